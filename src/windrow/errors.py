@@ -1,0 +1,136 @@
+"""Every error a user can meet, by who must act.
+
+A message has a stable condition in brackets, a sentence in the user's own names, the place in the
+SQL, the reason, and a hint. Build errors with `because(...)` and point them with `at(span)`; the
+session adds the SQL text. Nothing here knows the rest of Windrow.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MOST_ALTERNATIVES = 8
+
+
+@dataclass(frozen=True)
+class Span:
+    """A place in the SQL text: character offsets, the end excluded."""
+
+    start: int
+    end: int
+
+
+class WindrowError(Exception):
+    """Base of all errors raised for the user."""
+
+    who = "windrow"
+
+    def __init__(
+        self,
+        condition: str,
+        sentence: str,
+        *,
+        reason: str = "",
+        hint: str = "",
+        span: Span | None = None,
+    ) -> None:
+        self.condition = condition
+        self.sentence = sentence
+        self.reason = reason
+        self.hint = hint
+        self.span = span
+        self.sql = ""
+        super().__init__(sentence)
+
+    def at(self, span: Span | None) -> Self:
+        """The same error, pointing at a place in the SQL (the first place given stays)."""
+        if self.span is None:
+            self.span = span
+        return self
+
+    def in_sql(self, sql: str) -> Self:
+        """The same error, with the SQL text that its span refers to."""
+        if not self.sql:
+            self.sql = sql
+        return self
+
+    def __str__(self) -> str:
+        lines = [f"{type(self).__name__}[{self.condition}]: {self.sentence}"]
+        if self.sql and self.span is not None:
+            lines += excerpt(self.sql, self.span)
+        if self.reason:
+            lines.append(f"  {self.reason}")
+        if self.hint:
+            lines.append(f"  hint: {self.hint}")
+        return "\n".join(lines)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (type(self), self.__dict__))
+
+
+def _rebuild(kind: type[WindrowError], state: dict[str, object]) -> WindrowError:
+    error = kind.__new__(kind)
+    error.__dict__.update(state)
+    error.args = (state["sentence"],)
+    return error
+
+
+class ParseError(WindrowError, ValueError):
+    """The SQL text cannot be read; its author acts."""
+
+
+class BindError(WindrowError, ValueError):
+    """A name, a type or a window does not fit; the author of the SQL acts."""
+
+
+class UnknownColumn(BindError, KeyError):
+    """No stream in reach has that column."""
+
+
+class PlanError(WindrowError, ValueError):
+    """The question cannot be answered as asked; the author of the SQL acts."""
+
+
+class UnsupportedError(WindrowError, NotImplementedError):
+    """Windrow does not do this; the hint says what to write instead."""
+
+
+class DataError(WindrowError, ValueError):
+    """The data breaks a promise; the owner of the data acts."""
+
+
+class ResourceError(WindrowError, RuntimeError):
+    """A limit or a setting stands in the way; the operator of the job acts."""
+
+
+class InternalError(WindrowError, RuntimeError):
+    """An invariant of Windrow broke; we act."""
+
+
+def excerpt(sql: str, span: Span) -> list[str]:
+    """The line of the SQL that the span starts in, with its number, and carets below."""
+    before = sql[: span.start]
+    number = before.count("\n") + 1
+    line_start = before.rfind("\n") + 1
+    line_end = sql.find("\n", span.start)
+    line = sql[line_start : line_end if line_end >= 0 else len(sql)]
+    column = span.start - line_start
+    width = max(1, min(span.end, line_start + len(line)) - span.start)
+    gutter = f"{number:>3} | "
+    return [f"{gutter}{line}", f"{'| ':>{len(gutter)}}{' ' * column}{'^' * width}"]
+
+
+def nearest(name: str, available: Iterable[str]) -> str:
+    """The available names, nearest to `name` first, at most eight, for a hint."""
+    names = sorted(set(available))
+    ranked = sorted(
+        names,
+        key=lambda other: -difflib.SequenceMatcher(None, name.lower(), other.lower()).ratio(),
+    )
+    shown = ", ".join(ranked[:MOST_ALTERNATIVES])
+    return shown + (", ..." if len(names) > MOST_ALTERNATIVES else "")

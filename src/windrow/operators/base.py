@@ -1,0 +1,103 @@
+"""What every operator is: change batches in, change batches out, and state that can be kept.
+
+A micro-batch is one `push` with a batch (or None) per input port, then one `advance`:
+
+    push([a, b, c])   results that the new rows complete
+    advance(W)        nothing below W will come any more: what waited for W comes out,
+                      what can never be needed again is dropped
+
+The laws: the same rows come out however the input is cut into pushes; `restore(snapshot())`
+changes nothing; after `advance(W)` no row is held that the operator's bound excludes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from windrow.operators.changes import ChangeBatch
+    from windrow.operators.chunks import ChunkSlice
+
+STATE_VERSION = 1
+"""Layout of snapshots. Raise it with any change that an older reader would misread."""
+
+
+@dataclass
+class Counters:
+    """Work done, counted in the operators' own loops; summed over tasks on Spark.
+
+    Attributes:
+        rows_in: rows pushed, late ones excluded.
+        rows_out: rows produced.
+        probes: look-ups of one row in one chunk of another input's window.
+        comparisons: stored rows touched by those look-ups.
+        drops: rows that left the state.
+        stored: rows held now.
+        state_bytes: bytes of those rows.
+        late: rows below the watermark as their batch began.
+        null_time: rows without an event time.
+    """
+
+    rows_in: int = 0
+    rows_out: int = 0
+    probes: int = 0
+    comparisons: int = 0
+    drops: int = 0
+    stored: int = 0
+    state_bytes: int = 0
+    late: int = 0
+    null_time: int = 0
+
+    def add(self, other: Counters) -> None:
+        """Adds another's figures to these."""
+        for entry in fields(self):
+            setattr(self, entry.name, getattr(self, entry.name) + getattr(other, entry.name))
+
+    def as_dict(self) -> dict[str, int]:
+        """The figures by name."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The state of an operator between two micro-batches.
+
+    `buffers` hold immutable chunks of rows; `numbers` the few scalars. `kind` names the operator's
+    layout, which does not depend on the algorithm that filled it.
+    """
+
+    kind: str
+    buffers: dict[str, tuple[ChunkSlice, ...]]
+    numbers: dict[str, int] = field(default_factory=dict)
+    version: int = STATE_VERSION
+
+
+class Operator(ABC):
+    """One stateful step of a plan."""
+
+    def __init__(self) -> None:
+        self.counters = Counters()
+
+    @abstractmethod
+    def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
+        """Takes one batch per port and gives the results they complete."""
+
+    @abstractmethod
+    def advance(self, watermark: int) -> Iterator[ChangeBatch]:
+        """Gives what is final below the watermark, then drops what is no longer needed."""
+
+    @abstractmethod
+    def due(self) -> int:
+        """The least watermark at which `advance` would give or drop a row; MAX_TICK for none."""
+
+    @abstractmethod
+    def snapshot(self) -> Snapshot:
+        """The state as it is now; cheap, for chunks are immutable."""
+
+    @abstractmethod
+    def restore(self, snapshot: Snapshot) -> None:
+        """Puts a state back; the operator then goes on as if it had never stopped."""

@@ -1,0 +1,141 @@
+"""Change batches: the one language between operators.
+
+A change batch is a set of rows with, for each row,
+
+    time   the instant the change becomes true, in ticks
+    end    the instant the row stops being alive (MAX_TICK: never)
+    sign   +1 the row comes, -1 it goes
+
+    alive:   [time, end)        a [RANGE w] tuple: end = time + w + 1
+
+A plain stream has no ends and no signs (None stands for "all alike"), and costs nothing extra.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.schema import MAX_TICK
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+TIME, END, SIGN = "__time", "__end", "__sign"
+"""Names of the three columns where a change batch travels as one Arrow table."""
+
+
+@dataclass(frozen=True)
+class ChangeBatch:
+    """Rows with event times, and ends and signs where they differ from row to row."""
+
+    columns: pa.RecordBatch
+    times: NDArray[np.int64]
+    ends: NDArray[np.int64] | None = None
+    signs: NDArray[np.int8] | None = None
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def take(self, rows: NDArray[np.int64]) -> ChangeBatch:
+        """The given rows, in the given order."""
+        return ChangeBatch(
+            take_columns(self.columns, rows),
+            self.times[rows],
+            None if self.ends is None else self.ends[rows],
+            None if self.signs is None else self.signs[rows],
+        )
+
+    def slice(self, start: int, stop: int) -> ChangeBatch:
+        """Rows start to stop, without copying."""
+        return ChangeBatch(
+            self.columns.slice(start, stop - start),
+            self.times[start:stop],
+            None if self.ends is None else self.ends[start:stop],
+            None if self.signs is None else self.signs[start:stop],
+        )
+
+    def sorted_by(self, keys: NDArray[np.int64]) -> ChangeBatch:
+        """The rows in ascending order of `keys`, ties in their present order."""
+        if len(keys) < 2 or bool(np.all(keys[:-1] <= keys[1:])):
+            return self
+        return self.take(np.argsort(keys, kind="stable"))
+
+    def ends_or_never(self) -> NDArray[np.int64]:
+        """The ends, MAX_TICK where rows never expire."""
+        if self.ends is None:
+            return np.full(len(self), MAX_TICK, np.int64)
+        return self.ends
+
+    def signs_or_insert(self) -> NDArray[np.int8]:
+        """The signs, +1 where all rows are inserts."""
+        return np.ones(len(self), np.int8) if self.signs is None else self.signs
+
+    def to_arrow(self) -> pa.RecordBatch:
+        """One record batch: the columns, then time, end and sign where present."""
+        arrays = [*self.columns.columns, pa.array(self.times)]
+        names = [*self.columns.schema.names, TIME]
+        if self.ends is not None:
+            arrays.append(pa.array(self.ends))
+            names.append(END)
+        if self.signs is not None:
+            arrays.append(pa.array(self.signs))
+            names.append(SIGN)
+        return pa.RecordBatch.from_arrays(arrays, names=names)
+
+    @staticmethod
+    def from_arrow(batch: pa.RecordBatch) -> ChangeBatch:
+        """The inverse of `to_arrow`; times, ends and signs must hold no NULL."""
+        names = batch.schema.names
+        own = [name for name in names if name not in {TIME, END, SIGN}]
+        return ChangeBatch(
+            select(batch, own),
+            _numbers(batch, TIME),
+            _numbers(batch, END) if END in names else None,
+            _numbers(batch, SIGN) if SIGN in names else None,
+        )
+
+
+def _numbers(batch: pa.RecordBatch, name: str) -> NDArray[np.int64]:
+    numbers: NDArray[np.int64] = batch.column(name).to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def select(batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
+    """The named columns, in that order; `batch` keeps its length even with none of them."""
+    return pa.RecordBatch.from_arrays(
+        [batch.column(name) for name in names],
+        schema=pa.schema([batch.schema.field(name) for name in names]),
+    )
+
+
+def take_columns(columns: pa.RecordBatch, rows: NDArray[np.int64]) -> pa.RecordBatch:
+    """The given rows of every column."""
+    if columns.num_columns == 0:
+        return columns
+    return columns.take(pa.array(rows))
+
+
+def concat(batches: Sequence[ChangeBatch]) -> ChangeBatch:
+    """All rows of one or more batches of one schema, in order."""
+    if len(batches) == 1:
+        return batches[0]
+    columns = [batch.columns for batch in batches]
+    whole = (
+        pa.concat_batches(columns)
+        if columns[0].num_columns
+        else columns[0]  # no columns: the length is that of the times
+    )
+    any_ends = any(batch.ends is not None for batch in batches)
+    any_signs = any(batch.signs is not None for batch in batches)
+    return ChangeBatch(
+        whole,
+        np.concatenate([batch.times for batch in batches]),
+        np.concatenate([batch.ends_or_never() for batch in batches]) if any_ends else None,
+        np.concatenate([batch.signs_or_insert() for batch in batches]) if any_signs else None,
+    )

@@ -1,0 +1,196 @@
+"""Windows kept as immutable chunks of rows in time order.
+
+A buffer is a list of chunks. New rows become a new chunk; small neighbours are merged, so that the
+number of chunks grows with the logarithm of the window; old rows leave from a chunk's front:
+
+    chunk     [ dead | alive ........ ]
+               0      skip             rows        order keys ascend
+
+A chunk is never changed: `skip` lives in the slice that refers to it, and a chunk is rewritten
+only when more than half of it is dead. So a micro-batch costs what the batch holds, whatever the
+window holds, and a chunk's content can be stored, hashed and cached once.
+
+Merging is by tiers of four: a row is copied at most once per tier (log4 of the window in rows),
+and at most three chunks of each tier stay.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.operators.changes import ChangeBatch, concat
+from windrow.schema import MAX_TICK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+FANOUT = 4
+MOST_ROWS = 1 << 20
+"""A chunk that holds this many rows is not merged further."""
+
+
+class Chunk:
+    """Rows in ascending order of their order key, never changed.
+
+    `derived` keeps what algorithms compute from the rows (an index, say); it is no part of the
+    content.
+    """
+
+    def __init__(self, batch: ChangeBatch, keys: NDArray[np.int64]) -> None:
+        self.batch = batch
+        self.keys = keys
+        self.derived: dict[str, Any] = {}
+
+    def __len__(self) -> int:
+        return len(self.batch)
+
+    @cached_property
+    def blob(self) -> bytes:
+        """The rows as an Arrow IPC stream."""
+        return encode(self.batch)
+
+    @cached_property
+    def id(self) -> str:
+        """The name of the content: equal rows in equal order have equal names."""
+        return hashlib.blake2b(self.blob, digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True)
+class ChunkSlice:
+    """A chunk without its first `skip` rows."""
+
+    chunk: Chunk
+    skip: int = 0
+
+    def __len__(self) -> int:
+        return len(self.chunk) - self.skip
+
+    @property
+    def first(self) -> int:
+        """The least order key alive."""
+        return int(self.chunk.keys[self.skip])
+
+    @property
+    def last(self) -> int:
+        """The greatest order key."""
+        return int(self.chunk.keys[-1])
+
+    def rows(self) -> ChangeBatch:
+        """The rows alive."""
+        return self.chunk.batch.slice(self.skip, len(self.chunk))
+
+
+class ChunkBuffer:
+    """The rows of one input that may still be needed, in chunks ordered by `order`.
+
+    Args:
+        order: "time" or "end": which of the two the rows leave by.
+        slices: chunks to start with, as a snapshot kept them.
+    """
+
+    def __init__(self, order: str = "time", slices: Iterable[ChunkSlice] = ()) -> None:
+        self.order = order
+        self.slices: list[ChunkSlice] = list(slices)
+
+    @property
+    def rows(self) -> int:
+        """How many rows are alive."""
+        return sum(map(len, self.slices))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the chunks, dead rows included."""
+        return sum(part.chunk.batch.columns.nbytes + part.chunk.keys.nbytes for part in self.slices)
+
+    @property
+    def first(self) -> int:
+        """The least order key alive; MAX_TICK when empty."""
+        return min((part.first for part in self.slices), default=MAX_TICK)
+
+    def append(self, batch: ChangeBatch) -> None:
+        """Adds rows as a new chunk, and merges small neighbours."""
+        if not len(batch):
+            return
+        self.slices.append(ChunkSlice(self._chunk(batch)))
+        while (start := self._run_to_merge()) is not None:
+            merged = concat([part.rows() for part in self.slices[start:]])
+            self.slices[start:] = [ChunkSlice(self._chunk(merged))]
+
+    def drop_below(self, bound: int) -> int:
+        """Drops the rows whose order key is below the bound; gives their number."""
+        return sum(stop - part.skip for part, stop in self._cut(bound))
+
+    def pop_below(self, bound: int) -> ChangeBatch | None:
+        """Takes out the rows whose order key is below the bound, in order."""
+        taken = [part.chunk.batch.slice(part.skip, stop) for part, stop in self._cut(bound)]
+        if not taken:
+            return None
+        rows = concat(taken)
+        return rows.sorted_by(self._keys(rows))
+
+    def _cut(self, bound: int) -> list[tuple[ChunkSlice, int]]:
+        """Moves every skip up to the bound; gives the slices as they were, with their new skip."""
+        cut, kept = [], []
+        for part in self.slices:
+            stop = int(np.searchsorted(part.chunk.keys, bound, side="left"))
+            if stop <= part.skip:
+                kept.append(part)
+                continue
+            cut.append((part, stop))
+            if stop == len(part.chunk):
+                continue
+            rest = ChunkSlice(part.chunk, stop)
+            if stop * 2 > len(part.chunk):
+                # Rewrite: a take, not a slice, so that the dead rows' memory goes too.
+                alive = np.arange(stop, len(part.chunk))
+                rest = ChunkSlice(self._chunk(part.chunk.batch.take(alive)))
+            kept.append(rest)
+        self.slices = kept
+        return cut
+
+    def _run_to_merge(self) -> int | None:
+        """Where the newest chunks begin that make FANOUT or more of one tier; None for none."""
+        sizes = [len(part) for part in self.slices]
+        tier = _tier(sizes[-1])
+        start = len(sizes)
+        while start > 0 and _tier(sizes[start - 1]) <= tier:
+            start -= 1
+        enough = len(sizes) - start >= FANOUT
+        return start if enough and sizes[-1] < MOST_ROWS else None
+
+    def _keys(self, batch: ChangeBatch) -> NDArray[np.int64]:
+        return batch.times if self.order == "time" else batch.ends_or_never()
+
+    def _chunk(self, batch: ChangeBatch) -> Chunk:
+        ordered = batch.sorted_by(self._keys(batch))
+        return Chunk(ordered, self._keys(ordered))
+
+
+def _tier(rows: int) -> int:
+    """The tier of a chunk: 0 for 1 to 3 rows, 1 for 4 to 15, and so on."""
+    return (rows.bit_length() - 1) // 2
+
+
+def encode(batch: ChangeBatch) -> bytes:
+    """A change batch as an Arrow IPC stream."""
+    table = batch.to_arrow()
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_batch(table)
+    blob: bytes = sink.getvalue().to_pybytes()
+    return blob
+
+
+def decode(blob: bytes | pa.Buffer) -> ChangeBatch:
+    """The inverse of `encode`, reading in place."""
+    with pa.ipc.open_stream(blob) as reader:
+        batches: Sequence[pa.RecordBatch] = list(reader)
+    return concat([ChangeBatch.from_arrow(batch) for batch in batches])

@@ -1,0 +1,1 @@
+"""Rewrites of logical plans: one file, one function, one reason."""

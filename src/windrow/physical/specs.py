@@ -1,0 +1,192 @@
+"""The specs: one frozen class per way of computing a node.
+
+Column names are flat (`a.price`). Every relation carries, beside its columns, event time, end and
+sign (see `operators/changes.py`). Stateless specs (scan, filter, project, range) are left to Spark
+on Spark and evaluated by DuckDB in process; stateful ones become operators, the same object in
+either place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from windrow.plan.exprs import Expr, Named
+from windrow.plan.nodes import Aggregate, Dimension
+from windrow.physical.options import Options
+from windrow.plan.windows import WindowGraph
+from windrow.schema import Schema
+
+
+@dataclass(frozen=True)
+class ScanStream:
+    """Reads one stream: source columns `columns[i]` become `schema.names[i]`."""
+
+    stream: str
+    alias: str
+    columns: tuple[str, ...]
+    schema: Schema
+    time: str
+    time_type: str
+    lateness: int
+
+
+@dataclass(frozen=True)
+class FilterRows:
+    """Keeps the rows for which every predicate is true."""
+
+    input: Spec
+    predicates: tuple[Expr, ...]
+
+    @property
+    def schema(self) -> Schema:
+        """The input's."""
+        return self.input.schema
+
+
+@dataclass(frozen=True)
+class ProjectRows:
+    """Computes columns; event time, end and sign pass through."""
+
+    input: Spec
+    items: tuple[Named, ...]
+    schema: Schema
+
+
+@dataclass(frozen=True)
+class RangeRows:
+    """Sets every row's end to event time + ticks + 1, or leaves an earlier end."""
+
+    input: Spec
+    ticks: int
+
+    @property
+    def schema(self) -> Schema:
+        """The input's."""
+        return self.input.schema
+
+
+@dataclass(frozen=True)
+class KeyClass:
+    """Columns of several inputs that must all be equal: one per input, or None.
+
+    All have one type. `null_safe` classes match NULL with NULL; others never match a NULL.
+    """
+
+    columns: tuple[str | None, ...]
+    type: str
+    null_safe: bool = False
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """The inputs that take part."""
+        return tuple(i for i, name in enumerate(self.columns) if name is not None)
+
+
+@dataclass(frozen=True)
+class BewJoin:
+    """Multi-way window join by backward evaluation (the 2003 paper's BEW-join).
+
+    `graph` has one stream per input; `graph.upper` is the closed bound of each ordered pair.
+    `keep[i]` are the columns of input i that the result carries; `schema` lists them in order.
+    `method` is "hash" or "nested-loop".
+    """
+
+    inputs: tuple[Spec, ...]
+    aliases: tuple[str, ...]
+    classes: tuple[KeyClass, ...]
+    graph: WindowGraph
+    keep: tuple[tuple[str, ...], ...]
+    method: str
+    schema: Schema
+
+
+@dataclass(frozen=True)
+class SlidingAggregate:
+    """Aggregates per group over the rows alive at each instant, as a changelog.
+
+    `keys` and every aggregate's argument are plain columns of the input (a projection below
+    computes them). Output: keys under their own names, then aggregates.
+    """
+
+    input: Spec
+    keys: tuple[str, ...]
+    aggregates: tuple[Aggregate, ...]
+    schema: Schema
+
+
+@dataclass(frozen=True)
+class MatwinBestmatch:
+    """Left outer bestmatch join: windows shifted over both streams in time order.
+
+    Candidates have t(right) - t(left) in [-lo, hi], |left - right| <= eps in every constrained
+    dimension, and equal `classes` (two inputs each). A left row is final once the watermark is
+    beyond t + hi.
+    """
+
+    left: Spec
+    right: Spec
+    dimensions: tuple[Dimension, ...]
+    classes: tuple[KeyClass, ...]
+    lo: int
+    hi: int
+    keep: tuple[tuple[str, ...], tuple[str, ...]]
+    keep_unmatched: bool
+    schema: Schema
+
+
+Spec: TypeAlias = (
+    ScanStream
+    | FilterRows
+    | ProjectRows
+    | RangeRows
+    | BewJoin
+    | SlidingAggregate
+    | MatwinBestmatch
+)
+
+Stateful: TypeAlias = BewJoin | SlidingAggregate | MatwinBestmatch
+
+
+@dataclass(frozen=True)
+class PhysicalQuery:
+    """A whole query, ready for a runner.
+
+    `output` are the names the user sees, in order; a changelog adds `_change_type` and
+    `_event_time` (shown as `time_type`).
+    """
+
+    root: Spec
+    is_changelog: bool
+    time_type: str
+    sql: str
+    options: Options = Options()
+
+
+def inputs(spec: Spec) -> tuple[Spec, ...]:
+    """The inputs of a spec, in order."""
+    if isinstance(spec, ScanStream):
+        return ()
+    if isinstance(spec, BewJoin):
+        return spec.inputs
+    if isinstance(spec, MatwinBestmatch):
+        return (spec.left, spec.right)
+    return (spec.input,)
+
+
+def scans(spec: Spec) -> tuple[ScanStream, ...]:
+    """The streams that a spec reads, from left to right."""
+    if isinstance(spec, ScanStream):
+        return (spec,)
+    return tuple(scan for child in inputs(spec) for scan in scans(child))
+
+
+def delay(spec: Spec) -> int:
+    """How many ticks the rows of a spec may trail the watermark of the streams below.
+
+    A runner hands an operator the query's watermark less the delays below it. A final left row
+    of a bestmatch join is released up to lo + hi behind: its own t is beyond watermark - hi, and
+    its pair's event time is never below t.
+    """
+    below = max((delay(child) for child in inputs(spec)), default=0)
+    return below + (spec.hi if isinstance(spec, MatwinBestmatch) else 0)

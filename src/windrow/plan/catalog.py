@@ -1,0 +1,38 @@
+"""What is registered: streams and tables, without their data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from windrow.schema import Schema
+
+
+@dataclass(frozen=True)
+class StreamInfo:
+    """A stream as the planner sees it.
+
+    Attributes:
+        name: the name it was registered under.
+        schema: its columns.
+        time: the event-time column, or None where none was given.
+        lateness: its promise of bounded disorder, in ticks.
+        is_streaming: whether it is endless (a streaming DataFrame).
+        is_table: whether it is a relation that does not move.
+    """
+
+    name: str
+    schema: Schema
+    time: str | None
+    lateness: int = 0
+    is_streaming: bool = False
+    is_table: bool = False
+
+    @property
+    def time_type(self) -> str:
+        """The Spark type of the time column ("" where there is none)."""
+        field = self.schema.find(self.time) if self.time else None
+        return field.type if field else ""
+
+
+Catalog = Mapping[str, StreamInfo]

@@ -1,0 +1,193 @@
+"""Logical nodes: frozen, and each one kind of relation.
+
+A relation has flat column names: a scan of stream `sales` under alias `s` gives `s.price`. The
+topmost Project gives the names that the user sees. Beside its columns every row has an event time
+in ticks, an end (the instant it stops being alive, or never), and a sign.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from windrow.errors import Span
+from windrow.plan.catalog import StreamInfo
+from windrow.plan.exprs import Expr, Named
+from windrow.plan.windows import WindowGraph
+from windrow.schema import Field, Schema
+
+
+@dataclass(frozen=True)
+class Scan:
+    """The tuples of one stream under an alias; columns are named `alias.column`."""
+
+    stream: StreamInfo
+    alias: str
+    schema: Schema
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
+class Filter:
+    """The rows for which every predicate is true."""
+
+    input: Node
+    predicates: tuple[Expr, ...]
+
+    @property
+    def schema(self) -> Schema:
+        """The input's."""
+        return self.input.schema
+
+
+@dataclass(frozen=True)
+class Project:
+    """Computed columns; event time, end and sign pass through."""
+
+    input: Node
+    items: tuple[Named, ...]
+    schema: Schema
+
+
+@dataclass(frozen=True)
+class Range:
+    """Gives every row of its input the window [RANGE ticks]: alive from t to t + ticks."""
+
+    input: Node
+    ticks: int
+
+    @property
+    def schema(self) -> Schema:
+        """The input's."""
+        return self.input.schema
+
+
+@dataclass(frozen=True)
+class Equality:
+    """A join condition `left = right` between flat columns of two inputs.
+
+    `type` is the type both are compared in; `null_safe` means IS NOT DISTINCT FROM.
+    """
+
+    left: str
+    right: str
+    type: str
+    null_safe: bool = False
+
+
+@dataclass(frozen=True)
+class WindowJoin:
+    """Every combination of one row per input that meets the equalities and the window graph.
+
+    Event time of a result: the greatest of its rows' times; its end: the least of their ends.
+    """
+
+    inputs: tuple[Node, ...]
+    aliases: tuple[str, ...]
+    equalities: tuple[Equality, ...]
+    graph: WindowGraph
+    span: Span | None = None
+
+    @property
+    def schema(self) -> Schema:
+        """All columns of all inputs, in order."""
+        return Schema(tuple(field for node in self.inputs for field in node.schema.fields))
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One aggregate function over an expression; COUNT(*) has none."""
+
+    function: str  # "sum" | "count" | "avg"
+    argument: Expr | None
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
+class WindowAggregate:
+    """GROUP BY over the rows alive at each instant, as a changelog.
+
+    Output columns: one per key (named by the key), then one per aggregate.
+    Without keys there is one group, which exists from the first event on.
+    """
+
+    input: Node
+    keys: tuple[Named, ...]
+    aggregates: tuple[Aggregate, ...]
+    span: Span | None = None
+
+    @property
+    def schema(self) -> Schema:
+        """Keys, then aggregates."""
+        keys = tuple(Field(k.name, k.expr.type) for k in self.keys)
+        return Schema(keys + tuple(Field(a.name, a.type) for a in self.aggregates))
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """One dimension of a bestmatch join.
+
+    |left - right| is to be least; `eps` is the constraint that makes a pair a candidate, in the
+    dimension's own unit (ticks for the time dimension), or None. Where `is_time`, the columns are
+    the streams' event times.
+    """
+
+    left: str
+    right: str
+    order: str  # "mindist"
+    eps: float | int | None
+    is_time: bool = False
+
+
+@dataclass(frozen=True)
+class BestmatchJoin:
+    """For each left row, its candidate pairs that no other of its candidate pairs dominates.
+
+    Candidates: every constraint of a dimension, every equality, and the time bound
+    t(right) - t(left) in [-lo, hi]. Event time of a pair: the greater of both.
+    """
+
+    left: Node
+    right: Node
+    kind: str  # "left outer"
+    dimensions: tuple[Dimension, ...]
+    equalities: tuple[Equality, ...]
+    lo: int
+    hi: int
+    keep_unmatched: bool = False
+    span: Span | None = None
+
+    @property
+    def schema(self) -> Schema:
+        """The left columns, then the right ones."""
+        return Schema(self.left.schema.fields + self.right.schema.fields)
+
+
+Node: TypeAlias = Scan | Filter | Project | Range | WindowJoin | WindowAggregate | BestmatchJoin
+
+
+@dataclass(frozen=True)
+class Query:
+    """A whole query: the plan and what its answer looks like.
+
+    `is_changelog`: the answer carries `_change_type` and `_event_time`; `time_type` is the type
+    that `_event_time` is shown in.
+    """
+
+    root: Project
+    is_changelog: bool
+    time_type: str
+    sql: str
+    hints: tuple[tuple[str, str], ...] = ()
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """The inputs of a node, in order."""
+    if isinstance(node, Scan):
+        return ()
+    if isinstance(node, WindowJoin):
+        return node.inputs
+    if isinstance(node, BestmatchJoin):
+        return (node.left, node.right)
+    return (node.input,)

@@ -1,0 +1,1 @@
+"""In process: Arrow batches through the operators, on this thread, with no JVM."""
