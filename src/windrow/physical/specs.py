@@ -8,12 +8,12 @@ either place.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from windrow.physical.options import Options
 from windrow.plan.exprs import Expr, Named
 from windrow.plan.nodes import Aggregate, Dimension
-from windrow.physical.options import Options
 from windrow.plan.windows import WindowGraph
 from windrow.schema import Schema
 
@@ -136,13 +136,7 @@ class MatwinBestmatch:
 
 
 Spec: TypeAlias = (
-    ScanStream
-    | FilterRows
-    | ProjectRows
-    | RangeRows
-    | BewJoin
-    | SlidingAggregate
-    | MatwinBestmatch
+    ScanStream | FilterRows | ProjectRows | RangeRows | BewJoin | SlidingAggregate | MatwinBestmatch
 )
 
 Stateful: TypeAlias = BewJoin | SlidingAggregate | MatwinBestmatch
@@ -160,7 +154,7 @@ class PhysicalQuery:
     is_changelog: bool
     time_type: str
     sql: str
-    options: Options = Options()
+    options: Options = field(default_factory=Options)
 
 
 def inputs(spec: Spec) -> tuple[Spec, ...]:
