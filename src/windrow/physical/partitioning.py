@@ -1,0 +1,239 @@
+"""What a stateful stage is partitioned by on Spark: which bucket, or buckets, a row goes to.
+
+The one law: every combination of rows that can make a result meets in exactly one bucket.
+
+**Hash shares** (joins with equalities). The buckets form a hypercube with one dimension per group
+of key classes. A row knows its coordinate in the dimensions whose keys it has, and is copied over
+the others; the rows of one combination agree on every key, so that they share one home.
+
+    a.x = b.x AND b.y = c.y, 4 buckets as 2 x 2:
+
+              y = 0   y = 1
+      x = 0   [ 0 ]   [ 1 ]        a row of a with x = 1 goes to buckets 2 and 3
+      x = 1   [ 2 ]   [ 3 ]        a row of b goes to one bucket, a row of c to one column
+
+**Cells** (bestmatch joins without an equality). One dimension is cut into cells of equal width. A
+left row lives in the cell it falls into; a right row is copied to every cell in which a left row
+within reach of it could live:
+
+                position - before        position + after
+    ---|------------[==============|=============]---|------> left positions
+       |     cell 6                |   cell 7        |        this right row goes to both
+
+Everything here is plain arithmetic on specs; `operators/partition.py` routes arrays by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from typing import TypeAlias
+
+from windrow.physical.specs import (
+    BewJoin,
+    KeyClass,
+    MatwinBestmatch,
+    SlidingAggregate,
+    Stateful,
+    scans,
+)
+from windrow.plan.durations import show_ticks
+
+CELL_WIDTHS = 4
+"""A cell is this many times the reach of a candidate: wide cells mean few copies (a right row has
+1 + 2/4 on average), narrow ones spread the work better."""
+
+
+@dataclass(frozen=True)
+class HashShares:
+    """A hypercube of buckets over the key classes of a join.
+
+    Attributes:
+        classes: per dimension, the indexes of the key classes that are hashed together.
+        shares: per dimension, how many parts it is cut into; their product is the number of
+            buckets used. The last dimension varies fastest:
+            bucket = (coordinate[0] * shares[1] + coordinate[1]) * shares[2] + ...
+        copies: per input of the join, into how many buckets each of its rows goes.
+    """
+
+    classes: tuple[tuple[int, ...], ...]
+    shares: tuple[int, ...]
+    copies: tuple[int, ...]
+
+    @property
+    def buckets(self) -> int:
+        """How many buckets are used."""
+        return prod(self.shares)
+
+
+@dataclass(frozen=True)
+class HashKeys:
+    """One bucket per row, by the hash of all its group keys."""
+
+    columns: tuple[str, ...]
+    buckets: int
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Cells of one dimension of a bestmatch join; a cell's bucket is its hash modulo `buckets`.
+
+    A left row at position x lives in cell floor(x / width). A right row at position y goes to the
+    cells floor((y - before) / width) .. floor((y + after) / width), and once to each bucket even
+    where two of its cells share one. Positions that are floating-point numbers round: a router
+    must widen both ends by a few units in the last place of y, so that no candidate is missed
+    (a row too many does no harm).
+
+    Attributes:
+        dimension: index into the join's dimensions, or None for event time.
+        width: width of a cell, in the unit of the dimension (ticks for event time).
+        before: how far below its own position a right row can reach a left one.
+        after: how far above.
+        buckets: how many buckets the cells are spread over.
+    """
+
+    dimension: int | None
+    width: float | int
+    before: float | int
+    after: float | int
+    buckets: int
+
+
+@dataclass(frozen=True)
+class Single:
+    """One bucket for everything; `reason` says why, and what would change it."""
+
+    reason: str
+
+    @property
+    def buckets(self) -> int:
+        """One."""
+        return 1
+
+
+Partitioning: TypeAlias = HashShares | HashKeys | Cells | Single
+
+
+def partitioning_of(spec: Stateful, buckets: int) -> Partitioning:
+    """How the rows of a stage are spread over at most `buckets` buckets."""
+    if isinstance(spec, SlidingAggregate):
+        if not spec.keys:
+            return Single("an aggregate without GROUP BY has one group; GROUP BY would spread it")
+        return HashKeys(spec.keys, buckets)
+    if isinstance(spec, MatwinBestmatch):
+        return _bestmatch(spec, buckets)
+    if not spec.classes:
+        return Single("the join has no equality; an equality between its streams would spread it")
+    return _hypercube(tuple(key.inputs for key in spec.classes), len(spec.inputs), buckets)
+
+
+def _bestmatch(spec: MatwinBestmatch, buckets: int) -> Partitioning:
+    if spec.classes:
+        return HashShares((tuple(range(len(spec.classes))),), (buckets,), (1, 1))
+    for index, dimension in enumerate(spec.dimensions):
+        if dimension.eps is not None and not dimension.is_time:
+            eps = dimension.eps
+            return Cells(index, CELL_WIDTHS * eps if eps > 0 else 1, eps, eps, buckets)
+    # A candidate has t(right) - t(left) in [-lo, hi], so that t(left) lies in
+    # [t(right) - hi, t(right) + lo].
+    width = max(1, CELL_WIDTHS * (spec.lo + spec.hi))
+    return Cells(None, width, spec.hi, spec.lo, buckets)
+
+
+@lru_cache(maxsize=256)
+def _hypercube(members: tuple[tuple[int, ...], ...], inputs: int, buckets: int) -> HashShares:
+    """The shares that leave the least to the fullest bucket.
+
+    Classes that every input has take all shares, hashed together: nothing is copied. Otherwise
+    classes over the same inputs form one dimension (a composite key), and every factorization of
+    `buckets`, and of `buckets - 1` in case it is prime, is weighed by the rows per bucket, taking
+    all inputs as equally fast.
+    """
+    common = tuple(c for c, inside in enumerate(members) if len(inside) == inputs)
+    if common:
+        return HashShares((common,), (buckets,), (1,) * inputs)
+    groups = {inside: [c for c, m in enumerate(members) if m == inside] for inside in members}
+    sides = tuple(groups)
+
+    def copies(shares: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(
+            prod(share for side, share in zip(sides, shares, strict=True) if i not in side)
+            for i in range(inputs)
+        )
+
+    def weight(shares: tuple[int, ...]) -> tuple[float, int, tuple[int, ...]]:
+        used = prod(shares)
+        unevenness = max(shares) - min(shares)
+        return (sum(copies(shares)) / used, unevenness, tuple(-share for share in shares))
+
+    candidates = [
+        shares
+        for total in sorted({buckets, max(1, buckets - 1)})
+        for shares in _factorizations(total, len(sides))
+    ]
+    best = min(candidates, key=weight)
+    return HashShares(tuple(tuple(groups[side]) for side in sides), best, copies(best))
+
+
+def _factorizations(total: int, parts: int) -> Iterator[tuple[int, ...]]:
+    """Every way to write `total` as an ordered product of `parts` whole numbers."""
+    if parts == 1:
+        yield (total,)
+        return
+    for first in range(1, total + 1):
+        if total % first == 0:
+            for rest in _factorizations(total // first, parts - 1):
+                yield (first, *rest)
+
+
+def describe(
+    partitioning: Partitioning, spec: Stateful, show: Callable[[str], str] = lambda name: name
+) -> str:
+    """One line for EXPLAIN; `show` gives a flat column name as the user knows it.
+
+    For instance `by a.x = b.x (2) x b.y = c.y (2); a and c copied 2 times`.
+    """
+    if isinstance(partitioning, Single):
+        return "one bucket"
+    if isinstance(partitioning, HashKeys):
+        return f"by {', '.join(map(show, partitioning.columns))} ({partitioning.buckets})"
+    if isinstance(partitioning, Cells):
+        return _describe_cells(partitioning, spec, show)
+    assert isinstance(spec, BewJoin | MatwinBestmatch)
+    dimensions = [
+        f"{', '.join(show_class(spec.classes[c], show) for c in group)} ({share})"
+        for group, share in zip(partitioning.classes, partitioning.shares, strict=True)
+    ]
+    return f"by {' x '.join(dimensions)}{_describe_copies(partitioning, spec)}"
+
+
+def show_class(key: KeyClass, show: Callable[[str], str]) -> str:
+    """A key class as the equality it stands for: `a.k = b.k = c.k`."""
+    sign = " <=> " if key.null_safe else " = "
+    return sign.join(show(name) for name in key.columns if name is not None)
+
+
+def _describe_copies(partitioning: HashShares, spec: BewJoin | MatwinBestmatch) -> str:
+    if max(partitioning.copies) == 1:
+        return ""
+    assert isinstance(spec, BewJoin)  # a bestmatch join has every class on both sides
+    parts = []
+    for count in sorted(set(partitioning.copies) - {1}):
+        names = [
+            alias for alias, n in zip(spec.aliases, partitioning.copies, strict=True) if n == count
+        ]
+        listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+        parts.append(f"{listed} copied {count} times")
+    return "; " + ", ".join(parts)
+
+
+def _describe_cells(cells: Cells, spec: Stateful, show: Callable[[str], str]) -> str:
+    assert isinstance(spec, MatwinBestmatch)
+    if cells.dimension is None:
+        what, width = "event time", show_ticks(int(cells.width), scans(spec)[0].time_type)
+    else:
+        dimension = spec.dimensions[cells.dimension]
+        what, width = f"{show(dimension.left)} ~ {show(dimension.right)}", f"{cells.width:g}"
+    return f"by cells of {what}, {width} wide ({cells.buckets}); right rows copied to neighbors"
