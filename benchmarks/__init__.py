@@ -1,0 +1,1 @@
+"""Speed, measured as ratios against a peer in the same run. Nothing here is a test."""

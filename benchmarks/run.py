@@ -1,0 +1,123 @@
+"""All benchmarks, one after the other, each in processes of its own: `make bench`.
+
+Prints a table per question and writes every figure, with machine and versions, as JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from benchmarks.workloads import ThreeStreams, TripletStreams, write
+
+HERE = Path(__file__).parent
+PACKAGES = ("pyspark", "pyarrow", "numpy", "numba", "duckdb", "windrow")
+
+
+def child(module: str, *arguments: str) -> dict[str, object]:
+    """The JSON that a measuring process prints last."""
+    command = [sys.executable, "-m", f"benchmarks.{module}", *arguments]
+    done = subprocess.run(  # noqa: S603
+        command, cwd=HERE.parent, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        sys.stderr.write(done.stderr[-4000:])
+        raise SystemExit(f"{' '.join(command)} failed")
+    found: dict[str, object] = json.loads(done.stdout.strip().splitlines()[-1])
+    return found
+
+
+def say(text: str) -> None:
+    """Progress, at once."""
+    print(text, flush=True)
+
+
+def three_way_join(data: Path, tuples: int) -> dict[str, object]:
+    """Windrow against Spark's own chain and against a copy; equal answers checked."""
+    folder = write(ThreeStreams(tuples=tuples, batch=max(1, tuples // 5)), data)
+    found = {}
+    for way in ("windrow", "spark-memory", "spark-rocksdb", "copy"):
+        found[way] = child("streaming", way, str(folder))
+        say(
+            f"  {way:<14} total {found[way]['total_s']:>7} s   steady batch "
+            f"{found[way]['steady_ms'] / 1000:6.2f} s   {found[way]['rows']:,} rows   "
+            f"({found[way]['provider']}, {found[way]['partitions']} partitions)"
+        )
+    ours = found["windrow"]
+    for way in ("spark-memory", "spark-rocksdb"):
+        if (ours["rows"], ours["checksum"]) != (found[way]["rows"], found[way]["checksum"]):
+            raise SystemExit(f"the answers of windrow and {way} differ")
+    ratios = {
+        way: round(found[way]["steady_ms"] / ours["steady_ms"], 2)
+        for way in found
+        if way != "windrow"
+    }
+    say(f"  equal answers; steady micro-batch, theirs / ours: {ratios}")
+    return {"ways": found, "ratios": ratios}
+
+
+def window_growth(data: Path, small: int) -> dict[str, object]:
+    """A micro-batch at a window of 300,000 and of 3,000,000 tuples, equal batch and output."""
+    batch = small // 6
+    per_second = 1_000
+    found = {}
+    for factor in (1, 10):
+        rows_per_stream = small * factor // 3
+        # A window of w seconds to either side is held until the watermark has passed it.
+        window = rows_per_stream // per_second
+        workload = TripletStreams(tuples=rows_per_stream + 6 * batch, batch=batch)
+        folder = write(workload, data)
+        found[factor] = child("streaming", "windrow", str(folder), "--window", str(window))
+        found[factor]["last_ms"] = sorted(found[factor]["batch_ms"][-4:])[1]
+        say(
+            f"  window of {small * factor:>9,} tuples: micro-batch "
+            f"{found[factor]['last_ms'] / 1000:.2f} s, {found[factor]['rows']:,} rows"
+        )
+    ratio = round(found[10]["last_ms"] / found[1]["last_ms"], 2)
+    say(f"  ten times the window costs {ratio} times as much")
+    return {"windows": found, "ratio": ratio}
+
+
+def main() -> None:
+    """Runs what was asked for."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--quick", action="store_true", help="a tenth of the size")
+    parser.add_argument("--only", choices=("join", "growth", "kernel", "memory"))
+    parser.add_argument("--json", type=Path, default=HERE / "results" / "latest.json")
+    given = parser.parse_args()
+    size = 10 if given.quick else 1
+    data = HERE / "data"
+    results: dict[str, object] = {
+        "machine": f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}",
+        "versions": {name: importlib.metadata.version(name) for name in PACKAGES},
+        "at": time.strftime("%Y-%m-%d"),
+        "quick": given.quick,
+    }
+    if given.only in (None, "kernel"):
+        say("the compiled 3-way kernel, one core")
+        results["kernel"] = child("kernel_join", "--json")
+        say(f"  {results['kernel']}")
+    if given.only in (None, "memory"):
+        say("in process, three streams of 10 million tuples, batch by batch")
+        results["memory"] = child("in_process", "--tuples", str(10_000_000 // size))
+        say(f"  {results['memory']}")
+    if given.only in (None, "join"):
+        say("Spark streaming, 3-way window join, Parquet in and out")
+        results["join"] = three_way_join(data, 1_000_000 // size)
+    if given.only in (None, "growth"):
+        say("Spark streaming, the window grows, batch and output do not")
+        results["growth"] = window_growth(data, 300_000 // size)
+    given.json.parent.mkdir(parents=True, exist_ok=True)
+    given.json.write_text(json.dumps(results, indent=1))
+    say(f"written to {given.json}")
+
+
+if __name__ == "__main__":
+    main()

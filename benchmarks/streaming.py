@@ -1,0 +1,173 @@
+"""One streaming query on Spark, run to the end of its input, its micro-batches timed.
+
+Called as a process of its own (`python -m benchmarks.streaming WAY FOLDER ...`), so that each way
+has a fresh JVM. Prints one JSON line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+IN_MEMORY = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
+JOIN = """
+    SELECT a.ts AS a_ts, a.k AS k, a.v AS a_v, b.ts AS b_ts, b.v AS b_v, c.ts AS c_ts, c.v AS c_v
+    FROM a, b, c
+    WHERE a.k = b.k AND b.k = c.k
+    WINDOW = INTERVAL '{window}' SECONDS
+"""
+
+
+def windrow_join(spark: SparkSession, streams: dict[str, DataFrame], window: int) -> DataFrame:
+    """The 3-way window join as Windrow runs it."""
+    import windrow
+
+    session = windrow.Session(spark)
+    for name, frame in streams.items():
+        session.stream(name, frame, time="ts", lateness="1 second")
+    return session.sql(JOIN.format(window=window))
+
+
+def spark_chain(spark: SparkSession, streams: dict[str, DataFrame], window: int) -> DataFrame:
+    """The same answer from Spark's own stream-stream joins, as Spark 4.3 allows it.
+
+    A joined row may carry one event-time column only, so b's time goes on as a plain number.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    del spark
+    a, b, c = (
+        streams[name]
+        .select(*(F.col(column).alias(f"{name}_{column}") for column in ("ts", "k", "v")))
+        .withWatermark(f"{name}_ts", "1 second")
+        for name in "abc"
+    )
+    reach = F.expr(f"INTERVAL {window} SECONDS")
+    ab = a.join(
+        b,
+        (F.col("a_k") == F.col("b_k"))
+        & (F.col("b_ts") >= F.col("a_ts") - reach)
+        & (F.col("b_ts") <= F.col("a_ts") + reach),
+    ).select("a_ts", "a_k", "a_v", F.unix_micros("b_ts").alias("b_us"), "b_v")
+    abc = ab.join(
+        c,
+        (F.col("a_k") == F.col("c_k"))
+        & (F.col("c_ts") >= F.col("a_ts") - reach)
+        & (F.col("c_ts") <= F.col("a_ts") + reach)
+        & (F.abs(F.unix_micros("c_ts") - F.col("b_us")) <= window * 1_000_000),
+    )
+    return abc.select(
+        "a_ts", F.col("a_k").alias("k"), "a_v", F.timestamp_micros("b_us").alias("b_ts"), "b_v",
+        "c_ts", "c_v",
+    )  # fmt: skip
+
+
+def copy(spark: SparkSession, streams: dict[str, DataFrame], window: int) -> DataFrame:
+    """No operator at all: the same rows from Parquet to Parquet, the floor."""
+    del spark, window
+    return streams["a"].union(streams["b"]).union(streams["c"])
+
+
+WAYS = {
+    "windrow": (windrow_join, ROCKSDB),
+    "spark-memory": (spark_chain, IN_MEMORY),
+    "spark-rocksdb": (spark_chain, ROCKSDB),
+    "copy": (copy, IN_MEMORY),
+}
+
+
+def session(provider: str, partitions: int) -> SparkSession:
+    """A local session on two cores, the same for every way but for the state provider."""
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.driver.memory": "6g",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": str(partitions),
+        "spark.sql.streaming.stateStore.providerClass": provider,
+    }
+    builder = SparkSession.builder.master("local[2]")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def checksum(spark: SparkSession, folder: Path) -> dict[str, int]:
+    """Rows and an order-free checksum over all columns of what was written."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    rows = spark.read.parquet(str(folder))
+    columns = sorted(rows.columns)
+    whole = rows.select(F.xxhash64(*columns).cast("decimal(38,0)").alias("h"))
+    count, total = whole.agg(F.count("*"), F.sum("h")).first()
+    return {"rows": count, "checksum": int(total or 0)}
+
+
+def measure(way: str, folder: Path, window: int, partitions: int) -> dict[str, object]:
+    """Runs one way over the folder and gives its timings, rows and checksum."""
+    build, provider = WAYS[way]
+    spark = session(provider, partitions)
+    schema = "ts timestamp, k bigint, v double"
+    streams = {
+        name: spark.readStream.schema(schema)
+        .option("maxFilesPerTrigger", 1)
+        .parquet(str(folder / name))
+        for name in "abc"
+    }
+    with tempfile.TemporaryDirectory() as scratch:
+        target = Path(scratch) / "out"
+        answer = build(spark, streams, window)
+        started = time.perf_counter()
+        query = (
+            answer.writeStream.format("parquet")
+            .option("path", str(target))
+            .option("checkpointLocation", str(Path(scratch) / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+        total = time.perf_counter() - started
+        batches = [progress for progress in query.recentProgress if progress.numInputRows > 0]
+        millis = [progress.batchDuration for progress in batches]
+        found = checksum(spark, target)
+    spark.stop()
+    return {
+        "way": way,
+        "provider": provider.rsplit(".", 1)[1],
+        "partitions": partitions,
+        "total_s": round(total, 2),
+        "batch_ms": millis,
+        # The first batch warms up JVM and workers; the rest are steady.
+        "steady_ms": statistics.median(millis[1:]),
+        **found,
+    }
+
+
+def main() -> None:
+    """Parses the command line and prints the measurement."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("way", choices=WAYS)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--window", type=int, default=5)
+    parser.add_argument("--partitions", type=int, default=4)
+    given = parser.parse_args()
+    print(json.dumps(measure(given.way, given.folder, given.window, given.partitions)))
+
+
+if __name__ == "__main__":
+    main()
