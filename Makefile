@@ -1,0 +1,61 @@
+# Windrow: `make` lists what there is. Everything runs in .venv, which `make setup` builds.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+BIN := .venv/bin
+READY := .venv/.ready
+JAVA := java_home="$$(scripts/java)" && export JAVA_HOME="$$java_home" &&
+PYTEST := $(BIN)/python -m pytest
+
+.PHONY: help setup demo test test-fast test-spark lint types imports fmt golden-accept bench docs check clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(READY) ## Build .venv with Windrow and all it needs (quick the second time)
+
+# The stamp is older than pyproject.toml exactly when what must be installed may have changed.
+$(READY): pyproject.toml scripts/setup
+	@scripts/setup
+	@touch $@
+
+demo: $(READY) ## Run the main job on Spark in local mode, and check its answers
+	@$(JAVA) $(BIN)/windrow demo
+
+test: test-fast test-spark ## Run every test
+
+test-fast: $(READY) ## Run the tests that need no JVM
+	@$(PYTEST) -n 2 -m "not spark"
+
+test-spark: $(READY) ## Run the tests that need a JVM
+	@$(JAVA) $(PYTEST) -m spark
+
+lint: $(READY) ## Check style and formatting
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+fmt: $(READY) ## Rewrite the code in the house format
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+types: $(READY) ## Check types
+	@$(BIN)/mypy
+
+imports: $(READY) ## Check which room imports which
+	@$(BIN)/lint-imports
+
+golden-accept: $(READY) ## Accept the present EXPLAIN texts as the expected ones; review the diff
+	@WINDROW_ACCEPT_GOLDEN=1 $(PYTEST) tests/golden
+
+bench: $(READY) ## Measure the speed table of the README
+	@$(JAVA) $(BIN)/python benchmarks/run.py
+
+docs: $(READY) ## Build the site into site/
+	@$(BIN)/mkdocs build --strict
+
+check: lint types imports test docs ## Run all that must hold before a change lands
+
+clean: ## Remove .venv and what the tools left behind
+	@rm -rf .venv site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
