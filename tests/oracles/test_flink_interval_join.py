@@ -1,0 +1,107 @@
+"""Interval joins of two streams, with the answers of another engine's tests."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from known_answers import known_answers
+
+import windrow
+
+SQL_CASES = [
+    case
+    for case in known_answers("flink_interval_join/sql_cases.json")
+    if case["query"].get("join") == "inner"
+]
+BOUNDS = known_answers("flink_interval_join/operator_bounds.json")
+SEQUENCES = [
+    case
+    for case in known_answers("flink_interval_join/operator_sequences.json")
+    if case["join"] == "inner"
+]
+SPARK_TEXT = {
+    "left.key is not distinct from right.key (null matches null)": "l.key IS NOT DISTINCT FROM r.key",
+    "quarter(left.ts) = right.a   (all rows are in 1970 Q1, so quarter = 1)": (
+        "quarter(timestamp_millis(l.ts_ms)) = r.a"
+    ),
+}
+
+
+def named(text: str) -> str:
+    return SPARK_TEXT.get(text, text.replace("left.", "l.").replace("right.", "r."))
+
+
+def bag(table: pa.Table) -> Counter[tuple[Any, ...]]:
+    return Counter(tuple(row.values()) for row in table.to_pylist())
+
+
+def bound(column: str, low: int, high: int, *, low_in: bool = True, high_in: bool = True) -> str:
+    left, right = column.split("/")
+    return (
+        f"{left} {'>=' if low_in else '>'} {right} + {low} AND "
+        f"{left} {'<=' if high_in else '<'} {right} + {high}"
+    ).replace("+ -", "- ")
+
+
+@pytest.mark.parametrize("case", SQL_CASES, ids=lambda case: case["id"])
+def test_sql_case(case: dict[str, Any]) -> None:
+    query = case["query"]
+    session = windrow.Session()
+    for name, rows in (("l", case["left"]), ("r", case["right"])):
+        session.stream(name, pa.Table.from_pylist(rows), time="ts_ms", lateness=100_000)
+    conditions = [
+        bound(
+            "l.ts_ms/r.ts_ms",
+            query["lower_ms"],
+            query["upper_ms"],
+            low_in=query["lower_inclusive"],
+            high_in=query["upper_inclusive"],
+        )
+    ]
+    conditions += [named(query[k]) for k in ("key_condition", "extra_predicate") if query[k]]
+    columns = ", ".join(f"{named(c)} AS c{i}" for i, c in enumerate(query["output"]))
+    found = session.sql(f"SELECT {columns} FROM l, r WHERE {' AND '.join(conditions)}")
+    assert bag(found.to_arrow()) == Counter(map(tuple, case["expected_rows_any_order"]))
+
+
+@pytest.mark.parametrize("case", BOUNDS["bounds_matrix"], ids=lambda case: case["id"])
+def test_every_combination_of_open_and_closed_bounds(case: dict[str, Any]) -> None:
+    session = windrow.Session()
+    for name in ("l", "r"):
+        times = case["left_ts" if name == "l" else "right_ts"]
+        session.stream(name, pa.table({"ts": pa.array(times, pa.int64())}), time="ts")
+    condition = bound(
+        "r.ts/l.ts",
+        case["lower"],
+        case["upper"],
+        low_in=case["lower_inclusive"],
+        high_in=case["upper_inclusive"],
+    )
+    found = session.sql(f"SELECT l.ts AS l, r.ts AS r FROM l, r WHERE {condition}")
+    assert bag(found.to_arrow()) == Counter(map(tuple, case["expected_pairs_left_right"]))
+
+
+@pytest.mark.parametrize("case", SEQUENCES, ids=lambda case: case["id"])
+def test_sequence_of_events(case: dict[str, Any]) -> None:
+    session = windrow.Session()
+    for name, side in (("l", "left"), ("r", "right")):
+        events = [s for s in case["steps"] if s["op"] == "event" and s["stream"] == side]
+        rows = {
+            "ts": pa.array([event["ts"] for event in events], pa.int64()),
+            "key": pa.array([event["key"] for event in events], pa.string()),
+        }
+        # The engine joins late rows as long as it still has their partners.
+        session.stream(name, pa.table(rows), time="ts", lateness=1_000)
+    condition = bound("l.ts/r.ts", case["lower"], case["upper"])
+    found = session.sql(
+        "SELECT l.ts AS lt, l.key AS lk, r.ts AS rt, r.key AS rk FROM l, r "
+        f"WHERE l.key = r.key AND {condition}"
+    )
+    expected = Counter(
+        (row["left"]["ts"], row["left"]["key"], row["right"]["ts"], row["right"]["key"])
+        for row in case["expected_rows"]
+    )
+    assert bag(found.to_arrow()) == expected
