@@ -1,0 +1,51 @@
+"""Which columns of its inputs a node needs, to give the columns that are wanted of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+
+from windrow.plan.exprs import Expr
+from windrow.plan.nodes import (
+    BestmatchJoin,
+    Equality,
+    Filter,
+    Node,
+    Project,
+    Range,
+    Scan,
+    WindowAggregate,
+    WindowJoin,
+    children,
+)
+
+
+def needs(node: Node, wanted: Set[str]) -> list[set[str]]:
+    """Per input of the node, the columns that must reach it."""
+    if isinstance(node, Scan):
+        return []
+    if isinstance(node, Range):
+        return [set(wanted)]
+    if isinstance(node, Filter):
+        return [_read(node.predicates).union(wanted)]
+    if isinstance(node, Project):
+        return [_read(item.expr for item in node.items if item.name in wanted)]
+    if isinstance(node, WindowAggregate):
+        arguments = [a.argument for a in node.aggregates if a.argument is not None]
+        return [_read(key.expr for key in node.keys) | _read(arguments)]
+    needed = _compared(node.equalities).union(wanted)
+    if isinstance(node, BestmatchJoin):
+        needed |= {d.left for d in node.dimensions} | {d.right for d in node.dimensions}
+    return [needed & set(child.schema.names) for child in children(node)]
+
+
+def is_stateful(node: Node) -> bool:
+    """Whether the node keeps rows, so that every column it is given costs memory."""
+    return isinstance(node, WindowJoin | WindowAggregate | BestmatchJoin)
+
+
+def _read(expressions: Iterable[Expr]) -> set[str]:
+    return {name for expr in expressions for name in expr.columns}
+
+
+def _compared(equalities: Iterable[Equality]) -> set[str]:
+    return {name for e in equalities for name in (e.left, e.right)}

@@ -1,0 +1,61 @@
+"""From a logical query to a physical one: rules, verification, choice of algorithms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from windrow.errors import InternalError
+from windrow.optimize.choose import choose
+from windrow.optimize.options import with_hints
+from windrow.optimize.rules.compute_below_aggregate import compute_below_aggregate
+from windrow.optimize.rules.filter_keys_of_one_input import filter_keys_of_one_input
+from windrow.optimize.rules.merge_filters import merge_filters
+from windrow.optimize.rules.prune_columns import prune_columns
+from windrow.optimize.rules.push_filter_below_join import push_filter_below_join
+from windrow.optimize.rules.push_filter_below_range import push_filter_below_range
+from windrow.optimize.rules.push_filter_through_project import push_filter_through_project
+from windrow.optimize.verify import verify
+from windrow.physical.options import Options
+from windrow.physical.specs import PhysicalQuery
+from windrow.plan.nodes import Node, Query
+
+Rule = Callable[[Node], Node]
+
+RULES: tuple[Rule, ...] = (
+    # These two make filters and projections, which the rules below then move and narrow.
+    filter_keys_of_one_input,
+    compute_below_aggregate,
+    # Merged first: the pushing rules then look at every predicate of a place at once.
+    merge_filters,
+    # From the top down, as most plans are stacked: a derived table is a Project over a join over
+    # Ranges. What one pass leaves half way, the next one carries on.
+    push_filter_through_project,
+    push_filter_below_join,
+    push_filter_below_range,
+    # Last: only where the filters have come to rest is it known which columns end there.
+    prune_columns,
+)
+
+MOST_PASSES = 100
+"""Each pass moves some filter at least one node down, so that real plans need a handful."""
+
+
+def optimize(query: Query, options: Options) -> PhysicalQuery:
+    """The physical form of a query, with its hints merged into the options."""
+    options = with_hints(options, query.hints)
+    verify(query.root)
+    root = choose(apply_rules(query.root), options)
+    return PhysicalQuery(root, query.is_changelog, query.time_type, query.sql, options)
+
+
+def apply_rules(plan: Node) -> Node:
+    """The plan with all rules applied, in order, until none changes anything."""
+    for _ in range(MOST_PASSES):
+        before = plan
+        for rule in RULES:
+            plan = rule(plan)
+        if plan == before:
+            return plan
+    raise InternalError(
+        "rules-do-not-settle", f"the plan still changes after {MOST_PASSES} passes of the rules"
+    )

@@ -1,0 +1,80 @@
+"""The user's options and the hints in a query, checked and merged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from windrow.errors import PlanError, UnsupportedError, nearest
+from windrow.physical.options import Options
+
+ALGORITHMS = ("bew", "bew-hash", "bew-nested-loop")
+ON_LATE = ("count", "keep", "fail")
+NOT_BUILT = {
+    "strategy": "the planner takes its one strategy",
+    "scheduling": "changes are produced as the watermark passes",
+    "memory": "state is bounded by the windows alone",
+    "service_rate": "every tuple is processed",
+    "updates": "read a delete and an insert of one key at one instant as an update",
+}
+"""Options that are part of the language and have no effect to offer yet: what happens instead."""
+
+_BUILT = ("algorithm", "on_late", "dead_letters", "buckets")
+
+
+def with_hints(options: Options, hints: Iterable[tuple[str, str]]) -> Options:
+    """The options with the query's hints where the user set nothing by keyword, checked."""
+    defaults = Options()
+    hinted: dict[str, Any] = {name.lower(): _hint_value(name.lower(), text) for name, text in hints}
+    unset = {n: v for n, v in hinted.items() if getattr(options, n) == getattr(defaults, n)}
+    return checked(replace(options, **unset))
+
+
+def checked(options: Options) -> Options:
+    """The same options, or an error that names the one with a bad value."""
+    algorithm = options.algorithm
+    if algorithm is not None and algorithm not in ALGORITHMS:
+        raise PlanError(
+            "unknown-algorithm",
+            f"there is no algorithm {algorithm!r}",
+            hint=f"one of {', '.join(ALGORITHMS)}",
+        )
+    if options.on_late not in ON_LATE:
+        raise PlanError(
+            "bad-option",
+            f"on_late = {options.on_late!r} says nothing about late rows",
+            hint="count (count and drop them), keep (write them aside) or fail (stop the query)",
+        )
+    buckets = options.buckets
+    if buckets is not None and (isinstance(buckets, bool) or buckets < 1):
+        raise PlanError(
+            "bad-option",
+            f"buckets = {buckets!r} is no number of parts",
+            hint="a whole number from 1 upwards, for instance one per core",
+        )
+    return options
+
+
+def _hint_value(name: str, text: str) -> str | int:
+    if name in NOT_BUILT:
+        raise UnsupportedError(
+            "unsupported-option",
+            f"the option {name} is not supported yet",
+            hint=f"leave it out: {NOT_BUILT[name]}",
+        )
+    if name not in _BUILT:
+        raise PlanError(
+            "unknown-option",
+            f"there is no option {name!r}",
+            hint=f"one of {nearest(name, _BUILT)}",
+        )
+    if name != "buckets":
+        return text
+    if not text.isascii() or not text.isdigit():
+        raise PlanError(
+            "bad-option",
+            f"buckets = {text!r} is no number of parts",
+            hint="a whole number from 1 upwards, for instance one per core",
+        )
+    return int(text)

@@ -1,0 +1,34 @@
+"""Renames columns inside an expression's texts, for moving it to the other side of a projection."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from windrow.plan.exprs import Expr, quote_duckdb, quote_spark
+
+# A quoted name can only be told from the inside of a string literal by reading both. Strings come
+# first in each alternation, so that a quote within one never starts a name.
+_SPARK = re.compile(r"""'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.)*"|(?P<name>`(?:[^`]|``)+`)""", re.S)
+_DUCKDB = re.compile(r"""[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|(?P<name>"(?:[^"]|"")+")""", re.S)
+
+
+def rename(expr: Expr, new_names: Mapping[str, str]) -> Expr:
+    """The expression over other column names; `text` stays as the user wrote it."""
+    spark = {quote_spark(old): quote_spark(new) for old, new in new_names.items()}
+    duckdb = {quote_duckdb(old): quote_duckdb(new) for old, new in new_names.items()}
+    return replace(
+        expr,
+        spark=_substitute(_SPARK, expr.spark, spark),
+        duckdb=_substitute(_DUCKDB, expr.duckdb, duckdb),
+        columns=tuple(dict.fromkeys(new_names.get(name, name) for name in expr.columns)),
+    )
+
+
+def _substitute(tokens: re.Pattern[str], text: str, quoted: Mapping[str, str]) -> str:
+    def one(match: re.Match[str]) -> str:
+        found = match["name"]
+        return match[0] if found is None else quoted.get(found, found)
+
+    return tokens.sub(one, text)

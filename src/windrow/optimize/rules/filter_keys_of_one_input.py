@@ -1,0 +1,64 @@
+"""Columns of one input that a join's equalities make equal are compared in a Filter below.
+
+    a.x = b.x AND a.y = b.x   implies   a.x = a.y
+
+A tuple that fails this can join nothing. Afterwards each class of equal columns has one column
+per input, which is what the join algorithms take as a key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+from windrow.optimize.keys import Class, classes_of
+from windrow.plan.exprs import Expr, quote_duckdb, quote_spark
+from windrow.plan.nodes import BestmatchJoin, Equality, Filter, Node, WindowJoin, children
+from windrow.plan.walk import rewrite, with_children
+
+
+def filter_keys_of_one_input(plan: Node) -> Node:
+    """Equalities between different inputs only, one column of each per class."""
+    return rewrite(plan, _split)
+
+
+def _split(node: Node) -> Node:
+    if not isinstance(node, WindowJoin | BestmatchJoin):
+        return node
+    inputs = children(node)
+    classes = classes_of(node.equalities, inputs)
+    if all(len(columns) <= 1 for key in classes for columns in key.columns):
+        return node
+    filtered = [
+        _filtered(child, [_same(key, i) for key in classes]) for i, child in enumerate(inputs)
+    ]
+    equalities = tuple(equality for key in classes for equality in _chain(key))
+    return with_children(replace(node, equalities=equalities), filtered)
+
+
+def _same(key: Class, i: int) -> list[Expr]:
+    """The predicates that compare input i's columns of the class with each other."""
+    first, *others = key.columns[i] or ("",)
+    return [_equal(first, other, null_safe=key.null_safe) for other in others]
+
+
+def _equal(left: str, right: str, *, null_safe: bool) -> Expr:
+    spark, duckdb = ("<=>", "IS NOT DISTINCT FROM") if null_safe else ("=", "=")
+    return Expr(
+        f"{left} {spark} {right}",
+        f"{quote_spark(left)} {spark} {quote_spark(right)}",
+        f"{quote_duckdb(left)} {duckdb} {quote_duckdb(right)}",
+        (left, right),
+        "boolean",
+    )
+
+
+def _filtered(child: Node, predicates: list[list[Expr]]) -> Node:
+    flat = tuple(predicate for some in predicates for predicate in some)
+    return Filter(child, flat) if flat else child
+
+
+def _chain(key: Class) -> list[Equality]:
+    """The equalities of the class over the first column of each input."""
+    firsts = [columns[0] for columns in key.columns if columns]
+    return [Equality(left, right, key.type, key.null_safe) for left, right in pairwise(firsts)]

@@ -1,0 +1,49 @@
+"""A predicate over a WindowJoin that reads one input only moves into that input.
+
+The result of an inner join is every combination that meets all conditions, so that it makes no
+difference when a condition on a single tuple is tested. A predicate that reads no column stays
+above. A bestmatch join is left alone: below it, a predicate would change which pairs are
+candidates, and so which pairs are dominated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from windrow.plan.exprs import Expr
+from windrow.plan.nodes import Filter, Node, WindowJoin
+from windrow.plan.walk import rewrite
+
+
+def push_filter_below_join(plan: Node) -> Node:
+    """Predicates on a single stream are tested before its tuples are stored and probed."""
+    return rewrite(plan, _push)
+
+
+def _push(node: Node) -> Node:
+    if not (isinstance(node, Filter) and isinstance(node.input, WindowJoin)):
+        return node
+    join = node.input
+    moved: list[list[Expr]] = [[] for _ in join.inputs]
+    rest: list[Expr] = []
+    for predicate in node.predicates:
+        home = _only_input(predicate, join)
+        (rest if home is None else moved[home]).append(predicate)
+    if len(rest) == len(node.predicates):
+        return node
+    inputs = tuple(
+        Filter(child, tuple(predicates)) if predicates else child
+        for child, predicates in zip(join.inputs, moved, strict=True)
+    )
+    below = replace(join, inputs=inputs)
+    return Filter(below, tuple(rest)) if rest else below
+
+
+def _only_input(predicate: Expr, join: WindowJoin) -> int | None:
+    """The one input that has all the columns the predicate reads."""
+    if not predicate.columns:
+        return None
+    for i, child in enumerate(join.inputs):
+        if set(predicate.columns) <= set(child.schema.names):
+            return i
+    return None

@@ -1,0 +1,112 @@
+"""Refuses plans that would keep state for ever, or that cannot have an answer.
+
+The binder refuses most of these with their place in the SQL; here they are refused however the
+plan was built.
+"""
+
+from __future__ import annotations
+
+from windrow.errors import PlanError
+from windrow.plan.nodes import (
+    BestmatchJoin,
+    Filter,
+    Node,
+    Project,
+    Range,
+    Scan,
+    WindowAggregate,
+    WindowJoin,
+)
+from windrow.plan.walk import walk
+from windrow.plan.windows import UNBOUNDED
+
+
+def verify(plan: Node) -> None:
+    """Raises a PlanError for the first node, from the top, that cannot run within bounds."""
+    for node in walk(plan):
+        if isinstance(node, WindowJoin):
+            _verify_join(node)
+        elif isinstance(node, WindowAggregate):
+            _verify_aggregate(node)
+        elif isinstance(node, BestmatchJoin):
+            _verify_bestmatch(node)
+        elif isinstance(node, Scan):
+            _verify_scan(node)
+
+
+def rows_end(node: Node) -> bool:
+    """Whether every row of the node stops being alive, or is taken back, some time."""
+    if isinstance(node, Range | WindowAggregate):
+        return True
+    if isinstance(node, Filter | Project):
+        return rows_end(node.input)
+    if isinstance(node, WindowJoin):
+        return any(rows_end(child) for child in node.inputs)  # a result ends with its first tuple
+    return False
+
+
+def _verify_join(join: WindowJoin) -> None:
+    names = join.graph.streams
+    if join.graph.is_contradictory:
+        raise PlanError(
+            "contradictory-windows",
+            f"no tuples of {_listed(names)} can satisfy all windows at once",
+            reason="together the bounds ask for a time difference below its own lower end",
+            hint="widen or drop one of the windows",
+            span=join.span,
+        )
+    unbounded = join.graph.unbounded_pairs()
+    if unbounded:
+        first, second = (names[s] for s in unbounded[0])
+        raise PlanError(
+            "unbounded-state",
+            f"the join of {_listed(names)} keeps tuples of {first} for ever",
+            reason=f"no window says how long after a tuple of {first} one of {second} may come",
+            hint=f"add WINDOW ({first}, {second}) = INTERVAL '1' HOUR, or the bound that you mean",
+            span=join.span,
+        )
+
+
+def _verify_aggregate(node: WindowAggregate) -> None:
+    if not rows_end(node.input):
+        raise PlanError(
+            "unbounded-state",
+            "the aggregate keeps its rows for ever",
+            reason="no window says when a row leaves it",
+            hint="give its streams a window, for instance sales [RANGE INTERVAL '1' HOUR]",
+            span=node.span,
+        )
+
+
+def _verify_bestmatch(node: BestmatchJoin) -> None:
+    if max(node.lo, node.hi) >= UNBOUNDED:
+        raise PlanError(
+            "unbounded-state",
+            "the bestmatch join keeps tuples for ever",
+            reason="no bound on time says which tuples may still become a pair",
+            hint="bound it, for instance WHERE abs(l.ts - r.ts) <= INTERVAL '10' MINUTES",
+            span=node.span,
+        )
+    if node.lo + node.hi < 0:
+        raise PlanError(
+            "contradictory-windows",
+            "no pair of the bestmatch join can satisfy its bounds on time",
+            reason="the lower end lies above the upper one",
+            hint="widen or drop one of the bounds",
+            span=node.span,
+        )
+
+
+def _verify_scan(scan: Scan) -> None:
+    if scan.stream.time is None:
+        raise PlanError(
+            "no-time-column",
+            f"the stream {scan.stream.name} has no event time",
+            reason="windows are measured on event time",
+            hint=f"register it with its time column: stream({scan.stream.name!r}, .., time=..)",
+            span=scan.span,
+        )
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
