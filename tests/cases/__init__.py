@@ -1,0 +1,12 @@
+"""Random questions with their answers by brute force, for every runner alike."""
+
+from __future__ import annotations
+
+from cases.aggregates import draw_aggregate
+from cases.base import Case, Stream
+from cases.bestmatches import draw_bestmatch
+from cases.joins import draw_join
+
+FAMILIES = {"join": draw_join, "aggregate": draw_aggregate, "bestmatch": draw_bestmatch}
+
+__all__ = ["FAMILIES", "Case", "Stream", "draw_aggregate", "draw_bestmatch", "draw_join"]

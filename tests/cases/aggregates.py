@@ -1,0 +1,132 @@
+"""Random sliding aggregates, and their changelogs by asking at every instant."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+from decimal import Decimal
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+
+from cases.base import (
+    ARROW_KEY,
+    ARROW_TIME,
+    Bag,
+    Case,
+    Row,
+    Stream,
+    draw_batches,
+    draw_key,
+    draw_rows,
+    draw_times,
+    length,
+    show_time,
+)
+
+
+def draw_aggregate(random: Random, *, most_rows: int = 14) -> Case:
+    """A sliding GROUP BY over one stream, its changelog by asking at every instant."""
+    time_type = random.choice(list(ARROW_TIME))
+    kind = random.choice([*ARROW_KEY, None])
+    w = random.choice([0, 1, 4, 20])
+    number = random.choice(["price", "amount", "cents"])
+    draws = {
+        "g": lambda r: draw_key(r, kind or "bigint"),
+        "price": lambda r: r.choice([None, 0.5, 1e17, -1e17, 3.25, 0.1]),
+        "amount": lambda r: r.choice([None, 1, 2, 2**40]),
+        "cents": lambda r: r.choice([None, Decimal("0.01"), Decimal("12.50")]),
+        "q": lambda r: r.randrange(4),
+    }
+    lateness = random.choice([0, 3, 9])
+    batches = draw_batches(
+        random, draw_rows(random, most_rows, draw_times(random), draws), lateness
+    )
+    types = {
+        "id": pa.int64(),
+        "g": ARROW_KEY[kind or "bigint"],
+        "price": pa.float64(),
+        "amount": pa.int64(),
+        "cents": pa.decimal128(10, 2),
+        "q": pa.int32(),
+    }
+    stream = Stream("sales", batches, lateness, time_type, types)
+    keys = "g, " if kind else ""
+    sql = (
+        f"SELECT {keys}SUM({number}) AS total, COUNT(*) AS n, COUNT({number}) AS m "
+        f"FROM sales [RANGE {length(w, time_type)}] WHERE q > 0" + (" GROUP BY g" if kind else "")
+    )
+    rows = [row for row in stream.rows if row["q"] > 0]
+    changes = sliding_changes(rows, w, number, by_group=kind is not None)
+    answer: Bag = Counter()
+    due = {}
+    for change in changes:
+        units, ticks = change[-1]
+        row = (*change[:-1], show_instant(change[-1], time_type))
+        answer[row] += 1
+        # Below the watermark, which lies on whole units: a microsecond more changes nothing.
+        due[row] = units + (ticks if time_type in {"bigint", "date"} else 0)
+    return Case(sql, (stream,), answer, time_type, due)
+
+
+Instant = tuple[int, int]
+"""A whole time unit and the ticks after it: an expiry comes one tick after the unit."""
+
+
+def show_instant(instant: Instant, time_type: str) -> Any:
+    """An instant as `_event_time` shows it."""
+    units, ticks = instant
+    if time_type in {"bigint", "date"}:
+        return show_time(units + ticks, time_type)
+    return show_time(units, time_type) + timedelta(microseconds=ticks)
+
+
+def group_value(value: Any) -> Any:
+    """A group key as the answer shows it; NaN by a name of its own, for it equals nothing."""
+    if isinstance(value, float):
+        return "NaN" if value != value else value + 0.0  # noqa: PLR0124
+    return value
+
+
+def sliding_changes(
+    rows: list[Row], w: int, number: str, *, by_group: bool
+) -> list[tuple[Any, ...]]:
+    """The changelog rows: change type first, instant last."""
+    instants = sorted({(r["t"], 0) for r in rows} | {(r["t"] + w, 1) for r in rows})
+    if not by_group:
+        groups: list[Any] = [None]
+    else:
+        groups = sorted({group_value(r["g"]) for r in rows}, key=lambda g: (g is not None, str(g)))
+    changes = []
+    for group in groups:
+        before: tuple[Any, ...] | None = None
+        for instant in instants:
+            alive = [
+                row
+                for row in rows
+                if (row["t"], 0) <= instant <= (row["t"] + w, 0)
+                and (not by_group or group_value(row["g"]) == group)
+            ]
+            values = [row[number] for row in alive if row[number] is not None]
+            total = exact_sum(values)
+            answer = (total, len(alive), len(values)) if alive or not by_group else None
+            if answer == before:
+                continue
+            head = (group,) if by_group else ()
+            if before is not None:
+                changes.append(("delete", *head, *before, instant))
+            if answer is not None:
+                changes.append(("insert", *head, *answer, instant))
+            before = answer
+    return changes
+
+
+def exact_sum(values: list[Any]) -> Any:
+    """The sum as if computed exactly and rounded once; None over nothing."""
+    if not values:
+        return None
+    if isinstance(values[0], float):
+        return float(sum(map(Fraction, values)))
+    return sum(values)
