@@ -1,0 +1,335 @@
+"""Arrow types and Spark types: one to the other, and users' data brought to the few we use.
+
+Spark types are texts (`decimal(10,2)`, `array<int>`). Every Spark type has one Arrow type here, the
+canonical one; operators see no other. Data that comes in wider or narrower forms of the same values
+(large strings, dictionaries, unsigned integers, other units of time) is converted as it is read.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.errors import BindError, DataError
+from windrow.schema import Field, Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+INTERVAL = "interval day to second"
+
+_SIMPLE = {
+    "void": pa.null(),
+    "boolean": pa.bool_(),
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+    INTERVAL: pa.duration("us"),
+}
+_SYNONYMS = {
+    "byte": "tinyint",
+    "short": "smallint",
+    "integer": "int",
+    "long": "bigint",
+    "real": "float",
+    "timestamp_ltz": "timestamp",
+}
+_SPARK_OF = {arrow: spark for spark, arrow in _SIMPLE.items()}
+_WIDENED = {
+    pa.uint8(): "smallint",
+    pa.uint16(): "int",
+    pa.uint32(): "bigint",
+    pa.uint64(): "decimal(20,0)",
+    pa.float16(): "float",
+    pa.date64(): "date",
+    pa.large_string(): "string",
+    pa.string_view(): "string",
+    pa.large_binary(): "binary",
+    pa.binary_view(): "binary",
+    pa.month_day_nano_interval(): INTERVAL,
+}
+_MONTH_DAY_NANO = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanos", "<i8")])
+_TOKEN = re.compile(r"\s*(`(?:[^`]|``)*`|[A-Za-z_0-9]+|[<>(),:])")
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
+
+
+def arrow_type(spark: str) -> pa.DataType:
+    """The canonical Arrow type of a Spark type.
+
+    Args:
+        spark: the type as Spark writes it.
+
+    Returns:
+        The Arrow type that Windrow's operators use for it.
+
+    Raises:
+        BindError: the text is no type that Windrow knows.
+
+    Examples:
+        >>> arrow_type("decimal(10,2)")
+        Decimal128Type(decimal128(10, 2))
+    """
+    return _TypeReader(spark).read()
+
+
+def spark_type(arrow: pa.DataType, column: str = "") -> str:
+    """The Spark type that holds every value of an Arrow type.
+
+    Args:
+        arrow: any Arrow type.
+        column: the column that has it, for the message.
+
+    Returns:
+        The type as Spark writes it.
+
+    Raises:
+        BindError: no Spark type holds it.
+
+    Examples:
+        >>> spark_type(pa.uint64())
+        'decimal(20,0)'
+    """
+    for known in (_SPARK_OF, _WIDENED):
+        if arrow in known:
+            return known[arrow]
+    for applies, name_of in _FAMILIES:
+        if applies(arrow):
+            return name_of(arrow, column)
+    raise BindError(
+        "unsupported-type",
+        f"the column {column!r} has the Arrow type {arrow}, which has no counterpart in Spark",
+        hint="cast it, or leave the column out",
+    )
+
+
+def spark_schema(schema: pa.Schema) -> Schema:
+    """Names and Spark types of the columns of an Arrow schema."""
+    return Schema(tuple(Field(field.name, spark_type(field.type, field.name)) for field in schema))
+
+
+def arrow_schema(schema: Schema) -> pa.Schema:
+    """The canonical Arrow schema of columns with Spark types."""
+    return pa.schema([pa.field(field.name, arrow_type(field.type)) for field in schema.fields])
+
+
+def conform(array: pa.Array, target: pa.DataType, column: str) -> pa.Array:
+    """The array in its canonical type.
+
+    Args:
+        array: values of any Arrow type that `spark_type` maps to the target's Spark type.
+        target: the canonical type.
+        column: the column's name, for the message.
+
+    Raises:
+        DataError: a value does not fit, such as a nanosecond that is no whole microsecond.
+    """
+    if array.type == target:
+        return array
+    if isinstance(array, pa.ExtensionArray):
+        return conform(array.storage, target, column)
+    try:
+        if pa.types.is_dictionary(array.type):
+            return conform(array.dictionary_decode(), target, column)
+        if array.type == pa.month_day_nano_interval():
+            return _durations(array)
+        return array.cast(target)
+    except pa.ArrowInvalid as error:
+        raise DataError(
+            "value-does-not-fit",
+            f"a value of the column {column!r} does not fit {spark_type(target)}",
+            reason=str(error),
+            hint="round or cast the column before you register it"
+            if pa.types.is_temporal(target)
+            else "cast the column before you register it",
+        ) from error
+
+
+def _durations(array: pa.Array) -> pa.Array:
+    """Microseconds of intervals that DuckDB keeps as months, days and nanoseconds."""
+    parts = np.frombuffer(array.buffers()[1], _MONTH_DAY_NANO)
+    parts = parts[array.offset : array.offset + len(array)]
+    is_null = array.is_null().to_numpy(zero_copy_only=False)
+    if bool(np.any(parts["months"][~is_null])):
+        raise pa.ArrowInvalid("an interval of months has no fixed length")
+    micros = parts["days"].astype(np.int64) * 86_400_000_000 + parts["nanos"] // 1_000
+    return pa.array(micros, mask=is_null).cast(pa.duration("us"))
+
+
+def _timestamp(arrow: pa.DataType, _: str) -> str:
+    return "timestamp_ntz" if arrow.tz is None else "timestamp"
+
+
+def _decimal(arrow: pa.DataType, column: str) -> str:
+    # Negative scales are whole numbers with more digits: decimal(3,-2) holds 99900.
+    scale, precision = max(arrow.scale, 0), arrow.precision - min(arrow.scale, 0)
+    if precision > 38:
+        raise BindError(
+            "unsupported-type",
+            f"the column {column!r} has {precision} decimal digits; Spark holds 38",
+            hint="cast it to a decimal of 38 digits or fewer",
+        )
+    return f"decimal({precision},{scale})"
+
+
+def _list(arrow: pa.DataType, column: str) -> str:
+    return f"array<{spark_type(arrow.value_type, column)}>"
+
+
+def _map(arrow: pa.DataType, column: str) -> str:
+    return f"map<{spark_type(arrow.key_type, column)},{spark_type(arrow.item_type, column)}>"
+
+
+def _struct(arrow: pa.DataType, column: str) -> str:
+    fields = [arrow.field(i) for i in range(arrow.num_fields)]
+    shown = [f"{_quoted(f.name)}:{spark_type(f.type, f'{column}.{f.name}')}" for f in fields]
+    return f"struct<{','.join(shown)}>"
+
+
+def _quoted(name: str) -> str:
+    return name if _PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`"
+
+
+def _is_any_list(arrow: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_list(arrow)
+        or pa.types.is_large_list(arrow)
+        or pa.types.is_fixed_size_list(arrow)
+        or pa.types.is_list_view(arrow)
+        or pa.types.is_large_list_view(arrow)
+    )
+
+
+_FAMILIES: tuple[
+    tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType, str], str]],
+    ...,
+] = (
+    (pa.types.is_timestamp, _timestamp),
+    (pa.types.is_duration, lambda *_: INTERVAL),
+    (pa.types.is_time, lambda *_: "time(6)"),
+    (pa.types.is_decimal, _decimal),
+    (pa.types.is_fixed_size_binary, lambda *_: "binary"),
+    (_is_any_list, _list),
+    (pa.types.is_map, _map),
+    (pa.types.is_struct, _struct),
+    (pa.types.is_dictionary, lambda arrow, column: spark_type(arrow.value_type, column)),
+    (
+        lambda arrow: isinstance(arrow, pa.BaseExtensionType),
+        lambda arrow, column: spark_type(arrow.storage_type, column),
+    ),
+)
+
+
+class _TypeReader:
+    """Reads one Spark type text from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = _TOKEN.findall(text)
+        self.position = 0
+        self.is_clean = not _TOKEN.sub("", text).strip()
+
+    def read(self) -> pa.DataType:
+        """The whole text as one type."""
+        found = self._type() if self.is_clean else None
+        if found is None or self.position != len(self.tokens):
+            raise self._refusal()
+        return found
+
+    def _type(self) -> pa.DataType:
+        word = self._next().lower()
+        name = _SYNONYMS.get(word, word)
+        if name in _SIMPLE:
+            return _SIMPLE[name]
+        if name in {"array", "map", "struct"}:
+            return self._nested(name)
+        if name in {"decimal", "dec", "numeric"}:
+            digits = self._arguments() or [10, 0]
+            return pa.decimal128(digits[0], digits[1] if len(digits) > 1 else 0)
+        if name in {"char", "varchar"}:
+            self._arguments()
+            return pa.string()
+        if name == "time":
+            self._arguments()
+            return pa.time64("ns")
+        if name == "interval":
+            return self._interval()
+        raise self._refusal()
+
+    def _nested(self, name: str) -> pa.DataType:
+        self._expect("<")
+        if name == "struct":
+            return self._struct_fields()
+        first = self._type()
+        if name == "array":
+            self._expect(">")
+            return pa.list_(first)
+        self._expect(",")
+        second = self._type()
+        self._expect(">")
+        return pa.map_(first, second)
+
+    def _struct_fields(self) -> pa.DataType:
+        fields: list[pa.Field] = []
+        while self._peek() != ">":
+            if fields:
+                self._expect(",")
+            name = self._next()
+            self._expect(":")
+            plain = name[1:-1].replace("``", "`") if name.startswith("`") else name
+            fields.append(pa.field(plain, self._type()))
+        self._expect(">")
+        return pa.struct(fields)
+
+    def _interval(self) -> pa.DataType:
+        while self._peek().lower() in {"day", "hour", "minute", "second", "to"}:
+            self._next()
+        return pa.duration("us")
+
+    def _arguments(self) -> list[int]:
+        if self._peek() != "(":
+            return []
+        self._expect("(")
+        numbers = [self._number()]
+        while self._peek() == ",":
+            self._expect(",")
+            numbers.append(self._number())
+        self._expect(")")
+        return numbers
+
+    def _number(self) -> int:
+        token = self._next()
+        if not token.isdigit():
+            raise self._refusal()
+        return int(token)
+
+    def _peek(self) -> str:
+        return str(self.tokens[self.position]) if self.position < len(self.tokens) else ""
+
+    def _next(self) -> str:
+        token = self._peek()
+        if not token:
+            raise self._refusal()
+        self.position += 1
+        return token
+
+    def _expect(self, token: str) -> None:
+        if self._next() != token:
+            raise self._refusal()
+
+    def _refusal(self) -> BindError:
+        return BindError(
+            "unsupported-type",
+            f"{self.text!r} is no column type that Windrow knows",
+            hint="months, variants and user-defined types are not supported: cast the column",
+        )

@@ -1,0 +1,310 @@
+"""SQL expressions in process: DuckDB types them and computes them.
+
+Plain columns never reach DuckDB: a projection that only picks and renames moves references. What is
+computed goes through one DuckDB relation per list of expressions, bound once and run per batch over
+the columns it reads and nothing else, so that a small batch costs about half a millisecond.
+
+Values agree with Spark's ANSI mode: overflow and division by zero are errors, not NULL. See
+docs/design/expressions.md for the measurements behind the choice, and for the known differences.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.errors import BindError, DataError
+from windrow.operators.arrow_types import arrow_schema, arrow_type, conform, spark_type
+from windrow.operators.changes import ChangeBatch, select
+from windrow.physical.specs import FilterRows, ProjectRows, RangeRows
+from windrow.schema import MAX_TICK, Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import duckdb
+    from numpy.typing import NDArray
+
+    from windrow.plan.exprs import Expr
+
+Stateless = FilterRows | ProjectRows | RangeRows
+
+_ROW = "__row"
+"""Stands in for the columns where an expression reads none: DuckDB needs one to count rows by."""
+
+_DUCKDB_NAMES = {
+    pa.bool_(): "BOOLEAN",
+    pa.int8(): "TINYINT",
+    pa.int16(): "SMALLINT",
+    pa.int32(): "INTEGER",
+    pa.int64(): "BIGINT",
+    pa.float32(): "FLOAT",
+    pa.float64(): "DOUBLE",
+    pa.string(): "VARCHAR",
+    pa.binary(): "BLOB",
+    pa.date32(): "DATE",
+    pa.timestamp("us", "UTC"): "TIMESTAMP WITH TIME ZONE",
+    pa.timestamp("us"): "TIMESTAMP",
+    pa.duration("us"): "INTERVAL",
+    pa.time64("ns"): "TIME",
+}
+
+
+class DuckdbTypes:
+    """Gives the Spark types of expressions, as DuckDB binds them.
+
+    Implements `plan.types.TypeResolver`.
+
+    Examples:
+        >>> from windrow.plan.exprs import column
+        >>> columns = Schema((Field("a.price", "double"),))
+        >>> DuckdbTypes().types(columns, [column("a.price", "")])
+        ['double']
+    """
+
+    def __init__(self) -> None:
+        self._connection = connect()
+
+    def types(self, columns: Schema, expressions: Sequence[Expr]) -> list[str]:
+        """The Spark type of each expression.
+
+        Raises:
+            BindError: DuckDB refuses an expression; its reason is given.
+        """
+        self._connection.register("rows", arrow_schema(columns).empty_table())
+        try:
+            return [self._type(expression) for expression in expressions]
+        finally:
+            self._connection.unregister("rows")
+
+    def _type(self, expression: Expr) -> str:
+        import duckdb  # noqa: PLC0415
+
+        query = f"SELECT {expression.duckdb} AS value FROM rows"
+        try:
+            schema = self._connection.sql(query).to_arrow_table().schema
+        except duckdb.Error as error:
+            raise BindError(
+                "bad-expression",
+                f"the expression {expression.text} cannot be evaluated",
+                reason=_reason(error),
+            ) from error
+        return spark_type(schema.field(0).type, expression.text)
+
+
+class Evaluator:
+    """Applies stateless specs to change batches; times, ends and signs travel along.
+
+    Keeps one DuckDB connection, opened when the first expression needs it.
+
+    Examples:
+        >>> evaluator = Evaluator()
+        >>> rows = ChangeBatch(pa.record_batch({"a": [1, 2]}), np.array([10, 20]))
+        >>> scan = None
+        >>> evaluator.apply(RangeRows(scan, ticks=5), rows).ends
+        array([16, 26])
+    """
+
+    def __init__(self) -> None:
+        self._connection: duckdb.DuckDBPyConnection | None = None
+        self._computed: dict[tuple[Expr, ...], _Computed] = {}
+
+    def apply(self, spec: Stateless, batch: ChangeBatch) -> ChangeBatch:
+        """The rows of the batch after the spec.
+
+        Raises:
+            DataError: a value cannot be computed (overflow, division by zero, a bad cast).
+        """
+        if isinstance(spec, RangeRows):
+            return ChangeBatch(
+                batch.columns, batch.times, range_ends(batch, spec.ticks), batch.signs
+            )
+        if isinstance(spec, FilterRows):
+            return self._filter(spec, batch)
+        return self._project(spec, batch)
+
+    def close(self) -> None:
+        """Closes DuckDB; the evaluator can be used again and then opens anew."""
+        self._computed.clear()
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _filter(self, spec: FilterRows, batch: ChangeBatch) -> ChangeBatch:
+        if not spec.predicates or not len(batch):
+            return batch
+        (verdicts,) = self._compute((conjunction(spec.predicates),), batch)
+        kept = np.flatnonzero(verdicts.to_numpy(zero_copy_only=False))
+        return batch if len(kept) == len(batch) else batch.take(kept)
+
+    def _project(self, spec: ProjectRows, batch: ChangeBatch) -> ChangeBatch:
+        computed = tuple(dict.fromkeys(i.expr for i in spec.items if not i.expr.is_column))
+        values = dict(zip(computed, self._compute(computed, batch), strict=True))
+        arrays = [
+            batch.columns.column(item.expr.columns[0]) if item.expr.is_column else values[item.expr]
+            for item in spec.items
+        ]
+        # The schema is the spec's, so that every batch of a relation has one schema.
+        columns = pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(spec.schema))
+        return ChangeBatch(columns, batch.times, batch.ends, batch.signs)
+
+    def _compute(self, expressions: tuple[Expr, ...], batch: ChangeBatch) -> list[pa.Array]:
+        if not expressions:
+            return []
+        if not len(batch):
+            return [pa.array([], arrow_type(expression.type)) for expression in expressions]
+        if expressions not in self._computed:
+            if self._connection is None:
+                self._connection = connect()
+            name = f"rows_{len(self._computed)}"
+            self._computed[expressions] = _Computed(self._connection, name, expressions)
+        return self._computed[expressions].run(batch)
+
+
+class _Computed:
+    """Some expressions, bound once, over rows that change per batch."""
+
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, name: str, expressions: tuple[Expr, ...]
+    ) -> None:
+        self.connection = connection
+        self.name = name
+        self.expressions = expressions
+        self.columns = list(dict.fromkeys(c for e in expressions for c in e.columns))
+        self.source = _Source(pa.record_batch({}))
+        self.relation: duckdb.DuckDBPyRelation | None = None
+
+    def run(self, batch: ChangeBatch) -> list[pa.Array]:
+        """The values of each expression, one per row."""
+        import duckdb  # noqa: PLC0415
+
+        rows = select(batch.columns, self.columns) if self.columns else _row_numbers(batch)
+        try:
+            table = self._relation(rows).to_arrow_table()
+        except duckdb.Error as error:
+            raise self._blame(error, rows) from error
+        return [
+            conform(_one_array(table.column(i)), arrow_type(e.type), e.text)
+            for i, e in enumerate(self.expressions)
+        ]
+
+    def _relation(self, rows: pa.RecordBatch) -> duckdb.DuckDBPyRelation:
+        """The values over these rows: a DuckDB relation runs anew whenever it is read."""
+        if self.relation is not None and self.source.rows.schema == rows.schema:
+            self.source.rows = rows
+            return self.relation
+        self.source.rows = rows
+        self.connection.register(self.name, self.source)
+        values = ", ".join(f"{_typed(e)} AS value_{i}" for i, e in enumerate(self.expressions))
+        self.relation = self.connection.sql(f"SELECT {values} FROM {self.name}")
+        return self.relation
+
+    def _blame(self, error: duckdb.Error, rows: pa.RecordBatch) -> DataError:
+        """The error of the first expression that fails on these rows alone."""
+        import duckdb  # noqa: PLC0415
+
+        texts = ", ".join(e.text for e in self.expressions)
+        self.connection.register("blamed", _Source(rows))
+        for expression in self.expressions:
+            try:
+                self.connection.execute(f"SELECT {_typed(expression)} FROM blamed").fetchall()
+            except duckdb.Error:
+                texts = expression.text
+                break
+        return DataError(
+            "bad-value",
+            f"the expression {texts} cannot be computed for a row",
+            reason=_reason(error),
+            hint="guard it with CASE WHEN, try_divide or try_cast, or filter such rows out",
+        )
+
+
+class _Source:
+    """The rows of the present batch, as DuckDB asks for them: a new Arrow stream per scan."""
+
+    def __init__(self, rows: pa.RecordBatch) -> None:
+        self.rows = rows
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        reader = pa.RecordBatchReader.from_batches(self.rows.schema, [self.rows])
+        return reader.__arrow_c_stream__(requested_schema)
+
+
+def connect() -> duckdb.DuckDBPyConnection:
+    """A DuckDB connection that computes as Spark does: UTC, and errors instead of infinities."""
+    import duckdb  # noqa: PLC0415
+
+    connection = duckdb.connect(config={"threads": 1})
+    connection.execute("SET TimeZone = 'UTC'")
+    # Spark's ANSI mode raises on division by zero, of doubles too.
+    connection.execute("SET ieee_floating_point_ops = false")
+    connection.execute("SET error_on_division_by_zero = true")
+    return connection
+
+
+def conjunction(predicates: tuple[Expr, ...]) -> Expr:
+    """One expression that is true where every predicate is, each asked only where those before it hold.
+
+    `b <> 0 AND a / b > 1` must not divide by zero, so CASE keeps the order.
+    """
+    *first, last = predicates
+    texts = [f"WHEN ({predicate.duckdb}) IS NOT TRUE THEN FALSE" for predicate in first]
+    duckdb = f"({last.duckdb}) IS TRUE"
+    if texts:
+        duckdb = f"CASE {' '.join(texts)} ELSE {duckdb} END"
+    return type(last)(
+        text=" AND ".join(predicate.text for predicate in predicates),
+        spark=" AND ".join(f"({predicate.spark})" for predicate in predicates),
+        duckdb=duckdb,
+        columns=tuple(dict.fromkeys(c for predicate in predicates for c in predicate.columns)),
+        type="boolean",
+    )
+
+
+def range_ends(batch: ChangeBatch, ticks: int) -> NDArray[np.int64]:
+    """Where the rows of a [RANGE ticks] window end: the tick after the last they are alive at.
+
+    time                time + ticks   end
+     [=======================]          |        alive on both bracketed instants
+    """
+    reach = min(ticks, MAX_TICK - 1) + 1
+    # Where the sum would overflow the row never expires.
+    ends = np.minimum(batch.times, MAX_TICK - reach) + reach
+    return ends if batch.ends is None else np.minimum(ends, batch.ends)
+
+
+def _typed(expression: Expr) -> str:
+    name = _duckdb_type(arrow_type(expression.type))
+    return f"CAST({expression.duckdb} AS {name})" if name else f"({expression.duckdb})"
+
+
+def _duckdb_type(arrow: pa.DataType) -> str:
+    """The DuckDB type of a canonical Arrow type; empty for one that holds NULL alone."""
+    if pa.types.is_null(arrow):
+        return ""
+    if pa.types.is_decimal(arrow):
+        return f"DECIMAL({arrow.precision},{arrow.scale})"
+    if pa.types.is_list(arrow):
+        return f"{_duckdb_type(arrow.value_type) or 'INTEGER'}[]"
+    if pa.types.is_map(arrow):
+        return f"MAP({_duckdb_type(arrow.key_type)}, {_duckdb_type(arrow.item_type)})"
+    if pa.types.is_struct(arrow):
+        fields = [arrow.field(i) for i in range(arrow.num_fields)]
+        quoted = [(f.name.replace('"', '""'), _duckdb_type(f.type)) for f in fields]
+        return f"STRUCT({', '.join(f'{chr(34)}{name}{chr(34)} {kind}' for name, kind in quoted)})"
+    return _DUCKDB_NAMES[arrow]
+
+
+def _row_numbers(batch: ChangeBatch) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array(batch.times)], names=[_ROW])
+
+
+def _one_array(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _reason(error: duckdb.Error) -> str:
+    """The first line of what DuckDB says, without the suggestions meant for its own users."""
+    return str(error).strip().splitlines()[0].split(" Use TRY(")[0]
