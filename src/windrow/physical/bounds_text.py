@@ -1,0 +1,90 @@
+"""Windows and clean-up conditions in words, for EXPLAIN.
+
+All lengths are ticks inside; they are shown in the unit of the query's event time.
+"""
+
+from __future__ import annotations
+
+from windrow.physical.specs import FilterRows, ProjectRows, RangeRows, ScanStream, Spec
+from windrow.plan.durations import show_ticks
+from windrow.plan.windows import UNBOUNDED, Bound, WindowGraph
+
+
+def show_bound(left: str, right: str, lo: int, hi: int, time_type: str) -> str:
+    """t(right) - t(left) in [-lo, hi]: `a-b within 1h`, or with its direction if it has one."""
+    difference = f"t({right}) - t({left})"
+    if lo >= UNBOUNDED:
+        return f"{difference} <= {show_ticks(hi, time_type)}"
+    if hi >= UNBOUNDED:
+        return f"{difference} >= {show_ticks(-lo, time_type)}"
+    if lo == hi:
+        return f"{left}-{right} within {show_ticks(hi, time_type)}"
+    return f"{difference} in [{show_ticks(-lo, time_type)}, {show_ticks(hi, time_type)}]"
+
+
+def stated_windows(graph: WindowGraph, time_type: str) -> list[str]:
+    """The windows as the user wrote them, each with its meaning."""
+    names = graph.streams
+    by_text: dict[str, list[Bound]] = {}
+    for bound in graph.stated:
+        by_text.setdefault(bound.text, []).append(bound)
+    lines = []
+    for text, bounds in by_text.items():
+        meanings = [
+            show_bound(names[b.left], names[b.right], b.lo, b.hi, time_type) for b in bounds
+        ]
+        if len(bounds) > 1 and len(by_text) == 1 and graph.form == "uniform clique":
+            meanings = [f"every pair within {show_ticks(bounds[0].hi, time_type)}"]
+        lines.append(f"{text}{': ' if text else ''}{', '.join(meanings)}")
+    return lines
+
+
+def implied_windows(graph: WindowGraph, time_type: str) -> list[str]:
+    """Windows of pairs for which the user stated none, by the closure of the graph."""
+    return [
+        _closed(graph, a, b, time_type)
+        for a, b in _pairs(graph)
+        if (a, b) not in graph.stated_pairs
+    ]
+
+
+def tightened_windows(graph: WindowGraph, time_type: str) -> list[str]:
+    """Stated windows that the other ones narrow."""
+    return [
+        _closed(graph, a, b, time_type)
+        for a, b in _pairs(graph)
+        if (a, b) in graph.stated_pairs
+        and (graph.upper[a][b], graph.upper[b][a]) != (graph.direct[a][b], graph.direct[b][a])
+    ]
+
+
+def _pairs(graph: WindowGraph) -> list[tuple[int, int]]:
+    size = len(graph.streams)
+    return [(a, b) for a in range(size) for b in range(a + 1, size)]
+
+
+def _closed(graph: WindowGraph, a: int, b: int, time_type: str) -> str:
+    names = graph.streams
+    return show_bound(names[a], names[b], graph.upper[b][a], graph.upper[a][b], time_type)
+
+
+def event_time(spec: Spec, alias: str) -> str:
+    """The event time of an input as the user knows it: its time column, or t(alias)."""
+    while isinstance(spec, FilterRows | ProjectRows | RangeRows):
+        spec = spec.input
+    if isinstance(spec, ScanStream) and spec.alias == alias:
+        return f"{alias}.{spec.time}"
+    return f"t({alias})"
+
+
+def plus(base: str, ticks: int, time_type: str) -> str:
+    """`a.ts + 1h`, `a.ts - 5s`, or `a.ts` alone."""
+    if ticks == 0:
+        return base
+    return f"{base} {'+' if ticks > 0 else '-'} {show_ticks(abs(ticks), time_type)}"
+
+
+def drop_condition(spec: Spec, alias: str, retention: int, delayed: int, time_type: str) -> str:
+    """When a row of an input goes; `delayed` is what the operator's watermark trails by."""
+    watermark = plus("watermark", -delayed, time_type)
+    return f"drop {alias} when {watermark} > {plus(event_time(spec, alias), retention, time_type)}"

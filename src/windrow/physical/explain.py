@@ -1,0 +1,170 @@
+"""EXPLAIN: a plan as stable text, for people who decide whether to trust it.
+
+Four sections: what the answer is and what is promised of the streams; the logical plan, as the
+user wrote it; the physical one, each stateful node with its facts; and the stages on Spark. No
+ids, no timings, no paths: the same query gives the same text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from windrow.physical.facts import Fact, bestmatch_aliases, facts_of
+from windrow.physical.partitioning import Single, describe, partitioning_of
+from windrow.physical.specs import (
+    BewJoin,
+    FilterRows,
+    PhysicalQuery,
+    ProjectRows,
+    RangeRows,
+    ScanStream,
+    SlidingAggregate,
+    Spec,
+    Stateful,
+    inputs,
+    scans,
+)
+from windrow.plan.durations import show_ticks
+from windrow.plan.explain import logical_lines, show_aggregates, show_alias, show_items
+from windrow.plan.nodes import Query
+
+ASSUMED_BUCKETS = 4
+"""Buckets that EXPLAIN shows where the user set none: enough to see what is copied."""
+
+LABEL_WIDTH = 11
+
+LATE_ROWS = {
+    "count": "counted and dropped",
+    "keep": "counted and kept aside, each once",
+    "fail": "the query fails",
+}
+
+
+def explain(logical: Query, physical: PhysicalQuery) -> str:
+    """The text of EXPLAIN, ending in a newline."""
+    sections = (
+        ("query", _query_lines(physical)),
+        ("logical", logical_lines(logical)),
+        ("physical", _physical_lines(physical)),
+        ("stages", _stage_lines(physical)),
+    )
+    return "\n".join(line for title, lines in sections for line in (title, *lines)) + "\n"
+
+
+def _query_lines(physical: PhysicalQuery) -> list[str]:
+    sources = scans(physical.root)
+    answer = (
+        "changelog: rows come and go, _change_type and _event_time say when"
+        if physical.is_changelog
+        else "append: each row once, never taken back"
+    )
+    watermark = "newest time seen - lateness"
+    if len(sources) > 1:
+        watermark = f"the least of the streams' ({watermark})"
+    facts: list[Fact] = [
+        ("answer", [answer]),
+        ("streams", [_stream(source) for source in sources]),
+        ("watermark", [watermark]),
+        ("late rows", [f"below the watermark as their batch begins: {_late(physical)}"]),
+        ("cost", ["not estimated"]),
+    ]
+    if len(sources) > 1:
+        facts.insert(3, ("distance", ["how far a stream runs ahead of the slowest one"]))
+    return list(_fact_lines(facts, "  "))
+
+
+def _late(physical: PhysicalQuery) -> str:
+    return LATE_ROWS[physical.options.on_late]
+
+
+def _stream(source: ScanStream) -> str:
+    lateness = show_ticks(source.lateness, source.time_type)
+    name = show_alias(source.stream, source.alias)
+    return f"{name}: time {source.time} ({source.time_type}), lateness {lateness}"
+
+
+def _physical_lines(physical: PhysicalQuery) -> list[str]:
+    show = _Columns(physical.root).show
+    lines = [f"01) Emit {'changelog' if physical.is_changelog else 'append'}"]
+    number = 1
+    for depth, spec in _walk(physical.root, 1):
+        number += 1
+        lines.append(f"{number:02}) {'  ' * depth}{_spec(spec)}")
+        if isinstance(spec, Stateful):
+            lines += _fact_lines(
+                facts_of(spec, physical.options, show), "    " + "  " * depth + "  "
+            )
+    return lines
+
+
+def _walk(spec: Spec, depth: int) -> Iterator[tuple[int, Spec]]:
+    yield depth, spec
+    for child in inputs(spec):
+        yield from _walk(child, depth + 1)
+
+
+def _fact_lines(facts: list[Fact], indent: str) -> Iterator[str]:
+    for label, lines in facts:
+        for i, line in enumerate(lines):
+            yield f"{indent}{label if i == 0 else '':<{LABEL_WIDTH}}{line}"
+
+
+def _spec(spec: Spec) -> str:
+    if isinstance(spec, Stateful):
+        return stage_name(spec)
+    if isinstance(spec, ScanStream):
+        columns = ", ".join(spec.columns) or "no columns"
+        return f"ScanStream {show_alias(spec.stream, spec.alias)}: {columns}"
+    if isinstance(spec, FilterRows):
+        return f"FilterRows {' AND '.join(predicate.text for predicate in spec.predicates)}"
+    if isinstance(spec, ProjectRows):
+        return f"ProjectRows {show_items(spec.items)}"
+    assert isinstance(spec, RangeRows)
+    return f"RangeRows {show_ticks(spec.ticks, scans(spec)[0].time_type)}"
+
+
+def stage_name(spec: Stateful) -> str:
+    """A stateful spec in a few words; progress figures use the same name."""
+    if isinstance(spec, BewJoin):
+        return f"BewJoin {', '.join(spec.aliases)}"
+    if isinstance(spec, SlidingAggregate):
+        return f"SlidingAggregate {show_aggregates(spec.aggregates)}"
+    return f"MatwinBestmatch {' with '.join(bestmatch_aliases(spec))}, left outer"
+
+
+def _stage_lines(physical: PhysicalQuery) -> list[str]:
+    set_by_user = physical.options.buckets
+    buckets = set_by_user or ASSUMED_BUCKETS
+    show = _Columns(physical.root).show
+    stages = [spec for _, spec in _walk(physical.root, 0) if isinstance(spec, Stateful)][::-1]
+    if not stages:
+        return ["  none: each row is answered on its own"]
+    known = "set by buckets" if set_by_user else "assumed; one per shuffle partition if not set"
+    lines = [f"  on Spark, {buckets} buckets ({known})"]
+    for number, spec in enumerate(stages, 1):
+        partitioning = partitioning_of(spec, buckets)
+        lines.append(f"  stage {number}: {stage_name(spec)}")
+        lines.append(f"    partitioned {_partitioned(describe(partitioning, spec, show))}")
+        if isinstance(partitioning, Single):
+            lines.append(f"    warning: one task does all the work: {partitioning.reason}")
+    return lines
+
+
+def _partitioned(description: str) -> str:
+    return description if description.startswith("by ") else f"into {description}"
+
+
+class _Columns:
+    """Flat column names as the user knows them: a computed helper is shown as its expression."""
+
+    def __init__(self, root: Spec) -> None:
+        self.computed = {
+            item.name: item.expr.text
+            for _, spec in _walk(root, 0)
+            if isinstance(spec, ProjectRows)
+            for item in spec.items
+            if not item.expr.is_column
+        }
+
+    def show(self, name: str) -> str:
+        return self.computed.get(name, name)

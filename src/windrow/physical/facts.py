@@ -1,0 +1,227 @@
+"""What EXPLAIN says of each stateful spec: how it answers, what it keeps, when it forgets.
+
+A fact is a label and one or more lines. Every bound follows from the same numbers that the
+operators use, so that a plan that reads well is a plan that holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+from windrow.physical.bounds_text import (
+    drop_condition,
+    event_time,
+    implied_windows,
+    plus,
+    show_bound,
+    stated_windows,
+    tightened_windows,
+)
+from windrow.physical.options import Options
+from windrow.physical.partitioning import show_class
+from windrow.physical.specs import (
+    BewJoin,
+    FilterRows,
+    MatwinBestmatch,
+    ProjectRows,
+    RangeRows,
+    ScanStream,
+    SlidingAggregate,
+    Spec,
+    Stateful,
+    delay,
+    inputs,
+    scans,
+)
+from windrow.plan.durations import show_ticks
+from windrow.plan.explain import show_aggregate, show_dimension
+from windrow.plan.windows import WindowGraph
+
+Fact = tuple[str, list[str]]
+Show = Callable[[str], str]
+
+ACCUMULATORS = {
+    "sum": "its exact sum and the count of its non-NULL values",
+    "avg": "its exact sum and the count of its non-NULL values",
+    "count": "a count",
+}
+
+
+def facts_of(spec: Stateful, options: Options, show: Show) -> list[Fact]:
+    """The facts of a stateful spec, in the order they are read."""
+    if isinstance(spec, BewJoin):
+        return _join(spec, options, show)
+    if isinstance(spec, SlidingAggregate):
+        return _aggregate(spec, show)
+    return _bestmatch(spec, show)
+
+
+def _join(spec: BewJoin, options: Options, show: Show) -> list[Fact]:
+    time_type = scans(spec)[0].time_type
+    below = max(delay(child) for child in spec.inputs)
+    graph = spec.graph
+    keys = ", ".join(show_class(key, show) for key in spec.classes)
+    members = list(zip(spec.inputs, spec.aliases, map(graph.retention, _range(graph)), strict=True))
+    return _said(
+        ("algorithm", [f"BEW, hash on {keys}" if spec.method == "hash" else "BEW, nested loop"]),
+        ("why", [_why(spec, options)]),
+        ("form", [_form(graph)]),
+        ("windows", stated_windows(graph, time_type)),
+        ("implied", implied_windows(graph, time_type)),
+        ("tightened", tightened_windows(graph, time_type)),
+        ("retention", [drop_condition(i, a, r, below, time_type) for i, a, r in members]),
+        ("state", [_state(spec, alias, kept, below) for _, alias, kept in members]),
+        ("emits", ["each combination in the batch of its last tuple; adds no delay"]),
+    )
+
+
+def _aggregate(spec: SlidingAggregate, show: Show) -> list[Fact]:
+    below = delay(spec.input)
+    keys = ", ".join(map(show, spec.keys))
+    source = "rows" if len(scans(spec)) > 1 else scans(spec)[0].alias
+    alive = _alive(spec.input)
+    time_type = scans(spec)[0].time_type
+    groups = f"one per {keys}" if keys else "one, from the first event on"
+    lines = [f"{show_aggregate(a)}: {ACCUMULATORS[a.function]}" for a in spec.aggregates]
+    if alive is None:
+        lifetime = ["until the rows below are taken back"]
+        bound = "every row of the answer below, and one row per group"
+    else:
+        length = show_ticks(alive, time_type)
+        lifetime = [f"a row counts from its time t to t + {length}, both included"]
+        bound = f"{_state(spec, source, alive, below)}, and one row per group"
+    trailing = plus("watermark", -below, time_type)
+    return _said(
+        ("groups", [groups]),
+        ("rows", lifetime),
+        ("keeps", [*lines, "count(*): the rows alive, to know when a group is gone"]),
+        ("state", [bound]),
+        ("retention", _expiry(spec.input, source, alive, below)),
+        ("emits", [f"the changes of each instant below {trailing}, net, deletes before inserts"]),
+        ("why", ["expiring rows are subtracted: a change costs its own rows, not the window"]),
+    )
+
+
+def _expiry(spec: Spec, source: str, alive: int | None, below: int) -> list[str]:
+    if alive is None:
+        return []
+    time_type = scans(spec)[0].time_type
+    return [drop_condition(spec, source, alive, below, time_type)]
+
+
+def _bestmatch(spec: MatwinBestmatch, show: Show) -> list[Fact]:
+    time_type = scans(spec)[0].time_type
+    below = max(delay(spec.left), delay(spec.right))
+    left, right = bestmatch_aliases(spec)
+    keys = [show_class(key, show) for key in spec.classes]
+    final = plus(event_time(spec.left, left), spec.hi, time_type)
+    trailing = plus("watermark", -below, time_type)
+    reach = spec.lo + spec.hi
+    return _said(
+        ("dimensions", [show_dimension(d, time_type) for d in spec.dimensions]),
+        (
+            "candidates",
+            [show_bound(left, right, spec.lo, spec.hi, time_type), *keys],
+        ),
+        ("kept", [f"per row of {left}, its candidates that none of its others dominates"]),
+        ("unmatched", [_unmatched(spec, left)]),
+        ("final", [f"the pairs of {left} once {trailing} > {final}"]),
+        (
+            "retention",
+            [
+                drop_condition(spec.left, left, spec.hi, below, time_type),
+                drop_condition(spec.right, right, reach, below, time_type),
+            ],
+        ),
+        ("state", [_state(spec, left, spec.hi, below), _state(spec, right, reach, below)]),
+        ("emits", [f"when final; adds a delay of {show_ticks(spec.hi, time_type)}"]),
+        ("why", ["both streams are ordered by time, so that windows shift over them once"]),
+    )
+
+
+def _unmatched(spec: MatwinBestmatch, left: str) -> str:
+    if spec.keep_unmatched:
+        return f"rows of {left} without a candidate come with NULLs (KEEP UNMATCHED)"
+    return f"rows of {left} without a candidate are absent"
+
+
+def bestmatch_aliases(spec: MatwinBestmatch) -> tuple[str, str]:
+    """The aliases of both sides, as their flat column names begin."""
+    first = spec.dimensions[0]
+    return first.left.split(".", 1)[0], first.right.split(".", 1)[0]
+
+
+def _state(spec: Stateful, alias: str, retention: int, below: int) -> str:
+    """The most rows of an input that are held after a batch.
+
+        watermark - retention        watermark                       newest
+        ------[=========================|===============================]---> time
+                  retention                lateness + distance + delay
+
+    The watermark trails the newest row by the largest lateness, and further by how far this
+    stream runs ahead of the slowest one.
+    """
+    sources = scans(spec)
+    time_type = sources[0].time_type
+    terms = [show_ticks(retention, time_type)]
+    lateness = max(source.lateness for source in sources)
+    if lateness:
+        terms.append(f"lateness {show_ticks(lateness, time_type)}")
+    if below:
+        terms.append(f"delay {show_ticks(below, time_type)}")
+    if len(sources) > 1:
+        terms.append("distance")
+    return f"{alias} <= rate({alias}) x ({' + '.join(terms)}) + one batch"
+
+
+def _alive(spec: Spec) -> int | None:
+    """How many ticks after its time a row is alive at most; None where no window says."""
+    if isinstance(spec, RangeRows):
+        inner = _alive(spec.input)
+        return spec.ticks if inner is None else min(spec.ticks, inner)
+    if isinstance(spec, FilterRows | ProjectRows):
+        return _alive(spec.input)
+    if isinstance(spec, ScanStream | SlidingAggregate | MatwinBestmatch):
+        return None
+    lengths = [length for length in map(_alive, inputs(spec)) if length is not None]
+    return min(lengths, default=None)
+
+
+def _why(spec: BewJoin, options: Options) -> str:
+    if options.algorithm in {"bew-hash", "bew-nested-loop"}:
+        return f"asked for by algorithm = {options.algorithm}"
+    if spec.method == "hash":
+        return "hash, for an equality narrows each look-up to the tuples of one key"
+    return "nested loop, for there is no equality to hash on"
+
+
+def _form(graph: WindowGraph) -> str:
+    if graph.form != "path":
+        return graph.form
+    return f"path {' - '.join(graph.streams[s] for s in _path(graph.stated_pairs))}"
+
+
+def _path(pairs: set[tuple[int, int]]) -> list[int]:
+    """The streams of a path from its end that comes first in FROM to the other one."""
+    ends = [s for pair in pairs for s in pair]
+    order = [min(s for s in ends if ends.count(s) == 1)]
+    while len(order) <= len(pairs):
+        order.append(
+            next(
+                a + b - order[-1]
+                for a, b in pairs
+                if order[-1] in (a, b) and a + b - order[-1] not in order
+            )
+        )
+    assert all((min(a, b), max(a, b)) in pairs for a, b in pairwise(order))
+    return order
+
+
+def _range(graph: WindowGraph) -> Sequence[int]:
+    return range(len(graph.streams))
+
+
+def _said(*facts: Fact) -> list[Fact]:
+    """The facts that have something to say."""
+    return [fact for fact in facts if fact[1]]
