@@ -46,7 +46,7 @@ def _equal_slots(left: pa.Array, right: pa.Array) -> Flags:
         return same
     if pa.types.is_nested(kind):
         return _equal_lists(left, right)
-    answers = pc.fill_null(pc.equal(left, right), False)  # noqa: FBT003
+    answers = pc.fill_null(pc.equal(left, right), False)
     flags: Flags = answers.to_numpy(zero_copy_only=False)
     return flags
 
