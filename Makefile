@@ -50,7 +50,7 @@ golden-accept: $(READY) ## Accept the present EXPLAIN texts as the expected ones
 	@WINDROW_ACCEPT_GOLDEN=1 $(PYTEST) tests/golden
 
 bench: $(READY) ## Measure the speed table of the README
-	@$(JAVA) $(BIN)/python benchmarks/run.py
+	@$(JAVA) $(BIN)/python -m benchmarks.run
 
 docs: $(READY) ## Build the site into site/
 	@$(BIN)/mkdocs build --strict

@@ -1,0 +1,121 @@
+"""What can be wrong with a job file, each said with the place to mend it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Self
+
+from windrow.errors import WindrowError, nearest
+
+
+class JobError(WindrowError, ValueError):
+    """A job file, or what it names, does not fit; its author acts."""
+
+    @classmethod
+    def no_file(cls, file: Path) -> Self:
+        """The job file is not there."""
+        return cls(
+            "no-job-file",
+            f"there is no job file {str(file)!r}",
+            hint="give the path of a TOML file with [streams.NAME] tables and a query",
+        )
+
+    @classmethod
+    def not_toml(cls, file: Path, problem: str) -> Self:
+        """The job file cannot be read."""
+        return cls(
+            "not-toml",
+            f"{file.name} is no TOML",
+            reason=problem,
+            hint='texts stand in quotes, a query over several lines in """ three of them """',
+        )
+
+    @classmethod
+    def unknown_key(cls, where: str, key: str, known: Iterable[str], *, is_top: bool) -> Self:
+        """A key that no job has; often a top-level one that slipped into a table."""
+        hint = f"known here: {nearest(key, known)}"
+        if is_top:
+            hint = f"{key} belongs above the first [table] of the file"
+        return cls("unknown-key", f"{where} has no key {key!r}", hint=hint)
+
+    @classmethod
+    def missing_key(cls, where: str, key: str, example: str) -> Self:
+        """A key that every job needs."""
+        return cls(
+            "missing-key", f"{where} does not say its {key}", hint=f"for instance  {example}"
+        )
+
+    @classmethod
+    def wrong_type(cls, where: str, key: str, value: object, wanted: str) -> Self:
+        """A value of the wrong kind."""
+        return cls("wrong-value", f"{key} of {where} is {value!r}", hint=f"it must be {wanted}")
+
+    @classmethod
+    def not_one_of(cls, where: str, key: str, value: object, known: Iterable[str]) -> Self:
+        """A value that is none of the few allowed."""
+        known = tuple(known)
+        return cls(
+            "wrong-value",
+            f"{key} of {where} is {value!r}",
+            hint=f"one of {nearest(str(value), known)}",
+        )
+
+    @classmethod
+    def no_query(cls, file: Path, written: Sequence[str]) -> Self:
+        """Neither or both of query and query_file."""
+        sentence = "both query and query_file" if written else "no query"
+        return cls(
+            "one-query",
+            f"{file.name} has {sentence}",
+            hint="write the SQL as query, or the path of a file with the SQL as query_file",
+        )
+
+    @classmethod
+    def no_data(cls, stream: str, path: str, format_: str) -> Self:
+        """A stream whose path leads to no file."""
+        return cls(
+            "no-data-files",
+            f"stream {stream} finds no file at {path!r}",
+            reason=f"a path is one file, a folder with .{format_} files, or a pattern with *",
+            hint="paths are relative to the folder of the job file",
+        )
+
+    @classmethod
+    def unreadable(cls, stream: str, path: str, problem: str) -> Self:
+        """A data file that is not what its format says."""
+        return cls(
+            "unreadable-data",
+            f"stream {stream} cannot read {path!r}",
+            reason=problem,
+            hint="check the stream's format and schema",
+        )
+
+    @classmethod
+    def bad_schema(cls, text: str, part: str, problem: str) -> Self:
+        """A schema that is no list of columns."""
+        return cls(
+            "bad-schema",
+            f"{part!r} in the schema {text!r} is no column",
+            reason=problem,
+            hint='columns are written "name TYPE, name TYPE", as in Spark',
+        )
+
+    @classmethod
+    def needs_schema(cls, stream: str, format_: str) -> Self:
+        """A text format read as a stream without its columns."""
+        return cls(
+            "schema-needed",
+            f"stream {stream} reads {format_} as a stream and has no schema",
+            reason="files that are still to come cannot be looked at for their types",
+            hint='add  schema = "item STRING, price DOUBLE, ts TIMESTAMP"  with your columns',
+        )
+
+    @classmethod
+    def sink_exists(cls, path: str) -> Self:
+        """A batch answer would mix with what lies there."""
+        return cls(
+            "sink-not-empty",
+            f"the sink {path!r} already holds files",
+            hint="empty it, choose another path, or set  overwrite = true  in [sink]",
+        )

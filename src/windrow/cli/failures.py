@@ -1,0 +1,73 @@
+"""What the shell sees when something goes wrong: a text and an exit code, never a traceback.
+
+2   the user can mend it: an error of Windrow's, or one that Spark carries out of a worker
+1   nobody expected it: asks for a report; `--debug` shows the traceback
+130 interrupted
+"""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+from rich.console import Console
+
+from windrow.errors import WindrowError
+
+USER_ERROR = 2
+UNEXPECTED = 1
+INTERRUPTED = 130
+
+
+@contextmanager
+def reported(stderr: Console, *, debug: bool) -> Iterator[None]:
+    """Turns every exception inside into its text and exit code."""
+    try:
+        yield
+    except typer.Exit:
+        raise
+    except KeyboardInterrupt as error:
+        stderr.print("interrupted")
+        raise typer.Exit(INTERRUPTED) from error
+    except Exception as error:
+        if debug:
+            stderr.print(traceback.format_exc(), markup=False, highlight=False)
+        raise typer.Exit(_report(stderr, error)) from error
+
+
+def _report(stderr: Console, error: Exception) -> int:
+    ours = str(error) if isinstance(error, WindrowError) else text_inside(str(error))
+    if ours:
+        _say(stderr, ours)
+        return USER_ERROR
+    _say(stderr, f"{type(error).__name__}: {_summary(error)}")
+    _say(stderr, "  Windrow did not expect this; a report with the job would help")
+    _say(stderr, "  hint: --debug shows where it happened")
+    return UNEXPECTED
+
+
+def _say(stderr: Console, text: str) -> None:
+    # The terminal wraps; a line that Rich wraps could no longer be searched for or copied.
+    stderr.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _summary(error: Exception) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), "no message")
+
+
+def text_inside(message: str) -> str:
+    """The text of a Windrow error that another exception's message carries; "" for none.
+
+    Spark wraps what a worker raises: our first line may stand anywhere in the message, and the
+    lines that belong to it are indented.
+    """
+    names = "|".join(sorted(_names(WindrowError)))
+    found = re.search(rf"(?:{names})\[[a-z0-9-]+\]: .*(?:\n(?: {{2,}}| *\d+ \| ).*)*", message)
+    return found[0].rstrip() if found else ""
+
+
+def _names(kind: type[WindrowError]) -> set[str]:
+    return {kind.__name__}.union(*(_names(child) for child in kind.__subclasses__()))

@@ -1,0 +1,116 @@
+"""Data files of a job, read and written in process.
+
+Reading goes file by file in the order of their names, batch by batch, so that memory holds a few
+batches whatever the files hold. Texts of timestamps without a zone are read as UTC, as the Spark
+session of a job does.
+"""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from windrow.cli.errors import JobError
+from windrow.cli.job import Source
+from windrow.operators.arrow_types import arrow_schema, spark_schema
+from windrow.schema import Schema
+
+BATCH_ROWS = 65_536
+ZONED = pa.timestamp("us", "UTC")
+_SUFFIXES = {
+    "parquet": (".parquet", ".pq"),
+    "csv": (".csv",),
+    "json": (".json", ".jsonl", ".ndjson"),
+}
+_ZONE_AT_END = r"(Z|[+-]\d\d(:?\d\d)?)$"
+
+
+def data_files(source: Source) -> list[str]:
+    """The files of a stream, in the order of their names; hidden and marker files left out."""
+    path = Path(source.path)
+    if path.is_dir():
+        wanted = _SUFFIXES[source.format]
+        found = [
+            str(file)
+            for file in path.rglob("*")
+            if file.is_file() and file.name.lower().endswith(wanted) and not _is_hidden(path, file)
+        ]
+    else:
+        # A pattern may be absolute, which Path.glob does not take.
+        named = glob.glob(source.path)  # noqa: PTH207
+        found = [name for name in named if Path(name).is_file()]
+    if not found:
+        raise JobError.no_data(source.name, source.path, source.format)
+    return sorted(found)
+
+
+def _is_hidden(folder: Path, file: Path) -> bool:
+    """Whether Spark would pass it over: a name on the way that begins with _ or a dot."""
+    return any(part.startswith(("_", ".")) for part in file.relative_to(folder).parts)
+
+
+def schema_of(source: Source) -> Schema:
+    """The columns of a stream: as the job states them, or as its first file has them."""
+    return source.schema or spark_schema(_dataset(source, data_files(source)[:1]).schema)
+
+
+def read_batches(source: Source) -> pa.RecordBatchReader:
+    """The rows of a stream, batch by batch."""
+    files = data_files(source)
+    schema = arrow_schema(schema_of(source))
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for file in files:
+            try:
+                for batch in _dataset(source, [file]).to_batches(batch_size=BATCH_ROWS):
+                    if batch.num_rows:
+                        yield _conform(batch, schema)
+            except (pa.ArrowInvalid, pa.ArrowTypeError, KeyError, OSError) as error:
+                raise JobError.unreadable(source.name, file, _first_line(error)) from error
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def _dataset(source: Source, files: list[str]) -> ds.Dataset:
+    """The files as one dataset; zoned timestamps in text files are read as texts at first."""
+    try:
+        if source.format == "parquet" or source.schema is None:
+            return ds.dataset(files, format=source.format)
+        fields = [
+            pa.field(field.name, pa.string() if field.type == ZONED else field.type)
+            for field in arrow_schema(source.schema)
+        ]
+        return ds.dataset(files, format=source.format, schema=pa.schema(fields))
+    except (pa.ArrowInvalid, OSError) as error:
+        raise JobError.unreadable(source.name, files[0], _first_line(error)) from error
+
+
+def _conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The columns of the schema, in its order and types."""
+    columns = []
+    for field in schema:
+        column = batch.column(field.name)
+        is_text_of_time = field.type == ZONED and pa.types.is_string(column.type)
+        columns.append(zoned_times(column) if is_text_of_time else column.cast(field.type))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def zoned_times(texts: pa.Array) -> pa.Array:
+    """Instants of texts with a zone, and of texts without one taken as UTC."""
+    nothing = pa.scalar(None, pa.string())
+    texts = pc.utf8_upper(texts)
+    has_zone = pc.match_substring_regex(texts, _ZONE_AT_END)
+    # A date alone ends like an offset ("2026-01-05"): a zone follows a time of day.
+    has_zone = pc.and_kleene(has_zone, pc.match_substring(texts, ":"))
+    with_zone = pc.if_else(has_zone, texts, nothing).cast(ZONED)
+    without = pc.if_else(has_zone, nothing, texts).cast(pa.timestamp("us"))
+    return pc.coalesce(with_zone, pc.assume_timezone(without, "UTC"))
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,219 @@
+"""Job files: streams, a query and a sink, in TOML.
+
+    query = "SELECT ..."              # or query_file = "join.sql"
+    mode = "streaming"                # or "batch"; the command line decides over the file
+    on = "spark"                      # or "local"
+    trigger = "available-now"         # or an interval such as "10 seconds" (Spark streaming)
+
+    [streams.sales]
+    path = "data/sales"               # a file, a folder, or a pattern; relative to the job file
+    format = "parquet"                # or "csv", "json" (one object per line)
+    time = "ts"
+    lateness = "5 seconds"
+
+    [sink]
+    path = "out"
+    format = "parquet"
+
+Everything is checked before anything runs.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from windrow.cli.ddl import parse_ddl
+from windrow.cli.errors import JobError
+from windrow.physical.options import Options
+from windrow.schema import Schema
+
+FORMATS = ("parquet", "csv", "json")
+MODES = ("batch", "streaming")
+RUNNERS = ("spark", "local")
+AVAILABLE_NOW = "available-now"
+
+
+@dataclass(frozen=True)
+class Source:
+    """One stream of a job: where its rows lie and what time they have."""
+
+    name: str
+    path: str
+    time: str
+    format: str = "parquet"
+    lateness: str | int = 0
+    schema: Schema | None = None
+    files_per_batch: int | None = None
+
+
+@dataclass(frozen=True)
+class Sink:
+    """Where the answer goes."""
+
+    path: str
+    format: str = "parquet"
+    checkpoint: str | None = None
+    overwrite: bool = False
+
+
+@dataclass(frozen=True)
+class Job:
+    """A whole job, as its file has it."""
+
+    name: str
+    query: str
+    streams: tuple[Source, ...]
+    sink: Sink | None = None
+    mode: str = "batch"
+    on: str = "local"
+    trigger: str = AVAILABLE_NOW
+    options: Mapping[str, Any] = field(default_factory=dict)
+    spark: Mapping[str, str] = field(default_factory=dict)
+
+
+_TOP = {
+    "query": str,
+    "query_file": str,
+    "mode": str,
+    "on": str,
+    "trigger": str,
+    "streams": dict,
+    "sink": dict,
+    "options": dict,
+    "spark": dict,
+}
+_STREAM = {
+    "path": str,
+    "format": str,
+    "time": str,
+    "lateness": (str, int),
+    "schema": str,
+    "files_per_batch": int,
+}
+_SINK = {"path": str, "format": str, "checkpoint": str, "overwrite": bool}
+_KINDS = {
+    str: "a text",
+    int: "a whole number",
+    bool: "true or false",
+    dict: "a table",
+    (str, int): "a text such as '5 seconds', or a whole number of ticks",
+}
+
+
+def load_job(file: Path) -> Job:
+    """The job of a file, checked."""
+    if not file.is_file():
+        raise JobError.no_file(file)
+    try:
+        raw = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise JobError.not_toml(file, str(error)) from error
+    _check(file.name, raw, _TOP)
+    folder = file.resolve().parent
+    # Streams first: a query written below a table lands in it, and that is the thing to say.
+    streams = tuple(_source(folder, *entry) for entry in raw.get("streams", {}).items())
+    if not streams:
+        raise JobError.missing_key(file.name, "streams", '[streams.sales]  path = "data/sales"')
+    return Job(
+        name=file.stem,
+        query=_query(file, raw),
+        streams=streams,
+        sink=_sink(folder, raw["sink"]) if "sink" in raw else None,
+        mode=_one_of(file.name, "mode", raw.get("mode", MODES[0]), MODES),
+        on=_one_of(file.name, "on", raw.get("on", "local"), RUNNERS),
+        trigger=raw.get("trigger", AVAILABLE_NOW),
+        options=_options(raw.get("options", {})),
+        spark=dict(_settings(raw.get("spark", {}))),
+    )
+
+
+def _query(file: Path, raw: Mapping[str, Any]) -> str:
+    written = [key for key in ("query", "query_file") if key in raw]
+    if len(written) != 1:
+        raise JobError.no_query(file, written)
+    if "query" in raw:
+        return str(raw["query"])
+    path = file.resolve().parent / str(raw["query_file"])
+    if not path.is_file():
+        raise JobError.wrong_type(
+            file.name, "query_file", raw["query_file"], "the path of a file, relative to the job's"
+        )
+    return path.read_text(encoding="utf-8")
+
+
+def _source(folder: Path, name: str, table: object) -> Source:
+    where = f"[streams.{name}]"
+    if not isinstance(table, dict):
+        raise JobError.wrong_type("[streams]", name, table, "a table with path and time")
+    _check(where, table, _STREAM)
+    for key, example in (("path", 'path = "data/sales"'), ("time", 'time = "ts"')):
+        if key not in table:
+            raise JobError.missing_key(where, key, example)
+    if table.get("files_per_batch", 1) < 1:
+        raise JobError.wrong_type(where, "files_per_batch", table["files_per_batch"], "1 or more")
+    return Source(
+        name=name,
+        path=_resolve(folder, table["path"]),
+        time=table["time"],
+        format=_one_of(where, "format", table.get("format", "parquet"), FORMATS),
+        lateness=table.get("lateness", 0),
+        schema=parse_ddl(table["schema"]) if "schema" in table else None,
+        files_per_batch=table.get("files_per_batch"),
+    )
+
+
+def _sink(folder: Path, table: Mapping[str, Any]) -> Sink:
+    _check("[sink]", table, _SINK)
+    if "path" not in table:
+        raise JobError.missing_key("[sink]", "path", 'path = "out"')
+    checkpoint = table.get("checkpoint")
+    return Sink(
+        path=_resolve(folder, table["path"]),
+        format=_one_of("[sink]", "format", table.get("format", "parquet"), FORMATS),
+        checkpoint=_resolve(folder, checkpoint) if checkpoint is not None else None,
+        overwrite=table.get("overwrite", False),
+    )
+
+
+def _options(table: Mapping[str, Any]) -> Mapping[str, Any]:
+    known = Options.__dataclass_fields__
+    for key in table:
+        if key not in known:
+            raise JobError.unknown_key("[options]", key, known, is_top=key in _TOP)
+    return table
+
+
+def _check(where: str, table: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    """Every key is known, and every value of its kind."""
+    for key, value in table.items():
+        if key not in known:
+            raise JobError.unknown_key(where, key, known, is_top=known is not _TOP and key in _TOP)
+        kind = known[key]
+        is_flag_as_number = isinstance(value, bool) and kind is not bool
+        if is_flag_as_number or not isinstance(value, kind):
+            raise JobError.wrong_type(where, key, value, _KINDS[kind])
+
+
+def _one_of(where: str, key: str, value: str, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise JobError.not_one_of(where, key, value, known)
+    return value
+
+
+def _resolve(folder: Path, path: str) -> str:
+    """A path relative to the job file; an address with a scheme stays as it is."""
+    return path if "://" in path else str(folder / path)
+
+
+def _settings(table: Mapping[str, Any], prefix: str = "spark") -> Iterator[tuple[str, str]]:
+    """Spark settings by full name: keys with bare dots are tables to TOML."""
+    for key, value in table.items():
+        name = key if key == prefix or key.startswith(f"{prefix}.") else f"{prefix}.{key}"
+        if isinstance(value, dict):
+            yield from _settings(value, name)
+        else:
+            yield name, str(value).lower() if isinstance(value, bool) else str(value)

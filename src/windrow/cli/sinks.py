@@ -1,0 +1,106 @@
+"""Where an answer goes when a job runs in process: a folder of files, or the terminal."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+from windrow.cli.errors import JobError
+from windrow.cli.job import Sink
+
+MOST_ROWS_SHOWN = 20
+
+
+class FolderSink:
+    """Writes batches as numbered parts into one folder: part-00000.parquet and so on."""
+
+    def __init__(self, sink: Sink) -> None:
+        self.format = sink.format
+        self.folder = Path(sink.path)
+        self.parts = 0
+        if self.folder.exists() and any(self.folder.iterdir()):
+            if not sink.overwrite:
+                raise JobError.sink_exists(sink.path)
+            shutil.rmtree(self.folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def write(self, table: pa.Table) -> None:
+        """Adds one part; a reader never sees half of it."""
+        suffix = "json" if self.format == "json" else self.format
+        target = self.folder / f"part-{self.parts:05d}.{suffix}"
+        unfinished = target.with_name(f".{target.name}.unfinished")
+        _WRITERS[self.format](table, unfinished)
+        unfinished.rename(target)
+        self.parts += 1
+
+
+def _write_json(table: pa.Table, file: Path) -> None:
+    with file.open("w", encoding="utf-8") as lines:
+        for batch in table.to_batches():
+            for row in batch.to_pylist():
+                lines.write(json.dumps(row, default=_text, ensure_ascii=False) + "\n")
+
+
+_WRITERS = {
+    "parquet": pa.parquet.write_table,
+    "csv": pa.csv.write_csv,
+    "json": _write_json,
+}
+
+
+class TerminalSink:
+    """Keeps the first rows of the answer and shows them at the end, with the number of all."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.kept: list[pa.Table] = []
+        self.rows = 0
+
+    def write(self, table: pa.Table) -> None:
+        """Takes in one part of the answer."""
+        missing = MOST_ROWS_SHOWN - min(self.rows, MOST_ROWS_SHOWN)
+        if missing or not self.kept:
+            self.kept.append(table.slice(0, missing))
+        self.rows += table.num_rows
+
+    def show(self) -> None:
+        """Prints the sample."""
+        sample = pa.concat_tables(self.kept) if self.kept else pa.table({})
+        self.console.print(readable(sample, total=self.rows))
+
+
+def readable(rows: pa.Table, *, total: int | None = None) -> Group:
+    """Rows as a table for people; the line below says how many there are in all."""
+    total = rows.num_rows if total is None else total
+    more = f", the first {rows.num_rows} shown" if total > rows.num_rows else ""
+    shown = Table()
+    for field in rows.schema:
+        is_number = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
+        is_number = is_number or pa.types.is_decimal(field.type)
+        shown.add_column(field.name, justify="right" if is_number else "left")
+    for row in _tuples(rows):
+        shown.add_row(*("NULL" if value is None else _text(value) for value in row))
+    return Group(shown, Text(f"{total:,} rows{more}"))
+
+
+def _tuples(rows: pa.Table) -> Iterable[tuple[Any, ...]]:
+    return zip(*(column.to_pylist() for column in rows.columns), strict=True)
+
+
+def _text(value: Any) -> str:
+    """A value as people read it: instants in UTC without their zone, floats short."""
+    if isinstance(value, float):
+        return f"{value:.10g}"
+    if hasattr(value, "isoformat"):
+        return str(value.isoformat(sep=" ") if hasattr(value, "hour") else value.isoformat())
+    return str(value)

@@ -1,0 +1,58 @@
+"""A Spark session of our own, for the command line and the demo; others bring theirs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from windrow.errors import ResourceError
+
+STATE_PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+LOGGING = Path(__file__).with_name("log4j2.properties")
+
+
+def launch(name: str, settings: Mapping[str, str], *, log_level: str = "fatal") -> SparkSession:
+    """A session in local mode, unless the settings name another master or a remote."""
+    if "spark.remote" not in settings:
+        _check_java()
+    # Workers must run this very Python: they unpickle our operators.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(name)
+    for key, value in {**_defaults(log_level), **settings}.items():
+        if not (key == "spark.master" and "spark.remote" in settings):
+            builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def _defaults(log_level: str) -> dict[str, str]:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return {
+        "spark.master": f"local[{cores}]",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",  # we show our own
+        "spark.driver.memory": "2g",
+        "spark.driver.extraJavaOptions": (
+            f"-Dlog4j2.configurationFile={LOGGING.as_uri()} -Dwindrow.log.level={log_level}"
+        ),
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": str(2 * (cores or 1)),
+        # Stateful stages in Python run on no other provider.
+        "spark.sql.streaming.stateStore.providerClass": STATE_PROVIDER,
+    }
+
+
+def _check_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    if not ((home and (Path(home) / "bin" / "java").exists()) or shutil.which("java")):
+        raise ResourceError(
+            "no-java",
+            "there is no Java on this machine",
+            reason="Spark needs Java 17 or newer, in JAVA_HOME or on the PATH",
+            hint="on Debian  sudo apt-get install -y openjdk-17-jre-headless  or run with --on local",
+        )

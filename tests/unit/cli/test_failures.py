@@ -1,0 +1,67 @@
+"""Exceptions as the shell sees them."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+import typer
+from rich.console import Console
+
+from windrow.cli.failures import reported, text_inside
+from windrow.errors import PlanError, Span
+
+OURS = PlanError(
+    "unbounded-state", "the join keeps state for ever", reason="no window", hint="add one"
+)
+
+
+def outcome(error: BaseException, *, debug: bool = False) -> tuple[int, str]:
+    stderr = io.StringIO()
+    with (
+        pytest.raises(typer.Exit) as caught,
+        reported(Console(file=stderr, width=40), debug=debug),
+    ):
+        raise error
+    return caught.value.exit_code, stderr.getvalue()
+
+
+def test_an_error_of_ours_is_its_text_and_exit_code_2():
+    assert outcome(OURS) == (2, f"{OURS}\n")
+
+
+def test_our_text_inside_an_exception_of_spark_leads():
+    wrapped = RuntimeError(
+        "[STREAM_FAILED] Query terminated: Traceback (most recent call last):\n"
+        f'  File "worker.py", line 3\nwindrow.errors.PlanError: {OURS}\n\n\tat org.apache.Spark\n'
+    )
+    assert outcome(wrapped) == (2, f"{OURS}\n")
+
+
+def test_our_text_is_found_with_its_place_in_the_sql():
+    sql = "SELECT a\nFROM b"
+    placed = PlanError("x-y", "no", hint="yes").at(Span(14, 15)).in_sql(sql)
+    assert text_inside(f"before: {placed}\nSQLSTATE") == str(placed)
+
+
+def test_a_message_without_our_text_has_none():
+    assert text_inside("SomeError[x]: no") == ""
+
+
+def test_what_nobody_expected_asks_for_a_report():
+    assert outcome(RuntimeError("\nboom\nmore")) == (
+        1,
+        "RuntimeError: boom\n"
+        "  Windrow did not expect this; a report with the job would help\n"
+        "  hint: --debug shows where it happened\n",
+    )
+
+
+def test_debug_shows_the_traceback():
+    code, text = outcome(ValueError("boom"), debug=True)
+    assert code == 1
+    assert "Traceback (most recent call last)" in text
+
+
+def test_an_interrupt_has_the_usual_exit_code():
+    assert outcome(KeyboardInterrupt()) == (130, "interrupted\n")

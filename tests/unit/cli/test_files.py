@@ -1,0 +1,117 @@
+"""Data files of a job: found, read in order, and brought to the stated types."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from windrow.cli.ddl import parse_ddl
+from windrow.cli.errors import JobError
+from windrow.cli.files import data_files, read_batches, schema_of, zoned_times
+from windrow.cli.job import Source
+from windrow.schema import Field
+
+DDL = "item STRING, price DOUBLE, ts TIMESTAMP"
+
+
+def source(path: Path, format_: str = "parquet", ddl: str | None = None) -> Source:
+    schema = parse_ddl(ddl) if ddl else None
+    return Source("sales", str(path), "ts", format=format_, schema=schema)
+
+
+def rows(of: Source) -> list[dict[str, object]]:
+    return read_batches(of).read_all().to_pylist()
+
+
+def test_a_folder_is_read_by_name_and_hidden_files_are_passed_over(tmp_path):
+    for name in ("b.parquet", "a.parquet", "_c.parquet", ".d.parquet", "notes.txt"):
+        pa.parquet.write_table(pa.table({"name": [name]}), tmp_path / name)
+    (tmp_path / "_checkpoint").mkdir()
+    pa.parquet.write_table(pa.table({"name": ["x"]}), tmp_path / "_checkpoint" / "x.parquet")
+    assert rows(source(tmp_path)) == [{"name": "a.parquet"}, {"name": "b.parquet"}]
+
+
+def test_a_pattern_names_several_files(tmp_path):
+    for name in ("a1.parquet", "a2.parquet", "b.parquet"):
+        pa.parquet.write_table(pa.table({"name": [name]}), tmp_path / name)
+    found = data_files(source(tmp_path / "a*.parquet"))
+    assert [Path(file).name for file in found] == ["a1.parquet", "a2.parquet"]
+
+
+def test_a_path_without_files_is_an_error(tmp_path):
+    with pytest.raises(JobError) as caught:
+        data_files(source(tmp_path, "csv"))
+    assert str(caught.value) == (
+        f"JobError[no-data-files]: stream sales finds no file at {str(tmp_path)!r}\n"
+        "  a path is one file, a folder with .csv files, or a pattern with *\n"
+        "  hint: paths are relative to the folder of the job file"
+    )
+
+
+def test_the_schema_of_parquet_comes_from_its_first_file(tmp_path):
+    stamps = pa.array([0], pa.timestamp("ns", "Europe/Berlin"))
+    pa.parquet.write_table(
+        pa.table({"n": pa.array([1], pa.uint8()), "ts": stamps}), tmp_path / "a.parquet"
+    )
+    assert schema_of(source(tmp_path)).fields == (Field("n", "smallint"), Field("ts", "timestamp"))
+
+
+def test_csv_takes_the_stated_types_and_reads_bare_times_as_utc(tmp_path):
+    (tmp_path / "a.csv").write_text(
+        "item,price,ts\npear,1.5,2026-01-05 08:00:00\nfig,,2026-01-05T09:00:00+01:00\n"
+    )
+    assert rows(source(tmp_path, "csv", DDL)) == [
+        {"item": "pear", "price": 1.5, "ts": datetime(2026, 1, 5, 8, tzinfo=UTC)},
+        {"item": "fig", "price": None, "ts": datetime(2026, 1, 5, 8, tzinfo=UTC)},
+    ]
+
+
+def test_json_lines_take_the_stated_types(tmp_path):
+    (tmp_path / "a.jsonl").write_text(
+        '{"item": "pear", "price": 2, "ts": "2026-01-05T08:00:00Z"}\n'
+        '{"price": 1.5, "item": "fig", "ts": "2026-01-05 08:00:01.25"}\n'
+    )
+    assert rows(source(tmp_path, "json", DDL)) == [
+        {"item": "pear", "price": 2.0, "ts": datetime(2026, 1, 5, 8, tzinfo=UTC)},
+        {"item": "fig", "price": 1.5, "ts": datetime(2026, 1, 5, 8, 0, 1, 250_000, tzinfo=UTC)},
+    ]
+
+
+def test_times_as_texts_may_mix_zones_dates_and_nulls():
+    texts = pa.array(["2026-01-05", "2026-01-05 02:00-0500", "2026-01-05 07:00:00z", None])
+    assert zoned_times(texts).to_pylist() == [
+        datetime(2026, 1, 5, 0, tzinfo=UTC),
+        datetime(2026, 1, 5, 7, tzinfo=UTC),
+        datetime(2026, 1, 5, 7, tzinfo=UTC),
+        None,
+    ]
+
+
+def test_a_value_that_is_not_of_its_type_names_the_file(tmp_path):
+    (tmp_path / "a.csv").write_text("item,price,ts\npear,cheap,2026-01-05 08:00:00\n")
+    with pytest.raises(JobError) as caught:
+        rows(source(tmp_path, "csv", DDL))
+    assert str(caught.value).startswith(
+        f"JobError[unreadable-data]: stream sales cannot read {str(tmp_path / 'a.csv')!r}\n"
+    )
+    assert "cheap" in str(caught.value)
+
+
+def test_a_file_that_is_no_parquet_is_named(tmp_path):
+    (tmp_path / "a.parquet").write_text("no parquet")
+    with pytest.raises(JobError, match="cannot read") as caught:
+        rows(source(tmp_path))
+    assert caught.value.condition == "unreadable-data"
+
+
+def test_a_column_that_a_later_file_lacks_is_an_error(tmp_path):
+    pa.parquet.write_table(pa.table({"a": [1], "b": [1]}), tmp_path / "1.parquet")
+    pa.parquet.write_table(pa.table({"a": [1]}), tmp_path / "2.parquet")
+    with pytest.raises(JobError) as caught:
+        rows(source(tmp_path))
+    assert "2.parquet" in str(caught.value)

@@ -1,0 +1,198 @@
+"""Job files: what they may say, and the text of every refusal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from windrow.cli.errors import JobError
+from windrow.cli.job import Sink, Source, load_job
+from windrow.schema import Field, Schema
+
+WHOLE = """
+    query = "SELECT * FROM sales"
+    mode = "streaming"
+    on = "spark"
+    trigger = "10 seconds"
+
+    [streams.sales]
+    path = "data/sales"
+    format = "json"
+    time = "ts"
+    lateness = "5 seconds"
+    schema = "item STRING, ts TIMESTAMP"
+    files_per_batch = 2
+
+    [sink]
+    path = "out"
+    format = "csv"
+    checkpoint = "state"
+    overwrite = true
+
+    [options]
+    on_late = "fail"
+
+    [spark]
+    sql.shuffle.partitions = 3
+    "spark.driver.memory" = "1g"
+    ui.enabled = true
+"""
+
+SMALL = """
+    query = "SELECT * FROM sales"
+    [streams.sales]
+    path = "sales.parquet"
+    time = "ts"
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    file = folder / "job.toml"
+    file.write_text(dedent(text))
+    return file
+
+
+def refusal(folder: Path, text: str) -> str:
+    with pytest.raises(JobError) as caught:
+        load_job(write(folder, text))
+    return str(caught.value)
+
+
+def test_every_key_of_a_job_is_read(tmp_path):
+    job = load_job(write(tmp_path, WHOLE))
+    assert job.query == "SELECT * FROM sales"
+    assert (job.mode, job.on, job.trigger) == ("streaming", "spark", "10 seconds")
+    assert job.streams == (
+        Source(
+            name="sales",
+            path=str(tmp_path / "data/sales"),
+            format="json",
+            time="ts",
+            lateness="5 seconds",
+            schema=Schema((Field("item", "string"), Field("ts", "timestamp"))),
+            files_per_batch=2,
+        ),
+    )
+    assert job.sink == Sink(str(tmp_path / "out"), "csv", str(tmp_path / "state"), overwrite=True)
+    assert job.options == {"on_late": "fail"}
+
+
+def test_spark_settings_may_be_written_with_bare_dots_or_in_full(tmp_path):
+    assert load_job(write(tmp_path, WHOLE)).spark == {
+        "spark.sql.shuffle.partitions": "3",
+        "spark.driver.memory": "1g",
+        "spark.ui.enabled": "true",
+    }
+
+
+def test_a_small_job_runs_in_process_as_a_batch(tmp_path):
+    job = load_job(write(tmp_path, SMALL))
+    assert (job.mode, job.on, job.trigger, job.sink) == ("batch", "local", "available-now", None)
+    assert job.streams[0].lateness == 0
+
+
+def test_the_query_may_stand_in_a_file_beside_the_job(tmp_path):
+    (tmp_path / "question.sql").write_text("SELECT 1")
+    text = SMALL.replace('query = "SELECT * FROM sales"', 'query_file = "question.sql"')
+    assert load_job(write(tmp_path, text)).query == "SELECT 1"
+
+
+def test_an_address_with_a_scheme_is_left_as_it_is(tmp_path):
+    text = SMALL.replace("sales.parquet", "s3://bucket/sales")
+    assert load_job(write(tmp_path, text)).streams[0].path == "s3://bucket/sales"
+
+
+def test_a_job_file_that_is_not_there(tmp_path):
+    with pytest.raises(JobError) as caught:
+        load_job(Path("nowhere.toml"))
+    assert str(caught.value) == (
+        "JobError[no-job-file]: there is no job file 'nowhere.toml'\n"
+        "  hint: give the path of a TOML file with [streams.NAME] tables and a query"
+    )
+
+
+def test_a_job_file_that_is_no_toml(tmp_path):
+    assert refusal(tmp_path, "query = SELECT") == (
+        "JobError[not-toml]: job.toml is no TOML\n"
+        "  Invalid value (at line 1, column 9)\n"
+        '  hint: texts stand in quotes, a query over several lines in """ three of them """'
+    )
+
+
+def test_an_unknown_key_names_the_nearest_ones(tmp_path):
+    assert refusal(tmp_path, SMALL + 'latenes = "1 second"\n') == (
+        "JobError[unknown-key]: [streams.sales] has no key 'latenes'\n"
+        "  hint: known here: lateness, path, time, format, files_per_batch, schema"
+    )
+
+
+def test_a_top_level_key_inside_a_table_is_told_its_place(tmp_path):
+    text = '[streams.sales]\npath = "a"\ntime = "ts"\nquery = "SELECT 1"\n'
+    assert refusal(tmp_path, text) == (
+        "JobError[unknown-key]: [streams.sales] has no key 'query'\n"
+        "  hint: query belongs above the first [table] of the file"
+    )
+
+
+def test_an_unknown_option_names_the_nearest_ones(tmp_path):
+    assert refusal(tmp_path, SMALL + "[options]\nonlate = 1\n").startswith(
+        "JobError[unknown-key]: [options] has no key 'onlate'\n  hint: known here: on_late, "
+    )
+
+
+@pytest.mark.parametrize("key", ["path", "time"])
+def test_a_stream_without_path_or_time(tmp_path, key):
+    text = "\n".join(line for line in SMALL.splitlines() if not line.strip().startswith(key))
+    example = {"path": 'path = "data/sales"', "time": 'time = "ts"'}[key]
+    assert refusal(tmp_path, text) == (
+        f"JobError[missing-key]: [streams.sales] does not say its {key}\n"
+        f"  hint: for instance  {example}"
+    )
+
+
+def test_a_job_without_streams(tmp_path):
+    assert refusal(tmp_path, 'query = "SELECT 1"') == (
+        "JobError[missing-key]: job.toml does not say its streams\n"
+        '  hint: for instance  [streams.sales]  path = "data/sales"'
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [("", "no query"), ('query = "a"\nquery_file = "b"\n', "both query and query_file")],
+)
+def test_a_job_has_exactly_one_query(tmp_path, query, said):
+    streams = SMALL.replace('query = "SELECT * FROM sales"', "")
+    assert refusal(tmp_path, query + dedent(streams)) == (
+        f"JobError[one-query]: job.toml has {said}\n"
+        "  hint: write the SQL as query, or the path of a file with the SQL as query_file"
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("lateness = true", "lateness of [streams.sales] is True"),
+        ("files_per_batch = 0", "files_per_batch of [streams.sales] is 0"),
+        ("schema = 3", "schema of [streams.sales] is 3"),
+        ('format = "parket"', "format of [streams.sales] is 'parket'"),
+    ],
+)
+def test_a_value_of_the_wrong_kind(tmp_path, line, message):
+    assert refusal(tmp_path, SMALL + line).startswith(f"JobError[wrong-value]: {message}\n")
+
+
+def test_a_mode_that_does_not_exist(tmp_path):
+    assert refusal(tmp_path, 'mode = "stream"\n' + dedent(SMALL)) == (
+        "JobError[wrong-value]: mode of job.toml is 'stream'\n  hint: one of streaming, batch"
+    )
+
+
+def test_a_query_file_that_is_not_there(tmp_path):
+    text = SMALL.replace('query = "SELECT * FROM sales"', 'query_file = "gone.sql"')
+    assert refusal(tmp_path, text) == (
+        "JobError[wrong-value]: query_file of job.toml is 'gone.sql'\n"
+        "  hint: it must be the path of a file, relative to the job's"
+    )

@@ -1,0 +1,80 @@
+"""Sinks of jobs that run in process."""
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from rich.console import Console
+
+from windrow.cli.errors import JobError
+from windrow.cli.job import Sink
+from windrow.cli.sinks import FolderSink, TerminalSink
+
+TABLE = pa.table(
+    {"item": ["pear", None], "at": pa.array([0, 1_500_000], pa.timestamp("us", "UTC"))}
+)
+
+
+def test_parts_are_numbered_and_read_back(tmp_path):
+    sink = FolderSink(Sink(str(tmp_path / "out")))
+    sink.write(TABLE)
+    sink.write(TABLE.slice(0, 1))
+    files = sorted(file.name for file in (tmp_path / "out").iterdir())
+    assert files == ["part-00000.parquet", "part-00001.parquet"]
+    assert pq.read_table(tmp_path / "out").num_rows == 3
+
+
+def test_json_lines_keep_instants_readable(tmp_path):
+    FolderSink(Sink(str(tmp_path / "out"), "json")).write(TABLE)
+    lines = (tmp_path / "out" / "part-00000.json").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == [
+        {"item": "pear", "at": "1970-01-01 00:00:00+00:00"},
+        {"item": None, "at": "1970-01-01 00:00:01.500000+00:00"},
+    ]
+
+
+def test_csv_has_a_header(tmp_path):
+    FolderSink(Sink(str(tmp_path / "out"), "csv")).write(pa.table({"n": [1, 2]}))
+    assert (tmp_path / "out" / "part-00000.csv").read_text() == '"n"\n1\n2\n'
+
+
+def test_a_folder_with_files_is_not_written_into(tmp_path):
+    (tmp_path / "old").write_text("x")
+    with pytest.raises(JobError) as caught:
+        FolderSink(Sink(str(tmp_path)))
+    assert str(caught.value) == (
+        f"JobError[sink-not-empty]: the sink {str(tmp_path)!r} already holds files\n"
+        "  hint: empty it, choose another path, or set  overwrite = true  in [sink]"
+    )
+
+
+def test_overwrite_replaces_what_was_there(tmp_path):
+    (tmp_path / "old").write_text("x")
+    FolderSink(Sink(str(tmp_path), overwrite=True)).write(TABLE)
+    assert [file.name for file in tmp_path.iterdir()] == ["part-00000.parquet"]
+
+
+def test_the_terminal_shows_the_first_rows_and_counts_all():
+    out = io.StringIO()
+    sink = TerminalSink(Console(file=out, width=80))
+    for start in range(0, 60, 15):
+        sink.write(pa.table({"n": list(range(start, start + 15))}))
+    sink.show()
+    text = out.getvalue()
+    assert "60 rows, the first 20 shown" in text
+    assert "│ 19 " in text
+    assert "│ 20 " not in text
+
+
+def test_instants_and_nulls_are_shown_as_people_read_them():
+    out = io.StringIO()
+    sink = TerminalSink(Console(file=out, width=80))
+    sink.write(pa.table({"at": [datetime(2026, 1, 5, 8, tzinfo=UTC), None]}))
+    sink.show()
+    assert "2026-01-05 08:00:00+00:00" in out.getvalue()
+    assert "NULL" in out.getvalue()
