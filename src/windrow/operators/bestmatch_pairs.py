@@ -1,0 +1,300 @@
+"""Finds the best pairs of left rows among the chunks of the right window.
+
+1. Every right chunk has an index, made once: its usable rows by key, or by cell of the grid of one
+   constrained dimension, or by time alone.
+2. The left rows that the chunk's times can concern look their span of groups and times up.
+3. What each left row found is its skyline within the chunk. The skyline of a whole window is that
+   of its parts' skylines, so that one more pass over the few pairs left gives the answer.
+
+Keys are compared by 64-bit words, and by value where a word is a hash. A pair whose words collide
+may have put out true candidates; its left row is then looked up again, without pruning. Where all
+pairs kept are true, so is the answer: whatever was put out is dominated by one of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from windrow.kernels._jit import writable
+from windrow.kernels.bestmatch import Index, Measures, Pairs, Probes, best_of_runs, best_pairs
+from windrow.operators import keys
+from windrow.operators.distances import Measure
+from windrow.schema import MAX_TICK, MIN_TICK
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from windrow.operators.base import Counters
+    from windrow.operators.changes import ChangeBatch
+    from windrow.operators.chunks import Chunk, ChunkSlice
+    from windrow.physical.specs import KeyClass, MatwinBestmatch
+
+LEFT, RIGHT = 0, 1
+
+SAMPLE = 1024
+"""Rows of a chunk that are looked at to choose the dimension of its grid."""
+
+FEWEST_CELLS = 8
+FEWEST_ROWS = 48
+"""A grid must cut a chunk into so many cells, and the rows within a window's time must be so many,
+to be worth its extra look-ups."""
+
+
+@dataclass(frozen=True)
+class Features:
+    """What the search needs of some rows, unusable ones (a NULL, a NaN) left out.
+
+    `rows` are their places in the batch; `values` has one column per dimension.
+    """
+
+    rows: NDArray[np.int64]
+    times: NDArray[np.int64]
+    values: NDArray[np.uint64]
+    words: NDArray[np.uint64] | None
+    is_exact: bool
+
+
+@dataclass(frozen=True)
+class ChunkIndex:
+    """The index of a chunk, and the dimension whose cells are its groups (None: keys or time)."""
+
+    index: Index
+    grid: int | None
+    is_exact: bool
+
+
+@dataclass(frozen=True)
+class Found:
+    """The best pairs: `rows[i]` of the chunk of `slices[parts[i]]` for row `left[i]`, by left."""
+
+    left: NDArray[np.int64]
+    parts: NDArray[np.int64]
+    rows: NDArray[np.int64]
+
+
+class PairFinder:
+    """The search of one bestmatch join."""
+
+    def __init__(self, spec: MatwinBestmatch, counters: Counters) -> None:
+        measures = [Measure.of(d, spec.left.schema, spec.right.schema) for d in spec.dimensions]
+        # Constraints that can end a comparison early come first; time is within bounds already.
+        self.measures = sorted(measures, key=lambda m: (not m.is_constrained, m.columns[0] is None))
+        self.can_match = all(m.eps is None or m.eps >= 0 for m in measures)
+        self.classes = spec.classes
+        self.lo, self.hi = spec.lo, spec.hi
+        self.counters = counters
+        # Of one chunk's derived data, what belongs to joins that measure and group alike.
+        self._name = f"bestmatch {measures} {spec.classes} {spec.lo + spec.hi}"
+        self._kernel_measures = Measures(
+            np.array([m.is_float for m in self.measures], np.bool_),
+            np.array([max(m.limit, 0) for m in self.measures], np.uint64),
+        )
+
+    def best(self, left: ChangeBatch, slices: Sequence[ChunkSlice]) -> Found:
+        """The best pairs of left rows, which are in time order, with the rows of the slices."""
+        asked = self._features(left, LEFT)
+        span = (_shift(asked.times, -self.lo), _shift(asked.times, self.hi))
+        found: list[Pairs] = []
+        parts: list[NDArray[np.int64]] = []
+        for number, part in enumerate(slices if self.can_match else ()):
+            # Both ascend: the left rows that reach the slice's times are neighbors.
+            start = int(np.searchsorted(span[1], part.first, side="left"))
+            stop = int(np.searchsorted(span[0], part.last, side="right"))
+            if start < stop:
+                pairs = self._best_in_chunk(left, asked, span, part.chunk, slice(start, stop))
+                found.append(pairs)
+                parts.append(np.full(len(pairs.rows), number, np.int64))
+        if not found:
+            nothing = np.empty(0, np.int64)
+            return Found(nothing, nothing, nothing)
+        return _merged(asked, found, parts)
+
+    def _best_in_chunk(
+        self,
+        left: ChangeBatch,
+        asked: Features,
+        span: tuple[NDArray[np.int64], NDArray[np.int64]],
+        chunk: Chunk,
+        concerned: slice,
+    ) -> Pairs:
+        """The skyline of each concerned left row within one chunk; probes count from all rows."""
+        indexed = self._index(chunk)
+        values = asked.values[concerned]
+        first, last = self._groups(indexed, asked, values, concerned)
+        probes = Probes(first, last, span[0][concerned], span[1][concerned], values)
+        pairs = self._look_up(indexed.index, probes, is_pruned=True)
+        pairs = pairs._replace(probes=pairs.probes + concerned.start)
+        if self.classes and not (indexed.is_exact and asked.is_exact):
+            pairs = self._verified(left, asked, chunk, probes, pairs, concerned.start)
+        return pairs
+
+    def _groups(
+        self,
+        indexed: ChunkIndex,
+        asked: Features,
+        values: NDArray[np.uint64],
+        concerned: slice,
+    ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """The first and last group that each left row looks up."""
+        if asked.words is not None:
+            return asked.words[concerned], asked.words[concerned]
+        if indexed.grid is not None:
+            return self.measures[indexed.grid].cell_spans(writable(values[:, indexed.grid]))
+        whole = np.zeros(len(values), np.uint64)
+        return whole, whole
+
+    def _look_up(self, index: Index, probes: Probes, *, is_pruned: bool) -> Pairs:
+        pairs = best_pairs(index, probes, self._kernel_measures, is_pruned)
+        self.counters.probes += len(probes.first_time)
+        self.counters.comparisons += pairs.comparisons
+        return pairs
+
+    def _verified(
+        self,
+        left: ChangeBatch,
+        asked: Features,
+        chunk: Chunk,
+        probes: Probes,
+        pairs: Pairs,
+        start: int,
+    ) -> Pairs:
+        """The pairs with those of left rows that met a word of another key looked up again."""
+        is_true = self._same_keys(left, asked, chunk, pairs)
+        if is_true.all():
+            return pairs
+        again = np.unique(pairs.probes[~is_true])
+        others = ~np.isin(pairs.probes, again)
+        few = Probes(*(column[again - start] for column in probes))
+        every = self._look_up(self._index(chunk).index, few, is_pruned=False)
+        every = every._replace(probes=again[every.probes])
+        return _chosen(
+            (pairs, np.flatnonzero(others)),
+            (every, np.flatnonzero(self._same_keys(left, asked, chunk, every))),
+        )
+
+    def _same_keys(
+        self, left: ChangeBatch, asked: Features, chunk: Chunk, pairs: Pairs
+    ) -> NDArray[np.bool_]:
+        """Which pairs have equal keys by value."""
+        same = np.ones(len(pairs.rows), np.bool_)
+        left_rows = asked.rows[pairs.probes]
+        for one in self.classes:
+            same &= keys.equal_values(
+                left.columns.column(_column(one, LEFT)).take(left_rows),
+                chunk.batch.columns.column(_column(one, RIGHT)).take(pairs.rows),
+            )
+        return same
+
+    def _index(self, chunk: Chunk) -> ChunkIndex:
+        if self._name not in chunk.derived:
+            chunk.derived[self._name] = self._new_index(chunk)
+        index: ChunkIndex = chunk.derived[self._name]
+        return index
+
+    def _new_index(self, chunk: Chunk) -> ChunkIndex:
+        """Sorts the usable rows of a chunk by group; within a group they stay in time order."""
+        usable = self._features(chunk.batch, RIGHT)
+        grid = None
+        groups = usable.words
+        if groups is None and (grid := self._best_grid(usable)) is not None:
+            groups = self.measures[grid].cells(writable(usable.values[:, grid]))
+        if groups is None:
+            names = np.zeros(min(1, len(usable.rows)), np.uint64)
+            starts = np.array([0, len(usable.rows)][: len(names) + 1], np.int64)
+            index = Index(names, starts, usable.times, usable.values, usable.rows)
+            return ChunkIndex(index, None, is_exact=True)
+        order = np.argsort(groups, kind="stable")
+        names, starts = np.unique(groups[order], return_index=True)
+        index = Index(
+            names,
+            np.append(starts, len(order)),
+            usable.times[order],
+            usable.values[order],
+            usable.rows[order],
+        )
+        return ChunkIndex(index, grid, usable.is_exact)
+
+    def _best_grid(self, usable: Features) -> int | None:
+        """The constrained dimension that cuts the rows into most cells, if a grid is worth it."""
+        count = len(usable.times)
+        if count < FEWEST_ROWS:
+            return None
+        extent = int(usable.times[-1]) - int(usable.times[0])
+        in_reach = count * min(1.0, (self.lo + self.hi + 1) / (extent + 1))
+        if in_reach < FEWEST_ROWS:
+            return None
+        sample = usable.values[:: -(-count // SAMPLE)]
+        cells = {
+            number: len(np.unique(measure.cells(writable(sample[:, number]))))
+            for number, measure in enumerate(self.measures)
+            if measure.is_constrained and measure.columns[0] is not None
+        }
+        best = max(cells, key=cells.__getitem__, default=None)
+        return best if best is not None and cells[best] >= FEWEST_CELLS else None
+
+    def _features(self, batch: ChangeBatch, port: int) -> Features:
+        usable = np.ones(len(batch), np.bool_)
+        values = np.empty((len(batch), len(self.measures)), np.uint64)
+        for number, measure in enumerate(self.measures):
+            values[:, number], has_value = measure.values(batch, port)
+            if has_value is not None:
+                usable &= has_value
+        words, is_exact = None, True
+        if self.classes:
+            key = keys.combined(
+                [
+                    keys.key_words(
+                        [batch.columns.column(_column(one, port))], nulls_match=one.null_safe
+                    )
+                    for one in self.classes
+                ]
+            )
+            words, is_exact = writable(key.words), key.exact
+            if key.valid is not None:
+                usable &= key.valid
+        rows = np.flatnonzero(usable)
+        if len(rows) == len(batch):
+            return Features(rows, writable(batch.times), values, words, is_exact)
+        return Features(
+            rows, batch.times[rows], values[rows], None if words is None else words[rows], is_exact
+        )
+
+
+def _column(one: KeyClass, port: int) -> str:
+    name = one.columns[port]
+    if name is None:
+        raise ValueError(f"a key class of a bestmatch join needs both inputs: {one}")
+    return name
+
+
+def _merged(asked: Features, found: list[Pairs], parts: list[NDArray[np.int64]]) -> Found:
+    """The best pairs of each left row over all chunks, by left row."""
+    probes = np.concatenate([pairs.probes for pairs in found])
+    rows = np.concatenate([pairs.rows for pairs in found])
+    order = np.argsort(probes, kind="stable")
+    _, starts = np.unique(probes[order], return_index=True)
+    distances = np.concatenate([pairs.distances for pairs in found])[order]
+    best = order[best_of_runs(np.append(starts, len(order)), distances)]
+    return Found(asked.rows[probes[best]], np.concatenate(parts)[best], rows[best])
+
+
+def _chosen(*choices: tuple[Pairs, NDArray[np.int64]]) -> Pairs:
+    """The chosen pairs of several lists, as one."""
+    return Pairs(
+        np.concatenate([pairs.probes[chosen] for pairs, chosen in choices]),
+        np.concatenate([pairs.rows[chosen] for pairs, chosen in choices]),
+        np.concatenate([pairs.distances[chosen] for pairs, chosen in choices]),
+        0,
+    )
+
+
+def _shift(times: NDArray[np.int64], ticks: int) -> NDArray[np.int64]:
+    """The times moved by so many ticks, stopping at the first and last tick there is."""
+    if ticks < 0:
+        return np.maximum(times, MIN_TICK - ticks) + ticks
+    return np.minimum(times, MAX_TICK - ticks) + ticks

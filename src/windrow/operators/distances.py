@@ -1,0 +1,182 @@
+"""Distances of a bestmatch join: columns of any comparable type as numbers that compare exactly.
+
+    type of the dimension                          distance            exact
+    event time, dates, timestamps, intervals       ticks, as integer   yes
+    integers                                       integer             yes
+    decimals, also against integers, when          integer, in units   yes
+      both fit 18 digits at their common scale       of that scale
+    other decimals, float, double                  double              as doubles are
+
+A double distance is computed as SQL computes `abs(a - b)` over doubles. A NULL or NaN makes a row
+unusable: it has no candidates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Decimal
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.errors import UnsupportedError
+from windrow.kernels.bestmatch import NO_LIMIT
+from windrow.operators.arrow_types import arrow_type
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from windrow.operators.changes import ChangeBatch
+    from windrow.plan.nodes import Dimension
+    from windrow.schema import Schema
+
+MOST_DIGITS = 18
+"""Every decimal of this many digits fits an int64."""
+
+_SHIFT = np.uint64(1 << 63)
+_DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 19}
+_FARTHEST_CELL = float(1 << 62)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How one dimension is measured.
+
+    Attributes:
+        columns: its left and right column; None for event time.
+        scale: decimal digits of the integers it is measured in; None: measured in doubles.
+        eps: the constraint in the dimension's own unit, or None.
+    """
+
+    columns: tuple[str | None, str | None]
+    scale: int | None
+    eps: float | int | None
+
+    @staticmethod
+    def of(dimension: Dimension, left: Schema, right: Schema) -> Measure:
+        """The measure of a dimension between two inputs."""
+        if dimension.is_time:
+            return Measure((None, None), 0, dimension.eps)
+        columns = (dimension.left, dimension.right)
+        types = [
+            arrow_type(schema.fields[schema.names.index(name)].type)
+            for schema, name in zip((left, right), columns, strict=True)
+        ]
+        for name, kind in zip(columns, types, strict=True):
+            if not (_is_whole(kind) or pa.types.is_decimal(kind) or pa.types.is_floating(kind)):
+                raise UnsupportedError(
+                    "bestmatch-dimension-type",
+                    f"{name} has no distance: its type is {kind}",
+                    reason="MINDIST needs numbers, dates, timestamps or intervals",
+                    hint="compare a number computed from it",
+                )
+        return Measure(columns, _common_scale(*types), dimension.eps)
+
+    @property
+    def is_float(self) -> bool:
+        """Whether distances are doubles."""
+        return self.scale is None
+
+    @property
+    def is_constrained(self) -> bool:
+        """Whether the distance has a bound."""
+        return self.eps is not None and self.eps != float("inf")
+
+    @property
+    def limit(self) -> int:
+        """The greatest distance of a candidate, as kernels compare it."""
+        if self.eps is None or not self.is_constrained:
+            return NO_LIMIT
+        if self.scale is None:
+            return int(np.float64(self.eps).view(np.uint64))
+        # By way of its text: 0.3 in units of 0.1 is 3, though the double is a little less.
+        units = Decimal(str(self.eps)).scaleb(self.scale)
+        return min(int(units.to_integral_value(ROUND_FLOOR)), NO_LIMIT)
+
+    def values(
+        self, batch: ChangeBatch, port: int
+    ) -> tuple[NDArray[np.uint64], NDArray[np.bool_] | None]:
+        """The values as kernels compare them, and which rows have one (None: all)."""
+        name = self.columns[port]
+        if name is None:
+            return _shifted(batch.times), None
+        column = batch.columns.column(name)
+        has_value = column.is_valid().to_numpy(zero_copy_only=False) if column.null_count else None
+        if self.scale is not None:
+            return _shifted(_whole_numbers(column, self.scale)), has_value
+        doubles = column.cast(pa.float64()).fill_null(np.nan).to_numpy(zero_copy_only=False)
+        is_number = ~np.isnan(doubles)
+        return doubles.view(np.uint64), None if is_number.all() else is_number
+
+    def cells(self, values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """The cell of each value in a grid as wide as the constraint; ascends with the value."""
+        if self.is_float:
+            return self._double_cells(values.view(np.float64))
+        return values // np.uint64(max(self.limit, 1))
+
+    def cell_spans(
+        self, values: NDArray[np.uint64]
+    ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """The first and last cell that a candidate of each value can lie in."""
+        if self.is_float:
+            doubles = values.view(np.float64)
+            # A difference just above eps can round down to it, and is then no greater than eps:
+            # one step above covers it, for rounding never reverses an order.
+            reach = np.nextafter(float(self.eps or 0), np.inf)
+            with np.errstate(over="ignore"):
+                return self._double_cells(doubles - reach), self._double_cells(doubles + reach)
+        limit = np.uint64(self.limit)
+        below = values - np.minimum(values, limit)
+        above = values + np.minimum(np.uint64(NO_LIMIT) - values, limit)
+        return self.cells(below), self.cells(above)
+
+    def _double_cells(self, doubles: NDArray[np.float64]) -> NDArray[np.uint64]:
+        width = float(self.eps or 0) or 1.0
+        with np.errstate(over="ignore"):
+            cells = np.floor(doubles / width)
+        return _shifted(np.clip(cells, -_FARTHEST_CELL, _FARTHEST_CELL).astype(np.int64))
+
+
+def _common_scale(left: pa.DataType, right: pa.DataType) -> int | None:
+    """The decimal digits after the point at which both are exact integers; None: there is none."""
+    if pa.types.is_floating(left) or pa.types.is_floating(right):
+        return None
+    if _is_whole(left) and _is_whole(right):
+        return 0
+    sizes = [
+        (kind.precision - kind.scale, kind.scale)
+        if pa.types.is_decimal(kind)
+        else (_DIGITS.get(kind, MOST_DIGITS + 1), 0)
+        for kind in (left, right)
+    ]
+    scale = max(size[1] for size in sizes)
+    whole = max(size[0] for size in sizes)
+    return scale if whole + scale <= MOST_DIGITS else None
+
+
+def _is_whole(kind: pa.DataType) -> bool:
+    return bool(
+        kind in _DIGITS
+        or pa.types.is_timestamp(kind)
+        or pa.types.is_date(kind)
+        or pa.types.is_duration(kind)
+    )
+
+
+def _whole_numbers(column: pa.Array, scale: int) -> NDArray[np.int64]:
+    """A column in units of 10^-scale; NULLs become any number."""
+    if pa.types.is_decimal(column.type):
+        # Two words per decimal, the low one first; 18 digits need only that one.
+        units = column.cast(pa.decimal128(38, scale))
+        words = np.frombuffer(units.buffers()[1], np.int64)
+        return words[2 * units.offset :: 2][: len(units)]
+    if pa.types.is_date(column.type):
+        column = column.cast(pa.int32())
+    whole = column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    return whole * np.int64(10**scale)
+
+
+def _shifted(numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Signed numbers as unsigned ones, order and differences kept."""
+    return np.ascontiguousarray(numbers).view(np.uint64) ^ _SHIFT
