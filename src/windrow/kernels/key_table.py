@@ -1,0 +1,98 @@
+"""A hash table from words to slots: open addressing, linear probing.
+
+    cells   [ EMPTY | 4 | 0 | GONE | EMPTY | 2 ... ]      a power of two, at most half in use
+    words   words[slot] is the word of the key in that slot
+
+Several slots may have one word (a hash tells keys apart only almost always). A look-up therefore
+gives a candidate and its place; the caller compares values and, where they differ, asks again from
+the next place on. A slot that is given up leaves GONE behind, so that no chain of probes breaks.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.kernels._jit import kernel
+from windrow.kernels.key_words import mixed
+
+EMPTY, GONE = -1, -2
+
+Cells = NDArray[np.int64]
+Words = NDArray[np.uint64]
+Slots = NDArray[np.int64]
+
+
+class Search(NamedTuple):
+    """A batch of look-ups: the word of every row, and where each one's search has come to.
+
+    `rows` are those still searching; `places` and `slots` have an entry for every row.
+    """
+
+    keys: Words
+    rows: NDArray[np.int64]
+    places: NDArray[np.int64]
+    slots: Slots
+
+
+@kernel
+def first_places(cells: Cells, keys: Words) -> NDArray[np.int64]:
+    """Where the search for each key begins."""
+    last = np.uint64(len(cells) - 1)
+    places = np.empty(len(keys), np.int64)
+    for i in range(len(keys)):
+        places[i] = np.int64(mixed(keys[i]) & last)
+    return places
+
+
+@kernel
+def find_or_claim(
+    cells: Cells, words: Words, search: Search, unused: Slots, claimants: NDArray[np.int64]
+) -> int:
+    """Finds a candidate slot for each of the rows searched, going on from its place.
+
+    Fills `slots` and `places` of those rows. A row that finds none claims the next of `unused`
+    (as many as there are rows), is noted in `claimants`, and is what later rows with its word
+    find. Gives how many were claimed; `cells` must have an empty cell for each, and one more.
+    """
+    last = len(cells) - 1
+    claimed = 0
+    for row in search.rows:
+        place = search.places[row]
+        slot = cells[place]
+        while slot != EMPTY and (slot == GONE or words[slot] != search.keys[row]):
+            place = (place + 1) & last
+            slot = cells[place]
+        if slot == EMPTY:
+            slot = unused[claimed]
+            claimants[claimed] = row
+            claimed += 1
+            cells[place] = slot
+            words[slot] = search.keys[row]
+        search.places[row] = place
+        search.slots[row] = slot
+    return claimed
+
+
+@kernel
+def enter(cells: Cells, words: Words, slots: Slots) -> None:
+    """Puts slots, with their words, into cells that hold none of them."""
+    last = len(cells) - 1
+    for slot in slots:
+        place = np.int64(mixed(words[slot]) & np.uint64(last))
+        while cells[place] != EMPTY:
+            place = (place + 1) & last
+        cells[place] = slot
+
+
+@kernel
+def leave(cells: Cells, words: Words, slots: Slots) -> None:
+    """Takes slots out of the cells."""
+    last = len(cells) - 1
+    for slot in slots:
+        place = np.int64(mixed(words[slot]) & np.uint64(last))
+        while cells[place] != slot:
+            place = (place + 1) & last
+        cells[place] = GONE

@@ -1,0 +1,252 @@
+"""Counts, sums and means of every version of every group, in one pass over the events.
+
+Contract of all `slide_*` kernels: `versions` as `versions_of` gives them; one value per row (coming
+rows first) and `valid`, False for NULL; `counts[slot]`, and `limbs[slot]` where there is a sum, are
+the accumulators as the last call left them, and are left as the last version has them. Results have
+one entry per version. Sums of no value are 0 there: the caller shows NULL where the count is 0.
+
+A version costs its events plus, where there is a sum, one pass over a row of limbs. Rows are applied
+and taken back exactly (`exact_sum`), so no version depends on how the input was cut.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.kernels._jit import kernel
+from windrow.kernels.exact_sum import (
+    FRACTION,
+    Digits,
+    Limbs,
+    add_decimal,
+    add_double,
+    add_integer,
+    divide_digits,
+    magnitude,
+    read_decimal,
+    read_double,
+    read_integer,
+    read_mean,
+    scale_digits,
+    settle,
+)
+from windrow.kernels.versions import Versions
+
+FINITE, NANS, INFINITIES, MINUS_INFINITIES = 0, 1, 2, 3
+"""Columns of the counts of doubles: values that are no number are counted, never added."""
+
+
+class DoubleResults(NamedTuple):
+    """Per version: values that are not NULL, their sum, their mean. Empty: not asked for."""
+
+    counts: NDArray[np.int64]
+    sums: NDArray[np.float64]
+    means: NDArray[np.float64]
+
+
+class IntegerResults(NamedTuple):
+    """As for doubles; `fits` is False from the first sum beyond an int64 on."""
+
+    counts: NDArray[np.int64]
+    sums: NDArray[np.int64]
+    means: NDArray[np.float64]
+    fits: bool
+
+
+class DecimalResults(NamedTuple):
+    """As for integers; a sum or mean is two words, low and high."""
+
+    counts: NDArray[np.int64]
+    sums: NDArray[np.int64]
+    means: NDArray[np.int64]
+    sums_fit: bool
+    means_fit: bool
+
+
+class Asked(NamedTuple):
+    """Which results are wanted."""
+
+    sum: bool
+    mean: bool
+
+
+@kernel
+def slide_counts(
+    versions: Versions, valid: NDArray[np.bool_], counts: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """How many values each version has."""
+    total = len(versions.slots)
+    results = np.empty(total, np.int64)
+    for version in range(total):
+        slot = versions.slots[version]
+        for event in range(versions.first_event[version], versions.first_event[version + 1]):
+            if valid[versions.event_rows[event]]:
+                counts[slot] += versions.event_signs[event]
+        results[version] = counts[slot]
+    return results
+
+
+@kernel
+def slide_integers(
+    versions: Versions,
+    values: NDArray[np.int64],
+    valid: NDArray[np.bool_],
+    counts: NDArray[np.int64],
+    limbs: Limbs,
+    asked: Asked,
+) -> IntegerResults:
+    """Counts, sums and means of integers; limbs as `exact_sum` lays out integers."""
+    total = len(versions.slots)
+    count_of = np.empty(total, np.int64)
+    sum_of = np.empty(total if asked.sum else 0, np.int64)
+    mean_of = np.empty(total if asked.mean else 0, np.float64)
+    digits = np.empty(FRACTION + limbs.shape[1] + 1, np.uint64)
+    all_fit = True
+    for version in range(total):
+        slot = versions.slots[version]
+        for event in range(versions.first_event[version], versions.first_event[version + 1]):
+            row = versions.event_rows[event]
+            if valid[row]:
+                sign = np.int64(versions.event_signs[event])
+                add_integer(limbs, slot, values[row], sign)
+                counts[slot] += sign
+        settle(limbs, slot)
+        count_of[version] = counts[slot]
+        if asked.sum:
+            value, fits = read_integer(limbs, slot)
+            sum_of[version] = value
+            all_fit = all_fit and fits
+        if asked.mean:
+            mean_of[version] = (
+                read_mean(limbs, slot, 0, counts[slot], digits) if counts[slot] > 0 else 0.0
+            )
+    return IntegerResults(count_of, sum_of, mean_of, all_fit)
+
+
+@kernel
+def slide_doubles(
+    versions: Versions,
+    values: NDArray[np.float64],
+    valid: NDArray[np.bool_],
+    counts: NDArray[np.int64],
+    limbs: Limbs,
+    first: int,
+    asked: Asked,
+) -> DoubleResults:
+    """Counts, sums and means of doubles; limb 0 begins `first` bits above 2^-1074."""
+    total = len(versions.slots)
+    count_of = np.empty(total, np.int64)
+    sum_of = np.empty(total if asked.sum else 0, np.float64)
+    mean_of = np.empty(total if asked.mean else 0, np.float64)
+    digits = np.empty(FRACTION + limbs.shape[1] + 1, np.uint64)
+    bits = values.view(np.int64)
+    unit = first - 1074
+    for version in range(total):
+        slot = versions.slots[version]
+        for event in range(versions.first_event[version], versions.first_event[version + 1]):
+            row = versions.event_rows[event]
+            if valid[row]:
+                sign = np.int64(versions.event_signs[event])
+                kind = _kind(values[row])
+                counts[slot, kind] += sign
+                if kind == FINITE:
+                    add_double(limbs, slot, bits[row], first, sign)
+        settle(limbs, slot)
+        count = counts[slot, 0] + counts[slot, 1] + counts[slot, 2] + counts[slot, 3]
+        count_of[version] = count
+        if count != counts[slot, FINITE]:
+            special = _not_finite(counts, slot)
+            if asked.sum:
+                sum_of[version] = special
+            if asked.mean:
+                mean_of[version] = special
+            continue
+        if asked.sum:
+            sum_of[version] = read_double(limbs, slot, unit, digits)
+        if asked.mean:
+            mean_of[version] = read_mean(limbs, slot, unit, count, digits) if count > 0 else 0.0
+    return DoubleResults(count_of, sum_of, mean_of)
+
+
+@kernel
+def _kind(value: float) -> int:
+    if value != value:  # noqa: PLR0124 - NaN alone differs from itself
+        return NANS
+    if value == np.inf:
+        return INFINITIES
+    if value == -np.inf:
+        return MINUS_INFINITIES
+    return FINITE
+
+
+@kernel
+def _not_finite(counts: NDArray[np.int64], slot: int) -> float:
+    """The sum of values some of which are no finite number."""
+    if counts[slot, NANS] > 0 or (counts[slot, INFINITIES] > 0 < counts[slot, MINUS_INFINITIES]):
+        return np.nan
+    return np.inf if counts[slot, INFINITIES] > 0 else -np.inf
+
+
+class DecimalRules(NamedTuple):
+    """How decimals are shown: 10^precision of sums and of means, and what means are scaled by."""
+
+    sum_bound: Digits
+    mean_bound: Digits
+    mean_factor: int
+
+
+@kernel
+def slide_decimals(
+    versions: Versions,
+    words: NDArray[np.int64],
+    valid: NDArray[np.bool_],
+    counts: NDArray[np.int64],
+    limbs: Limbs,
+    rules: DecimalRules,
+    asked: Asked,
+) -> DecimalResults:
+    """Counts, sums and means of decimals, each two words, low and high; means round half up."""
+    total = len(versions.slots)
+    count_of = np.empty(total, np.int64)
+    sum_of = np.zeros((total if asked.sum else 0, 2), np.int64)
+    mean_of = np.zeros((total if asked.mean else 0, 2), np.int64)
+    # One digit more than a magnitude has: means are scaled before they are divided.
+    digits = np.empty(FRACTION + limbs.shape[1] + 2, np.uint64)
+    sums_fit = means_fit = True
+    for version in range(total):
+        slot = versions.slots[version]
+        for event in range(versions.first_event[version], versions.first_event[version + 1]):
+            row = versions.event_rows[event]
+            if valid[row]:
+                sign = np.int64(versions.event_signs[event])
+                add_decimal(limbs, slot, words[row, 0], words[row, 1], sign)
+                counts[slot] += sign
+        settle(limbs, slot)
+        count_of[version] = counts[slot]
+        if asked.sum:
+            is_negative = magnitude(limbs, slot, digits)
+            low, high, fits = read_decimal(digits, is_negative, rules.sum_bound)
+            sum_of[version, 0], sum_of[version, 1] = low, high
+            sums_fit = sums_fit and fits
+        if asked.mean and counts[slot] > 0:
+            is_negative = magnitude(limbs, slot, digits)
+            _mean_digits(digits, rules.mean_factor, counts[slot])
+            low, high, fits = read_decimal(digits, is_negative, rules.mean_bound)
+            mean_of[version, 0], mean_of[version, 1] = low, high
+            means_fit = means_fit and fits
+    return DecimalResults(count_of, sum_of, mean_of, sums_fit, means_fit)
+
+
+@kernel
+def _mean_digits(digits: Digits, factor: int, count: int) -> None:
+    """Turns the digits of a sum into those of factor * sum / count, half rounded up."""
+    scale_digits(digits, factor)
+    rest = divide_digits(digits, FRACTION, count)
+    carry = np.uint64(1 if 2 * rest >= count else 0)
+    for k in range(FRACTION, len(digits)):
+        total = digits[k] + carry
+        digits[k] = total & np.uint64(0xFFFFFFFF)
+        carry = total >> np.uint64(32)

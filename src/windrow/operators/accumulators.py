@@ -1,0 +1,286 @@
+"""What is kept per group for one argument column, and the answers read from it.
+
+SUM, AVG and COUNT of one column share one accumulator. Accumulators are arrays indexed by slot:
+counts of the values that are not NULL, and rows of limbs (`kernels/exact_sum.py`) for their exact
+sum. Which kind is used follows from the argument's type:
+
+    kind        arguments              SUM                  AVG
+    CountOnly   any                    -                    -
+    Integers    tinyint to bigint      bigint               double
+    Doubles     float, double          double               double
+    Decimals    decimal(p, s)          decimal(p + 10, s)   decimal(p + 4, s + 4), half up
+
+(decimals have 38 digits at most). A sum or mean that its type cannot hold is a DataError.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from windrow.errors import DataError, UnsupportedError
+from windrow.kernels import sliding_aggregate as kernels
+from windrow.kernels._jit import writable
+from windrow.kernels.exact_sum import double_span
+from windrow.kernels.versions import Versions
+from windrow.operators.answers import Answers
+from windrow.operators.arrow_types import arrow_type
+from windrow.operators.key_columns import fixed_values
+from windrow.operators.limbs import fixed_lists, settled, trimmed
+from windrow.plan.nodes import Aggregate
+
+Counts = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+class Accumulator(ABC):
+    """The accumulators of one argument column, one per slot."""
+
+    count_shape: ClassVar[tuple[int, ...]] = ()
+    width = 0
+    low = 0
+    """Which limb, counted from the least double, limb 0 is; 0 for whole numbers."""
+
+    def __init__(self, aggregates: Sequence[Aggregate]) -> None:
+        self.shown = {aggregate.function: aggregate for aggregate in aggregates}
+        self.asked = kernels.Asked("sum" in self.shown, "avg" in self.shown)
+        self.counts: Counts = np.zeros((0, *self.count_shape), np.int64)
+        self.limbs: NDArray[np.int64] = np.zeros((0, self.width), np.int64)
+
+    def kept(self, column: pa.Array) -> pa.Array:
+        """What must be stored of the argument to take its rows back later."""
+        return column
+
+    @abstractmethod
+    def slide(self, versions: Versions, column: pa.Array) -> dict[str, Answers]:
+        """Applies the events of the versions; gives the answers by function name.
+
+        `column` has the argument of every row, as `kept` gave it, NULL included.
+        """
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all slots."""
+        return self.counts.nbytes + self.limbs.nbytes
+
+    def fit(self, slots: int) -> None:
+        """Makes room for at least so many slots, or gives room back if much too large."""
+        room = len(self.counts)
+        if room < slots or room > 4 * slots + 64:
+            self.counts = resized(self.counts, 2 * slots)
+            self.limbs = resized(self.limbs, 2 * slots)
+
+    def clear(self, slots: NDArray[np.int64]) -> None:
+        """Forgets what these slots held."""
+        self.counts[slots] = 0
+        self.limbs[slots] = 0
+
+    def state(self, slots: NDArray[np.int64]) -> tuple[int, list[pa.Array]]:
+        """Counts of some slots, and limbs if there are any, in the one form their values have.
+
+        Gives with them what `low` is in that form.
+        """
+        counts = fixed_lists(self.counts[slots].reshape(len(slots), -1))
+        if not self.width:
+            return 0, [counts]
+        skipped, limbs = trimmed(settled(self.limbs[slots]))
+        low = self.low + skipped if limbs.any() else 0
+        return low, [counts, fixed_lists(limbs)]
+
+    def load(self, slots: NDArray[np.int64], low: int, columns: Sequence[pa.Array]) -> None:
+        """Puts back what `state` gave, into an accumulator that holds nothing yet."""
+        self.fit(int(slots.max(initial=-1)) + 1)
+        counts = columns[0].flatten().to_numpy()
+        self.counts[slots] = counts.reshape(len(slots), *self.count_shape)
+        if self.width:
+            limbs = columns[1].flatten().to_numpy().reshape(len(slots), -1)
+            self._load_limbs(slots, low, limbs)
+
+    def _load_limbs(self, slots: NDArray[np.int64], low: int, limbs: NDArray[np.int64]) -> None:
+        # The last limb is signed; what is missing above it is made by the next settling.
+        self.limbs[slots, low : low + limbs.shape[1]] = limbs
+
+    def _overflow(self, function: str, holds: str) -> DataError:
+        aggregate = self.shown[function]
+        text = aggregate.argument.text if aggregate.argument else "*"
+        return DataError(
+            f"{function}-overflow",
+            f"{function.upper()}({text}) has a value that {holds} cannot hold",
+            reason="at some instant the rows alive add up to more than the type of the result",
+            hint=f"cast the argument to double, or to a wider type, inside {function.upper()}",
+        )
+
+
+class CountOnly(Accumulator):
+    """How many values are not NULL; stored rows keep no more than that."""
+
+    def kept(self, column: pa.Array) -> pa.Array:
+        """True, or NULL."""
+        return pa.array(
+            np.ones(len(column), np.bool_), mask=column.is_null().to_numpy(zero_copy_only=False)
+        )
+
+    def slide(self, versions: Versions, column: pa.Array) -> dict[str, Answers]:
+        """COUNT."""
+        counts = kernels.slide_counts(versions, validity(column), self.counts)
+        return {"count": Answers(counts, None, pa.int64())}
+
+
+class Integers(Accumulator):
+    """Sums of whole numbers of up to 64 bits."""
+
+    width = 3
+
+    def slide(self, versions: Versions, column: pa.Array) -> dict[str, Answers]:
+        """COUNT, SUM and AVG."""
+        values = fixed_values(column.cast(pa.int64()), "<i8")
+        found = kernels.slide_integers(
+            versions, writable(values), validity(column), self.counts, self.limbs, self.asked
+        )
+        if not found.fits:
+            raise self._overflow("sum", "bigint")
+        return _answers(found.counts, found.sums, pa.int64(), found.means, pa.float64())
+
+
+class Doubles(Accumulator):
+    """Sums of doubles: as many limbs as the values seen so far need."""
+
+    count_shape = (4,)
+    width = 1
+
+    def slide(self, versions: Versions, column: pa.Array) -> dict[str, Answers]:
+        """COUNT, SUM and AVG."""
+        values = writable(fixed_values(column.cast(pa.float64()), "<f8"))
+        valid = validity(column)
+        self._cover(*double_span(values.view(np.int64), valid))
+        found = kernels.slide_doubles(
+            versions, values, valid, self.counts, self.limbs, 32 * self.low, self.asked
+        )
+        return _answers(found.counts, found.sums, pa.float64(), found.means, pa.float64())
+
+    def _cover(self, low: int, high: int) -> None:
+        """Widens the layout so that values may touch limbs low to high, the carries above them.
+
+        before            [ low ........ carries ]
+        after     [ low .................................. carries ]
+        """
+        stop = self.low + self.limbs.shape[1]
+        if high < low or (self.low <= low and high + 1 < stop):
+            return
+        if not self.limbs.any():
+            self.low, self.limbs = low, np.zeros((len(self.limbs), high + 2 - low), np.int64)
+            return
+        new_low, new_stop = min(self.low, low), max(stop, high + 2)
+        wide = np.zeros((len(self.limbs), new_stop - new_low), np.int64)
+        wide[:, self.low - new_low : stop - new_low] = self.limbs
+        self.low, self.limbs = new_low, wide
+
+    def _load_limbs(self, slots: NDArray[np.int64], low: int, limbs: NDArray[np.int64]) -> None:
+        self.low = low
+        self.limbs = np.zeros((len(self.counts), limbs.shape[1]), np.int64)
+        self.limbs[slots] = limbs
+
+
+class Decimals(Accumulator):
+    """Sums of decimals, scaled to whole numbers of up to 128 bits."""
+
+    width = 5
+
+    def __init__(self, aggregates: Sequence[Aggregate], argument: pa.DataType) -> None:
+        super().__init__(aggregates)
+        precision, scale = argument.precision, argument.scale
+        self.sum_type = pa.decimal128(min(38, precision + 10), scale)
+        self.mean_type = pa.decimal128(min(38, precision + 4), min(38, scale + 4))
+        self.rules = kernels.DecimalRules(
+            _power_of_ten(self.sum_type.precision),
+            _power_of_ten(self.mean_type.precision),
+            10 ** (self.mean_type.scale - scale),
+        )
+
+    def slide(self, versions: Versions, column: pa.Array) -> dict[str, Answers]:
+        """COUNT, SUM and AVG."""
+        words = fixed_values(column, "<i8").reshape(-1, 2)
+        found = kernels.slide_decimals(
+            versions,
+            writable(words),
+            validity(column),
+            self.counts,
+            self.limbs,
+            self.rules,
+            self.asked,
+        )
+        if not found.sums_fit:
+            raise self._overflow("sum", str(self.sum_type).replace("128", ""))
+        if not found.means_fit:
+            raise self._overflow("avg", str(self.mean_type).replace("128", ""))
+        return _answers(found.counts, found.sums, self.sum_type, found.means, self.mean_type)
+
+
+def accumulator_of(aggregates: Sequence[Aggregate]) -> Accumulator:
+    """The accumulator for aggregates of one argument column.
+
+    Raises:
+        UnsupportedError: the argument's type has no sum.
+    """
+    if all(aggregate.function == "count" for aggregate in aggregates):
+        return CountOnly(aggregates)
+    argument = aggregates[0].argument
+    assert argument is not None, "only COUNT has no argument"
+    kind = arrow_type(argument.type)
+    if pa.types.is_integer(kind):
+        return Integers(aggregates)
+    if pa.types.is_floating(kind):
+        return Doubles(aggregates)
+    if pa.types.is_decimal(kind):
+        return Decimals(aggregates, kind)
+    function = next(a.function for a in aggregates if a.function != "count").upper()
+    raise UnsupportedError(
+        "aggregate-type",
+        f"{function}({argument.text}) has an argument of type {argument.type}",
+        reason=f"{function} takes whole numbers, decimals, float and double",
+        hint=f"cast it, for instance  {function}(CAST({argument.text} AS DOUBLE))",
+    )
+
+
+def validity(column: pa.Array) -> Flags:
+    """False where the column is NULL."""
+    if not column.null_count:
+        return np.ones(len(column), np.bool_)
+    valid: Flags = column.is_valid().to_numpy(zero_copy_only=False)
+    return writable(valid)
+
+
+def resized(array: NDArray[Any], rows: int) -> NDArray[Any]:
+    """The array with so many rows: the first ones as they are, new ones zero."""
+    new = np.zeros((rows, *array.shape[1:]), array.dtype)
+    kept = min(rows, len(array))
+    new[:kept] = array[:kept]
+    return new
+
+
+def _answers(
+    counts: Counts,
+    sums: NDArray[Any],
+    sum_type: pa.DataType,
+    means: NDArray[Any],
+    mean_type: pa.DataType,
+) -> dict[str, Answers]:
+    """COUNT, and what was asked for of SUM and AVG, which are NULL where the count is 0."""
+    answers = {"count": Answers(counts, None, pa.int64())}
+    has_value = counts > 0
+    if len(sums):
+        answers["sum"] = Answers(sums, has_value, sum_type)
+    if len(means):
+        answers["avg"] = Answers(means, has_value, mean_type)
+    return answers
+
+
+def _power_of_ten(exponent: int) -> NDArray[np.uint64]:
+    """10^exponent as four digits of 32 bits; at most 10^38."""
+    number = 10**exponent
+    return np.array([(number >> (32 * k)) & 0xFFFFFFFF for k in range(4)], np.uint64)
