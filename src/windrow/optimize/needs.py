@@ -34,7 +34,8 @@ def needs(node: Node, wanted: Set[str]) -> list[set[str]]:
         return [_read(key.expr for key in node.keys) | _read(arguments)]
     needed = _compared(node.equalities).union(wanted)
     if isinstance(node, BestmatchJoin):
-        needed |= {d.left for d in node.dimensions} | {d.right for d in node.dimensions}
+        # A time dimension is compared by event time, which every row has beside its columns.
+        needed |= {name for d in node.dimensions if not d.is_time for name in (d.left, d.right)}
     return [needed & set(child.schema.names) for child in children(node)]
 
 

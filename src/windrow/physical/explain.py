@@ -7,6 +7,7 @@ ids, no timings, no paths: the same query gives the same text.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from windrow.physical.facts import Fact, bestmatch_aliases, facts_of
@@ -25,13 +26,21 @@ from windrow.physical.specs import (
     scans,
 )
 from windrow.plan.durations import show_ticks
-from windrow.plan.explain import logical_lines, show_aggregates, show_alias, show_items
+from windrow.plan.explain import (
+    logical_lines,
+    show_aggregates,
+    show_alias,
+    show_items,
+    show_predicates,
+)
 from windrow.plan.nodes import Query
 
 ASSUMED_BUCKETS = 4
 """Buckets that EXPLAIN shows where the user set none: enough to see what is copied."""
 
-LABEL_WIDTH = 11
+LABEL_WIDTH = 12
+
+_BREAK = re.compile(r"\s*\n\s*")
 
 LATE_ROWS = {
     "count": "counted and dropped",
@@ -48,7 +57,14 @@ def explain(logical: Query, physical: PhysicalQuery) -> str:
         ("physical", _physical_lines(physical)),
         ("stages", _stage_lines(physical)),
     )
-    return "\n".join(line for title, lines in sections for line in (title, *lines)) + "\n"
+    return (
+        "\n\n".join("\n".join((title, *map(_one_line, lines))) for title, lines in sections) + "\n"
+    )
+
+
+def _one_line(text: str) -> str:
+    """The text without the line breaks that a user may write inside an expression."""
+    return _BREAK.sub(" ", text)
 
 
 def _query_lines(physical: PhysicalQuery) -> list[str]:
@@ -65,16 +81,18 @@ def _query_lines(physical: PhysicalQuery) -> list[str]:
         ("answer", [answer]),
         ("streams", [_stream(source) for source in sources]),
         ("watermark", [watermark]),
-        ("late rows", [f"below the watermark as their batch begins: {_late(physical)}"]),
+        (
+            "late rows",
+            [
+                f"below the watermark as their batch begins: {LATE_ROWS[physical.options.on_late]}",
+                "rows without a time: the same, counted apart",
+            ],
+        ),
         ("cost", ["not estimated"]),
     ]
     if len(sources) > 1:
         facts.insert(3, ("distance", ["how far a stream runs ahead of the slowest one"]))
     return list(_fact_lines(facts, "  "))
-
-
-def _late(physical: PhysicalQuery) -> str:
-    return LATE_ROWS[physical.options.on_late]
 
 
 def _stream(source: ScanStream) -> str:
@@ -116,7 +134,7 @@ def _spec(spec: Spec) -> str:
         columns = ", ".join(spec.columns) or "no columns"
         return f"ScanStream {show_alias(spec.stream, spec.alias)}: {columns}"
     if isinstance(spec, FilterRows):
-        return f"FilterRows {' AND '.join(predicate.text for predicate in spec.predicates)}"
+        return f"FilterRows {show_predicates(spec.predicates)}"
     if isinstance(spec, ProjectRows):
         return f"ProjectRows {show_items(spec.items)}"
     assert isinstance(spec, RangeRows)
@@ -155,7 +173,10 @@ def _partitioned(description: str) -> str:
 
 
 class _Columns:
-    """Flat column names as the user knows them: a computed helper is shown as its expression."""
+    """Flat column names as the user knows them.
+
+    A `$` marks a column that the planner added: it is shown as the expression it holds.
+    """
 
     def __init__(self, root: Spec) -> None:
         self.computed = {
@@ -163,7 +184,7 @@ class _Columns:
             for _, spec in _walk(root, 0)
             if isinstance(spec, ProjectRows)
             for item in spec.items
-            if not item.expr.is_column
+            if "$" in item.name and not item.expr.is_column
         }
 
     def show(self, name: str) -> str:

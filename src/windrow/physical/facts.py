@@ -44,7 +44,7 @@ Show = Callable[[str], str]
 ACCUMULATORS = {
     "sum": "its exact sum and the count of its non-NULL values",
     "avg": "its exact sum and the count of its non-NULL values",
-    "count": "a count",
+    "count": "a count of rows",
 }
 
 
@@ -95,7 +95,7 @@ def _aggregate(spec: SlidingAggregate, show: Show) -> list[Fact]:
     return _said(
         ("groups", [groups]),
         ("rows", lifetime),
-        ("keeps", [*lines, "count(*): the rows alive, to know when a group is gone"]),
+        ("keeps", [*lines, "the number of rows alive, to know when a group is gone"]),
         ("state", [bound]),
         ("retention", _expiry(spec.input, source, alive, below)),
         ("emits", [f"the changes of each instant below {trailing}, net, deletes before inserts"]),
@@ -107,7 +107,7 @@ def _expiry(spec: Spec, source: str, alive: int | None, below: int) -> list[str]
     if alive is None:
         return []
     time_type = scans(spec)[0].time_type
-    return [drop_condition(spec, source, alive, below, time_type)]
+    return [f"{drop_condition(spec, source, alive, below, time_type)} and the change is out"]
 
 
 def _bestmatch(spec: MatwinBestmatch, show: Show) -> list[Fact]:

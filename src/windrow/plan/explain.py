@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from windrow.plan.durations import show_ticks
-from windrow.plan.exprs import Named
+from windrow.plan.exprs import Expr, Named
 from windrow.plan.nodes import (
     Aggregate,
     BestmatchJoin,
@@ -21,6 +22,8 @@ from windrow.plan.nodes import (
     WindowJoin,
     children,
 )
+
+_OR = re.compile(r"\bor\b", re.IGNORECASE)
 
 
 def logical_lines(query: Query) -> list[str]:
@@ -51,7 +54,7 @@ def _stateless(node: Scan | Filter | Project | Range, time_type: str) -> str:
     if isinstance(node, Scan):
         return f"Scan {show_alias(node.stream.name, node.alias)}"
     if isinstance(node, Filter):
-        return f"Filter {' AND '.join(predicate.text for predicate in node.predicates)}"
+        return f"Filter {show_predicates(node.predicates)}"
     if isinstance(node, Project):
         return f"Project {show_items(node.items)}"
     return f"Range {show_ticks(node.ticks, time_type)}"
@@ -66,6 +69,14 @@ def _bestmatch(node: BestmatchJoin, time_type: str) -> str:
 
 def _by(keys: Sequence[Named]) -> str:
     return f" by {', '.join(key.expr.text for key in keys)}" if keys else ""
+
+
+def show_predicates(predicates: Sequence[Expr]) -> str:
+    """Predicates joined by AND, each with OR in parentheses."""
+    texts = [predicate.text for predicate in predicates]
+    if len(texts) > 1:
+        texts = [f"({text})" if _OR.search(text) else text for text in texts]
+    return " AND ".join(texts)
 
 
 def show_equalities(equalities: Sequence[Equality]) -> str:

@@ -13,8 +13,8 @@ from windrow.plan.nodes import Aggregate, Node, Project, WindowAggregate
 from windrow.plan.walk import rewrite
 from windrow.schema import Field, Schema
 
-ARGUMENT = "__argument"
-"""Prefix of the columns that hold computed arguments."""
+ARGUMENT = "$argument"
+"""Prefix of the columns that hold computed arguments; a `$` marks a name that no user wrote."""
 
 
 def compute_below_aggregate(plan: Node) -> Node:

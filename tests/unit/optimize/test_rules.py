@@ -1,0 +1,218 @@
+"""Each rule's shape; that no rule changes an answer is tested beside."""
+
+from __future__ import annotations
+
+from plans import HOUR, Bound, expr, join, renamed, scan, stream
+
+from windrow.optimize.optimizer import apply_rules
+from windrow.optimize.renaming import rename
+from windrow.optimize.rules.compute_below_aggregate import compute_below_aggregate
+from windrow.optimize.rules.filter_keys_of_one_input import filter_keys_of_one_input
+from windrow.optimize.rules.merge_filters import merge_filters
+from windrow.optimize.rules.prune_columns import prune_columns
+from windrow.optimize.rules.push_filter_below_join import push_filter_below_join
+from windrow.optimize.rules.push_filter_below_range import push_filter_below_range
+from windrow.optimize.rules.push_filter_through_project import push_filter_through_project
+from windrow.plan.exprs import Expr, Named, column
+from windrow.plan.nodes import (
+    Aggregate,
+    BestmatchJoin,
+    Dimension,
+    Equality,
+    Filter,
+    Project,
+    Range,
+    WindowAggregate,
+    WindowJoin,
+)
+from windrow.plan.walk import walk
+
+SALES = stream("sales", {"item": "int", "store": "int", "price": "double"})
+A, B = scan(SALES, "a"), scan(SALES, "b")
+CHEAP, NEAR, BOTH = expr("a.price < 4"), expr("b.store = 1"), expr("a.price < b.price")
+
+
+def sales_join(a=A, b=B, keys="a.item = b.item") -> WindowJoin:
+    return join({"a": a, "b": b}, keys, Bound(0, 1, HOUR, HOUR))
+
+
+def test_merge_filters_keeps_the_lower_ones_first_and_each_once():
+    merged = merge_filters(Filter(Filter(A, (CHEAP,)), (NEAR, CHEAP)))
+    assert merged == Filter(A, (CHEAP, NEAR))
+
+
+def test_a_filter_without_predicates_vanishes():
+    assert merge_filters(Filter(A, ())) is A
+
+
+def test_a_filter_moves_below_a_range():
+    pushed = push_filter_below_range(Filter(Range(A, 5), (CHEAP,)))
+    assert pushed == Range(Filter(A, (CHEAP,)), 5)
+
+
+def test_predicates_of_one_input_move_into_it_and_the_others_stay():
+    pushed = push_filter_below_join(Filter(sales_join(), (CHEAP, BOTH, NEAR)))
+    assert pushed == Filter(sales_join(Filter(A, (CHEAP,)), Filter(B, (NEAR,))), (BOTH,))
+
+
+def test_a_predicate_that_reads_no_column_stays_above_the_join():
+    plan = Filter(sales_join(), (expr("1 = 0"),))
+    assert push_filter_below_join(plan) is plan
+
+
+def test_a_filter_above_a_bestmatch_join_stays_above_it():
+    best = BestmatchJoin(
+        A, B, "left outer", (Dimension("a.ts", "b.ts", "mindist", 5, True),), (), 5, 5
+    )
+    plan = renamed(Filter(best, (CHEAP, NEAR)), {"price": "a.price"})
+    (kept,) = [node for node in walk(apply_rules(plan)) if isinstance(node, Filter)]
+    assert isinstance(kept.input, BestmatchJoin)
+    assert kept.predicates == (CHEAP, NEAR)
+
+
+def test_a_predicate_moves_through_a_projection_under_the_names_used_there():
+    derived = renamed(A, {"x.cost": "a.price", "x.shop": "a.store"})
+    pushed = push_filter_through_project(Filter(derived, (expr("x.cost < 4"),)))
+    assert isinstance(pushed, Project)
+    (moved,) = pushed.input.predicates
+    assert moved.spark == "`a.price` < 4"
+    assert moved.duckdb == '"a.price" < 4'
+    assert moved.columns == ("a.price",)
+    assert moved.text == "x.cost < 4"
+
+
+def test_a_predicate_over_a_computed_column_stays_above_the_projection():
+    derived = renamed(A, {"x.twice": expr("a.price * 2", "double"), "x.shop": "a.store"})
+    stays, moves = expr("x.twice < x.shop"), expr("x.shop = 1")
+    pushed = push_filter_through_project(Filter(derived, (stays, moves)))
+    assert pushed.predicates == (stays,)
+    assert pushed.input.input.predicates[0].columns == ("a.store",)
+
+
+def test_renaming_leaves_strings_alone_and_swaps_names_at_once():
+    swapped = rename(
+        Expr(
+            "t",
+            r"`x` = 'it\'s `x`' AND `y` = \"`x`\"".replace(r"\"", '"'),
+            '"x" = \'it\'\'s "x"\' AND "y" = e\'\\\'"x"\'',
+            ("x", "y"),
+            "boolean",
+        ),
+        {"x": "y", "y": "x"},
+    )
+    assert swapped.spark == r"`y` = 'it\'s `x`' AND `x` = " + '"`x`"'
+    assert swapped.duckdb == '"y" = \'it\'\'s "x"\' AND "x" = e\'\\\'"x"\''
+    assert swapped.columns == ("y", "x")
+
+
+def test_two_keys_of_one_input_in_one_class_are_compared_below_the_join():
+    plan = filter_keys_of_one_input(sales_join(keys="a.item = b.item,a.store = b.item"))
+    assert plan.equalities == (Equality("a.item", "b.item", "int"),)
+    (same,) = plan.inputs[0].predicates
+    assert same.spark == "`a.item` = `a.store`"
+    assert plan.inputs[1] is B
+
+
+def test_null_safe_keys_of_one_input_are_compared_null_safe():
+    plan = filter_keys_of_one_input(sales_join(keys="a.item <=> b.item,a.store <=> b.item"))
+    (same,) = plan.inputs[0].predicates
+    assert (same.spark, same.duckdb) == (
+        "`a.item` <=> `a.store`",
+        '"a.item" IS NOT DISTINCT FROM "a.store"',
+    )
+    assert plan.equalities == (Equality("a.item", "b.item", "int", null_safe=True),)
+
+
+def test_computed_keys_and_arguments_become_columns_once_each():
+    twice = expr("a.price * 2", "double")
+    plan = WindowAggregate(
+        Range(A, 5),
+        (Named("shelf", expr("a.store % 2", "int")),),
+        (
+            Aggregate("sum", twice, "s", "double"),
+            Aggregate("avg", twice, "m", "double"),
+            Aggregate("count", None, "n", "bigint"),
+            Aggregate("sum", expr("a.price", "double"), "p", "double"),
+        ),
+    )
+    computed = compute_below_aggregate(plan)
+    assert computed.schema == plan.schema
+    assert computed.input.schema.names == ("shelf", "$argument1", "a.price")
+    columns = [a.argument and a.argument.columns for a in computed.aggregates]
+    assert columns == [("$argument1",), ("$argument1",), None, ("a.price",)]
+    assert computed.aggregates[0].argument.text == "a.price * 2"
+    assert compute_below_aggregate(computed) is computed
+
+
+def test_plain_keys_and_arguments_need_no_projection():
+    plan = WindowAggregate(
+        Range(A, 5),
+        (Named("a.store", column("a.store", "int")),),
+        (Aggregate("sum", column("a.price", "double"), "s", "double"),),
+    )
+    assert compute_below_aggregate(plan) is plan
+
+
+def test_a_key_that_takes_the_name_of_an_argument_does_not_hide_it():
+    plan = WindowAggregate(
+        Range(A, 5),
+        (Named("a.price", expr("a.store % 2", "int")),),
+        (Aggregate("sum", column("a.price", "double"), "s", "double"),),
+    )
+    computed = compute_below_aggregate(plan)
+    items = {item.name: item.expr.text for item in computed.input.items}
+    assert items == {"a.price": "a.store % 2", "$argument1": "a.price"}
+    assert computed.aggregates[0].argument.columns == ("$argument1",)
+
+
+def test_scans_read_only_what_is_needed_and_filters_hand_on_only_what_is_used():
+    plan = renamed(sales_join(Filter(A, (CHEAP,))), {"shop": "b.store"})
+    pruned = prune_columns(plan)
+    a, b = pruned.input.inputs
+    assert a.schema.names == ("a.item",)
+    assert isinstance(a, Project)
+    assert a.input.input.schema.names == ("a.item", "a.price")
+    assert b.schema.names == ("b.item", "b.store")
+    assert pruned.schema == plan.schema
+
+
+def test_unused_items_of_a_derived_table_are_not_computed():
+    derived = renamed(A, {"x.twice": expr("a.price * 2", "double"), "x.shop": "a.store"})
+    pruned = prune_columns(renamed(derived, {"shop": "x.shop"}))
+    assert pruned.input.schema.names == ("x.shop",)
+    assert pruned.input.input.schema.names == ("a.store",)
+
+
+def test_a_count_of_rows_reads_no_column_at_all():
+    counted = WindowAggregate(Range(A, 5), (), (Aggregate("count", None, "n", "bigint"),))
+    pruned = prune_columns(renamed(counted, {"n": "n"}))
+    assert pruned.input.input.schema.names == ()
+
+
+def test_an_aggregate_that_nothing_uses_is_not_computed():
+    aggregates = tuple(
+        Aggregate("sum", column(f"a.{name}", "int"), name, "bigint") for name in ("item", "store")
+    )
+    pruned = prune_columns(renamed(WindowAggregate(Range(A, 5), (), aggregates), {"s": "store"}))
+    assert pruned.input.aggregates == aggregates[1:]
+    assert pruned.input.input.schema.names == ("a.store",)
+
+
+def test_bestmatch_dimensions_are_needed_but_not_the_time_column():
+    dimensions = (
+        Dimension("a.ts", "b.ts", "mindist", 5, is_time=True),
+        Dimension("a.price", "b.price", "mindist", None),
+    )
+    best = BestmatchJoin(A, B, "left outer", dimensions, (), 5, 5)
+    pruned = prune_columns(renamed(best, {"shop": "b.store"}))
+    assert pruned.input.left.schema.names == ("a.price",)
+    assert pruned.input.right.schema.names == ("b.store", "b.price")
+
+
+def test_filters_sink_from_a_derived_table_to_the_scans_in_one_go():
+    inner = renamed(sales_join(Range(A, 5), Range(B, 5)), {"x.p": "a.price", "x.s": "b.store"})
+    plan = renamed(Filter(inner, (expr("x.p < 4"), expr("x.s = 1"))), {"p": "x.p"})
+    filters = [node for node in walk(apply_rules(plan)) if isinstance(node, Filter)]
+    assert [f.predicates[0].text for f in filters] == ["x.p < 4", "x.s = 1"]
+    assert all(f.input.schema.names for f in filters)
+    assert [type(f.input).__name__ for f in filters] == ["Scan", "Scan"]

@@ -1,0 +1,195 @@
+"""Where rows go on Spark, by hand and against brute force."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from windrow.physical.partitioning import (
+    Cells,
+    HashKeys,
+    HashShares,
+    Single,
+    describe,
+    partitioning_of,
+)
+from windrow.physical.specs import (
+    BewJoin,
+    KeyClass,
+    MatwinBestmatch,
+    ScanStream,
+    SlidingAggregate,
+)
+from windrow.plan.nodes import Dimension
+from windrow.plan.windows import WindowGraph
+from windrow.schema import Schema
+
+EMPTY = Schema(())
+STREAM = ScanStream("s", "s", (), EMPTY, "ts", "timestamp", 0)
+MINUTE = 60_000_000
+
+
+def bew(inputs: int, *classes: dict[int, str]) -> BewJoin:
+    """A join of inputs a, b, ..; a class as {input: column}."""
+    aliases = tuple("abcdefgh"[:inputs])
+    keys = tuple(
+        KeyClass(tuple(f"{aliases[i]}.{c[i]}" if i in c else None for i in range(inputs)), "int")
+        for c in classes
+    )
+    scans = (STREAM,) * inputs
+    graph = WindowGraph(aliases, ())
+    return BewJoin(scans, aliases, keys, graph, ((),) * inputs, "hash", EMPTY)
+
+
+def matwin(*dimensions: Dimension, keys=(), lo=10, hi=20) -> MatwinBestmatch:
+    return MatwinBestmatch(STREAM, STREAM, dimensions, keys, lo, hi, ((), ()), False, EMPTY)
+
+
+TIME = Dimension("t.ts", "h.ts", "mindist", 20, is_time=True)
+
+
+def test_a_key_that_every_input_has_takes_all_buckets_and_copies_nothing():
+    spec = bew(3, {0: "k", 1: "k", 2: "k"}, {0: "x", 1: "x"})
+    assert partitioning_of(spec, 8) == HashShares(((0,),), (8,), (1, 1, 1))
+
+
+def test_several_common_keys_are_hashed_together():
+    spec = bew(2, {0: "k", 1: "k"}, {0: "x", 1: "x"})
+    partitioning = partitioning_of(spec, 4)
+    assert partitioning == HashShares(((0, 1),), (4,), (1, 1))
+    assert describe(partitioning, spec) == "by a.k = b.k, a.x = b.x (4)"
+
+
+def test_differing_keys_share_the_buckets():
+    spec = bew(3, {0: "x", 1: "x"}, {1: "y", 2: "y"})
+    partitioning = partitioning_of(spec, 4)
+    assert partitioning == HashShares(((0,), (1,)), (2, 2), (2, 1, 2))
+    assert describe(partitioning, spec) == (
+        "by a.x = b.x (2) x b.y = c.y (2); a and c copied 2 times"
+    )
+
+
+def test_a_composite_key_of_two_inputs_is_one_dimension():
+    spec = bew(3, {0: "x", 1: "x"}, {1: "y", 2: "y"}, {0: "z", 1: "z"})
+    assert partitioning_of(spec, 4) == HashShares(((0, 2), (1,)), (2, 2), (2, 1, 2))
+
+
+def test_a_prime_number_of_buckets_leaves_one_unused_rather_than_copying_everything():
+    spec = bew(3, {0: "x", 1: "x"}, {1: "y", 2: "y"})
+    assert partitioning_of(spec, 7) == HashShares(((0,), (1,)), (3, 2), (2, 1, 3))
+
+
+def test_an_input_without_any_key_goes_everywhere():
+    spec = bew(3, {0: "k", 1: "k"})
+    partitioning = partitioning_of(spec, 4)
+    assert partitioning == HashShares(((0,),), (4,), (1, 1, 4))
+    assert describe(partitioning, spec) == "by a.k = b.k (4); c copied 4 times"
+
+
+def test_a_join_without_equality_has_one_bucket():
+    partitioning = partitioning_of(bew(2), 4)
+    assert isinstance(partitioning, Single)
+    assert partitioning.buckets == 1
+    assert "no equality" in partitioning.reason
+
+
+def test_groups_go_by_all_their_keys_and_a_global_aggregate_nowhere():
+    grouped = SlidingAggregate(STREAM, ("s.x", "s.y"), (), EMPTY)
+    assert partitioning_of(grouped, 4) == HashKeys(("s.x", "s.y"), 4)
+    assert describe(HashKeys(("s.x", "s.y"), 4), grouped) == "by s.x, s.y (4)"
+    whole = SlidingAggregate(STREAM, (), (), EMPTY)
+    assert isinstance(partitioning_of(whole, 4), Single)
+
+
+def test_a_bestmatch_join_with_an_equality_goes_by_it():
+    keys = (KeyClass(("t.k", "h.k"), "int"), KeyClass(("t.j", "h.j"), "int"))
+    spec = matwin(TIME, keys=keys)
+    assert partitioning_of(spec, 4) == HashShares(((0, 1),), (4,), (1, 1))
+
+
+@pytest.mark.parametrize(
+    ("eps", "cells"),
+    [
+        (100, Cells(1, 400, 100, 100, 4)),
+        (0, Cells(1, 1, 0, 0, 4)),
+        (0.5, Cells(1, 2.0, 0.5, 0.5, 4)),
+    ],
+)
+def test_cells_follow_the_first_constrained_dimension_that_is_not_time(eps, cells):
+    spec = matwin(TIME, Dimension("t.x", "h.x", "mindist", eps))
+    assert partitioning_of(spec, 4) == cells
+
+
+def test_without_a_constrained_dimension_cells_are_cut_in_time():
+    spec = matwin(TIME, Dimension("t.x", "h.x", "mindist", None), lo=MINUTE, hi=2 * MINUTE)
+    partitioning = partitioning_of(spec, 4)
+    assert partitioning == Cells(None, 12 * MINUTE, 2 * MINUTE, MINUTE, 4)
+    assert describe(partitioning, spec) == (
+        "by cells of event time, 12m wide (4); right rows copied to neighbors"
+    )
+    assert partitioning_of(matwin(TIME, lo=0, hi=0), 4) == Cells(None, 1, 0, 0, 4)
+
+
+EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
+
+
+@st.composite
+def joins(draw):
+    inputs = draw(st.integers(2, 5))
+    sides = st.sets(st.integers(0, inputs - 1), min_size=2)
+    classes = draw(st.lists(sides, min_size=1, max_size=4))
+    return bew(inputs, *(dict.fromkeys(side, f"k{n}") for n, side in enumerate(classes)))
+
+
+@EXAMPLES
+@given(joins(), st.integers(1, 40), st.lists(st.integers(0, 1000), min_size=4, max_size=4))
+def test_every_combination_meets_in_exactly_one_bucket(spec, buckets, values):
+    """A combination has one value per class; each of its rows knows those of its own classes."""
+    shares = partitioning_of(spec, buckets)
+    assert shares.buckets <= buckets
+    homes = []
+    for i in range(len(spec.inputs)):
+        ranges = [
+            [sum(values[c] for c in group) % share]
+            if all(i in spec.classes[c].inputs for c in group)
+            else range(share)
+            for group, share in zip(shares.classes, shares.shares, strict=True)
+        ]
+        own = set(product(*ranges))
+        assert len(own) == shares.copies[i]
+        homes.append(own)
+    assert len(set.intersection(*homes)) == 1
+
+
+@EXAMPLES
+@given(joins(), st.integers(2, 24))
+def test_no_other_factorization_of_the_buckets_leaves_less_in_each(spec, buckets):
+    shares = partitioning_of(spec, buckets)
+    members = [spec.classes[group[0]].inputs for group in shares.classes]
+    if len(members) == 1:
+        return
+    chosen = sum(shares.copies) / shares.buckets
+    for other in product(range(1, buckets + 1), repeat=len(members)):
+        if math.prod(other) == buckets:
+            copies = sum(
+                math.prod(s for m, s in zip(members, other, strict=True) if i not in m)
+                for i in range(len(spec.inputs))
+            )
+            assert chosen <= copies / buckets
+
+
+@EXAMPLES
+@given(st.integers(-100, 100), st.integers(0, 30), st.integers(0, 30), st.integers(-60, 60))
+def test_a_right_row_reaches_the_home_cell_of_every_left_row_within_its_bounds(left, lo, hi, apart):
+    if not -lo <= apart <= hi:
+        return
+    cells = partitioning_of(matwin(TIME, lo=lo, hi=hi), 4)
+    right = left + apart  # t(right) - t(left) in [-lo, hi]
+    first = (right - cells.before) // cells.width
+    last = (right + cells.after) // cells.width
+    assert first <= left // cells.width <= last
+    assert last - first <= 1

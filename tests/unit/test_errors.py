@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import pickle
+
+from windrow.errors import BindError, PlanError, Span, UnknownColumn, nearest
+
+SQL = "SELECT c.user\nFROM clicks c\n  JOIN orders o ON c.user = o.user"
+
+
+def unbounded() -> PlanError:
+    return PlanError(
+        "unbounded-state",
+        "the join of clicks and orders keeps state for ever",
+        reason="neither side has a time bound",
+        hint="add a range",
+    )
+
+
+def test_a_message_has_condition_sentence_place_reason_and_hint():
+    start = SQL.index("JOIN")
+    error = unbounded().at(Span(start, start + len("JOIN orders o"))).in_sql(SQL)
+    assert str(error) == (
+        "PlanError[unbounded-state]: the join of clicks and orders keeps state for ever\n"
+        "  3 |   JOIN orders o ON c.user = o.user\n"
+        "    |   ^^^^^^^^^^^^^\n"
+        "  neither side has a time bound\n"
+        "  hint: add a range"
+    )
+
+
+def test_carets_stop_at_the_end_of_the_line():
+    start = SQL.index("clicks c")
+    shown = str(BindError("x", "y", span=Span(start, len(SQL))).in_sql(SQL))
+    assert shown.splitlines()[1:] == ["  2 | FROM clicks c", "    |      ^^^^^^^^"]
+
+
+def test_without_a_place_the_sql_is_not_quoted():
+    assert str(BindError("x", "y").in_sql(SQL)) == "BindError[x]: y"
+
+
+def test_the_first_place_and_the_first_sql_stay():
+    error = BindError("x", "y").at(Span(0, 6)).at(Span(7, 8)).in_sql(SQL).in_sql("other")
+    assert error.span == Span(0, 6)
+    assert error.sql == SQL
+
+
+def test_an_error_survives_pickling_whole():
+    error = pickle.loads(pickle.dumps(unbounded().at(Span(0, 6)).in_sql(SQL)))
+    assert type(error) is PlanError
+    assert str(error) == str(unbounded().at(Span(0, 6)).in_sql(SQL))
+    assert error.args == ("the join of clicks and orders keeps state for ever",)
+
+
+def test_errors_are_also_the_builtin_ones_that_callers_expect():
+    assert issubclass(UnknownColumn, KeyError)
+    assert issubclass(PlanError, ValueError)
+
+
+def test_nearest_names_come_first_and_eight_at_most():
+    assert nearest("prise", ["store", "price", "item"]).startswith("price")
+    many = nearest("c3", [f"c{i}" for i in range(12)])
+    assert many.startswith("c3, ")
+    assert many.endswith(", ...")
+    assert many.count(",") == 8
