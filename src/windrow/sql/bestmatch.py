@@ -1,0 +1,198 @@
+"""Bestmatch joins: dimensions, candidates and what filters either side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from windrow.errors import BindError, PlanError, Span
+from windrow.plan.exprs import Named
+from windrow.plan.nodes import BestmatchJoin, Dimension, Filter, Node
+from windrow.plan.windows import UNBOUNDED, Bound, WindowGraph
+from windrow.sql.clauses import MatchOrder
+from windrow.sql.conditions import sort_conditions
+from windrow.sql.dimensions import MatchDimension, distance_limit, is_number
+from windrow.sql.graph_checks import check_contradiction, example_length
+from windrow.sql.keys import add_keys, bare, with_columns
+from windrow.sql.lengths import window_ticks
+from windrow.sql.refuse import refuse_match_kinds, refuse_match_order, unsupported
+from windrow.sql.render import Renderer
+from windrow.sql.scope import Scope
+from windrow.sql.spans import span_of, text_of
+from windrow.sql.windows import read_windows
+
+
+def lower_bestmatch(
+    select: exp.Select,
+    join: exp.Join,
+    scope: Scope,
+    conditions: Sequence[exp.Expr],
+    renderer: Renderer,
+) -> Node:
+    """The join of the two sources, with their filters and computed columns below it."""
+    refuse_match_kinds(select, join)
+    refuse_ranges(scope)
+    return _Bestmatch(scope, renderer).lower(select, join, conditions)
+
+
+def refuse_ranges(scope: Scope) -> None:
+    """Refuses `[RANGE w]` in a bestmatch join: candidates are chosen by a bound on time."""
+    for source in scope.sources:
+        if source.range_ticks is not None:
+            raise unsupported(
+                "bestmatch-range",
+                f"{source.range_text} in a bestmatch join is not supported",
+                "bound the distance in time: WHERE abs(l.ts - r.ts) <= ..",
+                source.span,
+            )
+
+
+@dataclass
+class _Bestmatch:
+    scope: Scope
+    renderer: Renderer
+    dimensions: list[MatchDimension] = field(default_factory=list)
+    bounds: list[Bound] = field(default_factory=list)
+    predicates: tuple[list[exp.Expr], list[exp.Expr]] = field(default_factory=lambda: ([], []))
+
+    @property
+    def time_type(self) -> str:
+        return self.scope.sources[0].time_type
+
+    def lower(
+        self, select: exp.Select, join: exp.Join, conditions: Sequence[exp.Expr]
+    ) -> BestmatchJoin:
+        for order in join.expressions:
+            self._read_dimension(order)
+        sorted_ = sort_conditions(conditions, self.scope, self.time_type, self.renderer.sql)
+        clauses = [*(select.args.get("windows") or []), *sorted_.clauses]
+        windows = read_windows(clauses, self.scope, self.time_type, self.renderer.sql)
+        self.bounds += [*windows.bounds, *sorted_.bounds]
+        for predicate in sorted_.predicates:
+            self._place(predicate)
+        lo, hi = self._time_bound(span_of(join))
+        inputs = [self._filtered(side) for side in (0, 1)]
+        inputs, equalities = add_keys(inputs, sorted_.equalities, self.scope, self.renderer)
+        inputs, dimensions = self._with_dimensions(inputs, lo, hi)
+        keep = "keep_unmatched" in join.meta or "keep_unmatched" in select.meta
+        return BestmatchJoin(
+            inputs[0],
+            inputs[1],
+            "left outer",
+            dimensions,
+            equalities,
+            lo,
+            hi,
+            keep_unmatched=keep,
+            span=span_of(join),
+        )
+
+    def _read_dimension(self, order: exp.Expr) -> None:
+        assert isinstance(order, MatchOrder)
+        refuse_match_order(order)
+        first, second = bare(self.scope.resolve(order.this)), order.expression
+        second = bare(self.scope.resolve(second))
+        sides = [self.scope.sources_in(first), self.scope.sources_in(second)]
+        if sides == [{1}, {0}]:
+            first, second = second, first
+        elif sides != [{0}, {1}]:
+            raise BindError(
+                "dimension-sides",
+                f"the dimension {text_of(order, self.renderer.sql)} does not compare the two sides",
+                hint="name one side before MINDIST and the other after it",
+                span=span_of(order),
+            )
+        types = [self.renderer.typed(self.scope.schema, [tree])[0].type for tree in (first, second)]
+        is_time = self._is_event_time(first, 0) and self._is_event_time(second, 1)
+        if not is_time and not all(map(is_number, types)):
+            raise BindError(
+                "dimension-type",
+                f"the dimension {text_of(order, self.renderer.sql)} compares {types[0]} and"
+                f" {types[1]}",
+                reason="a dimension is a number on both sides, or the event time of both",
+                hint="cast it to a number, or write the column in WHERE as an equality",
+                span=span_of(order),
+            )
+        dimension = MatchDimension(first, second, types[0], types[1], is_time=is_time)
+        self.dimensions.append(dimension)
+        within = order.args.get("within")
+        if within is None:
+            return
+        if is_time:
+            width = window_ticks(within, self.time_type, self.renderer.sql)
+            text = text_of(order, self.renderer.sql)
+            self.bounds.append(Bound(0, 1, lo=width, hi=width, text=text))
+        else:
+            dimension.constrain(within, self.renderer.sql, strict=False)
+
+    def _is_event_time(self, tree: exp.Expr, side: int) -> bool:
+        return isinstance(tree, exp.Column) and tree.name == self.scope.sources[side].time
+
+    def _place(self, predicate: exp.Expr) -> None:
+        """A predicate of one side filters that side; one of both must constrain a dimension."""
+        read = self.scope.sources_in(predicate)
+        if len(read) < 2:
+            self.predicates[max(read, default=0)].append(predicate)
+            return
+        distance, limit, strict = distance_limit(predicate)
+        for dimension in self.dimensions:
+            if distance is not None and limit is not None and dimension.measures(distance):
+                dimension.constrain(limit, self.renderer.sql, strict=strict)
+                return
+        raise unsupported(
+            "bestmatch-condition",
+            f"the condition {text_of(predicate, self.renderer.sql)} is not supported in a"
+            " bestmatch join",
+            "candidates are chosen by abs(l.x - r.x) <= eps for a dimension x, by equalities, and"
+            " by conditions on one side",
+            span_of(predicate),
+        )
+
+    def _time_bound(self, span: Span | None) -> tuple[int, int]:
+        aliases = tuple(source.alias for source in self.scope.sources)
+        graph = WindowGraph(aliases, tuple(self.bounds))
+        check_contradiction(graph, span)
+        lo, hi = graph.upper[1][0], graph.upper[0][1]
+        if max(lo, hi) >= UNBOUNDED:
+            left, right = (s.time or f"{s.alias}.ts" for s in self.scope.sources)
+            raise PlanError(
+                "bestmatch-without-time-bound",
+                f"the bestmatch join of {aliases[0]} and {aliases[1]} has no bound on time",
+                reason="no pair would ever be known to be the best, and state would grow for ever",
+                hint=f"add in WHERE: abs({left} - {right}) <= {example_length(self.time_type)}",
+                span=span,
+            )
+        return lo, hi
+
+    def _filtered(self, side: int) -> Node:
+        node = self.scope.sources[side].node
+        if not self.predicates[side]:
+            return node
+        return Filter(node, self.renderer.predicates(node.schema, self.predicates[side]))
+
+    def _with_dimensions(
+        self, inputs: Sequence[Node], lo: int, hi: int
+    ) -> tuple[list[Node], tuple[Dimension, ...]]:
+        """The inputs with computed dimensions as columns, and the dimensions over columns."""
+        added: tuple[list[Named], list[Named]] = ([], [])
+        dimensions = []
+        for dimension in self.dimensions:
+            names = [
+                self._column(tree, inputs[side], side, added[side])
+                for side, tree in enumerate((dimension.left, dimension.right))
+            ]
+            time_eps = lo if lo == hi else None
+            eps = time_eps if dimension.is_time else dimension.eps
+            dimensions.append(Dimension(names[0], names[1], "mindist", eps, dimension.is_time))
+        nodes = [with_columns(node, new) for node, new in zip(inputs, added, strict=True)]
+        return nodes, tuple(dimensions)
+
+    def _column(self, tree: exp.Expr, node: Node, side: int, added: list[Named]) -> str:
+        if isinstance(tree, exp.Column):
+            return tree.name
+        expr = self.renderer.typed(node.schema, [tree])[0]
+        name = f"{self.scope.sources[side].alias}.$dim{len(added)}"
+        added.append(Named(name, expr))
+        return name

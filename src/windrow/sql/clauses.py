@@ -1,0 +1,49 @@
+"""Tree nodes for the clauses that Windrow adds to SQL."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from sqlglot import exp
+
+
+class StreamWindow(exp.Expression):
+    """`[RANGE w]`, `[ROWS n]` or `[PARTITION BY k ROWS n]` after a stream."""
+
+    arg_types: ClassVar = {"kind": True, "this": False}
+
+
+class UniformWindow(exp.Expression):
+    """`WINDOW = w`: one window for every pair of streams."""
+
+    arg_types: ClassVar = {"this": True, "rows": False, "either_way": False}
+
+
+class PairWindow(exp.Expression):
+    """`WINDOW (left, right) = w`, the same with BETWEEN, or `DWINDOW (left, right) = w`."""
+
+    arg_types: ClassVar = {
+        "left": True,
+        "right": True,
+        "directed": False,
+        "this": False,
+        "before": False,
+        "after": False,
+        "rows": False,
+        "either_way": False,
+    }
+
+
+class MatchOrder(exp.Expression):
+    """`left MINDIST right [WITHIN eps]`: one dimension of a bestmatch join."""
+
+    arg_types: ClassVar = {"this": True, "expression": False, "order": True, "within": False}
+
+
+class HintText(exp.Expression):
+    """The text between `/*+` and `*/`."""
+
+    arg_types: ClassVar = {"this": True}
+
+
+WindowClause = UniformWindow | PairWindow

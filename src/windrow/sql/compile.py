@@ -1,0 +1,33 @@
+"""The door of this room: SQL text in, a logical query out."""
+
+from __future__ import annotations
+
+from windrow.errors import WindrowError
+from windrow.plan.catalog import Catalog
+from windrow.plan.nodes import Query
+from windrow.plan.types import TypeResolver
+from windrow.sql.lower import Lowering
+from windrow.sql.parse import parse_query, read_hints
+from windrow.sql.refuse import as_select, refuse_nondeterministic
+
+
+def compile_query(sql: str, catalog: Catalog, resolver: TypeResolver) -> Query:
+    """The logical query that the text asks for.
+
+    Raises:
+        ParseError: the text cannot be read.
+        BindError: a name, a type or a window does not fit.
+        PlanError: the question cannot be answered as asked.
+        UnsupportedError: Windrow does not do this.
+    """
+    try:
+        select = as_select(parse_query(sql))
+        hints = read_hints(select, sql)
+        relation = Lowering(sql, catalog, resolver).relation(select)
+        is_changelog = relation.changelog_keys is not None
+        if is_changelog:
+            refuse_nondeterministic(select)
+    except WindrowError as error:
+        error.in_sql(sql)
+        raise
+    return Query(relation.node, is_changelog, relation.time_type, sql, hints)

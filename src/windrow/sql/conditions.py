@@ -1,0 +1,91 @@
+"""WHERE and ON: one list of conjuncts, sorted into windows, keys and predicates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from windrow.errors import BindError, ParseError
+from windrow.plan.windows import Bound
+from windrow.sql.clauses import PairWindow, UniformWindow
+from windrow.sql.keys import Condition, bare, equality_of
+from windrow.sql.refuse import refuse_expressions
+from windrow.sql.scope import Scope
+from windrow.sql.spans import span_of
+from windrow.sql.time_bounds import TimeConditions
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """The conjuncts of one SELECT by what they become.
+
+    Attributes:
+        clauses: WINDOW and DWINDOW clauses written among the conjuncts.
+        bounds: windows stated as plain conditions on time.
+        equalities: join keys.
+        predicates: everything else, resolved.
+    """
+
+    clauses: tuple[exp.Expr, ...]
+    bounds: tuple[Bound, ...]
+    equalities: tuple[Condition, ...]
+    predicates: tuple[exp.Expr, ...]
+
+
+def conjuncts(trees: Iterable[exp.Expr]) -> Iterator[exp.Expr]:
+    """The parts that AND connects, parentheses taken off."""
+    for tree in map(bare, trees):
+        if isinstance(tree, exp.And):
+            yield from conjuncts([tree.this, tree.expression])
+        else:
+            yield tree
+
+
+def sort_conditions(
+    trees: Sequence[exp.Expr], scope: Scope, time_type: str, sql: str
+) -> Conditions:
+    """Every conjunct of WHERE and ON in its place."""
+    times = TimeConditions(scope, time_type, sql)
+    clauses: list[exp.Expr] = []
+    bounds: list[Bound] = []
+    equalities: list[Condition] = []
+    predicates: list[exp.Expr] = []
+    for conjunct in conjuncts(trees):
+        if isinstance(conjunct, PairWindow | UniformWindow):
+            clauses.append(conjunct)
+            continue
+        _refuse_misplaced(conjunct)
+        resolved = scope.resolve(conjunct)
+        found = times.bounds(resolved)
+        key = equality_of(resolved, scope)
+        if found:
+            bounds += found
+        elif key is not None:
+            equalities.append(key)
+        else:
+            predicates.append(resolved)
+    return Conditions(tuple(clauses), tuple(bounds), tuple(equalities), tuple(predicates))
+
+
+def _refuse_misplaced(conjunct: exp.Expr) -> None:
+    window = conjunct.find(PairWindow, UniformWindow)
+    if window is not None:
+        raise ParseError(
+            "window-not-a-conjunct",
+            "a window stands inside another condition",
+            reason="windows hold for the whole query; OR and NOT cannot weaken them",
+            hint="connect it to the rest with AND, or write it at the end",
+            span=span_of(window),
+        )
+    refuse_expressions(conjunct)
+    aggregate = conjunct.find(exp.AggFunc)
+    if aggregate is not None:
+        raise BindError(
+            "aggregate-in-where",
+            "an aggregate stands in WHERE or ON",
+            reason="rows are filtered there before they are grouped",
+            hint="write the condition in HAVING",
+            span=span_of(aggregate),
+        )

@@ -1,0 +1,313 @@
+"""The clauses that Windrow adds to Spark's SQL, as an extension of sqlglot's Spark parser.
+
+Added, in any case of letters:
+
+    FROM s [RANGE w]                           a window per stream, before or after the alias
+    WINDOW = w                                 one window for every pair
+    WINDOW (a, b) = w,  DWINDOW (a, b) = w     one pair; joined by commas or AND
+    WINDOW (a, b) BETWEEN x PRECEDING AND y FOLLOWING
+    l LEFT OUTER BESTMATCH JOIN r ON l.x MINDIST r.x [WITHIN eps], ..  [KEEP UNMATCHED]
+    /*+ name(value), .. */                     options of the query
+
+What Windrow knows but does not do (`EITHER WAY`, `[ROWS n]`, `EMIT CHANGES`) is read as well, so
+that it can be refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ClassVar, TypeVar
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import ParseError as SqlglotParseError
+from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokenizer_core import Token, TokenType
+
+from windrow.sql.clauses import HintText, MatchOrder, PairWindow, StreamWindow, UniformWindow
+from windrow.sql.spans import mark
+
+_STREAM_WINDOWS = {"RANGE", "ROWS", "PARTITION"}
+_TRAILERS = {("EMIT", "CHANGES"), ("KEEP", "UNMATCHED"), ("EITHER", "WAY"), ("BESTMATCH", "JOIN")}
+_JOIN_SIDES = {TokenType.LEFT, TokenType.RIGHT, TokenType.FULL}
+
+Parse = TypeVar("Parse", bound=Callable[..., Any])
+
+
+def _spanned(parse: Parse) -> Parse:
+    """A parse method that marks what it returns with the text it has consumed."""
+
+    @wraps(parse)
+    def parse_and_mark(self: WindrowParser, *args: Any, **kwargs: Any) -> Any:
+        first, index = self._curr, self._index
+        node = parse(self, *args, **kwargs)
+        if isinstance(node, exp.Expr) and self._index > index:
+            mark(node, first.start, self._prev.end + 1)
+        return node
+
+    return parse_and_mark  # type: ignore[return-value]
+
+
+class WindrowParser(SparkParser):
+    """Spark's parser with the clauses above; every expression it returns has its place."""
+
+    # Spark's ANSI mode, its default, has casts that fail rather than give NULL.
+    STRICT_CAST = True
+    TABLE_ALIAS_TOKENS = SparkParser.TABLE_ALIAS_TOKENS - {TokenType.OUTER}
+
+    QUERY_MODIFIER_PARSERS: ClassVar = {
+        **SparkParser.QUERY_MODIFIER_PARSERS,
+        TokenType.WINDOW: lambda self: ("windows", self._parse_windows()),
+    }
+
+    def raise_error(self, message: str, token: Token = Token.string("")) -> None:  # noqa: B008
+        """Raises sqlglot's error with the offsets of the token added, for our span."""
+        token = token if token.text else self._curr or self._prev
+        try:
+            super().raise_error(message, token)
+        except SqlglotParseError as error:
+            error.errors[0].update(start=token.start, end=token.end + 1, token=token.text)
+            raise
+
+    # Windows of single streams: FROM sales [RANGE INTERVAL '1' HOUR] AS s
+
+    def _parse_bracket(self, this: exp.Expr | None = None) -> exp.Expr | None:
+        if isinstance(this, exp.Table) and self._at_stream_window():
+            self._parse_stream_window(this)
+            return this
+        return super()._parse_bracket(this)
+
+    def _parse_subquery(
+        self,
+        this: exp.Expr | None,
+        parse_alias: bool = True,  # noqa: FBT001
+    ) -> exp.Subquery | None:
+        window = self._parse_stream_window(None) if this and self._at_stream_window() else None
+        subquery = super()._parse_subquery(this, parse_alias)
+        if subquery is not None and window is not None:
+            subquery.meta["stream_window"] = window
+        return subquery
+
+    def _parse_table(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        first, index = self._curr, self._index
+        table = super()._parse_table(*args, **kwargs)
+        if table is not None and self._index > index:
+            mark(table, first.start, self._prev.end + 1)
+        if table is not None and self._at_stream_window():
+            if "stream_window" in table.meta:
+                self.raise_error("A stream has one window")
+            self._parse_stream_window(table)
+            if "alias" not in table.args or table.args["alias"] is None:
+                table.set("alias", self._parse_table_alias())
+        return table
+
+    def _at_stream_window(self) -> bool:
+        return (
+            self._curr.token_type == TokenType.L_BRACKET
+            and self._next.text.upper() in _STREAM_WINDOWS
+        )
+
+    def _parse_stream_window(self, table: exp.Expr | None) -> StreamWindow:
+        start = self._curr.start
+        self._advance()
+        kind = self._curr.text.upper()
+        self._advance()
+        if kind == "PARTITION":
+            while self._curr and self._curr.token_type != TokenType.R_BRACKET:
+                self._advance()
+            window = StreamWindow(kind=kind)
+        else:
+            window = StreamWindow(kind=kind, this=self._required(self._parse_term(), "a length"))
+        if not self._match(TokenType.R_BRACKET):
+            self.raise_error("Expected ]")
+        mark(window, start, self._prev.end + 1)
+        if table is not None:
+            table.meta["stream_window"] = window
+        return window
+
+    def _parse_table_alias(self, *args: Any, **kwargs: Any) -> exp.TableAlias | None:
+        if (self._curr.text.upper(), self._next.text.upper()) in _TRAILERS:
+            return None
+        return super()._parse_table_alias(*args, **kwargs)
+
+    # Windows of pairs: WINDOW (a, b) = w AND DWINDOW (b, c) = w, also among the conjuncts
+
+    def _parse_equality(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        if self._at_pair_window():
+            return self._parse_one_window()
+        return super()._parse_equality(*args, **kwargs)
+
+    _parse_equality = _spanned(_parse_equality)
+
+    def _at_pair_window(self) -> bool:
+        """Whether `WINDOW (name, name)` or `WINDOW =` follows, not Spark's window(ts, '1 hour')."""
+        if self._curr.token_type != TokenType.WINDOW:
+            return False
+        ahead = self._tokens[self._index + 1 : self._index + 6]
+        if ahead and ahead[0].token_type == TokenType.EQ:
+            return True
+        kinds = [token.token_type for token in ahead]
+        return (
+            len(kinds) == 5
+            and kinds[0] == TokenType.L_PAREN
+            and kinds[2] == TokenType.COMMA
+            and kinds[4] == TokenType.R_PAREN
+        )
+
+    def _parse_windows(self) -> list[exp.Expr]:
+        windows = [self._parse_one_window()]
+        while self._match(TokenType.COMMA) or self._match(TokenType.AND) or self._at_pair_window():
+            windows.append(self._parse_one_window())
+        return windows
+
+    def _parse_one_window(self) -> exp.Expr:
+        start = self._curr.start
+        if not self._match(TokenType.WINDOW):
+            self.raise_error("Expected WINDOW or DWINDOW")
+        keyword = self._prev.text.upper()
+        if self._match(TokenType.EQ):
+            if keyword == "DWINDOW":
+                self.raise_error("DWINDOW names its two streams: DWINDOW (first, then) = length")
+            window: exp.Expr = UniformWindow(this=self._parse_length())
+        elif self._match(TokenType.L_PAREN):
+            window = self._parse_pair_window(directed=keyword == "DWINDOW")
+        else:
+            self.raise_error("Expected = or (first stream, second stream) after WINDOW")
+        if self._match_text_seq("ROWS"):
+            window.set("rows", True)
+        if self._match_text_seq("EITHER", "WAY"):
+            window.set("either_way", True)
+        mark(window, start, self._prev.end + 1)
+        return window
+
+    def _parse_pair_window(self, *, directed: bool) -> PairWindow:
+        left = self._required(self._parse_id_var(any_token=False), "the name of a stream")
+        if not self._match(TokenType.COMMA):
+            self.raise_error("Expected , and a second stream")
+        right = self._required(self._parse_id_var(any_token=False), "the name of a stream")
+        self._match_r_paren()
+        if self._match(TokenType.EQ):
+            length = self._parse_length()
+            return PairWindow(left=left, right=right, directed=directed, this=length)
+        if directed or not self._match(TokenType.BETWEEN):
+            self.raise_error("Expected = and a length")
+        before = self._parse_length()
+        if not self._match_text_seq("PRECEDING"):
+            self.raise_error("Expected PRECEDING")
+        if not self._match(TokenType.AND):
+            self.raise_error("Expected AND")
+        after = self._parse_length()
+        if not self._match_text_seq("FOLLOWING"):
+            self.raise_error("Expected FOLLOWING")
+        return PairWindow(left=left, right=right, directed=False, before=before, after=after)
+
+    def _parse_length(self) -> exp.Expr:
+        return self._required(self._parse_term(), "a length such as INTERVAL '5' SECONDS")
+
+    def _required(self, node: exp.Expr | None, what: str) -> exp.Expr:
+        if node is None:
+            self.raise_error(f"Expected {what}")
+        assert node is not None
+        return node
+
+    # Bestmatch joins: l LEFT OUTER BESTMATCH JOIN r ON l.x MINDIST r.x WITHIN eps, ..
+
+    def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
+        first, index = self._curr, self._index
+        join = self._parse_bestmatch_join() or super()._parse_join(*args, **kwargs)
+        if join is not None and self._index > index:
+            mark(join, first.start, self._prev.end + 1)
+        return join
+
+    def _parse_bestmatch_join(self) -> exp.Join | None:
+        index = self._index
+        side = self._prev.text.upper() if self._match_set(_JOIN_SIDES) else ""
+        outer = self._match(TokenType.OUTER)
+        if not self._match_text_seq("BESTMATCH", "JOIN"):
+            self._retreat(index)
+            return None
+        table = self._required(self._parse_table(), "a stream after BESTMATCH JOIN")
+        join = exp.Join(this=table, side=side, kind="BESTMATCH")
+        join.meta["outer"] = bool(outer or side)
+        if self._match(TokenType.ON):
+            join.set("expressions", self._parse_csv(self._parse_match_order))
+        self._match_keep_unmatched(join)
+        return join
+
+    def _parse_match_order(self) -> exp.Expr:
+        start = self._curr.start
+        left = self._required(self._parse_bitwise(), "a dimension such as l.x MINDIST r.x")
+        order = self._curr.text.upper()
+        if self._curr.token_type == TokenType.VAR:
+            self._advance()
+            right = self._parse_bitwise()
+        else:
+            order, right = "", None
+        within = self._parse_bitwise() if self._match_text_seq("WITHIN") else None
+        node = MatchOrder(this=left, expression=right, order=order, within=within)
+        mark(node, start, self._prev.end + 1)
+        return node
+
+    def _match_keep_unmatched(self, node: exp.Expr) -> None:
+        start = self._curr.start
+        if self._match_text_seq("KEEP", "UNMATCHED"):
+            node.meta["keep_unmatched"] = (start, self._prev.end + 1)
+
+    # The end of a query, and options as a hint
+
+    def _parse_query_modifiers(self, this: Any) -> Any:
+        this = super()._parse_query_modifiers(this)
+        if isinstance(this, exp.Select):
+            self._match_keep_unmatched(this)
+            start = self._curr.start
+            if self._match_text_seq("EMIT", "CHANGES"):
+                this.meta["emit_changes"] = (start, self._prev.end + 1)
+        return this
+
+    def _parse_hint(self) -> exp.Hint | None:
+        if not self._match(TokenType.HINT):
+            return None
+        text = self._prev.comments[0] if self._prev.comments else ""
+        hint = exp.Hint(expressions=[HintText(this=text)])
+        mark(hint, self._prev.start, self._prev.end + 1)
+        return hint
+
+
+# Marked from the inside out: whichever returns a node first knows the tightest text of it.
+for _method in (
+    "_parse_conjunction",
+    "_parse_disjunction",
+    "_parse_comparison",
+    "_parse_range",
+    "_parse_bitwise",
+    "_parse_term",
+    "_parse_factor",
+    "_parse_unary",
+    "_parse_column",
+    "_parse_function",
+    "_parse_paren",
+    "_parse_expression",
+    "_parse_select_query",
+    "_parse_order",
+    "_parse_limit",
+    "_parse_group",
+    "_parse_having",
+    "_parse_window",
+    "_parse_with",
+    "_parse_offset",
+    "_parse_qualify",
+    "_parse_lateral",
+):
+    setattr(WindrowParser, _method, _spanned(getattr(WindrowParser, _method)))
+
+
+class Windrow(Spark):
+    """Spark's dialect with Windrow's clauses."""
+
+    class Tokenizer(Spark.Tokenizer):
+        """Spark's tokens; DWINDOW is a second spelling of the keyword WINDOW."""
+
+        KEYWORDS: ClassVar = {**Spark.Tokenizer.KEYWORDS, "DWINDOW": TokenType.WINDOW}
+
+    Parser = WindrowParser

@@ -1,0 +1,247 @@
+"""GROUP BY, HAVING and aggregates: a sliding aggregate with a projection above it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from windrow.errors import BindError, Span
+from windrow.plan.exprs import Named
+from windrow.plan.nodes import Aggregate, Filter, Node, WindowAggregate
+from windrow.sql.aggregate_types import result_type
+from windrow.sql.refuse import refuse_expressions, unsupported
+from windrow.sql.render import Renderer
+from windrow.sql.scope import Scope, flat_column
+from windrow.sql.select_list import Item
+from windrow.sql.spans import mark, span_of, text_of
+
+RESERVED = {"_change_type", "_event_time"}
+"""Columns that every changelog has beside those of the query."""
+
+_FUNCTIONS: dict[type[exp.Expr], str] = {exp.Sum: "sum", exp.Count: "count", exp.Avg: "avg"}
+
+
+def is_aggregate_query(select: exp.Select) -> bool:
+    """Whether a SELECT groups: GROUP BY, HAVING, or an aggregate in its list."""
+    if select.args.get("group") or select.args.get("having"):
+        return True
+    return any(expression.find(exp.AggFunc) for expression in select.expressions)
+
+
+@dataclass
+class Grouping:
+    """Lowers the grouped part of one SELECT.
+
+    Trees above the aggregate read its output: a key by its name, an aggregate as `$agg0`.
+    """
+
+    select: exp.Select
+    items: Sequence[Item]
+    scope: Scope
+    renderer: Renderer
+    keys: list[tuple[str, exp.Expr]] = field(default_factory=list)
+    aggregates: list[exp.Expr] = field(default_factory=list)
+
+    def lower(self, node: Node, span: Span | None) -> tuple[Node, list[Item], tuple[str, ...]]:
+        """The aggregate over `node`, the items over it, and the names of the key columns."""
+        self._read_keys()
+        key_names = self._key_names()
+        items = [
+            Item(self._above(item.tree), item.name, item.fallback, item.span) for item in self.items
+        ]
+        having = self._having()
+        keys = tuple(
+            Named(name, expr)
+            for (name, _), expr in zip(
+                self.keys, self.renderer.typed(node.schema, [t for _, t in self.keys]), strict=True
+            )
+        )
+        aggregates = tuple(self._aggregate(i, node) for i in range(len(self.aggregates)))
+        result: Node = WindowAggregate(node, keys, aggregates, span)
+        if having is not None:
+            result = Filter(result, self.renderer.predicates(result.schema, [having]))
+        return result, items, key_names
+
+    def _read_keys(self) -> None:
+        group = self.select.args.get("group")
+        if group is None:
+            return
+        for kind in ("grouping_sets", "cube", "rollup", "totals"):
+            if group.args.get(kind):
+                raise unsupported(
+                    "grouping-sets",
+                    f"{kind.replace('_', ' ').upper()} in GROUP BY is not supported",
+                    "run one query per grouping",
+                    span_of(group),
+                )
+        if group.args.get("all"):
+            trees = [item.tree for item in self.items if not item.tree.find(exp.AggFunc)]
+        else:
+            trees = [self._key_tree(expression) for expression in group.expressions]
+        for tree in trees:
+            if all(tree != known for _, known in self.keys):
+                is_plain = isinstance(tree, exp.Column)
+                name = tree.name if is_plain else f"$group{len(self.keys)}"
+                self.keys.append((name, tree))
+
+    def _key_tree(self, expression: exp.Expr) -> exp.Expr:
+        tree = self._ordinal(expression)
+        if tree is None:
+            tree = self._resolve(expression)
+        refuse_expressions(expression)
+        aggregate = tree.find(exp.AggFunc)
+        if aggregate is not None:
+            raise BindError(
+                "aggregate-in-group-by",
+                f"GROUP BY holds the aggregate {text_of(aggregate, self.renderer.sql)}",
+                hint="group by the columns themselves",
+                span=span_of(expression),
+            )
+        return tree
+
+    def _ordinal(self, expression: exp.Expr) -> exp.Expr | None:
+        if not isinstance(expression, exp.Literal) or expression.is_string:
+            return None
+        position = int(expression.name) if expression.name.isdigit() else 0
+        if not 1 <= position <= len(self.items):
+            raise BindError(
+                "group-by-position",
+                f"GROUP BY {expression.name} names no item of the SELECT list",
+                hint=f"positions go from 1 to {len(self.items)}",
+                span=span_of(expression),
+            )
+        return self.items[position - 1].tree
+
+    def _resolve(self, expression: exp.Expr) -> exp.Expr:
+        """The tree over the input; a name that no stream has may be an alias of the list."""
+        copy = expression.copy()
+        for column in list(copy.find_all(exp.Column)):
+            item = self._alias(column)
+            if item is None:
+                continue
+            if column is copy:
+                return item.tree
+            column.replace(exp.Paren(this=_marked_as_input(item.tree)))
+        return _resolve_rest(copy, self.scope)
+
+    def _alias(self, column: exp.Column) -> Item | None:
+        if column.table or any(s.find(column.name) for s in self.scope.sources):
+            return None
+        return next((i for i in self.items if i.name.lower() == column.name.lower()), None)
+
+    def _key_names(self) -> tuple[str, ...]:
+        """The output names of the keys; a key that is not in the SELECT list is refused."""
+        names = []
+        for _, tree in self.keys:
+            found = [item.name for item in self.items if item.tree == tree]
+            if not found:
+                text = text_of(tree, self.renderer.sql)
+                raise unsupported(
+                    "hidden-key",
+                    f"the GROUP BY key {text} is not in the SELECT list",
+                    f"add {text} to the SELECT list: the rows of a changelog are told apart by"
+                    " their keys",
+                    span_of(tree),
+                )
+            names.append(found[0])
+        for item in self.items:
+            if item.name.lower() in RESERVED:
+                raise BindError(
+                    "reserved-name",
+                    f"the name {item.name} is taken",
+                    reason="every changelog has the columns _change_type and _event_time",
+                    hint="give the column another name with AS",
+                    span=item.span,
+                )
+        return tuple(names)
+
+    def _having(self) -> exp.Expr | None:
+        having = self.select.args.get("having")
+        if having is None:
+            return None
+        refuse_expressions(having.this)
+        return self._above(self._resolve(having.this))
+
+    def _above(self, tree: exp.Expr) -> exp.Expr:
+        """The tree with keys and aggregates replaced by the columns that hold them."""
+
+        def output(node: exp.Expr) -> exp.Expr:
+            for name, key in self.keys:
+                if node == key:
+                    return _column_at(name, node)
+            if isinstance(node, exp.AggFunc):
+                return _column_at(self._aggregate_name(node), node)
+            if isinstance(node, exp.Column):
+                raise self._not_grouped(node)
+            return node
+
+        return tree.transform(output)
+
+    def _aggregate_name(self, node: exp.Expr) -> str:
+        nested = next((n for n in node.find_all(exp.AggFunc) if n is not node), None)
+        if nested is not None:
+            raise BindError(
+                "nested-aggregate",
+                "an aggregate stands inside another one",
+                hint="compute the inner one in a derived table",
+                span=span_of(nested),
+            )
+        if node not in self.aggregates:
+            self.aggregates.append(node)
+        return f"$agg{self.aggregates.index(node)}"
+
+    def _not_grouped(self, column: exp.Column) -> BindError:
+        text = text_of(column, self.renderer.sql)
+        return BindError(
+            "not-grouped",
+            f"the column {text} is neither in GROUP BY nor inside an aggregate",
+            hint=f"add {text} to GROUP BY, or aggregate it, for instance SUM({text})",
+            span=span_of(column),
+        )
+
+    def _aggregate(self, index: int, node: Node) -> Aggregate:
+        tree = self.aggregates[index]
+        function, name = _FUNCTIONS[type(tree)], f"$agg{index}"
+        argument = tree.this
+        if function == "count" and isinstance(argument, exp.Star | exp.Literal):
+            return Aggregate("count", None, name, "bigint")
+        expr = self.renderer.typed(node.schema, [argument])[0]
+        type_ = result_type(function, expr.type)
+        if type_ is None:
+            raise BindError(
+                "aggregate-type",
+                f"{function.upper()} of {expr.text} is not defined: it is {expr.type}",
+                hint=f"cast it to a number, for instance {function.upper()}(CAST({expr.text} AS"
+                " DOUBLE))",
+                span=span_of(tree),
+            )
+        return Aggregate(function, expr, name, type_)
+
+
+def _column_at(name: str, replaced: exp.Expr) -> exp.Column:
+    column = flat_column(name)
+    span = span_of(replaced)
+    if span is not None:
+        mark(column, span.start, span.end)
+    return column
+
+
+def _marked_as_input(tree: exp.Expr) -> exp.Expr:
+    copy = tree.copy()
+    for column in copy.find_all(exp.Column):
+        column.meta["resolved"] = True
+    return copy
+
+
+def _resolve_rest(tree: exp.Expr, scope: Scope) -> exp.Expr:
+    """Resolves the columns that an alias did not bring in resolved already."""
+    for column in list(tree.find_all(exp.Column)):
+        if column.meta.get("resolved"):
+            continue
+        resolved = scope.resolve(column)
+        if column is tree:
+            return resolved
+        column.replace(resolved)
+    return tree

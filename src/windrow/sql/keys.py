@@ -1,0 +1,235 @@
+"""Equality conditions to join keys: plain columns of one type, one per input and class.
+
+    a.x = b.k AND lower(b.k) = c.name AND a.y = b.k
+
+gives the classes {a.x, a.y, b.k} and {lower(b.k), c.name}. Of a class every input keeps one
+column. A second column of the same input (a.y) becomes a filter a.x = a.y below the join, and
+what is computed or must be cast becomes a column `b.$key0` of a projection below the join.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from sqlglot import exp
+
+from windrow.errors import BindError
+from windrow.plan.exprs import Expr, Named, column
+from windrow.plan.nodes import Equality, Filter, Node, Project
+from windrow.schema import Field, Schema
+from windrow.sql.render import Renderer
+from windrow.sql.scope import Scope
+from windrow.sql.spans import cover, span_of
+
+INTEGERS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
+"""Integer types, narrowest first, with the decimal digits that Spark gives each."""
+
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
+
+
+@dataclass(frozen=True)
+class Condition:
+    """`left = right` between resolved trees of two sources."""
+
+    left: exp.Expr
+    right: exp.Expr
+    null_safe: bool
+
+
+@dataclass
+class _Term:
+    """One side of an equality: a tree over one source."""
+
+    source: int
+    tree: exp.Expr
+    type: str = ""
+
+
+@dataclass
+class _Class:
+    """Terms that must all be equal, with the conditions that say so."""
+
+    terms: list[_Term] = field(default_factory=list)
+    conditions: list[Condition] = field(default_factory=list)
+
+
+def equality_of(conjunct: exp.Expr, scope: Scope) -> Condition | None:
+    """The conjunct as an equality between two sources, or None."""
+    if not isinstance(conjunct, exp.EQ | exp.NullSafeEQ):
+        return None
+    left, right = scope.sources_in(conjunct.this), scope.sources_in(conjunct.expression)
+    if len(left) != 1 or len(right) != 1 or left == right:
+        return None
+    return Condition(
+        bare(conjunct.this), bare(conjunct.expression), isinstance(conjunct, exp.NullSafeEQ)
+    )
+
+
+def add_keys(
+    inputs: Sequence[Node], conditions: Sequence[Condition], scope: Scope, renderer: Renderer
+) -> tuple[list[Node], tuple[Equality, ...]]:
+    """The inputs with key columns added where needed, and the equalities between plain columns."""
+    filters: list[list[Expr]] = [[] for _ in inputs]
+    added: list[list[Named]] = [[] for _ in inputs]
+    equalities: list[Equality] = []
+    for group in _classes(conditions, scope):
+        _add_types(group, inputs, renderer)
+        type_ = _common_type(group, renderer.sql)
+        null_safe = all(condition.null_safe for condition in group.conditions)
+        chosen: dict[int, _Term] = {}
+        for term in sorted(group.terms, key=lambda term: term.source):
+            if term.source not in chosen:
+                chosen[term.source] = term
+                continue
+            same = exp.NullSafeEQ if null_safe else exp.EQ
+            condition = same(this=chosen[term.source].tree.copy(), expression=term.tree.copy())
+            filters[term.source] += renderer.predicates(inputs[term.source].schema, [condition])
+        names = [
+            _key_column(term, type_, inputs[i], added[i], renderer, scope)
+            for i, term in chosen.items()
+        ]
+        equalities += [Equality(left, right, type_, null_safe) for left, right in pairwise(names)]
+    nodes = [
+        _with_keys(node, kept, keys)
+        for node, kept, keys in zip(inputs, filters, added, strict=True)
+    ]
+    return nodes, tuple(equalities)
+
+
+def _key_column(
+    term: _Term, type_: str, node: Node, added: list[Named], renderer: Renderer, scope: Scope
+) -> str:
+    """The flat name of the column that holds the term in the common type."""
+    if isinstance(term.tree, exp.Column) and term.type == type_:
+        return term.tree.name
+    tree = term.tree
+    if term.type != type_:
+        tree = exp.cast(tree.copy(), exp.DataType.build(type_, dialect="spark"))
+        span = span_of(term.tree)
+        if span is not None:
+            tree.meta.update(term.tree.meta)
+    expr = renderer.typed(node.schema, [tree])[0]
+    name = f"{scope.sources[term.source].alias}.$key{len(added)}"
+    added.append(Named(name, expr))
+    return name
+
+
+def _with_keys(node: Node, predicates: list[Expr], keys: list[Named]) -> Node:
+    if predicates:
+        node = Filter(node, tuple(predicates))
+    return with_columns(node, keys)
+
+
+def with_columns(node: Node, added: Sequence[Named]) -> Node:
+    """The relation with computed columns added at its end."""
+    if not added:
+        return node
+    kept = tuple(Named(f.name, column(f.name, f.type)) for f in node.schema.fields)
+    new = tuple(Field(item.name, item.expr.type) for item in added)
+    return Project(node, kept + tuple(added), Schema(node.schema.fields + new))
+
+
+def _classes(conditions: Sequence[Condition], scope: Scope) -> list[_Class]:
+    """Merges conditions that share a term, in the order they were written."""
+    classes: list[_Class] = []
+    for condition in conditions:
+        touched = [g for g in classes if _holds(g, condition.left) or _holds(g, condition.right)]
+        merged = touched[0] if touched else _Class()
+        if not touched:
+            classes.append(merged)
+        for other in touched[1:]:
+            merged.terms += other.terms
+            merged.conditions += other.conditions
+            classes.remove(other)
+        merged.conditions.append(condition)
+        for tree in (condition.left, condition.right):
+            if not _holds(merged, tree):
+                (source,) = scope.sources_in(tree)
+                merged.terms.append(_Term(source, tree))
+    return classes
+
+
+def _holds(group: _Class, tree: exp.Expr) -> bool:
+    return any(term.tree == tree for term in group.terms)
+
+
+def _add_types(group: _Class, inputs: Sequence[Node], renderer: Renderer) -> None:
+    for term in group.terms:
+        term.type = renderer.typed(inputs[term.source].schema, [term.tree])[0].type
+
+
+def _common_type(group: _Class, sql: str) -> str:
+    """The one type that every term of the class keeps its value in, or the error."""
+    type_ = group.terms[0].type
+    for term in group.terms[1:]:
+        wider = wider_type(type_, term.type)
+        if wider is None:
+            raise _mismatch(group, sql)
+        type_ = wider
+    if type_.startswith("map"):
+        raise BindError(
+            "key-type-map",
+            "a map cannot be a join key",
+            hint="compare one of its entries, for instance a.m['x'] = b.m['x']",
+            span=span_of(group.terms[0].tree),
+        )
+    return type_
+
+
+def _mismatch(group: _Class, sql: str) -> BindError:
+    types = {term.tree: term.type for term in group.terms}
+    bad = next(
+        (c for c in group.conditions if wider_type(types[c.left], types[c.right]) is None),
+        group.conditions[-1],
+    )
+    left, right = (_text(tree, sql) for tree in (bad.left, bad.right))
+    return BindError(
+        "key-type-mismatch",
+        f"{left} is {types[bad.left]} but {right} is {types[bad.right]}",
+        reason="join keys are compared by value, in one type that holds both exactly",
+        hint=f"cast one side, for instance  CAST({left} AS {types[bad.right].upper()}) = {right}",
+        span=cover(span_of(bad.left), span_of(bad.right)),
+    )
+
+
+def _text(tree: exp.Expr, sql: str) -> str:
+    span = span_of(tree)
+    return sql[span.start : span.end] if span else tree.sql("spark")
+
+
+def wider_type(first: str, second: str) -> str | None:
+    """The type that holds all values of both exactly; None where there is none."""
+    if first == second:
+        return first
+    integers = list(INTEGERS)
+    if first in INTEGERS and second in INTEGERS:
+        return max(first, second, key=integers.index)
+    if {first, second} == {"float", "double"}:
+        return "double"
+    small = {"tinyint", "smallint", "int"}
+    if {first, second} & {"float", "double"} and {first, second} & small:
+        return "double"
+    left, right = _digits(first), _digits(second)
+    if left is None or right is None:
+        return None
+    scale = max(left[1], right[1])
+    precision = max(left[0] - left[1], right[0] - right[1]) + scale
+    return f"decimal({precision},{scale})" if precision <= 38 else None
+
+
+def _digits(type_: str) -> tuple[int, int] | None:
+    """(precision, scale) of an exact number."""
+    if type_ in INTEGERS:
+        return INTEGERS[type_], 0
+    match = _DECIMAL.fullmatch(type_)
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def bare(tree: exp.Expr) -> exp.Expr:
+    """The tree without parentheses around it."""
+    while isinstance(tree, exp.Paren):
+        tree = tree.this
+    return tree

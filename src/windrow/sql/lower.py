@@ -1,0 +1,205 @@
+"""One SELECT to plan nodes.
+
+Scan -> [Range] -> [Filter, Project for keys] -> WindowJoin -> Filter
+     -> [WindowAggregate -> Filter for HAVING] -> Project
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from windrow.errors import PlanError
+from windrow.plan.catalog import Catalog
+from windrow.plan.exprs import Named
+from windrow.plan.nodes import Filter, Node, Project, Range, WindowJoin
+from windrow.plan.types import TypeResolver
+from windrow.plan.windows import WindowGraph
+from windrow.schema import Field, Schema
+from windrow.sql.bestmatch import lower_bestmatch
+from windrow.sql.conditions import Conditions, sort_conditions
+from windrow.sql.graph_checks import check_graph, example_length
+from windrow.sql.grouping import Grouping, is_aggregate_query
+from windrow.sql.keys import add_keys
+from windrow.sql.refuse import as_select, refuse_clauses, refuse_expressions, unsupported
+from windrow.sql.render import Renderer
+from windrow.sql.scope import Scope, Source
+from windrow.sql.select_list import Item, read_items
+from windrow.sql.sources import From, FromReader, Relation
+from windrow.sql.spans import span_of
+from windrow.sql.windows import StatedWindows, read_windows
+
+
+@dataclass
+class Lowering:
+    """Lowers the SELECTs of one query; `named` are the queries of WITH in reach."""
+
+    sql: str
+    catalog: Catalog
+    resolver: TypeResolver
+
+    def __post_init__(self) -> None:
+        self.renderer = Renderer(self.sql, self.resolver)
+
+    def relation(
+        self, tree: exp.Expr, alias: str = "", named: Mapping[str, exp.Expr] | None = None
+    ) -> Relation:
+        """The plan of a query; under an alias its columns are named `alias.column`."""
+        select = as_select(tree)
+        refuse_clauses(select)
+        reach = {**(named or {}), **_with_queries(select)}
+        reader = FromReader(
+            self.sql, self.catalog, reach, lambda query, name: self.relation(query, name, reach)
+        )
+        from_ = reader.read(select)
+        scope = Scope(from_.sources)
+        where = select.args.get("where")
+        conditions = [*from_.conditions, *([where.this] if where else [])]
+        scope.check([*select.expressions, *conditions, *_match_orders(from_)])
+        for expression in select.expressions:
+            refuse_expressions(expression)
+        items = read_items(select, scope, self.sql)
+        return self._lower(_Block(select, from_, scope, items, tuple(conditions)), alias)
+
+    def _lower(self, block: _Block, alias: str) -> Relation:
+        time_type = block.from_.sources[0].time_type
+        changelog = _changelog_source(block)
+        if block.from_.bestmatch is not None:
+            node: Node = lower_bestmatch(
+                block.select, block.from_.bestmatch, block.scope, block.conditions, self.renderer
+            )
+            return self._project(node, block.items, alias, time_type, None)
+        sorted_ = sort_conditions(block.conditions, block.scope, time_type, self.sql)
+        clauses = [*(block.select.args.get("windows") or []), *sorted_.clauses]
+        windows = read_windows(clauses, block.scope, time_type, self.sql)
+        grouped = is_aggregate_query(block.select)
+        inputs = self._inputs(block.scope, windows) if grouped else _nodes(block.scope)
+        node = self._join(inputs, block, windows, sorted_, time_type)
+        if sorted_.predicates:
+            node = Filter(node, self.renderer.predicates(node.schema, sorted_.predicates))
+        if grouped:
+            grouping = Grouping(block.select, block.items, block.scope, self.renderer)
+            node, items, keys = grouping.lower(node, span_of(block.select.args.get("group")))
+            return self._project(node, items, alias, time_type, keys)
+        keys_kept = None if changelog is None else _kept_keys(changelog, block.items)
+        return self._project(node, block.items, alias, time_type, keys_kept)
+
+    def _inputs(self, scope: Scope, windows: StatedWindows) -> list[Node]:
+        """The sources of an aggregate, each with its window; one without is refused."""
+        inputs: list[Node] = []
+        for source in scope.sources:
+            ticks = windows.uniform_ticks if source.range_ticks is None else source.range_ticks
+            if ticks is None:
+                raise _no_window(source, windows)
+            inputs.append(Range(source.node, ticks))
+        return inputs
+
+    def _join(
+        self,
+        inputs: Sequence[Node],
+        block: _Block,
+        windows: StatedWindows,
+        conditions: Conditions,
+        time_type: str,
+    ) -> Node:
+        if len(inputs) == 1:
+            return inputs[0]
+        aliases = tuple(source.alias for source in block.scope.sources)
+        graph = WindowGraph(aliases, windows.bounds + conditions.bounds)
+        check_graph(graph, block.scope, time_type, block.from_.span)
+        nodes, equalities = add_keys(inputs, conditions.equalities, block.scope, self.renderer)
+        return WindowJoin(tuple(nodes), aliases, equalities, graph, block.from_.span)
+
+    def _project(
+        self,
+        node: Node,
+        items: Sequence[Item],
+        alias: str,
+        time_type: str,
+        keys: tuple[str, ...] | None,
+    ) -> Relation:
+        exprs = self.renderer.typed(node.schema, [item.tree for item in items])
+        names = [f"{alias}.{item.name}" if alias else item.name for item in items]
+        named = tuple(Named(name, expr) for name, expr in zip(names, exprs, strict=True))
+        schema = Schema(tuple(Field(n.name, n.expr.type) for n in named))
+        return Relation(Project(node, named, schema), time_type, keys)
+
+
+@dataclass(frozen=True)
+class _Block:
+    """One SELECT with its names resolved."""
+
+    select: exp.Select
+    from_: From
+    scope: Scope
+    items: list[Item]
+    conditions: tuple[exp.Expr, ...]
+
+
+def _nodes(scope: Scope) -> list[Node]:
+    return [source.node for source in scope.sources]
+
+
+def _with_queries(select: exp.Select) -> dict[str, exp.Expr]:
+    """The queries of WITH by their names."""
+    with_ = select.args.get("with_")
+    if with_ is None:
+        return {}
+    if with_.args.get("recursive"):
+        raise unsupported(
+            "recursive", "WITH RECURSIVE is not supported", "write the steps out", span_of(with_)
+        )
+    return {cte.alias.lower(): cte.this for cte in with_.expressions}
+
+
+def _match_orders(from_: From) -> list[exp.Expr]:
+    return [] if from_.bestmatch is None else list(from_.bestmatch.expressions)
+
+
+def _changelog_source(block: _Block) -> Source | None:
+    """The derived table that is a changelog; anything but filters above it is refused."""
+    found = next((s for s in block.scope.sources if s.changelog_keys is not None), None)
+    if found is None:
+        return None
+    if len(block.scope.sources) > 1 or is_aggregate_query(block.select):
+        raise unsupported(
+            "nested-aggregate",
+            f"{found.alias} is an aggregate; joining or aggregating it again is not supported",
+            "aggregate once, at the top, over a join in FROM",
+            found.span,
+        )
+    return found
+
+
+def _kept_keys(source: Source, items: Sequence[Item]) -> tuple[str, ...]:
+    """The output names of a changelog's keys; a key that is left out is refused."""
+    names = []
+    for key in source.changelog_keys or ():
+        flat = f"{source.alias}.{key}"
+        found = [i.name for i in items if isinstance(i.tree, exp.Column) and i.tree.name == flat]
+        if not found:
+            raise unsupported(
+                "hidden-key",
+                f"the GROUP BY key {flat} is not in the SELECT list",
+                f"add {flat} to the SELECT list: the rows of a changelog are told apart by"
+                " their keys",
+                source.span,
+            )
+        names.append(found[0])
+    return tuple(names)
+
+
+def _no_window(source: Source, windows: StatedWindows) -> PlanError:
+    length = example_length(source.time_type)
+    reason = "an aggregate takes rows back when they leave their window"
+    if windows.bounds:
+        reason += "; a window between two streams does not say when a row leaves"
+    return PlanError(
+        "no-window-per-stream",
+        f"{source.alias} has no window of its own",
+        reason=reason,
+        hint=f"add it in FROM: {source.alias} [RANGE {length}]",
+        span=source.span,
+    )

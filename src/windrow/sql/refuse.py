@@ -1,0 +1,234 @@
+"""SQL that Windrow knows but does not run: refused by name, with what to write instead."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from windrow.errors import ParseError, Span, UnsupportedError
+from windrow.sql.clauses import MatchOrder
+from windrow.sql.spans import span_of
+
+_CLAUSES = {
+    "distinct": ("DISTINCT", "group by the columns and count: SELECT k, COUNT(*) .. GROUP BY k"),
+    "order": ("ORDER BY", "a stream has no last row to sort by; sort what you collect"),
+    "sort": ("SORT BY", "a stream has no last row to sort by; sort what you collect"),
+    "cluster": ("CLUSTER BY", "leave the partitioning to the planner"),
+    "distribute": ("DISTRIBUTE BY", "leave the partitioning to the planner"),
+    "limit": ("LIMIT", "filter in WHERE, or take the first rows of what you collect"),
+    "offset": ("OFFSET", "filter in WHERE, or take the first rows of what you collect"),
+    "qualify": ("QUALIFY", "write the condition in WHERE or HAVING"),
+    "laterals": ("LATERAL VIEW", "explode the column before registering the stream"),
+    "sample": ("TABLESAMPLE", "sample the stream before registering it"),
+    "connect": ("CONNECT BY", "write the joins out"),
+    "match": ("MATCH_RECOGNIZE", "write the pattern as a window join"),
+    "into": ("INTO", "write the result with the session or a job's sink"),
+    "exclude": ("EXCEPT in a star", "list the columns"),
+}
+
+_SET_OPERATIONS = {exp.Union: "UNION", exp.Except: "EXCEPT", exp.Intersect: "INTERSECT"}
+
+_AGGREGATES = (exp.Sum, exp.Count, exp.Avg)
+
+_NONDETERMINISTIC = {
+    "rand", "randn", "random", "uuid", "now", "current_timestamp", "current_date",
+    "current_time", "current_datetime", "localtimestamp", "curdate", "randstr", "uniform",
+    "shuffle", "monotonically_increasing_id", "spark_partition_id", "input_file_name",
+    "currenttimestamp", "currentdate", "currenttime", "currentdatetime", "unix_timestamp_now",
+}  # fmt: skip
+
+
+def unsupported(name: str, sentence: str, hint: str, span: Span | None) -> UnsupportedError:
+    """The error for a construct; `name` completes the condition `unsupported-..`."""
+    return UnsupportedError(f"unsupported-{name}", sentence, hint=hint, span=span)
+
+
+def as_select(tree: exp.Expr) -> exp.Select:
+    """The tree as one SELECT; set operations and VALUES are refused."""
+    while isinstance(tree, exp.Subquery) and tree.is_wrapper:
+        tree = tree.this
+    for kind, name in _SET_OPERATIONS.items():
+        if isinstance(tree, kind):
+            raise unsupported(
+                "set-operation",
+                f"{name} is not supported",
+                "run one query per part and combine their answers",
+                span_of(tree.expression),
+            )
+    if not isinstance(tree, exp.Select):
+        raise unsupported(
+            "statement", "this is not a SELECT over streams", "write SELECT .. FROM a stream",
+            span_of(tree),
+        )  # fmt: skip
+    return tree
+
+
+def refuse_clauses(select: exp.Select) -> None:
+    """Refuses the clauses of a SELECT that Windrow does not run."""
+    for key, (name, hint) in _CLAUSES.items():
+        found = select.args.get(key)
+        if not found:
+            continue
+        node = found[0] if isinstance(found, list) else found
+        span = span_of(node) if isinstance(node, exp.Expr) else None
+        slug = name.lower().replace(" ", "-").replace("_", "-")
+        raise unsupported(slug, f"{name} is not supported", hint, span or _head(select))
+    if "emit_changes" in select.meta:
+        raise unsupported(
+            "emit-changes",
+            "EMIT CHANGES is not supported",
+            "an aggregate over windowed streams is a changelog by itself; leave EMIT CHANGES out",
+            Span(*select.meta["emit_changes"]),
+        )
+
+
+def _head(select: exp.Select) -> Span | None:
+    """The word SELECT and what follows it at once: the place of DISTINCT."""
+    span = span_of(select)
+    return None if span is None else Span(span.start, span.start + len("SELECT"))
+
+
+def refuse_expressions(tree: exp.Expr) -> None:
+    """Refuses what Windrow does not run inside an expression."""
+    for node in tree.walk():
+        if isinstance(node, exp.Window):
+            raise unsupported(
+                "over",
+                "window functions with OVER are not supported",
+                "write a sliding aggregate: SELECT k, SUM(x) FROM s [RANGE ..] GROUP BY k",
+                span_of(node),
+            )
+        if isinstance(node, exp.Query | exp.Exists):
+            raise unsupported(
+                "subquery",
+                "a subquery inside an expression is not supported",
+                "put it in FROM as a derived table, with a window",
+                span_of(node),
+            )
+        if isinstance(node, exp.Filter) and isinstance(node.this, exp.AggFunc):
+            raise unsupported(
+                "aggregate-filter",
+                "FILTER (WHERE ..) on an aggregate is not supported",
+                "write the condition inside: SUM(CASE WHEN .. THEN x END)",
+                span_of(node),
+            )
+        if isinstance(node, exp.AggFunc):
+            _refuse_aggregate(node)
+        if isinstance(node, exp.UDTF | exp.Explode):
+            raise unsupported(
+                "table-function",
+                "functions that return rows are not supported",
+                "apply them before registering the stream",
+                span_of(node),
+            )
+
+
+def _refuse_aggregate(node: exp.AggFunc) -> None:
+    name = node.sql_name() if hasattr(node, "sql_name") else type(node).__name__.upper()
+    if not isinstance(node, _AGGREGATES):
+        raise unsupported(
+            "aggregate",
+            f"the aggregate {name} is not supported",
+            "SUM, COUNT and AVG are",
+            span_of(node),
+        )
+    if isinstance(node.this, exp.Distinct):
+        raise unsupported(
+            "distinct-aggregate",
+            f"{name}(DISTINCT ..) is not supported",
+            "group by the column as well, and count the groups of the answer",
+            span_of(node),
+        )
+    if isinstance(node, exp.Count) and node.expressions:
+        raise unsupported(
+            "count-of-several",
+            "COUNT over several expressions is not supported",
+            "write COUNT(CASE WHEN a IS NOT NULL AND b IS NOT NULL THEN 1 END)",
+            span_of(node),
+        )
+
+
+def refuse_nondeterministic(tree: exp.Expr) -> None:
+    """Refuses functions whose value differs between two evaluations of one row."""
+    for node in tree.find_all(exp.Func):
+        name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
+        if name.lower() in _NONDETERMINISTIC:
+            raise unsupported(
+                "nondeterministic",
+                f"{name.lower()}() is not supported in a changelog query",
+                "compute it before registering the stream, or use the event time",
+                span_of(node),
+            )
+
+
+def refuse_join(join: exp.Join) -> None:
+    """Refuses every join but inner ones (and bestmatch joins, which are read elsewhere)."""
+    span = span_of(join)
+    method, side, kind = (
+        str(join.args.get(key) or "").upper() for key in ("method", "side", "kind")
+    )
+    if method == "ASOF":
+        raise unsupported(
+            "asof-join",
+            "ASOF JOIN is not supported",
+            "write a bestmatch join: l LEFT OUTER BESTMATCH JOIN r ON l.ts MINDIST r.ts",
+            span,
+        )
+    if method == "NATURAL" or join.args.get("using"):
+        raise unsupported(
+            "join-using",
+            f"{'NATURAL JOIN' if method else 'JOIN .. USING'} is not supported",
+            "write the condition: JOIN b ON a.k = b.k",
+            span,
+        )
+    if kind in {"SEMI", "ANTI"} or side or kind == "OUTER":
+        raise unsupported(
+            "outer-join" if kind not in {"SEMI", "ANTI"} else f"{kind.lower()}-join",
+            f"{' '.join(part for part in (side, kind) if part)} JOIN of streams is not supported",
+            "write an inner join: FROM a JOIN b ON .. WINDOW = ..",
+            span,
+        )
+    if kind not in {"", "INNER", "CROSS"} or method:
+        raise unsupported(
+            "join", f"{method or kind} JOIN is not supported", "write an inner join", span
+        )
+
+
+def refuse_match_kinds(select: exp.Select, join: exp.Join) -> None:
+    """Refuses every bestmatch join but the left outer one, and what may not stand around it."""
+    span = span_of(join)
+    side = str(join.args.get("side") or "")
+    if side != "LEFT":
+        kind = f"{side} OUTER BESTMATCH JOIN" if side else "the plain BESTMATCH JOIN"
+        raise unsupported(
+            "bestmatch-kind",
+            f"{kind} is not supported",
+            "write LEFT OUTER BESTMATCH JOIN, with the stream to keep on the left",
+            span,
+        )
+    if not join.expressions:
+        raise ParseError(
+            "bestmatch-without-dimension",
+            "a bestmatch join says after ON what to compare",
+            hint="for instance  ON l.ts MINDIST r.ts, l.x MINDIST r.x",
+            span=span,
+        )
+    if select.args.get("group") or any(e.find(exp.AggFunc) for e in select.expressions):
+        raise unsupported(
+            "aggregate-of-bestmatch",
+            "an aggregate right above a bestmatch join is not supported",
+            "put the join in a derived table with a window: FROM (SELECT ..) m [RANGE ..]",
+            span,
+        )
+
+
+def refuse_match_order(order: MatchOrder) -> None:
+    """Refuses every order of a dimension but MINDIST."""
+    name = order.args["order"]
+    if name == "MINDIST" and order.args.get("expression") is not None:
+        return
+    raise unsupported(
+        "bestmatch-order",
+        f"{name} is not supported in a bestmatch join" if name else "a dimension has no order",
+        "write l.x MINDIST r.x",
+        span_of(order),
+    )

@@ -1,0 +1,84 @@
+"""Resolved trees to `plan.exprs.Expr`: one text for Spark, one for DuckDB, and the type."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from windrow.errors import BindError
+from windrow.plan.exprs import Expr
+from windrow.plan.types import TypeResolver
+from windrow.schema import Schema
+from windrow.sql.duckdb_text import duckdb_text
+from windrow.sql.spans import span_of, text_of
+
+
+class Renderer:
+    """Makes expressions of one query; asks the resolver for their types."""
+
+    def __init__(self, sql: str, resolver: TypeResolver) -> None:
+        self.sql = sql
+        self.resolver = resolver
+
+    def typed(self, columns: Schema, nodes: Sequence[exp.Expr]) -> list[Expr]:
+        """The expressions, with their types over these columns."""
+        untyped = [self.untyped(node, columns) for node in nodes]
+        return [
+            replace(expr, type=type_)
+            for expr, type_ in zip(untyped, self._types(columns, untyped, nodes), strict=True)
+        ]
+
+    def predicates(self, columns: Schema, nodes: Sequence[exp.Expr]) -> tuple[Expr, ...]:
+        """The expressions as conditions; anything but a boolean is refused."""
+        exprs = self.typed(columns, nodes)
+        for expr, node in zip(exprs, nodes, strict=True):
+            if expr.type not in {"boolean", "void"}:
+                raise BindError(
+                    "condition-type",
+                    f"the condition {expr.text} is {expr.type}, not boolean",
+                    hint="compare it with something, for instance  .. <> 0",
+                    span=span_of(node),
+                )
+        return tuple(exprs)
+
+    def untyped(self, node: exp.Expr, columns: Schema) -> Expr:
+        """The expression without its type; a plain column has that of the schema."""
+        names = tuple(dict.fromkeys(column.name for column in node.find_all(exp.Column)))
+        return Expr(
+            text=text_of(node, self.sql),
+            spark=node.sql("spark", comments=False),
+            duckdb=duckdb_text(node, columns),
+            columns=names,
+            type="",
+        )
+
+    def _types(
+        self, columns: Schema, exprs: Sequence[Expr], nodes: Sequence[exp.Expr]
+    ) -> list[str]:
+        found = {f.name: f.type for f in columns.fields}
+        types = [found[e.columns[0]] if e.is_column else "" for e in exprs]
+        unknown = [i for i, type_ in enumerate(types) if not type_]
+        if not unknown:
+            return types
+        try:
+            answers = self.resolver.types(_read(columns, exprs), [exprs[i] for i in unknown])
+        except BindError:
+            # One of them is refused; asked one by one, the error gets its place.
+            answers = [self._type(columns, exprs[i], nodes[i]) for i in unknown]
+        for i, type_ in zip(unknown, answers, strict=True):
+            types[i] = type_
+        return types
+
+    def _type(self, columns: Schema, expr: Expr, node: exp.Expr) -> str:
+        try:
+            return self.resolver.types(_read(columns, [expr]), [expr])[0]
+        except BindError as error:
+            raise error.at(span_of(node)) from error
+
+
+def _read(columns: Schema, exprs: Sequence[Expr]) -> Schema:
+    """The columns that the expressions read; all of them where they read none."""
+    names = {name for expr in exprs for name in expr.columns}
+    return Schema(tuple(f for f in columns.fields if f.name in names)) if names else columns

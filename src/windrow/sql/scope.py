@@ -1,0 +1,182 @@
+"""What a name means inside one SELECT: its sources and their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from windrow.errors import BindError, Span, UnknownColumn, nearest
+from windrow.plan.nodes import Node
+from windrow.schema import Field, Schema
+from windrow.sql.spans import mark, span_of
+
+
+@dataclass(frozen=True)
+class Source:
+    """One item of FROM.
+
+    Attributes:
+        alias: the name it goes by in the query.
+        stream: the name of the stream it reads, "" for a derived table.
+        node: its plan; columns are named `alias.column`.
+        time: the flat name of its event-time column, None for a derived table, whose rows have
+            an event time but no column that holds it.
+        time_type: the type that its event time is shown in.
+        span: its place in the SQL.
+        range_ticks: its `[RANGE w]`, where it has one.
+        range_text: how the user wrote that.
+        changelog_keys: for a derived table that is a changelog, the columns that tell its rows
+            apart at one instant; None for a plain relation.
+    """
+
+    alias: str
+    stream: str
+    node: Node
+    time: str | None
+    time_type: str
+    span: Span | None
+    range_ticks: int | None = None
+    range_text: str = ""
+    changelog_keys: tuple[str, ...] | None = None
+
+    @property
+    def columns(self) -> tuple[tuple[str, str], ...]:
+        """(name, flat name) of every column the user may name."""
+        cut = len(self.alias) + 1
+        return tuple((name[cut:], name) for name in self.node.schema.names)
+
+    def find(self, name: str) -> str | None:
+        """The flat name of a column."""
+        found = Schema(tuple(Field(n, "") for n, _ in self.columns)).find(name)
+        return f"{self.alias}.{found.name}" if found else None
+
+
+@dataclass
+class Scope:
+    """The sources of one SELECT; resolves names to flat columns."""
+
+    sources: tuple[Source, ...]
+    schema: Schema = field(init=False)
+    _source_of: dict[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        fields = [f for source in self.sources for f in source.node.schema.fields]
+        self.schema = Schema(tuple(fields))
+        self._source_of = {
+            f.name: i for i, s in enumerate(self.sources) for f in s.node.schema.fields
+        }
+
+    def source_named(self, alias: str) -> int | None:
+        """The position in FROM of the source with that alias."""
+        for i, source in enumerate(self.sources):
+            if source.alias.lower() == alias.lower():
+                return i
+        return None
+
+    def source_of(self, flat: str) -> int:
+        """The position in FROM of the source that has a flat column."""
+        return self._source_of[flat]
+
+    def sources_in(self, node: exp.Expr) -> set[int]:
+        """The sources whose columns a resolved tree reads."""
+        return {self._source_of[column.name] for column in node.find_all(exp.Column)}
+
+    def type_of(self, flat: str) -> str:
+        """The type of a flat column."""
+        found = self.schema.find(flat)
+        assert found is not None
+        return found.type
+
+    def check(self, nodes: Iterable[exp.Expr]) -> None:
+        """Raises one error for all unknown columns in the trees."""
+        unknown: list[UnknownColumn] = []
+        for node in nodes:
+            for column in _columns(node):
+                try:
+                    self._lookup(column)
+                except UnknownColumn as error:
+                    unknown.append(error)
+        if len(unknown) == 1:
+            raise unknown[0]
+        if unknown:
+            raise self._several(unknown)
+
+    def resolve(self, node: exp.Expr) -> exp.Expr:
+        """A copy of the tree in which every column has its flat name."""
+        copy = node.copy()
+        for column in list(_columns(copy)):
+            flat, fields = self._lookup(column)
+            resolved: exp.Expr = flat_column(flat)
+            for name in fields:
+                resolved = exp.Dot(this=resolved, expression=exp.to_identifier(name, quoted=True))
+            span = span_of(column)
+            if span is not None:
+                mark(resolved, span.start, span.end)
+            if column is copy:
+                return resolved
+            column.replace(resolved)
+        return copy
+
+    def _lookup(self, column: exp.Column) -> tuple[str, tuple[str, ...]]:
+        """The flat column and the struct fields below it that `a.s.f`, `s.f` or `f` mean."""
+        parts = tuple(part.name for part in column.parts)
+        source = self.source_named(parts[0]) if len(parts) > 1 else None
+        if source is not None:
+            flat = self.sources[source].find(parts[1])
+            if flat is not None:
+                return flat, parts[2:]
+            raise self._unknown(column, parts[1], [self.sources[source]])
+        found = [flat for s in self.sources if (flat := s.find(parts[0])) is not None]
+        if len(found) == 1:
+            return found[0], parts[1:]
+        if found:
+            raise BindError(
+                "ambiguous-column",
+                f"the column {parts[0]!r} could be {' or '.join(found)}",
+                reason="several streams in FROM have a column of that name",
+                hint=f"write the alias before it, for instance {found[0]}",
+                span=span_of(column),
+            )
+        if len(parts) > 1:
+            raise self._unknown_alias(column, parts[0])
+        raise self._unknown(column, parts[0], list(self.sources))
+
+    def _unknown(self, column: exp.Column, name: str, among: list[Source]) -> UnknownColumn:
+        names = [n for source in among for n, _ in source.columns]
+        who = f"{among[0].alias} has" if len(among) == 1 else "no stream in reach has"
+        return UnknownColumn(
+            "unknown-column",
+            f"{who} {'no' if len(among) == 1 else 'a'} column {name!r}",
+            hint=f"there are {nearest(name, names)}",
+            span=span_of(column),
+        )
+
+    def _unknown_alias(self, column: exp.Column, name: str) -> UnknownColumn:
+        return UnknownColumn(
+            "unknown-column",
+            f"nothing in FROM is called {name!r}",
+            reason=f"{'.'.join(part.name for part in column.parts)} needs a stream of that alias",
+            hint=f"there are {nearest(name, [source.alias for source in self.sources])}",
+            span=span_of(column),
+        )
+
+    def _several(self, errors: list[UnknownColumn]) -> UnknownColumn:
+        sentences = list(dict.fromkeys(error.sentence for error in errors))
+        hints = dict.fromkeys(error.hint for error in errors)
+        return UnknownColumn(
+            "unknown-column", "; ".join(sentences), hint="; ".join(hints), span=errors[0].span
+        )
+
+
+def flat_column(flat: str) -> exp.Column:
+    """The tree of a flat column."""
+    return exp.Column(this=exp.to_identifier(flat, quoted=True))
+
+
+def _columns(node: exp.Expr) -> Iterable[exp.Column]:
+    """The columns in a tree, units of time such as DATEADD(DAY, ..) aside."""
+    for column in node.find_all(exp.Column):
+        if column.arg_key != "unit" and not isinstance(column.this, exp.Star):
+            yield column

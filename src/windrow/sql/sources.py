@@ -1,0 +1,250 @@
+"""FROM: the streams and derived tables of one SELECT, with their times and windows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from windrow.errors import BindError, PlanError, Span, nearest
+from windrow.plan.catalog import Catalog, StreamInfo
+from windrow.plan.nodes import Project, Scan
+from windrow.schema import TIME_TYPES, Field, Schema
+from windrow.sql.refuse import refuse_join, unsupported
+from windrow.sql.scope import Source
+from windrow.sql.spans import cover, span_of, text_of
+from windrow.sql.windows import range_ticks
+
+MOST_STREAMS = 8
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A lowered SELECT.
+
+    Attributes:
+        node: its plan.
+        time_type: the type of the event time of its rows.
+        changelog_keys: for a changelog, the output columns that tell its rows apart at one
+            instant; None for a plain relation.
+    """
+
+    node: Project
+    time_type: str
+    changelog_keys: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class From:
+    """FROM with its joins: sources, conditions of ON, and the bestmatch join if it is one."""
+
+    sources: tuple[Source, ...]
+    conditions: tuple[exp.Expr, ...]
+    bestmatch: exp.Join | None
+    span: Span | None
+
+
+LowerDerived = Callable[[exp.Expr, str], Relation]
+"""Lowers the SELECT of a derived table under an alias."""
+
+
+@dataclass(frozen=True)
+class FromReader:
+    """Reads FROM clauses over one catalog; `named` are the queries of WITH."""
+
+    sql: str
+    catalog: Catalog
+    named: Mapping[str, exp.Expr]
+    lower_derived: LowerDerived
+
+    def read(self, select: exp.Select) -> From:
+        """The sources of a SELECT, each with its plan."""
+        from_ = select.args.get("from_")
+        if from_ is None:
+            raise PlanError(
+                "no-stream",
+                "the query reads no stream",
+                hint="add FROM with a registered stream",
+                span=span_of(select),
+            )
+        joins: list[exp.Join] = list(select.args.get("joins") or [])
+        items = [from_.this, *(join.this for join in joins)]
+        for item in items:
+            joins += item.args.get("joins") or []
+        bestmatch = [join for join in joins if join.args.get("kind") == "BESTMATCH"]
+        if bestmatch and len(items) != 2:
+            raise unsupported(
+                "bestmatch-of-several",
+                "a bestmatch join stands alone in its FROM",
+                "put it in a derived table: FROM (SELECT .. BESTMATCH JOIN ..) m, other ..",
+                span_of(bestmatch[0]),
+            )
+        for join in joins:
+            if not bestmatch:
+                refuse_join(join)
+        sources = self._sources(items)
+        conditions = tuple(join.args["on"] for join in joins if join.args.get("on") is not None)
+        span = cover(*(source.span for source in sources))
+        return From(sources, conditions, bestmatch[0] if bestmatch else None, span)
+
+    def _sources(self, items: list[exp.Expr]) -> tuple[Source, ...]:
+        if len(items) > MOST_STREAMS:
+            raise PlanError(
+                "too-many-streams",
+                f"the join has {len(items)} streams",
+                reason=f"a window join takes up to {MOST_STREAMS}",
+                hint="join some of them in a derived table first",
+                span=span_of(items[MOST_STREAMS]),
+            )
+        sources: list[Source] = []
+        for item in items:
+            source = self._source(item)
+            if any(source.alias.lower() == other.alias.lower() for other in sources):
+                raise BindError(
+                    "duplicate-alias",
+                    f"two items of FROM are called {source.alias!r}",
+                    hint=f"give one another name, for instance {source.alias} AS {source.alias}2",
+                    span=source.span,
+                )
+            sources.append(source)
+        _check_time_types(sources)
+        return tuple(sources)
+
+    def _source(self, item: exp.Expr) -> Source:
+        for key, name in (("sample", "TABLESAMPLE"), ("pivots", "PIVOT"), ("version", "AS OF")):
+            if item.args.get(key):
+                raise unsupported(
+                    name.lower().replace(" ", "-"), f"{name} is not supported",
+                    "prepare the stream before registering it", span_of(item),
+                )  # fmt: skip
+        alias = item.args.get("alias")
+        if alias is not None and alias.args.get("columns"):
+            raise unsupported(
+                "column-aliases",
+                "column names in an alias are not supported",
+                "name the columns with AS in the inner SELECT",
+                span_of(alias),
+            )
+        if isinstance(item, exp.Subquery):
+            return self._derived(item.this, item)
+        if not isinstance(item, exp.Table) or not isinstance(item.this, exp.Identifier):
+            raise unsupported(
+                "table-function",
+                "only streams and derived tables may stand in FROM",
+                "write the name of a registered stream, or (SELECT ..) alias",
+                span_of(item),
+            )
+        if not item.db and item.name.lower() in self.named:
+            return self._derived(self.named[item.name.lower()], item)
+        return self._stream(item)
+
+    def _derived(self, query: exp.Expr, item: exp.Expr) -> Source:
+        alias = item.alias_or_name
+        if not alias:
+            raise BindError(
+                "derived-table-without-alias",
+                "a derived table needs a name",
+                hint="write an alias after it: FROM (SELECT ..) x",
+                span=span_of(item),
+            )
+        relation = self.lower_derived(query, alias)
+        source = Source(
+            alias,
+            "",
+            relation.node,
+            None,
+            relation.time_type,
+            span_of(item),
+            changelog_keys=relation.changelog_keys,
+        )
+        if source.changelog_keys is not None and "stream_window" in item.meta:
+            raise unsupported(
+                "window-on-changelog",
+                f"{alias} is an aggregate, whose rows already come and go",
+                "leave the [RANGE ..] after it out",
+                span_of(item.meta["stream_window"]),
+            )
+        return self._with_range(source, item)
+
+    def _stream(self, item: exp.Table) -> Source:
+        written = ".".join(part.name for part in item.parts)
+        info = _find(self.catalog, written)
+        span = span_of(item)
+        if info is None:
+            raise BindError(
+                "unknown-stream",
+                f"there is no stream named {written!r}",
+                hint=f"there are {nearest(written, self.catalog)}"
+                if self.catalog
+                else "register it first, for instance session.stream('a', data, time='ts')",
+                span=span,
+            )
+        if info.is_table:
+            raise unsupported(
+                "table",
+                f"{info.name} is a table; joins with tables are not supported",
+                f"join {info.name} into a stream before registering that",
+                span,
+            )
+        _check_time(info, span)
+        alias = item.alias_or_name
+        schema = Schema(tuple(Field(f"{alias}.{f.name}", f.type) for f in info.schema.fields))
+        time = info.schema.find(info.time or "")
+        assert time is not None
+        source = Source(
+            alias,
+            info.name,
+            Scan(info, alias, schema, span),
+            f"{alias}.{time.name}",
+            info.time_type,
+            span,
+        )
+        return self._with_range(source, item)
+
+    def _with_range(self, source: Source, item: exp.Expr) -> Source:
+        window = item.meta.get("stream_window")
+        if window is None:
+            return source
+        ticks = range_ticks(window, source.time_type, self.sql)
+        return replace(source, range_ticks=ticks, range_text=text_of(window, self.sql))
+
+
+def _find(catalog: Catalog, name: str) -> StreamInfo | None:
+    if name in catalog:
+        return catalog[name]
+    folded = [info for key, info in catalog.items() if key.lower() == name.lower()]
+    return folded[0] if len(folded) == 1 else None
+
+
+def _check_time(info: StreamInfo, span: Span | None) -> None:
+    if not info.time_type:
+        raise BindError(
+            "no-time-column",
+            f"the stream {info.name} has no time column",
+            reason="windows are measured in event time",
+            hint=f"register it with one, for instance stream({info.name!r}, .., time='ts')",
+            span=span,
+        )
+    if info.time_type not in TIME_TYPES:
+        raise BindError(
+            "time-type",
+            f"the time column {info.time} of {info.name} is {info.time_type}",
+            reason="event time is TIMESTAMP, TIMESTAMP_NTZ, DATE or BIGINT",
+            hint="cast the column before registering the stream",
+            span=span,
+        )
+
+
+def _check_time_types(sources: list[Source]) -> None:
+    first = sources[0]
+    for other in sources[1:]:
+        if other.time_type != first.time_type:
+            raise BindError(
+                "time-types-differ",
+                f"the time of {first.alias} is {first.time_type.upper()}, that of {other.alias} is"
+                f" {other.time_type.upper()}",
+                reason="times of joined streams are subtracted from each other",
+                hint="cast one of the columns before registering its stream",
+                span=other.span,
+            )

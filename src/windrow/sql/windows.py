@@ -1,0 +1,143 @@
+"""Window clauses to bounds: what each way to state a window says about two event times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from sqlglot import exp
+
+from windrow.errors import BindError, ParseError, UnsupportedError, nearest
+from windrow.plan.windows import UNBOUNDED, Bound
+from windrow.sql.clauses import PairWindow, StreamWindow, UniformWindow
+from windrow.sql.lengths import window_ticks
+from windrow.sql.scope import Scope
+from windrow.sql.spans import span_of, text_of
+
+
+@dataclass(frozen=True)
+class StatedWindows:
+    """What the clauses of one SELECT say.
+
+    Attributes:
+        bounds: the bounds between pairs.
+        uniform_ticks: the length in `WINDOW = w`, where it is given.
+        uniform_text: how the user wrote that.
+    """
+
+    bounds: tuple[Bound, ...]
+    uniform_ticks: int | None = None
+    uniform_text: str = ""
+
+
+def read_windows(
+    clauses: Sequence[exp.Expr], scope: Scope, time_type: str, sql: str
+) -> StatedWindows:
+    """The bounds of every WINDOW and DWINDOW clause, and of every `[RANGE w]`."""
+    bounds: list[Bound] = []
+    uniform: int | None = None
+    uniform_text = ""
+    for clause in clauses:
+        refuse_unsupported(clause)
+        text = text_of(clause, sql)
+        if isinstance(clause, PairWindow):
+            bounds.append(_pair_bound(clause, scope, time_type, sql))
+            continue
+        if uniform is not None:
+            raise ParseError(
+                "window-twice", "WINDOW = .. is stated twice", hint="state it once",
+                span=span_of(clause),
+            )  # fmt: skip
+        uniform, uniform_text = window_ticks(clause.this, time_type, sql), text
+        pairs = combinations(range(len(scope.sources)), 2)
+        bounds += [Bound(a, b, lo=uniform, hi=uniform, text=text) for a, b in pairs]
+    return StatedWindows((*bounds, *range_bounds(scope)), uniform, uniform_text)
+
+
+def range_bounds(scope: Scope) -> list[Bound]:
+    """What `FROM a [RANGE wa], b [RANGE wb]` says of a and b.
+
+    Each is still in its window when the other arrives:
+
+        t(a)                t(a) + wa
+         |======= a alive =====|
+                t(b)                 t(b) <= t(a) + wa   and likewise   t(a) <= t(b) + wb
+                 |===== b alive ====|
+    """
+    bounds = []
+    for (a, left), (b, right) in combinations(enumerate(scope.sources), 2):
+        if left.range_ticks is None and right.range_ticks is None:
+            continue
+        text = ", ".join(
+            f"{s.alias} {s.range_text}" for s in (left, right) if s.range_ticks is not None
+        )
+        lo = UNBOUNDED if right.range_ticks is None else right.range_ticks
+        hi = UNBOUNDED if left.range_ticks is None else left.range_ticks
+        bounds.append(Bound(a, b, lo=lo, hi=hi, text=text))
+    return bounds
+
+
+def _pair_bound(clause: PairWindow, scope: Scope, time_type: str, sql: str) -> Bound:
+    left, right = _source(clause.args["left"], scope), _source(clause.args["right"], scope)
+    if left == right:
+        raise BindError(
+            "window-of-one-stream",
+            f"the window {text_of(clause, sql)} names one stream twice",
+            hint="a window lies between two streams; one stream alone takes [RANGE ..] in FROM",
+            span=span_of(clause),
+        )
+    text = text_of(clause, sql)
+    if clause.args.get("before") is not None:
+        lo = window_ticks(clause.args["before"], time_type, sql)
+        hi = window_ticks(clause.args["after"], time_type, sql)
+        return Bound(left, right, lo=lo, hi=hi, text=text)
+    width = window_ticks(clause.this, time_type, sql)
+    return Bound(left, right, lo=0 if clause.args["directed"] else width, hi=width, text=text)
+
+
+def _source(name: exp.Expr, scope: Scope) -> int:
+    found = scope.source_named(name.name)
+    if found is None:
+        raise BindError(
+            "unknown-stream",
+            f"the window names {name.name!r}, which is not in FROM",
+            hint=f"there are {nearest(name.name, [source.alias for source in scope.sources])}",
+            span=span_of(name),
+        )
+    return found
+
+
+def range_ticks(window: StreamWindow, time_type: str, sql: str) -> int:
+    """The ticks of `[RANGE w]`."""
+    if window.args["kind"] != "RANGE":
+        raise UnsupportedError(
+            "unsupported-count-window",
+            f"the count window {text_of(window, sql)} is not supported",
+            hint="write a time window, for instance [RANGE INTERVAL '1' HOUR]",
+            span=span_of(window),
+        )
+    return window_ticks(window.this, time_type, sql)
+
+
+def refuse_unsupported(clause: exp.Expr) -> None:
+    """Refuses the forms of WINDOW that Windrow reads but does not run."""
+    if not isinstance(clause, PairWindow | UniformWindow):
+        raise ParseError(
+            "window-not-read", "a window clause starts with WINDOW or DWINDOW",
+            span=span_of(clause),
+        )  # fmt: skip
+    if clause.args.get("rows"):
+        raise UnsupportedError(
+            "unsupported-count-window",
+            "WINDOW .. ROWS counts tuples, which is not supported",
+            hint="write a time window, for instance WINDOW = INTERVAL '5' SECONDS",
+            span=span_of(clause),
+        )
+    if clause.args.get("either_way"):
+        raise UnsupportedError(
+            "unsupported-either-way",
+            "EITHER WAY is not supported",
+            hint="run the query twice, once with each DWINDOW reversed",
+            span=span_of(clause),
+        )
