@@ -179,13 +179,12 @@ class _Columns:
     """
 
     def __init__(self, root: Spec) -> None:
-        self.computed = {
-            item.name: item.expr.text
-            for _, spec in _walk(root, 0)
-            if isinstance(spec, ProjectRows)
-            for item in spec.items
-            if "$" in item.name and not item.expr.is_column
-        }
+        self.computed: dict[str, str] = {}
+        for _, spec in _walk(root, 0):
+            if isinstance(spec, ProjectRows):
+                self.computed |= {
+                    item.name: item.expr.text for item in spec.items if "$" in item.name
+                }
 
     def show(self, name: str) -> str:
         return self.computed.get(name, name)

@@ -72,8 +72,36 @@ def _join(spec: BewJoin, options: Options, show: Show) -> list[Fact]:
         ("tightened", tightened_windows(graph, time_type)),
         ("retention", [drop_condition(i, a, r, below, time_type) for i, a, r in members]),
         ("state", [_state(spec, alias, kept, below) for _, alias, kept in members]),
+        ("probes", [_probes(spec, start) for start in _range(graph)]),
         ("emits", ["each combination in the batch of its last tuple; adds no delay"]),
     )
+
+
+def probe_order(spec: BewJoin, start: int) -> list[int]:
+    """The other inputs in the order in which a new tuple of input `start` meets them.
+
+    Next comes an input that a key class connects to those chosen, if there is any; among those
+    the one with the narrowest window, then the first in FROM.
+    """
+    upper = spec.graph.upper
+    chosen = [start]
+
+    def preference(candidate: int) -> tuple[bool, int, int]:
+        shares_key = any(
+            candidate in key.inputs and not set(chosen).isdisjoint(key.inputs)
+            for key in spec.classes
+        )
+        width = min(upper[i][candidate] + upper[candidate][i] for i in chosen)
+        return (not shares_key, width, candidate)
+
+    while len(chosen) < len(spec.inputs):
+        chosen.append(min(set(_range(spec.graph)) - set(chosen), key=preference))
+    return chosen[1:]
+
+
+def _probes(spec: BewJoin, start: int) -> str:
+    others = ", then ".join(spec.aliases[i] for i in probe_order(spec, start))
+    return f"a new {spec.aliases[start]} meets {others}"
 
 
 def _aggregate(spec: SlidingAggregate, show: Show) -> list[Fact]:

@@ -1,0 +1,152 @@
+"""EXPLAIN's words one by one; whole plans are golden files."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plans import HOUR, MINUTE, SECOND, Bound, expr, join, query, renamed, scan, stream
+
+from windrow.operators.bew_steps import route_from
+from windrow.optimize.optimizer import optimize
+from windrow.physical.bounds_text import (
+    implied_windows,
+    show_bound,
+    stated_windows,
+    tightened_windows,
+)
+from windrow.physical.explain import explain
+from windrow.physical.facts import probe_order
+from windrow.physical.options import Options
+from windrow.plan.explain import show_predicates
+from windrow.plan.nodes import BestmatchJoin, Dimension
+from windrow.plan.windows import UNBOUNDED, WindowGraph
+
+STREAMS = {name: stream(name, {"k": "int", "x": "int"}) for name in "abc"}
+INPUTS = {name: scan(info) for name, info in STREAMS.items()}
+HOURS = (Bound(0, 1, HOUR, HOUR, "WINDOW (a, b) = 1h"), Bound(1, 2, 0, HOUR, "DWINDOW (b, c) = 1h"))
+
+
+def explained(root, options=None) -> str:
+    logical = query(renamed(root, {"x": "a.x"}))
+    return explain(logical, optimize(logical, options or Options()))
+
+
+@pytest.mark.parametrize(
+    ("lo", "hi", "text"),
+    [
+        (HOUR, HOUR, "a-b within 1h"),
+        (0, 0, "a-b within 0s"),
+        (0, HOUR, "t(b) - t(a) in [0s, 1h]"),
+        (-MINUTE, HOUR, "t(b) - t(a) in [1m, 1h]"),
+        (HOUR, -MINUTE, "t(b) - t(a) in [-1h, -1m]"),
+        (UNBOUNDED, HOUR, "t(b) - t(a) <= 1h"),
+        (0, UNBOUNDED, "t(b) - t(a) >= 0s"),
+    ],
+)
+def test_a_bound_shows_its_direction_where_it_has_one(lo, hi, text):
+    assert show_bound("a", "b", lo, hi, "timestamp") == text
+
+
+def test_windows_are_shown_as_stated_implied_and_tightened():
+    bounds = (*HOURS, Bound(0, 2, 9 * HOUR, 9 * HOUR, "WINDOW (a, c) = 9h"))
+    graph = WindowGraph(("a", "b", "c"), bounds)
+    assert stated_windows(graph, "timestamp") == [
+        "WINDOW (a, b) = 1h: a-b within 1h",
+        "DWINDOW (b, c) = 1h: t(c) - t(b) in [0s, 1h]",
+        "WINDOW (a, c) = 9h: a-c within 9h",
+    ]
+    assert tightened_windows(graph, "timestamp") == ["t(c) - t(a) in [-1h, 2h]"]
+    assert implied_windows(graph, "timestamp") == []
+    path = WindowGraph(("a", "b", "c"), HOURS)
+    assert implied_windows(path, "timestamp") == ["t(c) - t(a) in [-1h, 2h]"]
+
+
+def test_predicates_with_or_are_put_in_parentheses_beside_others():
+    either, both = expr("a.k = 1 OR a.k = 2"), expr("a.order = 1")
+    assert show_predicates([either, both]) == "(a.k = 1 OR a.k = 2) AND a.order = 1"
+    assert show_predicates([either]) == "a.k = 1 OR a.k = 2"
+
+
+def test_the_same_query_gives_the_same_text():
+    root = join(INPUTS, "a.k = b.k,b.k = c.k", *HOURS)
+    assert explained(root) == explained(root)
+
+
+def test_line_breaks_that_the_user_wrote_do_not_break_the_lines_of_the_plan():
+    bounds = (Bound(0, 1, HOUR, HOUR, "WINDOW (a, b)\n   = 1h"), HOURS[1])
+    assert "WINDOW (a, b) = 1h: a-b within 1h\n" in explained(join(INPUTS, "a.k = b.k", *bounds))
+
+
+def test_buckets_are_assumed_unless_set():
+    root = join(INPUTS, "a.k = b.k,b.k = c.k", *HOURS)
+    assert "on Spark, 4 buckets (assumed; one per shuffle partition if not set)" in explained(root)
+    text = explained(root, Options(buckets=16))
+    assert "on Spark, 16 buckets (set by buckets)\n" in text
+    assert "partitioned by a.k = b.k = c.k (16)\n" in text
+
+
+@pytest.mark.parametrize(
+    ("on_late", "words"),
+    [
+        ("count", "counted and dropped"),
+        ("keep", "counted and kept aside, each once"),
+        ("fail", "the query fails"),
+    ],
+)
+def test_it_says_what_happens_to_late_rows(on_late, words):
+    text = explained(join(INPUTS, "a.k = b.k", *HOURS), Options(on_late=on_late))
+    assert f"below the watermark as their batch begins: {words}\n" in text
+
+
+def test_a_forced_method_says_who_asked_for_it():
+    text = explained(join(INPUTS, "a.k = b.k", *HOURS), Options(algorithm="bew-nested-loop"))
+    assert "BEW, nested loop\n" in text
+    assert "asked for by algorithm = bew-nested-loop\n" in text
+
+
+def test_an_operator_above_a_delaying_one_forgets_later():
+    """A join over a bestmatch join sees the watermark less the 10 minutes that one waits."""
+    dimensions = (Dimension("a.ts", "b.ts", "mindist", 10 * MINUTE, is_time=True),)
+    best = BestmatchJoin(
+        INPUTS["a"], INPUTS["b"], "left outer", dimensions, (), 10 * MINUTE, 10 * MINUTE
+    )
+    derived = renamed(best, {"m.k": "a.k", "m.x": "b.x"})
+    outer = join({"m": derived, "c": INPUTS["c"]}, "m.k = c.k", Bound(0, 1, 0, HOUR, "D"))
+    text = explain(*_both(renamed(outer, {"x": "m.x"})))
+    assert "drop m when watermark - 10m > t(m) + 1h\n" in text
+    assert "drop c when watermark - 10m > c.ts\n" in text
+    assert "m <= rate(m) x (1h + delay 10m + distance) + one batch\n" in text
+
+
+def _both(root):
+    logical = query(root)
+    return logical, optimize(logical, Options())
+
+
+def test_lateness_in_the_state_bound_is_the_largest_of_the_streams():
+    late = {**INPUTS, "b": scan(stream("b", {"k": "int", "x": "int"}, lateness=5 * SECOND))}
+    text = explained(join(late, "a.k = b.k", *HOURS))
+    assert "a <= rate(a) x (2h + lateness 5s + distance) + one batch\n" in text
+
+
+@st.composite
+def joins(draw):
+    size = draw(st.integers(2, 6))
+    names = "abcdef"[:size]
+    inputs = {name: scan(stream(name, {"k": "int", "x": "int", "y": "int"})) for name in names}
+    pairs = st.sampled_from([(i, j) for i in range(size) for j in range(size) if i != j])
+    keys = draw(st.lists(st.tuples(pairs, st.sampled_from("kxy")), max_size=6))
+    equalities = ",".join(f"{names[i]}.{c} = {names[j]}.{c}" for (i, j), c in keys)
+    widths = draw(st.lists(st.integers(0, 5), min_size=size - 1, max_size=size - 1))
+    bounds = [Bound(i, i + 1, w, 5) for i, w in enumerate(widths)]
+    return optimize(
+        query(renamed(join(inputs, equalities, *bounds), {"x": "a.x"})), Options()
+    ).root.input
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(joins())
+def test_the_probe_order_shown_is_the_one_that_the_operator_takes(spec):
+    for start in range(len(spec.inputs)):
+        assert (start, *probe_order(spec, start)) == route_from(spec, start).order
