@@ -1,3 +1,63 @@
-"""Sliding-window questions over streams, in SQL and Python, in process and on Spark."""
+"""Sliding-window questions over streams, in SQL and Python, in process and on Spark.
+
+    import windrow
+    w = windrow.Session()
+    w.stream("a", table, time="ts", lateness="5 seconds")
+    w.sql("SELECT ...").to_arrow()
+
+Names are loaded when they are first used: importing windrow costs nothing.
+"""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from windrow.errors import (
+        BindError,
+        DataError,
+        InternalError,
+        ParseError,
+        PlanError,
+        ResourceError,
+        UnknownColumn,
+        UnsupportedError,
+        WindrowError,
+    )
+    from windrow.session import Session
+
+    __version__: str
+
+__all__ = [
+    "BindError",
+    "DataError",
+    "InternalError",
+    "ParseError",
+    "PlanError",
+    "ResourceError",
+    "Session",
+    "UnknownColumn",
+    "UnsupportedError",
+    "WindrowError",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "__version__":
+        from importlib.metadata import version  # noqa: PLC0415
+
+        return version("windrow")
+    if name == "Session":
+        from windrow.session import Session  # noqa: PLC0415
+
+        return Session
+    from windrow import errors  # noqa: PLC0415
+
+    return getattr(errors, name)
+
+
+def __dir__() -> list[str]:
+    return __all__

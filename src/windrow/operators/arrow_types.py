@@ -8,6 +8,7 @@ canonical one; operators see no other. Data that comes in wider or narrower form
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -64,6 +65,7 @@ _TOKEN = re.compile(r"\s*(`(?:[^`]|``)*`|[A-Za-z_0-9]+|[<>(),:])")
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 
 
+@lru_cache(maxsize=1024)
 def arrow_type(spark: str) -> pa.DataType:
     """The canonical Arrow type of a Spark type.
 
@@ -118,6 +120,7 @@ def spark_schema(schema: pa.Schema) -> Schema:
     return Schema(tuple(Field(field.name, spark_type(field.type, field.name)) for field in schema))
 
 
+@lru_cache(maxsize=1024)
 def arrow_schema(schema: Schema) -> pa.Schema:
     """The canonical Arrow schema of columns with Spark types."""
     return pa.schema([pa.field(field.name, arrow_type(field.type)) for field in schema.fields])

@@ -52,6 +52,10 @@ class Chunk:
     def __len__(self) -> int:
         return len(self.batch)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # By its content alone: what is derived is computed again where it is needed.
+        return (_unpickled, (self.blob, self.keys))
+
     @cached_property
     def blob(self) -> bytes:
         """The rows as an Arrow IPC stream."""
@@ -61,6 +65,10 @@ class Chunk:
     def id(self) -> str:
         """The name of the content: equal rows in equal order have equal names."""
         return hashlib.blake2b(self.blob, digest_size=16).hexdigest()
+
+
+def _unpickled(blob: bytes, keys: NDArray[np.int64]) -> Chunk:
+    return Chunk(decode(blob), keys)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from windrow.physical.specs import FilterRows, ProjectRows, RangeRows
 from windrow.schema import MAX_TICK, Schema
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import duckdb
     from numpy.typing import NDArray
@@ -109,7 +109,7 @@ class Evaluator:
 
     def __init__(self) -> None:
         self._connection: duckdb.DuckDBPyConnection | None = None
-        self._computed: dict[tuple[Expr, ...], _Computed] = {}
+        self._expressions: dict[tuple[Expr, ...], _Bound] = {}
 
     def apply(self, spec: Stateless, batch: ChangeBatch) -> ChangeBatch:
         """The rows of the batch after the spec.
@@ -127,7 +127,7 @@ class Evaluator:
 
     def close(self) -> None:
         """Closes DuckDB; the evaluator can be used again and then opens anew."""
-        self._computed.clear()
+        self._expressions.clear()
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -135,8 +135,7 @@ class Evaluator:
     def _filter(self, spec: FilterRows, batch: ChangeBatch) -> ChangeBatch:
         if not spec.predicates or not len(batch):
             return batch
-        (verdicts,) = self._compute((conjunction(spec.predicates),), batch)
-        kept = np.flatnonzero(verdicts.to_numpy(zero_copy_only=False))
+        kept = np.flatnonzero(self._bound((conjunction(spec.predicates),)).verdicts(batch))
         return batch if len(kept) == len(batch) else batch.take(kept)
 
     def _project(self, spec: ProjectRows, batch: ChangeBatch) -> ChangeBatch:
@@ -155,16 +154,20 @@ class Evaluator:
             return []
         if not len(batch):
             return [pa.array([], arrow_type(expression.type)) for expression in expressions]
-        if expressions not in self._computed:
+        return self._bound(expressions).values(batch)
+
+    def _bound(self, expressions: tuple[Expr, ...]) -> _Bound:
+        bound = self._expressions.get(expressions)
+        if bound is None:
             if self._connection is None:
                 self._connection = connect()
-            name = f"rows_{len(self._computed)}"
-            self._computed[expressions] = _Computed(self._connection, name, expressions)
-        return self._computed[expressions].run(batch)
+            bound = _Bound(self._connection, f"rows_{len(self._expressions)}", expressions)
+            self._expressions[expressions] = bound
+        return bound
 
 
-class _Computed:
-    """Some expressions, bound once, over rows that change per batch."""
+class _Bound:
+    """Some expressions, bound by DuckDB once, over rows that change per batch."""
 
     def __init__(
         self, connection: duckdb.DuckDBPyConnection, name: str, expressions: tuple[Expr, ...]
@@ -176,29 +179,47 @@ class _Computed:
         self.source = _Source(pa.record_batch({}))
         self.relation: duckdb.DuckDBPyRelation | None = None
 
-    def run(self, batch: ChangeBatch) -> list[pa.Array]:
+    def values(self, batch: ChangeBatch) -> list[pa.Array]:
         """The values of each expression, one per row."""
-        import duckdb  # noqa: PLC0415
-
-        rows = select(batch.columns, self.columns) if self.columns else _row_numbers(batch)
-        try:
-            table = self._relation(rows).to_arrow_table()
-        except duckdb.Error as error:
-            raise self._blame(error, rows) from error
+        # A DuckDB relation keeps no result: it runs anew whenever it is read.
+        table = self._over(batch, lambda relation: relation.to_arrow_table())
         return [
             conform(_one_array(table.column(i)), arrow_type(e.type), e.text)
             for i, e in enumerate(self.expressions)
         ]
 
+    def verdicts(self, batch: ChangeBatch) -> NDArray[np.bool_]:
+        """The values of the one expression, a boolean that is never NULL.
+
+        The prepared statement with an array for its answer takes a third of the time that the
+        relation takes; it cannot give every type.
+        """
+        found = self._over(
+            batch, lambda _: self.connection.execute(f"EXECUTE {self.name}").fetchnumpy()
+        )
+        verdicts: NDArray[np.bool_] = found["value_0"]
+        return verdicts
+
+    def _over(self, batch: ChangeBatch, run: Callable[[duckdb.DuckDBPyRelation], Any]) -> Any:
+        """What `run` gives over the rows of the batch."""
+        import duckdb  # noqa: PLC0415
+
+        rows = select(batch.columns, self.columns) if self.columns else _row_numbers(batch)
+        try:
+            return run(self._relation(rows))
+        except duckdb.Error as error:
+            raise self._blame(error, rows) from error
+
     def _relation(self, rows: pa.RecordBatch) -> duckdb.DuckDBPyRelation:
-        """The values over these rows: a DuckDB relation runs anew whenever it is read."""
-        if self.relation is not None and self.source.rows.schema == rows.schema:
-            self.source.rows = rows
-            return self.relation
+        """The expressions over these rows; bound again only where the types have changed."""
+        has_new_types = self.source.rows.schema != rows.schema
         self.source.rows = rows
-        self.connection.register(self.name, self.source)
-        values = ", ".join(f"{_typed(e)} AS value_{i}" for i, e in enumerate(self.expressions))
-        self.relation = self.connection.sql(f"SELECT {values} FROM {self.name}")
+        if self.relation is None or has_new_types:
+            self.connection.register(self.name, self.source)
+            values = ", ".join(f"{_typed(e)} AS value_{i}" for i, e in enumerate(self.expressions))
+            query = f"SELECT {values} FROM {self.name}"
+            self.connection.execute(f"PREPARE {self.name} AS {query}")
+            self.relation = self.connection.sql(query)
         return self.relation
 
     def _blame(self, error: duckdb.Error, rows: pa.RecordBatch) -> DataError:

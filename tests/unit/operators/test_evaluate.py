@@ -211,6 +211,19 @@ def test_an_evaluator_works_again_after_it_was_closed(evaluator):
     assert evaluator.apply(spec, rows(item=["b"])).columns.to_pylist() == [{"x": "B"}]
 
 
+def test_columns_that_change_their_type_are_bound_again(evaluator):
+    keep = FilterRows(SCAN, (sql('"s.n" > 1', "boolean", "s.n"),))
+    double = project(Named("m", sql('"s.n" * 2', "double", "s.n")))
+    for numbers in ([1, 2], [1.5, 0.5], [3, 0]):
+        batch = rows(n=numbers)
+        assert evaluator.apply(keep, batch).columns.column(0).to_pylist() == [
+            n for n in numbers if n > 1
+        ]
+        assert evaluator.apply(double, batch).columns.column(0).to_pylist() == [
+            n * 2.0 for n in numbers
+        ]
+
+
 def test_a_range_ends_one_tick_after_the_last_instant_alive(evaluator):
     times = np.array([MIN_TICK, -5, 0, 7, MAX_TICK - 6, MAX_TICK - 5, MAX_TICK], np.int64)
     batch = ChangeBatch(pa.record_batch({"s.n": times}), times)

@@ -1,0 +1,168 @@
+"""One stateful operator with the late rule in front: what either runner drives.
+
+A micro-batch of a stage, between two watermarks of the query:
+
+    time of a row       late                      in time
+    ----------------------------|----------------------------------->
+                         watermark before        watermark after
+                         the batch begins        the batch has been taken
+
+    1. rows below the watermark before are late: counted, kept aside, or fatal;
+    2. the rest is pushed;
+    3. the operator advances to the watermark after, less the delays of the operators below it.
+
+Only ports that streams feed have late rows: what another operator produces is in time by the delay
+that it states.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from windrow.errors import DataError
+from windrow.operators.build import build
+from windrow.operators.instants import less_delay, show_instant
+from windrow.physical.specs import Stateful, delay, inputs, scans
+from windrow.plan.durations import show_ticks
+from windrow.schema import MAX_TICK, MIN_TICK
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from windrow.operators.base import Counters, Snapshot
+    from windrow.operators.changes import ChangeBatch
+    from windrow.physical.specs import Spec
+
+    Collector = Callable[[int, ChangeBatch], None]
+
+
+class Stage:
+    """An operator that is handed micro-batches and the query's watermark.
+
+    Args:
+        spec: what the operator computes.
+        checks_late: per port, whether the late rule applies; None: where streams feed it.
+        on_late: "count" (drop), "keep" (drop, and hand to `late`) or "fail".
+        late: takes (port, rows) of late rows and of rows without a time, when `on_late` is "keep".
+
+    Examples:
+        >>> stage = Stage(spec, on_late="fail")  # doctest: +SKIP
+        >>> results = list(stage.step([left, right], before, after))  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        spec: Stateful,
+        *,
+        checks_late: tuple[bool, ...] | None = None,
+        on_late: str = "count",
+        late: Collector | None = None,
+    ) -> None:
+        self.spec = spec
+        self.operator = build(spec)
+        self.checks_late = fed_by_streams(spec) if checks_late is None else checks_late
+        self.on_late = on_late
+        self.late = late
+        self.delay = max(delay(child) for child in inputs(spec))
+
+    @property
+    def counters(self) -> Counters:
+        """The operator's figures, late rows included."""
+        return self.operator.counters
+
+    def step(
+        self,
+        batches: Sequence[ChangeBatch | None],
+        watermark_before: int,
+        watermark_after: int,
+    ) -> Iterator[ChangeBatch]:
+        """One micro-batch: the late rule, push, advance.
+
+        Args:
+            batches: one batch, or None, per port.
+            watermark_before: the query's watermark as the batch begins.
+            watermark_after: the query's watermark once the batch has been taken.
+        """
+        yield from self.push(batches, watermark_before)
+        yield from self.advance(watermark_after)
+
+    def push(
+        self, batches: Sequence[ChangeBatch | None], watermark_before: int
+    ) -> Iterator[ChangeBatch]:
+        """Takes a part of a micro-batch, without advancing; gives the results it completes."""
+        in_time = [
+            self._in_time(port, batch, watermark_before) if batch is not None else None
+            for port, batch in enumerate(batches)
+        ]
+        if any(batch is not None and len(batch) for batch in in_time):
+            yield from self.operator.push(in_time)
+
+    def advance(self, watermark_after: int) -> Iterator[ChangeBatch]:
+        """Gives what the query's watermark makes final, and drops what nothing can need."""
+        watermark = less_delay(watermark_after, self.delay)
+        if watermark > MIN_TICK:
+            yield from self.operator.advance(watermark)
+
+    def due(self) -> int:
+        """The least watermark of the query at which `advance` gives or drops a row."""
+        due = self.operator.due()
+        return due if due in {MIN_TICK, MAX_TICK} else min(due + self.delay, MAX_TICK)
+
+    def snapshot(self) -> Snapshot:
+        """The operator's state between two micro-batches."""
+        return self.operator.snapshot()
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Puts a state back."""
+        self.operator.restore(snapshot)
+
+    def _in_time(self, port: int, batch: ChangeBatch, watermark: int) -> ChangeBatch:
+        """The rows that are not late; the others are dealt with."""
+        if not self.checks_late[port]:
+            return batch
+        # MIN_TICK stands for a NULL time: below every watermark but the first.
+        first_in_time = max(watermark, MIN_TICK + 1)
+        is_late = batch.times < first_in_time
+        if not is_late.any():
+            return batch
+        late = batch.take(np.flatnonzero(is_late))
+        without_time = int(np.count_nonzero(late.times == MIN_TICK))
+        if self.on_late == "fail":
+            raise self._late_row(port, late, watermark)
+        self.counters.null_time += without_time
+        self.counters.late += len(late) - without_time
+        if self.on_late == "keep" and self.late is not None:
+            self.late(port, late)
+        return batch.take(np.flatnonzero(~is_late))
+
+    def _late_row(self, port: int, late: ChangeBatch, watermark: int) -> DataError:
+        (stream,) = scans(inputs(self.spec)[port])
+        timed = late.times[late.times > MIN_TICK]
+        if not len(timed):
+            return DataError(
+                "null-time",
+                f"a row of {stream.stream} has no event time: its {stream.time} is NULL",
+                hint="filter such rows out, or set on_late to 'count' or 'keep'",
+            )
+        worst = int(timed.min())
+        gap = show_ticks(watermark - worst, stream.time_type)
+        return DataError(
+            "late-row",
+            f"a row of {stream.stream} at {show_instant(worst, stream.time_type)} is late",
+            reason=f"the watermark was {show_instant(watermark, stream.time_type)} as its batch "
+            f"began; the stream promises a lateness of "
+            f"{show_ticks(stream.lateness, stream.time_type)}",
+            hint=f"raise the lateness of {stream.stream} by {gap} or more, or set on_late to "
+            "'count' or 'keep'",
+        )
+
+
+def fed_by_streams(spec: Stateful) -> tuple[bool, ...]:
+    """Per port of a stateful spec, whether a stream feeds it without another one in between."""
+    return tuple(not _has_state(child) for child in inputs(spec))
+
+
+def _has_state(spec: Spec) -> bool:
+    return isinstance(spec, Stateful) or any(map(_has_state, inputs(spec)))

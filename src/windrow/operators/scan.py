@@ -1,0 +1,37 @@
+"""From rows as a source gives them to change batches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from windrow.operators.changes import ChangeBatch
+from windrow.operators.instants import ticks_of
+
+if TYPE_CHECKING:
+    from windrow.physical.specs import ScanStream
+
+
+def scan(spec: ScanStream, rows: pa.RecordBatch) -> ChangeBatch:
+    """The rows under the plan's flat names, with their event times in ticks.
+
+    Args:
+        spec: which columns to read, their new names, and the time column.
+        rows: rows of the stream, in canonical Arrow types (see `arrow_types`).
+
+    Returns:
+        A change batch of inserts that never expire; a NULL time is MIN_TICK.
+
+    Examples:
+        >>> from windrow.schema import Field, Schema
+        >>> spec = ScanStream(
+        ...     "a", "x", ("k",), Schema((Field("x.k", "string"),)), "t", "bigint", 0
+        ... )  # doctest: +SKIP
+        >>> scan(spec, pa.record_batch({"k": ["u"], "t": [7]})).times  # doctest: +SKIP
+        array([7])
+    """
+    columns = pa.RecordBatch.from_arrays(
+        [rows.column(name) for name in spec.columns], names=list(spec.schema.names)
+    )
+    return ChangeBatch(columns, ticks_of(rows.column(spec.time)))

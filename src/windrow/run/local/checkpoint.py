@@ -1,0 +1,70 @@
+"""A query in process, stopped between two micro-batches, as one value that can be pickled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from windrow.errors import PlanError, ResourceError
+from windrow.operators.base import STATE_VERSION, Snapshot
+from windrow.run.local.feeds import Position
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where a query stands: resuming from it gives the rest of the answer, as if never stopped.
+
+    Streams are to be registered again from their beginning; the batches that were read are skipped.
+
+    Attributes:
+        sql: the query; another one cannot resume from it.
+        positions: how far each stream was read.
+        watermark: the query's watermark, in ticks.
+        snapshots: the state of each stage, from the top of the plan down.
+        counters: the figures of each stage, in the same order.
+        pending: rows of the answer that had been computed and not yet handed out.
+        batch: micro-batches done.
+        rows_in: rows read.
+        rows_out: rows of the answer, the pending ones excluded.
+        version: the layout of the state.
+
+    Examples:
+        >>> result = session.sql(query)  # doctest: +SKIP
+        >>> first, checkpoint = next(result), result.checkpoint()  # doctest: +SKIP
+        >>> rest = session.sql(query, resume=checkpoint)  # doctest: +SKIP
+    """
+
+    sql: str
+    positions: Mapping[str, Position]
+    watermark: int
+    snapshots: tuple[Snapshot, ...]
+    counters: tuple[Mapping[str, int], ...]
+    pending: tuple[pa.RecordBatch, ...] = ()
+    batch: int = 0
+    rows_in: int = 0
+    rows_out: int = 0
+    version: int = field(default=STATE_VERSION)
+
+    def check(self, sql: str) -> None:
+        """Refuses a query that is not the one the checkpoint was made by.
+
+        Raises:
+            PlanError: the SQL is another one.
+            ResourceError: the state has a layout that this version of Windrow does not read.
+        """
+        if self.version != STATE_VERSION:
+            raise ResourceError(
+                "unknown-state-version",
+                f"the checkpoint has state version {self.version}",
+                reason=f"this version of Windrow reads state version {STATE_VERSION}",
+                hint="resume with the Windrow that made the checkpoint, or start anew",
+            )
+        if sql != self.sql:
+            raise PlanError(
+                "checkpoint-of-another-query",
+                "the checkpoint was made by another query",
+                reason=f"it holds the state of: {' '.join(self.sql.split())}",
+                hint="resume with the query that made it, or start without resume",
+            )

@@ -1,0 +1,138 @@
+"""A physical query as a tree that rows climb, from the streams to the answer.
+
+Stateless specs are evaluated batch by batch; stateful ones are stages. Rows are handed on as they
+come out, so that a step never holds all results of the one below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.operators.changes import ChangeBatch
+from windrow.operators.driver import Stage
+from windrow.operators.evaluate import Evaluator
+from windrow.operators.scan import scan
+from windrow.physical.specs import PhysicalQuery, ScanStream, Spec, Stateful, inputs
+from windrow.schema import MIN_TICK
+
+
+@dataclass(frozen=True)
+class Round:
+    """One micro-batch: what arrived, between two watermarks of the query."""
+
+    arrived: Mapping[str, pa.RecordBatch]
+    before: int
+    after: int
+
+
+@dataclass
+class Step:
+    """A spec with the steps below it, and its stage where it has state."""
+
+    spec: Spec
+    below: list[Step]
+    stage: Stage | None = None
+
+
+@dataclass
+class Pipeline:
+    """The steps of a query, the stages among them from the top down."""
+
+    query: PhysicalQuery
+    evaluator: Evaluator = field(default_factory=Evaluator)
+    stages: list[Stage] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.root = self._step(self.query.root)
+
+    def run(self, work: Round) -> Iterator[ChangeBatch]:
+        """The rows of the answer that one micro-batch brings."""
+        yield from self._rows(self.root, work)
+
+    def late_rows(self, stream: str, arrived: pa.RecordBatch, watermark: int) -> pa.RecordBatch:
+        """The rows of a batch that stages will find late, as they arrived, each once.
+
+        Rows that a WHERE removes before they reach a stage are not among them. Row numbers take the
+        place of times on the way through the stateless specs, which hand times on untouched.
+        """
+        found: set[int] = set()
+        for step in self._entries(self.root, stream):
+            for rows in self._climb_to_stage(step, arrived, watermark):
+                found.update(rows.times.tolist())
+        return arrived.take(pa.array(sorted(found), pa.int64()))
+
+    def close(self) -> None:
+        """Lets go of the expression engine."""
+        self.evaluator.close()
+
+    def _step(self, spec: Spec) -> Step:
+        stage = None
+        if isinstance(spec, Stateful):
+            # Late rows are kept as they arrived, by the runner; the stage drops and counts them.
+            on_late = self.query.options.on_late
+            stage = Stage(spec, on_late="fail" if on_late == "fail" else "count")
+            self.stages.append(stage)
+        return Step(spec, [self._step(child) for child in inputs(spec)], stage)
+
+    def _rows(self, step: Step, work: Round) -> Iterator[ChangeBatch]:
+        if step.stage is not None:
+            yield from self._through_stage(step, step.stage, work)
+            return
+        if isinstance(step.spec, ScanStream):
+            arrived = work.arrived.get(step.spec.stream)
+            if arrived is not None and arrived.num_rows:
+                yield scan(step.spec, arrived)
+            return
+        for batch in self._rows(step.below[0], work):
+            result = self._apply(step.spec, batch)
+            if len(result):
+                yield result
+
+    def _through_stage(self, step: Step, stage: Stage, work: Round) -> Iterator[ChangeBatch]:
+        for port, below in enumerate(step.below):
+            for batch in self._rows(below, work):
+                ports: list[ChangeBatch | None] = [None] * len(step.below)
+                ports[port] = batch
+                yield from stage.push(ports, work.before)
+        yield from stage.advance(work.after)
+
+    def _apply(self, spec: Spec, batch: ChangeBatch) -> ChangeBatch:
+        assert not isinstance(spec, ScanStream | Stateful)
+        return self.evaluator.apply(spec, batch)
+
+    def _entries(self, step: Step, stream: str) -> Iterator[list[Spec]]:
+        """Per scan of the stream that a stage reads, the specs on the way, the scan first."""
+        for below in step.below:
+            if step.stage is not None:
+                chain = _chain(below)
+                if chain and isinstance(chain[0], ScanStream) and chain[0].stream == stream:
+                    yield chain
+            yield from self._entries(below, stream)
+
+    def _climb_to_stage(
+        self, chain: list[Spec], arrived: pa.RecordBatch, watermark: int
+    ) -> Iterator[ChangeBatch]:
+        scanned, *way = chain
+        assert isinstance(scanned, ScanStream)
+        rows = scan(scanned, arrived)
+        numbers = np.flatnonzero(rows.times < max(watermark, MIN_TICK + 1))
+        if not len(numbers):
+            return
+        late = ChangeBatch(rows.take(numbers).columns, numbers)
+        for spec in way:
+            late = self._apply(spec, late)
+        yield late
+
+
+def _chain(step: Step) -> list[Spec]:
+    """The specs from a scan up to this step, if there is no stage among them."""
+    if step.stage is not None:
+        return []
+    if not step.below:
+        return [step.spec]
+    below = _chain(step.below[0])
+    return [*below, step.spec] if below else []

@@ -1,0 +1,95 @@
+"""The answer of a query in process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from windrow.errors import ResourceError
+from windrow.run.local.checkpoint import Checkpoint
+from windrow.run.local.execution import Execution
+from windrow.run.progress import Progress
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Result:
+    """Rows of an answer, computed as they are asked for; one pass.
+
+    Examples:
+        >>> result = session.sql("SELECT ...")  # doctest: +SKIP
+        >>> for batch in result:  # doctest: +SKIP
+        ...     print(batch.num_rows, result.progress.watermark)
+        >>> session.sql("SELECT ...").to_arrow()  # doctest: +SKIP
+    """
+
+    def __init__(self, execution: Execution) -> None:
+        self._execution = execution
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return self
+
+    def __next__(self) -> pa.RecordBatch:
+        batch = self._execution.next()
+        if batch is None:
+            raise StopIteration
+        return batch
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        reader = pa.RecordBatchReader.from_batches(self.schema, self)
+        return reader.__arrow_c_stream__(requested_schema)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the answer; a changelog has `_change_type` and `_event_time`."""
+        return self._execution.answer.schema
+
+    @property
+    def progress(self) -> Progress:
+        """How far the query has come."""
+        return self._execution.progress
+
+    @property
+    def late(self) -> dict[str, pa.Table]:
+        """Late rows and rows without a time so far, by stream, as they came.
+
+        Empty unless the query runs with `on_late="keep"`.
+        """
+        return {name: pa.Table.from_batches(rows) for name, rows in self._execution.late.items()}
+
+    def to_arrow(self) -> pa.Table:
+        """The rest of the answer as an Arrow table."""
+        return pa.Table.from_batches(list(self), self.schema)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The rest of the answer as a pandas DataFrame."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """The rest of the answer as a polars DataFrame.
+
+        Raises:
+            ResourceError: polars is not installed.
+        """
+        try:
+            polars = import_module("polars")
+        except ImportError as error:
+            raise ResourceError(
+                "polars-missing", "polars is not installed", hint="pip install polars"
+            ) from error
+        return polars.from_arrow(self.to_arrow())
+
+    def checkpoint(self) -> Checkpoint:
+        """Where the query stands: pickle it, and go on later with `sql(..., resume=checkpoint)`.
+
+        Rows of the answer that this result has handed out are not given again.
+        """
+        return self._execution.checkpoint()
+
+    def stop(self) -> None:
+        """Stops the query; a loop over the result ends."""
+        self._execution.stop()

@@ -1,0 +1,245 @@
+"""What a stream may be made of in process, read batch by batch in canonical Arrow types.
+
+A **table** (Arrow, pandas, polars, anything with a length and the Arrow stream interface) is
+bounded and known whole: it is read in event-time order, in slices, so that nothing in it is late
+and the state stays small. A **stream** (a reader, or any iterable of batches) is read as it comes:
+a batch is a micro-batch, and what breaks its promise of lateness is late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.errors import BindError, DataError
+from windrow.operators.arrow_types import arrow_schema, conform, spark_schema, spark_type
+from windrow.operators.instants import ticks_of
+from windrow.schema import Schema
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SLICE_ROWS = 65_536
+"""Rows of a table that make one micro-batch: large enough that the work per batch is lost in the
+work per row, small enough that a batch is a few megabytes."""
+
+
+class Source(Protocol):
+    """Data registered under a name."""
+
+    @property
+    def schema(self) -> Schema:
+        """The columns, with Spark types."""
+        ...
+
+    def batches(self, time: str, skip: int) -> Iterator[pa.RecordBatch]:
+        """The rows in batches of canonical types, without the first `skip` batches."""
+        ...
+
+
+class TableSource:
+    """Rows that are all in memory."""
+
+    def __init__(self, name: str, table: pa.Table) -> None:
+        self._name = name
+        self._table = table
+        self._shape = _Shape(name, table.schema)
+        self.schema = self._shape.schema
+
+    def batches(self, time: str, skip: int) -> Iterator[pa.RecordBatch]:
+        """Slices in event-time order; rows without a time come first."""
+        order = self._order(time)
+        if order is None:
+            for start in range(skip * SLICE_ROWS, len(self._table), SLICE_ROWS):
+                yield self._shape.fit(self._table.slice(start, SLICE_ROWS))
+            return
+        table = pa.Table.from_batches(
+            [self._shape.fit(pa.Table.from_batches([part])) for part in self._table.to_batches()]
+        )
+        for start in range(skip * SLICE_ROWS, len(table), SLICE_ROWS):
+            rows = pa.array(order[start : start + SLICE_ROWS])
+            yield self._shape.fit(table.take(rows))
+
+    def _order(self, time: str) -> NDArray[np.int64] | None:
+        """The row numbers in event-time order; None where that is the order they are in."""
+        column = self._table.select([time])
+        ticks = ticks_of(_Shape(self._name, column.schema).fit(column).column(0))
+        if bool(np.all(ticks[:-1] <= ticks[1:])):
+            return None
+        return np.argsort(ticks, kind="stable")
+
+
+class BatchSource:
+    """Batches that come one by one.
+
+    An iterator can be read once; what can be iterated again (a list of batches) is read anew by
+    every query.
+    """
+
+    def __init__(self, name: str, data: Iterable[Any]) -> None:
+        self._name = name
+        self._data = data
+        self._once = isinstance(data, Iterator)
+        self._is_spent = False
+        first = next(iter(data), None)
+        if first is None:
+            raise BindError(
+                "no-schema",
+                f"the stream {name} has no batch to take its columns from",
+                hint="give a pyarrow.RecordBatchReader, which has a schema even when it is empty",
+            )
+        opening = _as_table(name, first)
+        self._held = [opening] if self._once else []
+        self._shape = _Shape(name, opening.schema)
+        self.schema = self._shape.schema
+
+    def batches(self, time: str, skip: int) -> Iterator[pa.RecordBatch]:
+        """The batches in the order they come."""
+        del time  # the order of a stream is its own
+        if self._is_spent:
+            raise already_read(self._name)
+        self._is_spent = self._once
+        for batch in islice(chain(self._held, self._data), skip, None):
+            yield self._shape.fit(_as_table(self._name, batch))
+
+
+class ReaderSource:
+    """A stream that knows its schema before its first batch."""
+
+    def __init__(self, name: str, reader: pa.RecordBatchReader) -> None:
+        self._name = name
+        self._reader = reader
+        self._is_spent = False
+        self._shape = _Shape(name, reader.schema)
+        self.schema = self._shape.schema
+
+    def batches(self, time: str, skip: int) -> Iterator[pa.RecordBatch]:
+        """The batches in the order they come."""
+        del time  # the order of a stream is its own
+        if self._is_spent:
+            raise already_read(self._name)
+        self._is_spent = True
+        for batch in islice(self._reader, skip, None):
+            yield self._shape.fit(pa.Table.from_batches([batch]))
+
+
+def source_of(name: str, data: Any) -> Source:
+    """The data as a source.
+
+    Args:
+        name: the name it is registered under, for messages.
+        data: an Arrow table, batch or reader; a pandas or polars DataFrame; or any iterable of
+            these.
+
+    Raises:
+        BindError: it is none of these, or its columns cannot be used.
+
+    Examples:
+        >>> source_of("a", pa.table({"k": [1]})).schema.ddl()
+        '`k` bigint'
+    """
+    if isinstance(data, pa.RecordBatchReader):
+        return ReaderSource(name, data)
+    table = _table_or_none(data)
+    if table is not None:
+        return TableSource(name, table)
+    if hasattr(data, "__arrow_c_stream__"):
+        return ReaderSource(name, pa.RecordBatchReader.from_stream(data))
+    if isinstance(data, Iterable) and not isinstance(data, str | bytes | dict):
+        return BatchSource(name, data)
+    raise _not_rows(name, data)
+
+
+def already_read(name: str) -> DataError:
+    """The error of a query over an iterator that an earlier query has read."""
+    return DataError(
+        "stream-already-read",
+        f"the stream {name} was given as an iterator, and a query has read it",
+        hint="register it again with a new iterator, or give a table or a list of batches",
+    )
+
+
+class _Shape:
+    """The columns a source was registered with; brings every batch to their canonical types."""
+
+    def __init__(self, name: str, schema: pa.Schema) -> None:
+        doubled = {column for column in schema.names if schema.names.count(column) > 1}
+        if doubled:
+            raise BindError(
+                "duplicate-column",
+                f"{name} has more than one column named {min(doubled)!r}",
+                hint="rename one of them before you register it",
+            )
+        self.name = name
+        self.schema = spark_schema(schema)
+        self.arrow = arrow_schema(self.schema)
+
+    def fit(self, rows: pa.Table) -> pa.RecordBatch:
+        """The rows as one batch of the registered columns.
+
+        Raises:
+            DataError: a column is missing, new, or of another type.
+        """
+        new = [name for name in rows.schema.names if name not in self.schema.names]
+        if new:
+            raise self._differs(f"has a column {new[0]!r} that it did not have before")
+        arrays = []
+        for field, target in zip(self.schema.fields, self.arrow, strict=True):
+            if field.name not in rows.schema.names:
+                raise self._differs(f"has no column {field.name!r}")
+            column = rows.column(field.name)
+            found = spark_type(column.type, field.name)
+            if found != field.type:
+                raise self._differs(
+                    f"has the column {field.name!r} as {found}, registered as {field.type}"
+                )
+            arrays.append(_conformed(column, target.type, f"{self.name}.{field.name}"))
+        return pa.RecordBatch.from_arrays(arrays, schema=self.arrow)
+
+    def _differs(self, how: str) -> DataError:
+        return DataError(
+            "schema-change",
+            f"a batch of {self.name} {how}",
+            reason="every batch of a stream has the columns it was registered with",
+            hint="cast or select the columns before you hand the batches over",
+        )
+
+
+def _conformed(column: pa.ChunkedArray, target: pa.DataType, name: str) -> pa.Array:
+    chunks = [conform(chunk, target, name) for chunk in column.chunks]
+    if len(chunks) == 1:
+        return chunks[0]
+    return pa.concat_arrays(chunks) if chunks else pa.array([], target)
+
+
+def _table_or_none(data: Any) -> pa.Table | None:
+    """The data as an Arrow table if all of it is in memory; pandas and polars are not imported."""
+    if isinstance(data, pa.Table):
+        return data
+    if isinstance(data, pa.RecordBatch):
+        return pa.Table.from_batches([data])
+    if type(data).__module__.split(".")[0] == "pandas":
+        return pa.Table.from_pandas(data, preserve_index=False).replace_schema_metadata(None)
+    if hasattr(data, "__arrow_c_stream__") and hasattr(data, "__len__"):
+        return pa.table(data)
+    return None
+
+
+def _as_table(name: str, batch: Any) -> pa.Table:
+    table = _table_or_none(batch)
+    if table is None:
+        raise _not_rows(name, batch)
+    return table
+
+
+def _not_rows(name: str, data: Any) -> BindError:
+    hint = "give an Arrow table or reader, a pandas or polars DataFrame, or an iterable of these"
+    if hasattr(data, "collect"):
+        hint = f"call .collect() on it first; or {hint}"
+    return BindError(
+        "not-rows", f"{name} cannot be read: {type(data).__name__} holds no rows", hint=hint
+    )

@@ -1,0 +1,236 @@
+"""Progress: one record per micro-batch from either runner, and the ways to show it.
+
+none    nothing
+log     a line per batch to the logger `windrow`
+live    a line on stderr that is redrawn, on a terminal alone, and only once a run takes long
+json    a JSON object per batch and line
+auto    live on a terminal; elsewhere json on the command line and none in the API
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
+
+from windrow.errors import PlanError, nearest
+from windrow.operators.instants import show_instant
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+FIRST_SIGN_S = 0.5
+"""A run that ends sooner draws nothing: a flash on the terminal tells nobody anything."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a query has come. All figures but `stored`, `state_bytes` and `ms` are totals.
+
+    Attributes:
+        batch: the number of the micro-batch, from 0 on.
+        rows_in: rows read from the streams.
+        rows_out: rows of the answer.
+        watermark: the query's watermark after the batch, in ticks.
+        time_type: the Spark type of event time, which says what a tick is.
+        late: rows below the watermark as their batch began.
+        null_time: rows without an event time.
+        stored: rows held by all operators now.
+        state_bytes: bytes of those rows.
+        ms: how long this batch took.
+        operators: the counters of each stateful operator, by its name in EXPLAIN.
+
+    Examples:
+        >>> Progress(batch=3, rows_in=10, rows_out=2, watermark=7, time_type="bigint").line()
+        'batch 3: 10 rows in, 2 out, watermark 7, 0 stored (0 B), 0 ms'
+    """
+
+    batch: int
+    rows_in: int
+    rows_out: int
+    watermark: int
+    time_type: str
+    late: int = 0
+    null_time: int = 0
+    stored: int = 0
+    state_bytes: int = 0
+    ms: float = 0.0
+    operators: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures by name, the watermark as text, ready for JSON."""
+        return {
+            "batch": self.batch,
+            "rows_in": self.rows_in,
+            "rows_out": self.rows_out,
+            "watermark": show_instant(self.watermark, self.time_type),
+            "late": self.late,
+            "null_time": self.null_time,
+            "stored": self.stored,
+            "state_bytes": self.state_bytes,
+            "ms": round(self.ms, 3),
+            "operators": {name: dict(counters) for name, counters in self.operators.items()},
+        }
+
+    def line(self) -> str:
+        """The figures as one line of text."""
+        parts = [
+            f"batch {self.batch}: {self.rows_in:,} rows in",
+            f"{self.rows_out:,} out",
+            f"watermark {show_instant(self.watermark, self.time_type)}",
+            f"{self.stored:,} stored ({show_bytes(self.state_bytes)})",
+        ]
+        if self.late:
+            parts.append(f"{self.late:,} late")
+        if self.null_time:
+            parts.append(f"{self.null_time:,} without a time")
+        return ", ".join([*parts, f"{self.ms:,.0f} ms"])
+
+
+class Renderer(Protocol):
+    """Shows progress somewhere."""
+
+    def show(self, progress: Progress) -> None:
+        """Shows the newest record."""
+        ...
+
+    def close(self) -> None:
+        """Ends the display; what was shown last stays."""
+        ...
+
+
+class Silent:
+    """Shows nothing."""
+
+    def show(self, progress: Progress) -> None:
+        """Does nothing."""
+
+    def close(self) -> None:
+        """Does nothing."""
+
+
+class LogLines:
+    """A line per batch to the logger `windrow`, at level INFO."""
+
+    def __init__(self) -> None:
+        self._logger = logging.getLogger("windrow")
+
+    def show(self, progress: Progress) -> None:
+        """Logs the record."""
+        self._logger.info("%s", progress.line())
+
+    def close(self) -> None:
+        """Does nothing."""
+
+
+class JsonLines:
+    """A JSON object per batch and line."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+
+    def show(self, progress: Progress) -> None:
+        """Writes the record."""
+        self._out.write(json.dumps(progress.as_dict()) + "\n")
+        self._out.flush()
+
+    def close(self) -> None:
+        """Does nothing: the stream belongs to the caller."""
+
+
+class LiveLine:
+    """One line on a terminal, redrawn as the query goes, from half a second on."""
+
+    def __init__(self, out: TextIO, clock: Callable[[], float]) -> None:
+        self._out = out
+        self._clock = clock
+        self._started = clock()
+        self._live: Live | None = None
+
+    def show(self, progress: Progress) -> None:
+        """Redraws the line."""
+        elapsed = self._clock() - self._started
+        if elapsed < FIRST_SIGN_S:
+            return
+        if self._live is None:
+            self._live = self._begin()
+        rate = progress.rows_in / elapsed
+        self._live.update(f"{progress.line()}, {rate:,.0f} rows/s", refresh=True)
+
+    def close(self) -> None:
+        """Leaves the last line on the screen."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def _begin(self) -> Live:
+        from rich.console import Console  # noqa: PLC0415  # rich takes 50 ms to load
+        from rich.live import Live  # noqa: PLC0415
+
+        console = Console(file=self._out, highlight=False, markup=False)
+        live = Live(console=console, auto_refresh=False)
+        live.start()
+        return live
+
+
+KINDS = ("auto", "none", "log", "live", "json")
+
+
+def renderer(
+    kind: str,
+    *,
+    out: TextIO | None = None,
+    is_command_line: bool = False,
+    clock: Callable[[], float] = time.monotonic,
+) -> Renderer:
+    """The renderer of that name.
+
+    Args:
+        kind: one of `auto`, `none`, `log`, `live` and `json`.
+        out: where `live` and `json` write; stderr where none is given.
+        is_command_line: what `auto` means where there is no terminal: json, else none.
+        clock: seconds, for the first sign of `live`.
+
+    Raises:
+        PlanError: there is no such renderer.
+
+    Examples:
+        >>> renderer("none").show(Progress(0, 0, 0, 0, "bigint"))
+    """
+    target = sys.stderr if out is None else out
+    if kind == "auto":
+        kind = "live" if target.isatty() else "json" if is_command_line else "none"
+    if kind == "log":
+        return LogLines()
+    if kind == "json":
+        return JsonLines(target)
+    if kind == "live":
+        return LiveLine(target, clock) if target.isatty() else Silent()
+    if kind == "none":
+        return Silent()
+    raise PlanError(
+        "bad-option",
+        f"progress = {kind!r} is no way to show progress",
+        hint=f"one of {nearest(kind, KINDS)}",
+    )
+
+
+def show_bytes(count: int) -> str:
+    """A number of bytes as people read it.
+
+    Examples:
+        >>> show_bytes(3_500_000)
+        '3.5 MB'
+    """
+    if count < 1_000:
+        return f"{count} B"
+    size = float(count)
+    for unit in ("kB", "MB", "GB"):
+        size /= 1_000
+        if size < 1_000:
+            return f"{size:.1f} {unit}"
+    return f"{size / 1_000:.1f} TB"

@@ -1,0 +1,287 @@
+"""The session: streams are registered, questions are asked. The one place where the stages meet."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from windrow.errors import (
+    BindError,
+    PlanError,
+    UnknownColumn,
+    UnsupportedError,
+    WindrowError,
+    nearest,
+)
+from windrow.physical.options import Options
+from windrow.plan.catalog import StreamInfo
+from windrow.plan.durations import to_ticks
+from windrow.schema import TIME_TYPES, Schema
+
+if TYPE_CHECKING:
+    from windrow.physical.specs import PhysicalQuery
+    from windrow.plan.nodes import Query
+    from windrow.plan.types import TypeResolver
+    from windrow.run.local.checkpoint import Checkpoint
+
+Lateness = str | int | timedelta
+
+
+class Session:
+    """Streams and tables by name, and the questions asked of them.
+
+    Args:
+        spark: a SparkSession, classic or Connect; None runs in process, without a JVM.
+
+    Examples:
+        >>> import pyarrow as pa
+        >>> w = Session()
+        >>> w.stream("a", pa.table({"k": [1, 2], "at": [10, 20]}), time="at")
+        >>> w.stream("b", pa.table({"k": [1, 2], "at": [12, 29]}), time="at")
+        >>> w.sql("SELECT a.k FROM a, b WHERE a.k = b.k WINDOW = 5").to_arrow().to_pydict()
+        {'k': [1]}
+    """
+
+    def __init__(self, spark: Any = None) -> None:
+        self._spark = spark
+        self._catalog: dict[str, StreamInfo] = {}
+        self._data: dict[str, Any] = {}
+        self._resolver: TypeResolver | None = None
+
+    def stream(
+        self, name: str, data: Any, *, time: str | None = None, lateness: Lateness = 0
+    ) -> None:
+        """Registers a stream.
+
+        Args:
+            name: what queries call it.
+            data: on Spark a DataFrame, batch or streaming. In process an Arrow table, batch or
+                reader, a pandas or polars DataFrame, or an iterable of these.
+            time: the event-time column: TIMESTAMP, TIMESTAMP_NTZ, DATE or BIGINT.
+            lateness: the promise that once a tuple with time m was delivered, no tuple with a time
+                below m - lateness follows: '5 seconds', a timedelta, or a number of ticks.
+
+        Raises:
+            BindError: the data, the time column or the lateness cannot be used.
+
+        Examples:
+            >>> import pyarrow as pa
+            >>> sales = pa.table({"item": ["pen"], "at": [7]})
+            >>> Session().stream("sales", sales, time="at", lateness=2)
+        """
+        schema, is_streaming = self._describe(name, data)
+        column = _time_column(name, schema, time)
+        info = StreamInfo(name, schema, column, is_streaming=is_streaming)
+        self._catalog[name] = dataclasses.replace(info, lateness=_lateness(info, lateness))
+
+    def table(self, name: str, data: Any) -> None:
+        """Registers a relation that does not move.
+
+        Args:
+            name: what queries call it.
+            data: as for a stream, but never a streaming DataFrame.
+
+        Raises:
+            PlanError: the data is a streaming DataFrame.
+
+        Examples:
+            >>> import pyarrow as pa
+            >>> Session().table("favorites", pa.table({"item": ["pen"]}))
+        """
+        schema, is_streaming = self._describe(name, data)
+        if is_streaming:
+            del self._data[name]
+            self._catalog.pop(name, None)
+            raise PlanError(
+                "streaming-table",
+                f"{name} is a streaming input where only a table may stand",
+                reason="a table does not move: it is read whole before the streams",
+                hint=f"register it as a stream: stream({name!r}, df, time=...)",
+            )
+        self._catalog[name] = StreamInfo(name, schema, None, is_table=True)
+
+    def sql(
+        self,
+        query: str,
+        *,
+        resume: Checkpoint | None = None,
+        progress: str = "none",
+        **options: Any,
+    ) -> Any:
+        """Asks a question.
+
+        Args:
+            query: the SQL text.
+            resume: in process, where an earlier run of the same query stopped.
+            progress: in process, how to show it: auto, none, log, live or json.
+            **options: see `windrow.physical.options.Options`; hints in the query say the same.
+
+        Returns:
+            On Spark a DataFrame; in process a `windrow.run.local.result.Result`.
+
+        Raises:
+            WindrowError: the question cannot be answered; the message shows the place in the SQL.
+
+        Examples:
+            >>> import pyarrow as pa
+            >>> w = Session()
+            >>> w.stream("s", pa.table({"k": [1, 1], "at": [0, 5]}), time="at")
+            >>> w.sql("SELECT COUNT(*) AS n FROM s [RANGE 9] GROUP BY k").to_arrow().to_pydict()
+            ... # doctest: +SKIP
+        """
+        try:
+            _, physical = self._plan(query, options)
+            if self._spark is None:
+                return self._run_in_process(physical, resume, progress)
+            if resume is not None:
+                raise UnsupportedError(
+                    "unsupported-option",
+                    "resume works in process alone",
+                    hint="on Spark set checkpointLocation where you write the stream",
+                )
+            return self._run_on_spark(physical)
+        except WindrowError as error:
+            error.in_sql(query)
+            raise
+
+    def explain(self, query: str, **options: Any) -> str:
+        """How a question would be answered, as stable text.
+
+        Args:
+            query: the SQL text.
+            **options: as for `sql`.
+
+        Raises:
+            WindrowError: the question cannot be answered.
+
+        Examples:
+            >>> print(w.explain("SELECT ..."))  # doctest: +SKIP
+        """
+        from windrow.physical.explain import explain  # noqa: PLC0415
+
+        try:
+            return explain(*self._plan(query, options))
+        except WindrowError as error:
+            error.in_sql(query)
+            raise
+
+    def _plan(self, sql: str, options: Mapping[str, Any]) -> tuple[Query, PhysicalQuery]:
+        # Imported here: `import windrow` and registering streams load neither parser nor planner.
+        from windrow.optimize.optimizer import optimize  # noqa: PLC0415
+        from windrow.sql.compile import compile_query  # noqa: PLC0415
+
+        chosen = _options(options)
+        query = compile_query(sql, self._catalog, self._types())
+        return query, optimize(query, chosen)
+
+    def _describe(self, name: str, data: Any) -> tuple[Schema, bool]:
+        """The columns of the data and whether it is endless; keeps the data for the queries."""
+        if not name:
+            raise BindError(
+                "bad-name", f"{name!r} is no name for a stream", hint="give a text such as 'sales'"
+            )
+        if self._spark is not None:
+            from windrow.run.spark.frames import describe  # noqa: PLC0415
+
+            self._data[name] = data
+            described: tuple[Schema, bool] = describe(data)
+            return described
+        from windrow.run.local.sources import source_of  # noqa: PLC0415
+
+        source = source_of(name, data)
+        self._data[name] = source
+        return source.schema, False
+
+    def _types(self) -> TypeResolver:
+        if self._resolver is None:
+            if self._spark is not None:
+                from windrow.run.spark.types import SparkTypes  # noqa: PLC0415
+
+                self._resolver = SparkTypes(self._spark)
+            else:
+                from windrow.operators.evaluate import DuckdbTypes  # noqa: PLC0415
+
+                self._resolver = DuckdbTypes()
+        return self._resolver
+
+    def _run_in_process(
+        self, physical: PhysicalQuery, resume: Checkpoint | None, progress: str
+    ) -> Any:
+        from windrow.run.local.execution import Execution  # noqa: PLC0415
+        from windrow.run.local.result import Result  # noqa: PLC0415
+        from windrow.run.progress import renderer  # noqa: PLC0415
+
+        shown = renderer(progress)
+        return Result(Execution(physical, self._data, resume=resume, renderer=shown))
+
+    def _run_on_spark(self, physical: PhysicalQuery) -> Any:
+        from windrow.run.spark.query import dataframe  # noqa: PLC0415
+
+        return dataframe(self._spark, physical, self._data)
+
+
+def _time_column(name: str, schema: Schema, time: str | None) -> str | None:
+    """The time column as the data spells it, checked."""
+    if time is None:
+        return None
+    found = schema.find(time)
+    if found is None:
+        raise UnknownColumn(
+            "unknown-time-column",
+            f"the stream {name} has no column {time!r} to take its time from",
+            hint=f"one of {nearest(time, schema.names)}",
+        )
+    if found.type not in TIME_TYPES:
+        raise BindError(
+            "bad-time-type",
+            f"the time column {found.name!r} of the stream {name} is {found.type}",
+            reason="event time is TIMESTAMP, TIMESTAMP_NTZ, DATE or BIGINT",
+            hint="cast the column before you register the stream",
+        )
+    return found.name
+
+
+def _lateness(info: StreamInfo, lateness: Lateness) -> int:
+    """The lateness in ticks, checked."""
+    if info.time is None:
+        if lateness == 0:
+            return 0
+        raise BindError(
+            "bad-lateness",
+            f"the stream {info.name} has a lateness but no time column",
+            hint="name its event-time column with time=...",
+        )
+    try:
+        return to_ticks(lateness, info.time_type)
+    except BindError as error:
+        raise BindError(
+            "bad-lateness",
+            f"the lateness {lateness!r} of the stream {info.name} cannot be used",
+            reason=error.sentence.replace("the window", "the lateness"),
+            hint="a whole number of ticks of 0 or more"
+            if info.time_type == "bigint"
+            else "for instance '5 seconds', timedelta(seconds=5), or a whole number of ticks",
+        ) from error
+
+
+def _options(options: Mapping[str, Any]) -> Options:
+    """The options by keyword, each a known one."""
+    from windrow.optimize.options import NOT_BUILT  # noqa: PLC0415
+
+    known = [field.name for field in dataclasses.fields(Options)]
+    for name in options:
+        if name in NOT_BUILT:
+            raise UnsupportedError(
+                "unsupported-option",
+                f"the option {name} is not supported yet",
+                hint=f"leave it out: {NOT_BUILT[name]}",
+            )
+        if name not in known:
+            raise PlanError(
+                "unknown-option",
+                f"there is no option {name!r}",
+                hint=f"one of {nearest(name, known)}",
+            )
+    return Options(**options)

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import io
+import json
+import logging
+
+import pytest
+
+from windrow.errors import PlanError
+from windrow.run.progress import (
+    JsonLines,
+    LiveLine,
+    LogLines,
+    Progress,
+    Silent,
+    renderer,
+    show_bytes,
+)
+
+RECORD = Progress(
+    batch=4,
+    rows_in=12_000,
+    rows_out=30,
+    watermark=2_000_000,
+    time_type="timestamp",
+    late=2,
+    null_time=1,
+    stored=500,
+    state_bytes=80_000,
+    ms=12.3456,
+    operators={"BewJoin a, b": {"rows_in": 11_997, "late": 2}},
+)
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_record_is_one_line_of_text():
+    assert RECORD.line() == (
+        "batch 4: 12,000 rows in, 30 out, watermark 1970-01-01 00:00:02, 500 stored (80.0 kB), "
+        "2 late, 1 without a time, 12 ms"
+    )
+
+
+def test_json_has_one_object_per_line_with_the_counters_of_each_operator():
+    out = io.StringIO()
+    shown = renderer("json", out=out)
+    shown.show(RECORD)
+    shown.show(RECORD)
+    shown.close()
+    lines = out.getvalue().splitlines()
+    assert len(lines) == 2
+    assert json.loads(lines[0]) == {
+        "batch": 4,
+        "rows_in": 12_000,
+        "rows_out": 30,
+        "watermark": "1970-01-01 00:00:02",
+        "late": 2,
+        "null_time": 1,
+        "stored": 500,
+        "state_bytes": 80_000,
+        "ms": 12.346,
+        "operators": {"BewJoin a, b": {"rows_in": 11_997, "late": 2}},
+    }
+
+
+def test_log_writes_to_the_logger_of_windrow(caplog):
+    with caplog.at_level(logging.INFO, logger="windrow"):
+        renderer("log").show(RECORD)
+    assert caplog.messages == [RECORD.line()]
+
+
+def test_live_draws_nothing_before_half_a_second():
+    screen, clock = Screen(), Clock()
+    live = renderer("live", out=screen, clock=clock)
+    clock.now = 0.4
+    live.show(RECORD)
+    live.close()
+    assert screen.getvalue() == ""
+
+
+def test_live_draws_the_line_and_the_rate_after_half_a_second():
+    screen, clock = Screen(), Clock()
+    live = renderer("live", out=screen, clock=clock)
+    clock.now = 2.0
+    live.show(RECORD)
+    live.close()
+    assert "12,000 rows in" in screen.getvalue()
+    assert "6,000 rows/s" in " ".join(screen.getvalue().split())
+
+
+@pytest.mark.parametrize(
+    ("kind", "out", "is_command_line", "expected"),
+    [
+        ("auto", Screen(), True, LiveLine),
+        ("auto", Screen(), False, LiveLine),
+        ("auto", io.StringIO(), True, JsonLines),
+        ("auto", io.StringIO(), False, Silent),
+        ("live", io.StringIO(), True, Silent),
+        ("none", Screen(), True, Silent),
+        ("log", Screen(), True, LogLines),
+    ],
+)
+def test_the_place_decides_how_progress_is_shown(kind, out, is_command_line, expected):
+    assert type(renderer(kind, out=out, is_command_line=is_command_line)) is expected
+
+
+def test_an_unknown_way_to_show_progress_is_refused():
+    with pytest.raises(PlanError) as error:
+        renderer("jsn")
+    assert str(error.value) == (
+        "PlanError[bad-option]: progress = 'jsn' is no way to show progress\n"
+        "  hint: one of json, none, auto, live, log"
+    )
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0 B"), (999, "999 B"), (1_500, "1.5 kB"), (2_500_000_000, "2.5 GB"), (10**13, "10.0 TB")],
+)
+def test_bytes_are_shown_in_the_unit_that_fits(count, text):
+    assert show_bytes(count) == text
