@@ -42,6 +42,9 @@ FRACTION = 3
 LEAST_EXPONENT = -1074
 """The least positive double is 2^-1074."""
 
+POWERS_OF_TWO = np.ldexp(1.0, np.arange(LEAST_EXPONENT, 972))
+"""2^-1074 to 2^971. A product of 53 bits with one of them is exact where a double holds it."""
+
 Limbs = NDArray[np.int64]
 Digits = NDArray[np.uint64]
 
@@ -173,11 +176,7 @@ def round_to_double(digits: Digits, unit: int, is_inexact: bool) -> float:  # no
         return 0.0
     second = digits[top - 1] if top >= 1 else np.uint64(0)
     third = digits[top - 2] if top >= 2 else np.uint64(0)
-    shift = 0
-    leading = digits[top]
-    while leading < np.uint64(0x80000000):
-        leading <<= np.uint64(1)
-        shift += 1
+    shift = _leading_zeros(digits[top])
     up, down = np.uint64(shift), np.uint64(32 - shift)
     head = (((digits[top] << np.uint64(32)) | second) << up) | (third >> down)
     is_inexact = is_inexact or ((third << up) & np.uint64(MASK)) != 0
@@ -196,7 +195,18 @@ def round_to_double(digits: Digits, unit: int, is_inexact: bool) -> float:  # no
     exponent += dropped
     if exponent > 971 or (exponent == 971 and kept >> np.uint64(53) != 0):
         return math.inf
-    return math.ldexp(float(kept), exponent)
+    return float(kept) * POWERS_OF_TWO[exponent - LEAST_EXPONENT]
+
+
+@kernel
+def _leading_zeros(digit: np.uint64) -> int:
+    """How many of a digit's 32 bits come before the first that is set."""
+    zeros = 0
+    for step in (16, 8, 4, 2, 1):
+        if digit >> np.uint64(32 - step) == 0:
+            digit <<= np.uint64(step)
+            zeros += step
+    return zeros
 
 
 @kernel

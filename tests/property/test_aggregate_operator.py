@@ -1,0 +1,256 @@
+"""The sliding aggregate against the twin: any rows, any batches, any order within the promise."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twins.aggregate import NEVER, Asked, Row, answer_at, changelog, plain
+
+from windrow.operators import sliding_aggregate
+from windrow.operators.base import Snapshot
+from windrow.operators.changes import ChangeBatch
+from windrow.operators.chunks import Chunk, ChunkSlice, decode, encode
+from windrow.operators.sliding_aggregate import SlidingAggregateOp
+from windrow.physical.specs import ScanStream, SlidingAggregate
+from windrow.plan.exprs import column
+from windrow.plan.nodes import Aggregate
+from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
+
+EXAMPLES = settings(max_examples=250, deadline=None, derandomize=True)
+
+ARROW = {
+    "string": pa.string(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "double": pa.float64(),
+    "float": pa.float32(),
+    "decimal(6,2)": pa.decimal128(6, 2),
+    "decimal(38,4)": pa.decimal128(38, 4),
+    "array<double>": pa.list_(pa.float64()),
+}
+
+DOUBLES = st.one_of(
+    st.floats(),
+    st.sampled_from([0.1, -0.1, 1e16, -1e16, 1.7e308, -1.7e308, 5e-324, -5e-324, 0.0, -0.0]),
+    st.sampled_from([float("nan"), float("inf"), float("-inf")]),
+)
+VALUES = {
+    "string": st.sampled_from(["", "a", "b", "a long text of more than twelve bytes"]),
+    "int": st.sampled_from([-(2**31), -1, 0, 1, 2**31 - 1]),
+    "bigint": st.one_of(st.integers(-3, 3), st.integers(-(2**58), 2**58)),
+    "double": DOUBLES,
+    "float": st.floats(width=32),
+    "decimal(6,2)": st.integers(-999_999, 999_999).map(lambda n: Decimal(n).scaleb(-2)),
+    "decimal(38,4)": st.integers(-(10**33), 10**33).map(lambda n: Decimal(f"{n}e-4")),
+    "array<double>": st.sampled_from([[], [0.0], [-0.0], [float("nan"), 1.0]]),
+}
+KEYS = {
+    **{kind: VALUES[kind] for kind in ("string", "int", "array<double>")},
+    "double": st.sampled_from([0.0, -0.0, 1.5, float("nan"), float("inf")]),
+    "decimal(38,4)": st.sampled_from([Decimal("1.0000"), Decimal("-1.0000")]),
+}
+FUNCTIONS = ("sum", "count", "avg")
+
+
+@dataclass(frozen=True)
+class Case:
+    """An aggregate, its rows in arrival order, cut into micro-batches with their watermarks."""
+
+    key_kinds: tuple[str, ...]
+    argument_kinds: tuple[str, ...]
+    asked: tuple[Asked, ...]
+    rows: tuple[Row, ...]
+    batches: tuple[tuple[int, int, int], ...]
+    """First row, end of rows, watermark after."""
+
+    @property
+    def keys(self):
+        return tuple(f"k{i}" for i in range(len(self.key_kinds)))
+
+    @property
+    def fields(self):
+        keys = [(f"k{i}", kind) for i, kind in enumerate(self.key_kinds)]
+        return keys + [(f"x{i}", kind) for i, kind in enumerate(self.argument_kinds)]
+
+    def operator(self):
+        schema = Schema(tuple(Field(name, kind) for name, kind in self.fields))
+        scan = ScanStream("s", "s", schema.names, schema, "t", "bigint", 0)
+        aggregates = tuple(
+            Aggregate(
+                each.function,
+                None if each.argument is None else column(each.argument, each.type),
+                f"a{i}",
+                "unused",
+            )
+            for i, each in enumerate(self.asked)
+        )
+        keys = tuple(Field(f"k{i}", kind) for i, kind in enumerate(self.key_kinds))
+        shown = Schema(keys + tuple(Field(each.name, each.type) for each in aggregates))
+        return SlidingAggregateOp(SlidingAggregate(scan, self.keys, aggregates, shown))
+
+    def batch(self, rows):
+        columns = {n: pa.array([row[n] for row in rows], ARROW[kind]) for n, kind in self.fields}
+        columns["other"] = pa.array(["not used"] * len(rows))
+        return ChangeBatch(
+            pa.RecordBatch.from_pydict(columns),
+            np.array([row.time for row in rows], np.int64),
+            np.array([row.end for row in rows], np.int64),
+            np.array([row.sign for row in rows], np.int8),
+        )
+
+
+def nullable(values):
+    return st.one_of(st.none(), values)
+
+
+@st.composite
+def cases(draw):
+    key_kinds = tuple(draw(st.lists(st.sampled_from(sorted(KEYS)), max_size=2)))
+    argument_kinds = tuple(
+        draw(st.lists(st.sampled_from(sorted(set(VALUES) - {"array<double>"})), max_size=2))
+    )
+    choices = [Asked("count", None)]
+    for i, kind in enumerate(argument_kinds):
+        functions = ("count",) if kind == "string" else FUNCTIONS
+        choices += [Asked(function, f"x{i}", kind) for function in functions]
+    asked = tuple(draw(st.lists(st.sampled_from(choices), min_size=1, max_size=5)))
+    rows = draw(rows_of(key_kinds, argument_kinds))
+    return Case(key_kinds, argument_kinds, asked, tuple(rows), draw(cuts(rows)))
+
+
+@st.composite
+def rows_of(draw, key_kinds, argument_kinds):
+    rows = []
+    for _ in range(draw(st.integers(0, 14))):
+        keys = [(f"k{i}", draw(nullable(KEYS[kind]))) for i, kind in enumerate(key_kinds)]
+        arguments = [
+            (f"x{i}", draw(nullable(VALUES[kind]))) for i, kind in enumerate(argument_kinds)
+        ]
+        time = draw(st.integers(-3, 9))
+        length = draw(st.one_of(st.none(), st.integers(1, 6)))
+        end = NEVER if length is None else time + length
+        rows.append(Row((*keys, *arguments), time, end))
+        if end == NEVER and draw(st.booleans()):
+            taken_back = time + draw(st.integers(0, 5))
+            rows.append(Row((*keys, *arguments), taken_back, NEVER, -1))
+    return draw(st.permutations(rows))
+
+
+@st.composite
+def cuts(draw, rows):
+    """Batches with watermarks that no later row breaks; the last says that all is over."""
+    places = sorted(draw(st.sets(st.integers(0, len(rows)), max_size=4)) | {len(rows)})
+    batches, start, watermark = [], 0, MIN_TICK
+    for stop in places:
+        promise = min((row.time for row in rows[stop:]), default=14)
+        watermark = draw(st.integers(max(watermark, -4), max(promise, watermark, -4)))
+        watermark = min(watermark, promise)
+        batches.append((start, stop, watermark))
+        start = stop
+    return (*batches, (len(rows), len(rows), MAX_TICK))
+
+
+def through_storage(snapshot: Snapshot) -> Snapshot:
+    """The snapshot after a trip through the bytes of its chunks."""
+
+    def stored(name, part):
+        batch = decode(encode(part.chunk.batch))
+        keys = batch.ends_or_never() if name == "alive" else batch.times
+        return ChunkSlice(Chunk(batch, keys), part.skip)
+
+    buffers = {
+        name: tuple(stored(name, part) for part in parts)
+        for name, parts in snapshot.buffers.items()
+    }
+    return Snapshot(snapshot.kind, buffers, dict(snapshot.numbers), snapshot.version)
+
+
+def content(snapshot):
+    ids = {name: [(p.chunk.id, p.skip) for p in parts] for name, parts in snapshot.buffers.items()}
+    return snapshot.kind, snapshot.numbers, ids
+
+
+def shown(batches):
+    """(instant, sign, row) of every row that came out, in order."""
+    changes = []
+    for batch in batches:
+        columns = [list(map(plain, each.to_pylist())) for each in batch.columns.columns]
+        assert batch.ends is None
+        changes += zip(
+            batch.times.tolist(), batch.signs.tolist(), zip(*columns, strict=True), strict=True
+        )
+    return changes
+
+
+def run(case, *, restart):
+    """The changes after each micro-batch, and the operator as it was then."""
+    operator = case.operator()
+    changes = []
+    for start, stop, watermark in case.batches:
+        rows = case.rows[start:stop]
+        assert list(operator.push([case.batch(rows) if rows else None])) == []
+        due = operator.due()
+        came = shown(operator.advance(watermark))
+        assert bool(came) <= (due <= watermark)
+        assert operator.due() > watermark or operator.due() == MAX_TICK
+        changes += came
+        yield watermark, stop, came, changes, operator
+        if restart:
+            before = operator.snapshot()
+            operator = case.operator()
+            operator.restore(through_storage(before))
+            assert content(operator.snapshot()) == content(before)
+
+
+def assert_in_order_and_net(came):
+    """Instants ascend, deletes come first, and no row both comes and goes at one instant."""
+    order = [(time, sign) for time, sign, _ in came]
+    assert order == sorted(order)
+    signs = {}
+    for time, sign, row in came:
+        assert signs.setdefault((time, row), sign) == sign
+
+
+def assert_state_is_pending_and_alive(case, watermark, stop, operator):
+    arrived = case.rows[:stop]
+    pending = [row for row in arrived if row.time >= watermark]
+    alive = [r for r in arrived if r.time < watermark <= r.end < NEVER and r.sign > 0]
+    assert operator.counters.stored == len(pending) + len(alive)
+
+
+@EXAMPLES
+@given(cases(), st.booleans())
+def test_every_batch_gives_the_changes_below_its_watermark_and_keeps_no_row_longer(case, restart):
+    expected = changelog(list(case.rows), case.keys, list(case.asked))
+    for watermark, stop, came, changes, operator in run(case, restart=restart):
+        assert Counter(changes) == Counter(each for each in expected if each[0] < watermark)
+        assert_in_order_and_net(came)
+        assert_state_is_pending_and_alive(case, watermark, stop, operator)
+
+
+@EXAMPLES
+@given(cases(), st.sampled_from([1, 2, sliding_aggregate.STEP_ROWS]))
+def test_the_law_of_the_changelog_holds_at_every_instant_whatever_the_steps(case, step_rows):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sliding_aggregate, "STEP_ROWS", step_rows)
+        *_, (_, _, _, changes, operator) = run(case, restart=False)
+    for instant in range(-5, 18):
+        standing = Counter()
+        for time, sign, row in changes:
+            if time <= instant:
+                standing[row] += sign
+        answer = answer_at(list(case.rows), instant, case.keys, list(case.asked))
+        assert {row: n for row, n in standing.items() if n} == Counter(
+            group + values for group, values in answer.items()
+        )
+    counters = operator.counters
+    assert counters.rows_in == len(case.rows) == counters.drops
+    assert counters.rows_out == len(changes)
+    assert sum(map(len, operator.snapshot().buffers["groups"])) == sum(c[1] for c in changes)

@@ -1,0 +1,140 @@
+"""Sliding aggregates by asking at every instant, in plain Python: slow, and plainly right.
+
+Sums are fractions, rounded once. Nothing here is incremental.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+NEVER = 2**63 - 1
+
+Value = Any
+Group = tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the input: alive in [time, end), or, with sign -1, the end of an equal one."""
+
+    values: tuple[tuple[str, Value], ...]
+    time: int
+    end: int = NEVER
+    sign: int = 1
+
+    def __getitem__(self, name: str) -> Value:
+        return dict(self.values)[name]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One aggregate: function, argument (None: rows), type of the argument."""
+
+    function: str
+    argument: str | None
+    type: str = ""
+
+
+def alive_at(rows: list[Row], instant: int) -> list[Row]:
+    """The rows alive at an instant, those taken back removed."""
+    alive = [row for row in rows if row.sign > 0 and row.time <= instant < row.end]
+    for deletion in rows:
+        if deletion.sign < 0 and deletion.time <= instant:
+            alive.remove(next(r for r in alive if plain_values(r) == plain_values(deletion)))
+    return alive
+
+
+def answer_at(
+    rows: list[Row], instant: int, keys: tuple[str, ...], asked: list[Asked]
+) -> dict[Group, tuple[Value, ...]]:
+    """The answer over the rows alive: one row per group."""
+    groups: dict[Group, list[Row]] = {}
+    for row in alive_at(rows, instant):
+        groups.setdefault(tuple(plain(row[key]) for key in keys), []).append(row)
+    has_begun = any(row.time <= instant for row in rows)
+    if not keys and not groups and has_begun:
+        groups[()] = []
+    return {
+        group: tuple(aggregate(each, members) for each in asked)
+        for group, members in groups.items()
+    }
+
+
+def changelog(
+    rows: list[Row], keys: tuple[str, ...], asked: list[Asked]
+) -> list[tuple[int, int, tuple[Value, ...]]]:
+    """(instant, sign, row), net at each instant, what goes before what comes."""
+    instants = sorted({row.time for row in rows} | {row.end for row in rows if row.end < NEVER})
+    changes = []
+    before: Counter[tuple[Value, ...]] = Counter()
+    for instant in instants:
+        answer = answer_at(rows, instant, keys, asked)
+        after = Counter(group + values for group, values in answer.items())
+        changes += [(instant, -1, row) for row in (before - after).elements()]
+        changes += [(instant, 1, row) for row in (after - before).elements()]
+        before = after
+    return changes
+
+
+def aggregate(asked: Asked, rows: list[Row]) -> Value:
+    """One aggregate over some rows."""
+    if asked.argument is None:
+        return len(rows)
+    values = [row[asked.argument] for row in rows if row[asked.argument] is not None]
+    if asked.function == "count":
+        return len(values)
+    return total_or_mean(asked, values) if values else None
+
+
+def total_or_mean(asked: Asked, values: list[Value]) -> Value:
+    """SUM or AVG of one or more values."""
+    if asked.type in {"float", "double"} and not all(map(math.isfinite, values)):
+        strange = [value for value in values if not math.isfinite(value)]
+        return plain(strange[0] if _adds(values) else math.nan)
+    total = sum(map(Fraction, values), Fraction(0))
+    if asked.type.startswith("decimal"):
+        return _decimal(asked, total, len(values))
+    if asked.function == "sum" and asked.type not in {"float", "double"}:
+        return int(total)
+    return plain(nearest_double(total if asked.function == "sum" else total / len(values)))
+
+
+def _adds(values: list[float]) -> bool:
+    """Whether a sum with infinities is one: not where both signs, or a NaN, are there."""
+    return not any(map(math.isnan, values)) and not {math.inf, -math.inf} <= set(values)
+
+
+def _decimal(asked: Asked, total: Fraction, count: int) -> Decimal:
+    scale = int(asked.type.rstrip(")").split(",")[1])
+    if asked.function == "avg":
+        total, scale = total / count, min(38, scale + 4)
+    scaled = total * 10**scale
+    half_up = int(abs(scaled) + Fraction(1, 2))
+    return Decimal(half_up if scaled >= 0 else -half_up).scaleb(-scale, Context(prec=80))
+
+
+def nearest_double(exact: Fraction) -> float:
+    """The double nearest to a fraction, ties to even, beyond the greatest: infinity."""
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.copysign(math.inf, exact)
+
+
+def plain(value: Value) -> Value:
+    """The value so that equal ones compare equal: one NaN, no -0.0."""
+    if isinstance(value, float):
+        return "NaN" if math.isnan(value) else value + 0.0
+    if isinstance(value, list):
+        return tuple(map(plain, value))
+    return value
+
+
+def plain_values(row: Row) -> tuple[Value, ...]:
+    """All values of a row, comparable."""
+    return tuple(plain(value) for _, value in row.values)
