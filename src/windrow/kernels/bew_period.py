@@ -1,0 +1,115 @@
+"""The period of a BEW-join: where the next tuple of a combination may lie in time.
+
+BEW-join (window join of the 2003 paper, section 3.1) extends a new tuple by one tuple of every
+other stream. Each tuple chosen shrinks the period that the next must lie in:
+
+    chosen a            t(a) - lo              t(a) + hi
+                   --------[======================]---------> time
+    chosen b                    [======================]
+    period of c                 [=================]            the next tuple is taken from here
+
+With `upper[i][j]` the largest t(j) - t(i) allowed, both ends included,
+
+    low  = max over chosen i of t(i) - upper[j][i]
+    high = min over chosen i of t(i) + upper[i][j]
+
+A sum beyond 64 bits stays at the last tick.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.kernels._jit import kernel
+
+MOST = 2**63 - 1
+LEAST = -(2**63)
+
+Ticks = NDArray[np.int64]
+
+
+class Probes(NamedTuple):
+    """Partial combinations that look for their next tuple: its key's word and its period."""
+
+    words: NDArray[np.uint64]
+    low: Ticks
+    high: Ticks
+
+
+class Found(NamedTuple):
+    """Room for matches: which probe, which stored row (plus a base), and that row's time."""
+
+    probes: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    times: Ticks
+
+
+class Progress(NamedTuple):
+    """How far a probing kernel came; each an array of one number, which the kernel updates.
+
+    A kernel stops when `Found` is full and goes on from here when called again. It is through
+    when `probe` is the number of probes.
+    """
+
+    probe: NDArray[np.int64]
+    at: NDArray[np.int64]
+    filled: NDArray[np.int64]
+    lookups: NDArray[np.int64]
+    touched: NDArray[np.int64]
+
+
+def no_progress() -> Progress:
+    """The beginning: the first probe, no stored row reached (-1), nothing found."""
+    zero = [np.zeros(1, np.int64) for _ in range(4)]
+    return Progress(zero[0], np.full(1, -1, np.int64), zero[1], zero[2], zero[3])
+
+
+@kernel
+def periods(times: Ticks, reach_back: Ticks, reach_on: Ticks) -> tuple[Ticks, Ticks]:
+    """The period of the next tuple of each partial combination.
+
+    Args:
+        times: one row per chosen stream i, one column per combination.
+        reach_back: upper[j][i] per chosen stream i.
+        reach_on: upper[i][j] per chosen stream i.
+    """
+    chosen, size = times.shape
+    low, high = np.empty(size, np.int64), np.empty(size, np.int64)
+    for n in range(size):
+        least, most = LEAST, MOST
+        for i in range(chosen):
+            least = max(least, _minus(times[i, n], reach_back[i]))
+            most = min(most, _plus(times[i, n], reach_on[i]))
+        low[n], high[n] = least, most
+    return low, high
+
+
+@kernel
+def before_start(high: Ticks, start: Ticks, is_strict: bool) -> Ticks:  # noqa: FBT001
+    """The ends of the periods, cut off at the start tuple's time (below it, if strict)."""
+    out = np.empty_like(high)
+    less = 1 if is_strict else 0
+    for n in range(len(high)):
+        out[n] = min(high[n], _minus(start[n], less))
+    return out
+
+
+@kernel
+def _plus(time: int, ticks: int) -> int:
+    if ticks > 0 and time > MOST - ticks:
+        return MOST
+    if ticks < 0 and time < LEAST - ticks:
+        return LEAST
+    return time + ticks
+
+
+@kernel
+def _minus(time: int, ticks: int) -> int:
+    if ticks > 0 and time < LEAST + ticks:
+        return LEAST
+    if ticks < 0 and time > MOST + ticks:
+        return MOST
+    return time - ticks

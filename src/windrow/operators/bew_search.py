@@ -1,0 +1,192 @@
+"""How combinations of a window join are found: extended from new rows, one input at a time.
+
+Depth first by blocks, breadth first within a block: a block of partial combinations is extended
+by one input into blocks of bounded size, and each of those is completed before the next is made.
+So memory is bounded by the number of inputs, whatever the fan-out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.kernels._jit import writable
+from windrow.kernels.bew_period import Found, Probes, before_start, no_progress, periods
+from windrow.operators.base import Counters
+from windrow.operators.bew_steps import Route, Step
+from windrow.operators.bew_window import JoinWindow, buckets
+from windrow.operators.gather import ROW_BITS, Places
+from windrow.operators.key_columns import Words
+from windrow.operators.keys import KeyWords, combined, equal_values
+from windrow.physical.specs import BewJoin
+
+START_ROWS = 1 << 15
+"""Start tuples extended together: their periods and words then stay in the processor's cache."""
+
+MOST_FOUND = 1 << 17
+"""Matches of one step that are taken further together."""
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Partial:
+    """Combinations of one row of each input chosen so far.
+
+    Attributes:
+        places: per input chosen, where its row is.
+        times: the same rows' event times; one line per input chosen.
+        words: per key class that is still to be probed by, the word of the key.
+    """
+
+    places: tuple[Numbers, ...]
+    times: Numbers
+    words: dict[int, Words]
+
+    def __len__(self) -> int:
+        return int(self.times.shape[1])
+
+
+class Search:
+    """The combinations that the new rows of one push complete.
+
+    Args:
+        spec: the join.
+        windows: per input, the rows stored and the new ones.
+        counters: where probes and comparisons are counted.
+    """
+
+    def __init__(self, spec: BewJoin, windows: Sequence[JoinWindow], counters: Counters) -> None:
+        self._spec = spec
+        self._windows = windows
+        self._counters = counters
+        self._rooms: dict[int, Found] = {}
+
+    def combinations(self, route: Route) -> Iterator[Partial]:
+        """The combinations whose last new row is one of the route's start input."""
+        for start in self._starts(route):
+            yield from self._completed(start, route, 0)
+
+    def _starts(self, route: Route) -> Iterator[Partial]:
+        """The new rows of the start input, in blocks."""
+        window = self._windows[route.start]
+        chunk = window.new
+        assert chunk is not None
+        base = np.int64(window.stored << ROW_BITS)
+        if self._spec.method == "hash":
+            # In the order of their buckets, which is that of every other index too: probes then
+            # walk through memory front to back.
+            index = buckets(chunk, self._columns(route.start, route.steps[0].classes))
+            rows, times = index.rows, index.times
+        else:
+            rows, times = np.arange(len(chunk), dtype=np.int32), writable(chunk.keys)
+        for start in range(0, len(chunk), START_ROWS):
+            block = slice(start, start + START_ROWS)
+            places = base + rows[block]
+            words = self._words(route, 0, places)
+            yield Partial((places,), times[block].reshape(1, -1), words)
+
+    def _completed(self, partial: Partial, route: Route, at: int) -> Iterator[Partial]:
+        """The complete combinations that begin with the partial ones, from step `at` on."""
+        if at == len(route.steps):
+            yield partial
+            return
+        for longer in self._extended(partial, route, at):
+            yield from self._completed(longer, route, at + 1)
+
+    def _extended(self, partial: Partial, route: Route, at: int) -> Iterator[Partial]:
+        """The partial combinations with one more input each, in blocks."""
+        step = route.steps[at]
+        window = self._windows[step.input]
+        columns = self._columns(step.input, step.classes)
+        look_up = window.probe if self._spec.method == "hash" else window.scan
+        found = self._room(at)
+        words = _probe_words(partial, step)
+        low, high = periods(partial.times, step.reach_back, step.reach_on)
+        filled = 0
+        for chunk in window.within(int(low.min()), int(high.max())):
+            is_new = chunk >= window.stored
+            ends = before_start(high, partial.times[0], step.is_strict) if is_new else high
+            probes, progress = Probes(words, low, ends), no_progress()
+            progress.filled[0] = filled
+            while progress.probe[0] < len(partial):
+                if progress.filled[0] == MOST_FOUND:
+                    yield from self._taken(partial, route, at, MOST_FOUND)
+                    progress.filled[0] = 0
+                look_up(chunk, columns, probes, found, progress)
+            filled = int(progress.filled[0])
+            self._counters.probes += int(progress.lookups[0])
+            self._counters.comparisons += int(progress.touched[0])
+        if filled:
+            yield from self._taken(partial, route, at, filled)
+
+    def _taken(self, partial: Partial, route: Route, at: int, filled: int) -> Iterator[Partial]:
+        """The matches of step `at` that lie in its room, as combinations; nothing for none."""
+        room = self._room(at)
+        probes, times = room.probes[:filled], room.times[:filled]
+        places = room.rows[:filled].copy()  # the room is used again
+        same = self._same_keys(partial, route, at, probes, places)
+        if same is not None:
+            probes, times, places = probes[same], times[same], places[same]
+        if not len(places):
+            return
+        all_times = np.empty((len(partial.places) + 1, len(probes)), np.int64)
+        for line, before in zip(all_times, partial.times, strict=False):
+            np.take(before, probes, out=line, mode="clip")
+        all_times[-1] = times
+        later = {key for step in route.steps[at + 1 :] for key in step.classes}
+        words = {key: word[probes] for key, word in partial.words.items() if key in later}
+        words |= self._words(route, at + 1, places)
+        yield Partial((*(before[probes] for before in partial.places), places), all_times, words)
+
+    def _same_keys(
+        self, partial: Partial, route: Route, at: int, probes: Numbers, places: Numbers
+    ) -> Numbers | None:
+        """The matches whose keys are equal by value; None where the words have proven it."""
+        step = route.steps[at]
+        ours = self._windows[step.input]
+        same: NDArray[np.bool_] | None = None
+        for key, source in zip(step.classes, step.sources, strict=True):
+            theirs = self._windows[route.order[source]]
+            (our_column,) = self._columns(step.input, (key,))
+            (their_column,) = self._columns(route.order[source], (key,))
+            if ours.is_exact(our_column) and theirs.is_exact(their_column):
+                if len(step.classes) == 1:
+                    return None
+                equal = partial.words[key][probes] == ours.words(our_column, Places(places))
+            else:
+                (left,) = theirs.columns((their_column,), Places(partial.places[source][probes]))
+                (right,) = ours.columns((our_column,), Places(places))
+                equal = equal_values(left, right)
+            same = equal if same is None else same & equal
+        return None if same is None else np.flatnonzero(same)
+
+    def _words(self, route: Route, position: int, places: Numbers) -> dict[int, Words]:
+        """The words that later steps take from the input chosen at a position."""
+        chosen = route.order[position]
+        window = self._windows[chosen]
+        return {
+            key: window.words(self._columns(chosen, (key,))[0], Places(places))
+            for key in route.keys[position]
+        }
+
+    def _columns(self, chosen: int, classes: tuple[int, ...]) -> tuple[str, ...]:
+        """The key columns of an input in some classes that it is part of."""
+        columns = [self._spec.classes[key].columns[chosen] for key in classes]
+        return tuple(column for column in columns if column is not None)
+
+    def _room(self, at: int) -> Found:
+        if at not in self._rooms:
+            empty = [np.empty(MOST_FOUND, np.int64) for _ in range(3)]
+            self._rooms[at] = Found(*empty)
+        return self._rooms[at]
+
+
+def _probe_words(partial: Partial, step: Step) -> Words:
+    if not step.classes:
+        return np.zeros(len(partial), np.uint64)
+    parts = [KeyWords(partial.words[key], None, exact=True) for key in step.classes]
+    return combined(parts).words

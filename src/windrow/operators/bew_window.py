@@ -1,0 +1,136 @@
+"""One input of a window join as a push sees it: the chunks stored, then the rows just come.
+
+What is derived from a chunk (words of its keys, buckets by key) is made when first needed and
+stays with the chunk as long as it lives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from windrow.kernels._jit import writable
+from windrow.kernels.bew_hash import Buckets, buckets_of, probe_buckets
+from windrow.kernels.bew_nested_loop import Queue, scan_queue
+from windrow.kernels.bew_period import Found, Probes, Progress
+from windrow.operators.chunks import Chunk, ChunkSlice
+from windrow.operators.gather import ROW_BITS, Places
+from windrow.operators.key_columns import Words, is_exact
+from windrow.operators.keys import KeyWords, column_words, combined
+
+
+class JoinWindow:
+    """The rows of one input that a combination may take.
+
+    Args:
+        stored: what the pushes before left.
+        new: the rows of this push, if any; no two pushes have the same.
+    """
+
+    def __init__(self, stored: Sequence[ChunkSlice], new: Chunk | None) -> None:
+        self.slices = list(stored)
+        self.stored = len(self.slices)
+        if new is not None:
+            self.slices.append(ChunkSlice(new))
+
+    def __bool__(self) -> bool:
+        return bool(self.slices)
+
+    @property
+    def new(self) -> Chunk | None:
+        """The rows of this push."""
+        return self.slices[-1].chunk if len(self.slices) > self.stored else None
+
+    @property
+    def has_ends(self) -> bool:
+        """Whether any row has an end of its own."""
+        return any(part.chunk.batch.ends is not None for part in self.slices)
+
+    def within(self, least: int, most: int) -> list[int]:
+        """The chunks that hold times from least to most."""
+        return [
+            at for at, part in enumerate(self.slices) if part.first <= most and part.last >= least
+        ]
+
+    def is_exact(self, column: str) -> bool:
+        """Whether equal words of the column are equal values in every chunk."""
+        columns = [part.chunk.batch.columns.column(column) for part in self.slices]
+        return all(is_exact(values.type) and not values.null_count for values in columns)
+
+    def words(self, column: str, places: Places) -> Words:
+        """The words of a column at some places."""
+        return places.numbers(lambda at: _column(self.slices[at].chunk, column).words)
+
+    def columns(self, names: Sequence[str], places: Places) -> list[pa.Array]:
+        """Some columns at some places."""
+        if not names:
+            return []
+        taken = places.columns(lambda at: self.slices[at].chunk.batch.columns.select(names))
+        return list(taken.columns)
+
+    def ends(self, places: Places) -> NDArray[np.int64]:
+        """The ends of the rows at some places."""
+        return places.numbers(lambda at: self.slices[at].chunk.batch.ends_or_never())
+
+    def probe(
+        self,
+        at: int,
+        columns: tuple[str, ...],
+        probes: Probes,
+        found: Found,
+        progress: Progress,
+    ) -> None:
+        """Looks probes up in chunk `at`, in the buckets by some key columns."""
+        part = self.slices[at]
+        index = buckets(part.chunk, columns)
+        probe_buckets(index, probes, (part.first, part.last), at << ROW_BITS, found, progress)
+
+    def scan(
+        self,
+        at: int,
+        columns: tuple[str, ...],
+        probes: Probes,
+        found: Found,
+        progress: Progress,
+    ) -> None:
+        """Looks probes up in chunk `at` by going through all its rows."""
+        part = self.slices[at]
+        words, times = _queue(part.chunk, columns)
+        scan_queue(Queue(words, times, part.skip), probes, at << ROW_BITS, found, progress)
+
+
+def buckets(chunk: Chunk, columns: tuple[str, ...]) -> Buckets:
+    """The rows of a chunk in buckets by a key."""
+    name = f"buckets by {columns}"
+    if name not in chunk.derived:
+        words = _key(chunk, columns)
+        chunk.derived[name] = buckets_of(writable(words), writable(chunk.keys))
+    index: Buckets = chunk.derived[name]
+    return index
+
+
+def _queue(chunk: Chunk, columns: tuple[str, ...]) -> tuple[Words, NDArray[np.int64]]:
+    """Words and times of a chunk, in time order."""
+    name = f"queue by {columns}"
+    if name not in chunk.derived:
+        chunk.derived[name] = writable(_key(chunk, columns)), writable(chunk.keys)
+    queue: tuple[Words, NDArray[np.int64]] = chunk.derived[name]
+    return queue
+
+
+def _key(chunk: Chunk, columns: tuple[str, ...]) -> Words:
+    if not columns:
+        return np.zeros(len(chunk), np.uint64)
+    return combined([_column(chunk, column) for column in columns]).words
+
+
+def _column(chunk: Chunk, column: str) -> KeyWords:
+    """The words of a key column."""
+    name = f"words of {column}"
+    if name not in chunk.derived:
+        chunk.derived[name] = column_words(chunk.batch.columns.column(column))
+    words: KeyWords = chunk.derived[name]
+    return words
