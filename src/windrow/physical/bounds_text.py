@@ -30,13 +30,19 @@ def stated_windows(graph: WindowGraph, time_type: str) -> list[str]:
         by_text.setdefault(bound.text, []).append(bound)
     lines = []
     for text, bounds in by_text.items():
-        meanings = [
-            show_bound(names[b.left], names[b.right], b.lo, b.hi, time_type) for b in bounds
-        ]
+        meanings = [_meaning(names, bound, time_type) for bound in bounds]
         if len(bounds) > 1 and len(by_text) == 1 and graph.form == "uniform clique":
             meanings = [f"every pair within {show_ticks(bounds[0].hi, time_type)}"]
         lines.append(f"{text}{': ' if text else ''}{', '.join(meanings)}")
     return lines
+
+
+def _meaning(names: tuple[str, ...], bound: Bound, time_type: str) -> str:
+    """What a bound says; one that is the same both ways names the streams in the order of FROM."""
+    left, right = bound.left, bound.right
+    if bound.lo == bound.hi:
+        left, right = sorted((left, right))
+    return show_bound(names[left], names[right], bound.lo, bound.hi, time_type)
 
 
 def implied_windows(graph: WindowGraph, time_type: str) -> list[str]:

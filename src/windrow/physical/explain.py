@@ -27,6 +27,7 @@ from windrow.physical.specs import (
 )
 from windrow.plan.durations import show_ticks
 from windrow.plan.explain import (
+    ColumnTexts,
     logical_lines,
     show_aggregates,
     show_alias,
@@ -102,7 +103,7 @@ def _stream(source: ScanStream) -> str:
 
 
 def _physical_lines(physical: PhysicalQuery) -> list[str]:
-    show = _Columns(physical.root).show
+    show = _column_texts(physical.root)
     lines = [f"01) Emit {'changelog' if physical.is_changelog else 'append'}"]
     number = 1
     for depth, spec in _walk(physical.root, 1):
@@ -113,6 +114,10 @@ def _physical_lines(physical: PhysicalQuery) -> list[str]:
                 facts_of(spec, physical.options, show), "    " + "  " * depth + "  "
             )
     return lines
+
+
+def _column_texts(root: Spec) -> ColumnTexts:
+    return ColumnTexts(spec.items for _, spec in _walk(root, 0) if isinstance(spec, ProjectRows))
 
 
 def _walk(spec: Spec, depth: int) -> Iterator[tuple[int, Spec]]:
@@ -153,8 +158,8 @@ def stage_name(spec: Stateful) -> str:
 def _stage_lines(physical: PhysicalQuery) -> list[str]:
     set_by_user = physical.options.buckets
     buckets = set_by_user or ASSUMED_BUCKETS
-    show = _Columns(physical.root).show
-    stages = [spec for _, spec in _walk(physical.root, 0) if isinstance(spec, Stateful)][::-1]
+    show = _column_texts(physical.root)
+    stages = list(_stages(physical.root))
     if not stages:
         return ["  none: each row is answered on its own"]
     known = "set by buckets" if set_by_user else "assumed; one per shuffle partition if not set"
@@ -162,29 +167,15 @@ def _stage_lines(physical: PhysicalQuery) -> list[str]:
     for number, spec in enumerate(stages, 1):
         partitioning = partitioning_of(spec, buckets)
         lines.append(f"  stage {number}: {stage_name(spec)}")
-        lines.append(f"    partitioned {_partitioned(describe(partitioning, spec, show))}")
+        lines.append(f"    {describe(partitioning, spec, show)}")
         if isinstance(partitioning, Single):
             lines.append(f"    warning: one task does all the work: {partitioning.reason}")
     return lines
 
 
-def _partitioned(description: str) -> str:
-    return description if description.startswith("by ") else f"into {description}"
-
-
-class _Columns:
-    """Flat column names as the user knows them.
-
-    A `$` marks a column that the planner added: it is shown as the expression it holds.
-    """
-
-    def __init__(self, root: Spec) -> None:
-        self.computed: dict[str, str] = {}
-        for _, spec in _walk(root, 0):
-            if isinstance(spec, ProjectRows):
-                self.computed |= {
-                    item.name: item.expr.text for item in spec.items if "$" in item.name
-                }
-
-    def show(self, name: str) -> str:
-        return self.computed.get(name, name)
+def _stages(spec: Spec) -> Iterator[Stateful]:
+    """The stateful specs in the order in which rows reach them."""
+    for child in inputs(spec):
+        yield from _stages(child)
+    if isinstance(spec, Stateful):
+        yield spec

@@ -105,37 +105,63 @@ def _probes(spec: BewJoin, start: int) -> str:
 
 
 def _aggregate(spec: SlidingAggregate, show: Show) -> list[Fact]:
+    time_type = scans(spec)[0].time_type
     below = delay(spec.input)
     keys = ", ".join(map(show, spec.keys))
-    source = "rows" if len(scans(spec)) > 1 else scans(spec)[0].alias
-    alive = _alive(spec.input)
-    time_type = scans(spec)[0].time_type
-    groups = f"one per {keys}" if keys else "one, from the first event on"
-    lines = [f"{show_aggregate(a)}: {ACCUMULATORS[a.function]}" for a in spec.aggregates]
-    if alive is None:
-        lifetime = ["until the rows below are taken back"]
-        bound = "every row of the answer below, and one row per group"
-    else:
-        length = show_ticks(alive, time_type)
-        lifetime = [f"a row counts from its time t to t + {length}, both included"]
-        bound = f"{_state(spec, source, alive, below)}, and one row per group"
-    trailing = plus("watermark", -below, time_type)
+    source, alive = _source(spec), _alive(spec.input)
+    trailing = plus("the watermark", -below, time_type)
+    accumulators = [f"{show_aggregate(a)}: {ACCUMULATORS[a.function]}" for a in spec.aggregates]
+    if keys:
+        accumulators.append("the number of rows alive, to know when a group is gone")
     return _said(
-        ("groups", [groups]),
-        ("rows", lifetime),
-        ("keeps", [*lines, "the number of rows alive, to know when a group is gone"]),
-        ("state", [bound]),
-        ("retention", _expiry(spec.input, source, alive, below)),
+        ("groups", [f"one per {keys}" if keys else "one, from the first event on"]),
+        ("rows", [_lifetime(spec.input, alive)]),
+        ("keeps", accumulators),
+        ("retention", _expiry(spec, source, alive, below)),
+        ("state", [_aggregate_state(spec, source, alive, below)]),
         ("emits", [f"the changes of each instant below {trailing}, net, deletes before inserts"]),
         ("why", ["expiring rows are subtracted: a change costs its own rows, not the window"]),
     )
 
 
-def _expiry(spec: Spec, source: str, alive: int | None, below: int) -> list[str]:
+def _source(spec: SlidingAggregate) -> str:
+    """What the rows below are called: the stream, the derived table, or `rows` of a join."""
+    sources = {source.alias for source in scans(spec)}
+    if len(sources) == 1:
+        return sources.pop()
+    prefixes = {name.split(".", 1)[0] for name in spec.input.schema.names if "$" not in name}
+    return prefixes.pop() if len(prefixes) == 1 and not prefixes & sources else "rows"
+
+
+def _lifetime(below: Spec, alive: int | None) -> str:
+    if alive is None:
+        return "until the answer below takes them back"
+    length = show_ticks(alive, scans(below)[0].time_type)
+    if _is_over_join(below):
+        return f"from t until the first of its tuples leaves its window, t + {length} at most"
+    return f"from t to t + {length}, both included"
+
+
+def _is_over_join(spec: Spec) -> bool:
+    """Whether rows end with their tuples, not by a window of their own."""
+    while isinstance(spec, FilterRows | ProjectRows):
+        spec = spec.input
+    return isinstance(spec, BewJoin)
+
+
+def _expiry(spec: SlidingAggregate, source: str, alive: int | None, below: int) -> list[str]:
+    """A row goes with the change that its expiry makes, one tick after its last instant."""
     if alive is None:
         return []
-    time_type = scans(spec)[0].time_type
-    return [f"{drop_condition(spec, source, alive, below, time_type)} and the change is out"]
+    condition = drop_condition(spec.input, source, alive, below, scans(spec)[0].time_type)
+    return [f"{condition} + 1 tick, when its expiry is out"]
+
+
+def _aggregate_state(spec: SlidingAggregate, source: str, alive: int | None, below: int) -> str:
+    groups = "one accumulator row per group" if spec.keys else "one accumulator row"
+    if alive is None:
+        return groups
+    return f"{_state(spec, source, alive, below)}, and {groups}"
 
 
 def _bestmatch(spec: MatwinBestmatch, show: Show) -> list[Fact]:
@@ -192,7 +218,7 @@ def _state(spec: Stateful, alias: str, retention: int, below: int) -> str:
     """
     sources = scans(spec)
     time_type = sources[0].time_type
-    terms = [show_ticks(retention, time_type)]
+    terms = [show_ticks(retention, time_type)] if retention else []
     lateness = max(source.lateness for source in sources)
     if lateness:
         terms.append(f"lateness {show_ticks(lateness, time_type)}")
@@ -200,6 +226,7 @@ def _state(spec: Stateful, alias: str, retention: int, below: int) -> str:
         terms.append(f"delay {show_ticks(below, time_type)}")
     if len(sources) > 1:
         terms.append("distance")
+    terms = terms or [show_ticks(0, time_type)]
     return f"{alias} <= rate({alias}) x ({' + '.join(terms)}) + one batch"
 
 

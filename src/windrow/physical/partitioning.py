@@ -193,12 +193,14 @@ def describe(
 ) -> str:
     """One line for EXPLAIN; `show` gives a flat column name as the user knows it.
 
-    For instance `by a.x = b.x (2) x b.y = c.y (2); a and c copied 2 times`.
+    For instance `partitioned by a.x = b.x (2) x b.y = c.y (2); a and c copied 2 times`.
     """
     if isinstance(partitioning, Single):
-        return "one bucket"
+        return "not partitioned: one bucket"
     if isinstance(partitioning, HashKeys):
-        return f"by {', '.join(map(show, partitioning.columns))} ({partitioning.buckets})"
+        return (
+            f"partitioned by {', '.join(map(show, partitioning.columns))} ({partitioning.buckets})"
+        )
     if isinstance(partitioning, Cells):
         return _describe_cells(partitioning, spec, show)
     assert isinstance(spec, BewJoin | MatwinBestmatch)
@@ -206,7 +208,7 @@ def describe(
         f"{', '.join(show_class(spec.classes[c], show) for c in group)} ({share})"
         for group, share in zip(partitioning.classes, partitioning.shares, strict=True)
     ]
-    return f"by {' x '.join(dimensions)}{_describe_copies(partitioning, spec)}"
+    return f"partitioned by {' x '.join(dimensions)}{_describe_copies(partitioning, spec)}"
 
 
 def show_class(key: KeyClass, show: Callable[[str], str]) -> str:
@@ -236,4 +238,7 @@ def _describe_cells(cells: Cells, spec: Stateful, show: Callable[[str], str]) ->
     else:
         dimension = spec.dimensions[cells.dimension]
         what, width = f"{show(dimension.left)} ~ {show(dimension.right)}", f"{cells.width:g}"
-    return f"by cells of {what}, {width} wide ({cells.buckets}); right rows copied to neighbors"
+    return (
+        f"partitioned by cells of {what}, {width} wide ({cells.buckets});"
+        " right rows copied to neighbors"
+    )

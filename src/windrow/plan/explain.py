@@ -22,31 +22,50 @@ from windrow.plan.nodes import (
     WindowJoin,
     children,
 )
+from windrow.plan.walk import walk
 
 _OR = re.compile(r"\bor\b", re.IGNORECASE)
 
 
+class ColumnTexts:
+    """Flat column names as the user knows them.
+
+    A `$` marks a column that the planner added: it is shown as the expression that it holds.
+    """
+
+    def __init__(self, projections: Iterable[Sequence[Named]]) -> None:
+        self._computed = {
+            item.name: item.expr.text for items in projections for item in items if "$" in item.name
+        }
+
+    def __call__(self, name: str) -> str:
+        """The column as the user knows it."""
+        return self._computed.get(name, name)
+
+
 def logical_lines(query: Query) -> list[str]:
     """The plan of a query, from the answer down to the streams."""
+    show = ColumnTexts(node.items for node in walk(query.root) if isinstance(node, Project))
     rows = [(0, f"Emit {'changelog' if query.is_changelog else 'append'}")]
-    rows += _nodes(query.root, 1, query.time_type)
+    rows += _nodes(query.root, 1, query.time_type, show)
     return [f"{number:02}) {'  ' * depth}{text}" for number, (depth, text) in enumerate(rows, 1)]
 
 
-def _nodes(node: Node, depth: int, time_type: str) -> Iterable[tuple[int, str]]:
-    yield depth, _node(node, time_type)
+def _nodes(node: Node, depth: int, time_type: str, show: ColumnTexts) -> Iterable[tuple[int, str]]:
+    yield depth, _node(node, time_type, show)
     for child in children(node):
-        yield from _nodes(child, depth + 1, time_type)
+        yield from _nodes(child, depth + 1, time_type, show)
 
 
-def _node(node: Node, time_type: str) -> str:
+def _node(node: Node, time_type: str, show: ColumnTexts) -> str:
     if isinstance(node, WindowJoin):
         windows = ", ".join(dict.fromkeys(bound.text for bound in node.graph.stated if bound.text))
-        return f"WindowJoin {show_equalities(node.equalities)}{'; ' if windows else ''}{windows}"
+        equalities = show_equalities(node.equalities, show)
+        return f"WindowJoin {equalities}{'; ' if windows else ''}{windows}"
     if isinstance(node, WindowAggregate):
         return f"WindowAggregate {show_aggregates(node.aggregates)}{_by(node.keys)}"
     if isinstance(node, BestmatchJoin):
-        return _bestmatch(node, time_type)
+        return _bestmatch(node, time_type, show)
     return _stateless(node, time_type)
 
 
@@ -60,9 +79,9 @@ def _stateless(node: Scan | Filter | Project | Range, time_type: str) -> str:
     return f"Range {show_ticks(node.ticks, time_type)}"
 
 
-def _bestmatch(node: BestmatchJoin, time_type: str) -> str:
+def _bestmatch(node: BestmatchJoin, time_type: str, show: ColumnTexts) -> str:
     dimensions = ", ".join(show_dimension(d, time_type) for d in node.dimensions)
-    keys = f"; {show_equalities(node.equalities)}" if node.equalities else ""
+    keys = f"; {show_equalities(node.equalities, show)}" if node.equalities else ""
     unmatched = ", keep unmatched" if node.keep_unmatched else ""
     return f"BestmatchJoin {node.kind}{unmatched} on {dimensions}{keys}"
 
@@ -79,9 +98,9 @@ def show_predicates(predicates: Sequence[Expr]) -> str:
     return " AND ".join(texts)
 
 
-def show_equalities(equalities: Sequence[Equality]) -> str:
+def show_equalities(equalities: Sequence[Equality], show: ColumnTexts) -> str:
     """The equalities of a join, or the words for none."""
-    shown = [f"{e.left} {'<=>' if e.null_safe else '='} {e.right}" for e in equalities]
+    shown = [f"{show(e.left)} {'<=>' if e.null_safe else '='} {show(e.right)}" for e in equalities]
     return " AND ".join(shown) or "without equality"
 
 
@@ -110,10 +129,15 @@ def show_items(items: Sequence[Named]) -> str:
 
 
 def _item(item: Named) -> str:
-    text = item.expr.text
-    if item.name == text or (item.expr.is_column and text.rsplit(".", 1)[-1] == item.name):
-        return text
-    return f"{text} AS {item.name}"
+    if item.expr.is_column:
+        source = item.expr.columns[0]
+        if item.name == source:
+            return source
+        if source.endswith(f".{item.name}"):
+            return item.expr.text
+    if "$" in item.name or item.name == item.expr.text:
+        return item.expr.text
+    return f"{item.expr.text} AS {item.name}"
 
 
 def show_alias(stream: str, alias: str) -> str:

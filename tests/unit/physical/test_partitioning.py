@@ -61,7 +61,7 @@ def test_several_common_keys_are_hashed_together():
     spec = bew(2, {0: "k", 1: "k"}, {0: "x", 1: "x"})
     partitioning = partitioning_of(spec, 4)
     assert partitioning == HashShares(((0, 1),), (4,), (1, 1))
-    assert describe(partitioning, spec) == "by a.k = b.k, a.x = b.x (4)"
+    assert describe(partitioning, spec) == "partitioned by a.k = b.k, a.x = b.x (4)"
 
 
 def test_differing_keys_share_the_buckets():
@@ -69,7 +69,7 @@ def test_differing_keys_share_the_buckets():
     partitioning = partitioning_of(spec, 4)
     assert partitioning == HashShares(((0,), (1,)), (2, 2), (2, 1, 2))
     assert describe(partitioning, spec) == (
-        "by a.x = b.x (2) x b.y = c.y (2); a and c copied 2 times"
+        "partitioned by a.x = b.x (2) x b.y = c.y (2); a and c copied 2 times"
     )
 
 
@@ -87,7 +87,7 @@ def test_an_input_without_any_key_goes_everywhere():
     spec = bew(3, {0: "k", 1: "k"})
     partitioning = partitioning_of(spec, 4)
     assert partitioning == HashShares(((0,),), (4,), (1, 1, 4))
-    assert describe(partitioning, spec) == "by a.k = b.k (4); c copied 4 times"
+    assert describe(partitioning, spec) == "partitioned by a.k = b.k (4); c copied 4 times"
 
 
 def test_a_join_without_equality_has_one_bucket():
@@ -100,7 +100,7 @@ def test_a_join_without_equality_has_one_bucket():
 def test_groups_go_by_all_their_keys_and_a_global_aggregate_nowhere():
     grouped = SlidingAggregate(STREAM, ("s.x", "s.y"), (), EMPTY)
     assert partitioning_of(grouped, 4) == HashKeys(("s.x", "s.y"), 4)
-    assert describe(HashKeys(("s.x", "s.y"), 4), grouped) == "by s.x, s.y (4)"
+    assert describe(HashKeys(("s.x", "s.y"), 4), grouped) == "partitioned by s.x, s.y (4)"
     whole = SlidingAggregate(STREAM, (), (), EMPTY)
     assert isinstance(partitioning_of(whole, 4), Single)
 
@@ -129,7 +129,7 @@ def test_without_a_constrained_dimension_cells_are_cut_in_time():
     partitioning = partitioning_of(spec, 4)
     assert partitioning == Cells(None, 12 * MINUTE, 2 * MINUTE, MINUTE, 4)
     assert describe(partitioning, spec) == (
-        "by cells of event time, 12m wide (4); right rows copied to neighbors"
+        "partitioned by cells of event time, 12m wide (4); right rows copied to neighbors"
     )
     assert partitioning_of(matwin(TIME, lo=0, hi=0), 4) == Cells(None, 1, 0, 0, 4)
 

@@ -1,0 +1,38 @@
+"""The streams that the golden queries read."""
+
+from __future__ import annotations
+
+from windrow.plan.catalog import Catalog, StreamInfo
+from windrow.schema import Field, Schema
+
+SECOND = 1_000_000
+
+
+def _stream(name: str, columns: str, time: str = "ts", lateness: int = 0) -> StreamInfo:
+    fields = tuple(Field(*column.split(" ", 1)) for column in columns.split(", "))
+    return StreamInfo(name, Schema(fields), time, lateness)
+
+
+STREAMS = (
+    _stream(
+        "sales",
+        "item bigint, store string, price double, quantity int, ts timestamp",
+        lateness=5 * SECOND,
+    ),
+    _stream("returns", "item bigint, store string, reason string, ts timestamp"),
+    _stream("visits", "store string, customer bigint, at timestamp", "at", 60 * SECOND),
+    _stream("a", "k int, x int, y string, ts timestamp"),
+    _stream("b", "k int, x int, y string, ts timestamp", lateness=2 * SECOND),
+    _stream("c", "k int, x int, y string, ts timestamp"),
+    _stream("d", "k int, x int, y string, ts timestamp"),
+    _stream("ticks", "k int, v double, n bigint", "n", 10),
+    _stream("orders", "k int, v decimal(10,2), day date", "day", 1),
+    _stream("invoices", "k int, v decimal(10,2), day date", "day"),
+    _stream("temperature", "sensor int, x double, y double, celsius double, ts timestamp"),
+    _stream(
+        "humidity", "sensor int, x double, y double, percent double, ts timestamp",
+        lateness=30 * SECOND,
+    ),
+)  # fmt: skip
+
+CATALOG: Catalog = {stream.name: stream for stream in STREAMS}
