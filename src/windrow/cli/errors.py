@@ -102,6 +102,15 @@ class JobError(WindrowError, ValueError):
         )
 
     @classmethod
+    def bad_stream(cls, text: str) -> Self:
+        """A --stream option that cannot be read."""
+        return cls(
+            "bad-stream",
+            f"{text!r} does not describe a stream",
+            hint="for instance  --stream 'sales(item STRING, ts TIMESTAMP) time=ts'",
+        )
+
+    @classmethod
     def needs_schema(cls, stream: str, format_: str) -> Self:
         """A text format read as a stream without its columns."""
         return cls(

@@ -22,7 +22,7 @@ from windrow.schema import Schema
 
 BATCH_ROWS = 65_536
 ZONED = pa.timestamp("us", "UTC")
-_SUFFIXES = {
+SUFFIXES = {
     "parquet": (".parquet", ".pq"),
     "csv": (".csv",),
     "json": (".json", ".jsonl", ".ndjson"),
@@ -34,7 +34,7 @@ def data_files(source: Source) -> list[str]:
     """The files of a stream, in the order of their names; hidden and marker files left out."""
     path = Path(source.path)
     if path.is_dir():
-        wanted = _SUFFIXES[source.format]
+        wanted = SUFFIXES[source.format]
         found = [
             str(file)
             for file in path.rglob("*")

@@ -28,7 +28,6 @@ from typing import Any
 
 from windrow.cli.ddl import parse_ddl
 from windrow.cli.errors import JobError
-from windrow.physical.options import Options
 from windrow.schema import Schema
 
 FORMATS = ("parquet", "csv", "json")
@@ -126,7 +125,7 @@ def load_job(file: Path) -> Job:
         mode=_one_of(file.name, "mode", raw.get("mode", MODES[0]), MODES),
         on=_one_of(file.name, "on", raw.get("on", "local"), RUNNERS),
         trigger=raw.get("trigger", AVAILABLE_NOW),
-        options=_options(raw.get("options", {})),
+        options=_options(folder, raw.get("options", {})),
         spark=dict(_settings(raw.get("spark", {}))),
     )
 
@@ -179,12 +178,12 @@ def _sink(folder: Path, table: Mapping[str, Any]) -> Sink:
     )
 
 
-def _options(table: Mapping[str, Any]) -> Mapping[str, Any]:
-    known = Options.__dataclass_fields__
-    for key in table:
-        if key not in known:
-            raise JobError.unknown_key("[options]", key, known, is_top=key in _TOP)
-    return table
+def _options(folder: Path, table: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The options for the query, which checks them; a folder among them is the job's to place."""
+    options = dict(table)
+    if isinstance(options.get("dead_letters"), str):
+        options["dead_letters"] = _resolve(folder, options["dead_letters"])
+    return options
 
 
 def _check(where: str, table: Mapping[str, Any], known: Mapping[str, Any]) -> None:

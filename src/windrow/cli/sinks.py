@@ -69,13 +69,13 @@ class TerminalSink:
     def write(self, table: pa.Table) -> None:
         """Takes in one part of the answer."""
         missing = MOST_ROWS_SHOWN - min(self.rows, MOST_ROWS_SHOWN)
-        if missing or not self.kept:
+        if missing:
             self.kept.append(table.slice(0, missing))
         self.rows += table.num_rows
 
-    def show(self) -> None:
+    def show(self, schema: pa.Schema) -> None:
         """Prints the sample."""
-        sample = pa.concat_tables(self.kept) if self.kept else pa.table({})
+        sample = pa.concat_tables(self.kept) if self.kept else schema.empty_table()
         self.console.print(readable(sample, total=self.rows))
 
 

@@ -81,7 +81,7 @@ def sliding_revenue(streams: Streams, watermark: int) -> pa.Table:
                 "revenue": pa.float64(),
                 "sales": pa.int64(),
                 "_change_type": pa.string(),
-                "_event_time": pa.int64(),
+                "_event_time": pa.timestamp("us", "UTC"),
             }
         ),
     )

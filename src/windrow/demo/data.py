@@ -1,7 +1,7 @@
 """Generated streams: what stores sell, and what sensors read. Seeded, and out of order on purpose.
 
-Event times are uniform over the day. Every tuple arrives up to `LATENESS` after its event time;
-the streams are cut into micro-batches, one Parquet file each, in order of arrival.
+Stores have two rush hours, sensors none. Every tuple arrives up to `LATENESS_S` after its event
+time; the streams are cut into micro-batches, one Parquet file each, in order of arrival.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _store(rng: np.random.Generator, size: Size) -> pa.Table:
     items = rng.integers(0, size.items, size.sales)
     return _by_arrival(
         rng,
-        size,
+        _opening_hours(rng, size),
         {
             "item": pa.array([f"item-{item:03d}" for item in items]),
             # Quarters have no rounding error, so that sums can be compared exactly.
@@ -102,7 +102,7 @@ def _sensors(
 ) -> pa.Table:
     return _by_arrival(
         rng,
-        size,
+        rng.uniform(0, size.hours * 3600, size.readings),
         {
             what: pa.array(rng.uniform(low, high, size.readings).round(1)),
             "x": pa.array(rng.uniform(0, SIDE_M, size.readings).round(1)),
@@ -111,12 +111,20 @@ def _sensors(
     )
 
 
-def _by_arrival(rng: np.random.Generator, size: Size, columns: dict[str, pa.Array]) -> pa.Table:
+def _opening_hours(rng: np.random.Generator, size: Size) -> NDArray[np.float64]:
+    """Seconds after opening: half of the sales at any time, half around two rush hours."""
+    rush = rng.choice([0.4, 0.8], size.sales) + rng.normal(0, 0.06, size.sales)
+    any_time = rng.uniform(0, 1, size.sales)
+    of_day = np.where(rng.uniform(0, 1, size.sales) < 0.5, any_time, np.clip(rush, 0, 1))
+    return np.asarray(of_day * size.hours * 3600)
+
+
+def _by_arrival(
+    rng: np.random.Generator, seconds: NDArray[np.float64], columns: dict[str, pa.Array]
+) -> pa.Table:
     """The columns with event times and arrivals, sorted by arrival."""
-    rows = len(next(iter(columns.values())))
-    start_us = int(START.timestamp()) * SECOND
-    times = start_us + rng.integers(0, size.hours * 3600 * SECOND, rows)
-    arrival = times + rng.integers(0, LATENESS_S * SECOND, rows)
+    times = int(START.timestamp()) * SECOND + (seconds * SECOND).astype(np.int64)
+    arrival = times + rng.integers(0, LATENESS_S * SECOND, len(times))
     table = pa.table({**columns, "ts": timestamps(times), "arrival": pa.array(arrival)})
     return table.sort_by("arrival").combine_chunks()
 

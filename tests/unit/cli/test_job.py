@@ -136,10 +136,9 @@ def test_a_top_level_key_inside_a_table_is_told_its_place(tmp_path):
     )
 
 
-def test_an_unknown_option_names_the_nearest_ones(tmp_path):
-    assert refusal(tmp_path, SMALL + "[options]\nonlate = 1\n").startswith(
-        "JobError[unknown-key]: [options] has no key 'onlate'\n  hint: known here: on_late, "
-    )
+def test_the_folder_of_dead_letters_is_relative_to_the_job_too(tmp_path):
+    job = load_job(write(tmp_path, SMALL + '[options]\ndead_letters = "late"\n'))
+    assert job.options == {"dead_letters": str(tmp_path / "late")}
 
 
 @pytest.mark.parametrize("key", ["path", "time"])

@@ -64,7 +64,7 @@ def test_the_terminal_shows_the_first_rows_and_counts_all():
     sink = TerminalSink(Console(file=out, width=80))
     for start in range(0, 60, 15):
         sink.write(pa.table({"n": list(range(start, start + 15))}))
-    sink.show()
+    sink.show(pa.schema({"n": pa.int64()}))
     text = out.getvalue()
     assert "60 rows, the first 20 shown" in text
     assert "│ 19 " in text
@@ -75,6 +75,13 @@ def test_instants_and_nulls_are_shown_as_people_read_them():
     out = io.StringIO()
     sink = TerminalSink(Console(file=out, width=80))
     sink.write(pa.table({"at": [datetime(2026, 1, 5, 8, tzinfo=UTC), None]}))
-    sink.show()
+    sink.show(pa.schema({"at": pa.timestamp("us", "UTC")}))
     assert "2026-01-05 08:00:00+00:00" in out.getvalue()
     assert "NULL" in out.getvalue()
+
+
+def test_an_empty_answer_still_shows_its_columns():
+    out = io.StringIO()
+    TerminalSink(Console(file=out, width=80)).show(pa.schema({"revenue": pa.float64()}))
+    assert "revenue" in out.getvalue()
+    assert "0 rows" in out.getvalue()

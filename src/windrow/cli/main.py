@@ -1,0 +1,135 @@
+"""The commands: run a job, explain a query, show the demo."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from enum import StrEnum
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from windrow.cli.failures import reported
+
+app = typer.Typer(
+    name="windrow",
+    help="Sliding-window questions over streams, in process and on Spark.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+class Mode(StrEnum):
+    """How the streams are read."""
+
+    batch = "batch"
+    streaming = "streaming"
+
+
+class Runner(StrEnum):
+    """Where the query runs."""
+
+    spark = "spark"
+    local = "local"
+
+
+class Shown(StrEnum):
+    """How progress is shown on stderr."""
+
+    auto = "auto"
+    live = "live"
+    json = "json"
+    none = "none"
+
+
+Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks and Spark's own log.")]
+
+
+def main() -> None:
+    """The entry of the `windrow` command."""
+    app()
+
+
+@app.callback(invoke_without_command=True)
+def _version(
+    is_asked: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if is_asked:
+        typer.echo(f"windrow {version('windrow')}")
+        raise typer.Exit
+
+
+@app.command()
+def run(
+    job: Annotated[Path, typer.Argument(help="The job file (TOML).", metavar="JOB")],
+    mode: Annotated[Mode | None, typer.Option(help="Over the job file's own.")] = None,
+    on: Annotated[Runner | None, typer.Option(help="Over the job file's own.")] = None,
+    progress: Annotated[
+        Shown, typer.Option(help="auto: live on a terminal, JSON lines elsewhere; on stderr.")
+    ] = Shown.auto,
+    debug: Debug = False,
+) -> None:
+    """Run a job file: its streams, its query, its sink."""
+    stderr = Console(stderr=True)
+    with reported(stderr, debug=debug):
+        from windrow.cli.job import load_job
+
+        loaded = load_job(job)
+        chosen = replace(loaded, mode=mode or loaded.mode, on=on or loaded.on)
+        shown = _resolve(progress)
+        if chosen.on == Runner.local:
+            from windrow.cli.run_local import run_in_process
+
+            run_in_process(chosen, progress=shown, stdout=Console())
+        else:
+            from windrow.cli.run_spark import run_on_spark
+
+            run_on_spark(chosen, progress=shown, stdout=Console(), debug=debug)
+
+
+@app.command()
+def explain(
+    asked: Annotated[
+        list[str],
+        typer.Argument(
+            help="Job files, or SQL over the streams of the job files and --stream options.",
+            metavar="JOB_OR_SQL...",
+        ),
+    ],
+    stream: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A stream without data: 'name(column TYPE, ..) time=column lateness=5 seconds'."
+        ),
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Show how queries would be answered; nothing runs."""
+    with reported(Console(stderr=True), debug=debug):
+        from windrow.cli.explaining import explain_all
+
+        for text in explain_all(asked, stream or []):
+            typer.echo(text)
+
+
+@app.command()
+def demo(
+    quick: Annotated[bool, typer.Option("--quick", help="Less data, for a first look.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Run three questions on Spark over generated streams, and check them by brute force."""
+    with reported(Console(stderr=True), debug=debug):
+        from windrow.demo.show import show_demo
+
+        if not show_demo(is_quick=quick, stdout=Console(), debug=debug):
+            raise typer.Exit(1)
+
+
+def _resolve(progress: Shown) -> str:
+    if progress is Shown.auto:
+        return "live" if sys.stderr.isatty() else "json"
+    return progress.value

@@ -1,0 +1,52 @@
+"""A job in process.
+
+A batch job knows its files whole: rows are sorted by event time, and none is late. A streaming job
+reads its files as they come, batch by batch, and what breaks a stream's promise is late.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+from rich.console import Console
+
+import windrow
+from windrow.cli.files import read_batches
+from windrow.cli.job import Job, Sink
+from windrow.cli.sinks import FolderSink, TerminalSink
+from windrow.run.local.result import Result
+
+
+def open_session(job: Job) -> windrow.Session:
+    """A session in process with the job's streams."""
+    session = windrow.Session()
+    for source in job.streams:
+        reader = read_batches(source)
+        data = reader.read_all() if job.mode == "batch" else reader
+        session.stream(source.name, data, time=source.time, lateness=source.lateness)
+    return session
+
+
+def run_in_process(job: Job, *, progress: str, stdout: Console) -> None:
+    """Runs the job to its end; the answer goes to the sink, or to the terminal."""
+    result: Result = open_session(job).sql(job.query, progress=progress, **job.options)
+    if job.sink is None:
+        terminal = TerminalSink(stdout)
+        for batch in result:
+            terminal.write(pa.Table.from_batches([batch]))
+        terminal.show(result.schema)
+    elif job.mode == "batch":
+        FolderSink(job.sink).write(result.to_arrow())
+    else:
+        folder = FolderSink(job.sink)
+        for batch in result:
+            folder.write(pa.Table.from_batches([batch]))
+    _write_dead_letters(job, result)
+
+
+def _write_dead_letters(job: Job, result: Result) -> None:
+    folder = job.options.get("dead_letters")
+    for stream, rows in result.late.items():
+        if folder is not None:
+            FolderSink(Sink(str(Path(folder) / stream))).write(rows)

@@ -1,0 +1,129 @@
+"""A job on Spark, batch or streaming, in a session of its own."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from rich.console import Console
+
+import windrow
+from windrow.cli.errors import JobError
+from windrow.cli.files import SUFFIXES, data_files, schema_of
+from windrow.cli.job import AVAILABLE_NOW, Job, Sink, Source
+from windrow.cli.sinks import MOST_ROWS_SHOWN, TerminalSink, readable
+from windrow.errors import ResourceError
+from windrow.run.progress import renderer
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def run_on_spark(job: Job, *, progress: str, stdout: Console, debug: bool) -> None:
+    """Runs the job until its files are read, or for ever with an interval as trigger."""
+    launch = _launcher()
+    spark = launch(job.name, job.spark, log_level="error" if debug else "fatal")
+    try:
+        session = windrow.Session(spark)
+        for source in job.streams:
+            rows = _frame(spark, source, is_streaming=job.mode == "streaming")
+            session.stream(source.name, rows, time=source.time, lateness=source.lateness)
+        answer = session.sql(job.query, **job.options)
+        if job.mode == "batch":
+            _write_batch(job, answer, stdout)
+        else:
+            _write_stream(job, answer, progress, stdout)
+    finally:
+        spark.stop()
+
+
+def _launcher() -> Any:
+    try:
+        from windrow.run.spark.launch import launch  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise ResourceError(
+            "no-pyspark",
+            "PySpark is not installed",
+            hint="pip install 'windrow[spark]'  or run with --on local",
+        ) from error
+    return launch
+
+
+def _frame(spark: SparkSession, source: Source, *, is_streaming: bool) -> DataFrame:
+    """The files of a stream as a DataFrame, read as the in-process runner reads them."""
+    reader = (spark.readStream if is_streaming else spark.read).format(source.format)
+    reader = reader.option("header", "true").schema(_ddl(source, is_streaming=is_streaming))
+    if source.files_per_batch is not None:
+        reader = reader.option("maxFilesPerTrigger", source.files_per_batch)
+    if Path(source.path).is_dir():
+        names = ",".join(SUFFIXES[source.format])
+        reader = reader.option("pathGlobFilter", f"*{{{names}}}")
+        reader = reader.option("recursiveFileLookup", "true")
+    return reader.load(source.path)
+
+
+def _ddl(source: Source, *, is_streaming: bool) -> str:
+    if is_streaming and source.format != "parquet" and source.schema is None:
+        raise JobError.needs_schema(source.name, source.format)
+    if source.schema is None or not is_streaming:
+        data_files(source)  # there must be some
+    elif not Path(source.path).parent.is_dir():
+        raise JobError.no_data(source.name, source.path, source.format)
+    return schema_of(source).ddl()
+
+
+def _write_batch(job: Job, answer: DataFrame, stdout: Console) -> None:
+    if job.sink is None:
+        kept = answer.persist()
+        rows = kept.limit(MOST_ROWS_SHOWN).toArrow()
+        stdout.print(readable(rows, total=kept.count()))
+        return
+    _check_empty(job.sink)
+    writer = answer.write.format(job.sink.format).option("header", "true")
+    writer.mode("overwrite").save(job.sink.path)
+
+
+def _check_empty(sink: Sink) -> None:
+    folder = Path(sink.path)
+    if folder.is_dir() and any(folder.iterdir()) and not sink.overwrite:
+        raise JobError.sink_exists(sink.path)
+
+
+def _write_stream(job: Job, answer: DataFrame, progress: str, stdout: Console) -> None:
+    from windrow.run.spark.follow import follow  # noqa: PLC0415
+
+    writer = answer.writeStream.queryName(job.name).outputMode("append")
+    is_once = job.trigger == AVAILABLE_NOW
+    writer = (
+        writer.trigger(availableNow=True) if is_once else writer.trigger(processingTime=job.trigger)
+    )
+    shown = renderer(progress)
+    if job.sink is not None:
+        checkpoint = job.sink.checkpoint or f"{job.sink.path}/_checkpoint"
+        writer = writer.format(job.sink.format).option("header", "true")
+        writer = writer.option("path", job.sink.path).option("checkpointLocation", checkpoint)
+        follow(writer.start(), shown)
+        return
+    terminal = TerminalSink(stdout)
+    scratch = tempfile.mkdtemp(prefix="windrow-checkpoint-")
+
+    def take(batch: DataFrame, _number: int) -> None:
+        terminal.write(batch.toArrow())
+
+    try:
+        writer = writer.option("checkpointLocation", scratch).foreachBatch(take)
+        follow(writer.start(), shown)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    terminal.show(_arrow_schema(answer))
+
+
+def _arrow_schema(answer: DataFrame) -> pa.Schema:
+    """The columns of the answer, for the case that it has no row."""
+    from windrow.operators.arrow_types import arrow_schema  # noqa: PLC0415
+    from windrow.run.spark.frames import describe  # noqa: PLC0415
+
+    return arrow_schema(describe(answer)[0])

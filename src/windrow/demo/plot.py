@@ -1,0 +1,32 @@
+"""The sliding aggregate over time, as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+def plot_revenue(changes: pa.Table, file: Path) -> Path | None:
+    """Draws each store's revenue of the last hour; None where matplotlib is not installed."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
+        from matplotlib.dates import DateFormatter  # noqa: PLC0415
+        from matplotlib.figure import Figure  # noqa: PLC0415
+    except ModuleNotFoundError:
+        return None
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    axes = figure.add_subplot()
+    inserts = changes.filter(pc.equal(changes["_change_type"], "insert")).sort_by("_event_time")
+    for store in sorted(set(inserts["store"].to_pylist())):
+        mine = inserts.filter(pc.equal(inserts["store"], store))
+        times = mine["_event_time"].cast(pa.timestamp("us")).to_numpy()
+        axes.step(times, mine["revenue"].to_numpy(), where="post", label=store, linewidth=1)
+    axes.set_title("Revenue of the last hour, at every instant")
+    axes.set_ylabel("revenue")
+    axes.xaxis.set_major_formatter(DateFormatter("%H:%M"))
+    axes.legend()
+    axes.grid(alpha=0.3)
+    FigureCanvasAgg(figure).print_png(str(file))
+    return file
