@@ -47,13 +47,17 @@ def checked(options: Options) -> Options:
             hint="count (count and drop them), keep (write them aside) or fail (stop the query)",
         )
     buckets = options.buckets
-    if buckets is not None and (isinstance(buckets, bool) or buckets < 1):
-        raise PlanError(
-            "bad-option",
-            f"buckets = {buckets!r} is no number of parts",
-            hint="a whole number from 1 upwards, for instance one per core",
-        )
+    if buckets is not None and (type(buckets) is not int or buckets < 1):
+        raise _bad_buckets(buckets)
     return options
+
+
+def _bad_buckets(value: object) -> PlanError:
+    return PlanError(
+        "bad-option",
+        f"buckets = {value!r} is no number of parts",
+        hint="a whole number from 1 upwards, for instance one per core",
+    )
 
 
 def _hint_value(name: str, text: str) -> str | int:
@@ -72,9 +76,5 @@ def _hint_value(name: str, text: str) -> str | int:
     if name != "buckets":
         return text
     if not text.isascii() or not text.isdigit():
-        raise PlanError(
-            "bad-option",
-            f"buckets = {text!r} is no number of parts",
-            hint="a whole number from 1 upwards, for instance one per core",
-        )
+        raise _bad_buckets(text)
     return int(text)

@@ -131,6 +131,13 @@ def test_a_bad_number_of_buckets_is_refused(buckets):
     )
 
 
+@pytest.mark.parametrize("buckets", [0, True, "8", 2.0])
+def test_a_bad_number_of_buckets_by_keyword_is_refused(buckets):
+    assert message(options=Options(buckets=buckets)).startswith(
+        f"PlanError[bad-option]: buckets = {buckets!r} is no number of parts\n"
+    )
+
+
 def test_a_bad_word_for_late_rows_is_refused():
     assert message(options=Options(on_late="ignore")) == (
         "PlanError[bad-option]: on_late = 'ignore' says nothing about late rows\n"
