@@ -123,7 +123,7 @@ def nearest_double(exact: Fraction) -> float:
     try:
         return float(exact)
     except OverflowError:
-        return math.copysign(math.inf, exact)
+        return math.inf if exact > 0 else -math.inf
 
 
 def plain(value: Value) -> Value:

@@ -193,7 +193,9 @@ def as_shown(column: pa.Array) -> pa.Array:
         fields = [as_shown(field) for field in column.flatten()]
         return pa.StructArray.from_arrays(fields, fields=list(kind), mask=column.is_null())
     if pa.types.is_list(kind):
+        # A copy of the offsets: Arrow takes no slice of them together with a mask.
+        offsets = pa.array(column.offsets.to_numpy().copy())
         return pa.ListArray.from_arrays(
-            column.offsets, as_shown(column.values), type=kind, mask=column.is_null()
+            offsets, as_shown(column.values), type=kind, mask=column.is_null()
         )
     return column

@@ -1,0 +1,242 @@
+"""Sliding aggregates: known answers, what is kept, and what is said when the data is wrong."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from windrow.errors import DataError, InternalError, UnsupportedError
+from windrow.operators.base import Snapshot
+from windrow.operators.changes import ChangeBatch
+from windrow.operators.sliding_aggregate import SlidingAggregateOp
+from windrow.physical.specs import ScanStream, SlidingAggregate
+from windrow.plan.exprs import column
+from windrow.plan.nodes import Aggregate
+from windrow.schema import MAX_TICK, Field, Schema
+
+
+def operator_of(keys, aggregates):
+    """An operator over (store, price); aggregates as (function, type of price, or None)."""
+    schema = Schema((Field("store", "string"), Field("price", "double")))
+    scan = ScanStream("sales", "s", schema.names, schema, "t", "bigint", 0)
+    listed = tuple(
+        Aggregate(function, column("price", kind) if kind else None, f"{function}_{i}", "")
+        for i, (function, kind) in enumerate(aggregates)
+    )
+    names = (*keys, *(each.name for each in listed))
+    shown = Schema(tuple(Field(name, "") for name in names))
+    return SlidingAggregateOp(SlidingAggregate(scan, keys, listed, shown))
+
+
+def sales(rows, kind=None, *, window):
+    """Rows (time, store, price), each alive for window ticks after its own."""
+    times = np.array([row[0] for row in rows], np.int64)
+    batch = pa.RecordBatch.from_pydict(
+        {
+            "store": pa.array([row[1] for row in rows], pa.string()),
+            "price": pa.array([row[2] for row in rows], kind or pa.float64()),
+        }
+    )
+    return ChangeBatch(batch, times, times + window + 1)
+
+
+def changes(batches):
+    found = []
+    for batch in batches:
+        rows = zip(*(each.to_pylist() for each in batch.columns.columns), strict=True)
+        marks = ["+" if sign > 0 else "-" for sign in batch.signs]
+        found += zip(batch.times.tolist(), marks, *zip(*rows, strict=True), strict=True)
+    return found
+
+
+# 0    1    2    3    4    5    6
+# |----|----|----|----|----|----|
+# n 4 -----------)                    alive at 0, 1, 2: [RANGE 2]
+#      n 5 -----------)
+#           s 7 -----------)
+#                n 1 -----------)
+def test_groups_come_change_and_go_with_their_rows():
+    operator = operator_of(("store",), [("sum", "double"), ("count", None)])
+    rows = [(0, "north", 4.0), (1, "north", 5.0), (2, "south", 7.0), (3, "north", 1.0)]
+    list(operator.push([sales(rows, window=2)]))
+    assert changes(operator.advance(3)) == [
+        (0, "+", "north", 4.0, 1),
+        (1, "-", "north", 4.0, 1),
+        (1, "+", "north", 9.0, 2),
+        (2, "+", "south", 7.0, 1),
+    ]
+    assert operator.due() == 4
+    assert changes(operator.advance(5)) == [
+        (3, "-", "north", 9.0, 2),
+        (3, "+", "north", 6.0, 2),
+        (4, "-", "north", 6.0, 2),
+        (4, "+", "north", 1.0, 1),
+    ]
+    assert changes(operator.advance(MAX_TICK)) == [
+        (5, "-", "south", 7.0, 1),
+        (6, "-", "north", 1.0, 1),
+    ]
+    assert operator.due() == MAX_TICK
+
+
+def test_nothing_changes_where_a_row_replaces_an_equal_one():
+    operator = operator_of(("store",), [("sum", "double"), ("count", None)])
+    list(operator.push([sales([(0, "north", 4.0), (3, "north", 4.0)], window=2)]))
+    assert changes(operator.advance(MAX_TICK)) == [
+        (0, "+", "north", 4.0, 1),
+        (6, "-", "north", 4.0, 1),
+    ]
+
+
+def test_without_keys_one_row_stays_from_the_first_event_on():
+    operator = operator_of((), [("sum", "double"), ("count", None)])
+    assert changes(operator.advance(2)) == []
+    list(operator.push([sales([(3, "north", 4.0)], window=0)]))
+    assert changes(operator.advance(4)) == [(3, "+", 4.0, 1)]
+    assert changes(operator.advance(9)) == [(4, "-", 4.0, 1), (4, "+", None, 0)]
+    list(operator.push([sales([(9, "north", 2.5)], window=0)]))
+    assert changes(operator.advance(MAX_TICK)) == [
+        (9, "-", None, 0),
+        (9, "+", 2.5, 1),
+        (10, "-", 2.5, 1),
+        (10, "+", None, 0),
+    ]
+
+
+def test_a_row_that_is_never_alive_changes_nothing():
+    operator = operator_of(("store",), [("count", None)])
+    batch = sales([(3, "north", 4.0)], window=0)
+    list(operator.push([ChangeBatch(batch.columns, batch.times, batch.times)]))
+    assert changes(operator.advance(MAX_TICK)) == []
+    assert operator.counters.stored == 0
+
+
+def test_a_mean_of_decimals_rounds_half_up_away_from_zero():
+    operator = operator_of(("store",), [("avg", "decimal(4,0)"), ("sum", "decimal(4,0)")])
+    kind = pa.decimal128(4, 0)
+    halves = [(0, "north", Decimal(1))] + [(0, "north", Decimal(0))] * 31
+    losses = [(0, "south", Decimal(-1))] + [(0, "south", Decimal(0))] * 31
+    list(operator.push([sales(halves + losses, kind, window=0)]))
+    (batch,) = operator.advance(1)
+    # 1 / 32 = 0.03125
+    assert batch.columns["avg_0"].to_pylist() == [Decimal("0.0313"), Decimal("-0.0313")]
+    assert batch.columns["avg_0"].type == pa.decimal128(8, 4)
+    assert batch.columns["sum_1"].type == pa.decimal128(14, 0)
+
+
+def test_the_counters_tell_the_work():
+    operator = operator_of(("store",), [("sum", "double")])
+    list(operator.push([sales([(t, "north", 1.0) for t in range(10)], window=4)]))
+    assert operator.counters.stored == 10
+    out = sum(len(batch) for batch in operator.advance(8))
+    counters = operator.counters
+    assert (counters.rows_in, counters.rows_out) == (10, out)
+    # Rows 0 to 7 have come; those of 0 to 2 have gone (at 5, 6, 7); 3 to 7 are alive, 8 and 9 wait.
+    assert (counters.probes, counters.comparisons) == (8, 11)
+    assert (counters.drops, counters.stored) == (3, 7)
+    assert counters.state_bytes > 0
+
+
+def test_rows_alive_keep_their_slot_and_arguments_alone():
+    operator = operator_of(("store",), [("count", "double")])
+    list(operator.push([sales([(0, "a long name of a store", 1.0)], window=4)]))
+    list(operator.advance(1))
+    (part,) = operator.snapshot().buffers["alive"]
+    assert part.chunk.batch.columns.schema.names == ["slot", "argument0"]
+    assert part.chunk.batch.columns.schema.field("argument0").type == pa.bool_()
+
+
+def test_the_groups_are_stored_anew_only_when_they_changed():
+    operator = operator_of(("store",), [("sum", "double")])
+    list(operator.push([sales([(0, "north", 1.0), (9, "south", 1.0)], window=4)]))
+    list(operator.advance(1))
+    before = operator.snapshot().buffers["groups"]
+    list(operator.advance(2))
+    assert operator.snapshot().buffers["groups"] is before
+    list(operator.advance(7))
+    assert operator.snapshot().buffers["groups"] == ()
+
+
+def test_equal_states_are_stored_as_equal_bytes_whatever_came_before():
+    plain = operator_of(("store",), [("sum", "double")])
+    list(plain.push([sales([(5, "north", 0.75)], window=9)]))
+    list(plain.advance(6))
+    widened = operator_of(("store",), [("sum", "double")])
+    list(widened.push([sales([(0, "north", 1e300), (0, "north", -1e-300)], window=1)]))
+    list(widened.push([sales([(5, "north", 0.75)], window=9)]))
+    list(widened.advance(6))
+    left, right = plain.snapshot(), widened.snapshot()
+    assert left.numbers == right.numbers
+    assert left.buffers["groups"][0].chunk.id == right.buffers["groups"][0].chunk.id
+
+
+def test_a_sum_beyond_bigint_is_refused():
+    operator = operator_of(("store",), [("sum", "bigint")])
+    rows = [(0, "north", 2**62), (1, "north", 2**62)]
+    list(operator.push([sales(rows, pa.int64(), window=9)]))
+    with pytest.raises(DataError) as caught:
+        list(operator.advance(MAX_TICK))
+    assert str(caught.value) == (
+        "DataError[sum-overflow]: SUM(price) has a value that bigint cannot hold\n"
+        "  at some instant the rows alive add up to more than the type of the result\n"
+        "  hint: cast the argument to double, or to a wider type, inside SUM"
+    )
+
+
+def test_integers_may_pass_bigint_within_an_instant():
+    operator = operator_of(("store",), [("sum", "bigint")])
+    rows = [(0, "north", 2**62), (0, "north", 2**62), (0, "north", -(2**62))]
+    list(operator.push([sales(rows, pa.int64(), window=0)]))
+    assert changes(operator.advance(1)) == [(0, "+", "north", 2**62)]
+
+
+@pytest.mark.parametrize(
+    ("function", "kind", "shown"),
+    [
+        ("sum", pa.decimal128(38, 0), "decimal(38, 0)"),
+        ("avg", pa.decimal128(38, 0), "decimal(38, 4)"),
+    ],
+)
+def test_a_decimal_that_its_type_cannot_hold_is_refused(function, kind, shown):
+    operator = operator_of(("store",), [(function, "decimal(38,0)")])
+    rows = [(0, "north", Decimal(10**38 - 1)), (0, "north", Decimal(1))]
+    list(operator.push([sales(rows, kind, window=9)]))
+    with pytest.raises(DataError) as caught:
+        list(operator.advance(MAX_TICK))
+    assert caught.value.condition == f"{function}-overflow"
+    assert caught.value.sentence == (
+        f"{function.upper()}(price) has a value that {shown} cannot hold"
+    )
+
+
+def test_a_delete_of_a_row_that_is_not_there_is_refused():
+    operator = operator_of(("store",), [("count", None)])
+    batch = sales([(0, "north", 1.0)], window=0)
+    gone = ChangeBatch(batch.columns, batch.times, None, np.array([-1], np.int8))
+    list(operator.push([gone]))
+    with pytest.raises(DataError) as caught:
+        list(operator.advance(MAX_TICK))
+    assert str(caught.value) == (
+        "DataError[delete-without-row]: a change deletes a row that the stream does not hold\n"
+        "  a delete must follow the insert of an equal row, at its instant or later\n"
+        "  hint: check that the changelog is complete and starts with its inserts"
+    )
+
+
+def test_a_sum_of_texts_is_refused():
+    with pytest.raises(UnsupportedError) as caught:
+        operator_of(("store",), [("sum", "string")])
+    assert str(caught.value) == (
+        "UnsupportedError[aggregate-type]: SUM(price) has an argument of type string\n"
+        "  SUM takes whole numbers, decimals, float and double\n"
+        "  hint: cast it, for instance  SUM(CAST(price AS DOUBLE))"
+    )
+
+
+def test_the_state_of_another_operator_is_refused():
+    operator = operator_of(("store",), [("count", None)])
+    with pytest.raises(InternalError, match="was given the state of a bew-join"):
+        operator.restore(Snapshot("bew-join", {}))
