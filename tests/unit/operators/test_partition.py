@@ -1,0 +1,208 @@
+"""Routing: every combination that can make a result meets in exactly one bucket."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from windrow.errors import InternalError
+from windrow.operators.changes import ChangeBatch
+from windrow.operators.partition import route
+from windrow.physical.partitioning import (
+    Cells,
+    HashKeys,
+    HashShares,
+    Single,
+    partitioning_of,
+)
+from windrow.physical.specs import BewJoin, KeyClass, MatwinBestmatch, ScanStream, SlidingAggregate
+from windrow.plan.nodes import Dimension
+from windrow.plan.windows import Bound, WindowGraph
+from windrow.schema import MIN_TICK, Field, Schema
+
+
+def scan(alias: str, *fields: Field) -> ScanStream:
+    schema = Schema(fields)
+    return ScanStream(alias, alias, schema.names, schema, "ts", "bigint", 0)
+
+
+def join(*classes: KeyClass) -> BewJoin:
+    aliases = tuple("abcd"[: len(classes[0].columns)])
+    bounds = tuple(Bound(0, right, 5, 5) for right in range(1, len(aliases)))
+    return BewJoin(
+        tuple(scan(alias) for alias in aliases), aliases, classes,
+        WindowGraph(aliases, bounds), tuple(() for _ in aliases), "hash", Schema(()),
+    )  # fmt: skip
+
+
+def bestmatch(eps: float | None, type_: str, **classes: tuple[KeyClass, ...]) -> MatwinBestmatch:
+    return MatwinBestmatch(
+        scan("l", Field("l.x", type_)), scan("r", Field("r.x", type_)),
+        (Dimension("l.x", "r.x", "mindist", eps),), classes.get("classes", ()),
+        3, 4, ((), ()), False, Schema(()),
+    )  # fmt: skip
+
+
+def batch(times=None, **columns: object) -> ChangeBatch:
+    arrays = {name.replace("_", "."): values for name, values in columns.items()}
+    record = pa.record_batch(arrays)
+    times = np.arange(record.num_rows) if times is None else np.array(times)
+    return ChangeBatch(record, times.astype(np.int64))
+
+
+def buckets_of(rows, buckets, row) -> set[int]:
+    homes = buckets[rows == row].tolist()
+    assert len(homes) == len(set(homes)), "a row is sent twice to one bucket"
+    return set(homes)
+
+
+XY = join(KeyClass(("a.x", "b.x", None), "bigint"), KeyClass((None, "b.y", "c.y"), "bigint", True))
+keys = st.lists(st.integers(0, 3) | st.none(), min_size=1, max_size=6)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(keys, keys, keys, st.data(), st.integers(1, 7))
+def test_rows_that_agree_on_every_key_meet_in_exactly_one_bucket(a, b, c, data, buckets):
+    b_y = data.draw(st.lists(st.integers(0, 3) | st.none(), min_size=len(b), max_size=len(b)))
+    shares = partitioning_of(XY, buckets)
+    assert isinstance(shares, HashShares)
+    big = pa.int64()
+    routed = [
+        route(XY, shares, 0, batch(a_x=pa.array(a, big)), buckets),
+        route(XY, shares, 1, batch(b_x=pa.array(b, big), b_y=pa.array(b_y, big)), buckets),
+        route(XY, shares, 2, batch(c_y=pa.array(c, big)), buckets),
+    ]
+    for (rows, homes), size in zip(routed, (len(a), len(b), len(c)), strict=True):
+        assert set(rows.tolist()) == set(range(size))
+        assert homes.dtype == np.int32
+        assert homes.min() >= 0
+        assert homes.max() < buckets
+    for i, j, k in itertools.product(range(len(a)), range(len(b)), range(len(c))):
+        if a[i] is not None and a[i] == b[j] and b_y[j] == c[k]:
+            chosen = zip(routed, (i, j, k), strict=True)
+            meeting = set.intersection(*(buckets_of(*sent, row) for sent, row in chosen))
+            assert len(meeting) == 1
+
+
+def test_copies_are_those_that_the_partitioning_states():
+    shares = partitioning_of(XY, 4)
+    assert shares.copies == (2, 1, 2)
+    rows, _ = route(XY, shares, 0, batch(a_x=[1, 2, 3]), 4)
+    assert rows.tolist() == [0, 0, 1, 1, 2, 2]
+    rows, _ = route(XY, shares, 1, batch(b_x=[1, 2, 3], b_y=[1, 1, 1]), 4)
+    assert rows.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("values", [range(10_000), [f"k{n}" for n in range(10_000)]])
+def test_uniform_keys_leave_no_bucket_of_four_with_over_forty_percent(values):
+    spec = join(KeyClass(("a.k", "b.k"), "bigint"))
+    _, homes = route(spec, partitioning_of(spec, 4), 0, batch(a_k=pa.array(values)), 4)
+    assert np.bincount(homes, minlength=4).max() < 0.4 * len(values)
+
+
+def test_null_keys_are_spread_and_sent_once():
+    shares = partitioning_of(XY, 4)
+    rows, homes = route(XY, shares, 0, batch(a_x=pa.array([None] * 1000, pa.int64())), 4)
+    assert sorted(rows.tolist()) == list(range(1000))
+    assert np.bincount(homes, minlength=4).max() < 400
+
+
+def test_null_keys_of_a_null_safe_class_meet():
+    spec = join(KeyClass(("a.k", "b.k"), "bigint", null_safe=True))
+    shares = partitioning_of(spec, 5)
+    _, left = route(spec, shares, 0, batch(a_k=pa.array([None, None], pa.int64())), 5)
+    _, right = route(spec, shares, 1, batch(b_k=pa.array([7, None], pa.int64())), 5)
+    assert left[0] == left[1] == right[1]
+
+
+def test_rows_without_an_event_time_go_to_bucket_zero_once():
+    shares = partitioning_of(XY, 4)
+    rows, homes = route(XY, shares, 0, batch(times=[5, MIN_TICK], a_x=[3, 3]), 4)
+    assert rows.tolist() == [0, 0, 1]
+    assert homes[2] == 0
+
+
+def test_groups_have_one_bucket_each_nulls_included():
+    spec = SlidingAggregate(scan("s"), ("s.g",), (), Schema(()))
+    by_key = partitioning_of(spec, 4)
+    assert isinstance(by_key, HashKeys)
+    rows, homes = route(spec, by_key, 0, batch(s_g=pa.array(["x", None, "x", None])), 4)
+    assert rows.tolist() == [0, 1, 2, 3]
+    assert homes[0] == homes[2]
+    assert homes[1] == homes[3]
+
+
+def test_a_single_bucket_takes_everything():
+    spec = SlidingAggregate(scan("s"), (), (), Schema(()))
+    rows, homes = route(spec, Single("one group"), 0, batch(s_g=[1, 2]), 3)
+    assert rows.tolist() == [0, 1]
+    assert homes.tolist() == [0, 0]
+
+
+wide = st.floats(-1e6, 1e6) | st.floats(allow_nan=True, allow_infinity=True)
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(
+    st.lists(wide | st.none(), min_size=1, max_size=6),
+    st.lists(st.floats(-3.0, 3.0), min_size=6, max_size=6),
+    st.sampled_from([0.0, 0.1, 1.0, 2.5]),
+    st.integers(1, 5),
+)
+def test_every_candidate_pair_meets_in_the_bucket_of_its_left_row(lefts, offsets, eps, buckets):
+    rights = [
+        None if x is None else x + (0.0 if offset == 0 else round(offset) * eps)
+        for x, offset in zip(lefts, offsets, strict=False)
+    ]
+    spec = bestmatch(eps, "double")
+    cells = partitioning_of(spec, buckets)
+    assert isinstance(cells, Cells)
+    real = pa.float64()
+    left = route(spec, cells, 0, batch(l_x=pa.array(lefts, real)), buckets)
+    right = route(spec, cells, 1, batch(r_x=pa.array(rights, real)), buckets)
+    assert left[0].tolist() == sorted(left[0].tolist()) or len(left[0]) == len(lefts)
+    assert set(right[0].tolist()) == set(range(len(rights)))
+    for i, x in enumerate(lefts):
+        (home,) = buckets_of(*left, i)
+        for j, y in enumerate(rights):
+            if x is not None and y is not None and abs(x - y) <= eps:
+                assert home in buckets_of(*right, j)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(
+    st.lists(st.integers(MIN_TICK + 9, 2**63 - 9) | st.integers(-50, 50), min_size=1, max_size=8),
+    st.integers(1, 5),
+)
+def test_time_cells_let_every_pair_in_reach_meet(times, buckets):
+    spec = bestmatch(None, "double")
+    cells = partitioning_of(spec, buckets)
+    assert cells.dimension is None
+    left = route(spec, cells, 0, batch(times=times, l_x=[0.0] * len(times)), buckets)
+    for shift in range(-spec.lo, spec.hi + 1):
+        moved = [time + shift for time in times]
+        right = route(spec, cells, 1, batch(times=moved, r_x=[0.0] * len(times)), buckets)
+        for row in range(len(times)):
+            (home,) = buckets_of(*left, row)
+            assert home in buckets_of(*right, row)
+
+
+def test_decimal_positions_are_cut_exactly_at_the_constraint():
+    spec = bestmatch(0.1, "decimal(10,1)")
+    cells = partitioning_of(spec, 3)
+    tenths = [pa.scalar(n / 10).cast(pa.decimal128(10, 1)).as_py() for n in range(-20, 20)]
+    kind = pa.decimal128(10, 1)
+    left = route(spec, cells, 0, batch(l_x=pa.array(tenths[1:], kind)), 3)
+    right = route(spec, cells, 1, batch(r_x=pa.array(tenths[:-1], kind)), 3)
+    for row in range(len(tenths) - 1):
+        assert buckets_of(*left, row) <= buckets_of(*right, row)
+
+
+def test_too_few_buckets_are_refused():
+    with pytest.raises(InternalError, match="cut into 4 buckets was given 2"):
+        route(XY, partitioning_of(XY, 4), 0, batch(a_x=[1]), 2)
