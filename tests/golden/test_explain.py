@@ -44,3 +44,8 @@ def test_the_cases_cover_every_form():
     forms = ("binary", "path", "graph", "clique", "uniform clique")
     texts = "\n".join(path.with_suffix(".plan").read_text() for path in CASES)
     assert all(f"form        {form}" in texts for form in forms)
+
+
+@pytest.mark.parametrize("path", CASES, ids=[path.stem for path in CASES])
+def test_no_plan_shows_a_name_that_no_user_wrote(path):
+    assert "$" not in path.with_suffix(".plan").read_text()
