@@ -36,8 +36,6 @@ from windrow.kernels._jit import kernel
 NO_LIMIT = 2**64 - 1
 """The limit of a dimension without a constraint: no distance is above it."""
 
-_DOMINATES, _NEITHER, _DOMINATED, _EQUAL = -1, 0, 1, 2
-
 
 class Index(NamedTuple):
     """The rows of one chunk, by group and time; `rows` are their places in the chunk."""
@@ -86,33 +84,37 @@ def best_pairs(
 
     Not pruned: all candidate pairs.
     """
+    groups, starts, times, right, rows = index
+    first_group, last_group, first_time, last_time, left = probes
     pair_probes = np.empty(256, np.int64)
     pair_rows = np.empty(256, np.int64)
     # One row more than pairs: a candidate is measured in the row after the last pair.
-    distances = np.empty((257, len(measures.limits)), np.uint64)
+    distances = np.empty((257, left.shape[1]), np.uint64)
     count = 0
     comparisons = 0
-    for probe in range(len(probes.first_time)):
+    for probe in range(len(first_time)):
         skyline = count  # the pairs of this probe: [skyline, count)
-        wanted = probes.values[probe]
-        last_time = probes.last_time[probe]
-        group = _lower_bound(index.groups, 0, len(index.groups), probes.first_group[probe])
-        while group < len(index.groups) and index.groups[group] <= probes.last_group[probe]:
-            stop = index.starts[group + 1]
-            at = _lower_bound(index.times, index.starts[group], stop, probes.first_time[probe])
-            while at < stop and index.times[at] <= last_time:
-                comparisons += 1
-                if _is_candidate(wanted, index.values[at], measures, distances[count]):
-                    place = _place(pair_rows, distances, skyline, count) if is_pruned else count
-                    if place >= 0:
-                        pair_probes[place] = probe
-                        pair_rows[place] = index.rows[at]
-                        count = place + 1
+        wanted = left[probe]
+        group = _first_not_below(groups, 0, len(groups), first_group[probe])
+        while group < len(groups) and groups[group] <= last_group[probe]:
+            stop = starts[group + 1]
+            at = _first_not_below(times, starts[group], stop, first_time[probe])
+            stop = _first_above(times, at, stop, last_time[probe])
+            comparisons += stop - at
+            at = _next_candidate(wanted, right, at, stop, measures, distances, count)
+            while at < stop:
+                place = count
+                if is_pruned:
+                    place = _place(pair_rows, distances, skyline, count)
+                if place >= 0:
+                    pair_probes[place] = probe
+                    pair_rows[place] = rows[at]
+                    count = place + 1
                 if count == len(pair_rows):
                     pair_probes = _longer(pair_probes)
                     pair_rows = _longer(pair_rows)
                     distances = _taller(distances)
-                at += 1
+                at = _next_candidate(wanted, right, at + 1, stop, measures, distances, count)
             group += 1
     return Pairs(
         pair_probes[:count].copy(), pair_rows[:count].copy(), distances[:count].copy(), comparisons
@@ -146,69 +148,80 @@ def _place(
 
         [ skyline ............ | place: the candidate | dominated, or free ]
     """
+    dimensions = distances.shape[1]
     last = candidate
     at = skyline
     while at < last:
-        order = _order(distances[at], distances[candidate])
-        if order in (_DOMINATES, _EQUAL):
-            _swap(rows, distances, skyline, at)
-            return -1 if order == _DOMINATES else last
-        if order == _DOMINATED:
+        is_better = False  # the pair at `at`, than the candidate
+        is_worse = False
+        for k in range(dimensions):
+            if distances[at, k] < distances[candidate, k]:
+                is_better = True
+            elif distances[at, k] > distances[candidate, k]:
+                is_worse = True
+        if is_better and is_worse:
+            at += 1
+        elif is_worse:
             last -= 1
             _swap(rows, distances, at, last)
         else:
-            at += 1
+            _swap(rows, distances, skyline, at)
+            return -1 if is_better else last
     if last < candidate:
-        distances[last] = distances[candidate]
+        _swap(rows, distances, last, candidate)
     return last
 
 
 @kernel
-def _order(one: NDArray[np.uint64], other: NDArray[np.uint64]) -> int:
-    """Whether the one dominates the other, is dominated by it, equals it, or neither."""
-    is_better = False
-    is_worse = False
-    for k in range(len(one)):
-        if one[k] < other[k]:
-            is_better = True
-        elif one[k] > other[k]:
-            is_worse = True
-    if is_better and is_worse:
-        return _NEITHER
-    if is_better:
-        return _DOMINATES
-    return _DOMINATED if is_worse else _EQUAL
-
-
-@kernel
-def _is_candidate(
-    left: NDArray[np.uint64],
+def _next_candidate(
+    wanted: NDArray[np.uint64],
     right: NDArray[np.uint64],
+    start: int,
+    stop: int,
     measures: Measures,
     distances: NDArray[np.uint64],
-) -> bool:
-    """Writes the distances of one pair; false as soon as one is above its limit."""
-    for k in range(len(measures.limits)):
-        if measures.is_float[k]:
-            difference = abs(left.view(np.float64)[k] - right.view(np.float64)[k])
-            if np.isnan(difference):
-                return False
-            distances.view(np.float64)[k] = difference
-        elif left[k] >= right[k]:
-            distances[k] = left[k] - right[k]
-        else:
-            distances[k] = right[k] - left[k]
-        if distances[k] > measures.limits[k]:
-            return False
-    return True
+    pair: int,
+) -> int:
+    """The first right row in [start, stop) within every limit, its distances written; or stop."""
+    is_float, limits = measures
+    for row in range(start, stop):
+        near = 0
+        for k in range(len(limits)):
+            one, other = wanted[k], right[row, k]
+            if is_float[k]:
+                apart = abs(np.uint64(one).view(np.float64) - np.uint64(other).view(np.float64))
+                if np.isnan(apart):
+                    break
+                distance = np.float64(apart).view(np.uint64)
+            else:
+                distance = one - other if one >= other else other - one
+            if distance > limits[k]:
+                break
+            distances[pair, k] = distance
+            near += 1
+        if near == len(limits):
+            return row
+    return stop
 
 
 @kernel
-def _lower_bound(keys: NDArray[Any], start: int, stop: int, key: int) -> int:
+def _first_not_below(keys: NDArray[Any], start: int, stop: int, key: int) -> int:
     """The first place in [start, stop) whose key is not below `key`."""
     while start < stop:
         middle = (start + stop) // 2
         if keys[middle] < key:
+            start = middle + 1
+        else:
+            stop = middle
+    return start
+
+
+@kernel
+def _first_above(keys: NDArray[Any], start: int, stop: int, key: int) -> int:
+    """The first place in [start, stop) whose key is above `key`."""
+    while start < stop:
+        middle = (start + stop) // 2
+        if keys[middle] <= key:
             start = middle + 1
         else:
             stop = middle
