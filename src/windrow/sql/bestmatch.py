@@ -14,10 +14,10 @@ from windrow.plan.windows import UNBOUNDED, Bound, WindowGraph
 from windrow.sql.clauses import MatchOrder
 from windrow.sql.conditions import sort_conditions
 from windrow.sql.dimensions import MatchDimension, distance_limit, is_number
-from windrow.sql.graph_checks import check_contradiction, example_length
+from windrow.sql.graph_checks import Places, check_contradiction, example_length
 from windrow.sql.keys import add_keys, bare, with_columns
 from windrow.sql.lengths import window_ticks
-from windrow.sql.refuse import refuse_match_kinds, refuse_match_order, unsupported
+from windrow.sql.refuse import unsupported
 from windrow.sql.render import Renderer
 from windrow.sql.scope import Scope
 from windrow.sql.spans import span_of, text_of
@@ -32,7 +32,6 @@ def lower_bestmatch(
     renderer: Renderer,
 ) -> Node:
     """The join of the two sources, with their filters and computed columns below it."""
-    refuse_match_kinds(select, join)
     refuse_ranges(scope)
     return _Bestmatch(scope, renderer).lower(select, join, conditions)
 
@@ -72,7 +71,7 @@ class _Bestmatch:
         self.bounds += [*windows.bounds, *sorted_.bounds]
         for predicate in sorted_.predicates:
             self._place(predicate)
-        lo, hi = self._time_bound(span_of(join))
+        lo, hi = self._time_bound(span_of(join), {**windows.places, **sorted_.places})
         inputs = [self._filtered(side) for side in (0, 1)]
         inputs, equalities = add_keys(inputs, sorted_.equalities, self.scope, self.renderer)
         inputs, dimensions = self._with_dimensions(inputs, lo, hi)
@@ -91,7 +90,6 @@ class _Bestmatch:
 
     def _read_dimension(self, order: exp.Expr) -> None:
         assert isinstance(order, MatchOrder)
-        refuse_match_order(order)
         first, second = bare(self.scope.resolve(order.this)), order.expression
         second = bare(self.scope.resolve(second))
         sides = [self.scope.sources_in(first), self.scope.sources_in(second)]
@@ -150,10 +148,10 @@ class _Bestmatch:
             span_of(predicate),
         )
 
-    def _time_bound(self, span: Span | None) -> tuple[int, int]:
+    def _time_bound(self, span: Span | None, places: Places) -> tuple[int, int]:
         aliases = tuple(source.alias for source in self.scope.sources)
         graph = WindowGraph(aliases, tuple(self.bounds))
-        check_contradiction(graph, span)
+        check_contradiction(graph, span, places)
         lo, hi = graph.upper[1][0], graph.upper[0][1]
         if max(lo, hi) >= UNBOUNDED:
             left, right = (s.time or f"{s.alias}.ts" for s in self.scope.sources)

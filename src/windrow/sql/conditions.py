@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
 
-from windrow.errors import BindError, ParseError
+from windrow.errors import BindError, ParseError, Span
 from windrow.plan.windows import Bound
 from windrow.sql.clauses import PairWindow, UniformWindow
 from windrow.sql.keys import Condition, bare, equality_of
@@ -26,12 +26,14 @@ class Conditions:
         bounds: windows stated as plain conditions on time.
         equalities: join keys.
         predicates: everything else, resolved.
+        places: where each bound stands in the SQL, by its text.
     """
 
     clauses: tuple[exp.Expr, ...]
     bounds: tuple[Bound, ...]
     equalities: tuple[Condition, ...]
     predicates: tuple[exp.Expr, ...]
+    places: Mapping[str, Span | None]
 
 
 def conjuncts(trees: Iterable[exp.Expr]) -> Iterator[exp.Expr]:
@@ -52,6 +54,7 @@ def sort_conditions(
     bounds: list[Bound] = []
     equalities: list[Condition] = []
     predicates: list[exp.Expr] = []
+    places: dict[str, Span | None] = {}
     for conjunct in conjuncts(trees):
         if isinstance(conjunct, PairWindow | UniformWindow):
             clauses.append(conjunct)
@@ -62,11 +65,12 @@ def sort_conditions(
         key = equality_of(resolved, scope)
         if found:
             bounds += found
+            places |= {bound.text: span_of(conjunct) for bound in found}
         elif key is not None:
             equalities.append(key)
         else:
             predicates.append(resolved)
-    return Conditions(tuple(clauses), tuple(bounds), tuple(equalities), tuple(predicates))
+    return Conditions(tuple(clauses), tuple(bounds), tuple(equalities), tuple(predicates), places)
 
 
 def _refuse_misplaced(conjunct: exp.Expr) -> None:

@@ -17,18 +17,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NoReturn, TypeVar
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError as SqlglotParseError
 from sqlglot.parsers.spark import SparkParser
+from sqlglot.parsers.spark2 import build_as_cast
 from sqlglot.tokenizer_core import Token, TokenType
 
+from windrow.errors import ParseError, Span
 from windrow.sql.clauses import HintText, MatchOrder, PairWindow, StreamWindow, UniformWindow
+from windrow.sql.refuse import unsupported
 from windrow.sql.spans import mark
 
-_STREAM_WINDOWS = {"RANGE", "ROWS", "PARTITION"}
+_STREAM_WINDOWS = {"RANGE", "ROWS", "PARTITION BY"}
 _TRAILERS = {("EMIT", "CHANGES"), ("KEEP", "UNMATCHED"), ("EITHER", "WAY"), ("BESTMATCH", "JOIN")}
 _JOIN_SIDES = {TokenType.LEFT, TokenType.RIGHT, TokenType.FULL}
 
@@ -55,6 +58,11 @@ class WindrowParser(SparkParser):
     # Spark's ANSI mode, its default, has casts that fail rather than give NULL.
     STRICT_CAST = True
     TABLE_ALIAS_TOKENS = SparkParser.TABLE_ALIAS_TOKENS - {TokenType.OUTER}
+
+    FUNCTIONS: ClassVar = {
+        **SparkParser.FUNCTIONS,
+        **{name: build_as_cast(name.lower()) for name in ("TINYINT", "SMALLINT", "BIGINT")},
+    }
 
     QUERY_MODIFIER_PARSERS: ClassVar = {
         **SparkParser.QUERY_MODIFIER_PARSERS,
@@ -96,7 +104,7 @@ class WindrowParser(SparkParser):
             mark(table, first.start, self._prev.end + 1)
         if table is not None and self._at_stream_window():
             if "stream_window" in table.meta:
-                self.raise_error("A stream has one window")
+                self._fail("a stream has one window")
             self._parse_stream_window(table)
             if "alias" not in table.args or table.args["alias"] is None:
                 table.set("alias", self._parse_table_alias())
@@ -113,18 +121,28 @@ class WindrowParser(SparkParser):
         self._advance()
         kind = self._curr.text.upper()
         self._advance()
-        if kind == "PARTITION":
+        if kind == "PARTITION BY":
             while self._curr and self._curr.token_type != TokenType.R_BRACKET:
                 self._advance()
             window = StreamWindow(kind=kind)
         else:
-            window = StreamWindow(kind=kind, this=self._required(self._parse_term(), "a length"))
+            window = StreamWindow(kind=kind, this=self._parse_length())
         if not self._match(TokenType.R_BRACKET):
-            self.raise_error("Expected ]")
+            self._fail("expected ]")
         mark(window, start, self._prev.end + 1)
         if table is not None:
             table.meta["stream_window"] = window
         return window
+
+    def _fail(self, reason: str) -> NoReturn:
+        """Raises our error at once: sqlglot would take its own for "no table here" after a comma."""
+        token = self._curr or self._prev
+        raise ParseError(
+            "syntax",
+            f"the SQL cannot be read at {token.text!r}",
+            reason=reason,
+            span=Span(token.start, token.end + 1),
+        )
 
     def _parse_table_alias(self, *args: Any, **kwargs: Any) -> exp.TableAlias | None:
         if (self._curr.text.upper(), self._next.text.upper()) in _TRAILERS:
@@ -164,16 +182,23 @@ class WindrowParser(SparkParser):
     def _parse_one_window(self) -> exp.Expr:
         start = self._curr.start
         if not self._match(TokenType.WINDOW):
-            self.raise_error("Expected WINDOW or DWINDOW")
+            self._fail("expected WINDOW or DWINDOW")
         keyword = self._prev.text.upper()
         if self._match(TokenType.EQ):
             if keyword == "DWINDOW":
-                self.raise_error("DWINDOW names its two streams: DWINDOW (first, then) = length")
+                self._fail("DWINDOW names its two streams: DWINDOW (first, then) = length")
             window: exp.Expr = UniformWindow(this=self._parse_length())
         elif self._match(TokenType.L_PAREN):
             window = self._parse_pair_window(directed=keyword == "DWINDOW")
+        elif self._next.token_type == TokenType.ALIAS:
+            raise unsupported(
+                "over",
+                "named windows are not supported",
+                "write a sliding aggregate: SELECT k, SUM(x) FROM s [RANGE ..] GROUP BY k",
+                Span(start, self._curr.end + 1),
+            )
         else:
-            self.raise_error("Expected = or (first stream, second stream) after WINDOW")
+            self._fail("expected = or (first stream, second stream) after WINDOW")
         if self._match_text_seq("ROWS"):
             window.set("rows", True)
         if self._match_text_seq("EITHER", "WAY"):
@@ -184,32 +209,29 @@ class WindrowParser(SparkParser):
     def _parse_pair_window(self, *, directed: bool) -> PairWindow:
         left = self._required(self._parse_id_var(any_token=False), "the name of a stream")
         if not self._match(TokenType.COMMA):
-            self.raise_error("Expected , and a second stream")
+            self._fail("expected , and a second stream")
         right = self._required(self._parse_id_var(any_token=False), "the name of a stream")
         self._match_r_paren()
         if self._match(TokenType.EQ):
             length = self._parse_length()
             return PairWindow(left=left, right=right, directed=directed, this=length)
         if directed or not self._match(TokenType.BETWEEN):
-            self.raise_error("Expected = and a length")
+            self._fail("expected = and a length")
         before = self._parse_length()
         if not self._match_text_seq("PRECEDING"):
-            self.raise_error("Expected PRECEDING")
+            self._fail("expected PRECEDING")
         if not self._match(TokenType.AND):
-            self.raise_error("Expected AND")
+            self._fail("expected AND")
         after = self._parse_length()
         if not self._match_text_seq("FOLLOWING"):
-            self.raise_error("Expected FOLLOWING")
+            self._fail("expected FOLLOWING")
         return PairWindow(left=left, right=right, directed=False, before=before, after=after)
 
     def _parse_length(self) -> exp.Expr:
         return self._required(self._parse_term(), "a length such as INTERVAL '5' SECONDS")
 
     def _required(self, node: exp.Expr | None, what: str) -> exp.Expr:
-        if node is None:
-            self.raise_error(f"Expected {what}")
-        assert node is not None
-        return node
+        return self._fail(f"expected {what}") if node is None else node
 
     # Bestmatch joins: l LEFT OUTER BESTMATCH JOIN r ON l.x MINDIST r.x WITHIN eps, ..
 
@@ -293,7 +315,6 @@ for _method in (
     "_parse_limit",
     "_parse_group",
     "_parse_having",
-    "_parse_window",
     "_parse_with",
     "_parse_offset",
     "_parse_qualify",

@@ -1,13 +1,173 @@
-"""Expressions for DuckDB with the values that Spark gives them."""
+"""Expressions for DuckDB with the values that Spark gives them.
+
+sqlglot translates the names of functions. What it leaves to the reader are differences in types
+and in corner cases: Spark's `length` is an INT, its `floor` a BIGINT, its casts to integers cut
+off, its `dayofweek` starts at 1. They are written out here, so that in process and on Spark one
+query has one answer.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, ClassVar
+
 from sqlglot import exp
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.errors import ErrorLevel
+from sqlglot.generators.duckdb import DuckDBGenerator
+from sqlglot.optimizer.annotate_types import annotate_types
 
 from windrow.schema import Schema
 
+_INTEGERS = {exp.DType.TINYINT, exp.DType.SMALLINT, exp.DType.INT, exp.DType.BIGINT}
+_INEXACT = {exp.DType.FLOAT, exp.DType.DOUBLE, exp.DType.DECIMAL}
+_TIMESTAMPS = {exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ, exp.DType.TIMESTAMP}
+_WHOLE_DAYS = {"DAY", "WEEK", "MONTH", "YEAR"}
+
+_INT_FUNCTIONS = (
+    exp.Length, exp.Year, exp.Month, exp.Day, exp.Hour, exp.Minute, exp.Second, exp.DayOfMonth,
+    exp.DayOfYear, exp.Quarter, exp.WeekOfYear, exp.StrPosition, exp.DateDiff, exp.ArraySize,
+)  # fmt: skip
+"""Functions that are INT in Spark and BIGINT in DuckDB."""
+
+_OTHER_VALUES = {"hash": "spark_hash"}
+"""Functions of one name and different values; under a name of their own DuckDB refuses them."""
+
+Write = Callable[["SparkValues", Any], str]
+
 
 def duckdb_text(node: exp.Expr, columns: Schema) -> str:
-    """The expression as DuckDB reads it."""
-    del columns
-    return node.sql("duckdb", comments=False)
+    """The expression as DuckDB reads it; `columns` are the types of what it reads."""
+    types = {f.name: f.type for f in columns.fields}
+    copy = node.copy()
+    for column in copy.find_all(exp.Column):
+        column.type = exp.DataType.build(types[column.name], dialect="spark", udt=True)
+    generator = SparkValues(dialect=DuckDB(), unsupported_level=ErrorLevel.IGNORE, comments=False)
+    return generator.generate(copy, copy=False)
+
+
+def _kind(node: exp.Expr) -> exp.DType | None:
+    """The kind of type that a tree has, as far as sqlglot can tell."""
+    annotate_types(node, dialect="spark", overwrite_types=False)
+    return node.type.this if node.type is not None else None
+
+
+def _plain(kind: type[exp.Expr]) -> Write:
+    """How sqlglot writes a node for DuckDB."""
+    known = DuckDBGenerator.TRANSFORMS.get(kind)
+    if known is not None:
+        return known
+    method = getattr(DuckDBGenerator, f"{kind.key}_sql", DuckDBGenerator.function_fallback_sql)
+    return lambda self, node: str(method(self, node))
+
+
+def _cast_to(type_: str, kind: type[exp.Expr]) -> Write:
+    write = _plain(kind)
+    return lambda self, node: f"CAST({write(self, node)} AS {type_})"
+
+
+def _divide(self: SparkValues, node: exp.Div) -> str:
+    left = self.sql(node, "this")
+    if _kind(node.this) is exp.DType.FLOAT:
+        left = f"CAST({left} AS DOUBLE)"
+    return f"{left} / {self.sql(node, 'expression')}"
+
+
+def _cast(self: SparkValues, node: exp.Cast) -> str:
+    """Casts to integers cut off the fraction; a timestamp becomes its seconds."""
+    target, source = node.to.this, _kind(node.this)
+    if target not in _INTEGERS or source not in _INEXACT | _TIMESTAMPS:
+        return self.cast_sql(node)
+    operand = self.sql(node, "this")
+    whole = f"FLOOR(EPOCH({operand}))" if source in _TIMESTAMPS else f"TRUNC({operand})"
+    return f"CAST({whole} AS {self.sql(node, 'to')})"
+
+
+def _rounded(kind: type[exp.Expr]) -> Write:
+    """FLOOR and CEIL are BIGINT in Spark, but for decimals and with a scale."""
+    write = _plain(kind)
+
+    def rounded(self: SparkValues, node: Any) -> str:
+        text = write(self, node)
+        if node.args.get("decimals") or _kind(node.this) is exp.DType.DECIMAL:
+            return text
+        return f"CAST({text} AS BIGINT)"
+
+    return rounded
+
+
+def _shift(operator: str) -> Write:
+    """A DATE plus whole days stays a DATE."""
+
+    def shift(self: SparkValues, node: exp.Binary) -> str:
+        text = self.binary(node, operator)
+        interval = node.expression
+        unit = (
+            interval.text("unit").upper().rstrip("S") if isinstance(interval, exp.Interval) else ""
+        )
+        stays = unit in _WHOLE_DAYS and _kind(node.this) is exp.DType.DATE
+        return f"CAST({text} AS DATE)" if stays else text
+
+    return shift
+
+
+def _substring(self: SparkValues, node: exp.Substring) -> str:
+    """Positions count from 1, and 0 means 1 too."""
+    start = node.args.get("start")
+    if isinstance(start, exp.Literal) and start.name == "0":
+        node.set("start", exp.Literal.number(1))
+    return _plain(exp.Substring)(self, node)
+
+
+def _logarithm(self: SparkValues, node: exp.Log) -> str:
+    base, value = node.this, node.expression
+    if isinstance(base, exp.Literal) and base.name in {"2", "10"} and value is not None:
+        return self.func(f"LOG{base.name}", value)
+    return _plain(exp.Log)(self, node)
+
+
+def _seconds(self: SparkValues, node: exp.StrToUnix) -> str:
+    if _kind(node.this) in _TIMESTAMPS:
+        return f"CAST(FLOOR(EPOCH({self.sql(node, 'this')})) AS BIGINT)"
+    return _plain(exp.StrToUnix)(self, node)
+
+
+def _anonymous(self: SparkValues, node: exp.Anonymous) -> str:
+    """Functions of Spark that sqlglot passes on by name."""
+    name, arguments = node.name.lower(), [self.sql(argument) for argument in node.expressions]
+    if name in {"isnull", "isnotnull"} and len(arguments) == 1:
+        return f"(({arguments[0]}) IS {'NOT ' if name == 'isnotnull' else ''}NULL)"
+    if name == "pmod" and len(arguments) == 2:
+        value, divisor = (f"({argument})" for argument in arguments)
+        return f"(({value} % {divisor} + {divisor}) % {divisor})"
+    if name == "weekday" and len(arguments) == 1:
+        return f"CAST(ISODOW({arguments[0]}) - 1 AS INT)"
+    return self.func(_OTHER_VALUES.get(name, node.name), *node.expressions)
+
+
+class SparkValues(DuckDBGenerator):
+    """DuckDB's generator, with Spark's values and types."""
+
+    TRANSFORMS: ClassVar = {
+        **DuckDBGenerator.TRANSFORMS,
+        **{kind: _cast_to("INT", kind) for kind in _INT_FUNCTIONS},
+        exp.DayOfWeek: lambda self, node: f"CAST({_plain(exp.DayOfWeek)(self, node)} + 1 AS INT)",
+        exp.Extract: lambda self, node: (
+            _plain(exp.Extract)(self, node)
+            if node.name.upper() == "SECOND"
+            else _cast_to("INT", exp.Extract)(self, node)
+        ),
+        exp.TsOrDsAdd: _cast_to("DATE", exp.TsOrDsAdd),
+        exp.IntDiv: _cast_to("BIGINT", exp.IntDiv),
+        exp.Sign: _cast_to("DOUBLE", exp.Sign),
+        exp.Div: _divide,
+        exp.Cast: _cast,
+        exp.Floor: _rounded(exp.Floor),
+        exp.Ceil: _rounded(exp.Ceil),
+        exp.Add: _shift("+"),
+        exp.Sub: _shift("-"),
+        exp.Substring: _substring,
+        exp.Log: _logarithm,
+        exp.StrToUnix: _seconds,
+        exp.Anonymous: _anonymous,
+    }

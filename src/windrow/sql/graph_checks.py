@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from windrow.errors import PlanError, Span
 from windrow.plan.windows import UNBOUNDED, WindowGraph
 from windrow.sql.scope import Scope
 
+Places = Mapping[str, Span | None]
+"""Where each stated bound stands in the SQL, by its text."""
 
-def check_graph(graph: WindowGraph, scope: Scope, time_type: str, span: Span | None) -> None:
-    """Raises unless every ordered pair has a finite bound and some answer can exist."""
+
+def check_graph(graph: WindowGraph, scope: Scope, span: Span | None, places: Places) -> None:
+    """Raises unless every ordered pair has a finite bound and some answer can exist.
+
+    `span` is the place of the whole FROM.
+    """
+    time_type = scope.sources[0].time_type
     if not graph.stated:
         raise _self_join(scope, time_type, span) or _no_window(scope, time_type, span)
-    check_contradiction(graph, span)
+    check_contradiction(graph, span, places)
     components = graph.components()
     if len(components) > 1:
         groups = [[scope.sources[i].alias for i in group] for group in components]
@@ -26,12 +35,16 @@ def check_graph(graph: WindowGraph, scope: Scope, time_type: str, span: Span | N
         )
     unbounded = graph.unbounded_pairs()
     if unbounded:
+        place = next(
+            (places.get(b.text) for b in graph.stated if {b.left, b.right} == set(unbounded[0])),
+            None,
+        )
         raise _self_join(scope, time_type, span, graph) or _one_sided(
-            scope, *unbounded[0], time_type, span
+            scope, *unbounded[0], time_type, place or span
         )
 
 
-def check_contradiction(graph: WindowGraph, span: Span | None) -> None:
+def check_contradiction(graph: WindowGraph, span: Span | None, places: Places) -> None:
     """Raises where no tuples at all can satisfy the bounds."""
     cycle = negative_cycle(graph)
     if not cycle:
@@ -44,7 +57,7 @@ def check_contradiction(graph: WindowGraph, span: Span | None) -> None:
         f"the windows between {shown} contradict each other",
         reason="no tuples can satisfy " + " and ".join(dict.fromkeys(involved)),
         hint="widen one of them, or turn its direction around",
-        span=span,
+        span=places.get(involved[-1]) or span if involved else span,
     )
 
 
@@ -87,7 +100,7 @@ def _one_sided(scope: Scope, a: int, b: int, time_type: str, span: Span | None) 
         add = _example(scope, a, b, time_type)
     return PlanError(
         "unbounded-window",
-        f"nothing says how long after {first.alias} a tuple of {then.alias} may come",
+        f"nothing says how much later than {first.alias} a tuple of {then.alias} may be",
         reason=f"every tuple of {first.alias} would be kept for ever",
         hint=f"add an upper bound, for instance  {add}",
         span=span,

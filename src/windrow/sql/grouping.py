@@ -15,7 +15,7 @@ from windrow.sql.refuse import refuse_expressions, unsupported
 from windrow.sql.render import Renderer
 from windrow.sql.scope import Scope, flat_column
 from windrow.sql.select_list import Item
-from windrow.sql.spans import mark, span_of, text_of
+from windrow.sql.spans import forget, is_flat, mark_flat, span_of, text_of
 
 RESERVED = {"_change_type", "_event_time"}
 """Columns that every changelog has beside those of the query."""
@@ -123,7 +123,8 @@ class Grouping:
                 continue
             if column is copy:
                 return item.tree
-            column.replace(exp.Paren(this=_marked_as_input(item.tree)))
+            column.replace(exp.Paren(this=item.tree.copy()))
+            forget(copy)
         return _resolve_rest(copy, self.scope)
 
     def _alias(self, column: exp.Column) -> Item | None:
@@ -222,23 +223,14 @@ class Grouping:
 
 def _column_at(name: str, replaced: exp.Expr) -> exp.Column:
     column = flat_column(name)
-    span = span_of(replaced)
-    if span is not None:
-        mark(column, span.start, span.end)
+    mark_flat(column, replaced)
     return column
-
-
-def _marked_as_input(tree: exp.Expr) -> exp.Expr:
-    copy = tree.copy()
-    for column in copy.find_all(exp.Column):
-        column.meta["resolved"] = True
-    return copy
 
 
 def _resolve_rest(tree: exp.Expr, scope: Scope) -> exp.Expr:
     """Resolves the columns that an alias did not bring in resolved already."""
     for column in list(tree.find_all(exp.Column)):
-        if column.meta.get("resolved"):
+        if is_flat(column) or (column.parent is not None and is_flat(column.parent)):
             continue
         resolved = scope.resolve(column)
         if column is tree:

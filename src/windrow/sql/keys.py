@@ -108,9 +108,6 @@ def _key_column(
     tree = term.tree
     if term.type != type_:
         tree = exp.cast(tree.copy(), exp.DataType.build(type_, dialect="spark"))
-        span = span_of(term.tree)
-        if span is not None:
-            tree.meta.update(term.tree.meta)
     expr = renderer.typed(node.schema, [tree])[0]
     name = f"{scope.sources[term.source].alias}.$key{len(added)}"
     added.append(Named(name, expr))

@@ -23,7 +23,13 @@ from windrow.sql.conditions import Conditions, sort_conditions
 from windrow.sql.graph_checks import check_graph, example_length
 from windrow.sql.grouping import Grouping, is_aggregate_query
 from windrow.sql.keys import add_keys
-from windrow.sql.refuse import as_select, refuse_clauses, refuse_expressions, unsupported
+from windrow.sql.refuse import (
+    as_select,
+    refuse_clauses,
+    refuse_expressions,
+    refuse_match,
+    unsupported,
+)
 from windrow.sql.render import Renderer
 from windrow.sql.scope import Scope, Source
 from windrow.sql.select_list import Item, read_items
@@ -57,6 +63,8 @@ class Lowering:
         scope = Scope(from_.sources)
         where = select.args.get("where")
         conditions = [*from_.conditions, *([where.this] if where else [])]
+        if from_.bestmatch is not None:
+            refuse_match(select, from_.bestmatch)
         scope.check([*select.expressions, *conditions, *_match_orders(from_)])
         for expression in select.expressions:
             refuse_expressions(expression)
@@ -76,7 +84,7 @@ class Lowering:
         windows = read_windows(clauses, block.scope, time_type, self.sql)
         grouped = is_aggregate_query(block.select)
         inputs = self._inputs(block.scope, windows) if grouped else _nodes(block.scope)
-        node = self._join(inputs, block, windows, sorted_, time_type)
+        node = self._join(inputs, block, windows, sorted_)
         if sorted_.predicates:
             node = Filter(node, self.renderer.predicates(node.schema, sorted_.predicates))
         if grouped:
@@ -102,13 +110,13 @@ class Lowering:
         block: _Block,
         windows: StatedWindows,
         conditions: Conditions,
-        time_type: str,
     ) -> Node:
         if len(inputs) == 1:
             return inputs[0]
         aliases = tuple(source.alias for source in block.scope.sources)
         graph = WindowGraph(aliases, windows.bounds + conditions.bounds)
-        check_graph(graph, block.scope, time_type, block.from_.span)
+        places = {**windows.places, **conditions.places}
+        check_graph(graph, block.scope, block.from_.span, places)
         nodes, equalities = add_keys(inputs, conditions.equalities, block.scope, self.renderer)
         return WindowJoin(tuple(nodes), aliases, equalities, graph, block.from_.span)
 

@@ -8,7 +8,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError as SqlglotParseError
 from sqlglot.errors import SqlglotError, TokenError
 
-from windrow.errors import ParseError, Span, UnsupportedError, nearest
+from windrow.errors import BindError, ParseError, Span, nearest
 from windrow.sql.dialect import Windrow
 from windrow.sql.spans import span_of
 
@@ -23,6 +23,7 @@ HINTS = (
     "buckets",
 )
 
+_UNCLOSED = re.compile(r"Missing (\S+) from (\d+):(\d+)")
 _HINT = re.compile(r"\s*,?\s*([A-Za-z_]\w*)\s*(?:\(([^()]*)\)|=\s*([\w.-]+))\s*")
 
 
@@ -66,6 +67,8 @@ def _our_error(error: SqlglotError, sql: str) -> ParseError:
             return ParseError("syntax", "the SQL cannot be read", reason=reason)
         if reason.startswith("Invalid expression / Unexpected token"):
             reason = ""
+        if reason.startswith("Required keyword"):
+            reason = "something is missing after it"
         at_end = start >= len(sql.rstrip()) - 1 and not reason
         token = found.get("token") or ""
         return ParseError(
@@ -75,10 +78,25 @@ def _our_error(error: SqlglotError, sql: str) -> ParseError:
             span=Span(start, found["end"]),
         )
     if isinstance(error, TokenError):
-        span = None if error.start is None else Span(error.start, error.end or error.start + 1)
-        reason = str(error).split(" from ")[0].splitlines()[0]
-        return ParseError("syntax", "the SQL cannot be read", reason=reason, span=span)
+        return _token_error(error, sql)
     return ParseError("syntax", "the SQL cannot be read", reason=str(error))
+
+
+def _token_error(error: TokenError, sql: str) -> ParseError:
+    unclosed = _UNCLOSED.match(str(error.__cause__ or error))
+    if unclosed is None:
+        end = error.end or len(sql)
+        span = Span(max(0, end - 1), end)
+        return ParseError("syntax", "the SQL cannot be read to its end", span=span)
+    quote = unclosed[1]
+    line_start = sum(len(line) + 1 for line in sql.split("\n")[: int(unclosed[2]) - 1])
+    start = sql.rfind(quote, 0, line_start + int(unclosed[3]) + 1)
+    return ParseError(
+        "syntax",
+        f"the quote {quote} is never closed",
+        hint=f"write {quote} once more where the text ends",
+        span=Span(max(start, 0), max(start, 0) + 1),
+    )
 
 
 def _lower_first(text: str) -> str:
@@ -105,7 +123,7 @@ def read_hints(select: exp.Select, sql: str) -> tuple[tuple[str, str], ...]:
             )
         name = match[1].lower()
         if name not in HINTS:
-            raise UnsupportedError(
+            raise BindError(
                 "unknown-hint",
                 f"there is no hint named {match[1]!r}",
                 hint=f"one of {nearest(name, HINTS)}",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from sqlglot import exp
 
 from windrow.errors import ParseError, Span, UnsupportedError
-from windrow.sql.clauses import MatchOrder
 from windrow.sql.spans import span_of
 
 _CLAUSES = {
@@ -72,6 +71,14 @@ def refuse_clauses(select: exp.Select) -> None:
         span = span_of(node) if isinstance(node, exp.Expr) else None
         slug = name.lower().replace(" ", "-").replace("_", "-")
         raise unsupported(slug, f"{name} is not supported", hint, span or _head(select))
+    joins = [join.args.get("kind") for join in select.args.get("joins") or []]
+    if "keep_unmatched" in select.meta and "BESTMATCH" not in joins:
+        raise unsupported(
+            "keep-unmatched",
+            "KEEP UNMATCHED belongs to a bestmatch join",
+            "leave it out: an inner join has no unmatched rows",
+            Span(*select.meta["keep_unmatched"]),
+        )
     if "emit_changes" in select.meta:
         raise unsupported(
             "emit-changes",
@@ -82,9 +89,9 @@ def refuse_clauses(select: exp.Select) -> None:
 
 
 def _head(select: exp.Select) -> Span | None:
-    """The word SELECT and what follows it at once: the place of DISTINCT."""
-    span = span_of(select)
-    return None if span is None else Span(span.start, span.start + len("SELECT"))
+    """The words before the SELECT list: the place of DISTINCT."""
+    whole, first = span_of(select), span_of(select.expressions[0])
+    return None if whole is None or first is None else Span(whole.start, first.start - 1)
 
 
 def refuse_expressions(tree: exp.Expr) -> None:
@@ -193,8 +200,8 @@ def refuse_join(join: exp.Join) -> None:
         )
 
 
-def refuse_match_kinds(select: exp.Select, join: exp.Join) -> None:
-    """Refuses every bestmatch join but the left outer one, and what may not stand around it."""
+def refuse_match(select: exp.Select, join: exp.Join) -> None:
+    """Refuses every bestmatch join but the left outer one by MINDIST, and aggregates above it."""
     span = span_of(join)
     side = str(join.args.get("side") or "")
     if side != "LEFT":
@@ -219,10 +226,11 @@ def refuse_match_kinds(select: exp.Select, join: exp.Join) -> None:
             "put the join in a derived table with a window: FROM (SELECT ..) m [RANGE ..]",
             span,
         )
+    for order in join.expressions:
+        _refuse_match_order(order)
 
 
-def refuse_match_order(order: MatchOrder) -> None:
-    """Refuses every order of a dimension but MINDIST."""
+def _refuse_match_order(order: exp.Expr) -> None:
     name = order.args["order"]
     if name == "MINDIST" and order.args.get("expression") is not None:
         return

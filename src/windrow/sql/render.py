@@ -13,6 +13,7 @@ from windrow.plan.types import TypeResolver
 from windrow.schema import Schema
 from windrow.sql.duckdb_text import duckdb_text
 from windrow.sql.spans import span_of, text_of
+from windrow.sql.spark_text import spark_text
 
 
 class Renderer:
@@ -48,7 +49,7 @@ class Renderer:
         names = tuple(dict.fromkeys(column.name for column in node.find_all(exp.Column)))
         return Expr(
             text=text_of(node, self.sql),
-            spark=node.sql("spark", comments=False),
+            spark=spark_text(node, self.sql),
             duckdb=duckdb_text(node, columns),
             columns=names,
             type="",

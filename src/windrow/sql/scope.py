@@ -10,7 +10,7 @@ from sqlglot import exp
 from windrow.errors import BindError, Span, UnknownColumn, nearest
 from windrow.plan.nodes import Node
 from windrow.schema import Field, Schema
-from windrow.sql.spans import mark, span_of
+from windrow.sql.spans import mark_flat, span_of
 
 
 @dataclass(frozen=True)
@@ -111,9 +111,7 @@ class Scope:
             resolved: exp.Expr = flat_column(flat)
             for name in fields:
                 resolved = exp.Dot(this=resolved, expression=exp.to_identifier(name, quoted=True))
-            span = span_of(column)
-            if span is not None:
-                mark(resolved, span.start, span.end)
+            mark_flat(resolved, column)
             if column is copy:
                 return resolved
             column.replace(resolved)
@@ -164,9 +162,12 @@ class Scope:
 
     def _several(self, errors: list[UnknownColumn]) -> UnknownColumn:
         sentences = list(dict.fromkeys(error.sentence for error in errors))
-        hints = dict.fromkeys(error.hint for error in errors)
+        names = [name for source in self.sources for _, name in source.columns]
         return UnknownColumn(
-            "unknown-column", "; ".join(sentences), hint="; ".join(hints), span=errors[0].span
+            "unknown-column",
+            "; ".join(sentences),
+            hint=f"there are {nearest(errors[0].sentence.rsplit(' ', 1)[-1], names)}",
+            span=errors[0].span,
         )
 
 

@@ -11,7 +11,7 @@ from sqlglot import exp
 from windrow.errors import BindError, Span, UnknownColumn, nearest
 from windrow.sql.refuse import unsupported
 from windrow.sql.scope import Scope, flat_column
-from windrow.sql.spans import mark, span_of, text_of
+from windrow.sql.spans import span_of, text_of
 
 
 @dataclass(frozen=True)
@@ -90,22 +90,14 @@ def _item(expression: exp.Expr, scope: Scope, sql: str) -> Item:
     span = span_of(expression)
     if isinstance(expression, exp.Alias):
         tree = scope.resolve(expression.this)
-        _keep_span(tree, expression.this)
         return Item(tree, expression.alias, "", span)
     tree = scope.resolve(expression)
-    _keep_span(tree, expression)
     if isinstance(tree, exp.Column) and isinstance(expression, exp.Column):
         alias = scope.sources[scope.source_of(tree.name)].alias
         return Item(tree, expression.name, f"{alias}_{expression.name}", span)
     if isinstance(tree, exp.Dot) and isinstance(expression, exp.Column):
         return Item(tree, expression.name, "", span)
     return Item(tree, text_of(expression, sql), "", span)
-
-
-def _keep_span(tree: exp.Expr, original: exp.Expr) -> None:
-    span = span_of(original)
-    if span is not None:
-        mark(tree, span.start, span.end)
 
 
 def _with_unique_names(items: list[Item]) -> list[Item]:

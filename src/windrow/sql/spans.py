@@ -7,6 +7,7 @@ from sqlglot import exp
 from windrow.errors import Span
 
 _SPAN = "windrow_span"
+_FLAT = "windrow_flat"
 
 
 def mark(node: exp.Expr, start: int, end: int) -> None:
@@ -15,6 +16,29 @@ def mark(node: exp.Expr, start: int, end: int) -> None:
     The parser builds a tree from the inside out, so the first mark is the tightest one.
     """
     node.meta.setdefault(_SPAN, (start, end))
+
+
+def own_span(node: exp.Expr) -> Span | None:
+    """The place that the whole node was read from; None for a tree that we have made."""
+    return Span(*node.meta[_SPAN]) if _SPAN in node.meta else None
+
+
+def forget(node: exp.Expr) -> None:
+    """Says that the node is no longer what stands in the text."""
+    node.meta.pop(_SPAN, None)
+
+
+def mark_flat(node: exp.Expr, original: exp.Expr) -> None:
+    """Says that the node stands, under a flat name, for what the user wrote as `original`."""
+    node.meta[_FLAT] = True
+    span = span_of(original)
+    if span is not None:
+        mark(node, span.start, span.end)
+
+
+def is_flat(node: exp.Expr) -> bool:
+    """Whether the node names a column of the plan."""
+    return bool(node.meta.get(_FLAT))
 
 
 def span_of(node: exp.Expr | None) -> Span | None:

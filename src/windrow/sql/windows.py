@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
 
 from sqlglot import exp
 
-from windrow.errors import BindError, ParseError, UnsupportedError, nearest
+from windrow.errors import BindError, ParseError, Span, UnsupportedError, nearest
 from windrow.plan.windows import UNBOUNDED, Bound
 from windrow.sql.clauses import PairWindow, StreamWindow, UniformWindow
 from windrow.sql.lengths import window_ticks
@@ -23,12 +23,12 @@ class StatedWindows:
     Attributes:
         bounds: the bounds between pairs.
         uniform_ticks: the length in `WINDOW = w`, where it is given.
-        uniform_text: how the user wrote that.
+        places: where each bound stands in the SQL, by its text.
     """
 
     bounds: tuple[Bound, ...]
     uniform_ticks: int | None = None
-    uniform_text: str = ""
+    places: Mapping[str, Span | None] = field(default_factory=dict)
 
 
 def read_windows(
@@ -37,7 +37,6 @@ def read_windows(
     """The bounds of every WINDOW and DWINDOW clause, and of every `[RANGE w]`."""
     bounds: list[Bound] = []
     uniform: int | None = None
-    uniform_text = ""
     for clause in clauses:
         refuse_unsupported(clause)
         text = text_of(clause, sql)
@@ -49,10 +48,11 @@ def read_windows(
                 "window-twice", "WINDOW = .. is stated twice", hint="state it once",
                 span=span_of(clause),
             )  # fmt: skip
-        uniform, uniform_text = window_ticks(clause.this, time_type, sql), text
+        uniform = window_ticks(clause.this, time_type, sql)
         pairs = combinations(range(len(scope.sources)), 2)
         bounds += [Bound(a, b, lo=uniform, hi=uniform, text=text) for a, b in pairs]
-    return StatedWindows((*bounds, *range_bounds(scope)), uniform, uniform_text)
+    places = {text_of(clause, sql): span_of(clause) for clause in clauses}
+    return StatedWindows((*bounds, *range_bounds(scope)), uniform, places)
 
 
 def range_bounds(scope: Scope) -> list[Bound]:
