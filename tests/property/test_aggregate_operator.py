@@ -139,7 +139,8 @@ def rows_of(draw, key_kinds, argument_kinds):
         rows.append(Row((*keys, *arguments), time, end))
         if end == NEVER and draw(st.booleans()):
             taken_back = time + draw(st.integers(0, 5))
-            rows.append(Row((*keys, *arguments), taken_back, NEVER, -1))
+            no_meaning = draw(st.sampled_from([NEVER, taken_back + 1]))
+            rows.append(Row((*keys, *arguments), taken_back, no_meaning, -1))
     return draw(st.permutations(rows))
 
 

@@ -45,19 +45,20 @@ LEAST_EXPONENT = -1074
 POWERS_OF_TWO = np.ldexp(1.0, np.arange(LEAST_EXPONENT, 972))
 """2^-1074 to 2^971. A product of 53 bits with one of them is exact where a double holds it."""
 
+Whole = int | np.int64
 Limbs = NDArray[np.int64]
 Digits = NDArray[np.uint64]
 
 
 @kernel
-def add_integer(limbs: Limbs, row: int, value: int, sign: int) -> None:
+def add_integer(limbs: Limbs, row: Whole, value: Whole, sign: Whole) -> None:
     """Adds sign * value, an int64."""
     limbs[row, 0] += sign * (value & MASK)
     limbs[row, 1] += sign * (value >> 32)
 
 
 @kernel
-def add_decimal(limbs: Limbs, row: int, low: int, high: int, sign: int) -> None:
+def add_decimal(limbs: Limbs, row: Whole, low: Whole, high: Whole, sign: Whole) -> None:
     """Adds sign * (high * 2^64 + low), 128 bits in two's complement."""
     limbs[row, 0] += sign * (low & MASK)
     limbs[row, 1] += sign * ((low >> 32) & MASK)
@@ -66,7 +67,7 @@ def add_decimal(limbs: Limbs, row: int, low: int, high: int, sign: int) -> None:
 
 
 @kernel
-def add_double(limbs: Limbs, row: int, bits: int, first: int, sign: int) -> None:
+def add_double(limbs: Limbs, row: Whole, bits: Whole, first: Whole, sign: Whole) -> None:
     """Adds sign * the finite double with these bits; limb 0 begins `first` bits above 2^-1074.
 
     m * 2^e is shifted into place over three limbs:
@@ -108,7 +109,7 @@ def double_span(bits: NDArray[np.int64], valid: NDArray[np.bool_]) -> tuple[int,
 
 
 @kernel
-def settle(limbs: Limbs, row: int) -> None:
+def settle(limbs: Limbs, row: Whole) -> None:
     """Carries, so that all limbs but the last are in [0, 2^32)."""
     carry = 0
     last = limbs.shape[1] - 1
@@ -120,7 +121,7 @@ def settle(limbs: Limbs, row: int) -> None:
 
 
 @kernel
-def magnitude(limbs: Limbs, row: int, digits: Digits) -> bool:
+def magnitude(limbs: Limbs, row: Whole, digits: Digits) -> bool:
     """Fills `digits` with the absolute value of a settled row; whether the value is negative."""
     width = limbs.shape[1]
     is_negative = limbs[row, width - 1] < 0
@@ -161,29 +162,43 @@ def divide_digits(digits: Digits, lowest: int, divisor: int) -> int:
 
 
 @kernel
-def round_to_double(digits: Digits, unit: int, is_inexact: bool) -> float:  # noqa: FBT001
+def round_to_double(digits: Digits, unit: Whole, is_inexact: bool) -> float:  # noqa: FBT001
     """The double nearest to digits * 2^unit; `is_inexact`: a little more than the digits say.
 
-    The unit is that of digit FRACTION. The first 64 bits from the leading one decide, with the
-    knowledge whether anything but zeros follows:
-
-        head   [ 1xxxxxxx ... 53 bits kept ... | 11 bits dropped ] rest ...
+    The unit is that of digit FRACTION.
     """
     top = len(digits) - 1
     while top > 0 and digits[top] == 0:
         top -= 1
-    if digits[top] == 0:
-        return 0.0
     second = digits[top - 1] if top >= 1 else np.uint64(0)
     third = digits[top - 2] if top >= 2 else np.uint64(0)
-    shift = _leading_zeros(digits[top])
-    up, down = np.uint64(shift), np.uint64(32 - shift)
-    head = (((digits[top] << np.uint64(32)) | second) << up) | (third >> down)
-    is_inexact = is_inexact or ((third << up) & np.uint64(MASK)) != 0
     for k in range(top - 2):
         is_inexact = is_inexact or digits[k] != 0
+    return _nearest(digits[top], second, third, 32 * (top - FRACTION) + unit, is_inexact)
+
+
+@kernel
+def _nearest(
+    first: np.uint64,
+    second: np.uint64,
+    third: np.uint64,
+    exponent: Whole,
+    is_inexact: bool,  # noqa: FBT001
+) -> float:
+    """The double nearest to first * 2^exponent and what the next two digits add, or a little more.
+
+    The first 64 bits from the leading one decide, with the knowledge whether more follows:
+
+        head   [ 1xxxxxxx ... 53 bits kept ... | 11 bits dropped ] rest ...
+    """
+    if first == 0:
+        return 0.0
+    shift = _leading_zeros(first)
+    up, down = np.uint64(shift), np.uint64(32 - shift)
+    head = (((first << np.uint64(32)) | second) << up) | (third >> down)
+    is_inexact = is_inexact or ((third << up) & np.uint64(MASK)) != 0
     # The value is head * 2^exponent; bits below 2^-1074 must go too.
-    exponent = 32 * (top - FRACTION - 1) - shift + unit
+    exponent -= 32 + shift
     dropped = max(11, LEAST_EXPONENT - exponent)
     if dropped > 64:
         return 0.0
@@ -195,7 +210,8 @@ def round_to_double(digits: Digits, unit: int, is_inexact: bool) -> float:  # no
     exponent += dropped
     if exponent > 971 or (exponent == 971 and kept >> np.uint64(53) != 0):
         return math.inf
-    return float(kept) * POWERS_OF_TWO[exponent - LEAST_EXPONENT]
+    nearest: float = float(kept) * POWERS_OF_TWO[exponent - LEAST_EXPONENT]
+    return nearest
 
 
 @kernel
@@ -210,11 +226,28 @@ def _leading_zeros(digit: np.uint64) -> int:
 
 
 @kernel
-def read_double(limbs: Limbs, row: int, unit: int, digits: Digits) -> float:
+def read_double(limbs: Limbs, row: Whole, unit: Whole, digits: Digits) -> float:
     """The double nearest to the sum in a settled row."""
-    is_negative = magnitude(limbs, row, digits)
-    nearest = round_to_double(digits, unit, False)
-    return 0.0 - nearest if is_negative else nearest
+    top = limbs.shape[1] - 1
+    if limbs[row, top] < 0 or limbs[row, top] > MASK:
+        is_negative = magnitude(limbs, row, digits)
+        nearest = round_to_double(digits, unit, False)
+        return 0.0 - nearest if is_negative else nearest
+    # The limbs of a positive sum are its digits: copying them would cost half as much again.
+    while top > 0 and limbs[row, top] == 0:
+        top -= 1
+    second = limbs[row, top - 1] if top >= 1 else 0
+    third = limbs[row, top - 2] if top >= 2 else 0
+    is_inexact = False
+    for k in range(top - 2):
+        is_inexact = is_inexact or limbs[row, k] != 0
+    return _nearest(
+        np.uint64(limbs[row, top]),
+        np.uint64(second),
+        np.uint64(third),
+        32 * top + unit,
+        is_inexact,
+    )
 
 
 @kernel
@@ -235,7 +268,7 @@ def read_integer(limbs: Limbs, row: int) -> tuple[int, bool]:
 
 
 @kernel
-def read_decimal(digits: Digits, is_negative: bool, bound: Digits) -> tuple[int, int, bool]:  # noqa: FBT001
+def read_decimal(digits: Digits, is_negative: bool, bound: Digits) -> tuple[Whole, Whole, bool]:  # noqa: FBT001
     """Low and high word of the number in `digits`, and whether it is below the bound's four digits."""
     fits = True
     for k in range(FRACTION + 4, len(digits)):

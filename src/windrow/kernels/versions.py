@@ -127,7 +127,9 @@ def versions_of(events: Events, slot_count: int) -> Versions:
 
 @kernel
 def mark_changed(
-    words: NDArray[np.int64], previous: NDArray[np.int64], changed: NDArray[np.bool_]
+    words: NDArray[np.int64] | NDArray[np.bool_],
+    previous: NDArray[np.int64],
+    changed: NDArray[np.bool_],
 ) -> None:
     """Marks every version whose word differs from that of its previous version."""
     for version in range(len(previous)):

@@ -57,7 +57,8 @@ class KeyDirectory:
     @property
     def nbytes(self) -> int:
         """Bytes of the keys, with a word and a row for each slot."""
-        return sum(column.nbytes for column in self._columns) + 16 * self.slot_count
+        keys = sum(int(column.nbytes) for column in self._columns)
+        return keys + 16 * self.slot_count
 
     def slots_in_use(self) -> Slots:
         """The slots that have a key, ascending."""
