@@ -116,9 +116,7 @@ def best_pairs(
                     distances = _taller(distances)
                 at = _next_candidate(wanted, right, at + 1, stop, measures, distances, count)
             group += 1
-    return Pairs(
-        pair_probes[:count].copy(), pair_rows[:count].copy(), distances[:count].copy(), comparisons
-    )
+    return Pairs(pair_probes[:count], pair_rows[:count], distances[:count], comparisons)
 
 
 @kernel
@@ -130,12 +128,13 @@ def best_of_runs(starts: NDArray[np.int64], distances: NDArray[np.uint64]) -> ND
     for run in range(len(starts) - 1):
         skyline = count
         for pair in range(starts[run], starts[run + 1]):
-            ranked[count] = distances[pair]
+            for k in range(distances.shape[1]):
+                ranked[count, k] = distances[pair, k]
             place = _place(kept, ranked, skyline, count)
             if place >= 0:
                 kept[place] = pair
                 count = place + 1
-    return kept[:count].copy()
+    return kept[:count]
 
 
 @kernel
@@ -237,13 +236,18 @@ def _swap(rows: NDArray[np.int64], distances: NDArray[np.uint64], one: int, othe
 
 @kernel
 def _longer(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    # By loop, here and below: to assign a slice takes numba seconds to compile.
     grown = np.empty(2 * len(numbers), np.int64)
-    grown[: len(numbers)] = numbers
+    for at in range(len(numbers)):
+        grown[at] = numbers[at]
     return grown
 
 
 @kernel
 def _taller(distances: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    grown = np.empty((2 * len(distances) - 1, distances.shape[1]), np.uint64)
-    grown[: len(distances)] = distances
+    pairs, dimensions = distances.shape
+    grown = np.empty((2 * pairs - 1, dimensions), np.uint64)
+    for at in range(pairs):
+        for k in range(dimensions):
+            grown[at, k] = distances[at, k]
     return grown
