@@ -100,7 +100,7 @@ def _one_sided(scope: Scope, a: int, b: int, time_type: str, span: Span | None) 
         add = _example(scope, a, b, time_type)
     return PlanError(
         "unbounded-window",
-        f"nothing says how much later than {first.alias} a tuple of {then.alias} may be",
+        f"tuples of {then.alias} may come any time after those of {first.alias}",
         reason=f"every tuple of {first.alias} would be kept for ever",
         hint=f"add an upper bound, for instance  {add}",
         span=span,

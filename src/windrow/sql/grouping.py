@@ -68,14 +68,14 @@ class Grouping:
         group = self.select.args.get("group")
         if group is None:
             return
-        for kind in ("grouping_sets", "cube", "rollup", "totals"):
-            if group.args.get(kind):
-                raise unsupported(
-                    "grouping-sets",
-                    f"{kind.replace('_', ' ').upper()} in GROUP BY is not supported",
-                    "run one query per grouping",
-                    span_of(group),
-                )
+        sets = group.find(exp.GroupingSets, exp.Cube, exp.Rollup)
+        if sets is not None or group.args.get("totals"):
+            raise unsupported(
+                "grouping-sets",
+                "GROUPING SETS, CUBE and ROLLUP are not supported",
+                "run one query per grouping",
+                span_of(group),
+            )
         if group.args.get("all"):
             trees = [item.tree for item in self.items if not item.tree.find(exp.AggFunc)]
         else:

@@ -135,7 +135,7 @@ def _refuse_aggregate(node: exp.AggFunc) -> None:
         raise unsupported(
             "aggregate",
             f"the aggregate {name} is not supported",
-            "SUM, COUNT and AVG are",
+            "use SUM, COUNT or AVG, or compute it from the rows of a window join",
             span_of(node),
         )
     if isinstance(node.this, exp.Distinct):

@@ -46,7 +46,7 @@ class Renderer:
 
     def untyped(self, node: exp.Expr, columns: Schema) -> Expr:
         """The expression without its type; a plain column has that of the schema."""
-        names = tuple(dict.fromkeys(column.name for column in node.find_all(exp.Column)))
+        names = tuple(dict.fromkeys(column.name for column in node.find_all(exp.Column, bfs=False)))
         return Expr(
             text=text_of(node, self.sql),
             spark=spark_text(node, self.sql),

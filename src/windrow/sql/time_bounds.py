@@ -71,7 +71,10 @@ class TimeConditions:
         text = text_of(condition, self.sql)
         if isinstance(condition, exp.Between) and not condition.args.get("symmetric"):
             this, low, high = condition.this, condition.args["low"], condition.args["high"]
-            lower, upper = self._compare(this, exp.GTE, low), self._compare(this, exp.LTE, high)
+            lower, upper = (
+                self._compare(this, exp.GTE, low, text),
+                self._compare(this, exp.LTE, high, text),
+            )
             if lower is None or upper is None:
                 return ()
             return (_merge(lower, upper, text),) if _same_pair(lower, upper) else ()
@@ -81,7 +84,7 @@ class TimeConditions:
         if isinstance(condition.this, exp.Abs):
             return self._distance(condition.this, type(condition), condition.expression, text)
         if isinstance(condition, exp.LT | exp.LTE | exp.GT | exp.GTE | exp.EQ):
-            bound = self._compare(condition.this, type(condition), condition.expression)
+            bound = self._compare(condition.this, type(condition), condition.expression, text)
             return () if bound is None else (_merge(bound, bound, text),)
         return ()
 
@@ -100,7 +103,9 @@ class TimeConditions:
         shift = difference.constant.ticks(self.time_type, text)
         return (Bound(minus, plus, lo=width + shift, hi=width - shift, text=text),)
 
-    def _compare(self, left: exp.Expr, operator: type[exp.Expr], right: exp.Expr) -> Bound | None:
+    def _compare(
+        self, left: exp.Expr, operator: type[exp.Expr], right: exp.Expr, text: str
+    ) -> Bound | None:
         first, second = self._linear(left), self._linear(right)
         if first is None or second is None:
             return None
@@ -109,8 +114,7 @@ class TimeConditions:
         if pair is None or not self._fits(difference.constant):
             return None
         plus, minus = pair
-        written = f"{text_of(left, self.sql)} .. {text_of(right, self.sql)}"
-        shift = difference.constant.ticks(self.time_type, written)
+        shift = difference.constant.ticks(self.time_type, text)
         lower: dict[type[exp.Expr], int] = {exp.GTE: shift, exp.GT: shift - 1, exp.EQ: shift}
         upper: dict[type[exp.Expr], int] = {exp.LTE: -shift, exp.LT: -shift - 1, exp.EQ: -shift}
         lo, hi = lower.get(operator, UNBOUNDED), upper.get(operator, UNBOUNDED)
