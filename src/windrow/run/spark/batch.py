@@ -1,0 +1,88 @@
+"""A stage in a batch worker: every bucket of the task from its first tick to its last.
+
+The task's rows come ordered by bucket and first tick, so that the first tick of the bucket's next
+blob is a watermark: nothing below it follows.
+
+    blobs            [3 ........ 20]
+                         [7 ........... 31]
+                                    [25 ... 40]
+    watermark after      7          25         end of time
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from windrow.operators.chunks import encode
+from windrow.operators.driver import Stage
+from windrow.run.spark.blobs import Blob, by_port
+from windrow.run.spark.dead_letters import DeadLetters
+from windrow.run.spark.failures import told_first
+from windrow.run.spark.stages import COUNTERS, StagePlan
+from windrow.schema import MAX_TICK, MIN_TICK
+
+if TYPE_CHECKING:
+    from windrow.run.spark.packing import Mapper
+
+STEP_BYTES = 8 << 20
+"""Blobs are pushed together up to this size: many small steps would cost more than the rows."""
+
+_PRODUCED = pa.schema([("blob", pa.binary()), *((name, pa.int64()) for name in COUNTERS)])
+
+
+def batch_runner(plan: StagePlan) -> Mapper:
+    """The function that runs a stage over ordered, packed rows, for `mapInArrow`."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with told_first():
+            for label, group in groupby(_packed_rows(batches), key=lambda row: row[0]):
+                blobs = ((tick, blob) for _, tick, blob in group)
+                yield from _run_bucket(plan, label, blobs)
+
+    return run
+
+
+def _run_bucket(
+    plan: StagePlan, label: int, blobs: Iterator[tuple[int, Blob]]
+) -> Iterator[pa.RecordBatch]:
+    letters = DeadLetters(plan, "batch", plan.labels.index(label))
+    stage = Stage(plan.spec, on_late=plan.on_late, late=letters.take)
+    for step, watermark in _steps(blobs):
+        batches, copies = by_port(step, plan.ports, MIN_TICK)
+        for results in stage.step(batches, MIN_TICK, watermark):
+            if len(results):
+                yield _row(encode(results), dict.fromkeys(COUNTERS, 0))
+        stage.counters.rows_in -= copies
+    letters.write()
+    yield _row(None, stage.counters.as_dict())
+
+
+def _steps(blobs: Iterator[tuple[int, Blob]]) -> Iterator[tuple[list[Blob], int]]:
+    """Blobs to push together, with the watermark that holds after them."""
+    waiting: list[Blob] = []
+    size = 0
+    for tick, blob in blobs:
+        if size >= STEP_BYTES:
+            yield waiting, tick
+            waiting, size = [], 0
+        waiting.append(blob)
+        size += len(blob.data)
+    yield waiting, MAX_TICK
+
+
+def _packed_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, int, Blob]]:
+    for batch in batches:
+        plain = (
+            batch.column(name).to_pylist() for name in ("bucket", "first_tick", "port", "is_copy")
+        )
+        for bucket, tick, port, is_copy, data in zip(*plain, batch.column("blob"), strict=True):
+            yield bucket, tick, Blob(port, is_copy, data.as_buffer())
+
+
+def _row(blob: bytes | None, figures: dict[str, int]) -> pa.RecordBatch:
+    arrays = [pa.array([blob], pa.binary()), *(pa.array([figures[name]]) for name in COUNTERS)]
+    return pa.RecordBatch.from_arrays(arrays, schema=_PRODUCED)

@@ -1,0 +1,192 @@
+"""Decoded chunks kept near the work, named by their content.
+
+Spark's state store is the only truth; reading a window back from it in every micro-batch would
+cost more than the batch. A chunk never changes, so that its name, a hash of its content, says all:
+
+    in this worker     decoded chunks with the indexes made from them, least recently used go first
+    on this machine    one file per chunk in a folder of this user, read by memory mapping
+    the state store    always there; asked last
+
+Files are written under another name and renamed, so that a reader sees a whole chunk or none, and
+checked against their name once per worker. Any process may remove any file at any time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+import time
+from collections import OrderedDict
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.operators.chunks import Chunk, decode
+
+MOST_BYTES_IN_WORKER = 1 << 30
+MOST_BYTES_ON_DISK = 4 << 30
+"""Limits; the environment variables WINDROW_CACHE_BYTES and WINDROW_CACHE_DIR change the second
+and its place."""
+
+_ABANDONED_S = 3600
+
+
+class ChunkCache:
+    """Chunks of every query that runs in this worker."""
+
+    def __init__(self, folder: Path | None, most_in_worker: int, most_on_disk: int) -> None:
+        self._files = _ChunkFiles(folder, most_on_disk) if folder is not None else None
+        self._most = most_in_worker
+        self._held: OrderedDict[tuple[str, str], Chunk] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, name: str, order: str) -> Chunk | None:
+        """The chunk of that name, or None; `order` is what its rows are ordered by."""
+        chunk = self._held.get((name, order))
+        if chunk is not None:
+            self._held.move_to_end((name, order))
+            return chunk
+        blob = self._files.read(name) if self._files is not None else None
+        return None if blob is None else self._hold(_chunk(name, order, blob))
+
+    def add(self, name: str, order: str, blob: bytes) -> Chunk:
+        """Keeps a chunk that came from the state store."""
+        if self._files is not None:
+            self._files.write(name, blob)
+        return self._hold(_chunk(name, order, blob))
+
+    def keep(self, chunk: Chunk) -> None:
+        """Keeps a chunk that an operator made."""
+        if self._files is not None:
+            self._files.write(chunk.id, chunk.blob)
+        self._hold(chunk)
+
+    def forget(self, name: str) -> None:
+        """Drops a chunk that no state refers to any more."""
+        for order in ("time", "end"):
+            chunk = self._held.pop((name, order), None)
+            if chunk is not None:
+                self._bytes -= _size(chunk)
+        if self._files is not None:
+            self._files.remove(name)
+
+    def _hold(self, chunk: Chunk) -> Chunk:
+        key = (chunk.id, order_of(chunk))
+        if key in self._held:
+            self._held.move_to_end(key)
+            return self._held[key]
+        self._held[key] = chunk
+        self._bytes += _size(chunk)
+        while self._bytes > self._most and len(self._held) > 1:
+            _, oldest = self._held.popitem(last=False)
+            self._bytes -= _size(oldest)
+        return chunk
+
+
+def order_of(chunk: Chunk) -> str:
+    """What the rows of a chunk are ordered by: "time" or "end"."""
+    times = chunk.batch.times
+    return "time" if chunk.keys is times or np.array_equal(chunk.keys, times) else "end"
+
+
+@cache
+def worker_cache() -> ChunkCache:
+    """The one cache of this worker process."""
+    most = int(os.environ.get("WINDROW_CACHE_BYTES", MOST_BYTES_ON_DISK))
+    return ChunkCache(_folder(), MOST_BYTES_IN_WORKER, most)
+
+
+class _ChunkFiles:
+    """One file per chunk."""
+
+    def __init__(self, folder: Path, most_bytes: int) -> None:
+        self._folder = folder
+        self._most = most_bytes
+        self._written_since_sweep = most_bytes  # the first write sweeps what others left
+
+    def read(self, name: str) -> pa.Buffer | None:
+        path = self._path(name)
+        try:
+            with pa.memory_map(str(path)) as file:
+                blob = file.read_buffer()
+            os.utime(path)
+        except OSError:
+            return None
+        # A file that is not what its name says is of no use to anyone.
+        if content_name(blob) != name:
+            self.remove(name)
+            return None
+        return blob
+
+    def write(self, name: str, blob: bytes) -> None:
+        path = self._path(name)
+        if path.exists():
+            return
+        # A full or read-only disk costs speed, not answers.
+        with contextlib.suppress(OSError):
+            handle, part = tempfile.mkstemp(prefix=name, suffix=".part", dir=self._folder)
+            with os.fdopen(handle, "wb") as file:
+                file.write(blob)
+            Path(part).replace(path)
+        self._written_since_sweep += len(blob)
+        if self._written_since_sweep * 8 > self._most:
+            self._written_since_sweep = 0
+            self._sweep()
+
+    def remove(self, name: str) -> None:
+        with contextlib.suppress(OSError):
+            self._path(name).unlink()
+
+    def _path(self, name: str) -> Path:
+        return self._folder / f"{name}.arrow"
+
+    def _sweep(self) -> None:
+        """Removes the least recently used files above the limit, and abandoned parts."""
+        found: list[tuple[float, int, Path]] = []
+        with contextlib.suppress(OSError), os.scandir(self._folder) as entries:
+            for entry in entries:
+                with contextlib.suppress(OSError):
+                    status = entry.stat()
+                    found.append((status.st_mtime, status.st_size, Path(entry.path)))
+        total = sum(size for _, size, _ in found)
+        long_ago = time.time() - _ABANDONED_S
+        for used, size, path in sorted(found):
+            is_abandoned = path.suffix == ".part" and used < long_ago
+            if total > self._most or is_abandoned:
+                with contextlib.suppress(OSError):
+                    path.unlink()
+                total -= size
+
+
+def content_name(blob: bytes | pa.Buffer) -> str:
+    """The name that `Chunk.id` gives a chunk with this content."""
+    return hashlib.blake2b(blob, digest_size=16).hexdigest()
+
+
+def _chunk(name: str, order: str, blob: bytes | pa.Buffer) -> Chunk:
+    batch = decode(blob)
+    chunk = Chunk(batch, batch.times if order == "time" else batch.ends_or_never())
+    chunk.id = name
+    return chunk
+
+
+def _size(chunk: Chunk) -> int:
+    return int(chunk.batch.columns.nbytes) + 2 * chunk.keys.nbytes
+
+
+def _folder() -> Path | None:
+    """A folder that only this user can write to, or None where there is none."""
+    base = os.environ.get("WINDROW_CACHE_DIR", tempfile.gettempdir())
+    user = os.getuid() if hasattr(os, "getuid") else 0
+    folder = Path(base) / f"windrow-chunks-{user}"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = folder.lstat()
+    except OSError:
+        return None
+    is_private = status.st_uid == user and status.st_mode & 0o077 == 0
+    return folder if is_private and not folder.is_symlink() else None

@@ -1,0 +1,42 @@
+"""What a stage computes, as one short text: equal for equal questions.
+
+Left out is what may change while a checkpoint stays valid: the algorithm, a stream's lateness, and
+the texts that are there for people or for another engine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from windrow.physical.specs import BewJoin, MatwinBestmatch, Spec, Stateful, scans
+
+_FREE = {"method", "lateness", "text", "duckdb", "span"}
+
+
+def fingerprint(spec: Spec) -> str:
+    """A hash of what the spec, and all below it, means."""
+    return hashlib.blake2b(repr(_plain(spec)).encode(), digest_size=16).hexdigest()
+
+
+def about(spec: Stateful) -> str:
+    """The spec in words, for people: what it does, and of which streams."""
+    if isinstance(spec, BewJoin):
+        what = "window join"
+    else:
+        what = "bestmatch join" if isinstance(spec, MatwinBestmatch) else "sliding aggregate"
+    return f"{what} of {', '.join(scan.stream for scan in scans(spec))}"
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        parts = [
+            (entry.name, _plain(getattr(value, entry.name)))
+            for entry in fields(value)
+            if entry.name not in _FREE
+        ]
+        return (type(value).__name__, *parts)
+    if isinstance(value, tuple | list):
+        return tuple(map(_plain, value))
+    return value

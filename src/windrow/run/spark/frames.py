@@ -1,0 +1,37 @@
+"""What a DataFrame looks like: its columns with Spark's type texts, and whether it is endless."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
+
+from windrow.schema import Field, Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
+
+
+def describe(df: DataFrame) -> tuple[Schema, bool]:
+    """The schema of a DataFrame and whether it is streaming."""
+    fields = tuple(Field(field.name, type_text(field.dataType)) for field in df.schema.fields)
+    return Schema(fields), bool(df.isStreaming)
+
+
+def type_text(data_type: DataType) -> str:
+    """A type as Spark's DDL reads it back; names inside structs are quoted where they must be."""
+    if isinstance(data_type, ArrayType):
+        return f"array<{type_text(data_type.elementType)}>"
+    if isinstance(data_type, MapType):
+        return f"map<{type_text(data_type.keyType)},{type_text(data_type.valueType)}>"
+    if isinstance(data_type, StructType):
+        fields = [f"{_quoted(f.name)}:{type_text(f.dataType)}" for f in data_type.fields]
+        return f"struct<{','.join(fields)}>"
+    return data_type.simpleString()
+
+
+def _quoted(name: str) -> str:
+    return name if _PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`"

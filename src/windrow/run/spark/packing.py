@@ -1,0 +1,164 @@
+"""Rows to blobs and back: what crosses the shuffle is Arrow, not rows.
+
+    rows --pack-->  (bucket, port, first tick, blob) --shuffle--> stage --> blob --unpack--> rows
+
+A map task gathers its rows up to a limit, sends each to its bucket or buckets, orders each bucket's
+rows by time and encodes them once. Spark then moves a few large values instead of many small rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.operators.arrow_types import arrow_schema, conform
+from windrow.operators.changes import END, SIGN, ChangeBatch
+from windrow.operators.chunks import decode, encode
+from windrow.operators.partition import route
+from windrow.physical.specs import Spec, inputs
+from windrow.run.spark.buckets import GUARD
+from windrow.run.spark.failures import told_first
+from windrow.run.spark.stages import StagePlan, row_schema
+from windrow.schema import MAX_TICK
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Mapper = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+MOST_ROWS = 1 << 20
+MOST_BYTES = 64 << 20
+"""A map task packs what it has gathered at either limit."""
+
+SLICE_ROWS = 1 << 15
+"""Rows of one blob in a batch run: small enough that blobs of all tasks, ordered by their first
+tick, advance through time together, and the stage can forget what lies behind."""
+
+OUTPUT_ROWS = 1 << 16
+"""Rows of one Arrow batch handed back to Spark."""
+
+_ARROW_PACKED = pa.schema(
+    [
+        ("bucket", pa.int32()),
+        ("port", pa.int32()),
+        ("first_tick", pa.int64()),
+        ("is_copy", pa.bool_()),
+        ("blob", pa.binary()),
+    ]
+)
+
+
+def packer(plan: StagePlan, port: int, *, is_streaming: bool) -> Mapper:
+    """The function that packs the rows of one port of a stage, for `mapInArrow`."""
+
+    def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with told_first():
+            for gathered in _gather(batches):
+                yield _pack(plan, port, gathered, is_streaming=is_streaming)
+
+    return pack
+
+
+def unpacker(spec: Spec) -> Mapper:
+    """The function that turns a stage's blobs into rows, for `mapInArrow`."""
+
+    def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        schema = arrow_schema(row_schema(spec))
+        for batch in batches:
+            for blob in batch.column("blob"):
+                if blob.is_valid:
+                    rows = decode(blob.as_buffer())
+                    for start in range(0, len(rows), OUTPUT_ROWS):
+                        part = rows.slice(start, min(start + OUTPUT_ROWS, len(rows)))
+                        yield _to_rows(part, schema)
+
+    return unpack
+
+
+def to_changes(batches: list[pa.RecordBatch], schema: pa.Schema) -> ChangeBatch:
+    """Rows as Spark hands them over as one change batch, in the types that operators know."""
+    whole = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+    arrays = [
+        conform(whole.column(number), field.type, field.name) for number, field in enumerate(schema)
+    ]
+    return ChangeBatch.from_arrow(pa.RecordBatch.from_arrays(arrays, schema=schema))
+
+
+def _gather(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
+    gathered: list[pa.RecordBatch] = []
+    rows = nbytes = 0
+    for batch in batches:
+        if batch.num_rows:
+            gathered.append(batch)
+            rows, nbytes = rows + batch.num_rows, nbytes + batch.nbytes
+        if rows >= MOST_ROWS or nbytes >= MOST_BYTES:
+            yield gathered
+            gathered, rows, nbytes = [], 0, 0
+    if gathered:
+        yield gathered
+
+
+def _pack(
+    plan: StagePlan, port: int, gathered: list[pa.RecordBatch], *, is_streaming: bool
+) -> pa.RecordBatch:
+    schema = arrow_schema(row_schema(inputs(plan.spec)[port]))
+    batch = to_changes(gathered, schema)
+    rows, buckets = route(plan.spec, plan.partitioning, port, batch, plan.partitioning.buckets)
+    columns: list[list[object]] = [[], [], [], [], []]
+    for is_copy, chosen in _homes_and_copies(rows, len(batch)):
+        ordered, ids = _by_bucket_and_time(batch, rows[chosen], buckets[chosen])
+        edges = np.searchsorted(ids, np.arange(plan.partitioning.buckets + 1))
+        for bucket in np.flatnonzero(np.diff(edges)):
+            start, stop = int(edges[bucket]), int(edges[bucket + 1])
+            width = stop - start if is_streaming else SLICE_ROWS
+            for first in range(start, stop, width):
+                piece = ordered.slice(first, min(first + width, stop))
+                row = (plan.labels[bucket], port, int(piece.times[0]), is_copy, encode(piece))
+                for column, value in zip(columns, row, strict=True):
+                    column.append(value)
+    if is_streaming:
+        for column, value in zip(columns, (GUARD, port, 0, False, None), strict=True):
+            column.append(value)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(c, f.type) for c, f in zip(columns, _ARROW_PACKED, strict=True)],
+        schema=_ARROW_PACKED,
+    )
+
+
+def _homes_and_copies(
+    rows: NDArray[np.int64], count: int
+) -> Iterator[tuple[bool, NDArray[np.int64]]]:
+    """Splits routed rows into the first occurrence of each, its home, and its copies elsewhere.
+
+    A late row is counted and kept aside at its home alone.
+    """
+    if len(rows) <= count:
+        yield False, np.arange(len(rows))
+        return
+    is_home = np.zeros(len(rows), np.bool_)
+    is_home[np.unique(rows, return_index=True)[1]] = True
+    yield False, np.flatnonzero(is_home)
+    yield True, np.flatnonzero(~is_home)
+
+
+def _by_bucket_and_time(
+    batch: ChangeBatch, rows: NDArray[np.int64], buckets: NDArray[np.int32]
+) -> tuple[ChangeBatch, NDArray[np.int32]]:
+    """The rows ordered by bucket, then time, with their buckets."""
+    order = np.argsort(batch.times[rows], kind="stable")
+    # 16 bits are enough for buckets, and numpy sorts them by radix.
+    order = order[np.argsort(buckets[order].astype(np.uint16), kind="stable")]
+    return batch.take(rows[order]), buckets[order]
+
+
+def _to_rows(rows: ChangeBatch, schema: pa.Schema) -> pa.RecordBatch:
+    if END in schema.names and rows.ends is None:
+        rows = ChangeBatch(rows.columns, rows.times, np.full(len(rows), MAX_TICK), rows.signs)
+    if SIGN in schema.names and rows.signs is None:
+        rows = ChangeBatch(rows.columns, rows.times, rows.ends, rows.signs_or_insert())
+    whole = rows.to_arrow()
+    arrays = [conform(whole.column(f.name), f.type, f.name) for f in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -1,0 +1,155 @@
+"""A stage in a streaming worker: one bucket, one micro-batch, once.
+
+    handleInputRows      the bucket has rows: restore, push, advance, save
+    handleExpiredTimer   it has none, but the watermark moved: advance if something is due
+
+After either, the bucket's one timer stands a millisecond beyond the watermark, so that it is asked
+again as soon as the watermark moves, rows or not. A bucket that had rows has moved its timer on
+before Spark looks for expired ones: it is not asked twice in a batch.
+
+Spark hands the watermark of the batches before this one; it holds for the whole batch, which begins
+with it (the late rule) and is advanced to it at its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+from pyspark import TaskContext
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+
+from windrow.operators.base import Counters
+from windrow.operators.changes import ChangeBatch
+from windrow.operators.chunks import encode
+from windrow.operators.driver import Stage
+from windrow.run.spark.blobs import Blob, by_port
+from windrow.run.spark.buckets import GUARD
+from windrow.run.spark.chunk_cache import worker_cache
+from windrow.run.spark.dead_letters import DeadLetters
+from windrow.run.spark.failures import told_first
+from windrow.run.spark.stages import COUNTERS, StagePlan
+from windrow.run.spark.state import BucketState, Manifest
+from windrow.run.spark.ticks import watermark_ticks
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.stateful_processor import (
+        ExpiredTimerInfo,
+        StatefulProcessorHandle,
+        TimerValues,
+    )
+
+
+class StageProcessor(StatefulProcessor):
+    """Drives the operator of a stage with the state that Spark keeps for each bucket."""
+
+    def __init__(self, plan: StagePlan) -> None:
+        self._plan = plan
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Declares the state; called in every task, and once on the driver."""
+        self._handle = handle
+        self._state = BucketState(handle, self._plan.identity, worker_cache())
+
+    def handleInputRows(  # noqa: N802  # Spark's name
+        self,
+        key: Any,
+        rows: Iterator[pd.DataFrame],
+        timerValues: TimerValues,  # noqa: N803
+    ) -> Iterator[pd.DataFrame]:
+        """Takes the blobs of one bucket."""
+        with told_first():
+            manifest = self._state.manifest()
+            if int(key[0]) == GUARD:
+                if manifest is None:
+                    self._state.write_manifest(Manifest(self._plan.identity))
+                return
+            millis = int(timerValues.getCurrentWatermarkInMs())
+            yield from self._step(int(key[0]), manifest, rows, millis)
+
+    def handleExpiredTimer(  # noqa: N802
+        self,
+        key: Any,
+        timerValues: TimerValues,  # noqa: N803
+        expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803, ARG002
+    ) -> Iterator[pd.DataFrame]:
+        """Advances a bucket that got no rows."""
+        with told_first():
+            manifest = self._state.manifest()
+            assert manifest is not None, "a timer without state"
+            millis = int(timerValues.getCurrentWatermarkInMs())
+            if watermark_ticks(millis, self._plan.time_type) >= manifest.due:
+                yield from self._step(int(key[0]), manifest, iter(()), millis)
+                return
+            self._handle.registerTimer(millis + 1)
+            self._state.write_manifest(replace(manifest, timer=millis + 1))
+            yield counted(Counters(stored=manifest.stored, state_bytes=manifest.state_bytes))
+
+    def close(self) -> None:
+        """Nothing to let go of: the cache outlives the task."""
+
+    def _step(
+        self, label: int, manifest: Manifest | None, rows: Iterator[pd.DataFrame], millis: int
+    ) -> Iterator[pd.DataFrame]:
+        """One micro-batch of one bucket."""
+        watermark = watermark_ticks(millis, self._plan.time_type)
+        letters = DeadLetters(self._plan, _batch_name(), self._plan.labels.index(label))
+        stage = Stage(self._plan.spec, on_late=self._plan.on_late, late=letters.take)
+        if manifest is not None:
+            stage.restore(self._state.snapshot(manifest))
+        batches, copies = by_port(_blobs(rows), self._plan.ports, watermark)
+        for results in stage.step(batches, watermark, watermark):
+            if len(results):
+                yield produced(results)
+        letters.write()
+        self._save(stage, manifest, millis)
+        stage.counters.rows_in -= copies
+        yield counted(stage.counters)
+
+    def _save(self, stage: Stage, old: Manifest | None, millis: int) -> None:
+        snapshot = stage.snapshot()
+        buffers = self._state.write_chunks(snapshot, old)
+        timer = millis + 1
+        if old is None or old.timer != timer:
+            if old is not None and old.timer > 0:
+                self._handle.deleteTimer(old.timer)
+            self._handle.registerTimer(timer)
+        self._state.write_manifest(
+            Manifest(
+                identity=self._plan.identity,
+                kind=snapshot.kind,
+                buffers=buffers,
+                numbers=snapshot.numbers,
+                due=stage.due(),
+                timer=timer,
+                stored=stage.counters.stored,
+                state_bytes=stage.counters.state_bytes,
+                version=snapshot.version,
+            )
+        )
+
+
+def produced(results: ChangeBatch) -> pd.DataFrame:
+    """A row with a blob of results."""
+    return pd.DataFrame({"blob": [encode(results)], **{name: [0] for name in COUNTERS}})
+
+
+def counted(counters: Counters) -> pd.DataFrame:
+    """A row with counters alone."""
+    figures = {name: [value] for name, value in counters.as_dict().items()}
+    return pd.DataFrame({"blob": pd.Series([None], dtype=object), **figures})
+
+
+def _blobs(rows: Iterator[pd.DataFrame]) -> Iterator[Blob]:
+    for frame in rows:
+        for port, is_copy, data in zip(frame["port"], frame["is_copy"], frame["blob"], strict=True):
+            yield Blob(int(port), bool(is_copy), data)
+
+
+def _batch_name() -> str:
+    """The micro-batch that this task belongs to, as file names have it."""
+    context = TaskContext.get()
+    number = context.getLocalProperty("streaming.sql.batchId") if context is not None else None
+    return f"batch-{int(number or 0):010d}"

@@ -1,0 +1,196 @@
+"""A physical query as one DataFrame: Spark SQL below, between and above the stages.
+
+One stage, from the bottom up:
+
+    rows         scan, filter, project, range: Spark SQL
+    pack         mapInArrow, one per port, then their union
+    shuffle      by bucket
+    the stage    transformWithStateInPandas; in a batch run mapInArrow over sorted blobs
+    counters     observe
+    unpack       mapInArrow
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812
+
+from windrow.errors import ResourceError, UnsupportedError
+from windrow.operators.arrow_types import arrow_schema
+from windrow.operators.changes import SIGN, TIME
+from windrow.physical.specs import (
+    FilterRows,
+    PhysicalQuery,
+    ProjectRows,
+    RangeRows,
+    ScanStream,
+    Spec,
+    Stateful,
+    inputs,
+    scans,
+)
+from windrow.plan.exprs import quote_spark
+from windrow.run.spark import relations
+from windrow.run.spark.batch import batch_runner
+from windrow.run.spark.buckets import MOST_BUCKETS
+from windrow.run.spark.packing import packer, unpacker
+from windrow.run.spark.stages import (
+    COUNTERS,
+    PACKED,
+    PRODUCED,
+    StagePlan,
+    marks,
+    plan_stage,
+    row_schema,
+)
+from windrow.run.spark.ticks import time_sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+PROVIDER_SETTING = "spark.sql.streaming.stateStore.providerClass"
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+POLICY_SETTING = "spark.sql.streaming.multipleWatermarkPolicy"
+PARTITIONS_SETTING = "spark.sql.shuffle.partitions"
+
+
+def dataframe(
+    spark: SparkSession, physical: PhysicalQuery, frames: Mapping[str, DataFrame]
+) -> DataFrame:
+    """The answer of a query over DataFrames, batch or streaming.
+
+    Args:
+        spark: the session, classic or Connect.
+        physical: the query.
+        frames: the DataFrame of each stream, by the name it was registered under.
+
+    Raises:
+        ResourceError: a setting of the session stands in the way of a streaming query.
+        UnsupportedError: some streams are streaming DataFrames and some are not.
+    """
+    kinds = {scan.stream: frames[scan.stream].isStreaming for scan in scans(physical.root)}
+    if len(set(kinds.values())) > 1:
+        raise _mixed(kinds)
+    is_streaming = any(kinds.values())
+    if is_streaming:
+        check_settings(spark)
+    rows = _Builder(spark, physical, frames, is_streaming).relation(physical.root)
+    answer = rows.selectExpr(*_answer(physical))
+    if is_streaming:
+        answer = answer.observe("windrow_answer", F.count(F.lit(1)).alias("rows"))
+    return answer
+
+
+def check_settings(spark: SparkSession) -> None:
+    """Refuses a session in which a stateful stage cannot run, with the setting to write."""
+    provider = spark.conf.get(PROVIDER_SETTING)
+    if provider != ROCKSDB:
+        raise ResourceError(
+            "state-store-provider",
+            "the session's state store cannot hold the state of a streaming query",
+            reason=f"it is {provider}; Spark's transformWithState needs RocksDB",
+            hint=f'spark.conf.set("{PROVIDER_SETTING}", "{ROCKSDB}")',
+        )
+    policy = spark.conf.get(POLICY_SETTING)
+    if policy != "min":
+        raise ResourceError(
+            "watermark-policy",
+            f"the session's watermark of several streams is their {policy}",
+            reason="rows of the slower streams would be late",
+            hint=f'spark.conf.set("{POLICY_SETTING}", "min")',
+        )
+
+
+class _Builder:
+    """Turns specs into DataFrames, numbering scans and stages from the bottom up."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        physical: PhysicalQuery,
+        frames: Mapping[str, DataFrame],
+        is_streaming: bool,  # noqa: FBT001
+    ) -> None:
+        self._physical = physical
+        self._frames = frames
+        self._is_streaming = is_streaming
+        shuffle_partitions = int(spark.conf.get(PARTITIONS_SETTING) or 1)
+        self._buckets = physical.options.buckets or min(shuffle_partitions, MOST_BUCKETS)
+        self._partitions = (
+            shuffle_partitions if is_streaming else min(shuffle_partitions, self._buckets)
+        )
+        self._scans = 0
+        self._stages = 0
+
+    def relation(self, spec: Spec) -> DataFrame:
+        """The rows of a spec."""
+        if isinstance(spec, ScanStream):
+            self._scans += 1
+            return relations.scan(spec, self._frames[spec.stream], self._scans - 1)
+        below = [self.relation(child) for child in inputs(spec)]
+        if isinstance(spec, FilterRows):
+            return relations.filter_rows(spec, below[0])
+        if isinstance(spec, ProjectRows):
+            return relations.project_rows(spec, below[0])
+        if isinstance(spec, RangeRows):
+            return relations.range_rows(spec, below[0])
+        return self._stage(spec, below)
+
+    def _stage(self, spec: Stateful, below: list[DataFrame]) -> DataFrame:
+        plan = plan_stage(self._physical, spec, self._stages, self._buckets, self._partitions)
+        self._stages += 1
+        packed = reduce(
+            lambda left, right: left.unionByName(right),
+            [self._packed(plan, port, rows) for port, rows in enumerate(below)],
+        )
+        produced = self._streaming(plan, packed) if self._is_streaming else _batch(plan, packed)
+        counters = [F.sum(name).alias(name) for name in COUNTERS]
+        observed = produced.observe(plan.metrics, *counters)
+        return observed.select("blob").mapInArrow(unpacker(spec), row_schema(spec).ddl())
+
+    def _packed(self, plan: StagePlan, port: int, rows: DataFrame) -> DataFrame:
+        schema = row_schema(inputs(plan.spec)[port])
+        arrow_schema(schema)  # a type that workers could not take is refused here
+        # mapInArrow takes no names with dots; workers know the columns by their places.
+        plain = rows.selectExpr(*(f"{quote_spark(n)} AS c{i}" for i, n in enumerate(schema.names)))
+        return plain.mapInArrow(packer(plan, port, is_streaming=self._is_streaming), PACKED)
+
+    def _streaming(self, plan: StagePlan, packed: DataFrame) -> DataFrame:
+        from windrow.run.spark.processor import StageProcessor  # noqa: PLC0415  # loads pandas
+
+        return packed.groupBy("bucket").transformWithStateInPandas(
+            StageProcessor(plan), PRODUCED, "Append", "EventTime"
+        )
+
+
+def _batch(plan: StagePlan, packed: DataFrame) -> DataFrame:
+    spread = packed.repartition(plan.partitions, "bucket")
+    return spread.sortWithinPartitions("bucket", "first_tick").mapInArrow(
+        batch_runner(plan), PRODUCED
+    )
+
+
+def _answer(physical: PhysicalQuery) -> list[str]:
+    """The columns that the user sees."""
+    own = [quote_spark(name) for name in physical.root.schema.names]
+    if not physical.is_changelog:
+        return own
+    is_insert = f"{SIGN} > 0" if SIGN in marks(physical.root) else "true"
+    return [
+        *own,
+        f"IF({is_insert}, 'insert', 'delete') AS _change_type",
+        f"{time_sql(TIME, physical.time_type)} AS _event_time",
+    ]
+
+
+def _mixed(kinds: Mapping[str, bool]) -> UnsupportedError:
+    streaming = ", ".join(name for name, is_streaming in kinds.items() if is_streaming)
+    bounded = ", ".join(name for name, is_streaming in kinds.items() if not is_streaming)
+    return UnsupportedError(
+        "mixed-streaming-and-batch",
+        f"{streaming} streaming, {bounded} not: a query takes one kind or the other",
+        hint=f"read {bounded} with spark.readStream too",
+    )

@@ -1,0 +1,69 @@
+"""Stateless specs as DataFrame operations: Spark evaluates, and its optimizer sees, all of them.
+
+A relation is a DataFrame with the flat columns of its spec, then `__time` (ticks), and `__end` and
+`__sign` where the rows below have them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812
+
+from windrow.operators.changes import END, SIGN, TIME
+from windrow.physical.specs import FilterRows, ProjectRows, RangeRows, ScanStream
+from windrow.plan.exprs import quote_spark
+from windrow.run.spark.stages import marks
+from windrow.run.spark.ticks import lateness_text, ticks_sql, watermark_sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_WATERMARK = "__watermark"
+
+
+def scan(spec: ScanStream, frame: DataFrame, number: int) -> DataFrame:
+    """The rows of one stream, with its own watermark where it is streaming."""
+    columns = [
+        f"{quote_spark(source)} AS {quote_spark(name)}"
+        for source, name in zip(spec.columns, spec.schema.names, strict=True)
+    ]
+    ticks = ticks_sql(quote_spark(spec.time), spec.time_type)
+    rows = frame.selectExpr(*columns, f"{ticks} AS {TIME}")
+    if not frame.isStreaming:
+        return rows
+    told = watermark_sql(TIME, spec.time_type, spec.stream)
+    marked = rows.selectExpr("*", f"{told} AS {_WATERMARK}").withWatermark(
+        _WATERMARK, lateness_text(spec.lateness, spec.time_type)
+    )
+    # Spark moves filters below a watermark, which would then follow the rows that pass them, not
+    # the stream. It moves nothing below metrics.
+    observed = marked.observe(f"windrow_scan_{number}", F.count(F.lit(1)).alias("rows"))
+    return observed.drop(_WATERMARK)
+
+
+def filter_rows(spec: FilterRows, rows: DataFrame) -> DataFrame:
+    """The rows for which every predicate is true."""
+    for predicate in spec.predicates:
+        rows = rows.filter(F.expr(predicate.spark))
+    return rows
+
+
+def project_rows(spec: ProjectRows, rows: DataFrame) -> DataFrame:
+    """Computed columns; time, end and sign pass through."""
+    computed = [f"{item.expr.spark} AS {quote_spark(item.name)}" for item in spec.items]
+    return rows.selectExpr(*computed, TIME, *marks(spec.input))
+
+
+def range_rows(spec: RangeRows, rows: DataFrame) -> DataFrame:
+    """Every row alive for the given ticks, or shorter where it already had an end.
+
+    Time plus window plus one: the end is the first instant at which the row is gone.
+    """
+    end = f"{TIME} + {spec.ticks + 1}L"
+    below = marks(spec.input)
+    if END in below:
+        end = f"least({END}, {end})"
+    own = [quote_spark(name) for name in spec.schema.names]
+    sign = [SIGN] if SIGN in below else []
+    return rows.selectExpr(*own, TIME, f"{end} AS {END}", *sign)

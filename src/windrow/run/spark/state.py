@@ -1,0 +1,206 @@
+"""The state of one bucket in Spark's state store: a small manifest, and chunks by their names.
+
+    manifest   one value: versions, whose state it is, which chunks make up each buffer
+    chunks     a map: (name of the content, part number) -> bytes
+
+A micro-batch reads the manifest, takes the chunks from the cache of this worker (the map is asked
+only for chunks that the cache lacks), and writes the chunks that are new. Chunks that left are
+removed. So a batch writes what the batch brought, whatever the window holds.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
+
+from pyspark.sql.types import (
+    BinaryType,
+    IntegerType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from windrow.errors import InternalError, PlanError
+from windrow.operators.base import STATE_VERSION, Snapshot
+from windrow.operators.chunks import Chunk, ChunkSlice
+from windrow.run.spark.chunk_cache import ChunkCache, order_of
+from windrow.schema import MAX_TICK
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
+
+PART_BYTES = 8 << 20
+"""A chunk travels to the state store in parts of this size."""
+
+_MANIFEST = StructType([StructField("json", StringType())])
+_CHUNK_KEY = StructType([StructField("name", StringType()), StructField("part", IntegerType())])
+_CHUNK = StructType([StructField("blob", BinaryType())])
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Whose state it is: what must agree before a checkpoint may be used.
+
+    Attributes:
+        fingerprint: of what the stage computes, whatever the algorithm.
+        about: the stage in words, for the message.
+        buckets: into how many buckets its rows are cut.
+        partitions: over how many shuffle partitions the buckets were spread.
+    """
+
+    fingerprint: str
+    about: str
+    buckets: int
+    partitions: int
+
+
+@dataclass(frozen=True)
+class ChunkEntry:
+    """One chunk of a buffer, as the manifest names it."""
+
+    name: str
+    order: str
+    skip: int
+    parts: int
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """All of a bucket's state but the chunks."""
+
+    identity: Identity
+    kind: str = ""
+    buffers: dict[str, list[ChunkEntry]] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)
+    due: int = MAX_TICK
+    timer: int = 0
+    stored: int = 0
+    state_bytes: int = 0
+    version: int = STATE_VERSION
+
+    def parts(self) -> dict[str, int]:
+        """The names of all chunks, with how many parts each has."""
+        return {e.name: e.parts for entries in self.buffers.values() for e in entries}
+
+    def to_json(self) -> str:
+        """As kept in the state store."""
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+
+def manifest_from_json(text: str, expected: Identity) -> Manifest:
+    """Reads a manifest, refused when this query, or this Windrow, may not use it."""
+    raw = json.loads(text)
+    if raw.get("version") != STATE_VERSION:
+        raise _unknown_version(raw.get("version"))
+    found = Identity(**raw["identity"])
+    if found.fingerprint != expected.fingerprint:
+        raise _another_query(found, expected)
+    if (found.buckets, found.partitions) != (expected.buckets, expected.partitions):
+        raise _other_buckets(found, expected)
+    buffers = {
+        name: [ChunkEntry(**entry) for entry in entries] for name, entries in raw["buffers"].items()
+    }
+    return Manifest(**{**raw, "identity": found, "buffers": buffers})
+
+
+class BucketState:
+    """The state of the bucket that Spark is at, through the processor's handle."""
+
+    def __init__(
+        self, handle: StatefulProcessorHandle, identity: Identity, cache: ChunkCache
+    ) -> None:
+        self._manifest = handle.getValueState("manifest", _MANIFEST)
+        self._chunks = handle.getMapState("chunks", _CHUNK_KEY, _CHUNK)
+        self._identity = identity
+        self._cache = cache
+
+    def manifest(self) -> Manifest | None:
+        """The manifest, checked; None for a bucket without state."""
+        stored = self._manifest.get()
+        return manifest_from_json(stored[0], self._identity) if stored else None
+
+    def write_manifest(self, manifest: Manifest) -> None:
+        """Puts the manifest."""
+        self._manifest.update((manifest.to_json(),))
+
+    def snapshot(self, manifest: Manifest) -> Snapshot:
+        """The operator's state that a manifest describes."""
+        buffers = {
+            name: tuple(ChunkSlice(self._load(entry), entry.skip) for entry in entries)
+            for name, entries in manifest.buffers.items()
+        }
+        return Snapshot(manifest.kind, buffers, manifest.numbers, manifest.version)
+
+    def write_chunks(self, snapshot: Snapshot, old: Manifest | None) -> dict[str, list[ChunkEntry]]:
+        """Puts the chunks that are new, removes those that left; gives the manifest's buffers."""
+        before = old.parts() if old is not None else {}
+        buffers = {
+            name: [self._save(part, before) for part in slices]
+            for name, slices in snapshot.buffers.items()
+        }
+        now = {entry.name for entries in buffers.values() for entry in entries}
+        for name in before.keys() - now:
+            for part in range(before[name]):
+                self._chunks.removeKey((name, part))
+            self._cache.forget(name)
+        return buffers
+
+    def _save(self, part: ChunkSlice, before: dict[str, int]) -> ChunkEntry:
+        chunk = part.chunk
+        name = chunk.id
+        if name not in before:
+            blob = chunk.blob
+            before[name] = max(1, -(-len(blob) // PART_BYTES))
+            for number in range(before[name]):
+                piece = blob[number * PART_BYTES : (number + 1) * PART_BYTES]
+                self._chunks.updateValue((name, number), (piece,))
+            self._cache.keep(chunk)
+            del chunk.blob  # the state store and the cache's file have it
+        return ChunkEntry(name, order_of(chunk), part.skip, before[name])
+
+    def _load(self, entry: ChunkEntry) -> Chunk:
+        chunk = self._cache.get(entry.name, entry.order)
+        if chunk is not None:
+            return chunk
+        pieces = b"".join(self._piece(entry.name, number) for number in range(entry.parts))
+        return self._cache.add(entry.name, entry.order, pieces)
+
+    def _piece(self, name: str, number: int) -> bytes:
+        found = self._chunks.getValue((name, number))
+        if found is None:
+            raise InternalError(
+                "missing-chunk",
+                f"part {number} of the chunk {name} is in the manifest, but not in the state store",
+            )
+        return bytes(found[0])
+
+
+def _another_query(found: Identity, expected: Identity) -> PlanError:
+    return PlanError(
+        "checkpoint-of-another-query",
+        "the checkpoint was made by a different query",
+        reason=f"it holds the state of: {found.about}; this stage is: {expected.about}",
+        hint="give this query a checkpointLocation of its own",
+    )
+
+
+def _other_buckets(found: Identity, expected: Identity) -> PlanError:
+    return PlanError(
+        "checkpoint-of-other-buckets",
+        f"the checkpoint has {found.buckets} buckets over {found.partitions} shuffle partitions, "
+        f"the query {expected.buckets} over {expected.partitions}",
+        reason="rows would not find the state of their bucket",
+        hint=f"set spark.sql.shuffle.partitions to {found.partitions} and the option buckets to "
+        f"{found.buckets}, or give the query a checkpointLocation of its own",
+    )
+
+
+def _unknown_version(version: object) -> PlanError:
+    return PlanError(
+        "unknown-state-version",
+        f"the checkpoint holds state of version {version}; "
+        f"this Windrow reads version {STATE_VERSION}",
+        hint="run the Windrow that made it, or start with a new checkpointLocation",
+    )

@@ -1,0 +1,62 @@
+"""Spark's answer to "what type is this expression?": it analyzes, and runs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pyspark.errors import AnalysisException, ParseException
+
+from windrow.errors import BindError
+from windrow.plan.exprs import Expr
+from windrow.run.spark.frames import type_text
+from windrow.schema import Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class SparkTypes:
+    """A `plan.types.TypeResolver` that asks a Spark session.
+
+    Examples:
+        >>> SparkTypes(spark).types(Schema((Field("a.x", "int"),)), [twice])  # doctest: +SKIP
+        ['int']
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._empty: dict[Schema, DataFrame] = {}
+
+    def types(self, columns: Schema, expressions: Sequence[Expr]) -> list[str]:
+        """The type of each expression; one that Spark refuses is a BindError."""
+        if not expressions:
+            return []
+        try:
+            return self._analyze(columns, expressions)
+        except (AnalysisException, ParseException):
+            # Asked one by one, Spark says which of them it does not take.
+            return [self._type(columns, expression) for expression in expressions]
+
+    def _type(self, columns: Schema, expression: Expr) -> str:
+        try:
+            return self._analyze(columns, [expression])[0]
+        except (AnalysisException, ParseException) as error:
+            raise BindError(
+                "bad-expression",
+                f"Spark does not take the expression {expression.text}",
+                reason=first_line(error),
+            ) from error
+
+    def _analyze(self, columns: Schema, expressions: Sequence[Expr]) -> list[str]:
+        if columns not in self._empty:
+            self._empty[columns] = self._spark.createDataFrame([], columns.ddl())
+        named = [f"{expr.spark} AS `{number}`" for number, expr in enumerate(expressions)]
+        schema = self._empty[columns].selectExpr(*named).schema
+        return [type_text(field.dataType) for field in schema.fields]
+
+
+def first_line(error: Exception) -> str:
+    """What Spark says, without the plan and the SQLSTATE that it adds."""
+    text = str(error).strip().splitlines()[0]
+    return text.split(" SQLSTATE:")[0].removesuffix(";")

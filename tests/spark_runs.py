@@ -1,0 +1,93 @@
+"""Streams as files, and streaming queries run to their end: what the Spark tests share."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import windrow
+
+FIRST_WRITTEN = 1_700_000_000
+
+
+@dataclass
+class FileStream:
+    """A folder that a streaming query reads, one file per micro-batch."""
+
+    folder: Path
+    schema: pa.Schema
+    files: int = 0
+
+    def write(self, *tables: pa.Table) -> None:
+        """Adds a file per table, each newer than the one before."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for table in tables:
+            path = self.folder / f"{self.files:05d}.parquet"
+            pq.write_table(table.cast(self.schema), path)
+            os.utime(path, (FIRST_WRITTEN + self.files, FIRST_WRITTEN + self.files))
+            self.files += 1
+
+    def read(self, spark: Any, ddl: str, *, is_streaming: bool) -> Any:
+        """The folder as a DataFrame."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if not is_streaming:
+            return spark.read.schema(ddl).parquet(str(self.folder))
+        reader = spark.readStream.schema(ddl).option("maxFilesPerTrigger", 1)
+        return reader.parquet(str(self.folder))
+
+
+@dataclass
+class Run:
+    """One streaming query with its checkpoint and its output, which outlive a run."""
+
+    folder: Path
+    reports: list[Any] = field(default_factory=list)
+
+    def finish(self, df: Any) -> None:
+        """Runs the query over everything there is, and stops."""
+        writer = df.writeStream.format("parquet").option("path", str(self.folder / "out"))
+        writer = writer.option("checkpointLocation", str(self.folder / "checkpoint"))
+        running = writer.trigger(availableNow=True).start()
+        try:
+            running.awaitTermination()
+        finally:
+            self.reports += running.recentProgress
+            running.stop()
+
+    def rows(self, spark: Any) -> pa.Table:
+        """All that the query has written."""
+        return spark.read.parquet(str(self.folder / "out")).toArrow()
+
+    def forget_last_commit(self) -> None:
+        """Leaves the checkpoint as a crash just before the last commit would have."""
+        commits = self.folder / "checkpoint" / "commits"
+        last = max((p for p in commits.iterdir() if p.name.isdigit()), key=lambda p: int(p.name))
+        last.unlink()
+        (commits / f".{last.name}.crc").unlink(missing_ok=True)
+
+
+def bag(table: pa.Table) -> Counter[tuple[Any, ...]]:
+    """Rows as tuples, in whatever order; a change type comes first."""
+    if "_change_type" in table.column_names:
+        names = [name for name in table.column_names if not name.startswith("_")]
+        table = table.select(["_change_type", *names, "_event_time"])
+    columns = (column.to_pylist() for column in table.columns)
+    return Counter(
+        tuple("NaN" if value != value else value for value in row)  # noqa: PLR0124
+        for row in zip(*columns, strict=True)
+    )
+
+
+def session(spark: Any, streams: Iterable[tuple[str, Any, Any]], time: str = "ts") -> Any:
+    """A session over DataFrames: (name, DataFrame, lateness) each."""
+    found = windrow.Session(spark)
+    for name, df, lateness in streams:
+        found.stream(name, df, time=time, lateness=lateness)
+    return found
