@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from windrow.plan.nodes import Query
     from windrow.plan.types import TypeResolver
     from windrow.run.local.checkpoint import Checkpoint
+    from windrow.run.spark.progress import ProgressReader
 
 Lateness = str | int | timedelta
 
@@ -71,10 +72,11 @@ class Session:
             >>> sales = pa.table({"item": ["pen"], "at": [7]})
             >>> Session().stream("sales", sales, time="at", lateness=2)
         """
-        schema, is_streaming = self._describe(name, data)
+        source, schema, is_streaming = self._read(name, data)
         column = _time_column(name, schema, time)
         info = StreamInfo(name, schema, column, is_streaming=is_streaming)
         self._catalog[name] = dataclasses.replace(info, lateness=_lateness(info, lateness))
+        self._data[name] = source
 
     def table(self, name: str, data: Any) -> None:
         """Registers a relation that does not move.
@@ -90,10 +92,8 @@ class Session:
             >>> import pyarrow as pa
             >>> Session().table("favorites", pa.table({"item": ["pen"]}))
         """
-        schema, is_streaming = self._describe(name, data)
+        source, schema, is_streaming = self._read(name, data)
         if is_streaming:
-            del self._data[name]
-            self._catalog.pop(name, None)
             raise PlanError(
                 "streaming-table",
                 f"{name} is a streaming input where only a table may stand",
@@ -101,6 +101,7 @@ class Session:
                 hint=f"register it as a stream: stream({name!r}, df, time=...)",
             )
         self._catalog[name] = StreamInfo(name, schema, None, is_table=True)
+        self._data[name] = source
 
     def sql(
         self,
@@ -167,6 +168,30 @@ class Session:
             error.in_sql(query)
             raise
 
+    def progress_reader(self, query: str, **options: Any) -> ProgressReader:
+        """What turns Spark's reports of a streaming query into progress records.
+
+        Args:
+            query: the SQL text that the streaming query was made from.
+            **options: as for `sql`.
+
+        Raises:
+            UnsupportedError: the session runs in process, where a result has its own progress.
+
+        Examples:
+            >>> reader = w.progress_reader("SELECT ...")  # doctest: +SKIP
+            >>> print(reader.read(running.lastProgress).line())  # doctest: +SKIP
+        """
+        if self._spark is None:
+            raise UnsupportedError(
+                "no-spark-progress",
+                "a query in process has no reports of Spark's",
+                hint="look at the progress of its result: session.sql(..).progress",
+            )
+        from windrow.run.spark.progress import ProgressReader  # noqa: PLC0415
+
+        return ProgressReader(self._plan(query, options)[1])
+
     def _plan(self, sql: str, options: Mapping[str, Any]) -> tuple[Query, PhysicalQuery]:
         # Imported here: `import windrow` and registering streams load neither parser nor planner.
         from windrow.optimize.optimizer import optimize  # noqa: PLC0415
@@ -176,8 +201,8 @@ class Session:
         query = compile_query(sql, self._catalog, self._types())
         return query, optimize(query, chosen)
 
-    def _describe(self, name: str, data: Any) -> tuple[Schema, bool]:
-        """The columns of the data and whether it is endless; keeps the data for the queries."""
+    def _read(self, name: str, data: Any) -> tuple[Any, Schema, bool]:
+        """The data as the runner wants it, its columns, and whether it is endless."""
         if not name:
             raise BindError(
                 "bad-name", f"{name!r} is no name for a stream", hint="give a text such as 'sales'"
@@ -185,14 +210,11 @@ class Session:
         if self._spark is not None:
             from windrow.run.spark.frames import describe  # noqa: PLC0415
 
-            self._data[name] = data
-            described: tuple[Schema, bool] = describe(data)
-            return described
+            return data, *describe(data)
         from windrow.run.local.sources import source_of  # noqa: PLC0415
 
         source = source_of(name, data)
-        self._data[name] = source
-        return source.schema, False
+        return source, source.schema, False
 
     def _types(self) -> TypeResolver:
         if self._resolver is None:

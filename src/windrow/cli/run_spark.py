@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +15,16 @@ import windrow
 from windrow.cli.errors import JobError
 from windrow.cli.files import SUFFIXES, data_files, schema_of
 from windrow.cli.job import AVAILABLE_NOW, Job, Sink, Source
-from windrow.cli.sinks import MOST_ROWS_SHOWN, TerminalSink, readable
+from windrow.cli.sinks import MOST_ROWS_SHOWN, TerminalSink
 from windrow.errors import ResourceError
-from windrow.run.progress import renderer
+from windrow.run.progress import Renderer, renderer
+from windrow.run.readable import readable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from windrow.run.spark.progress import ProgressReader
 
 
 def run_on_spark(job: Job, *, progress: str, stdout: Console, debug: bool) -> None:
@@ -35,14 +40,15 @@ def run_on_spark(job: Job, *, progress: str, stdout: Console, debug: bool) -> No
         if job.mode == "batch":
             _write_batch(job, answer, stdout)
         else:
-            _write_stream(job, answer, progress, stdout)
+            reader = session.progress_reader(job.query, **job.options)
+            _write_stream(job, answer, _Follower(reader, renderer(progress)), stdout)
     finally:
         spark.stop()
 
 
 def _launcher() -> Any:
     try:
-        from windrow.run.spark.launch import launch  # noqa: PLC0415
+        from windrow.run.spark.launch import launch
     except ModuleNotFoundError as error:
         raise ResourceError(
             "no-pyspark",
@@ -92,20 +98,30 @@ def _check_empty(sink: Sink) -> None:
         raise JobError.sink_exists(sink.path)
 
 
-def _write_stream(job: Job, answer: DataFrame, progress: str, stdout: Console) -> None:
-    from windrow.run.spark.follow import follow  # noqa: PLC0415
+@dataclass(frozen=True)
+class _Follower:
+    """Shows a streaming query's progress until it ends."""
 
+    reader: ProgressReader
+    shown: Renderer
+
+    def __call__(self, running: StreamingQuery) -> None:
+        from windrow.run.spark.follow import follow
+
+        follow(running, self.reader, self.shown)
+
+
+def _write_stream(job: Job, answer: DataFrame, follow: _Follower, stdout: Console) -> None:
     writer = answer.writeStream.queryName(job.name).outputMode("append")
-    is_once = job.trigger == AVAILABLE_NOW
-    writer = (
-        writer.trigger(availableNow=True) if is_once else writer.trigger(processingTime=job.trigger)
-    )
-    shown = renderer(progress)
+    if job.trigger == AVAILABLE_NOW:
+        writer = writer.trigger(availableNow=True)
+    else:
+        writer = writer.trigger(processingTime=job.trigger)
     if job.sink is not None:
         checkpoint = job.sink.checkpoint or f"{job.sink.path}/_checkpoint"
         writer = writer.format(job.sink.format).option("header", "true")
         writer = writer.option("path", job.sink.path).option("checkpointLocation", checkpoint)
-        follow(writer.start(), shown)
+        follow(writer.start())
         return
     terminal = TerminalSink(stdout)
     scratch = tempfile.mkdtemp(prefix="windrow-checkpoint-")
@@ -115,7 +131,7 @@ def _write_stream(job: Job, answer: DataFrame, progress: str, stdout: Console) -
 
     try:
         writer = writer.option("checkpointLocation", scratch).foreachBatch(take)
-        follow(writer.start(), shown)
+        follow(writer.start())
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     terminal.show(_arrow_schema(answer))
@@ -123,7 +139,7 @@ def _write_stream(job: Job, answer: DataFrame, progress: str, stdout: Console) -
 
 def _arrow_schema(answer: DataFrame) -> pa.Schema:
     """The columns of the answer, for the case that it has no row."""
-    from windrow.operators.arrow_types import arrow_schema  # noqa: PLC0415
-    from windrow.run.spark.frames import describe  # noqa: PLC0415
+    from windrow.operators.arrow_types import arrow_schema
+    from windrow.run.spark.frames import describe
 
     return arrow_schema(describe(answer)[0])

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
-from rich.console import Console, Group
-from rich.table import Table
-from rich.text import Text
+from rich.console import Console
 
 from windrow.cli.errors import JobError
 from windrow.cli.job import Sink
+from windrow.run.readable import readable, show_value
 
 MOST_ROWS_SHOWN = 20
 
@@ -48,7 +45,7 @@ def _write_json(table: pa.Table, file: Path) -> None:
     with file.open("w", encoding="utf-8") as lines:
         for batch in table.to_batches():
             for row in batch.to_pylist():
-                lines.write(json.dumps(row, default=_text, ensure_ascii=False) + "\n")
+                lines.write(json.dumps(row, default=show_value, ensure_ascii=False) + "\n")
 
 
 _WRITERS = {
@@ -77,30 +74,3 @@ class TerminalSink:
         """Prints the sample."""
         sample = pa.concat_tables(self.kept) if self.kept else schema.empty_table()
         self.console.print(readable(sample, total=self.rows))
-
-
-def readable(rows: pa.Table, *, total: int | None = None) -> Group:
-    """Rows as a table for people; the line below says how many there are in all."""
-    total = rows.num_rows if total is None else total
-    more = f", the first {rows.num_rows} shown" if total > rows.num_rows else ""
-    shown = Table()
-    for field in rows.schema:
-        is_number = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
-        is_number = is_number or pa.types.is_decimal(field.type)
-        shown.add_column(field.name, justify="right" if is_number else "left")
-    for row in _tuples(rows):
-        shown.add_row(*("NULL" if value is None else _text(value) for value in row))
-    return Group(shown, Text(f"{total:,} rows{more}"))
-
-
-def _tuples(rows: pa.Table) -> Iterable[tuple[Any, ...]]:
-    return zip(*(column.to_pylist() for column in rows.columns), strict=True)
-
-
-def _text(value: Any) -> str:
-    """A value as people read it: instants in UTC without their zone, floats short."""
-    if isinstance(value, float):
-        return f"{value:.10g}"
-    if hasattr(value, "isoformat"):
-        return str(value.isoformat(sep=" ") if hasattr(value, "hour") else value.isoformat())
-    return str(value)

@@ -11,9 +11,7 @@ import pyarrow.compute as pc
 def plot_revenue(changes: pa.Table, file: Path) -> Path | None:
     """Draws each store's revenue of the last hour; None where matplotlib is not installed."""
     try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
-        from matplotlib.dates import DateFormatter  # noqa: PLC0415
-        from matplotlib.figure import Figure  # noqa: PLC0415
+        from matplotlib.figure import Figure
     except ModuleNotFoundError:
         return None
     figure = Figure(figsize=(10, 4), layout="constrained")
@@ -25,8 +23,8 @@ def plot_revenue(changes: pa.Table, file: Path) -> Path | None:
         axes.step(times, mine["revenue"].to_numpy(), where="post", label=store, linewidth=1)
     axes.set_title("Revenue of the last hour, at every instant")
     axes.set_ylabel("revenue")
-    axes.xaxis.set_major_formatter(DateFormatter("%H:%M"))
     axes.legend()
     axes.grid(alpha=0.3)
-    FigureCanvasAgg(figure).print_png(str(file))
+    figure.autofmt_xdate()
+    figure.savefig(file)
     return file

@@ -66,7 +66,7 @@ def test_the_terminal_shows_the_first_rows_and_counts_all():
         sink.write(pa.table({"n": list(range(start, start + 15))}))
     sink.show(pa.schema({"n": pa.int64()}))
     text = out.getvalue()
-    assert "60 rows, the first 20 shown" in text
+    assert "60 rows, 20 shown" in text
     assert "│ 19 " in text
     assert "│ 20 " not in text
 
@@ -76,7 +76,7 @@ def test_instants_and_nulls_are_shown_as_people_read_them():
     sink = TerminalSink(Console(file=out, width=80))
     sink.write(pa.table({"at": [datetime(2026, 1, 5, 8, tzinfo=UTC), None]}))
     sink.show(pa.schema({"at": pa.timestamp("us", "UTC")}))
-    assert "2026-01-05 08:00:00+00:00" in out.getvalue()
+    assert "2026-01-05 08:00:00 " in out.getvalue()
     assert "NULL" in out.getvalue()
 
 

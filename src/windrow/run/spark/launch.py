@@ -5,18 +5,23 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from pyspark.sql import SparkSession
 
 from windrow.errors import ResourceError
 
 STATE_PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+QUIET = "fatal"
+"""The log level at which Spark's own output, its workers' included, is kept off the terminal."""
 LOGGING = Path(__file__).with_name("log4j2.properties")
 
 
-def launch(name: str, settings: Mapping[str, str], *, log_level: str = "fatal") -> SparkSession:
+def launch(name: str, settings: Mapping[str, str], *, log_level: str = QUIET) -> SparkSession:
     """A session in local mode, unless the settings name another master or a remote."""
     if "spark.remote" not in settings:
         _check_java()
@@ -27,7 +32,41 @@ def launch(name: str, settings: Mapping[str, str], *, log_level: str = "fatal") 
     for key, value in {**_defaults(log_level), **settings}.items():
         if not (key == "spark.master" and "spark.remote" in settings):
             builder = builder.config(key, value)
-    return builder.getOrCreate()
+    if log_level != QUIET:
+        return builder.getOrCreate()
+    with _stderr_aside() as aside:
+        try:
+            return builder.getOrCreate()
+        except Exception as error:
+            raise ResourceError(
+                "spark-does-not-start",
+                "Spark did not start",
+                reason=_last_words(aside) or str(error),
+                hint="check JAVA_HOME and the settings of [spark]",
+            ) from error
+
+
+@contextmanager
+def _stderr_aside() -> Iterator[IO[bytes]]:
+    """Lets processes that start inside write their stderr to a file.
+
+    The JVM and its Python workers announce themselves there whatever the log level is; they keep
+    the file for as long as they live.
+    """
+    with tempfile.TemporaryFile() as aside:
+        own = os.dup(2)
+        try:
+            os.dup2(aside.fileno(), 2)
+            yield aside
+        finally:
+            os.dup2(own, 2)
+            os.close(own)
+
+
+def _last_words(aside: IO[bytes]) -> str:
+    aside.seek(0)
+    lines = aside.read().decode(errors="replace").strip().splitlines()
+    return "\n  ".join(line.strip() for line in lines[-3:])
 
 
 def _defaults(log_level: str) -> dict[str, str]:

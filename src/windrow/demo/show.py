@@ -1,0 +1,199 @@
+"""The demo on the terminal: each question explained, run on Spark as a stream, shown, checked."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from rich.console import Console, Group
+from rich.rule import Rule
+from rich.table import Table
+
+import windrow
+from windrow.demo.check import Verdict, compare
+from windrow.demo.data import FULL, LATENESS_S, QUICK, Size, generate, write
+from windrow.demo.plot import plot_revenue
+from windrow.demo.questions import AGGREGATE, QUESTIONS, Question, Streams
+from windrow.errors import InternalError
+from windrow.run.progress import Progress
+from windrow.run.readable import readable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PICTURE = Path("windrow-demo.png")
+SAMPLE_ROWS = 5
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One question, answered and checked."""
+
+    question: Question
+    tuples: int
+    seconds: float
+    answer: pa.Table
+    verdict: Verdict
+
+
+def show_demo(*, is_quick: bool, stdout: Console, debug: bool = False) -> bool:
+    """Runs the demo; gives whether every answer was right."""
+    from windrow.run.spark.launch import launch
+
+    folder = Path(tempfile.mkdtemp(prefix="windrow-demo-"))
+    try:
+        size = QUICK if is_quick else FULL
+        streams = generate(size)
+        folders = write(streams, folder / "streams", size.batches)
+        stdout.print(_about(streams, size), highlight=False)
+        stdout.print("Starting Spark in local mode ...")
+        spark = launch("windrow-demo", {}, log_level="error" if debug else "fatal")
+        try:
+            stage = Stage(spark, folder, folders, streams, stdout)
+            outcomes = [stage.ask(question) for question in QUESTIONS]
+        finally:
+            spark.stop()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    _summarize(outcomes, stdout)
+    return all(outcome.verdict.is_equal for outcome in outcomes)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What every question of the demo is asked of, and where it is shown."""
+
+    spark: SparkSession
+    scratch: Path
+    folders: dict[str, Path]
+    streams: Streams
+    stdout: Console
+
+    def ask(self, question: Question) -> Outcome:
+        """Explains, runs, shows and checks one question."""
+        self.stdout.print()
+        self.stdout.print(Rule(question.name, align="left"))
+        self._text(f"{question.about}\n")
+        session = self._session(question)
+        self._text(question.sql)
+        self.stdout.print()
+        self._text(session.explain(question.sql))
+        answer, last, seconds = self._run(session, question)
+        tuples = sum(self.streams[name].num_rows for name in question.streams)
+        self._text(f"{tuples:,} tuples in {seconds:.1f} s: {tuples / seconds:,.0f} tuples/s")
+        self.stdout.print(_sample(answer))
+        started = time.monotonic()
+        verdict = compare(answer, question.expected(self.streams, last.watermark))
+        took = time.monotonic() - started
+        self.stdout.print(f"{_verdict(verdict)} (brute force: {took:.1f} s)", highlight=False)
+        return Outcome(question, tuples, seconds, answer, verdict)
+
+    def _session(self, question: Question) -> windrow.Session:
+        session = windrow.Session(self.spark)
+        for name in question.streams:
+            folder = str(self.folders[name])
+            schema = self.spark.read.parquet(folder).schema
+            reader = self.spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+            rows = reader.parquet(folder)
+            session.stream(name, rows, time="ts", lateness=f"{LATENESS_S} seconds")
+        return session
+
+    def _run(
+        self, session: windrow.Session, question: Question
+    ) -> tuple[pa.Table, Progress, float]:
+        """Streams the question to its end; gives the answer, the last progress, the seconds."""
+        from windrow.run.spark.follow import follow
+
+        out = self.scratch / question.name.replace(" ", "-")
+        started = time.monotonic()
+        running = (
+            session.sql(question.sql)
+            .writeStream.format("parquet")
+            .option("path", str(out / "answer"))
+            .option("checkpointLocation", str(out / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        reader = session.progress_reader(question.sql)
+        with self.stdout.status("streaming"):
+            last = follow(running, reader, _Lines(self.stdout))
+        seconds = time.monotonic() - started
+        if last is None:
+            raise InternalError("no-progress", f"Spark reported nothing of the {question.name}")
+        return pq.read_table(out / "answer"), last, seconds
+
+    def _text(self, text: str) -> None:
+        self.stdout.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+class _Lines:
+    """Progress as a line per micro-batch, as soon as it is done."""
+
+    def __init__(self, stdout: Console) -> None:
+        self._stdout = stdout
+
+    def show(self, progress: Progress) -> None:
+        """Prints the record."""
+        self._stdout.print(f"  {progress.line()}", highlight=False, soft_wrap=True)
+
+    def close(self) -> None:
+        """Does nothing."""
+
+
+def _about(streams: Streams, size: Size) -> str:
+    rows = ", ".join(f"{name} {table.num_rows:,}" for name, table in streams.items())
+    return (
+        f"Generated {size.hours} hours of tuples: {rows}.\n"
+        f"They arrive up to {LATENESS_S} s out of order, in {size.batches} micro-batches."
+    )
+
+
+def _sample(answer: pa.Table) -> Group:
+    """A few rows from the middle of the answer, instants as times of day."""
+    instants = [field.name for field in answer.schema if pa.types.is_timestamp(field.type)]
+    others = [name for name in answer.column_names if name not in instants]
+    keys = [(name, "ascending") for name in (*instants, *others)]
+    rows = answer.sort_by(keys).slice(answer.num_rows // 2, SAMPLE_ROWS)
+    for name in instants:
+        of_day = pc.strftime(pc.floor_temporal(rows[name], unit="second"), "%H:%M:%S")
+        shown = pc.utf8_slice_codeunits(of_day, 0, len("08:00:00"))
+        rows = rows.set_column(rows.column_names.index(name), name, shown)
+    return readable(rows, total=answer.num_rows, title="from the middle of the answer")
+
+
+def _verdict(verdict: Verdict) -> str:
+    if verdict.is_equal:
+        return f"[bold green]correct[/]: all {verdict.rows:,} rows, and no others"
+    return (
+        f"[bold red]WRONG[/]: {verdict.missing:,} rows missing, "
+        f"{verdict.unexpected:,} unexpected, {verdict.rows:,} agree"
+    )
+
+
+def _summarize(outcomes: list[Outcome], stdout: Console) -> None:
+    picture: Path | None = None
+    table = Table(title="Three questions on Spark, streaming", title_justify="left")
+    for name in ("question", "tuples in", "rows out", "seconds", "tuples/s", "check"):
+        table.add_column(name, justify="left" if name in {"question", "check"} else "right")
+    for outcome in outcomes:
+        table.add_row(
+            outcome.question.name,
+            f"{outcome.tuples:,}",
+            f"{outcome.answer.num_rows:,}",
+            f"{outcome.seconds:.1f}",
+            f"{outcome.tuples / outcome.seconds:,.0f}",
+            "[green]same rows" if outcome.verdict.is_equal else "[red]DIFFERENT",
+        )
+        if outcome.question is AGGREGATE:
+            picture = plot_revenue(outcome.answer, PICTURE)
+    stdout.print()
+    stdout.print(table)
+    if picture is not None:
+        stdout.print(f"Revenue of the last hour over the day: {picture.resolve()}", soft_wrap=True)
