@@ -59,28 +59,27 @@ def draw_aggregate(random: Random, *, most_rows: int = 14) -> Case:
         f"FROM sales [RANGE {length(w, time_type)}] WHERE q > 0" + (" GROUP BY g" if kind else "")
     )
     rows = [row for row in stream.rows if row["q"] > 0]
-    changes = sliding_changes(rows, w, number, by_group=kind is not None)
+    expiry = (0, 1) if time_type in {"timestamp", "timestamp_ntz"} else (1, 0)
+    changes = sliding_changes(rows, (w + expiry[0], expiry[1]), number, by_group=kind is not None)
     answer: Bag = Counter()
     due = {}
     for change in changes:
-        units, ticks = change[-1]
         row = (*change[:-1], show_instant(change[-1], time_type))
         answer[row] += 1
         # Below the watermark, which lies on whole units: a microsecond more changes nothing.
-        due[row] = units + (ticks if time_type in {"bigint", "date"} else 0)
+        due[row] = change[-1][0]
     return Case(sql, (stream,), answer, time_type, due)
 
 
 Instant = tuple[int, int]
-"""A whole time unit and the ticks after it: an expiry comes one tick after the unit."""
+"""Whole time units, and microseconds after them: a tick is a unit, or a microsecond."""
 
 
 def show_instant(instant: Instant, time_type: str) -> Any:
     """An instant as `_event_time` shows it."""
-    units, ticks = instant
-    if time_type in {"bigint", "date"}:
-        return show_time(units + ticks, time_type)
-    return show_time(units, time_type) + timedelta(microseconds=ticks)
+    units, microseconds = instant
+    shown = show_time(units, time_type)
+    return shown + timedelta(microseconds=microseconds) if microseconds else shown
 
 
 def group_value(value: Any) -> Any:
@@ -91,10 +90,14 @@ def group_value(value: Any) -> Any:
 
 
 def sliding_changes(
-    rows: list[Row], w: int, number: str, *, by_group: bool
+    rows: list[Row], lifetime: Instant, number: str, *, by_group: bool
 ) -> list[tuple[Any, ...]]:
     """The changelog rows: change type first, instant last."""
-    instants = sorted({(r["t"], 0) for r in rows} | {(r["t"] + w, 1) for r in rows})
+
+    def end_of(row: Row) -> Instant:
+        return row["t"] + lifetime[0], lifetime[1]
+
+    instants = sorted({(row["t"], 0) for row in rows} | {end_of(row) for row in rows})
     if not by_group:
         groups: list[Any] = [None]
     else:
@@ -106,7 +109,7 @@ def sliding_changes(
             alive = [
                 row
                 for row in rows
-                if (row["t"], 0) <= instant <= (row["t"] + w, 0)
+                if (row["t"], 0) <= instant < end_of(row)
                 and (not by_group or group_value(row["g"]) == group)
             ]
             values = [row[number] for row in alive if row[number] is not None]

@@ -156,6 +156,21 @@ class PhysicalQuery:
     sql: str
     options: Options = field(default_factory=Options)
 
+    @property
+    def needs_netting(self) -> bool:
+        """Whether two versions of an aggregate's row may look alike in the answer.
+
+        So it is where the answer does not show every column of the aggregate: a row may then be
+        deleted and inserted at one instant, and the runner takes such changes out.
+        """
+        spec, shown = self.root, set(self.root.schema.names)
+        while isinstance(spec, FilterRows | ProjectRows):
+            if isinstance(spec, ProjectRows):
+                items = [item for item in spec.items if item.name in shown and item.expr.is_column]
+                shown = {item.expr.columns[0] for item in items}
+            spec = spec.input
+        return isinstance(spec, SlidingAggregate) and not shown.issuperset(spec.schema.names)
+
 
 def inputs(spec: Spec) -> tuple[Spec, ...]:
     """The inputs of a spec, in order."""

@@ -15,6 +15,7 @@ import pyarrow as pa
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.driver import Stage
 from windrow.operators.evaluate import Evaluator
+from windrow.operators.net import net_by_instant
 from windrow.operators.scan import scan
 from windrow.physical.specs import PhysicalQuery, ScanStream, Spec, Stateful, inputs
 from windrow.schema import MIN_TICK
@@ -51,7 +52,9 @@ class Pipeline:
 
     def run(self, work: Round) -> Iterator[ChangeBatch]:
         """The rows of the answer that one micro-batch brings."""
-        yield from self._rows(self.root, work)
+        rows = self._rows(self.root, work)
+        # All changes of an instant come in one micro-batch, that in which it is final.
+        yield from net_by_instant(rows) if self.query.needs_netting else rows
 
     def late_rows(self, stream: str, arrived: pa.RecordBatch, watermark: int) -> pa.RecordBatch:
         """The rows of a batch that stages will find late, as they arrived, each once.

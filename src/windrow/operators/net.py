@@ -1,0 +1,52 @@
+"""Changes made net: what is deleted and inserted at one instant is no change.
+
+An aggregate's own changes are net. Where the answer shows less of a row than the aggregate has
+(`SELECT store .. HAVING COUNT(*) > 2`), two versions may look alike, and this takes them out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.operators.changes import ChangeBatch, concat
+from windrow.operators.key_directory import KeyDirectory
+
+
+def net_changes(rows: ChangeBatch) -> ChangeBatch:
+    """The rows without those that a row of the other sign, equal and at one instant, undoes."""
+    signs = rows.signs_or_insert()
+    slots = KeyDirectory().slots_of([pa.array(rows.times), *rows.columns.columns])
+    net = np.zeros(len(rows), np.int64)
+    np.add.at(net, slots, signs)
+    keeps = np.zeros(len(rows), np.bool_)
+    for sign in (1, -1):
+        of_sign = np.flatnonzero(signs == sign)
+        # The first so many rows of a kind stay as its net number says.
+        order = of_sign[np.argsort(slots[of_sign], kind="stable")]
+        _, starts = np.unique(slots[order], return_index=True)
+        number = np.arange(len(order)) - np.repeat(starts, np.diff([*starts, len(order)]))
+        allowed = np.maximum(net * sign, 0)
+        keeps[order] = number < allowed[slots[order]]
+    return rows if keeps.all() else rows.take(np.flatnonzero(keeps))
+
+
+def net_by_instant(batches: Iterable[ChangeBatch]) -> Iterator[ChangeBatch]:
+    """The same over batches in which an instant's changes follow one another.
+
+    The last instant of a batch may go on in the next one, and waits for it.
+    """
+    waiting: list[ChangeBatch] = []
+    for batch in batches:
+        if not len(batch):
+            continue
+        others = np.flatnonzero(batch.times != batch.times[-1])
+        before_last = int(others[-1]) + 1 if len(others) else 0
+        if before_last or (waiting and waiting[-1].times[-1] != batch.times[0]):
+            yield net_changes(concat([*waiting, batch.slice(0, before_last)]))
+            waiting = []
+        waiting.append(batch.slice(before_last, len(batch)))
+    if waiting:
+        yield net_changes(concat(waiting))
