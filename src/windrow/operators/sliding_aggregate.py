@@ -55,12 +55,12 @@ class SlidingAggregateOp(Operator):
         super().__init__()
         self._spec = spec
         self._arguments = _by_argument(spec.aggregates)
-        self._reset(KeyDirectory())
+        self._reset()
 
-    def _reset(self, directory: KeyDirectory) -> None:
+    def _reset(self) -> None:
         self._arriving = ChunkBuffer("time")
         self._alive = ChunkBuffer("end")
-        self._directory = directory
+        self._directory = KeyDirectory()
         self._accumulators: dict[str, Accumulator] = {
             name: accumulator_of(aggregates) for name, aggregates in self._arguments.items()
         }
@@ -109,7 +109,7 @@ class SlidingAggregateOp(Operator):
                 "state-kind", f"a {KIND} operator was given the state of a {snapshot.kind}"
             )
         groups = snapshot.buffers["groups"]
-        self._reset(KeyDirectory())
+        self._reset()
         if groups:
             self._load(groups[0].rows().columns, snapshot.numbers)
         self._groups = groups, snapshot.numbers
