@@ -75,7 +75,7 @@ def test_limbs_of_the_span_suffice(terms):
     if high < low:
         assert all(value == 0 for value, _ in terms)
         return
-    limbs = np.zeros((1, high + 2 - low), np.int64)
+    limbs = np.zeros((1, high + 1 - low), np.int64)
     for word, (_, sign) in zip(bits, terms, strict=True):
         kernels.add_double(limbs, 0, word, 32 * low, sign)
     kernels.settle(limbs, 0)

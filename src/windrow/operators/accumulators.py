@@ -164,18 +164,20 @@ class Doubles(Accumulator):
         return _answers(found.counts, found.sums, pa.float64(), found.means, pa.float64())
 
     def _cover(self, low: int, high: int) -> None:
-        """Widens the layout so that values may touch limbs low to high, the carries above them.
+        """Widens the layout so that values may touch limbs low to high.
 
-        before            [ low ........ carries ]
-        after     [ low .................................. carries ]
+            before            [ low ......... ]
+            after     [ low ............................ high ]
+
+        The last limb takes the carries too: at most 21 bits of a value reach limb `high`.
         """
         stop = self.low + self.limbs.shape[1]
-        if high < low or (self.low <= low and high + 1 < stop):
+        if high < low or (self.low <= low and high < stop):
             return
         if not self.limbs.any():
-            self.low, self.limbs = low, np.zeros((len(self.limbs), high + 2 - low), np.int64)
+            self.low, self.limbs = low, np.zeros((len(self.limbs), high + 1 - low), np.int64)
             return
-        new_low, new_stop = min(self.low, low), max(stop, high + 2)
+        new_low, new_stop = min(self.low, low), max(stop, high + 1)
         wide = np.zeros((len(self.limbs), new_stop - new_low), np.int64)
         wide[:, self.low - new_low : stop - new_low] = self.limbs
         self.low, self.limbs = new_low, wide

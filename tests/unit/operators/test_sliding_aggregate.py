@@ -226,6 +226,18 @@ def test_a_delete_of_a_row_that_is_not_there_is_refused():
     )
 
 
+def test_a_group_that_comes_back_knows_nothing_of_its_past():
+    # The delete has another price than the insert: bad data that no count shows.
+    operator = operator_of(("store",), [("sum", "double")])
+    batch = sales([(0, "north", 4.0), (1, "north", 3.0), (2, "north", 1.0)], window=0)
+    signs = np.array([1, -1, 1], np.int8)
+    for row in range(3):
+        part = batch.slice(row, row + 1)
+        list(operator.push([ChangeBatch(part.columns, part.times, None, signs[row : row + 1])]))
+        found = changes(operator.advance(row + 1))
+    assert found == [(2, "+", "north", 1.0)]
+
+
 def test_a_sum_of_texts_is_refused():
     with pytest.raises(UnsupportedError) as caught:
         operator_of(("store",), [("sum", "string")])
