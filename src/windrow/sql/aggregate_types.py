@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
+from windrow.sql.decimals import MOST_DIGITS, digits_of_type
 
-_INTEGERS = {"tinyint", "smallint", "int", "bigint"}
 _FLOATS = {"float", "double"}
-_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
-_MOST_DIGITS = 38
 
 
 def result_type(function: str, argument: str) -> str | None:
@@ -16,12 +13,12 @@ def result_type(function: str, argument: str) -> str | None:
         return "bigint"
     if argument in _FLOATS:
         return "double"
-    if argument in _INTEGERS:
-        return "bigint" if function == "sum" else "double"
-    match = _DECIMAL.fullmatch(argument)
-    if match is None:
+    digits = digits_of_type(argument)
+    if digits is None:
         return None
-    precision, scale = int(match[1]), int(match[2])
+    if not digits.is_decimal:
+        return "bigint" if function == "sum" else "double"
     if function == "sum":
-        return f"decimal({min(_MOST_DIGITS, precision + 10)},{scale})"
-    return f"decimal({min(_MOST_DIGITS, precision + 4)},{min(_MOST_DIGITS, scale + 4)})"
+        return f"decimal({min(MOST_DIGITS, digits.precision + 10)},{digits.scale})"
+    precision, scale = digits.precision + 4, digits.scale + 4
+    return f"decimal({min(MOST_DIGITS, precision)},{min(MOST_DIGITS, scale)})"

@@ -20,6 +20,7 @@ from functools import wraps
 from typing import Any, ClassVar, NoReturn, TypeVar
 
 from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError as SqlglotParseError
 from sqlglot.parsers.spark import SparkParser
@@ -52,6 +53,14 @@ def _spanned(parse: Parse) -> Parse:
     return parse_and_mark  # type: ignore[return-value]
 
 
+def _build_to_timestamp(args: list[exp.Expr], dialect: Dialect) -> exp.Expr:
+    """Spark's TIMESTAMP is an instant, which sqlglot calls TIMESTAMPTZ."""
+    if len(args) == 1:
+        return build_as_cast("timestamptz")(args)
+    built: exp.Expr = SparkParser.FUNCTIONS["TO_TIMESTAMP"](args, dialect)
+    return built
+
+
 class WindrowParser(SparkParser):
     """Spark's parser with the clauses above; every expression it returns has its place."""
 
@@ -62,6 +71,8 @@ class WindrowParser(SparkParser):
     FUNCTIONS: ClassVar = {
         **SparkParser.FUNCTIONS,
         **{name: build_as_cast(name.lower()) for name in ("TINYINT", "SMALLINT", "BIGINT")},
+        "TIMESTAMP": build_as_cast("timestamptz"),
+        "TO_TIMESTAMP": _build_to_timestamp,
     }
 
     QUERY_MODIFIER_PARSERS: ClassVar = {

@@ -8,7 +8,7 @@ query has one answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from sqlglot import exp
@@ -18,8 +18,10 @@ from sqlglot.generators.duckdb import DuckDBGenerator
 from sqlglot.optimizer.annotate_types import annotate_types
 
 from windrow.schema import Schema
+from windrow.sql.decimals import digits_of, result_digits
 
 _INTEGERS = {exp.DType.TINYINT, exp.DType.SMALLINT, exp.DType.INT, exp.DType.BIGINT}
+_SMALL = {exp.DType.TINYINT, exp.DType.SMALLINT}
 _INEXACT = {exp.DType.FLOAT, exp.DType.DOUBLE, exp.DType.DECIMAL}
 _TIMESTAMPS = {exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ, exp.DType.TIMESTAMP}
 _WHOLE_DAYS = {"DAY", "WEEK", "MONTH", "YEAR"}
@@ -27,6 +29,7 @@ _WHOLE_DAYS = {"DAY", "WEEK", "MONTH", "YEAR"}
 _INT_FUNCTIONS = (
     exp.Length, exp.Year, exp.Month, exp.Day, exp.Hour, exp.Minute, exp.Second, exp.DayOfMonth,
     exp.DayOfYear, exp.Quarter, exp.WeekOfYear, exp.StrPosition, exp.DateDiff, exp.ArraySize,
+    exp.BitwiseCount,
 )  # fmt: skip
 """Functions that are INT in Spark and BIGINT in DuckDB."""
 
@@ -43,6 +46,7 @@ def duckdb_text(node: exp.Expr, columns: Schema) -> str:
     for column in copy.find_all(exp.Column):
         column.type = exp.DataType.build(types[column.name], dialect="spark", udt=True)
     generator = SparkValues(dialect=DuckDB(), unsupported_level=ErrorLevel.IGNORE, comments=False)
+    generator.types = types
     return generator.generate(copy, copy=False)
 
 
@@ -70,7 +74,31 @@ def _divide(self: SparkValues, node: exp.Div) -> str:
     left = self.sql(node, "this")
     if _kind(node.this) is exp.DType.FLOAT:
         left = f"CAST({left} AS DOUBLE)"
-    return f"{left} / {self.sql(node, 'expression')}"
+    text = f"{left} / {self.sql(node, 'expression')}"
+    digits = result_digits(node, self.types)
+    return f"CAST({text} AS {digits.sql})" if digits else text
+
+
+def _with_int_literals(node: exp.Binary) -> exp.Binary:
+    """A literal beside a TINYINT or SMALLINT is an INT, where DuckDB would narrow it."""
+    for one, other in ((node.this, node.expression), (node.expression, node.this)):
+        is_number = isinstance(other, exp.Literal) and not other.is_string
+        if is_number and other.name.isdigit() and _kind(one) in _SMALL:
+            other.replace(exp.cast(other.copy(), exp.DType.INT))
+    return node
+
+
+def _exact(self: SparkValues, node: exp.Binary, operator: str) -> str:
+    """Decimal arithmetic, with room for all digits before it starts."""
+    digits = result_digits(node, self.types)
+    if digits is None:
+        return self.binary(_with_int_literals(node), operator)
+    if isinstance(node, exp.Mod):
+        return f"CAST({self.binary(node, operator)} AS {digits.sql})"
+    left = digits_of(node.this, self.types)
+    scale = left.scale if left is not None else digits.scale
+    room = f"CAST({self.sql(node, 'this')} AS DECIMAL({digits.precision}, {scale}))"
+    return f"CAST({room} {operator} {self.sql(node, 'expression')} AS {digits.sql})"
 
 
 def _cast(self: SparkValues, node: exp.Cast) -> str:
@@ -89,9 +117,12 @@ def _rounded(kind: type[exp.Expr]) -> Write:
 
     def rounded(self: SparkValues, node: Any) -> str:
         text = write(self, node)
-        if node.args.get("decimals") or _kind(node.this) is exp.DType.DECIMAL:
+        digits = digits_of(node.this, self.types)
+        if node.args.get("decimals"):
             return text
-        return f"CAST({text} AS BIGINT)"
+        if digits is not None and digits.is_decimal:
+            return f"CAST({text} AS DECIMAL({digits.precision - digits.scale + 1}, 0))"
+        return text if _kind(node.this) is exp.DType.DECIMAL else f"CAST({text} AS BIGINT)"
 
     return rounded
 
@@ -100,7 +131,7 @@ def _shift(operator: str) -> Write:
     """A DATE plus whole days stays a DATE."""
 
     def shift(self: SparkValues, node: exp.Binary) -> str:
-        text = self.binary(node, operator)
+        text = _exact(self, node, operator)
         interval = node.expression
         unit = (
             interval.text("unit").upper().rstrip("S") if isinstance(interval, exp.Interval) else ""
@@ -132,6 +163,13 @@ def _seconds(self: SparkValues, node: exp.StrToUnix) -> str:
     return _plain(exp.StrToUnix)(self, node)
 
 
+def _part(part: str, value: str) -> str:
+    """EXTRACT: seconds have a fraction, all other parts are INT."""
+    if part.upper() in {"SECOND", "SECONDS"}:
+        return f"CAST(EXTRACT(MICROSECOND FROM {value}) / 1000000 AS DECIMAL(8, 6))"
+    return f"CAST(EXTRACT({part} FROM {value}) AS INT)"
+
+
 def _anonymous(self: SparkValues, node: exp.Anonymous) -> str:
     """Functions of Spark that sqlglot passes on by name."""
     name, arguments = node.name.lower(), [self.sql(argument) for argument in node.expressions]
@@ -140,6 +178,8 @@ def _anonymous(self: SparkValues, node: exp.Anonymous) -> str:
     if name == "pmod" and len(arguments) == 2:
         value, divisor = (f"({argument})" for argument in arguments)
         return f"(({value} % {divisor} + {divisor}) % {divisor})"
+    if name == "date_part" and isinstance(node.expressions[0], exp.Literal):
+        return _part(node.expressions[0].name, arguments[1])
     if name == "weekday" and len(arguments) == 1:
         return f"CAST(ISODOW({arguments[0]}) - 1 AS INT)"
     return self.func(_OTHER_VALUES.get(name, node.name), *node.expressions)
@@ -148,19 +188,25 @@ def _anonymous(self: SparkValues, node: exp.Anonymous) -> str:
 class SparkValues(DuckDBGenerator):
     """DuckDB's generator, with Spark's values and types."""
 
+    types: Mapping[str, str]
+
     TRANSFORMS: ClassVar = {
         **DuckDBGenerator.TRANSFORMS,
         **{kind: _cast_to("INT", kind) for kind in _INT_FUNCTIONS},
         exp.DayOfWeek: lambda self, node: f"CAST({_plain(exp.DayOfWeek)(self, node)} + 1 AS INT)",
-        exp.Extract: lambda self, node: (
-            _plain(exp.Extract)(self, node)
-            if node.name.upper() == "SECOND"
-            else _cast_to("INT", exp.Extract)(self, node)
-        ),
+        exp.Extract: lambda self, node: _part(node.name, self.sql(node, "expression")),
         exp.TsOrDsAdd: _cast_to("DATE", exp.TsOrDsAdd),
         exp.IntDiv: _cast_to("BIGINT", exp.IntDiv),
         exp.Sign: _cast_to("DOUBLE", exp.Sign),
         exp.Div: _divide,
+        exp.Mul: lambda self, node: _exact(self, node, "*"),
+        exp.Mod: lambda self, node: _exact(self, node, "%"),
+        exp.MonthsBetween: lambda self, node: f"ROUND({_plain(exp.MonthsBetween)(self, node)}, 8)",
+        exp.StrToTime: _cast_to("TIMESTAMPTZ", exp.StrToTime),
+        exp.TimestampDiff: lambda self, node: self.func(
+            "DATE_SUB", exp.Literal.string(node.text("unit")), node.expression, node.this
+        ),
+        exp.Format: lambda self, node: self.func("PRINTF", node.this, *node.expressions),
         exp.Cast: _cast,
         exp.Floor: _rounded(exp.Floor),
         exp.Ceil: _rounded(exp.Ceil),

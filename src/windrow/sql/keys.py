@@ -9,7 +9,6 @@ what is computed or must be cast becomes a column `b.$key0` of a projection belo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -20,14 +19,13 @@ from windrow.errors import BindError
 from windrow.plan.exprs import Expr, Named, column
 from windrow.plan.nodes import Equality, Filter, Node, Project
 from windrow.schema import Field, Schema
+from windrow.sql.decimals import MOST_DIGITS, digits_of_type
 from windrow.sql.render import Renderer
 from windrow.sql.scope import Scope
 from windrow.sql.spans import cover, span_of
 
-INTEGERS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
-"""Integer types, narrowest first, with the decimal digits that Spark gives each."""
-
-_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
+INTEGERS = ("tinyint", "smallint", "int", "bigint")
+"""Integer types, narrowest first."""
 
 
 @dataclass(frozen=True)
@@ -201,28 +199,19 @@ def wider_type(first: str, second: str) -> str | None:
     """The type that holds all values of both exactly; None where there is none."""
     if first == second:
         return first
-    integers = list(INTEGERS)
     if first in INTEGERS and second in INTEGERS:
-        return max(first, second, key=integers.index)
+        return max(first, second, key=INTEGERS.index)
     if {first, second} == {"float", "double"}:
         return "double"
     small = {"tinyint", "smallint", "int"}
     if {first, second} & {"float", "double"} and {first, second} & small:
         return "double"
-    left, right = _digits(first), _digits(second)
+    left, right = digits_of_type(first), digits_of_type(second)
     if left is None or right is None:
         return None
-    scale = max(left[1], right[1])
-    precision = max(left[0] - left[1], right[0] - right[1]) + scale
-    return f"decimal({precision},{scale})" if precision <= 38 else None
-
-
-def _digits(type_: str) -> tuple[int, int] | None:
-    """(precision, scale) of an exact number."""
-    if type_ in INTEGERS:
-        return INTEGERS[type_], 0
-    match = _DECIMAL.fullmatch(type_)
-    return (int(match[1]), int(match[2])) if match else None
+    scale = max(left.scale, right.scale)
+    precision = max(left.precision - left.scale, right.precision - right.scale) + scale
+    return f"decimal({precision},{scale})" if precision <= MOST_DIGITS else None
 
 
 def bare(tree: exp.Expr) -> exp.Expr:

@@ -1,0 +1,89 @@
+"""Precision and scale of decimal arithmetic, as Spark derives them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+MOST_DIGITS = 38
+_LEAST_SCALE = 6
+"""Digits after the point that Spark keeps when a result needs more than 38 in all."""
+
+_INTEGER_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
+_LITERAL = re.compile(r"(\d*)\.?(\d*)")
+
+
+@dataclass(frozen=True)
+class Digits:
+    """An exact number: `precision` digits, `scale` of them after the point."""
+
+    precision: int
+    scale: int
+    is_decimal: bool = True
+
+    @property
+    def sql(self) -> str:
+        """The type as SQL writes it."""
+        return f"DECIMAL({self.precision}, {self.scale})"
+
+
+def digits_of_type(type_: str) -> Digits | None:
+    """The digits that a Spark type holds; None where it is no exact number."""
+    if type_ in _INTEGER_DIGITS:
+        return Digits(_INTEGER_DIGITS[type_], 0, is_decimal=False)
+    match = _DECIMAL.fullmatch(type_)
+    return Digits(int(match[1]), int(match[2])) if match else None
+
+
+def digits_of(node: exp.Expr, types: Mapping[str, str]) -> Digits | None:
+    """The digits of an expression over columns of these types; None where they are not known."""
+    if isinstance(node, exp.Paren | exp.Neg):
+        return digits_of(node.this, types)
+    if isinstance(node, exp.Column):
+        return digits_of_type(types.get(node.name, ""))
+    if isinstance(node, exp.Literal):
+        return None if node.is_string else _digits_of_literal(node.name)
+    if isinstance(node, exp.Cast):
+        return digits_of_type(node.to.sql("spark").lower().replace(" ", ""))
+    return result_digits(node, types)
+
+
+def result_digits(node: exp.Expr, types: Mapping[str, str]) -> Digits | None:
+    """The digits of `left op right`, where one of both is a decimal and both are exact."""
+    if not isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Div | exp.Mod):
+        return None
+    left, right = digits_of(node.this, types), digits_of(node.expression, types)
+    if left is None or right is None or not (left.is_decimal or right.is_decimal):
+        return None
+    if isinstance(node, exp.Mul):
+        return _fitted(left.precision + right.precision + 1, left.scale + right.scale)
+    whole = left.precision - left.scale
+    if isinstance(node, exp.Div):
+        scale = max(_LEAST_SCALE, left.scale + right.precision + 1)
+        return _fitted(whole + right.scale + scale, scale)
+    scale, other = max(left.scale, right.scale), right.precision - right.scale
+    if isinstance(node, exp.Mod):
+        return _fitted(min(whole, other) + scale, scale)
+    return _fitted(max(whole, other) + scale + 1, scale)
+
+
+def _fitted(precision: int, scale: int) -> Digits:
+    """Within 38 digits: what is before the point is kept, and at least 6 digits after it."""
+    if precision <= MOST_DIGITS:
+        return Digits(precision, scale)
+    least = min(scale, _LEAST_SCALE)
+    return Digits(MOST_DIGITS, max(MOST_DIGITS - (precision - scale), least))
+
+
+def _digits_of_literal(text: str) -> Digits | None:
+    """A number as written: 4.50 has 3 digits, 2 of them after the point."""
+    match = _LITERAL.fullmatch(text)
+    if match is None:
+        return None
+    whole, fraction = match[1].lstrip("0"), match[2]
+    is_decimal = "." in text
+    return Digits(max(len(whole) + len(fraction), 1), len(fraction), is_decimal)
