@@ -10,6 +10,7 @@ docs/design/expressions.md for the measurements behind the choice, and for the k
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,6 +60,7 @@ class DuckdbTypes:
 
     Examples:
         >>> from windrow.plan.exprs import column
+        >>> from windrow.schema import Field
         >>> columns = Schema((Field("a.price", "double"),))
         >>> DuckdbTypes().types(columns, [column("a.price", "")])
         ['double']
@@ -102,8 +104,7 @@ class Evaluator:
     Examples:
         >>> evaluator = Evaluator()
         >>> rows = ChangeBatch(pa.record_batch({"a": [1, 2]}), np.array([10, 20]))
-        >>> scan = None
-        >>> evaluator.apply(RangeRows(scan, ticks=5), rows).ends
+        >>> evaluator.apply(RangeRows(input=..., ticks=5), rows).ends
         array([16, 26])
     """
 
@@ -255,14 +256,20 @@ class _Source:
 
 def connect() -> duckdb.DuckDBPyConnection:
     """A DuckDB connection that computes as Spark does: UTC, and errors instead of infinities."""
+    return _database().cursor()
+
+
+@lru_cache(maxsize=1)
+def _database() -> duckdb.DuckDBPyConnection:
+    """The one database of the process: opening one takes 50 ms, a further connection none."""
     import duckdb  # noqa: PLC0415
 
-    connection = duckdb.connect(config={"threads": 1})
-    connection.execute("SET TimeZone = 'UTC'")
+    database = duckdb.connect(config={"threads": 1})
+    database.execute("SET GLOBAL TimeZone = 'UTC'")
     # Spark's ANSI mode raises on division by zero, of doubles too.
-    connection.execute("SET ieee_floating_point_ops = false")
-    connection.execute("SET error_on_division_by_zero = true")
-    return connection
+    database.execute("SET GLOBAL ieee_floating_point_ops = false")
+    database.execute("SET GLOBAL error_on_division_by_zero = true")
+    return database
 
 
 def conjunction(predicates: tuple[Expr, ...]) -> Expr:

@@ -24,11 +24,11 @@ def scan(spec: ScanStream, rows: pa.RecordBatch) -> ChangeBatch:
         A change batch of inserts that never expire; a NULL time is MIN_TICK.
 
     Examples:
+        >>> from windrow.physical.specs import ScanStream
         >>> from windrow.schema import Field, Schema
-        >>> spec = ScanStream(
-        ...     "a", "x", ("k",), Schema((Field("x.k", "string"),)), "t", "bigint", 0
-        ... )  # doctest: +SKIP
-        >>> scan(spec, pa.record_batch({"k": ["u"], "t": [7]})).times  # doctest: +SKIP
+        >>> columns = Schema((Field("x.k", "string"),))
+        >>> spec = ScanStream("a", "x", ("k",), columns, "t", "bigint", 0)
+        >>> scan(spec, pa.record_batch({"k": ["u"], "t": [7]})).times
         array([7])
     """
     columns = pa.RecordBatch.from_arrays(

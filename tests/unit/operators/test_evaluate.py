@@ -8,7 +8,7 @@ import pytest
 
 from windrow.errors import BindError, DataError
 from windrow.operators.changes import ChangeBatch
-from windrow.operators.evaluate import DuckdbTypes, Evaluator
+from windrow.operators.evaluate import DuckdbTypes, Evaluator, connect
 from windrow.physical.specs import FilterRows, ProjectRows, RangeRows, ScanStream
 from windrow.plan.exprs import Expr, Named, column
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
@@ -222,6 +222,20 @@ def test_columns_that_change_their_type_are_bound_again(evaluator):
         assert evaluator.apply(double, batch).columns.column(0).to_pylist() == [
             n * 2.0 for n in numbers
         ]
+
+
+def test_evaluators_do_not_see_each_others_rows(evaluator):
+    other = Evaluator()
+    spec = project(Named("x", sql('"s.n" + 1', "bigint", "s.n")))
+    assert evaluator.apply(spec, rows(n=[1])).columns.to_pylist() == [{"x": 2}]
+    assert other.apply(spec, rows(n=[5, 6])).columns.to_pylist() == [{"x": 6}, {"x": 7}]
+    other.close()
+    assert evaluator.apply(spec, rows(n=[2])).columns.to_pylist() == [{"x": 3}]
+
+
+def test_connections_compute_in_utc():
+    settings = connect().execute("SELECT current_setting('TimeZone')").fetchone()
+    assert settings == ("UTC",)
 
 
 def test_a_range_ends_one_tick_after_the_last_instant_alive(evaluator):

@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pyarrow as pa
+import pytest
+
+from windrow import BindError, PlanError, Session, UnknownColumn, UnsupportedError
+from windrow.errors import WindrowError
+
+TABLE = pa.table(
+    {
+        "item": ["pen", "ink"],
+        "price": [1.5, 2.5],
+        "small": pa.array([1, 2], pa.int32()),
+        "at": [10, 20],
+        "ts": pa.array([10, 20], pa.timestamp("us", "UTC")),
+    }
+)
+JOIN = "SELECT a.item FROM a, b WHERE a.item = b.item WINDOW = 5"
+
+
+@pytest.fixture
+def session():
+    made = Session()
+    made.stream("a", TABLE, time="at")
+    made.stream("b", TABLE, time="at")
+    return made
+
+
+def refused(kind: type[WindrowError], act) -> str:
+    with pytest.raises(kind) as error:
+        act()
+    return str(error.value)
+
+
+def test_a_question_is_answered_in_process(session):
+    assert sorted(session.sql(JOIN).to_arrow()["item"].to_pylist()) == ["ink", "pen"]
+
+
+def test_the_time_column_is_found_whatever_its_case(session):
+    session.stream("a", TABLE, time="AT")
+    assert session.sql(JOIN).to_arrow().num_rows == 2
+
+
+@pytest.mark.parametrize("lateness", ["5 seconds", timedelta(seconds=5), 5_000_000])
+def test_lateness_is_a_text_a_timedelta_or_ticks(session, lateness):
+    session.stream("c", TABLE, time="ts", lateness=lateness)
+    plan = session.explain("SELECT COUNT(*) AS n FROM c [RANGE INTERVAL '1' HOUR]")
+    assert "lateness 5s" in plan
+
+
+def test_an_unknown_time_column_is_refused_with_the_nearest():
+    message = refused(UnknownColumn, lambda: Session().stream("a", TABLE, time="tss"))
+    assert message == (
+        "UnknownColumn[unknown-time-column]: the stream a has no column 'tss' to take its time "
+        "from\n"
+        "  hint: one of ts, at, item, small, price"
+    )
+
+
+def test_a_time_column_of_another_type_is_refused():
+    message = refused(BindError, lambda: Session().stream("a", TABLE, time="small"))
+    assert message == (
+        "BindError[bad-time-type]: the time column 'small' of the stream a is int\n"
+        "  event time is TIMESTAMP, TIMESTAMP_NTZ, DATE or BIGINT\n"
+        "  hint: cast the column before you register the stream"
+    )
+
+
+@pytest.mark.parametrize(
+    ("time", "lateness", "rest"),
+    [
+        (
+            "ts",
+            "soon",
+            "'soon' is no length of time\n"
+            "  hint: for instance '5 seconds', timedelta(seconds=5), or a whole number of ticks",
+        ),
+        ("at", -1, "the lateness -1 is negative\n  hint: a whole number of ticks of 0 or more"),
+        (
+            "at",
+            "5 seconds",
+            "the lateness '5 seconds' is an interval, but the time column counts BIGINT ticks\n"
+            "  hint: a whole number of ticks of 0 or more",
+        ),
+    ],
+)
+def test_a_bad_lateness_is_refused(time, lateness, rest):
+    message = refused(BindError, lambda: Session().stream("a", TABLE, time=time, lateness=lateness))
+    assert message == (
+        f"BindError[bad-lateness]: the lateness {lateness!r} of the stream a cannot be used\n"
+        f"  {rest}"
+    )
+
+
+def test_a_lateness_without_a_time_column_is_refused():
+    message = refused(BindError, lambda: Session().stream("a", TABLE, lateness=5))
+    assert message == (
+        "BindError[bad-lateness]: the stream a has a lateness but no time column\n"
+        "  hint: name its event-time column with time=..."
+    )
+
+
+def test_a_name_is_needed():
+    message = refused(BindError, lambda: Session().stream("", TABLE))
+    assert message == (
+        "BindError[bad-name]: '' is no name for a stream\n  hint: give a text such as 'sales'"
+    )
+
+
+def test_a_stream_that_is_refused_is_not_registered(session):
+    with pytest.raises(UnknownColumn):
+        session.stream("a", pa.table({"other": [1]}), time="at")
+    assert session.sql(JOIN).to_arrow().num_rows == 2
+
+
+def test_an_unknown_option_is_refused_with_the_nearest(session):
+    assert refused(PlanError, lambda: session.sql(JOIN, on_lat="keep")) == (
+        "PlanError[unknown-option]: there is no option 'on_lat'\n"
+        "  hint: one of on_late, dead_letters, algorithm, buckets"
+    )
+
+
+def test_an_option_that_is_not_built_says_what_happens_instead(session):
+    message = refused(UnsupportedError, lambda: session.explain(JOIN, scheduling="tpa"))
+    assert message == (
+        "UnsupportedError[unsupported-option]: the option scheduling is not supported yet\n"
+        "  hint: leave it out: changes are produced as the watermark passes"
+    )
+
+
+def test_a_bad_value_of_an_option_is_refused(session):
+    assert "on_late = 'drop'" in refused(PlanError, lambda: session.sql(JOIN, on_late="drop"))
+
+
+def test_errors_show_the_place_in_the_sql(session):
+    query = JOIN.replace("a.item FROM", "a.itm FROM")
+    message = refused(BindError, lambda: session.sql(query))
+    assert "  1 | SELECT a.itm FROM a, b" in message
+    assert "^^^^^" in message
+
+
+def test_explain_shows_the_plan_and_runs_nothing(session):
+    session.stream("a", iter(TABLE.to_batches()), time="at")
+    assert "BewJoin a, b" in session.explain(JOIN)
+    assert session.sql(JOIN).to_arrow().num_rows == 2
+
+
+def test_a_stream_that_is_registered_again_takes_the_place_of_the_old_one(session):
+    session.stream("a", TABLE.slice(1), time="at")
+    assert session.sql(JOIN).to_arrow().to_pydict() == {"item": ["ink"]}
