@@ -23,8 +23,9 @@ ask are the ones kept, from the oldest on, and the ones to come, from W on:
 The oldest left row kept has t >= W - hi, so that no right row with t(s) + lo + hi < W stays; where
 no left row waits, a right row goes hi earlier.
 
-Example, lo = hi = 10: r at 12:00:30 reaches 12:00:20 to 12:00:40 and is final at the watermark
-12:00:41; then a right row of 12:00:31 goes unless a left row of 12:00:31 to 12:00:41 waits.
+Example in seconds, lo = hi = 10: r at 12:00:30 reaches 12:00:20 to 12:00:40 and is final at the
+watermark 12:00:41. Then a right row of 12:00:30 goes, unless a left row of 12:00:31 to 12:00:40
+still waits.
 """
 
 from __future__ import annotations

@@ -42,7 +42,8 @@ SAMPLE = 1024
 FEWEST_CELLS = 8
 FEWEST_ROWS = 48
 """A grid must cut a chunk into so many cells, and the rows within a window's time must be so many,
-to be worth its extra look-ups."""
+to be worth its extra look-ups. Measured with 1,200 rows in reach: 100 cells make the join 4 times
+as fast, 10 cells 1.2 times (`benchmarks/kernel_bestmatch.py`)."""
 
 
 @dataclass(frozen=True)

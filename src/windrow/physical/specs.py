@@ -193,9 +193,9 @@ def scans(spec: Spec) -> tuple[ScanStream, ...]:
 def delay(spec: Spec) -> int:
     """How many ticks the rows of a spec may trail the watermark of the streams below.
 
-    A runner hands an operator the query's watermark less the delays below it. A final left row
-    of a bestmatch join is released up to lo + hi behind: its own t is beyond watermark - hi, and
-    its pair's event time is never below t.
+    A runner hands an operator the query's watermark less the delays below it. A left row that a
+    bestmatch join still keeps has t >= watermark - hi, and its pairs' event time is never below t.
+    (With a negative hi none trails: left rows still to come have t >= watermark.)
     """
     below = max((delay(child) for child in inputs(spec)), default=0)
-    return below + (spec.hi if isinstance(spec, MatwinBestmatch) else 0)
+    return below + (max(spec.hi, 0) if isinstance(spec, MatwinBestmatch) else 0)

@@ -12,7 +12,7 @@ from windrow.operators.arrow_types import arrow_type
 from windrow.operators.base import Snapshot
 from windrow.operators.bestmatch import MatwinBestmatchOp
 from windrow.operators.changes import ChangeBatch
-from windrow.physical.specs import KeyClass, MatwinBestmatch, ScanStream
+from windrow.physical.specs import KeyClass, MatwinBestmatch, ScanStream, delay
 from windrow.plan.nodes import Dimension
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 
@@ -169,6 +169,11 @@ def test_a_reach_that_lies_wholly_before_the_left_row_needs_no_waiting():
     assert held(operator, "right") == [0, 5, 6]  # S0 is reached by left rows from 5 to 9
     list(operator.advance(10))
     assert held(operator, "right") == [5, 6]
+
+
+def test_results_trail_the_watermark_by_what_a_left_row_waits_and_never_lead_it():
+    assert delay(spec(lo=4, hi=10)) == 10
+    assert delay(spec(lo=9, hi=-5)) == 0
 
 
 def test_a_watermark_of_minus_infinity_changes_nothing():
