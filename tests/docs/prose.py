@@ -38,7 +38,8 @@ def blocks(page: Path) -> list[Block]:
     """The fenced blocks of a page; a `text` block after a Python one is its output."""
     found = list(_fenced(page.read_text().splitlines()))
     joined = []
-    for block, following in zip(found, [*found[1:], None], strict=True):
+    for number, block in enumerate(found):
+        following = found[number + 1] if number + 1 < len(found) else None
         end = block.line + block.text.count("\n") + 1
         follows = following is not None and following.line <= end + 3
         if follows and following is not None and following.language == "text":

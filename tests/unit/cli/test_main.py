@@ -1,0 +1,138 @@
+"""The commands, in process, as the shell runs them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from windrow.cli.main import app
+
+JOB = """
+query = "SELECT a.k, b.v FROM a, b WHERE a.k = b.k WINDOW = 5"
+
+[streams.a]
+path = "a.parquet"
+time = "at"
+
+[streams.b]
+path = "b.parquet"
+time = "at"
+"""
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    pq.write_table(pa.table({"k": [1, 2, 3], "at": [0, 10, 20]}), tmp_path / "a.parquet")
+    pq.write_table(
+        pa.table({"k": [1, 2, 3], "v": [7, 8, 9], "at": [5, 16, 15]}), tmp_path / "b.parquet"
+    )
+    file = tmp_path / "job.toml"
+    file.write_text(JOB)
+    return file
+
+
+def windrow(*arguments: object):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_run_shows_the_answer_and_progress_as_json_lines(job):
+    done = windrow("run", job)
+    assert done.exit_code == 0
+    assert "2 rows" in done.stdout
+    assert json.loads(done.stderr.splitlines()[-1])["rows_out"] == 2
+
+
+def test_progress_can_be_silenced(job):
+    assert windrow("run", job, "--progress", "none").stderr == ""
+
+
+@pytest.mark.parametrize("mode", ["batch", "streaming"])
+def test_run_writes_the_answer_to_the_sink(job, mode):
+    job.write_text(JOB + '[sink]\npath = "out"\n')
+    assert windrow("run", job, "--mode", mode).exit_code == 0
+    rows = pq.read_table(job.parent / "out").to_pylist()
+    assert sorted(row["v"] for row in rows) == [7, 9]
+
+
+def test_late_rows_that_are_kept_are_written_aside(job):
+    folder = job.parent / "a"
+    folder.mkdir()
+    for number, times in enumerate(([0, 100], [50, 101])):
+        pq.write_table(pa.table({"k": [1, 1], "at": times}), folder / f"{number}.parquet")
+    job.write_text(
+        'query = "SELECT COUNT(*) AS n FROM a [RANGE 5]"\nmode = "streaming"\n'
+        '[streams.a]\npath = "a"\ntime = "at"\nlateness = 10\n'
+        '[options]\non_late = "keep"\ndead_letters = "late"\n'
+    )
+    assert windrow("run", job).exit_code == 0
+    assert pq.read_table(job.parent / "late" / "a").to_pylist() == [{"k": 1, "at": 50}]
+
+
+def test_a_mistake_in_the_sql_is_text_and_exit_code_2(job):
+    job.write_text(JOB.replace("a.k, b.v", "a.k, b.w"))
+    done = windrow("run", job)
+    assert done.exit_code == 2
+    assert done.stderr.startswith("UnknownColumn[unknown-column]: ")
+    assert "  1 | SELECT a.k, b.w FROM a, b" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_mistake_in_the_job_is_text_and_exit_code_2(job):
+    job.write_text(JOB.replace('path = "b.parquet"', 'path = "c.parquet"'))
+    done = windrow("run", job)
+    assert done.exit_code == 2
+    assert done.stderr.startswith("JobError[no-data-files]: stream b finds no file")
+
+
+def test_an_unknown_option_of_the_query_names_the_known_ones(job):
+    job.write_text(JOB + '[options]\nonlate = "keep"\n')
+    done = windrow("run", job)
+    assert done.exit_code == 2
+    assert "there is no option 'onlate'\n  hint: one of on_late, " in done.stderr
+
+
+def test_a_mode_that_does_not_exist_is_a_usage_error(job):
+    assert windrow("run", job, "--mode", "sometimes").exit_code == 2
+
+
+def test_explain_takes_a_job(job):
+    done = windrow("explain", job)
+    assert done.exit_code == 0
+    assert "BewJoin a, b" in done.stdout
+
+
+def test_explain_takes_sql_over_the_streams_of_a_job(job):
+    done = windrow("explain", job, "SELECT COUNT(*) AS n FROM a [RANGE 5]")
+    assert done.exit_code == 0
+    assert "SlidingAggregate count(*)" in done.stdout
+
+
+def test_explain_takes_sql_over_streams_without_data():
+    done = windrow(
+        "explain",
+        "SELECT x.k FROM x, y WHERE x.k = y.k WINDOW = INTERVAL '5' SECONDS",
+        "--stream",
+        "x(k BIGINT, ts TIMESTAMP) time=ts lateness=2 seconds",
+        "--stream",
+        "y(k BIGINT, ts TIMESTAMP) time=ts",
+    )
+    assert done.exit_code == 0
+    assert "x: time ts (timestamp), lateness 2s" in done.stdout
+
+
+def test_explain_refuses_a_stream_it_cannot_read():
+    done = windrow("explain", "SELECT 1", "--stream", "x k BIGINT")
+    assert done.exit_code == 2
+    assert done.stderr == (
+        "JobError[bad-stream]: 'x k BIGINT' does not describe a stream\n"
+        "  hint: for instance  --stream 'sales(item STRING, ts TIMESTAMP) time=ts'\n"
+    )
+
+
+def test_the_version_is_printed():
+    assert windrow("--version").stdout.startswith("windrow ")
