@@ -73,7 +73,7 @@ def unpacker(spec: Spec) -> Mapper:
                     rows = decode(blob.as_buffer())
                     for start in range(0, len(rows), OUTPUT_ROWS):
                         part = rows.slice(start, min(start + OUTPUT_ROWS, len(rows)))
-                        yield _to_rows(part, schema)
+                        yield to_rows(part, schema)
 
     return unpack
 
@@ -154,7 +154,8 @@ def _by_bucket_and_time(
     return batch.take(rows[order]), buckets[order]
 
 
-def _to_rows(rows: ChangeBatch, schema: pa.Schema) -> pa.RecordBatch:
+def to_rows(rows: ChangeBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """A change batch as Spark takes rows: in the order and the types of a schema."""
     if END in schema.names and rows.ends is None:
         rows = ChangeBatch(rows.columns, rows.times, np.full(len(rows), MAX_TICK), rows.signs)
     if SIGN in schema.names and rows.signs is None:

@@ -36,6 +36,7 @@ from windrow.plan.exprs import quote_spark
 from windrow.run.spark import relations
 from windrow.run.spark.batch import batch_runner
 from windrow.run.spark.buckets import MOST_BUCKETS
+from windrow.run.spark.netting import netted
 from windrow.run.spark.packing import packer, unpacker
 from windrow.run.spark.stages import (
     COUNTERS,
@@ -78,6 +79,8 @@ def dataframe(
     if is_streaming:
         check_settings(spark)
     rows = _Builder(spark, physical, frames, is_streaming).relation(physical.root)
+    if physical.needs_netting:
+        rows = netted(rows, physical.root)
     answer = rows.selectExpr(*_answer(physical))
     if is_streaming:
         answer = answer.observe("windrow_answer", F.count(F.lit(1)).alias("rows"))
