@@ -44,7 +44,7 @@ types: $(READY) ## Check types
 	@$(BIN)/mypy
 
 imports: $(READY) ## Check which room imports which
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-cache
 
 golden-accept: $(READY) ## Accept the present EXPLAIN texts as the expected ones; review the diff
 	@WINDROW_ACCEPT_GOLDEN=1 $(PYTEST) tests/golden
