@@ -165,6 +165,12 @@ class Grouping:
         refuse_expressions(having.this)
         return self._above(self._resolve(having.this))
 
+    def _item_above(self, item: Item) -> exp.Expr:
+        try:
+            return self._above(item.tree)
+        except BindError as error:
+            raise error.at(item.span) from None
+
     def _above(self, tree: exp.Expr) -> exp.Expr:
         """The tree with keys and aggregates replaced by the columns that hold them."""
 

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from windrow.errors import BindError, UnsupportedError
 from windrow.plan.durations import parts_to_ticks, whole_ticks
+from windrow.plan.windows import UNBOUNDED
 from windrow.sql.spans import span_of, text_of
 
 _PART = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
@@ -115,6 +116,15 @@ def window_ticks(node: exp.Expr, time_type: str, sql: str) -> int:
             span=span_of(node),
         )
     try:
-        return whole_ticks(Fraction(length.ticks(time_type, written)), written)
+        ticks = whole_ticks(Fraction(length.ticks(time_type, written)), written)
     except BindError as error:
         raise error.at(span_of(node)) from None
+    if ticks >= UNBOUNDED:
+        raise BindError(
+            "window-too-long",
+            f"the window {written} is longer than time itself",
+            reason="times are counted in 64 bits, and a window takes at most 62",
+            hint="write a shorter one",
+            span=span_of(node),
+        )
+    return ticks

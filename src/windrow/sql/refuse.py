@@ -120,6 +120,13 @@ def refuse_expressions(tree: exp.Expr) -> None:
             )
         if isinstance(node, exp.AggFunc):
             _refuse_aggregate(node)
+        if isinstance(node, exp.Star) and not _stands_alone(node, tree):
+            raise unsupported(
+                "star-in-expression",
+                "a star inside an expression is not supported",
+                "list the columns; COUNT(*) is supported",
+                span_of(node) or span_of(tree),
+            )
         if isinstance(node, exp.UDTF | exp.Explode):
             raise unsupported(
                 "table-function",
@@ -127,6 +134,12 @@ def refuse_expressions(tree: exp.Expr) -> None:
                 "apply them before registering the stream",
                 span_of(node),
             )
+
+
+def _stands_alone(star: exp.Star, tree: exp.Expr) -> bool:
+    """Whether a star is an item of the SELECT list, or COUNT(*)."""
+    is_item = star is tree or (star.parent is tree and isinstance(tree, exp.Column))
+    return is_item or isinstance(star.parent, exp.Count)
 
 
 def _refuse_aggregate(node: exp.AggFunc) -> None:
@@ -137,6 +150,13 @@ def _refuse_aggregate(node: exp.AggFunc) -> None:
             f"the aggregate {name} is not supported",
             "use SUM, COUNT or AVG, or compute it from the rows of a window join",
             span_of(node),
+        )
+    if node.this is None:
+        raise ParseError(
+            "aggregate-without-argument",
+            f"{name}() says nothing to aggregate",
+            hint="COUNT(*) counts rows",
+            span=span_of(node),
         )
     if isinstance(node.this, exp.Distinct):
         raise unsupported(

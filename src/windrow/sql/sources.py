@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -68,10 +68,7 @@ class FromReader:
                 hint="add FROM with a registered stream",
                 span=span_of(select),
             )
-        joins: list[exp.Join] = list(select.args.get("joins") or [])
-        items = [from_.this, *(join.this for join in joins)]
-        for item in items:
-            joins += item.args.get("joins") or []
+        items, joins = _flattened(from_.this, select.args.get("joins") or [])
         bestmatch = [join for join in joins if join.args.get("kind") == "BESTMATCH"]
         if bestmatch and len(items) != 2:
             raise unsupported(
@@ -208,6 +205,22 @@ class FromReader:
             return source
         ticks = range_ticks(window, source.time_type, self.sql)
         return replace(source, range_ticks=ticks, range_text=text_of(window, self.sql))
+
+
+def _flattened(first: exp.Expr, joins: Sequence[exp.Join]) -> tuple[list[exp.Expr], list[exp.Join]]:
+    """The items of FROM in the order they are written, and all joins between them.
+
+    The parser hangs `b JOIN c` below b in `a JOIN b JOIN c ON .. ON ..`.
+    """
+    items, found = [first], []
+    if not isinstance(first, exp.Subquery):
+        joins = [*(first.args.get("joins") or []), *joins]
+    for join in joins:
+        found.append(join)
+        inner_items, inner_joins = _flattened(join.this, [])
+        items += inner_items
+        found += inner_joins
+    return items, found
 
 
 def _find(catalog: Catalog, name: str) -> StreamInfo | None:

@@ -69,15 +69,8 @@ class TimeConditions:
 
     def _bounds(self, condition: exp.Expr) -> tuple[Bound, ...]:
         text = text_of(condition, self.sql)
-        if isinstance(condition, exp.Between) and not condition.args.get("symmetric"):
-            this, low, high = condition.this, condition.args["low"], condition.args["high"]
-            lower, upper = (
-                self._compare(this, exp.GTE, low, text),
-                self._compare(this, exp.LTE, high, text),
-            )
-            if lower is None or upper is None:
-                return ()
-            return (_merge(lower, upper, text),) if _same_pair(lower, upper) else ()
+        if isinstance(condition, exp.Between):
+            return self._between(condition, text)
         if type(condition) in _MIRRORED and isinstance(condition.expression, exp.Abs):
             operator = _MIRRORED[type(condition)]
             return self._distance(condition.expression, operator, condition.this, text)
@@ -87,6 +80,15 @@ class TimeConditions:
             bound = self._compare(condition.this, type(condition), condition.expression, text)
             return () if bound is None else (_merge(bound, bound, text),)
         return ()
+
+    def _between(self, condition: exp.Between, text: str) -> tuple[Bound, ...]:
+        lower = self._compare(condition.this, exp.GTE, condition.args["low"], text)
+        upper = self._compare(condition.this, exp.LTE, condition.args["high"], text)
+        if lower is None or upper is None or condition.args.get("symmetric"):
+            return ()
+        if _same_pair(lower, upper):
+            return (_merge(lower, upper, text),)
+        return (_merge(lower, lower, text), _merge(upper, upper, text))
 
     def _distance(
         self, distance: exp.Abs, operator: type[exp.Expr], limit: exp.Expr, text: str
