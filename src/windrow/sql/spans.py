@@ -62,8 +62,10 @@ def cover(*spans: Span | None) -> Span | None:
 
 
 def text_of(node: exp.Expr, sql: str) -> str:
-    """What the user wrote for a node, on one line."""
-    span = span_of(node)
+    """What the user wrote for a node, on one line; what we have made reads likewise."""
+    span = own_span(node)
+    if span is None and not any(is_flat(part) for part in node.walk()):
+        span = span_of(node)
     if span is None:
-        return node.sql("spark")
+        return node.sql("spark").replace("`", "")
     return " ".join(sql[span.start : span.end].split())
