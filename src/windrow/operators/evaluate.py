@@ -2,7 +2,7 @@
 
 Plain columns never reach DuckDB: a projection that only picks and renames moves references. What is
 computed goes through one DuckDB relation per list of expressions, bound once and run per batch over
-the columns it reads and nothing else, so that a small batch costs about half a millisecond.
+the columns it reads and nothing else, so that a small batch costs about a millisecond.
 
 Values agree with Spark's ANSI mode: overflow and division by zero are errors, not NULL. See
 docs/design/expressions.md for the measurements behind the choice, and for the known differences.
