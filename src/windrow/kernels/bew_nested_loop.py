@@ -13,7 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.kernels._jit import kernel
-from windrow.kernels.bew_period import Found, Probes, Progress
+from windrow.kernels.bew_period import (
+    AT,
+    FILLED,
+    LOOKUPS,
+    PROBE,
+    TOUCHED,
+    Found,
+    Probes,
+    Progress,
+)
 
 
 class Queue(NamedTuple):
@@ -31,13 +40,13 @@ def scan_queue(queue: Queue, probes: Probes, base: int, found: Found, progress: 
     The contract is that of `probe_buckets`.
     """
     words, times = queue.words, queue.times
-    n, at, filled = progress.probe[0], progress.at[0], progress.filled[0]
+    n, at, filled = progress[PROBE], progress[AT], progress[FILLED]
     room = len(found.rows)
     while n < len(probes.words):
         low, high, word = probes.low[n], probes.high[n], probes.words[n]
         if at < 0:
             at = np.int64(queue.skip)
-            progress.lookups[0] += 1
+            progress[LOOKUPS] += 1
         while at < len(times):
             if low <= times[at] <= high and words[at] == word:
                 if filled == room:
@@ -46,10 +55,10 @@ def scan_queue(queue: Queue, probes: Probes, base: int, found: Found, progress: 
                 found.rows[filled] = base + at
                 found.times[filled] = times[at]
                 filled += 1
-            progress.touched[0] += 1
+            progress[TOUCHED] += 1
             at += 1
         if at < len(times):
             break  # no room left: the match at `at` comes first in the next call
         at = np.int64(-1)
         n += 1
-    progress.probe[0], progress.at[0], progress.filled[0] = n, at, filled
+    progress[PROBE], progress[AT], progress[FILLED] = n, at, filled

@@ -47,24 +47,19 @@ class Found(NamedTuple):
     times: Ticks
 
 
-class Progress(NamedTuple):
-    """How far a probing kernel came; each an array of one number, which the kernel updates.
+PROBE, AT, FILLED, LOOKUPS, TOUCHED = range(5)
+"""How far a probing kernel came: an array of five numbers, which the kernel updates.
 
-    A kernel stops when `Found` is full and goes on from here when called again. It is through
-    when `probe` is the number of probes.
-    """
+A kernel stops when there is no room in `Found`, and goes on from PROBE and AT when called again;
+it is through when PROBE is the number of probes. LOOKUPS and TOUCHED count its work.
+"""
 
-    probe: NDArray[np.int64]
-    at: NDArray[np.int64]
-    filled: NDArray[np.int64]
-    lookups: NDArray[np.int64]
-    touched: NDArray[np.int64]
+Progress = NDArray[np.int64]
 
 
-def no_progress() -> Progress:
-    """The beginning: the first probe, no stored row reached (-1), nothing found."""
-    zero = [np.zeros(1, np.int64) for _ in range(4)]
-    return Progress(zero[0], np.full(1, -1, np.int64), zero[1], zero[2], zero[3])
+def no_progress(filled: int) -> Progress:
+    """The beginning: the first probe, no stored row reached (-1), some room taken already."""
+    return np.array([0, -1, filled, 0, 0], np.int64)
 
 
 @kernel

@@ -14,7 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.kernels._jit import writable
-from windrow.kernels.bew_period import Found, Probes, before_start, no_progress, periods
+from windrow.kernels.bew_hash import ROW, TIME, WORD
+from windrow.kernels.bew_period import (
+    FILLED,
+    LOOKUPS,
+    PROBE,
+    TOUCHED,
+    Found,
+    Probes,
+    before_start,
+    no_progress,
+    periods,
+)
 from windrow.operators.base import Counters
 from windrow.operators.bew_steps import Route, Step
 from windrow.operators.bew_window import JoinWindow, buckets
@@ -76,18 +87,22 @@ class Search:
         chunk = window.new
         assert chunk is not None
         base = np.int64(window.stored << ROW_BITS)
+        classes = route.steps[0].classes
         if self._spec.method == "hash":
             # In the order of their buckets, which is that of every other index too: probes then
             # walk through memory front to back.
-            index = buckets(chunk, self._columns(route.start, route.steps[0].classes))
-            rows, times = index.rows, index.times
+            index = buckets(chunk, self._columns(route.start, classes))
+            rows, times = index.entries[:, ROW], index.entries[:, TIME]
         else:
-            rows, times = np.arange(len(chunk), dtype=np.int32), writable(chunk.keys)
+            rows, times = np.arange(len(chunk)), chunk.keys
         for start in range(0, len(chunk), START_ROWS):
             block = slice(start, start + START_ROWS)
             places = base + rows[block]
-            words = self._words(route, 0, places)
-            yield Partial((places,), times[block].reshape(1, -1), words)
+            if self._spec.method == "hash" and len(classes) == 1 and classes == route.keys[0]:
+                words = {classes[0]: index.entries[block, WORD].copy().view(np.uint64)}
+            else:
+                words = self._words(route, 0, places)
+            yield Partial((places,), writable(times[block]).reshape(1, -1), words)
 
     def _completed(self, partial: Partial, route: Route, at: int) -> Iterator[Partial]:
         """The complete combinations that begin with the partial ones, from step `at` on."""
@@ -110,16 +125,15 @@ class Search:
         for chunk in window.within(int(low.min()), int(high.max())):
             is_new = chunk >= window.stored
             ends = before_start(high, partial.times[0], step.is_strict) if is_new else high
-            probes, progress = Probes(words, low, ends), no_progress()
-            progress.filled[0] = filled
-            while progress.probe[0] < len(partial):
-                if progress.filled[0] == MOST_FOUND:
+            probes, progress = Probes(words, low, ends), no_progress(filled)
+            while progress[PROBE] < len(words):
+                if progress[FILLED] == MOST_FOUND:
                     yield from self._taken(partial, route, at, MOST_FOUND)
-                    progress.filled[0] = 0
+                    progress[FILLED] = 0
                 look_up(chunk, columns, probes, found, progress)
-            filled = int(progress.filled[0])
-            self._counters.probes += int(progress.lookups[0])
-            self._counters.comparisons += int(progress.touched[0])
+            filled = int(progress[FILLED])
+            self._counters.probes += int(progress[LOOKUPS])
+            self._counters.comparisons += int(progress[TOUCHED])
         if filled:
             yield from self._taken(partial, route, at, filled)
 

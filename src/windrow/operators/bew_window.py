@@ -35,6 +35,8 @@ class JoinWindow:
         self.stored = len(self.slices)
         if new is not None:
             self.slices.append(ChunkSlice(new))
+        self._spans = [(part.first, part.last) for part in self.slices]
+        self._exact: dict[str, bool] = {}
 
     def __bool__(self) -> bool:
         return bool(self.slices)
@@ -52,13 +54,17 @@ class JoinWindow:
     def within(self, least: int, most: int) -> list[int]:
         """The chunks that hold times from least to most."""
         return [
-            at for at, part in enumerate(self.slices) if part.first <= most and part.last >= least
+            at for at, (first, last) in enumerate(self._spans) if first <= most and last >= least
         ]
 
     def is_exact(self, column: str) -> bool:
         """Whether equal words of the column are equal values in every chunk."""
-        columns = [part.chunk.batch.columns.column(column) for part in self.slices]
-        return all(is_exact(values.type) and not values.null_count for values in columns)
+        if column not in self._exact:
+            columns = [part.chunk.batch.columns.column(column) for part in self.slices]
+            self._exact[column] = all(
+                is_exact(values.type) and not values.null_count for values in columns
+            )
+        return self._exact[column]
 
     def words(self, column: str, places: Places) -> Words:
         """The words of a column at some places."""
@@ -84,9 +90,8 @@ class JoinWindow:
         progress: Progress,
     ) -> None:
         """Looks probes up in chunk `at`, in the buckets by some key columns."""
-        part = self.slices[at]
-        index = buckets(part.chunk, columns)
-        probe_buckets(index, probes, (part.first, part.last), at << ROW_BITS, found, progress)
+        index = buckets(self.slices[at].chunk, columns)
+        probe_buckets(index, probes, self._spans[at], at << ROW_BITS, found, progress)
 
     def scan(
         self,
