@@ -15,42 +15,24 @@ that it can be refused by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Any, ClassVar, NoReturn, TypeVar
+from typing import Any, ClassVar, NoReturn
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.dialects.spark import Spark
-from sqlglot.errors import ParseError as SqlglotParseError
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.parsers.spark2 import build_as_cast
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from windrow.errors import ParseError, Span
 from windrow.sql.clauses import HintText, MatchOrder, PairWindow, StreamWindow, UniformWindow
 from windrow.sql.refuse import unsupported
+from windrow.sql.spanned_parser import SpannedParser
 from windrow.sql.spans import mark
 
 _STREAM_WINDOWS = {"RANGE", "ROWS", "PARTITION BY"}
 _TRAILERS = {("EMIT", "CHANGES"), ("KEEP", "UNMATCHED"), ("EITHER", "WAY"), ("BESTMATCH", "JOIN")}
 _JOIN_SIDES = {TokenType.LEFT, TokenType.RIGHT, TokenType.FULL}
-
-Parse = TypeVar("Parse", bound=Callable[..., Any])
-
-
-def _spanned(parse: Parse) -> Parse:
-    """A parse method that marks what it returns with the text it has consumed."""
-
-    @wraps(parse)
-    def parse_and_mark(self: WindrowParser, *args: Any, **kwargs: Any) -> Any:
-        first, index = self._curr, self._index
-        node = parse(self, *args, **kwargs)
-        if isinstance(node, exp.Expr) and self._index > index:
-            mark(node, first.start, self._prev.end + 1)
-        return node
-
-    return parse_and_mark  # type: ignore[return-value]
 
 
 def _build_to_timestamp(args: list[exp.Expr], dialect: Dialect) -> exp.Expr:
@@ -61,12 +43,11 @@ def _build_to_timestamp(args: list[exp.Expr], dialect: Dialect) -> exp.Expr:
     return built
 
 
-class WindrowParser(SparkParser):
-    """Spark's parser with the clauses above; every expression it returns has its place."""
+class WindrowParser(SpannedParser):
+    """Spark's parser with the clauses above."""
 
     # Spark's ANSI mode, its default, has casts that fail rather than give NULL.
     STRICT_CAST = True
-    TABLE_ALIAS_TOKENS = SparkParser.TABLE_ALIAS_TOKENS - {TokenType.OUTER}
 
     FUNCTIONS: ClassVar = {
         **SparkParser.FUNCTIONS,
@@ -79,15 +60,6 @@ class WindrowParser(SparkParser):
         **SparkParser.QUERY_MODIFIER_PARSERS,
         TokenType.WINDOW: lambda self: ("windows", self._parse_windows()),
     }
-
-    def raise_error(self, message: str, token: Token = Token.string("")) -> None:  # noqa: B008
-        """Raises sqlglot's error with the offsets of the token added, for our span."""
-        token = token if token.text else self._curr or self._prev
-        try:
-            super().raise_error(message, token)
-        except SqlglotParseError as error:
-            error.errors[0].update(start=token.start, end=token.end + 1, token=token.text)
-            raise
 
     # Windows of single streams: FROM sales [RANGE INTERVAL '1' HOUR] AS s
 
@@ -109,10 +81,7 @@ class WindrowParser(SparkParser):
         return subquery
 
     def _parse_table(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
-        first, index = self._curr, self._index
         table = super()._parse_table(*args, **kwargs)
-        if table is not None and self._index > index:
-            mark(table, first.start, self._prev.end + 1)
         if table is not None and self._at_stream_window():
             if "stream_window" in table.meta:
                 self._fail("a stream has one window")
@@ -166,8 +135,6 @@ class WindrowParser(SparkParser):
         if self._at_pair_window():
             return self._parse_one_window()
         return super()._parse_equality(*args, **kwargs)
-
-    _parse_equality = _spanned(_parse_equality)
 
     def _at_pair_window(self) -> bool:
         """Whether `WINDOW (name, name)` or `WINDOW =` follows, not Spark's window(ts, '1 hour')."""
@@ -247,25 +214,21 @@ class WindrowParser(SparkParser):
     # Bestmatch joins: l LEFT OUTER BESTMATCH JOIN r ON l.x MINDIST r.x WITHIN eps, ..
 
     def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
-        first, index = self._curr, self._index
-        join = self._parse_bestmatch_join() or super()._parse_join(*args, **kwargs)
-        if join is not None and self._index > index:
-            mark(join, first.start, self._prev.end + 1)
-        return join
+        return self._parse_bestmatch_join() or super()._parse_join(*args, **kwargs)
 
     def _parse_bestmatch_join(self) -> exp.Join | None:
-        index = self._index
+        start, index = self._curr.start, self._index
         side = self._prev.text.upper() if self._match_set(_JOIN_SIDES) else ""
-        outer = self._match(TokenType.OUTER)
+        self._match(TokenType.OUTER)
         if not self._match_text_seq("BESTMATCH", "JOIN"):
             self._retreat(index)
             return None
         table = self._required(self._parse_table(), "a stream after BESTMATCH JOIN")
         join = exp.Join(this=table, side=side, kind="BESTMATCH")
-        join.meta["outer"] = bool(outer or side)
         if self._match(TokenType.ON):
             join.set("expressions", self._parse_csv(self._parse_match_order))
         self._match_keep_unmatched(join)
+        mark(join, start, self._prev.end + 1)
         return join
 
     def _parse_match_order(self) -> exp.Expr:
@@ -305,33 +268,6 @@ class WindrowParser(SparkParser):
         hint = exp.Hint(expressions=[HintText(this=text)])
         mark(hint, self._prev.start, self._prev.end + 1)
         return hint
-
-
-# Marked from the inside out: whichever returns a node first knows the tightest text of it.
-for _method in (
-    "_parse_conjunction",
-    "_parse_disjunction",
-    "_parse_comparison",
-    "_parse_range",
-    "_parse_bitwise",
-    "_parse_term",
-    "_parse_factor",
-    "_parse_unary",
-    "_parse_column",
-    "_parse_function",
-    "_parse_paren",
-    "_parse_expression",
-    "_parse_select_query",
-    "_parse_order",
-    "_parse_limit",
-    "_parse_group",
-    "_parse_having",
-    "_parse_with",
-    "_parse_offset",
-    "_parse_qualify",
-    "_parse_lateral",
-):
-    setattr(WindrowParser, _method, _spanned(getattr(WindrowParser, _method)))
 
 
 class Windrow(Spark):

@@ -49,7 +49,7 @@ class Grouping:
         self._read_keys()
         key_names = self._key_names()
         items = [
-            Item(self._above(item.tree), item.name, item.fallback, item.span) for item in self.items
+            Item(self._item_above(item), item.name, item.fallback, item.span) for item in self.items
         ]
         having = self._having()
         keys = tuple(

@@ -29,10 +29,9 @@ _SET_OPERATIONS = {exp.Union: "UNION", exp.Except: "EXCEPT", exp.Intersect: "INT
 _AGGREGATES = (exp.Sum, exp.Count, exp.Avg)
 
 _NONDETERMINISTIC = {
-    "rand", "randn", "random", "uuid", "now", "current_timestamp", "current_date",
-    "current_time", "current_datetime", "localtimestamp", "curdate", "randstr", "uniform",
-    "shuffle", "monotonically_increasing_id", "spark_partition_id", "input_file_name",
-    "currenttimestamp", "currentdate", "currenttime", "currentdatetime", "unix_timestamp_now",
+    "rand", "randn", "random", "randstr", "uniform", "uuid", "shuffle", "now", "curdate",
+    "current_timestamp", "current_date", "current_time", "current_datetime", "localtimestamp",
+    "monotonically_increasing_id", "spark_partition_id", "input_file_name",
 }  # fmt: skip
 
 
@@ -178,7 +177,8 @@ def refuse_nondeterministic(tree: exp.Expr) -> None:
     """Refuses functions whose value differs between two evaluations of one row."""
     for node in tree.find_all(exp.Func):
         name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
-        if name.lower() in _NONDETERMINISTIC:
+        is_clock = isinstance(node, exp.StrToUnix) and node.this is None
+        if name.lower() in _NONDETERMINISTIC or is_clock:
             raise unsupported(
                 "nondeterministic",
                 f"{name.lower()}() is not supported in a changelog query",

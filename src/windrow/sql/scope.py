@@ -163,10 +163,11 @@ class Scope:
     def _several(self, errors: list[UnknownColumn]) -> UnknownColumn:
         sentences = list(dict.fromkeys(error.sentence for error in errors))
         names = [name for source in self.sources for _, name in source.columns]
+        first = errors[0].sentence.rsplit(" ", 1)[-1].strip("'")
         return UnknownColumn(
             "unknown-column",
             "; ".join(sentences),
-            hint=f"there are {nearest(errors[0].sentence.rsplit(' ', 1)[-1], names)}",
+            hint=f"there are {nearest(first, names)}",
             span=errors[0].span,
         )
 

@@ -136,6 +136,14 @@ def test_predicates_of_one_or_more_streams_stand_above_the_join(compiled):
     ]  # fmt: skip
 
 
+def test_joins_that_hang_below_one_another_are_one_join(compiled):
+    query = compiled(
+        "SELECT a.k FROM a JOIN c JOIN d ON c.k = d.k ON a.k = c.k WINDOW = INTERVAL 1 SECOND"
+    )
+    assert join_of(query).aliases == ("a", "c", "d")
+    assert pairs(query) == [("a.k", "c.k"), ("c.k", "d.k")]
+
+
 def test_a_join_may_have_no_equality_at_all(compiled):
     assert join_of(compiled("SELECT a.k FROM a, b WINDOW = INTERVAL 1 SECOND")).equalities == ()
 

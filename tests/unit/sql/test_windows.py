@@ -152,6 +152,21 @@ def test_windows_are_joined_by_and_by_commas_or_by_nothing(compiled):
         ]
 
 
+def test_a_window_may_stand_in_on(compiled):
+    query = compiled(
+        "SELECT a.k FROM a JOIN b ON a.x = b.x AND DWINDOW (a, b) = INTERVAL 1 SECOND"
+        " JOIN c ON abs(c.at - b.ts) <= INTERVAL 2 SECONDS"
+    )
+    assert stated(query) == [("a", "b", 0, SECOND), ("b", "c", 2 * SECOND, 2 * SECOND)]
+
+
+def test_between_two_other_streams_is_two_bounds(compiled):
+    query = compiled(
+        "SELECT a.k FROM a, b, c WHERE b.ts BETWEEN a.ts AND c.at WINDOW = INTERVAL 1 SECOND"
+    )
+    assert stated(query)[3:] == [("a", "b", 0, UNBOUNDED), ("c", "b", UNBOUNDED, 0)]
+
+
 def test_a_uniform_window_bounds_every_pair(compiled):
     graph = join_of(compiled("SELECT a.k FROM a, b, c, d WINDOW = INTERVAL 1 SECOND")).graph
     assert graph.form == "uniform clique"
