@@ -177,8 +177,7 @@ def refuse_nondeterministic(tree: exp.Expr) -> None:
     """Refuses functions whose value differs between two evaluations of one row."""
     for node in tree.find_all(exp.Func):
         name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
-        is_clock = isinstance(node, exp.StrToUnix) and node.this is None
-        if name.lower() in _NONDETERMINISTIC or is_clock:
+        if name.lower() in _NONDETERMINISTIC:
             raise unsupported(
                 "nondeterministic",
                 f"{name.lower()}() is not supported in a changelog query",
