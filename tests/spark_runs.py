@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import random
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -85,9 +85,73 @@ def bag(table: pa.Table) -> Counter[tuple[Any, ...]]:
     )
 
 
-def session(spark: Any, streams: Iterable[tuple[str, Any, Any]], time: str = "ts") -> Any:
-    """A session over DataFrames: (name, DataFrame, lateness) each."""
-    found = windrow.Session(spark)
-    for name, df, lateness in streams:
-        found.stream(name, df, time=time, lateness=lateness)
-    return found
+SCHEMA = pa.schema([("ts", pa.int64()), ("k", pa.string()), ("v", pa.int64())])
+DDL = "ts bigint, k string, v bigint"
+
+
+def table(rows: list[tuple[int | None, str, int]]) -> pa.Table:
+    """Rows (ts, k, v) of a stream."""
+    columns = zip(*rows, strict=True) if rows else ([], [], [])
+    return pa.table(dict(zip(SCHEMA.names, map(list, columns), strict=True)), schema=SCHEMA)
+
+
+def draw(seed: int, batches: int, rows: int = 12, ticks: int = 10) -> list[pa.Table]:
+    """Random rows, each batch in the ticks after the one before."""
+    chance = random.Random(seed)
+    return [
+        table(
+            [
+                (
+                    number * ticks + chance.randrange(ticks),
+                    chance.choice("abcd"),
+                    chance.randrange(9),
+                )
+                for _ in range(rows)
+            ]
+        )
+        for number in range(batches)
+    ]
+
+
+def closed(tables: list[pa.Table]) -> list[pa.Table]:
+    """With a last row far away, the watermark passes everything before it."""
+    return [*tables, table([(1000, "end", 0)])]
+
+
+class Streams:
+    """Streams as files, a file per micro-batch, for Spark and in process."""
+
+    def __init__(self, folder: Path, tables: dict[str, list[pa.Table]]) -> None:
+        self.tables = tables
+        self.files = {name: FileStream(folder / name, SCHEMA) for name in tables}
+
+    @property
+    def batches(self) -> int:
+        """How many micro-batches there are."""
+        return max(map(len, self.tables.values()))
+
+    def write(self, batch: int) -> None:
+        """Lets one more micro-batch arrive."""
+        for name, files in self.files.items():
+            if batch < len(self.tables[name]):
+                files.write(self.tables[name][batch])
+
+    def write_all(self) -> None:
+        """Lets everything arrive."""
+        for batch in range(self.batches):
+            self.write(batch)
+
+    def on_spark(self, spark: Any, *, is_streaming: bool = True, lateness: int = 0) -> Any:
+        """A session over the files."""
+        found = windrow.Session(spark)
+        for name, files in self.files.items():
+            df = files.read(spark, DDL, is_streaming=is_streaming)
+            found.stream(name, df, time="ts", lateness=lateness)
+        return found
+
+    def in_process(self) -> Any:
+        """A session over the same rows, without Spark."""
+        found = windrow.Session()
+        for name, tables in self.tables.items():
+            found.stream(name, pa.concat_tables(tables), time="ts")
+        return found

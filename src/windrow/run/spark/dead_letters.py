@@ -4,7 +4,7 @@ A replayed micro-batch writes the same files again under the same names, so that
 there exactly once. A file is written under another name and moved into place when whole.
 
     <folder>/<stream alias>/batch-0000000042-bucket-0003.parquet
-        the columns that the query reads, `_stream`, `_event_time`
+        the stream's columns, `_stream`, `_event_time`
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from collections import defaultdict
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.fs
 import pyarrow.parquet
 
-from windrow.errors import ResourceError
 from windrow.operators.changes import ChangeBatch, concat
 from windrow.operators.instants import instants
 from windrow.physical.specs import ScanStream, inputs, scans
-from windrow.run.spark.stages import StagePlan
+from windrow.run.spark.stages import LETTER, StagePlan
 from windrow.schema import MIN_TICK
 
 
@@ -44,12 +44,8 @@ class DeadLetters:
         self._kept.clear()
 
     def _write(self, scan: ScanStream, rows: ChangeBatch) -> None:
-        folder = self._plan.dead_letters
-        if folder is None:
-            raise ResourceError(
-                "no-dead-letters", "late rows are to be kept, but no folder is given for them"
-            )
-        files, base = open_folder(f"{folder.rstrip('/')}/{scan.alias}")
+        folder = (self._plan.dead_letters or "").rstrip("/")
+        files, base = open_folder(f"{folder}/{scan.alias}")
         part, whole = f"{base}/.{self._name}.part", f"{base}/{self._name}"
         with files.open_output_stream(part) as out:
             pa.parquet.write_table(letters(scan, rows), out)
@@ -57,19 +53,19 @@ class DeadLetters:
 
 
 def letters(scan: ScanStream, rows: ChangeBatch) -> pa.Table:
-    """Late rows as the user reads them."""
-    columns = dict(
-        zip(
-            (name.removeprefix(f"{scan.alias}.") for name in rows.columns.schema.names),
-            rows.columns.columns,
-            strict=True,
-        )
-    )
+    """Late rows as they arrived, with their stream and their event time."""
+    arrived = rows.columns.column(LETTER)
+    names = [field.name for field in arrived.type]
     times = instants(rows.times, scan.time_type)
     has_time = pa.array(rows.times > MIN_TICK)
-    columns["_stream"] = pa.array([scan.stream] * len(rows))
-    columns["_event_time"] = pa.compute.if_else(has_time, times, pa.scalar(None, times.type))
-    return pa.table(columns)
+    return pa.table(
+        [
+            *arrived.flatten(),
+            pa.array([scan.stream] * len(rows)),
+            pc.if_else(has_time, times, pa.scalar(None, times.type)),
+        ],
+        names=[*names, "_stream", "_event_time"],
+    )
 
 
 def open_folder(folder: str) -> tuple[pa.fs.FileSystem, str]:

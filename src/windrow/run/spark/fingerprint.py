@@ -7,11 +7,13 @@ the texts that are there for people or for another engine.
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import fields, is_dataclass
 from typing import Any
 
 from windrow.physical.specs import BewJoin, MatwinBestmatch, Spec, Stateful, scans
 
+_SPACES = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`)|\s+""", re.DOTALL)
 _FREE = {"method", "lateness", "text", "duckdb", "span"}
 
 
@@ -39,4 +41,7 @@ def _plain(value: Any) -> Any:
         return (type(value).__name__, *parts)
     if isinstance(value, tuple | list):
         return tuple(map(_plain, value))
+    if isinstance(value, str):
+        # An expression keeps the spaces that the user wrote; outside of quotes they say nothing.
+        return _SPACES.sub(lambda found: found[1] or " ", value)
     return value

@@ -18,7 +18,7 @@ from windrow.operators.arrow_types import arrow_schema, conform
 from windrow.operators.changes import END, SIGN, ChangeBatch
 from windrow.operators.chunks import decode, encode
 from windrow.operators.partition import route
-from windrow.physical.specs import Spec, inputs
+from windrow.physical.specs import Spec
 from windrow.run.spark.buckets import GUARD
 from windrow.run.spark.failures import told_first
 from windrow.run.spark.stages import StagePlan, row_schema
@@ -104,7 +104,7 @@ def _gather(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]
 def _pack(
     plan: StagePlan, port: int, gathered: list[pa.RecordBatch], *, is_streaming: bool
 ) -> pa.RecordBatch:
-    schema = arrow_schema(row_schema(inputs(plan.spec)[port]))
+    schema = arrow_schema(plan.packed_schema(port))
     batch = to_changes(gathered, schema)
     rows, buckets = route(plan.spec, plan.partitioning, port, batch, plan.partitioning.buckets)
     columns: list[list[object]] = [[], [], [], [], []]

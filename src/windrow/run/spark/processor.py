@@ -8,7 +8,9 @@ again as soon as the watermark moves, rows or not. A bucket that had rows has mo
 before Spark looks for expired ones: it is not asked twice in a batch.
 
 Spark hands the watermark of the batches before this one; it holds for the whole batch, which begins
-with it (the late rule) and is advanced to it at its end.
+with it (the late rule) and is advanced to it at its end. A window join gives nothing when it is
+advanced, it only forgets: it goes on to the watermark that its own rows promise (`_settled`), so
+that what is stored is the window, not the window and the batch.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from windrow.operators.base import Counters
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import encode
-from windrow.operators.driver import Stage
+from windrow.operators.driver import Stage, fed_by_streams
+from windrow.physical.specs import BewJoin, scans
 from windrow.run.spark.blobs import Blob, by_port
 from windrow.run.spark.buckets import GUARD
 from windrow.run.spark.chunk_cache import worker_cache
@@ -32,7 +35,8 @@ from windrow.run.spark.dead_letters import DeadLetters
 from windrow.run.spark.failures import told_first
 from windrow.run.spark.stages import COUNTERS, StagePlan
 from windrow.run.spark.state import BucketState, Manifest
-from windrow.run.spark.ticks import watermark_ticks
+from windrow.run.spark.ticks import promised_ticks, watermark_ticks
+from windrow.schema import MIN_TICK
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import (
@@ -100,15 +104,31 @@ class StageProcessor(StatefulProcessor):
         if manifest is not None:
             stage.restore(self._state.snapshot(manifest))
         batches, copies = by_port(_blobs(rows), self._plan.ports, watermark)
-        for results in stage.step(batches, watermark, watermark):
+        newest = _newest(batches, manifest.newest if manifest is not None else [])
+        for results in stage.step(batches, watermark, max(watermark, self._settled(newest))):
             if len(results):
                 yield produced(results)
         letters.write()
-        self._save(stage, manifest, millis)
+        self._save(stage, manifest, newest, millis)
         stage.counters.rows_in -= copies
         yield counted(stage.counters)
 
-    def _save(self, stage: Stage, old: Manifest | None, millis: int) -> None:
+    def _settled(self, newest: list[int]) -> int:
+        """A watermark that the query will have after this batch, by the rows of this bucket alone.
+
+        The streams' newest times are this bucket's or later, so that what every stream promises
+        after the bucket's own newest row holds for the query. MIN_TICK where nothing is known.
+        """
+        plan = self._plan
+        if not isinstance(plan.spec, BewJoin) or not all(fed_by_streams(plan.spec)):
+            return MIN_TICK
+        streams = [scans(port)[0] for port in plan.spec.inputs]
+        return min(
+            promised_ticks(time, stream.lateness, stream.time_type)
+            for time, stream in zip(newest, streams, strict=True)
+        )
+
+    def _save(self, stage: Stage, old: Manifest | None, newest: list[int], millis: int) -> None:
         snapshot = stage.snapshot()
         buffers = self._state.write_chunks(snapshot, old)
         timer = millis + 1
@@ -122,6 +142,7 @@ class StageProcessor(StatefulProcessor):
                 kind=snapshot.kind,
                 buffers=buffers,
                 numbers=snapshot.numbers,
+                newest=newest,
                 due=stage.due(),
                 timer=timer,
                 stored=stage.counters.stored,
@@ -140,6 +161,15 @@ def counted(counters: Counters) -> pd.DataFrame:
     """A row with counters alone."""
     figures = {name: [value] for name, value in counters.as_dict().items()}
     return pd.DataFrame({"blob": pd.Series([None], dtype=object), **figures})
+
+
+def _newest(batches: list[ChangeBatch | None], before: list[int]) -> list[int]:
+    """Per port, the newest time seen; rows without a time stand at MIN_TICK."""
+    known = before or [MIN_TICK] * len(batches)
+    return [
+        time if batch is None or not len(batch) else max(time, int(batch.times.max()))
+        for time, batch in zip(known, batches, strict=True)
+    ]
 
 
 def _blobs(rows: Iterator[pd.DataFrame]) -> Iterator[Blob]:

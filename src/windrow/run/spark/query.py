@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from windrow.errors import ResourceError, UnsupportedError
+from windrow.errors import PlanError, ResourceError, UnsupportedError
 from windrow.operators.arrow_types import arrow_schema
 from windrow.operators.changes import SIGN, TIME
 from windrow.physical.specs import (
@@ -36,16 +36,20 @@ from windrow.plan.exprs import quote_spark
 from windrow.run.spark import relations
 from windrow.run.spark.batch import batch_runner
 from windrow.run.spark.buckets import MOST_BUCKETS
+from windrow.run.spark.frames import type_text
 from windrow.run.spark.netting import netted
 from windrow.run.spark.packing import packer, unpacker
 from windrow.run.spark.stages import (
     COUNTERS,
+    LETTER,
     PACKED,
     PRODUCED,
+    Spread,
     StagePlan,
     marks,
     plan_stage,
     row_schema,
+    stateful_specs,
 )
 from windrow.run.spark.ticks import time_sql
 
@@ -120,11 +124,12 @@ class _Builder:
         self._physical = physical
         self._frames = frames
         self._is_streaming = is_streaming
-        shuffle_partitions = int(spark.conf.get(PARTITIONS_SETTING) or 1)
-        self._buckets = physical.options.buckets or min(shuffle_partitions, MOST_BUCKETS)
-        self._partitions = (
-            shuffle_partitions if is_streaming else min(shuffle_partitions, self._buckets)
-        )
+        partitions = int(spark.conf.get(PARTITIONS_SETTING) or 1)
+        buckets = physical.options.buckets or min(partitions, MOST_BUCKETS)
+        # A streaming shuffle has as many partitions as the session says; a batch one needs no
+        # more than there are buckets.
+        self._spread = Spread(buckets, partitions if is_streaming else min(partitions, buckets))
+        self._letter_types = _letter_types(physical, frames)
         self._scans = 0
         self._stages = 0
 
@@ -132,18 +137,24 @@ class _Builder:
         """The rows of a spec."""
         if isinstance(spec, ScanStream):
             self._scans += 1
-            return relations.scan(spec, self._frames[spec.stream], self._scans - 1)
+            frame = self._frames[spec.stream]
+            return relations.scan(spec, frame, self._scans - 1, self._extra(spec))
         below = [self.relation(child) for child in inputs(spec)]
         if isinstance(spec, FilterRows):
             return relations.filter_rows(spec, below[0])
         if isinstance(spec, ProjectRows):
-            return relations.project_rows(spec, below[0])
+            return relations.project_rows(spec, below[0], self._extra(spec.input))
         if isinstance(spec, RangeRows):
-            return relations.range_rows(spec, below[0])
+            return relations.range_rows(spec, below[0], self._extra(spec.input))
         return self._stage(spec, below)
 
+    def _extra(self, spec: Spec) -> tuple[str, ...]:
+        """The columns that rows carry beside their own and their time."""
+        keeps_row = bool(self._letter_types) and not stateful_specs(spec)
+        return (*marks(spec), LETTER) if keeps_row else marks(spec)
+
     def _stage(self, spec: Stateful, below: list[DataFrame]) -> DataFrame:
-        plan = plan_stage(self._physical, spec, self._stages, self._buckets, self._partitions)
+        plan = plan_stage(self._physical, spec, self._stages, self._spread, self._letter_types)
         self._stages += 1
         packed = reduce(
             lambda left, right: left.unionByName(right),
@@ -155,7 +166,7 @@ class _Builder:
         return observed.select("blob").mapInArrow(unpacker(spec), row_schema(spec).ddl())
 
     def _packed(self, plan: StagePlan, port: int, rows: DataFrame) -> DataFrame:
-        schema = row_schema(inputs(plan.spec)[port])
+        schema = plan.packed_schema(port)
         arrow_schema(schema)  # a type that workers could not take is refused here
         # mapInArrow takes no names with dots; workers know the columns by their places.
         plain = rows.selectExpr(*(f"{quote_spark(n)} AS c{i}" for i, n in enumerate(schema.names)))
@@ -167,6 +178,20 @@ class _Builder:
         return packed.groupBy("bucket").transformWithStateInPandas(
             StageProcessor(plan), PRODUCED, "Append", "EventTime"
         )
+
+
+def _letter_types(physical: PhysicalQuery, frames: Mapping[str, DataFrame]) -> dict[str, str]:
+    """The row type of each stream, where late rows are kept; else nothing."""
+    if physical.options.on_late != "keep":
+        return {}
+    if physical.options.dead_letters is None:
+        raise PlanError(
+            "no-dead-letters",
+            "late rows are to be kept, but there is no folder for them",
+            hint="name one with the option dead_letters, a path or a URI that all workers reach",
+        )
+    names = {scan.stream for scan in scans(physical.root)}
+    return {name: type_text(frames[name].schema) for name in names}
 
 
 def _batch(plan: StagePlan, packed: DataFrame) -> DataFrame:

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from windrow.operators.changes import END, SIGN, TIME
+from windrow.operators.changes import END, TIME
 from windrow.physical.specs import FilterRows, ProjectRows, RangeRows, ScanStream
 from windrow.plan.exprs import quote_spark
-from windrow.run.spark.stages import marks
 from windrow.run.spark.ticks import lateness_text, ticks_sql, watermark_sql
 
 if TYPE_CHECKING:
@@ -22,14 +21,19 @@ if TYPE_CHECKING:
 _WATERMARK = "__watermark"
 
 
-def scan(spec: ScanStream, frame: DataFrame, number: int) -> DataFrame:
-    """The rows of one stream, with its own watermark where it is streaming."""
+def scan(spec: ScanStream, frame: DataFrame, number: int, extra: tuple[str, ...]) -> DataFrame:
+    """The rows of one stream, with its own watermark where it is streaming.
+
+    `extra` are the columns beside the spec's own that its rows carry upwards (here at most
+    LETTER, the row as it arrived).
+    """
     columns = [
         f"{quote_spark(source)} AS {quote_spark(name)}"
         for source, name in zip(spec.columns, spec.schema.names, strict=True)
     ]
     ticks = ticks_sql(quote_spark(spec.time), spec.time_type)
-    rows = frame.selectExpr(*columns, f"{ticks} AS {TIME}")
+    letters = [f"struct(*) AS {name}" for name in extra]
+    rows = frame.selectExpr(*columns, f"{ticks} AS {TIME}", *letters)
     if not frame.isStreaming:
         return rows
     told = watermark_sql(TIME, spec.time_type, spec.stream)
@@ -49,21 +53,20 @@ def filter_rows(spec: FilterRows, rows: DataFrame) -> DataFrame:
     return rows
 
 
-def project_rows(spec: ProjectRows, rows: DataFrame) -> DataFrame:
-    """Computed columns; time, end and sign pass through."""
+def project_rows(spec: ProjectRows, rows: DataFrame, extra: tuple[str, ...]) -> DataFrame:
+    """Computed columns; time and the extra columns pass through."""
     computed = [f"{item.expr.spark} AS {quote_spark(item.name)}" for item in spec.items]
-    return rows.selectExpr(*computed, TIME, *marks(spec.input))
+    return rows.selectExpr(*computed, TIME, *extra)
 
 
-def range_rows(spec: RangeRows, rows: DataFrame) -> DataFrame:
+def range_rows(spec: RangeRows, rows: DataFrame, extra: tuple[str, ...]) -> DataFrame:
     """Every row alive for the given ticks, or shorter where it already had an end.
 
     Time plus window plus one: the end is the first instant at which the row is gone.
     """
     end = f"{TIME} + {spec.ticks + 1}L"
-    below = marks(spec.input)
-    if END in below:
+    if END in extra:
         end = f"least({END}, {end})"
     own = [quote_spark(name) for name in spec.schema.names]
-    sign = [SIGN] if SIGN in below else []
-    return rows.selectExpr(*own, TIME, f"{end} AS {END}", *sign)
+    others = [name for name in extra if name != END]
+    return rows.selectExpr(*own, TIME, f"{end} AS {END}", *others)

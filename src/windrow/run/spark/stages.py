@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
+from types import MappingProxyType
 
 from windrow.operators.base import Counters
 from windrow.operators.changes import END, SIGN, TIME
+from windrow.operators.driver import fed_by_streams
 from windrow.physical.partitioning import Partitioning, partitioning_of
 from windrow.physical.specs import (
     BewJoin,
@@ -24,6 +27,9 @@ from windrow.run.spark.buckets import labels
 from windrow.run.spark.fingerprint import about, fingerprint
 from windrow.run.spark.state import Identity
 from windrow.schema import Field, Schema
+
+LETTER = "__letter"
+"""The column that carries a row as it arrived, where late rows are kept."""
 
 COUNTERS = tuple(entry.name for entry in fields(Counters))
 
@@ -46,6 +52,8 @@ class StagePlan:
         time_type: the type of event time, the same for all streams of a query.
         on_late: what happens to late rows.
         dead_letters: folder for late rows that are kept.
+        letters: per port, the type of the column that carries each row as it arrived, so that a
+            late one can be kept whole; None where late rows are not kept.
     """
 
     number: int
@@ -55,6 +63,7 @@ class StagePlan:
     time_type: str
     on_late: str
     dead_letters: str | None
+    letters: tuple[str | None, ...]
 
     @cached_property
     def labels(self) -> tuple[int, ...]:
@@ -65,6 +74,12 @@ class StagePlan:
     def ports(self) -> int:
         """How many inputs it has."""
         return len(inputs(self.spec))
+
+    def packed_schema(self, port: int) -> Schema:
+        """The columns of the rows that are packed for a port."""
+        schema = row_schema(inputs(self.spec)[port])
+        letter = self.letters[port]
+        return schema if letter is None else Schema((*schema.fields, Field(LETTER, letter)))
 
     @property
     def metrics(self) -> str:
@@ -82,18 +97,43 @@ class StagePlan:
         )
 
 
+@dataclass(frozen=True)
+class Spread:
+    """Over how many buckets, and these over how many shuffle partitions, a stage is spread."""
+
+    buckets: int
+    partitions: int
+
+
 def plan_stage(
-    query: PhysicalQuery, spec: Stateful, number: int, buckets: int, partitions: int
+    query: PhysicalQuery,
+    spec: Stateful,
+    number: int,
+    spread: Spread,
+    letter_types: Mapping[str, str] = MappingProxyType({}),
 ) -> StagePlan:
-    """The stage of one stateful spec of a query."""
+    """The stage of one stateful spec of a query.
+
+    Args:
+        query: the whole query.
+        spec: the stage's spec.
+        number: its place among the query's stages.
+        spread: how widely its rows are spread.
+        letter_types: the row type of each stream by name, where late rows are kept.
+    """
+    ports = zip(inputs(spec), fed_by_streams(spec), strict=True)
     return StagePlan(
         number=number,
         spec=spec,
-        partitioning=partitioning_of(spec, buckets),
-        partitions=partitions,
+        partitioning=partitioning_of(spec, spread.buckets),
+        partitions=spread.partitions,
         time_type=scans(spec)[0].time_type,
         on_late=query.options.on_late,
         dead_letters=query.options.dead_letters,
+        letters=tuple(
+            letter_types.get(scans(port)[0].stream) if is_stream else None
+            for port, is_stream in ports
+        ),
     )
 
 

@@ -68,12 +68,26 @@ class ChunkEntry:
 
 @dataclass(frozen=True)
 class Manifest:
-    """All of a bucket's state but the chunks."""
+    """All of a bucket's state but the chunks.
+
+    Attributes:
+        identity: whose state it is.
+        kind: the operator's layout.
+        buffers: the chunks of each buffer, in order.
+        numbers: the operator's scalars.
+        newest: per port, the newest time that the bucket has seen.
+        due: the least watermark, in ticks, at which the operator has something to do.
+        timer: when the bucket's timer goes off, in Spark's milliseconds; 0 for no timer.
+        stored: rows held.
+        state_bytes: bytes of those rows.
+        version: layout of the snapshot.
+    """
 
     identity: Identity
     kind: str = ""
     buffers: dict[str, list[ChunkEntry]] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
+    newest: list[int] = field(default_factory=list)
     due: int = MAX_TICK
     timer: int = 0
     stored: int = 0

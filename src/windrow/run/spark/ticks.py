@@ -14,7 +14,7 @@ that the times in Spark's own progress are still readable. A BIGINT tick is told
 
 from __future__ import annotations
 
-from windrow.schema import MAX_TICK, MIN_TICK
+from windrow.schema import MAX_TICK, MIN_TICK, TICKS_PER_SECOND
 
 SHIFT_DAYS = 730_485
 """Days in 2000 Gregorian years."""
@@ -79,9 +79,18 @@ def watermark_sql(ticks: str, time_type: str, stream: str) -> str:
 
 def lateness_text(lateness: int, time_type: str) -> str:
     """A lateness in ticks as `withWatermark` reads it, rounded up to Spark's milliseconds."""
-    scale_up = {"date": _DAY_MS, "bigint": 1}
-    millis = lateness * scale_up[time_type] if time_type in scale_up else -(-lateness // 1000)
-    return f"{millis} milliseconds"
+    if time_type in TICKS_PER_SECOND:
+        return f"{-(-lateness // 1000)} milliseconds"
+    return f"{lateness * (_DAY_MS if time_type == 'date' else 1)} milliseconds"
+
+
+def promised_ticks(newest: int, lateness: int, time_type: str) -> int:
+    """The watermark, in ticks, that Spark makes of a stream's newest time."""
+    if newest == MIN_TICK:
+        return MIN_TICK
+    if time_type in TICKS_PER_SECOND:
+        return (newest // 1000 + -lateness // 1000) * 1000
+    return newest - lateness
 
 
 def watermark_ticks(millis: int, time_type: str) -> int:

@@ -1,0 +1,46 @@
+"""Any question: Spark batch and Spark streaming give the brute-force answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from cases import FAMILIES, Case
+from spark_runs import FileStream, Run, bag
+
+import windrow
+from windrow.operators.arrow_types import spark_schema
+
+SEEDS = range(10)
+
+
+def session_of(spark: Any, case: Case, folder: Path, *, is_streaming: bool) -> windrow.Session:
+    session = windrow.Session(spark)
+    for stream in case.streams:
+        files = FileStream(folder / stream.name, stream.schema)
+        if not files.folder.exists():
+            files.write(*stream.tables())
+        df = files.read(spark, spark_schema(stream.schema).ddl(), is_streaming=is_streaming)
+        session.stream(stream.name, df, time="ts", lateness=case.lateness[stream.name])
+    return session
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_batch_run_gives_the_whole_answer(spark, tmp_path, family: str, seed: int) -> None:
+    case = FAMILIES[family](Random(seed))
+    session = session_of(spark, case, tmp_path, is_streaming=False)
+    assert bag(session.sql(case.sql, buckets=3).toArrow()) == case.answer, case.sql
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_streaming_run_gives_the_answer_up_to_its_watermark(
+    spark, tmp_path, family: str, seed: int
+) -> None:
+    case = FAMILIES[family](Random(seed))
+    run = Run(tmp_path / "run")
+    run.finish(session_of(spark, case, tmp_path, is_streaming=True).sql(case.sql, buckets=3))
+    assert bag(run.rows(spark)) == case.answer_below_watermark(), case.sql

@@ -1,0 +1,146 @@
+"""Stopped, killed, replayed, or given another query's checkpoint."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import StreamingQueryException
+from spark_runs import Run, Streams, bag, closed, draw
+
+from windrow.run.spark import processor
+from windrow.run.spark.chunk_cache import ChunkCache
+from windrow.run.spark.processor import StageProcessor
+
+JOIN = "SELECT x.ts, y.ts AS yts, x.v FROM x, y WHERE x.k = y.k WINDOW = 15"
+QUERIES = {
+    "join": JOIN,
+    "aggregate": "SELECT k, SUM(v) AS s, COUNT(*) AS n FROM x [RANGE 15] GROUP BY k",
+    "bestmatch": (
+        "SELECT x.ts, y.ts AS yts FROM x LEFT OUTER BESTMATCH JOIN y "
+        "ON x.ts MINDIST y.ts, x.v MINDIST y.v WHERE abs(x.ts - y.ts) <= 4 AND abs(x.v - y.v) <= 9"
+    ),
+    "nested": (
+        "SELECT j.k, COUNT(*) AS n FROM "
+        "(SELECT x.k FROM x, y WHERE x.k = y.k WINDOW = 3) j [RANGE 6] GROUP BY j.k"
+    ),
+}
+
+
+def growing(folder: Path) -> Streams:
+    return Streams(folder, {name: closed(draw(seed, 3)) for seed, name in enumerate("xy")})
+
+
+def uninterrupted(spark: Any, folder: Path, sql: str) -> Counter:
+    streams, run = growing(folder / "whole"), Run(folder / "whole-run")
+    streams.write_all()
+    run.finish(streams.on_spark(spark).sql(sql))
+    return bag(run.rows(spark))
+
+
+@pytest.mark.parametrize("sql", QUERIES.values(), ids=QUERIES)
+def test_stopping_after_every_batch_changes_nothing(spark: Any, tmp_path: Path, sql: str) -> None:
+    streams, run = growing(tmp_path), Run(tmp_path / "run")
+    for batch in range(streams.batches):
+        streams.write(batch)
+        run.finish(streams.on_spark(spark).sql(sql))
+    expected = uninterrupted(spark, tmp_path, sql)
+    assert bag(run.rows(spark)) == expected
+    assert expected
+
+
+@pytest.mark.parametrize("family", ["join", "aggregate"])
+def test_a_batch_that_is_replayed_after_a_crash_counts_once(
+    spark: Any, tmp_path: Path, family: str
+) -> None:
+    streams, run = growing(tmp_path), Run(tmp_path / "run")
+    for batch in range(streams.batches):
+        streams.write(batch)
+        run.finish(streams.on_spark(spark).sql(QUERIES[family]))
+        run.forget_last_commit()
+    run.finish(streams.on_spark(spark).sql(QUERIES[family]))
+    assert bag(run.rows(spark)) == uninterrupted(spark, tmp_path, QUERIES[family])
+
+
+def test_the_algorithm_may_change_and_the_cache_may_be_cold(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Cold(StageProcessor):
+        """Finds nothing in any cache: all chunks come from the state store."""
+
+        def init(self, handle: Any) -> None:
+            super().init(handle)
+            self._state._cache = ChunkCache(None, 0, 0)
+
+    monkeypatch.setattr(processor, "StageProcessor", Cold)
+    streams, run = growing(tmp_path), Run(tmp_path / "run")
+    for batch in range(streams.batches):
+        streams.write(batch)
+        algorithm = ("bew-hash", "bew-nested-loop")[batch % 2]
+        run.finish(streams.on_spark(spark).sql(JOIN, algorithm=algorithm))
+    monkeypatch.undo()
+    assert bag(run.rows(spark)) == uninterrupted(spark, tmp_path, JOIN)
+
+
+def failure_of(run: Run, df: Any) -> str:
+    """What the user reads first of a failure in a worker."""
+    with pytest.raises(StreamingQueryException) as failed:
+        run.finish(df)
+    text = str(failed.value)
+    assert "Traceback" not in text
+    return text.split("An exception was thrown from the Python worker: ")[1]
+
+
+def test_the_checkpoint_of_another_query_is_refused(spark: Any, tmp_path: Path) -> None:
+    streams, run = growing(tmp_path), Run(tmp_path / "run")
+    streams.write(0)
+    run.finish(streams.on_spark(spark).sql(JOIN))
+    before = bag(run.rows(spark))
+    streams.write(1)
+    text = failure_of(run, streams.on_spark(spark).sql(JOIN.replace("= 15", "= 16")))
+    assert text.startswith(
+        "PlanError[checkpoint-of-another-query]: the checkpoint was made by a different query\n"
+        "  it holds the state of: window join of x, y; this stage is: window join of x, y\n"
+        "  hint: give this query a checkpointLocation of its own\n"
+    )
+    assert bag(run.rows(spark)) == before
+
+
+def test_the_checkpoint_of_other_buckets_is_refused(spark: Any, tmp_path: Path) -> None:
+    streams, run = growing(tmp_path), Run(tmp_path / "run")
+    streams.write(0)
+    run.finish(streams.on_spark(spark).sql(JOIN, buckets=2))
+    streams.write(1)
+    text = failure_of(run, streams.on_spark(spark).sql(JOIN, buckets=3))
+    assert text.startswith(
+        "PlanError[checkpoint-of-other-buckets]: the checkpoint has 2 buckets over 4 shuffle "
+        "partitions, the query 3 over 4\n"
+    )
+
+
+def test_a_checkpoint_of_an_unknown_version_is_refused(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Newer(StageProcessor):
+        """Writes state that only a later Windrow could read."""
+
+        def init(self, handle: Any) -> None:
+            super().init(handle)
+            write = self._state.write_manifest
+            self._state.write_manifest = lambda manifest: write(replace(manifest, version=99))
+
+    streams, run = growing(tmp_path), Run(tmp_path / "run")
+    streams.write(0)
+    expected = (
+        "PlanError[unknown-state-version]: the checkpoint holds state of version 99; this Windrow "
+        "reads version 1\n"
+    )
+    with monkeypatch.context() as patched:
+        patched.setattr(processor, "StageProcessor", Newer)
+        # The batch without rows that follows the first already reads what was written.
+        assert failure_of(run, streams.on_spark(spark).sql(JOIN)).startswith(expected)
+    streams.write(1)
+    assert failure_of(run, streams.on_spark(spark).sql(JOIN)).startswith(expected)

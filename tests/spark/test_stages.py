@@ -1,0 +1,118 @@
+"""Stages on Spark: nested, copied, spread, expiring, and counted."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from spark_runs import Run, Streams, bag, closed, draw, table
+
+from windrow.run.spark.buckets import labels, murmur3
+from windrow.run.spark.progress import ProgressReader
+
+QUERIES = {
+    "a join inside an aggregate": (
+        "SELECT j.k, COUNT(*) AS n FROM "
+        "(SELECT x.k FROM x, y WHERE x.k = y.k WINDOW = 3) j [RANGE 6] GROUP BY j.k"
+    ),
+    "a bestmatch join inside an aggregate": (
+        "SELECT j.k, COUNT(*) AS n FROM (SELECT x.k FROM x LEFT OUTER BESTMATCH JOIN y "
+        "ON x.ts MINDIST y.ts, x.v MINDIST y.v WHERE abs(x.ts - y.ts) <= 4 AND abs(x.v - y.v) <= 9"
+        ") j [RANGE 6] GROUP BY j.k"
+    ),
+    "a join whose keys differ": (
+        "SELECT x.ts, y.ts AS yts, z.ts AS zts FROM x, y, z "
+        "WHERE x.k = y.k AND y.v = z.v WINDOW = 4"
+    ),
+}
+SUM = "SELECT k, SUM(v) AS s, COUNT(*) AS n FROM x [RANGE 5] WHERE v > 2 GROUP BY k"
+JOIN = "SELECT x.ts FROM x, y WHERE x.k = y.k WINDOW = 3"
+
+
+@pytest.mark.parametrize("sql", QUERIES.values(), ids=QUERIES)
+def test_a_batch_run_agrees_with_the_one_in_process(spark: Any, tmp_path: Path, sql: str) -> None:
+    streams = Streams(tmp_path, {name: draw(seed, 4) for seed, name in enumerate("xyz")})
+    streams.write_all()
+    expected = bag(streams.in_process().sql(sql).to_arrow())
+    assert bag(streams.on_spark(spark, is_streaming=False).sql(sql).toArrow()) == expected
+    assert expected
+
+
+@pytest.mark.parametrize("sql", QUERIES.values(), ids=QUERIES)
+def test_a_streaming_run_agrees_with_the_one_in_process(
+    spark: Any, tmp_path: Path, sql: str
+) -> None:
+    streams = Streams(tmp_path, {name: closed(draw(seed, 3)) for seed, name in enumerate("xyz")})
+    streams.write_all()
+    expected = bag(streams.in_process().sql(sql).to_arrow())
+    run = Run(tmp_path / "run")
+    run.finish(streams.on_spark(spark).sql(sql))
+    # What the far row changes waits for a watermark that never comes.
+    assert bag(run.rows(spark)) == Counter({r: n for r, n in expected.items() if "end" not in r})
+
+
+def test_rows_expire_in_a_batch_that_brings_none(spark: Any, tmp_path: Path) -> None:
+    streams = Streams(tmp_path, {"x": [table([(1, "a", 5)]), table([(20, "a", 1)])]})
+    streams.write_all()
+    run = Run(tmp_path / "run")
+    run.finish(streams.on_spark(spark).sql(SUM))
+    # The row at 20 does not pass the filter, but the stream has come to 20: the sum at 1 is gone
+    # at 7, and said to be in the batch without rows that follows.
+    assert bag(run.rows(spark)) == {("insert", "a", 5, 1, 1): 1, ("delete", "a", 5, 1, 7): 1}
+    assert run.reports[-1]["numInputRows"] == 0
+
+
+def test_four_buckets_are_four_tasks(spark: Any) -> None:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    buckets = spark.createDataFrame([(label,) for label in labels(4, 4)], "bucket int")
+    tasks = buckets.repartition(4, "bucket").select(F.spark_partition_id().alias("task")).collect()
+    assert sorted(row.task for row in tasks) == [0, 1, 2, 3]
+
+
+def test_with_uniform_keys_no_task_holds_over_40_percent(spark: Any, tmp_path: Path) -> None:
+    rows = [(tick, str(tick % 1000), 0) for tick in range(4000)]
+    streams = Streams(tmp_path, {"x": [table(rows)], "y": [table(rows)]})
+    streams.write_all()
+    run = Run(tmp_path / "run")
+    run.finish(streams.on_spark(spark).sql(JOIN))
+    assert sum(tuples_per_bucket(spark, run)) == 8000
+    assert max(tuples_per_bucket(spark, run)) < 0.4 * 8000
+
+
+def tuples_per_bucket(spark: Any, run: Run) -> list[int]:
+    """Rows that each bucket has stored, read from the checkpoint's manifests."""
+    state = spark.read.format("statestore").option("stateVarName", "manifest")
+    manifests = state.load(str(run.folder / "checkpoint")).selectExpr(
+        "CAST(get_json_object(value.json, '$.stored') AS INT) AS stored", "partition_id"
+    )
+    return [row.stored for row in manifests.groupBy("partition_id").sum("stored").collect()]
+
+
+def test_the_hash_is_the_one_spark_uses(spark: Any) -> None:
+    values = [0, 1, -1, 7, 2**31 - 1, -(2**31), *random.Random(3).sample(range(2**31), 50)]
+    rows = spark.createDataFrame([(v,) for v in values], "v int").selectExpr("v", "hash(v) AS h")
+    assert {row.v: row.h for row in rows.collect()} == {v: murmur3(v) for v in values}
+
+
+def test_progress_adds_up_to_the_figures_of_the_run_in_process(spark: Any, tmp_path: Path) -> None:
+    streams = Streams(tmp_path, {name: draw(seed, 2) for seed, name in enumerate("xy")})
+    streams.write_all()
+    local = streams.in_process().sql(JOIN)
+    local.to_arrow()
+    session = streams.on_spark(spark)
+    run, reader = Run(tmp_path / "run"), ProgressReader(session._plan(JOIN, {})[1])
+    run.finish(session.sql(JOIN))
+    records = [reader.read(report) for report in run.reports]
+    assert [record.rows_in for record in records] == [24, 48, 48]
+    assert records[-1].rows_out == local.progress.rows_out
+    assert records[-1].watermark == min(
+        max(t["ts"].to_pylist()) for t in (tables[-1] for tables in streams.tables.values())
+    )
+    (figures,), (expected,) = records[-1].operators.values(), local.progress.operators.values()
+    for name in ("rows_in", "rows_out", "late", "null_time"):
+        assert figures[name] == expected[name], name
+    assert figures["stored"] + figures["drops"] == figures["rows_in"]

@@ -1,0 +1,52 @@
+"""Equal questions have equal fingerprints, whatever the algorithm."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+import windrow
+from windrow.run.spark.fingerprint import about, fingerprint
+from windrow.run.spark.stages import stateful_specs
+
+JOIN = "SELECT a.v FROM a, b WHERE a.k = b.k AND a.v > 1 WINDOW = {}"
+
+
+def stage_of(sql: str, *, lateness: int = 0, **options: str):
+    session = windrow.Session()
+    for name in ("a", "b"):
+        data = pa.table({"ts": [1], "k": [1], "v": [1.0]})
+        session.stream(name, data, time="ts", lateness=lateness)
+    return stateful_specs(session._plan(sql, options)[1].root)[-1]
+
+
+def test_the_algorithm_and_the_lateness_may_change() -> None:
+    first = stage_of(JOIN.format(5), algorithm="bew-hash")
+    second = stage_of(JOIN.format(5), algorithm="bew-nested-loop", lateness=3)
+    assert first != second
+    assert fingerprint(first) == fingerprint(second)
+
+
+def test_the_layout_of_the_text_does_not_count() -> None:
+    assert fingerprint(stage_of(JOIN.format(5))) == fingerprint(
+        stage_of(JOIN.format(5).replace(" ", "\n  "))
+    )
+
+
+def test_spaces_inside_quotes_count() -> None:
+    first, second = (
+        JOIN.replace("a.v > 1", f"CAST(a.v AS STRING) < '{x}'").format(5) for x in ("a  a", "a a")
+    )
+    assert fingerprint(stage_of(first)) != fingerprint(stage_of(second))
+
+
+def test_another_window_is_another_query() -> None:
+    assert fingerprint(stage_of(JOIN.format(5))) != fingerprint(stage_of(JOIN.format(6)))
+
+
+def test_another_filter_is_another_query() -> None:
+    changed = JOIN.replace("> 1", "> 2").format(5)
+    assert fingerprint(stage_of(JOIN.format(5))) != fingerprint(stage_of(changed))
+
+
+def test_stages_are_named_for_people() -> None:
+    assert about(stage_of(JOIN.format(5))) == "window join of a, b"

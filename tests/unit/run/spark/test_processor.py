@@ -1,0 +1,184 @@
+"""The stage in a streaming worker, driven without Spark: packed, stepped, unpacked."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from unit.run.spark.fake_handle import FakeHandle
+
+import windrow
+from windrow.operators.arrow_types import arrow_schema
+from windrow.physical.specs import PhysicalQuery
+from windrow.run.spark.packing import packer, unpacker
+from windrow.run.spark.processor import StageProcessor
+from windrow.run.spark.stages import Spread, StagePlan, plan_stage, stateful_specs
+from windrow.run.spark.ticks import shifted_millis
+from windrow.schema import MIN_TICK
+
+SCHEMA = pa.schema([("ts", pa.int64()), ("k", pa.int64()), ("v", pa.int64())])
+JOIN = "SELECT a.ts, b.ts AS bts FROM a, b WHERE a.k = b.k WINDOW = 5"
+SUM = "SELECT k, SUM(v) AS s FROM a [RANGE 5] GROUP BY k"
+
+
+@pytest.fixture(autouse=True)
+def _own_environment(monkeypatch) -> None:
+    # A worker that fails asks Spark to leave the traceback out, and ends; this process goes on.
+    monkeypatch.setenv("SPARK_HIDE_TRACEBACK", "")
+
+
+class Watermark:
+    def __init__(self, millis: int) -> None:
+        self.millis = millis
+
+    def getCurrentWatermarkInMs(self) -> int:  # noqa: N802
+        return self.millis
+
+
+class Worker:
+    """All buckets of one stage, one micro-batch at a time, as Spark would call them."""
+
+    def __init__(self, plan: StagePlan) -> None:
+        self.plan = plan
+        self.handle = FakeHandle()
+        self.processor = StageProcessor(plan)
+        self.processor.init(self.handle)
+
+    def batch(self, tick: int, *ports: list[tuple[int | None, int, int]]) -> list[tuple]:
+        """The rows that come out of a micro-batch which begins at the watermark `tick`."""
+        millis = 0 if tick == MIN_TICK else shifted_millis(tick, "bigint")
+        frames = []
+        for bucket, rows in self.packed(*ports).groupby("bucket"):
+            self.handle.key = bucket
+            call = self.processor.handleInputRows((bucket,), iter([rows]), Watermark(millis))
+            frames += list(call)
+        for bucket, timer in self.handle.expired(millis):
+            self.handle.key = bucket
+            frames += list(self.processor.handleExpiredTimer((bucket,), Watermark(millis), timer))
+            self.handle.timers.discard((bucket, timer))
+        self.figures = {} if not frames else pd.concat(frames).drop(columns="blob").sum().to_dict()
+        return self.unpacked(frames)
+
+    def packed(self, *ports: list[tuple[int | None, int, int]]) -> pd.DataFrame:
+        found = []
+        for port, rows in enumerate(ports):
+            times = [MIN_TICK if t is None else t for t, _, _ in rows]
+            values = {
+                "ts": [t for t, _, _ in rows],
+                "k": [k for _, k, _ in rows],
+                "v": [v for _, _, v in rows],
+                "__time": times,
+                "__end": [t + 6 for t in times],
+            }
+            values["__letter"] = [dict(zip(SCHEMA.names, row, strict=True)) for row in rows]
+            schema = arrow_schema(self.plan.packed_schema(port))
+            columns = [pa.array(values[f.name.split(".")[-1]], f.type) for f in schema]
+            batch = pa.RecordBatch.from_arrays(columns, schema=schema)
+            found += list(packer(self.plan, port, is_streaming=True)(iter([batch])))
+        return pa.Table.from_batches(found).to_pandas() if found else pd.DataFrame({"bucket": []})
+
+    def unpacked(self, frames: list[pd.DataFrame]) -> list[tuple]:
+        blobs = [blob for frame in frames for blob in frame["blob"] if blob is not None]
+        batch = pa.record_batch({"blob": pa.array(blobs, pa.binary())})
+        rows = unpacker(self.plan.spec)(iter([batch]))
+        return sorted(tuple(row.values()) for part in rows for row in part.to_pylist())
+
+
+def planned(sql: str, **options: str) -> PhysicalQuery:
+    session = windrow.Session()
+    for name in ("a", "b"):
+        session.stream(name, SCHEMA.empty_table(), time="ts", lateness=2)
+    return session._plan(sql, options)[1]
+
+
+def worker(sql: str, buckets: int = 3, **options: str) -> Worker:
+    query = planned(sql, **options)
+    types = dict.fromkeys("ab", "struct<ts:bigint,k:bigint,v:bigint>") if options else {}
+    spec = stateful_specs(query.root)[0]
+    return Worker(plan_stage(query, spec, 0, Spread(buckets, buckets), types))
+
+
+def test_combinations_come_in_the_batch_of_their_last_row() -> None:
+    stage = worker(JOIN)
+    assert stage.batch(MIN_TICK, [(1, 7, 0), (2, 8, 0)], [(3, 7, 0)]) == [(1, 3, 3)]
+    assert stage.batch(MIN_TICK, [], [(7, 8, 0), (8, 8, 0)]) == [(2, 7, 7)]
+
+
+def test_a_bucket_forgets_by_what_its_own_rows_promise() -> None:
+    stage = worker(JOIN, buckets=1)
+    stage.batch(MIN_TICK, [(t, 1, 0) for t in range(100)], [(t, 2, 0) for t in range(100)])
+    # Newest 99 less lateness 2: nothing below 97 follows, and 5 ticks back are in reach.
+    assert stage.figures["stored"] == 2 * 8
+
+
+def test_what_waits_for_the_watermark_comes_without_rows_too() -> None:
+    stage = worker(SUM)
+    assert stage.batch(MIN_TICK, [(1, 7, 5), (2, 8, 1)]) == []
+    assert stage.batch(3, []) == [(7, 5, 1, 1), (8, 1, 2, 1)]
+    assert stage.batch(8, []) == [(7, 5, 7, -1)]
+    assert stage.batch(20, []) == [(8, 1, 8, -1)]
+    assert stage.figures["stored"] == 0
+
+
+def test_a_bucket_is_advanced_once_per_batch() -> None:
+    stage = worker(SUM, buckets=1)
+    stage.batch(MIN_TICK, [(1, 7, 5)])
+    assert stage.batch(3, [(4, 7, 1)]) == [(7, 5, 1, 1)]
+    assert stage.handle.timers == {(0, shifted_millis(3, "bigint") + 1)}
+
+
+def test_late_rows_are_counted_once_even_where_rows_are_copied() -> None:
+    cube = "SELECT a.ts FROM a, b, a AS c WHERE a.k = b.k AND b.v = c.v WINDOW = 5"
+    stage = worker(cube, buckets=4)
+    assert max(stage.plan.partitioning.copies) > 1
+    rows = [(30, 1, 1), (None, 1, 1), (9, 1, 1)]
+    stage.batch(10, rows, rows, rows)
+    assert stage.figures["late"] == 3
+    assert stage.figures["null_time"] == 3
+    assert stage.figures["rows_in"] == 3
+
+
+def test_late_rows_are_kept_aside_exactly_once(tmp_path: Path) -> None:
+    stage = worker(JOIN, on_late="keep", dead_letters=str(tmp_path))
+    for _ in range(2):  # a replayed batch writes the same file again
+        stage.batch(10, [(9, 1, 1), (12, 1, 2), (None, 2, 3)], [])
+    found = [row for path in sorted(tmp_path.glob("a/*.parquet")) for row in _letters(path)]
+    assert Counter(map(tuple, (row.items() for row in found))) == Counter(
+        [
+            (("ts", 9), ("k", 1), ("v", 1), ("_stream", "a"), ("_event_time", 9)),
+            (("ts", None), ("k", 2), ("v", 3), ("_stream", "a"), ("_event_time", None)),
+        ]
+    )
+
+
+def test_a_late_row_can_be_fatal() -> None:
+    stage = worker(JOIN, on_late="fail")
+    with pytest.raises(RuntimeError) as fatal:
+        stage.batch(10, [(9, 1, 1)], [])
+    assert type(fatal.value).__name__ == "DataError[late-row]"
+    assert str(fatal.value).startswith("a row of a at 9 is late\n")
+
+
+def test_the_state_of_another_query_is_refused_before_a_row_is_touched() -> None:
+    first = worker(JOIN)
+    first.batch(MIN_TICK, [(1, 7, 0)], [])
+    other = worker(JOIN.replace("= 5", "= 6"))
+    other.handle.values = first.handle.values
+    with pytest.raises(RuntimeError) as refused:
+        other.batch(MIN_TICK, [(1, 99, 0)], [])
+    assert type(refused.value).__name__ == "PlanError[checkpoint-of-another-query]"
+
+
+def test_the_plan_of_a_stage_can_be_pickled() -> None:
+    plan = worker(JOIN).plan
+    assert pickle.loads(pickle.dumps(plan)) == replace(plan)
+
+
+def _letters(path: Path) -> list[dict]:
+    return pq.read_table(path).to_pylist()
