@@ -4,16 +4,16 @@ Every kernel releases the interpreter lock, keeps IEEE arithmetic (no fastmath: 
 are data here), and is compiled once per machine, not once per process.
 
 Why the on-disk cache is on. A Spark job starts a fresh Python worker per core, and each would
-compile every kernel it calls. Measured for the window join (2 cores, numba 0.68): the first push
-of a fresh process takes 7.0 s without the cache and 0.5 s with it, most of that loading LLVM.
+compile every kernel it calls. Measured for the 3-way window join (numba 0.68, one core): the first
+push of a fresh process takes 2.6 s without the cache and 0.24 s with it, and the folder 430 kB.
 
 Why it is safe:
 
 - The folder belongs to the user alone (mode 0700, owner checked): cached code is code.
-- Its name holds Windrow's, numba's, numpy's and Python's versions and a digest of all kernel
-  sources. numba itself notices only changes in the kernel's own file, not in the helpers it calls.
-- numba writes cache files under a temporary name and renames them, so that processes starting
-  together at worst compile the same kernel each for itself.
+- Its name holds numba's, numpy's and Python's versions and a digest of all kernel sources. numba
+  itself notices only changes in the kernel's own file, not in the helpers it calls.
+- numba writes cache files under a temporary name and renames them, so that processes that start
+  together at worst compile the same kernel each for itself (tried: six at once, cold).
 
 `WINDROW_KERNEL_CACHE` names another folder, or says `off`. Where no folder can be written, kernels
 are compiled in each process.

@@ -1,0 +1,68 @@
+"""Where compiled kernels are kept, and the arrays they take."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from windrow.kernels import _jit
+
+
+@pytest.fixture(autouse=True)
+def fresh_choice():
+    _jit._cache_folder.cache_clear()
+    yield
+    _jit._cache_folder.cache_clear()
+
+
+def test_the_cache_is_a_folder_closed_to_others(monkeypatch, tmp_path):
+    monkeypatch.setenv(_jit.FOLDER_SETTING, str(tmp_path))
+    folder = _jit._cache_folder()
+    assert folder is not None
+    assert folder.startswith(str(tmp_path))
+    assert (tmp_path / folder).stat().st_mode & 0o777 == 0o700
+
+
+def test_a_folder_that_others_may_write_is_not_used(monkeypatch, tmp_path):
+    monkeypatch.setenv(_jit.FOLDER_SETTING, str(tmp_path))
+    (tmp_path / _jit._version_name()).mkdir()
+    (tmp_path / _jit._version_name()).chmod(0o777)
+    assert _jit._cache_folder() is None
+
+
+def test_the_cache_can_be_turned_off_and_kernels_still_work(monkeypatch):
+    monkeypatch.setenv(_jit.FOLDER_SETTING, "off")
+    assert _jit._cache_folder() is None
+
+    @_jit.kernel
+    def doubled(number: int) -> int:
+        return 2 * number
+
+    assert doubled(21) == 42
+
+
+def test_other_users_of_numba_keep_their_own_cache_folder(monkeypatch, tmp_path):
+    import numba
+
+    monkeypatch.setenv(_jit.FOLDER_SETTING, str(tmp_path))
+    before = numba.config.CACHE_DIR
+
+    @_jit.kernel
+    def same(number: int) -> int:
+        return number
+
+    assert same(1) == 1
+    assert before == numba.config.CACHE_DIR
+    assert list(tmp_path.rglob("*.nbi"))
+
+
+def test_only_arrays_that_kernels_cannot_take_are_copied():
+    numbers = np.arange(6)
+    assert _jit.writable(numbers) is numbers
+    read_only = np.arange(6)
+    read_only.flags.writeable = False
+    for array in (read_only, numbers[::2]):
+        copy = _jit.writable(array)
+        assert copy.flags.writeable
+        assert copy.flags.c_contiguous
+        assert copy.tolist() == array.tolist()
