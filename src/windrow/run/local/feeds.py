@@ -86,7 +86,7 @@ class Feeds:
 
     @property
     def positions(self) -> dict[str, Position]:
-        """How far each stream has been read."""
+        """How far each stream has been read, in the order in which they take turns."""
         return {feed.stream: feed.position for feed in self._feeds}
 
     def poll(self) -> tuple[str, pa.RecordBatch | None]:
@@ -104,10 +104,13 @@ def open_feeds(
     sources: Mapping[str, Source],
     positions: Mapping[str, Position],
 ) -> Feeds:
-    """The streams that a query scans, each once whatever its aliases, from the given positions."""
+    """The streams that a query scans, each once whatever its aliases, from the given positions.
+
+    Positions come in the order in which the streams take turns.
+    """
     first_scans = {scan.stream: scan for scan in reversed(scans)}
     feeds = []
-    for scan in dict.fromkeys(scan.stream for scan in scans):
+    for scan in positions or dict.fromkeys(scan.stream for scan in scans):
         spec, position = first_scans[scan], positions.get(scan, Position())
         rows = sources[scan].batches(spec.time, position.batches)
         feeds.append(Feed(scan, spec.time, spec.lateness, rows, position))
