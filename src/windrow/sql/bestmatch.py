@@ -15,7 +15,7 @@ from windrow.sql.clauses import MatchOrder
 from windrow.sql.conditions import sort_conditions
 from windrow.sql.dimensions import MatchDimension, distance_limit, is_number
 from windrow.sql.graph_checks import Places, check_contradiction, example_length
-from windrow.sql.keys import add_keys, bare, with_columns
+from windrow.sql.keys import add_keys, bare, free_name, with_columns
 from windrow.sql.lengths import window_ticks
 from windrow.sql.refuse import unsupported
 from windrow.sql.render import Renderer
@@ -191,6 +191,6 @@ class _Bestmatch:
         if isinstance(tree, exp.Column):
             return tree.name
         expr = self.renderer.typed(node.schema, [tree])[0]
-        name = f"{self.scope.sources[side].alias}.$dim{len(added)}"
+        name = free_name(f"{self.scope.sources[side].alias}.$dim{len(added)}", node.schema)
         added.append(Named(name, expr))
         return name

@@ -107,7 +107,7 @@ def _key_column(
     if term.type != type_:
         tree = exp.cast(tree.copy(), exp.DataType.build(type_, dialect="spark"))
     expr = renderer.typed(node.schema, [tree])[0]
-    name = f"{scope.sources[term.source].alias}.$key{len(added)}"
+    name = free_name(f"{scope.sources[term.source].alias}.$key{len(added)}", node.schema)
     added.append(Named(name, expr))
     return name
 
@@ -116,6 +116,13 @@ def _with_keys(node: Node, predicates: list[Expr], keys: list[Named]) -> Node:
     if predicates:
         node = Filter(node, tuple(predicates))
     return with_columns(node, keys)
+
+
+def free_name(name: str, schema: Schema) -> str:
+    """The name for a column of our own, changed where the user has a column of that name."""
+    while schema.find(name) is not None:
+        name += "$"
+    return name
 
 
 def with_columns(node: Node, added: Sequence[Named]) -> Node:

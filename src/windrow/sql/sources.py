@@ -101,11 +101,13 @@ class FromReader:
                 raise BindError(
                     "duplicate-alias",
                     f"two items of FROM are called {source.alias!r}",
-                    hint=f"give one another name, for instance {source.alias} AS {source.alias}2",
+                    hint="give one another name, for instance"
+                    f" {source.stream or '(SELECT ..)'} AS {source.alias}2",
                     span=source.span,
                 )
             sources.append(source)
         _check_time_types(sources)
+        _check_columns(sources)
         return tuple(sources)
 
     def _source(self, item: exp.Expr) -> Source:
@@ -261,3 +263,26 @@ def _check_time_types(sources: list[Source]) -> None:
                 hint="cast one of the columns before registering its stream",
                 span=other.span,
             )
+
+
+def _check_columns(sources: list[Source]) -> None:
+    """Refuses flat names that DuckDB and Spark, which fold case, would take for one another."""
+    seen: dict[str, tuple[Source, str]] = {}
+    for source in sources:
+        for _, flat in source.columns:
+            other, name = seen.setdefault(flat.lower(), (source, flat))
+            if other is not source:
+                raise BindError(
+                    "columns-alike",
+                    f"{flat} could be a column of {other.alias} or of {source.alias}",
+                    hint=f"give {source.alias} an alias without dots",
+                    span=source.span,
+                )
+            if name != flat:
+                raise BindError(
+                    "columns-alike",
+                    f"the columns {name} and {flat} differ in case alone",
+                    reason="names mean the same in upper and in lower case",
+                    hint="rename one of them before registering the stream",
+                    span=source.span,
+                )
