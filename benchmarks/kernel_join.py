@@ -107,7 +107,7 @@ class Steady:
 
 def growth(rows: int, pushes: int) -> None:
     """Two joins side by side: ten times the window and the keys, the same batches and results."""
-    joins = [Steady(20 * times, 20 * rows * times, rows) for times in (1, 10)]
+    joins = [Steady(2 * times, 2 * rows * times, rows) for times in (1, 10)]
     for _ in range(pushes):
         for join in joins:
             join.push()
@@ -134,7 +134,7 @@ def main() -> None:
         rate = 3 * TUPLES / seconds / 1e6
         print(f"operator, {rows:,} per push: {found:,} results in {seconds:.3f} s, "
               f"{rate:.1f} M tuples/s")  # fmt: skip
-    growth(rows=5_000, pushes=200)
+    growth(rows=50_000, pushes=40)
 
 
 if __name__ == "__main__":

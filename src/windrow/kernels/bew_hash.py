@@ -4,8 +4,9 @@
     entries  [ k3 k9 | m1 j4 m4  | p7   | ... ]      word, time, row; keys may share a bucket,
                                                      times ascend within it
 
-The bucket of a word is the top bits of its mixed form. So buckets of a large index refine those
-of a small one, and probes that come in the order of their own index walk any other front to back.
+Words must be mixed (`key_words.mixed_words`), for a word's top bits are its bucket. So buckets of
+a large index refine those of a small one, and probes that come in the order of their own index
+walk any other front to back.
 
 Building is one stable counting sort, O(n). A probe finds its bucket at once, then the beginning
 of its period by galloping from where the probe before it began: O(1) for probes in order, the
@@ -34,7 +35,6 @@ from windrow.kernels.bew_period import (
     Probes,
     Progress,
 )
-from windrow.kernels.key_words import mixed
 
 ROWS_PER_BUCKET_BITS = 2
 """Buckets are made for 4 rows each."""
@@ -62,7 +62,7 @@ class Buckets(NamedTuple):
         heads: per bucket, its start in the upper half, the tags of its keys in the lower; one
             more at the end.
         entries: one line per row.
-        shift: what moves a mixed word's top bits to the bucket's number.
+        shift: what moves a word's top bits to the bucket's number.
     """
 
     heads: Words
@@ -85,16 +85,15 @@ def fill_buckets(words: Words, times: Numbers, index: Buckets) -> None:
     shift = np.uint64(index.shift)
     heads, entries = index.heads, index.entries
     for n in range(len(words)):
-        spread = mixed(words[n])
-        home = np.int64(spread >> shift)
-        heads[home] |= _tag(spread)
-        heads[home + 1] += _ONE_ROW
+        home = words[n] >> shift
+        heads[home] |= _tag(words[n])
+        heads[home + np.uint64(1)] += _ONE_ROW
     for bucket in range(1, len(heads)):
         heads[bucket] += heads[bucket - 1] & ~_TAGS
     # The start of bucket b serves as its next free place, and so ends as the start of b + 1.
     for n in range(len(words)):
-        home = np.int64(mixed(words[n]) >> shift)
-        place = np.int64(heads[home] >> _START_SHIFT)
+        home = words[n] >> shift
+        place = heads[home] >> _START_SHIFT
         heads[home] += _ONE_ROW
         entries[place, WORD] = np.int64(words[n])
         entries[place, TIME] = times[n]
@@ -105,8 +104,8 @@ def fill_buckets(words: Words, times: Numbers, index: Buckets) -> None:
 
 
 @kernel
-def _tag(spread: np.uint64) -> np.uint64:
-    return np.uint64(1) << ((spread >> _TAG_SHIFT) & _TAG_MASK)
+def _tag(word: np.uint64) -> np.uint64:
+    return np.uint64(1) << ((word >> _TAG_SHIFT) & _TAG_MASK)
 
 
 @kernel
@@ -186,13 +185,13 @@ def _look_ahead(
     shift = np.uint64(index.shift)
     count = np.int64(0)
     for n in range(first, stop):
-        spread = mixed(probes.words[n])
+        word = probes.words[n]
         ahead[count, 0] = n
-        is_tagged = (index.heads[spread >> shift] & _tag(spread)) != 0
+        is_tagged = (index.heads[word >> shift] & _tag(word)) != 0
         in_span = max(probes.low[n], span[0]) <= min(probes.high[n], span[1])
         count += np.int64(is_tagged) & np.int64(in_span)
     for candidate in range(count):
-        bucket = mixed(probes.words[ahead[candidate, 0]]) >> shift
+        bucket = probes.words[ahead[candidate, 0]] >> shift
         start = index.heads[bucket] >> _START_SHIFT
         ahead[candidate, 1] = np.int64(start)
         ahead[candidate, 2] = np.int64(index.heads[bucket + np.uint64(1)] >> _START_SHIFT)

@@ -27,11 +27,11 @@ from windrow.kernels.bew_period import (
     periods,
 )
 from windrow.operators.base import Counters
-from windrow.operators.bew_steps import Route, Step
-from windrow.operators.bew_window import JoinWindow, buckets
+from windrow.operators.bew_steps import Route
+from windrow.operators.bew_window import JoinWindow, buckets, key_of
 from windrow.operators.gather import ROW_BITS, Places
 from windrow.operators.key_columns import Words
-from windrow.operators.keys import KeyWords, combined, equal_values
+from windrow.operators.keys import equal_values
 from windrow.physical.specs import BewJoin
 
 START_ROWS = 1 << 15
@@ -119,7 +119,7 @@ class Search:
         columns = self._columns(step.input, step.classes)
         look_up = window.probe if self._spec.method == "hash" else window.scan
         found = self._room(at)
-        words = _probe_words(partial, step)
+        words = key_of([partial.words[key] for key in step.classes], len(partial))
         low, high = periods(partial.times, step.reach_back, step.reach_on)
         filled = 0
         for chunk in window.within(int(low.min()), int(high.max())):
@@ -197,10 +197,3 @@ class Search:
             empty = [np.empty(MOST_FOUND, np.int64) for _ in range(3)]
             self._rooms[at] = Found(*empty)
         return self._rooms[at]
-
-
-def _probe_words(partial: Partial, step: Step) -> Words:
-    if not step.classes:
-        return np.zeros(len(partial), np.uint64)
-    parts = [KeyWords(partial.words[key], None, exact=True) for key in step.classes]
-    return combined(parts).words

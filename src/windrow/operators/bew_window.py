@@ -1,7 +1,8 @@
 """One input of a window join as a push sees it: the chunks stored, then the rows just come.
 
 What is derived from a chunk (words of its keys, buckets by key) is made when first needed and
-stays with the chunk as long as it lives.
+stays with the chunk as long as it lives. All words here are mixed: still equal for equal keys, and
+spread over all 64 bits.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from windrow.kernels.bew_period import Found, Probes, Progress
 from windrow.operators.chunks import Chunk, ChunkSlice
 from windrow.operators.gather import ROW_BITS, Places
 from windrow.operators.key_columns import Words, is_exact
-from windrow.operators.keys import KeyWords, column_words, combined
+from windrow.operators.keys import KeyWords, column_words, combined, mixed_words
 
 
 class JoinWindow:
@@ -68,7 +69,7 @@ class JoinWindow:
 
     def words(self, column: str, places: Places) -> Words:
         """The words of a column at some places."""
-        return places.numbers(lambda at: _column(self.slices[at].chunk, column).words)
+        return places.numbers(lambda at: _column_words(self.slices[at].chunk, column))
 
     def columns(self, names: Sequence[str], places: Places) -> list[pa.Array]:
         """Some columns at some places."""
@@ -111,31 +112,36 @@ def buckets(chunk: Chunk, columns: tuple[str, ...]) -> Buckets:
     """The rows of a chunk in buckets by a key."""
     name = f"buckets by {columns}"
     if name not in chunk.derived:
-        words = _key(chunk, columns)
-        chunk.derived[name] = buckets_of(writable(words), writable(chunk.keys))
+        chunk.derived[name] = buckets_of(_key(chunk, columns), writable(chunk.keys))
     index: Buckets = chunk.derived[name]
     return index
+
+
+def key_of(parts: Sequence[Words], rows: int) -> Words:
+    """The words of a key from those of its columns."""
+    if not parts:
+        return np.zeros(rows, np.uint64)
+    return combined([KeyWords(words, None, exact=False) for words in parts]).words
 
 
 def _queue(chunk: Chunk, columns: tuple[str, ...]) -> tuple[Words, NDArray[np.int64]]:
     """Words and times of a chunk, in time order."""
     name = f"queue by {columns}"
     if name not in chunk.derived:
-        chunk.derived[name] = writable(_key(chunk, columns)), writable(chunk.keys)
+        chunk.derived[name] = _key(chunk, columns), writable(chunk.keys)
     queue: tuple[Words, NDArray[np.int64]] = chunk.derived[name]
     return queue
 
 
 def _key(chunk: Chunk, columns: tuple[str, ...]) -> Words:
-    if not columns:
-        return np.zeros(len(chunk), np.uint64)
-    return combined([_column(chunk, column) for column in columns]).words
+    parts = [mixed_words(column_words(chunk.batch.columns.column(name)).words) for name in columns]
+    return key_of(parts, len(chunk))
 
 
-def _column(chunk: Chunk, column: str) -> KeyWords:
-    """The words of a key column."""
+def _column_words(chunk: Chunk, column: str) -> Words:
+    """The words of a key column, kept: only keys of several classes gather them."""
     name = f"words of {column}"
     if name not in chunk.derived:
-        chunk.derived[name] = column_words(chunk.batch.columns.column(column))
-    words: KeyWords = chunk.derived[name]
+        chunk.derived[name] = _key(chunk, (column,))
+    words: Words = chunk.derived[name]
     return words
