@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,10 +23,13 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for number in range(FILES):
             table = sales(chance, START + number * timedelta(minutes=20))
+            file = folder / f"{number}.{'parquet' if store == 'north' else 'csv'}"
             if store == "north":
-                pq.write_table(table, folder / f"{number}.parquet")
+                pq.write_table(table, file)
             else:
-                pyarrow.csv.write_csv(table, folder / f"{number}.csv")
+                pyarrow.csv.write_csv(table, file)
+            # Spark streams the oldest file first; written at once, all would be of one age.
+            os.utime(file, (number + 1.0, number + 1.0))
     print(f"written to {HERE / 'data'}")
 
 

@@ -136,3 +136,9 @@ def test_explain_refuses_a_stream_it_cannot_read():
 
 def test_the_version_is_printed():
     assert windrow("--version").stdout.startswith("windrow ")
+
+
+@pytest.mark.parametrize(("is_right", "code"), [(True, 0), (False, 1)])
+def test_the_demo_fails_when_an_answer_is_wrong(monkeypatch, is_right, code):
+    monkeypatch.setattr("windrow.demo.show.show_demo", lambda **_: is_right)
+    assert windrow("demo").exit_code == code
