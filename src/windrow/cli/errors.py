@@ -128,3 +128,22 @@ class JobError(WindrowError, ValueError):
             f"the sink {path!r} already holds files",
             hint="empty it, choose another path, or set  overwrite = true  in [sink]",
         )
+
+    @classmethod
+    def sink_not_writable(cls, path: str, problem: str) -> Self:
+        """A sink where no folder can be made."""
+        return cls(
+            "sink-not-writable",
+            f"the sink {path!r} cannot be written",
+            reason=problem,
+            hint="choose a path that is free, or a folder that you may write to",
+        )
+
+    @classmethod
+    def sink_type(cls, format_: str, column: str, type_: str) -> Self:
+        """A column that a text format cannot hold."""
+        return cls(
+            "sink-type",
+            f"{format_} has no place for the column {column!r}, which is {type_}",
+            hint='write  format = "parquet"  or "json", or cast the column to STRING',
+        )

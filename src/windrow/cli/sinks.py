@@ -25,6 +25,14 @@ class FolderSink:
         self.format = sink.format
         self.folder = Path(sink.path)
         self.parts = 0
+        if self.folder.is_file():
+            raise JobError.sink_not_writable(sink.path, "it is a file, not a folder")
+        try:
+            self._make_folder(sink)
+        except OSError as error:
+            raise JobError.sink_not_writable(sink.path, error.strerror or str(error)) from error
+
+    def _make_folder(self, sink: Sink) -> None:
         if self.folder.exists() and any(self.folder.iterdir()):
             if not sink.overwrite:
                 raise JobError.sink_exists(sink.path)
@@ -41,6 +49,13 @@ class FolderSink:
         self.parts += 1
 
 
+def _write_csv(table: pa.Table, file: Path) -> None:
+    for column in table.schema:
+        if pa.types.is_nested(column.type):
+            raise JobError.sink_type("csv", column.name, str(column.type))
+    pa.csv.write_csv(table, file)
+
+
 def _write_json(table: pa.Table, file: Path) -> None:
     with file.open("w", encoding="utf-8") as lines:
         for batch in table.to_batches():
@@ -50,7 +65,7 @@ def _write_json(table: pa.Table, file: Path) -> None:
 
 _WRITERS = {
     "parquet": pa.parquet.write_table,
-    "csv": pa.csv.write_csv,
+    "csv": _write_csv,
     "json": _write_json,
 }
 
