@@ -85,3 +85,22 @@ def test_an_empty_answer_still_shows_its_columns():
     TerminalSink(Console(file=out, width=80)).show(pa.schema({"revenue": pa.float64()}))
     assert "revenue" in out.getvalue()
     assert "0 rows" in out.getvalue()
+
+
+def test_a_sink_that_is_a_file_is_refused(tmp_path):
+    path = tmp_path / "out"
+    path.write_text("x")
+    with pytest.raises(JobError) as caught:
+        FolderSink(Sink(str(path)))
+    assert str(caught.value) == (
+        f"JobError[sink-not-writable]: the sink {str(path)!r} cannot be written\n"
+        "  it is a file, not a folder\n"
+        "  hint: choose a path that is free, or a folder that you may write to"
+    )
+
+
+def test_csv_refuses_a_nested_column_by_name(tmp_path):
+    with pytest.raises(JobError) as caught:
+        FolderSink(Sink(str(tmp_path / "out"), "csv")).write(pa.table({"tags": [["a"]]}))
+    assert caught.value.condition == "sink-type"
+    assert "'tags', which is list<" in str(caught.value)
