@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from windrow.errors import PlanError, ResourceError
 from windrow.operators.base import STATE_VERSION, Snapshot
+from windrow.physical.specs import ScanStream
 from windrow.run.local.feeds import Position
 
 
@@ -28,6 +29,7 @@ class Checkpoint:
         batch: micro-batches done.
         rows_in: rows read.
         rows_out: rows of the answer, the pending ones excluded.
+        columns: what each alias reads of its stream: time and columns with their types.
         version: the layout of the state.
 
     Examples:
@@ -45,13 +47,14 @@ class Checkpoint:
     batch: int = 0
     rows_in: int = 0
     rows_out: int = 0
+    columns: Mapping[str, str] = field(default_factory=dict)
     version: int = field(default=STATE_VERSION)
 
-    def check(self, sql: str) -> None:
+    def check(self, sql: str, columns: Mapping[str, str] | None = None) -> None:
         """Refuses a query that is not the one the checkpoint was made by.
 
         Raises:
-            PlanError: the SQL is another one.
+            PlanError: the SQL is another one, or it reads columns of other types.
             ResourceError: the state has a layout that this version of Windrow does not read.
         """
         if self.version != STATE_VERSION:
@@ -68,3 +71,16 @@ class Checkpoint:
                 reason=f"it holds the state of: {' '.join(self.sql.split())}",
                 hint="resume with the query that made it, or start without resume",
             )
+        for alias, read in (columns or {}).items():
+            if self.columns.get(alias) != read:
+                raise PlanError(
+                    "checkpoint-of-another-schema",
+                    f"the checkpoint was made over other columns of {alias}",
+                    reason=f"it was made over {self.columns.get(alias, 'none')}",
+                    hint="register the stream with the columns it had, or start without resume",
+                )
+
+
+def columns_read(scans: Sequence[ScanStream]) -> dict[str, str]:
+    """Per alias, what is read of its stream: time and columns, with their types."""
+    return {scan.alias: f"{scan.time} ({scan.time_type}), {scan.schema.ddl()}" for scan in scans}

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pyarrow as pa
 
-from windrow.errors import WindrowError
+from windrow.errors import PlanError, WindrowError
 from windrow.operators.base import Counters
 from windrow.physical.explain import stage_name
 from windrow.physical.specs import PhysicalQuery, scans
 from windrow.run.local.answers import Answer
-from windrow.run.local.checkpoint import Checkpoint
+from windrow.run.local.checkpoint import Checkpoint, columns_read
 from windrow.run.local.feeds import open_feeds
 from windrow.run.local.pipeline import Pipeline, Round
 from windrow.run.local.sources import Source
@@ -85,6 +85,7 @@ class Execution:
             batch=self._batch,
             rows_in=self._rows_in,
             rows_out=self._rows_out,
+            columns=columns_read(scans(self.query.root)),
         )
 
     def stop(self) -> None:
@@ -132,7 +133,14 @@ class Execution:
                 self.late[stream].append(late)
 
     def _restore(self, checkpoint: Checkpoint) -> None:
-        checkpoint.check(self.query.sql)
+        if not isinstance(checkpoint, Checkpoint):
+            raise PlanError(
+                "not-a-checkpoint",
+                f"resume takes a checkpoint, not {type(checkpoint).__name__}",
+                hint="give what checkpoint() of an earlier result returned, unpickled if it was"
+                " pickled",
+            )
+        checkpoint.check(self.query.sql, columns_read(scans(self.query.root)))
         self._pending.extend(checkpoint.pending)
         self._batch, self._rows_in = checkpoint.batch, checkpoint.rows_in
         self._rows_out = checkpoint.rows_out
