@@ -45,7 +45,7 @@ class Size:
     batches: int
 
 
-FULL = Size(sales=50_000, items=200, readings=10_000, hours=10, batches=6)
+FULL = Size(sales=50_000, items=200, readings=10_000, hours=10, batches=5)
 QUICK = Size(sales=4_000, items=40, readings=1_000, hours=4, batches=3)
 
 

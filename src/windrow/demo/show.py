@@ -199,8 +199,11 @@ def _verdict(verdict: Verdict) -> str:
 
 def _summarize(outcomes: list[Outcome], stdout: Console) -> None:
     picture: Path | None = None
-    table = Table(title="Three questions on Spark, streaming", title_justify="left")
-    for name in ("question", "tuples in", "rows out", "seconds", "steady tuples/s", "check"):
+    table = Table(
+        title="Three questions on Spark, streaming (steady: tuples per second of a micro-batch)",
+        title_justify="left",
+    )
+    for name in ("question", "tuples in", "rows out", "seconds", "steady/s", "check"):
         table.add_column(name, justify="left" if name in {"question", "check"} else "right")
     for outcome in outcomes:
         table.add_row(
