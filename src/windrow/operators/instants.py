@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 def ticks_of(column: pa.Array) -> NDArray[np.int64]:
     """The ticks of a time column: microseconds, days or the number itself; MIN_TICK for NULL.
 
+    MAX_TICK means "never" everywhere else, so a row that says it has no time either.
+
     Examples:
         >>> ticks_of(pa.array([5, None], pa.timestamp("us"))).tolist()
         [5, -9223372036854775808]
@@ -29,6 +31,8 @@ def ticks_of(column: pa.Array) -> NDArray[np.int64]:
     if counts.null_count:
         counts = counts.fill_null(MIN_TICK)
     ticks: NDArray[np.int64] = counts.to_numpy()
+    if len(ticks) and ticks.max() == MAX_TICK:
+        return np.where(ticks == MAX_TICK, MIN_TICK, ticks)
     return ticks
 
 

@@ -45,8 +45,7 @@ class Feed:
         """The least time that the stream may still deliver."""
         if self.position.has_ended:
             return MAX_TICK
-        # A tuple at the very last tick is no end of the stream.
-        return less_delay(min(self.position.newest, MAX_TICK - 1), self.lateness)
+        return less_delay(self.position.newest, self.lateness)
 
     def poll(self) -> pa.RecordBatch | None:
         """The next batch; None once the stream has ended."""
