@@ -11,6 +11,7 @@ from windrow.errors import BindError, Span
 from windrow.plan.exprs import Named
 from windrow.plan.nodes import Aggregate, Filter, Node, WindowAggregate
 from windrow.sql.aggregate_types import result_type
+from windrow.sql.keys import bare
 from windrow.sql.refuse import refuse_expressions, unsupported
 from windrow.sql.render import Renderer
 from windrow.sql.scope import Scope, flat_column
@@ -80,13 +81,21 @@ class Grouping:
             trees = [item.tree for item in self.items if not item.tree.find(exp.AggFunc)]
         else:
             trees = [self._key_tree(expression) for expression in group.expressions]
-        for tree in trees:
+        for tree in map(bare, trees):
             if all(tree != known for _, known in self.keys):
                 is_plain = isinstance(tree, exp.Column)
                 name = tree.name if is_plain else f"$group{len(self.keys)}"
                 self.keys.append((name, tree))
 
     def _key_tree(self, expression: exp.Expr) -> exp.Expr:
+        expression = bare(expression)
+        if isinstance(expression, exp.Tuple):
+            raise unsupported(
+                "group-by-tuple",
+                f"GROUP BY {text_of(expression, self.renderer.sql)} is not supported",
+                "write the keys without parentheses: GROUP BY a, b; without keys leave GROUP BY out",
+                span_of(expression),
+            )
         tree = self._ordinal(expression)
         if tree is None:
             tree = self._resolve(expression)
@@ -136,7 +145,7 @@ class Grouping:
         """The output names of the keys; a key that is not in the SELECT list is refused."""
         names = []
         for _, tree in self.keys:
-            found = [item.name for item in self.items if item.tree == tree]
+            found = [item.name for item in self.items if bare(item.tree) == tree]
             if not found:
                 text = text_of(tree, self.renderer.sql)
                 raise unsupported(
