@@ -24,9 +24,7 @@ PACKAGES = ("pyspark", "pyarrow", "numpy", "numba", "duckdb", "windrow")
 def child(module: str, *arguments: str) -> dict[str, object]:
     """The JSON that a measuring process prints last."""
     command = [sys.executable, "-m", f"benchmarks.{module}", *arguments]
-    done = subprocess.run(
-        command, cwd=HERE.parent, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.stderr.write(done.stderr[-4000:])
         raise SystemExit(f"{' '.join(command)} failed")

@@ -170,7 +170,7 @@ class PairFinder:
             return pairs
         again = np.unique(pairs.probes[~is_true])
         others = ~np.isin(pairs.probes, again)
-        few = Probes(*(column[again - start] for column in probes))
+        few = Probes._make(column[again - start] for column in probes)
         every = self._look_up(self._index(chunk).index, few, is_pruned=False)
         every = every._replace(probes=again[every.probes])
         return _chosen(

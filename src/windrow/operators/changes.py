@@ -97,7 +97,7 @@ class ChangeBatch:
             select(batch, own),
             _numbers(batch, TIME),
             _numbers(batch, END) if END in names else None,
-            _numbers(batch, SIGN) if SIGN in names else None,
+            _numbers(batch, SIGN).astype(np.int8, copy=False) if SIGN in names else None,
         )
 
 

@@ -173,7 +173,7 @@ def _whole_numbers(column: pa.Array, scale: int) -> NDArray[np.int64]:
         return words[2 * units.offset :: 2][: len(units)]
     if pa.types.is_date(column.type):
         column = column.cast(pa.int32())
-    whole = column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    whole: NDArray[np.int64] = column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
     return whole * np.int64(10**scale)
 
 
