@@ -49,7 +49,7 @@ def _verify_join(join: WindowJoin) -> None:
     names = join.graph.streams
     if join.graph.is_contradictory:
         raise PlanError(
-            "contradictory-windows",
+            "contradicting-windows",
             f"no tuples of {_listed(names)} can satisfy all windows at once",
             reason="together the bounds ask for a time difference below its own lower end",
             hint="widen or drop one of the windows",
@@ -89,7 +89,7 @@ def _verify_bestmatch(node: BestmatchJoin) -> None:
         )
     if node.lo + node.hi < 0:
         raise PlanError(
-            "contradictory-windows",
+            "contradicting-windows",
             "no pair of the bestmatch join can satisfy its bounds on time",
             reason="the lower end lies above the upper one",
             hint="widen or drop one of the bounds",

@@ -156,7 +156,7 @@ def test_an_unbounded_join_is_refused_naming_the_streams_and_the_bound_to_add():
 def test_a_contradiction_is_refused():
     bounds = (Bound(0, 1, -5, 5), Bound(1, 2, -5, 5), Bound(0, 2, 0, 9))
     assert message(bounds=bounds) == (
-        "PlanError[contradictory-windows]: no tuples of a, b and c can satisfy all windows at once\n"
+        "PlanError[contradicting-windows]: no tuples of a, b and c can satisfy all windows at once\n"
         "  together the bounds ask for a time difference below its own lower end\n"
         "  hint: widen or drop one of the windows"
     )
@@ -204,7 +204,7 @@ def test_a_bestmatch_join_becomes_matwin():
 
 @pytest.mark.parametrize(
     ("lo", "hi", "condition"),
-    [(5, UNBOUNDED, "unbounded-state"), (-7, 3, "contradictory-windows")],
+    [(5, UNBOUNDED, "unbounded-state"), (-7, 3, "contradicting-windows")],
 )
 def test_a_bestmatch_join_without_a_sound_time_bound_is_refused(lo, hi, condition):
     with pytest.raises(PlanError, match=condition):
