@@ -192,9 +192,18 @@ def _mismatch(group: _Class, sql: str) -> BindError:
         "key-type-mismatch",
         f"{left} is {types[bad.left]} but {right} is {types[bad.right]}",
         reason="join keys are compared by value, in one type that holds both exactly",
-        hint=f"cast one side, for instance  CAST({left} AS {types[bad.right].upper()}) = {right}",
+        hint=f"cast one side, for instance  {_cast(left, right, types[bad.left], types[bad.right])}",
         span=cover(span_of(bad.left), span_of(bad.right)),
     )
+
+
+def _cast(left: str, right: str, left_type: str, right_type: str) -> str:
+    """The equality with one side cast: to the type that takes most values of the other."""
+    widest_last = ("double", "string")
+    ranks = [widest_last.index(t) if t in widest_last else -1 for t in (left_type, right_type)]
+    if ranks[0] > ranks[1]:
+        return f"{left} = CAST({right} AS {left_type.upper()})"
+    return f"CAST({left} AS {right_type.upper()}) = {right}"
 
 
 def _text(tree: exp.Expr, sql: str) -> str:
