@@ -183,6 +183,8 @@ def _options(folder: Path, table: Mapping[str, Any]) -> Mapping[str, Any]:
     options = dict(table)
     if isinstance(options.get("dead_letters"), str):
         options["dead_letters"] = _resolve(folder, options["dead_letters"])
+    elif options.get("on_late") == "keep":
+        raise JobError.missing_key("[options]", "dead_letters", 'dead_letters = "late"')
     return options
 
 

@@ -30,6 +30,7 @@ def open_session(job: Job) -> windrow.Session:
 
 def run_in_process(job: Job, *, progress: str, stdout: Console) -> None:
     """Runs the job to its end; the answer goes to the sink, or to the terminal."""
+    letters = _dead_letters(job)
     result: Result = open_session(job).sql(job.query, progress=progress, **job.options)
     if job.sink is None:
         terminal = TerminalSink(stdout)
@@ -42,11 +43,16 @@ def run_in_process(job: Job, *, progress: str, stdout: Console) -> None:
         folder = FolderSink(job.sink)
         for batch in result:
             folder.write(pa.Table.from_batches([batch]))
-    _write_dead_letters(job, result)
-
-
-def _write_dead_letters(job: Job, result: Result) -> None:
-    folder = job.options.get("dead_letters")
     for stream, rows in result.late.items():
-        if folder is not None:
-            FolderSink(Sink(str(Path(folder) / stream))).write(rows)
+        if stream in letters:
+            letters[stream].write(rows)
+
+
+def _dead_letters(job: Job) -> dict[str, FolderSink]:
+    """Where late rows are kept, by stream: a folder that cannot take them is refused at once."""
+    folder = job.options.get("dead_letters")
+    if folder is None:
+        return {}
+    return {
+        source.name: FolderSink(Sink(str(Path(folder) / source.name))) for source in job.streams
+    }

@@ -73,6 +73,21 @@ def test_late_rows_that_are_kept_are_written_aside(job):
     assert pq.read_table(job.parent / "late" / "a").to_pylist() == [{"k": 1, "at": 50}]
 
 
+def test_late_rows_that_are_to_be_kept_need_a_folder(job):
+    job.write_text(JOB + '[options]\non_late = "keep"\n')
+    done = windrow("run", job)
+    assert done.exit_code == 2
+    assert done.stderr.startswith("JobError[missing-key]: [options] does not say its dead_letters")
+
+
+def test_a_folder_that_cannot_take_late_rows_is_refused_before_anything_runs(job):
+    (job.parent / "late").write_text("a file")
+    options = '[options]\non_late = "keep"\ndead_letters = "late"\n'
+    job.write_text(JOB + '[sink]\npath = "out"\n' + options)
+    assert windrow("run", job).exit_code == 2
+    assert not (job.parent / "out").exists()
+
+
 def test_a_mistake_in_the_sql_is_text_and_exit_code_2(job):
     job.write_text(JOB.replace("a.k, b.v", "a.k, b.w"))
     done = windrow("run", job)
