@@ -22,6 +22,14 @@ def fingerprint(spec: Spec) -> str:
     return hashlib.blake2b(repr(_plain(spec)).encode(), digest_size=16).hexdigest()
 
 
+def metric_name(root: Spec, what: str) -> str:
+    """The name of one of a query's figures in Spark's progress.
+
+    Spark wants each name once in a query of its own, which may hold several of ours.
+    """
+    return f"windrow_{fingerprint(root)[:8]}_{what}"
+
+
 def about(spec: Stateful) -> str:
     """The spec in words, for people: what it does, and of which streams."""
     if isinstance(spec, BewJoin):

@@ -1,6 +1,6 @@
 """Spark's progress of a streaming query as Windrow's own record.
 
-The counters of each stage travel as observed metrics (`windrow_0`, `windrow_1`, .. from the bottom
+The counters of each stage travel as observed metrics (`windrow_<query>_stage_0`, .. from the bottom
 of the plan up); Spark reports them per micro-batch, a `Progress` holds totals.
 """
 
@@ -16,6 +16,7 @@ from windrow.operators.base import Counters
 from windrow.physical.explain import stage_name
 from windrow.physical.specs import PhysicalQuery, scans
 from windrow.run.progress import Progress
+from windrow.run.spark.fingerprint import metric_name
 from windrow.run.spark.stages import COUNTERS, stateful_specs
 from windrow.run.spark.ticks import watermark_ticks
 
@@ -39,7 +40,7 @@ class ProgressReader:
     def __init__(self, query: PhysicalQuery) -> None:
         self._time_type = query.time_type
         self._names = _operator_names(query)
-        self._scan_count = len(scans(query.root))
+        self._root = query.root
         self._totals = {name: Counters() for name in self._names}
         self._rows_in = 0
         self._rows_out = 0
@@ -47,13 +48,15 @@ class ProgressReader:
     def read(self, report: Mapping[str, Any]) -> Progress:
         """The record after one more of Spark's `StreamingQueryProgress`."""
         metrics = {name: _figures(row) for name, row in report["observedMetrics"].items()}
+
+        def of(what: str) -> dict[str, int]:
+            return metrics.get(metric_name(self._root, what), {})
+
         for number, name in enumerate(self._names):
-            self._add(self._totals[name], metrics.get(f"windrow_{number}", {}))
-        self._rows_in += sum(
-            metrics.get(f"windrow_scan_{number}", {}).get("rows", 0)
-            for number in range(self._scan_count)
-        )
-        self._rows_out += metrics.get("windrow_answer", {}).get("rows", 0)
+            self._add(self._totals[name], of(f"stage_{number}"))
+        for number in range(len(scans(self._root))):
+            self._rows_in += of(f"scan_{number}").get("rows", 0)
+        self._rows_out += of("answer").get("rows", 0)
         whole = Counters()
         for counters in self._totals.values():
             whole.add(counters)

@@ -36,6 +36,7 @@ from windrow.plan.exprs import quote_spark
 from windrow.run.spark import relations
 from windrow.run.spark.batch import batch_runner
 from windrow.run.spark.buckets import MOST_BUCKETS
+from windrow.run.spark.fingerprint import metric_name
 from windrow.run.spark.frames import type_text
 from windrow.run.spark.netting import netted
 from windrow.run.spark.packing import packer, unpacker
@@ -80,14 +81,16 @@ def dataframe(
     if len(set(kinds.values())) > 1:
         raise _mixed(kinds)
     is_streaming = any(kinds.values())
-    if is_streaming:
+    if is_streaming and stateful_specs(physical.root):
         check_settings(spark)
     rows = _Builder(spark, physical, frames, is_streaming).relation(physical.root)
     if physical.needs_netting:
         rows = netted(rows, physical.root)
     answer = rows.selectExpr(*_answer(physical))
     if is_streaming:
-        answer = answer.observe("windrow_answer", F.count(F.lit(1)).alias("rows"))
+        answer = answer.observe(
+            metric_name(physical.root, "answer"), F.count(F.lit(1)).alias("rows")
+        )
     return answer
 
 
@@ -137,8 +140,8 @@ class _Builder:
         """The rows of a spec."""
         if isinstance(spec, ScanStream):
             self._scans += 1
-            frame = self._frames[spec.stream]
-            return relations.scan(spec, frame, self._scans - 1, self._extra(spec))
+            metric = metric_name(self._physical.root, f"scan_{self._scans - 1}")
+            return relations.scan(spec, self._frames[spec.stream], metric, self._extra(spec))
         below = [self.relation(child) for child in inputs(spec)]
         if isinstance(spec, FilterRows):
             return relations.filter_rows(spec, below[0])
@@ -161,9 +164,7 @@ class _Builder:
             [self._packed(plan, port, rows) for port, rows in enumerate(below)],
         )
         produced = self._streaming(plan, packed) if self._is_streaming else _batch(plan, packed)
-        counters = [F.sum(name).alias(name) for name in COUNTERS]
-        observed = produced.observe(plan.metrics, *counters)
-        return observed.select("blob").mapInArrow(unpacker(spec), row_schema(spec).ddl())
+        return produced.select("blob").mapInArrow(unpacker(spec), row_schema(spec).ddl())
 
     def _packed(self, plan: StagePlan, port: int, rows: DataFrame) -> DataFrame:
         schema = plan.packed_schema(port)
@@ -175,9 +176,11 @@ class _Builder:
     def _streaming(self, plan: StagePlan, packed: DataFrame) -> DataFrame:
         from windrow.run.spark.processor import StageProcessor  # noqa: PLC0415  # loads pandas
 
-        return packed.groupBy("bucket").transformWithStateInPandas(
+        produced = packed.groupBy("bucket").transformWithStateInPandas(
             StageProcessor(plan), PRODUCED, "Append", "EventTime"
         )
+        counters = [F.sum(name).alias(name) for name in COUNTERS]
+        return produced.observe(metric_name(self._physical.root, f"stage_{plan.number}"), *counters)
 
 
 def _letter_types(physical: PhysicalQuery, frames: Mapping[str, DataFrame]) -> dict[str, str]:

@@ -21,11 +21,15 @@ if TYPE_CHECKING:
 _WATERMARK = "__watermark"
 
 
-def scan(spec: ScanStream, frame: DataFrame, number: int, extra: tuple[str, ...]) -> DataFrame:
+def scan(spec: ScanStream, frame: DataFrame, metric: str, extra: tuple[str, ...]) -> DataFrame:
     """The rows of one stream, with its own watermark where it is streaming.
 
-    `extra` are the columns beside the spec's own that its rows carry upwards (here at most
-    LETTER, the row as it arrived).
+    Args:
+        spec: the scan.
+        frame: the stream's DataFrame.
+        metric: the name under which Spark's progress shows how many rows it has delivered.
+        extra: the columns that rows carry beside their own (here at most LETTER, the row as it
+            arrived).
     """
     columns = [
         f"{quote_spark(source)} AS {quote_spark(name)}"
@@ -42,7 +46,7 @@ def scan(spec: ScanStream, frame: DataFrame, number: int, extra: tuple[str, ...]
     )
     # Spark moves filters below a watermark, which would then follow the rows that pass them, not
     # the stream. It moves nothing below metrics.
-    observed = marked.observe(f"windrow_scan_{number}", F.count(F.lit(1)).alias("rows"))
+    observed = marked.observe(metric, F.count(F.lit(1)).alias("rows"))
     return observed.drop(_WATERMARK)
 
 

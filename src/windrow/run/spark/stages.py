@@ -81,11 +81,6 @@ class StagePlan:
         letter = self.letters[port]
         return schema if letter is None else Schema((*schema.fields, Field(LETTER, letter)))
 
-    @property
-    def metrics(self) -> str:
-        """The name of its counters in Spark's progress."""
-        return f"windrow_{self.number}"
-
     @cached_property
     def identity(self) -> Identity:
         """What a checkpoint must agree with."""
