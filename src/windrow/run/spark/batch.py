@@ -23,6 +23,7 @@ from windrow.run.spark.blobs import Blob, by_port
 from windrow.run.spark.dead_letters import DeadLetters
 from windrow.run.spark.failures import told_first
 from windrow.run.spark.stages import COUNTERS, StagePlan
+from windrow.run.spark.worker import set_aside_modules
 from windrow.schema import MAX_TICK, MIN_TICK
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def batch_runner(plan: StagePlan) -> Mapper:
             for label, group in groupby(_packed_rows(batches), key=lambda row: row[0]):
                 blobs = ((tick, blob) for _, tick, blob in group)
                 yield from _run_bucket(plan, label, blobs)
+        set_aside_modules()
 
     return run
 

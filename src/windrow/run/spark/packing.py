@@ -22,6 +22,7 @@ from windrow.physical.specs import Spec
 from windrow.run.spark.buckets import GUARD
 from windrow.run.spark.failures import told_first
 from windrow.run.spark.stages import StagePlan, row_schema
+from windrow.run.spark.worker import set_aside_modules
 from windrow.schema import MAX_TICK
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def packer(plan: StagePlan, port: int, *, is_streaming: bool) -> Mapper:
         with told_first():
             for gathered in _gather(batches):
                 yield _pack(plan, port, gathered, is_streaming=is_streaming)
+        set_aside_modules()
 
     return pack
 
@@ -74,6 +76,7 @@ def unpacker(spec: Spec) -> Mapper:
                     for start in range(0, len(rows), OUTPUT_ROWS):
                         part = rows.slice(start, min(start + OUTPUT_ROWS, len(rows)))
                         yield to_rows(part, schema)
+        set_aside_modules()
 
     return unpack
 

@@ -36,6 +36,7 @@ from windrow.run.spark.failures import told_first
 from windrow.run.spark.stages import COUNTERS, StagePlan
 from windrow.run.spark.state import BucketState, Manifest
 from windrow.run.spark.ticks import promised_ticks, watermark_ticks
+from windrow.run.spark.worker import set_aside_modules
 from windrow.schema import MIN_TICK
 
 if TYPE_CHECKING:
@@ -92,7 +93,8 @@ class StageProcessor(StatefulProcessor):
             yield counted(Counters(stored=manifest.stored, state_bytes=manifest.state_bytes))
 
     def close(self) -> None:
-        """Nothing to let go of: the cache outlives the task."""
+        """Ends the task; the cache outlives it."""
+        set_aside_modules()
 
     def _step(
         self, label: int, manifest: Manifest | None, rows: Iterator[pd.DataFrame], millis: int

@@ -1,0 +1,76 @@
+"""Spark's reports, as both kinds of session give them, to Windrow's totals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import Row
+
+import windrow
+from windrow.run.spark.fingerprint import metric_name
+from windrow.run.spark.progress import ProgressReader
+from windrow.schema import MIN_TICK
+
+JOIN = "SELECT a.ts FROM a, b WHERE a.k = b.k WINDOW = 5"
+
+
+def query(time: pa.DataType) -> Any:
+    session = windrow.Session()
+    for name in ("a", "b"):
+        data = pa.schema([("ts", time), ("k", pa.int64())]).empty_table()
+        session.stream(name, data, time="ts")
+    sql = JOIN if time == pa.int64() else JOIN.replace("5", "INTERVAL '5' SECONDS")
+    return session._plan(sql, {})[1]
+
+
+def classic(**figures: int) -> Row:
+    return Row(**figures)
+
+
+def connect(**figures: int) -> Row:
+    schema = {"type": "struct", "fields": [{"name": name} for name in figures]}
+    return Row("values", "schema")(list(figures.values()), schema)
+
+
+def report(physical: Any, row: Any, watermark: str | None, batch: int = 0, **stage: Any) -> dict:
+    def named(what: str) -> str:
+        return metric_name(physical.root, what)
+
+    return {
+        "batchId": batch,
+        "eventTime": {} if watermark is None else {"watermark": watermark},
+        "durationMs": {"triggerExecution": 12},
+        "observedMetrics": {
+            named("scan_0"): row(rows=3),
+            named("scan_1"): row(rows=4),
+            named("stage_0"): row(**stage),
+            named("answer"): row(rows=2),
+        },
+    }
+
+
+@pytest.mark.parametrize("row", [classic, connect])
+def test_work_is_added_up_and_levels_are_the_last(row: Any) -> None:
+    physical = query(pa.int64())
+    reader = ProgressReader(physical)
+    reader.read(report(physical, row, None, rows_in=7, stored=7, late=1))
+    second = reader.read(report(physical, row, None, 1, rows_in=2, stored=5, late=None))
+    assert (second.batch, second.rows_in, second.rows_out, second.ms) == (1, 14, 4, 12)
+    assert (second.stored, second.late) == (5, 1)
+    assert second.operators["BewJoin a, b"]["rows_in"] == 9
+
+
+@pytest.mark.parametrize(
+    ("time", "shown", "tick"),
+    [
+        (pa.timestamp("us", "UTC"), "4020-03-01T00:00:00.250Z", 1_583_020_800_250_000),
+        (pa.timestamp("us", "UTC"), "1970-01-01T00:00:00.000Z", MIN_TICK),
+        (pa.int64(), "+144683-05-23T16:29:40.496Z", 10_000),
+    ],
+)
+def test_the_watermark_is_shown_in_true_time(time: pa.DataType, shown: str, tick: int) -> None:
+    physical = query(time)
+    record = ProgressReader(physical).read(report(physical, classic, shown, stored=0))
+    assert record.watermark == tick
