@@ -40,9 +40,10 @@ def say(text: str) -> None:
 def three_way_join(data: Path, tuples: int) -> dict[str, object]:
     """Windrow against Spark's own chain and against a copy; equal answers checked."""
     folder = write(ThreeStreams(tuples=tuples, batch=max(1, tuples // 5)), data)
+    small = write(ThreeStreams(tuples=tuples // 10, batch=max(1, tuples // 50)), data)
     found = {}
     for way in ("windrow", "spark-memory", "spark-rocksdb", "copy"):
-        found[way] = child("streaming", way, str(folder))
+        found[way] = child("streaming", way, str(folder), "--warm-up", str(small))
         say(
             f"  {way:<14} total {found[way]['total_s']:>7} s   steady batch "
             f"{found[way]['steady_ms'] / 1000:6.2f} s   {found[way]['rows']:,} rows   "
@@ -66,12 +67,10 @@ def window_growth(data: Path, small: int) -> dict[str, object]:
     batch = small // 6
     per_second = 1_000
     found = {}
+    # The same stream for both, long enough to fill the larger window: only the window differs.
+    folder = write(TripletStreams(tuples=small * 10 // 3 + 6 * batch, batch=batch), data)
     for factor in (1, 10):
-        rows_per_stream = small * factor // 3
-        # A window of w seconds to either side is held until the watermark has passed it.
-        window = rows_per_stream // per_second
-        workload = TripletStreams(tuples=rows_per_stream + 6 * batch, batch=batch)
-        folder = write(workload, data)
+        window = small * factor // 3 // per_second
         found[factor] = child("streaming", "windrow", str(folder), "--window", str(window))
         found[factor]["last_ms"] = sorted(found[factor]["batch_ms"][-4:])[1]
         say(
