@@ -30,7 +30,7 @@ test-fast: $(READY) ## Run the tests that need no JVM
 	@$(PYTEST) -n 2 -m "not spark"
 
 test-spark: $(READY) ## Run the tests that need a JVM
-	@$(JAVA) $(PYTEST) -m spark
+	@$(JAVA) $(PYTEST) -n 2 --dist loadfile -m spark
 
 lint: $(READY) ## Check style and formatting
 	@$(BIN)/ruff check .

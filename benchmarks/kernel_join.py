@@ -23,7 +23,7 @@ from windrow.operators.bew_steps import route_from
 from windrow.operators.bew_window import JoinWindow
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import Chunk
-from windrow.physical.specs import BewJoin, KeyClass, ScanStream
+from windrow.physical.specs import KeyClass, ScanStream, WJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import Field, Schema
 
@@ -32,7 +32,7 @@ SECOND = 1_000_000
 NAMES = ("a", "b", "c")
 
 
-def three_way(window_s: float, method: str = "hash") -> BewJoin:
+def three_way(window_s: float, method: str = "hash") -> WJoin:
     """SELECT every id and the key FROM a, b, c WHERE keys are equal WINDOW = window_s."""
     width = int(window_s * SECOND)
     bounds = tuple(Bound(i, j, width, width) for i in range(3) for j in range(i + 1, 3))
@@ -40,7 +40,7 @@ def three_way(window_s: float, method: str = "hash") -> BewJoin:
     schema = Schema(tuple(Field(name, "bigint") for names in keep for name in names))
     scans = tuple(ScanStream(n, n, (), Schema(()), "ts", "timestamp", 0) for n in NAMES)
     key = KeyClass(tuple(f"{name}.k" for name in NAMES), "bigint")
-    return BewJoin(scans, NAMES, (key,), WindowGraph(NAMES, bounds), keep, method, schema)
+    return WJoin(scans, NAMES, (key,), WindowGraph(NAMES, bounds), keep, method, schema)
 
 
 def stream(
@@ -63,7 +63,7 @@ def best_of(runs: int, work: Callable[[], int]) -> tuple[int, float]:
     return answer, min(seconds)
 
 
-def search_all(spec: BewJoin, batches: list[ChangeBatch]) -> int:
+def search_all(spec: WJoin, batches: list[ChangeBatch]) -> int:
     """Indexes and joins whole streams at once; combinations are found but not gathered."""
     windows = [JoinWindow((), Chunk(batch, batch.times)) for batch in batches]
     search = Search(spec, windows, Counters())
@@ -71,7 +71,7 @@ def search_all(spec: BewJoin, batches: list[ChangeBatch]) -> int:
     return sum(len(found) for route in routes for found in search.combinations(route))
 
 
-def push_all(spec: BewJoin, batches: list[ChangeBatch], rows: int) -> int:
+def push_all(spec: WJoin, batches: list[ChangeBatch], rows: int) -> int:
     """The same through the operator: pushes of some rows per stream, results gathered."""
     operator = BewJoinOp(spec)
     total = 0

@@ -13,7 +13,7 @@ from known_answers import known_answers
 import windrow
 from windrow.operators.bew_join import BewJoinOp
 from windrow.operators.changes import ChangeBatch
-from windrow.physical.specs import BewJoin, ScanStream
+from windrow.physical.specs import ScanStream, WJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import Field, Schema
 
@@ -124,7 +124,7 @@ def test_what_is_still_held_after_a_watermark(case: dict[str, Any]) -> None:
     high = case["upper"] - (not case["upper_inclusive"])
     graph = WindowGraph(("left", "right"), (Bound(0, 1, -low, high),))
     join = BewJoinOp(
-        BewJoin(
+        WJoin(
             inputs=tuple(
                 ScanStream(name, name, ("ts",), TIMES, "ts", "bigint", 0) for name in graph.streams
             ),

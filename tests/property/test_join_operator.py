@@ -18,7 +18,7 @@ from windrow.operators.base import Snapshot
 from windrow.operators.bew_join import BewJoinOp
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import Chunk, ChunkSlice, decode, encode
-from windrow.physical.specs import BewJoin, KeyClass, ScanStream
+from windrow.physical.specs import KeyClass, ScanStream, WJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 
@@ -35,7 +35,7 @@ EXAMPLES = settings(max_examples=250, deadline=None, derandomize=True)
 class Case:
     """A join, the rows of each input in order of arrival, and how the run is cut."""
 
-    spec: BewJoin
+    spec: WJoin
     types: dict[str, pa.DataType]
     rows: tuple[tuple[Row, ...], ...]
     cuts: tuple[tuple[int, ...], ...]  # per push, how many more rows of each input
@@ -59,7 +59,7 @@ def cases(draw, most_inputs: int = 4) -> Case:
         kept = tuple(name for name in own if draw(st.booleans()))
         keep.append(kept)
         fields += [Field(name, "bigint") for name in kept]
-    spec = BewJoin(
+    spec = WJoin(
         tuple(scan(alias, Schema(())) for alias in aliases),
         aliases, classes, WindowGraph(aliases, bounds), tuple(keep),
         draw(st.sampled_from(["hash", "nested-loop"])), Schema(tuple(fields)),
@@ -182,7 +182,7 @@ def run(case: Case) -> list[tuple[int, tuple]]:
     return out
 
 
-def result_rows(result: ChangeBatch, spec: BewJoin) -> list[tuple]:
+def result_rows(result: ChangeBatch, spec: WJoin) -> list[tuple]:
     assert tuple(result.columns.schema.names) == spec.schema.names
     columns = [[canonical(v) for v in column.to_pylist()] for column in result.columns.columns]
     ends = [None] * len(result) if result.ends is None else result.ends.tolist()

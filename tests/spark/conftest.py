@@ -1,4 +1,4 @@
-"""One Spark session for all tests of this folder."""
+"""One Spark session per test process, for all tests of this folder."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def test_errors_show_the_place_in_the_sql(session):
 
 def test_explain_shows_the_plan_and_runs_nothing(session):
     session.stream("a", iter(TABLE.to_batches()), time="at")
-    assert "BewJoin a, b" in session.explain(JOIN)
+    assert "WJoin a, b" in session.explain(JOIN)
     assert session.sql(JOIN).to_arrow().num_rows == 2
 
 

@@ -38,7 +38,7 @@ from windrow.operators.bew_window import JoinWindow
 from windrow.operators.changes import ChangeBatch, select
 from windrow.operators.chunks import Chunk, ChunkBuffer
 from windrow.operators.gather import Places
-from windrow.physical.specs import BewJoin
+from windrow.physical.specs import WJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 
 STATE_KIND = "window-join"
@@ -47,13 +47,13 @@ STATE_KIND = "window-join"
 class BewJoinOp(Operator):
     """Joins 2 to 8 inputs of inserts by time windows and equal keys."""
 
-    def __init__(self, spec: BewJoin) -> None:
+    def __init__(self, spec: WJoin) -> None:
         super().__init__()
         self._spec = spec
         ports = range(len(spec.inputs))
         self._buffers = [ChunkBuffer("time") for _ in ports]
         self._routes = [route_from(spec, start) for start in ports]
-        self._retention = [spec.graph.retention(port) for port in ports]
+        self._retention = [spec.retention(port) for port in ports]
         self._columns = [_columns_needed(spec, port) for port in ports]
 
     def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
@@ -175,7 +175,7 @@ class BewJoinOp(Operator):
         self.counters.state_bytes = sum(buffer.nbytes for buffer in self._buffers)
 
 
-def _columns_needed(spec: BewJoin, port: int) -> list[str]:
+def _columns_needed(spec: WJoin, port: int) -> list[str]:
     """The columns that results or keys need, each once."""
     keys = [key.columns[port] for key in spec.classes]
     return list(dict.fromkeys([*spec.keep[port], *(name for name in keys if name is not None)]))

@@ -32,7 +32,7 @@ from windrow.operators.bew_window import JoinWindow, buckets, key_of
 from windrow.operators.gather import ROW_BITS, Places
 from windrow.operators.key_columns import Words
 from windrow.operators.keys import equal_values
-from windrow.physical.specs import BewJoin
+from windrow.physical.specs import WJoin
 
 START_ROWS = 1 << 15
 """Start tuples extended together: their periods and words then stay in the processor's cache."""
@@ -70,7 +70,7 @@ class Search:
         counters: where probes and comparisons are counted.
     """
 
-    def __init__(self, spec: BewJoin, windows: Sequence[JoinWindow], counters: Counters) -> None:
+    def __init__(self, spec: WJoin, windows: Sequence[JoinWindow], counters: Counters) -> None:
         self._spec = spec
         self._windows = windows
         self._counters = counters

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.physical.specs import BewJoin
+from windrow.physical.specs import WJoin
 from windrow.schema import MAX_TICK
 
 
@@ -54,7 +54,7 @@ class Route:
         return (self.start, *(step.input for step in self.steps))
 
 
-def route_from(spec: BewJoin, start: int) -> Route:
+def route_from(spec: WJoin, start: int) -> Route:
     """The steps that complete a combination from a tuple of input `start`."""
     chosen = [start]
     steps = []
@@ -78,7 +78,7 @@ def route_from(spec: BewJoin, start: int) -> Route:
     return Route(start, tuple(steps), tuple(keys))
 
 
-def _step(spec: BewJoin, chosen: list[int]) -> Step:
+def _step(spec: WJoin, chosen: list[int]) -> Step:
     upper = spec.graph.upper
 
     def preference(candidate: int) -> tuple[bool, int, int]:
@@ -101,7 +101,7 @@ def _step(spec: BewJoin, chosen: list[int]) -> Step:
     )
 
 
-def _shared(spec: BewJoin, chosen: list[int], candidate: int) -> tuple[int, ...]:
+def _shared(spec: WJoin, chosen: list[int], candidate: int) -> tuple[int, ...]:
     """The classes of a candidate that an input chosen before has too."""
     return tuple(
         at

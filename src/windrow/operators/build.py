@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from windrow.operators.base import Operator
-from windrow.physical.specs import BewJoin, SlidingAggregate, Stateful
+from windrow.physical.specs import SlidingAggregate, Stateful, WJoin
 
 
 def build(spec: Stateful) -> Operator:
     """A new operator, its state empty."""
     # Imported here so that a worker loads, and compiles, only the kernels of its own operator.
-    if isinstance(spec, BewJoin):
+    if isinstance(spec, WJoin):
         from windrow.operators.bew_join import BewJoinOp  # noqa: PLC0415
 
         return BewJoinOp(spec)

@@ -16,7 +16,7 @@ from windrow.operators.distances import Measure
 from windrow.operators.key_columns import Words, validity
 from windrow.operators.keys import key_words, mixed_words
 from windrow.physical.partitioning import Cells, HashKeys, HashShares, Partitioning, Single
-from windrow.physical.specs import BewJoin, MatwinBestmatch, Stateful
+from windrow.physical.specs import MatwinBestmatch, Stateful, WJoin
 from windrow.schema import MIN_TICK
 
 Rows = NDArray[np.int64]
@@ -56,7 +56,7 @@ def route(
         homes = _shares(key_words(keys, nulls_match=True).words, partitioning.buckets)
         return _timed(batch, np.arange(len(batch)), homes)
     if isinstance(partitioning, HashShares):
-        assert isinstance(spec, BewJoin | MatwinBestmatch)
+        assert isinstance(spec, WJoin | MatwinBestmatch)
         return _timed(batch, *_by_shares(spec, partitioning, port, batch))
     assert isinstance(spec, MatwinBestmatch)
     return _timed(batch, *_by_cells(spec, partitioning, port, batch))
@@ -76,7 +76,7 @@ def _timed(batch: ChangeBatch, rows: Rows, buckets: Buckets) -> tuple[Rows, Buck
 
 
 def _by_shares(
-    spec: BewJoin | MatwinBestmatch, shares: HashShares, port: int, batch: ChangeBatch
+    spec: WJoin | MatwinBestmatch, shares: HashShares, port: int, batch: ChangeBatch
 ) -> tuple[Rows, Buckets]:
     """The one bucket of rows that have a key in every dimension; else all along the others.
 

@@ -9,7 +9,6 @@ from windrow.optimize.keys import classes_of
 from windrow.optimize.needs import needs
 from windrow.physical.options import Options
 from windrow.physical.specs import (
-    BewJoin,
     FilterRows,
     KeyClass,
     MatwinBestmatch,
@@ -18,6 +17,7 @@ from windrow.physical.specs import (
     ScanStream,
     SlidingAggregate,
     Spec,
+    WJoin,
 )
 from windrow.plan.nodes import (
     BestmatchJoin,
@@ -71,7 +71,7 @@ def _join(
     schema = Schema(tuple(field for field in node.schema.fields if field.name in wanted))
     classes = key_classes(node)
     if isinstance(node, WindowJoin):
-        return BewJoin(
+        return WJoin(
             inputs=inputs,
             aliases=node.aliases,
             classes=classes,
@@ -79,6 +79,9 @@ def _join(
             keep=keep,
             method=_method(node, classes, options),
             schema=schema,
+            predicates=node.predicates,
+            kind=node.kind,
+            alternative=node.alternative,
         )
     return MatwinBestmatch(
         left=inputs[0],

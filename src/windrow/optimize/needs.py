@@ -33,6 +33,8 @@ def needs(node: Node, wanted: Set[str]) -> list[set[str]]:
         arguments = [a.argument for a in node.aggregates if a.argument is not None]
         return [_read(key.expr for key in node.keys) | _read(arguments)]
     needed = _compared(node.equalities).union(wanted)
+    if isinstance(node, WindowJoin):
+        needed |= _read(node.predicates)
     if isinstance(node, BestmatchJoin):
         # A time dimension is compared by event time, which every row has beside its columns.
         needed |= {name for d in node.dimensions if not d.is_time for name in (d.left, d.right)}

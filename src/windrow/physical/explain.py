@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from windrow.physical.facts import Fact, bestmatch_aliases, facts_of
 from windrow.physical.partitioning import Single, describe, partitioning_of
 from windrow.physical.specs import (
-    BewJoin,
     FilterRows,
     PhysicalQuery,
     ProjectRows,
@@ -22,6 +21,7 @@ from windrow.physical.specs import (
     SlidingAggregate,
     Spec,
     Stateful,
+    WJoin,
     inputs,
     scans,
 )
@@ -148,8 +148,8 @@ def _spec(spec: Spec) -> str:
 
 def stage_name(spec: Stateful) -> str:
     """A stateful spec in a few words; progress figures use the same name."""
-    if isinstance(spec, BewJoin):
-        return f"BewJoin {', '.join(spec.aliases)}"
+    if isinstance(spec, WJoin):
+        return f"WJoin {', '.join(spec.aliases)}"
     if isinstance(spec, SlidingAggregate):
         return f"SlidingAggregate {show_aggregates(spec.aggregates)}"
     return f"MatwinBestmatch {' with '.join(bestmatch_aliases(spec))}, left outer"

@@ -21,7 +21,6 @@ from windrow.physical.bounds_text import (
 from windrow.physical.options import Options
 from windrow.physical.partitioning import show_class
 from windrow.physical.specs import (
-    BewJoin,
     FilterRows,
     MatwinBestmatch,
     ProjectRows,
@@ -30,6 +29,7 @@ from windrow.physical.specs import (
     SlidingAggregate,
     Spec,
     Stateful,
+    WJoin,
     delay,
     inputs,
     scans,
@@ -50,19 +50,19 @@ ACCUMULATORS = {
 
 def facts_of(spec: Stateful, options: Options, show: Show) -> list[Fact]:
     """The facts of a stateful spec, in the order they are read."""
-    if isinstance(spec, BewJoin):
+    if isinstance(spec, WJoin):
         return _join(spec, options, show)
     if isinstance(spec, SlidingAggregate):
         return _aggregate(spec, show)
     return _bestmatch(spec, show)
 
 
-def _join(spec: BewJoin, options: Options, show: Show) -> list[Fact]:
+def _join(spec: WJoin, options: Options, show: Show) -> list[Fact]:
     time_type = scans(spec)[0].time_type
     below = max(delay(child) for child in spec.inputs)
     graph = spec.graph
     keys = ", ".join(show_class(key, show) for key in spec.classes)
-    members = list(zip(spec.inputs, spec.aliases, map(graph.retention, _range(graph)), strict=True))
+    members = list(zip(spec.inputs, spec.aliases, map(spec.retention, _range(graph)), strict=True))
     return _said(
         ("algorithm", [f"BEW, hash on {keys}" if spec.method == "hash" else "BEW, nested loop"]),
         ("why", [_why(spec, options)]),
@@ -77,7 +77,7 @@ def _join(spec: BewJoin, options: Options, show: Show) -> list[Fact]:
     )
 
 
-def probe_order(spec: BewJoin, start: int) -> list[int]:
+def probe_order(spec: WJoin, start: int) -> list[int]:
     """The other inputs in the order in which a new tuple of input `start` meets them.
 
     Next comes an input that a key class connects to those chosen, if there is any; among those
@@ -99,7 +99,7 @@ def probe_order(spec: BewJoin, start: int) -> list[int]:
     return chosen[1:]
 
 
-def _probes(spec: BewJoin, start: int) -> str:
+def _probes(spec: WJoin, start: int) -> str:
     others = ", then ".join(spec.aliases[i] for i in probe_order(spec, start))
     return f"a new {spec.aliases[start]} meets {others}"
 
@@ -146,7 +146,7 @@ def _is_over_join(spec: Spec) -> bool:
     """Whether rows end with their tuples, not by a window of their own."""
     while isinstance(spec, FilterRows | ProjectRows):
         spec = spec.input
-    return isinstance(spec, BewJoin)
+    return isinstance(spec, WJoin)
 
 
 def _expiry(spec: SlidingAggregate, source: str, alive: int | None, below: int) -> list[str]:
@@ -243,7 +243,7 @@ def _alive(spec: Spec) -> int | None:
     return min(lengths, default=None)
 
 
-def _why(spec: BewJoin, options: Options) -> str:
+def _why(spec: WJoin, options: Options) -> str:
     if options.algorithm in {"bew-hash", "bew-nested-loop"}:
         return f"asked for by algorithm = {options.algorithm}"
     if spec.method == "hash":

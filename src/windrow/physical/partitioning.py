@@ -32,11 +32,11 @@ from math import prod
 from typing import TypeAlias
 
 from windrow.physical.specs import (
-    BewJoin,
     KeyClass,
     MatwinBestmatch,
     SlidingAggregate,
     Stateful,
+    WJoin,
     scans,
 )
 from windrow.plan.durations import show_ticks
@@ -203,7 +203,7 @@ def describe(
         )
     if isinstance(partitioning, Cells):
         return _describe_cells(partitioning, spec, show)
-    assert isinstance(spec, BewJoin | MatwinBestmatch)
+    assert isinstance(spec, WJoin | MatwinBestmatch)
     dimensions = [
         f"{', '.join(show_class(spec.classes[c], show) for c in group)} ({share})"
         for group, share in zip(partitioning.classes, partitioning.shares, strict=True)
@@ -217,10 +217,10 @@ def show_class(key: KeyClass, show: Callable[[str], str]) -> str:
     return sign.join(show(name) for name in key.columns if name is not None)
 
 
-def _describe_copies(partitioning: HashShares, spec: BewJoin | MatwinBestmatch) -> str:
+def _describe_copies(partitioning: HashShares, spec: WJoin | MatwinBestmatch) -> str:
     if max(partitioning.copies) == 1:
         return ""
-    assert isinstance(spec, BewJoin)  # a bestmatch join has every class on both sides
+    assert isinstance(spec, WJoin)  # a bestmatch join has every class on both sides
     parts = []
     for count in sorted(set(partitioning.copies) - {1}):
         names = [

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from windrow.physical.options import Options
 from windrow.plan.exprs import Expr, Named
+from windrow.plan.functions import UserFunction
 from windrow.plan.nodes import Aggregate, Dimension
 from windrow.plan.windows import WindowGraph
 from windrow.schema import Schema
@@ -84,12 +85,23 @@ class KeyClass:
 
 
 @dataclass(frozen=True)
-class BewJoin:
-    """Multi-way window join by backward evaluation (the 2003 paper's BEW-join).
+class WJoin:
+    """Multi-way window join.
 
-    `graph` has one stream per input; `graph.upper` is the closed bound of each ordered pair.
-    `keep[i]` are the columns of input i that the result carries; `schema` lists them in order.
-    `method` is "hash" or "nested-loop".
+    Attributes:
+        inputs: what is joined.
+        aliases: how the user calls each input.
+        classes: the keys.
+        graph: the windows, one stream per input; `graph.upper` is the closed bound of each
+            ordered pair.
+        keep: per input, the columns that the result carries; `schema` lists them in order.
+        method: "hash" or "nested-loop".
+        schema: the columns of the result.
+        algorithm: by which of the papers' algorithms, one of `optimize.options.ALGORITHMS`.
+        predicates: further conditions over the inputs' columns.
+        kind: "inner"; or, of two inputs, "left", "right" or "full" (outer), "semi" or "anti".
+        alternative: windows that do as well as those of `graph` (EITHER WAY).
+        functions: the user's functions that the predicates call.
     """
 
     inputs: tuple[Spec, ...]
@@ -99,6 +111,16 @@ class BewJoin:
     keep: tuple[tuple[str, ...], ...]
     method: str
     schema: Schema
+    algorithm: str = "bew"
+    predicates: tuple[Expr, ...] = ()
+    kind: str = "inner"
+    alternative: WindowGraph | None = None
+    functions: tuple[UserFunction, ...] = ()
+
+    def retention(self, port: int) -> int:
+        """How many ticks behind the watermark a row of an input may still be needed."""
+        graphs = (self.graph,) if self.alternative is None else (self.graph, self.alternative)
+        return max(graph.retention(port) for graph in graphs)
 
 
 @dataclass(frozen=True)
@@ -136,10 +158,10 @@ class MatwinBestmatch:
 
 
 Spec: TypeAlias = (
-    ScanStream | FilterRows | ProjectRows | RangeRows | BewJoin | SlidingAggregate | MatwinBestmatch
+    ScanStream | FilterRows | ProjectRows | RangeRows | WJoin | SlidingAggregate | MatwinBestmatch
 )
 
-Stateful: TypeAlias = BewJoin | SlidingAggregate | MatwinBestmatch
+Stateful: TypeAlias = WJoin | SlidingAggregate | MatwinBestmatch
 
 
 @dataclass(frozen=True)
@@ -176,7 +198,7 @@ def inputs(spec: Spec) -> tuple[Spec, ...]:
     """The inputs of a spec, in order."""
     if isinstance(spec, ScanStream):
         return ()
-    if isinstance(spec, BewJoin):
+    if isinstance(spec, WJoin):
         return spec.inputs
     if isinstance(spec, MatwinBestmatch):
         return (spec.left, spec.right)

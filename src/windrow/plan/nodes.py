@@ -77,9 +77,20 @@ class Equality:
 
 @dataclass(frozen=True)
 class WindowJoin:
-    """Every combination of one row per input that meets the equalities and the window graph.
+    """Every combination of one row per input that meets the conditions and the window graph.
 
     Event time of a result: the greatest of its rows' times; its end: the least of their ends.
+
+    Attributes:
+        inputs: what is joined.
+        aliases: how the user calls each input.
+        equalities: the keys.
+        graph: the windows.
+        predicates: further conditions, each over two or more inputs; in a join that is not inner,
+            every condition of ON that is neither key nor window.
+        kind: "inner"; or, of two inputs, "left", "right" or "full" (outer), "semi" or "anti".
+        alternative: windows that do as well as those of `graph` (EITHER WAY).
+        span: where FROM stands in the SQL.
     """
 
     inputs: tuple[Node, ...]
@@ -87,10 +98,15 @@ class WindowJoin:
     equalities: tuple[Equality, ...]
     graph: WindowGraph
     span: Span | None = None
+    predicates: tuple[Expr, ...] = ()
+    kind: str = "inner"
+    alternative: WindowGraph | None = None
 
     @property
     def schema(self) -> Schema:
-        """All columns of all inputs, in order."""
+        """All columns of all inputs, in order; a semi or anti join has those of the first."""
+        if self.kind in {"semi", "anti"}:
+            return self.inputs[0].schema
         return Schema(tuple(field for node in self.inputs for field in node.schema.fields))
 
 

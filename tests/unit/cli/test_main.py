@@ -118,7 +118,7 @@ def test_a_mode_that_does_not_exist_is_a_usage_error(job):
 def test_explain_takes_a_job(job):
     done = windrow("explain", job)
     assert done.exit_code == 0
-    assert "BewJoin a, b" in done.stdout
+    assert "WJoin a, b" in done.stdout
 
 
 def test_explain_takes_sql_over_the_streams_of_a_job(job):

@@ -12,12 +12,12 @@ from windrow.operators.base import Operator, Snapshot
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.driver import Stage, fed_by_streams
 from windrow.physical.specs import (
-    BewJoin,
     FilterRows,
     MatwinBestmatch,
     RangeRows,
     ScanStream,
     SlidingAggregate,
+    WJoin,
 )
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, MIN_TICK, Schema
@@ -28,8 +28,8 @@ OTHER = ScanStream("clicks", "c", (), NO_COLUMNS, "at", "bigint", 0)
 GRAPH = WindowGraph(("s", "c"), (Bound(0, 1, 5, 5),))
 
 
-def join(left, right) -> BewJoin:
-    return BewJoin((left, right), ("s", "c"), (), GRAPH, ((), ()), "nested-loop", NO_COLUMNS)
+def join(left, right) -> WJoin:
+    return WJoin((left, right), ("s", "c"), (), GRAPH, ((), ()), "nested-loop", NO_COLUMNS)
 
 
 BESTMATCH = MatwinBestmatch(

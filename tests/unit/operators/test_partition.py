@@ -20,7 +20,7 @@ from windrow.physical.partitioning import (
     Single,
     partitioning_of,
 )
-from windrow.physical.specs import BewJoin, KeyClass, MatwinBestmatch, ScanStream, SlidingAggregate
+from windrow.physical.specs import KeyClass, MatwinBestmatch, ScanStream, SlidingAggregate, WJoin
 from windrow.plan.nodes import Dimension
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MIN_TICK, Field, Schema
@@ -31,10 +31,10 @@ def scan(alias: str, *fields: Field) -> ScanStream:
     return ScanStream(alias, alias, schema.names, schema, "ts", "bigint", 0)
 
 
-def join(*classes: KeyClass) -> BewJoin:
+def join(*classes: KeyClass) -> WJoin:
     aliases = tuple("abcd"[: len(classes[0].columns)])
     bounds = tuple(Bound(0, right, 5, 5) for right in range(1, len(aliases)))
-    return BewJoin(
+    return WJoin(
         tuple(scan(alias) for alias in aliases), aliases, classes,
         WindowGraph(aliases, bounds), tuple(() for _ in aliases), "hash", Schema(()),
     )  # fmt: skip

@@ -9,7 +9,7 @@ from plans import HOUR, Bound, expr, join, query, renamed, scan, stream
 from windrow.errors import PlanError, UnsupportedError
 from windrow.optimize.optimizer import optimize
 from windrow.physical.options import Options
-from windrow.physical.specs import BewJoin, KeyClass, MatwinBestmatch, ScanStream, SlidingAggregate
+from windrow.physical.specs import KeyClass, MatwinBestmatch, ScanStream, SlidingAggregate, WJoin
 from windrow.plan.exprs import Named, column
 from windrow.plan.nodes import Aggregate, BestmatchJoin, Dimension, Filter, Range, WindowAggregate
 from windrow.plan.windows import UNBOUNDED
@@ -25,7 +25,7 @@ def planned(equalities: str, *, options=DEFAULTS, hints=(), bounds=HOURS, **item
     return optimize(query(root, hints=hints), options).root
 
 
-def bew(equalities: str, **changes: Any) -> BewJoin:
+def bew(equalities: str, **changes: Any) -> WJoin:
     return planned(equalities, **changes).input
 
 

@@ -18,11 +18,11 @@ from windrow.physical.partitioning import (
     partitioning_of,
 )
 from windrow.physical.specs import (
-    BewJoin,
     KeyClass,
     MatwinBestmatch,
     ScanStream,
     SlidingAggregate,
+    WJoin,
 )
 from windrow.plan.nodes import Dimension
 from windrow.plan.windows import WindowGraph
@@ -33,7 +33,7 @@ STREAM = ScanStream("s", "s", (), EMPTY, "ts", "timestamp", 0)
 MINUTE = 60_000_000
 
 
-def bew(inputs: int, *classes: dict[int, str]) -> BewJoin:
+def bew(inputs: int, *classes: dict[int, str]) -> WJoin:
     """A join of inputs a, b, ..; a class as {input: column}."""
     aliases = tuple("abcdefgh"[:inputs])
     keys = tuple(
@@ -42,7 +42,7 @@ def bew(inputs: int, *classes: dict[int, str]) -> BewJoin:
     )
     scans = (STREAM,) * inputs
     graph = WindowGraph(aliases, ())
-    return BewJoin(scans, aliases, keys, graph, ((),) * inputs, "hash", EMPTY)
+    return WJoin(scans, aliases, keys, graph, ((),) * inputs, "hash", EMPTY)
 
 
 def matwin(*dimensions: Dimension, keys=(), lo=10, hi=20) -> MatwinBestmatch:

@@ -28,7 +28,7 @@ RECORD = Progress(
     stored=500,
     state_bytes=80_000,
     ms=12.3456,
-    operators={"BewJoin a, b": {"rows_in": 11_997, "late": 2}},
+    operators={"WJoin a, b": {"rows_in": 11_997, "late": 2}},
 )
 
 
@@ -70,7 +70,7 @@ def test_json_has_one_object_per_line_with_the_counters_of_each_operator():
         "stored": 500,
         "state_bytes": 80_000,
         "ms": 12.346,
-        "operators": {"BewJoin a, b": {"rows_in": 11_997, "late": 2}},
+        "operators": {"WJoin a, b": {"rows_in": 11_997, "late": 2}},
     }
 
 

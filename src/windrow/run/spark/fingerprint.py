@@ -11,10 +11,10 @@ import re
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from windrow.physical.specs import BewJoin, MatwinBestmatch, Spec, Stateful, scans
+from windrow.physical.specs import MatwinBestmatch, Spec, Stateful, WJoin, scans
 
 _SPACES = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`)|\s+""", re.DOTALL)
-_FREE = {"method", "lateness", "text", "duckdb", "span"}
+_FREE = {"algorithm", "body", "method", "lateness", "text", "duckdb", "span"}
 
 
 def fingerprint(spec: Spec) -> str:
@@ -32,7 +32,7 @@ def metric_name(root: Spec, what: str) -> str:
 
 def about(spec: Stateful) -> str:
     """The spec in words, for people: what it does, and of which streams."""
-    if isinstance(spec, BewJoin):
+    if isinstance(spec, WJoin):
         what = "window join"
     else:
         what = "bestmatch join" if isinstance(spec, MatwinBestmatch) else "sliding aggregate"

@@ -27,7 +27,7 @@ from windrow.operators.base import Counters
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import encode
 from windrow.operators.driver import Stage, fed_by_streams
-from windrow.physical.specs import BewJoin, scans
+from windrow.physical.specs import WJoin, scans
 from windrow.run.spark.blobs import Blob, by_port
 from windrow.run.spark.buckets import GUARD
 from windrow.run.spark.chunk_cache import worker_cache
@@ -122,7 +122,7 @@ class StageProcessor(StatefulProcessor):
         after the bucket's own newest row holds for the query. MIN_TICK where nothing is known.
         """
         plan = self._plan
-        if not isinstance(plan.spec, BewJoin) or not all(fed_by_streams(plan.spec)):
+        if not isinstance(plan.spec, WJoin) or not all(fed_by_streams(plan.spec)):
             return MIN_TICK
         streams = [scans(port)[0] for port in plan.spec.inputs]
         return min(

@@ -12,7 +12,6 @@ from windrow.operators.changes import END, SIGN, TIME
 from windrow.operators.driver import fed_by_streams
 from windrow.physical.partitioning import Partitioning, partitioning_of
 from windrow.physical.specs import (
-    BewJoin,
     MatwinBestmatch,
     PhysicalQuery,
     RangeRows,
@@ -20,6 +19,7 @@ from windrow.physical.specs import (
     SlidingAggregate,
     Spec,
     Stateful,
+    WJoin,
     inputs,
     scans,
 )
@@ -147,7 +147,7 @@ def marks(spec: Spec) -> tuple[str, ...]:
     below = {mark for child in inputs(spec) for mark in marks(child)}
     if isinstance(spec, RangeRows):
         below.add(END)
-    if isinstance(spec, BewJoin | MatwinBestmatch):
+    if isinstance(spec, WJoin | MatwinBestmatch):
         below.discard(SIGN)
     return tuple(mark for mark in (END, SIGN) if mark in below)
 

@@ -134,7 +134,7 @@ def test_a_join_inside_an_aggregate_is_one_query():
         ("u", 1, "delete", 10),
     ]
     names = list(result.progress.operators)
-    assert [name.split()[0] for name in names] == ["BewJoin", "SlidingAggregate"]
+    assert [name.split()[0] for name in names] == ["WJoin", "SlidingAggregate"]
 
 
 def test_an_aggregate_over_a_bestmatch_join_waits_for_its_delay():
@@ -270,7 +270,7 @@ def test_progress_ends_with_empty_state_and_the_watermark_at_infinity():
     assert result.progress.watermark == MAX_TICK
     assert (result.progress.rows_in, result.progress.rows_out) == (2, table.num_rows)
     assert result.progress.stored == 0
-    assert result.progress.operators["BewJoin a, b"]["rows_in"] == 2
+    assert result.progress.operators["WJoin a, b"]["rows_in"] == 2
 
 
 def test_progress_is_shown_per_batch(capsys):

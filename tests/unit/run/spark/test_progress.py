@@ -59,7 +59,7 @@ def test_work_is_added_up_and_levels_are_the_last(row: Any) -> None:
     second = reader.read(report(physical, row, None, 1, rows_in=2, stored=5, late=None))
     assert (second.batch, second.rows_in, second.rows_out, second.ms) == (1, 14, 4, 12)
     assert (second.stored, second.late) == (5, 1)
-    assert second.operators["BewJoin a, b"]["rows_in"] == 9
+    assert second.operators["WJoin a, b"]["rows_in"] == 9
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Operators over the papers' window joins as published (`kernels/published`)."""
