@@ -88,7 +88,7 @@ class Trace(NamedTuple):
     """
 
     events: Numbers
-    count: Numbers
+    noted: Numbers
 
 
 def no_work() -> Numbers:
@@ -109,12 +109,12 @@ def trace_of(events: int = 0) -> Trace:
 @kernel
 def note(trace: Trace, event: int, first: int, second: int) -> None:
     """Records an event while there is room."""
-    at = trace.count[0]
+    at = trace.noted[0]
     if at < len(trace.events):
         trace.events[at, 0] = event
         trace.events[at, 1] = first
         trace.events[at, 2] = second
-        trace.count[0] = at + 1
+        trace.noted[0] = at + 1
 
 
 @kernel
@@ -123,7 +123,7 @@ def same_keys(
 ) -> bool:
     """Whether two tuples agree in every key class that both their streams have."""
     for key in range(conditions.keyed.shape[1]):
-        if conditions.keyed[stream, key] and conditions.keyed[other, key]:
-            if tape.words[at, key] != tape.words[other_at, key]:
-                return False
+        shared = conditions.keyed[stream, key] and conditions.keyed[other, key]
+        if shared and tape.words[at, key] != tape.words[other_at, key]:
+            return False
     return True
