@@ -93,8 +93,9 @@ def _usual_roots() -> list[Path]:
 
 def _version_name() -> str:
     digest = hashlib.blake2b(digest_size=8)
-    for source in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(source.name.encode())
+    kernels = Path(__file__).parent
+    for source in sorted(kernels.rglob("*.py")):
+        digest.update(source.relative_to(kernels).as_posix().encode())
         digest.update(source.read_bytes())
     python = f"{sys.implementation.cache_tag}"
     return f"{python}-numba{numba.__version__}-numpy{np.__version__}-{digest.hexdigest()}"

@@ -76,8 +76,8 @@ def periods(times: Ticks, reach_back: Ticks, reach_on: Ticks) -> tuple[Ticks, Ti
     for n in range(size):
         least, most = LEAST, MOST
         for i in range(chosen):
-            least = max(least, _minus(times[i, n], reach_back[i]))
-            most = min(most, _plus(times[i, n], reach_on[i]))
+            least = max(least, minus(times[i, n], reach_back[i]))
+            most = min(most, plus(times[i, n], reach_on[i]))
         low[n], high[n] = least, most
     return low, high
 
@@ -88,12 +88,13 @@ def before_start(high: Ticks, start: Ticks, is_strict: bool) -> Ticks:  # noqa: 
     out = np.empty_like(high)
     less = 1 if is_strict else 0
     for n in range(len(high)):
-        out[n] = min(high[n], _minus(start[n], less))
+        out[n] = min(high[n], minus(start[n], less))
     return out
 
 
 @kernel
-def _plus(time: int, ticks: int) -> int:
+def plus(time: int, ticks: int) -> int:
+    """The time so many ticks later, or the last tick there is."""
     if ticks > 0 and time > MOST - ticks:
         return MOST
     if ticks < 0 and time < LEAST - ticks:
@@ -102,7 +103,8 @@ def _plus(time: int, ticks: int) -> int:
 
 
 @kernel
-def _minus(time: int, ticks: int) -> int:
+def minus(time: int, ticks: int) -> int:
+    """The time so many ticks earlier, or the first tick there is."""
     if ticks > 0 and time < LEAST + ticks:
         return LEAST
     if ticks < 0 and time > MOST + ticks:
