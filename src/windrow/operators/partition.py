@@ -15,9 +15,16 @@ from windrow.operators.changes import ChangeBatch
 from windrow.operators.distances import Measure
 from windrow.operators.key_columns import Words, validity
 from windrow.operators.keys import key_words, mixed_words
-from windrow.physical.partitioning import Cells, HashKeys, HashShares, Partitioning, Single
+from windrow.physical.partitioning import (
+    Cells,
+    HashKeys,
+    HashShares,
+    Partitioning,
+    Single,
+    Slices,
+)
 from windrow.physical.specs import MatwinBestmatch, Stateful, WJoin
-from windrow.schema import MIN_TICK
+from windrow.schema import MAX_TICK, MIN_TICK
 
 Rows = NDArray[np.int64]
 Buckets = NDArray[np.int32]
@@ -58,6 +65,8 @@ def route(
     if isinstance(partitioning, HashShares):
         assert isinstance(spec, WJoin | MatwinBestmatch)
         return _timed(batch, *_by_shares(spec, partitioning, port, batch))
+    if isinstance(partitioning, Slices):
+        return _timed(batch, *_by_slices(partitioning, port, batch.times))
     assert isinstance(spec, MatwinBestmatch)
     return _timed(batch, *_by_cells(spec, partitioning, port, batch))
 
@@ -99,6 +108,28 @@ def _by_shares(
                 can_match &= valid
     rows = np.repeat(np.arange(len(batch)), homes.shape[1])
     return _with_strays(batch, rows, homes.reshape(-1), can_match, shares.buckets)
+
+
+def _by_slices(slices: Slices, port: int, times: Rows) -> tuple[Rows, Buckets]:
+    """The bucket of an anchor row's slice; those of all slices that another row can reach."""
+    if port == slices.anchor:
+        homes = (times // slices.width) % slices.buckets
+        return np.arange(len(times)), homes.astype(np.int32)
+    first = _later(times, -slices.before[port]) // slices.width
+    last = _later(times, slices.after[port]) // slices.width
+    # Neighboring slices are in different buckets: as many of them as there are buckets are all.
+    # (A period that the bounds leave empty still has one home, where the row is counted.)
+    counts = np.clip(last - first + 1, 1, slices.buckets)
+    rows = np.repeat(np.arange(len(times)), counts)
+    step = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return rows, ((first[rows] + step) % slices.buckets).astype(np.int32)
+
+
+def _later(times: Rows, ticks: int) -> Rows:
+    """The times moved by some ticks, as far as the first or last tick."""
+    if ticks >= 0:
+        return np.where(times > MAX_TICK - ticks, MAX_TICK, times + ticks)
+    return np.where(times < MIN_TICK - ticks, MIN_TICK, times + ticks)
 
 
 def _by_cells(

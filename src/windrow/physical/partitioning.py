@@ -20,6 +20,15 @@ within reach of it could live:
     ---|------------[==============|=============]---|------> left positions
        |     cell 6                |   cell 7        |        this right row goes to both
 
+**Slices** (window joins without an equality). Time is cut into slices of equal width, dealt out to
+the buckets in turn. Every combination has one tuple of the anchor input, which lives in the slice
+it falls into; a tuple of another input is copied to every slice in which an anchor tuple within
+its closed bounds could live, and goes once to each bucket:
+
+              t - before              t + after
+    ---|----------[=======|===============]---|------> times of anchor tuples
+       |    slice 6       |       slice 7     |        this tuple goes to both
+
 Everything here is plain arithmetic on specs; `operators/partition.py` routes arrays by it.
 """
 
@@ -102,6 +111,28 @@ class Cells:
 
 
 @dataclass(frozen=True)
+class Slices:
+    """Slices of event time; slice n is in bucket n modulo `buckets`.
+
+    A row of the anchor input at t lives in slice floor(t / width). A row of input j at t goes to
+    the slices floor((t - before[j]) / width) .. floor((t + after[j]) / width).
+
+    Attributes:
+        anchor: the input whose rows have one home each.
+        width: width of a slice in ticks.
+        before: per input, how far before its own time a row can meet an anchor row.
+        after: per input, how far after.
+        buckets: how many buckets the slices are dealt out to.
+    """
+
+    anchor: int
+    width: int
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    buckets: int
+
+
+@dataclass(frozen=True)
 class Single:
     """One bucket for everything; `reason` says why, and what would change it."""
 
@@ -113,7 +144,7 @@ class Single:
         return 1
 
 
-Partitioning: TypeAlias = HashShares | HashKeys | Cells | Single
+Partitioning: TypeAlias = HashShares | HashKeys | Cells | Slices | Single
 
 
 def partitioning_of(spec: Stateful, buckets: int) -> Partitioning:
@@ -125,8 +156,40 @@ def partitioning_of(spec: Stateful, buckets: int) -> Partitioning:
     if isinstance(spec, MatwinBestmatch):
         return _bestmatch(spec, buckets)
     if not spec.classes:
-        return Single("the join has no equality; an equality between its streams would spread it")
+        return _slices(spec, buckets)
     return _hypercube(tuple(key.inputs for key in spec.classes), len(spec.inputs), buckets)
+
+
+def _slices(spec: WJoin, buckets: int) -> Partitioning:
+    """Slices as wide as the farthest reach to an anchor row: others go to two of them on average.
+
+    A row that comes out unmatched must be judged in one place, so that it has to be the anchor;
+    else the input is the anchor that the others reach with the least copying.
+    """
+    if spec.kind == "full":
+        return Single(
+            "a full outer join without an equality judges both sides' rows; an equality between"
+            " its streams would spread it"
+        )
+    size = len(spec.inputs)
+    graphs = [spec.graph] + ([spec.alternative] if spec.alternative is not None else [])
+
+    def reach(a: int, b: int) -> int:
+        return max(graph.upper[a][b] for graph in graphs)
+
+    def width(anchor: int) -> int:
+        others = [j for j in range(size) if j != anchor]
+        return max(max(1, reach(anchor, j) + reach(j, anchor)) for j in others)
+
+    preserved = {"left": 0, "semi": 0, "anti": 0, "right": 1}
+    anchor = preserved[spec.kind] if spec.kind in preserved else min(range(size), key=width)
+    return Slices(
+        anchor=anchor,
+        width=width(anchor),
+        before=tuple(reach(anchor, j) for j in range(size)),
+        after=tuple(reach(j, anchor) for j in range(size)),
+        buckets=buckets,
+    )
 
 
 def _bestmatch(spec: MatwinBestmatch, buckets: int) -> Partitioning:
@@ -203,6 +266,8 @@ def describe(
         )
     if isinstance(partitioning, Cells):
         return _describe_cells(partitioning, spec, show)
+    if isinstance(partitioning, Slices):
+        return _describe_slices(partitioning, spec)
     assert isinstance(spec, WJoin | MatwinBestmatch)
     dimensions = [
         f"{', '.join(show_class(spec.classes[c], show) for c in group)} ({share})"
@@ -229,6 +294,20 @@ def _describe_copies(partitioning: HashShares, spec: WJoin | MatwinBestmatch) ->
         listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
         parts.append(f"{listed} copied {count} times")
     return "; " + ", ".join(parts)
+
+
+def _describe_slices(slices: Slices, spec: Stateful) -> str:
+    assert isinstance(spec, WJoin)
+    width = show_ticks(slices.width, scans(spec)[0].time_type)
+    copied = [
+        f"{alias} copied {1 + (slices.before[j] + slices.after[j]) / slices.width:.3g} times"
+        for j, alias in enumerate(spec.aliases)
+        if j != slices.anchor
+    ]
+    return (
+        f"partitioned by slices of event time, {width} wide ({slices.buckets});"
+        f" {', '.join(copied)} on average"
+    )
 
 
 def _describe_cells(cells: Cells, spec: Stateful, show: Callable[[str], str]) -> str:

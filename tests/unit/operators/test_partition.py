@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +24,7 @@ from windrow.physical.partitioning import (
 from windrow.physical.specs import KeyClass, MatwinBestmatch, ScanStream, SlidingAggregate, WJoin
 from windrow.plan.nodes import Dimension
 from windrow.plan.windows import Bound, WindowGraph
-from windrow.schema import MIN_TICK, Field, Schema
+from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 
 
 def scan(alias: str, *fields: Field) -> ScanStream:
@@ -190,6 +191,64 @@ def test_time_cells_let_every_pair_in_reach_meet(times, buckets):
         for row in range(len(times)):
             (home,) = buckets_of(*left, row)
             assert home in buckets_of(*right, row)
+
+
+@st.composite
+def sliced_joins(draw):
+    """Joins without an equality: a tree of windows, some directed, some off center."""
+    size = draw(st.integers(2, 4))
+    ends = st.tuples(st.integers(-6, 9), st.integers(0, 12))
+    bounds = []
+    for right in range(1, size):
+        least, length = draw(ends)
+        bounds.append(Bound(draw(st.integers(0, right - 1)), right, -least, least + length))
+    aliases = tuple("abcd"[:size])
+    return WJoin(
+        tuple(map(scan, aliases)), aliases, (), WindowGraph(aliases, tuple(bounds)),
+        ((),) * size, "nested-loop", Schema(()),
+    )  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(sliced_joins(), st.data(), st.integers(1, 6))
+def test_every_combination_within_the_windows_meets_in_one_slice(spec, data, buckets):
+    times = st.lists(st.integers(-40, 40), min_size=1, max_size=5)
+    streams = [data.draw(times) for _ in spec.inputs]
+    slices = partitioning_of(spec, buckets)
+    homes = []
+    for port, own in enumerate(streams):
+        rows, found = route(spec, slices, port, batch(own, x=[0] * len(own)), buckets)
+        homes.append([buckets_of(rows, found, row) for row in range(len(own))])
+        assert all(homes[-1])
+    assert all(len(home) == 1 for home in homes[slices.anchor])
+    for rows in itertools.product(*(range(len(own)) for own in streams)):
+        at = [own[row] for own, row in zip(streams, rows, strict=True)]
+        if all(
+            at[b.right] - at[b.left] <= b.hi and at[b.left] - at[b.right] <= b.lo
+            for b in spec.graph.stated
+        ):
+            shared = set.intersection(*(homes[port][row] for port, row in enumerate(rows)))
+            assert shared == homes[slices.anchor][rows[slices.anchor]]
+
+
+def test_slices_at_the_ends_of_time_do_not_wrap_around():
+    spec = join(KeyClass((None, None), "int"))
+    slices = partitioning_of(replace(spec, classes=()), 4)
+    ends = [MIN_TICK + 1, MAX_TICK]
+    rows, homes = route(spec, slices, 1, batch(ends, x=[0, 0]), 4)
+    anchors = route(spec, slices, 0, batch(ends, x=[0, 0]), 4)[1]
+    for row in (0, 1):
+        assert int(anchors[row]) in buckets_of(rows, homes, row)
+
+
+def test_uniform_times_leave_no_bucket_of_four_slices_with_over_forty_percent():
+    spec = replace(join(KeyClass((None, None), "int")), classes=())
+    times = np.random.default_rng(0).integers(0, 4 * 10, 4_000)
+    homes = [
+        route(spec, partitioning_of(spec, 4), port, batch(times, x=times), 4)[1] for port in (0, 1)
+    ]
+    shares = np.bincount(np.concatenate(homes)) / sum(map(len, homes))
+    assert shares.max() < 0.4
 
 
 def test_decimal_positions_are_cut_exactly_at_the_constraint():

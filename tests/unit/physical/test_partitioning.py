@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -14,6 +15,7 @@ from windrow.physical.partitioning import (
     HashKeys,
     HashShares,
     Single,
+    Slices,
     describe,
     partitioning_of,
 )
@@ -25,7 +27,7 @@ from windrow.physical.specs import (
     WJoin,
 )
 from windrow.plan.nodes import Dimension
-from windrow.plan.windows import WindowGraph
+from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import Schema
 
 EMPTY = Schema(())
@@ -90,11 +92,39 @@ def test_an_input_without_any_key_goes_everywhere():
     assert describe(partitioning, spec) == "partitioned by a.k = b.k (4); c copied 4 times"
 
 
-def test_a_join_without_equality_has_one_bucket():
-    partitioning = partitioning_of(bew(2), 4)
+def sliced(*bounds: Bound, kind: str = "inner") -> WJoin:
+    """A join of as many inputs as the bounds name, without an equality."""
+    size = 1 + max(max(bound.left, bound.right) for bound in bounds)
+    spec = bew(size)
+    return replace(spec, graph=WindowGraph(spec.aliases, bounds), kind=kind)
+
+
+def test_a_join_without_equality_is_cut_into_slices_of_time():
+    spec = sliced(Bound(0, 1, MINUTE, 2 * MINUTE))
+    partitioning = partitioning_of(spec, 4)
+    assert partitioning == Slices(0, 3 * MINUTE, (0, 2 * MINUTE), (0, MINUTE), 4)
+    assert describe(partitioning, spec) == (
+        "partitioned by slices of event time, 3m wide (4); b copied 2 times on average"
+    )
+
+
+def test_the_anchor_is_the_input_that_the_others_reach_with_the_least_copying():
+    path = sliced(Bound(0, 1, 5, 5), Bound(1, 2, 5, 5))
+    assert partitioning_of(path, 4) == Slices(1, 10, (5, 0, 5), (5, 0, 5), 4)
+
+
+@pytest.mark.parametrize(("kind", "anchor"), [("left", 0), ("right", 1), ("semi", 0), ("anti", 0)])
+def test_rows_that_may_come_out_unmatched_have_one_home(kind, anchor):
+    partitioning = partitioning_of(sliced(Bound(0, 1, 5, 5), kind=kind), 4)
+    assert isinstance(partitioning, Slices)
+    assert partitioning.anchor == anchor
+
+
+def test_a_full_outer_join_without_equality_has_one_bucket():
+    partitioning = partitioning_of(sliced(Bound(0, 1, 5, 5), kind="full"), 4)
     assert isinstance(partitioning, Single)
     assert partitioning.buckets == 1
-    assert "no equality" in partitioning.reason
+    assert "both sides" in partitioning.reason
 
 
 def test_groups_go_by_all_their_keys_and_a_global_aggregate_nowhere():
