@@ -65,6 +65,15 @@ class Run:
         """All that the query has written."""
         return spark.read.parquet(str(self.folder / "out")).toArrow()
 
+    def tuples_per_task(self, spark: Any) -> list[int]:
+        """Rows that each task has stored, read from the manifests in the checkpoint."""
+        state = spark.read.format("statestore").option("stateVarName", "manifest")
+        manifests = state.load(str(self.folder / "checkpoint")).selectExpr(
+            "CAST(get_json_object(value.json, '$.stored') AS INT) AS stored", "partition_id"
+        )
+        per_task = manifests.groupBy("partition_id").sum("stored").collect()
+        return [row["sum(stored)"] for row in per_task if row["sum(stored)"]]
+
     def forget_last_commit(self) -> None:
         """Leaves the checkpoint as a crash just before the last commit would have."""
         commits = self.folder / "checkpoint" / "commits"

@@ -79,20 +79,10 @@ def test_with_uniform_keys_no_task_holds_over_40_percent(spark: Any, tmp_path: P
     streams.write_all()
     run = Run(tmp_path / "run")
     run.finish(streams.on_spark(spark).sql(JOIN.replace("= 3", "= 9999")))
-    stored = tuples_per_task(spark, run)
+    stored = run.tuples_per_task(spark)
     assert sum(stored) == 8000
     assert len(stored) == 4
     assert max(stored) < 0.4 * 8000
-
-
-def tuples_per_task(spark: Any, run: Run) -> list[int]:
-    """Rows that each task has stored, read from the manifests in the checkpoint."""
-    state = spark.read.format("statestore").option("stateVarName", "manifest")
-    manifests = state.load(str(run.folder / "checkpoint")).selectExpr(
-        "CAST(get_json_object(value.json, '$.stored') AS INT) AS stored", "partition_id"
-    )
-    per_task = manifests.groupBy("partition_id").sum("stored").collect()
-    return [row["sum(stored)"] for row in per_task if row["sum(stored)"]]
 
 
 def test_the_hash_is_the_one_spark_uses(spark: Any) -> None:
