@@ -18,9 +18,10 @@ import pyarrow as pa
 
 from windrow.errors import BindError, DataError
 from windrow.operators.arrow_types import arrow_schema, arrow_type, conform, spark_type
-from windrow.operators.changes import ChangeBatch, select
+from windrow.operators.changes import ChangeBatch, select, take_columns
+from windrow.operators.functions import call_function
 from windrow.physical.specs import FilterRows, ProjectRows, RangeRows
-from windrow.schema import MAX_TICK, Schema
+from windrow.schema import MAX_TICK, Field, Schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -75,7 +76,10 @@ class DuckdbTypes:
         Raises:
             BindError: DuckDB refuses an expression; its reason is given.
         """
-        self._connection.register("rows", arrow_schema(columns).empty_table())
+        calls = {call.column: call.function for expr in expressions for call in expr.calls}
+        values = tuple(Field(name, function.returns) for name, function in calls.items())
+        rows = Schema(columns.fields + values)
+        self._connection.register("rows", arrow_schema(rows).empty_table())
         try:
             return [self._type(expression) for expression in expressions]
         finally:
@@ -133,15 +137,40 @@ class Evaluator:
             self._connection.close()
             self._connection = None
 
+    def verdicts(
+        self, predicates: tuple[Expr, ...], columns: pa.RecordBatch, rows: int
+    ) -> NDArray[np.bool_]:
+        """Which of the rows every predicate is true for; NULL counts as false.
+
+        Each predicate is asked only of rows that those before it hold for.
+
+        Args:
+            predicates: conditions on the columns.
+            columns: what they read, and perhaps more.
+            rows: how many rows there are.
+
+        Raises:
+            DataError: a value cannot be computed.
+        """
+        holds = np.ones(rows, np.bool_)
+        for together in _asked_together(predicates):
+            asked = np.flatnonzero(holds)
+            if not len(asked):
+                break
+            own = columns if len(asked) == rows else take_columns(columns, asked)
+            holds[asked] = self._verdicts(together, own, len(asked))
+        return holds
+
     def _filter(self, spec: FilterRows, batch: ChangeBatch) -> ChangeBatch:
         if not spec.predicates or not len(batch):
             return batch
-        kept = np.flatnonzero(self._bound((conjunction(spec.predicates),)).verdicts(batch))
+        kept = np.flatnonzero(self.verdicts(spec.predicates, batch.columns, len(batch)))
         return batch if len(kept) == len(batch) else batch.take(kept)
 
     def _project(self, spec: ProjectRows, batch: ChangeBatch) -> ChangeBatch:
         computed = tuple(dict.fromkeys(i.expr for i in spec.items if not i.expr.is_column))
-        values = dict(zip(computed, self._compute(computed, batch), strict=True))
+        found = self._compute(computed, batch.columns, len(batch))
+        values = dict(zip(computed, found, strict=True))
         arrays = [
             batch.columns.column(item.expr.columns[0]) if item.expr.is_column else values[item.expr]
             for item in spec.items
@@ -150,12 +179,48 @@ class Evaluator:
         columns = pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(spec.schema))
         return ChangeBatch(columns, batch.times, batch.ends, batch.signs)
 
-    def _compute(self, expressions: tuple[Expr, ...], batch: ChangeBatch) -> list[pa.Array]:
+    def _verdicts(
+        self, predicates: tuple[Expr, ...], columns: pa.RecordBatch, rows: int
+    ) -> NDArray[np.bool_]:
+        if predicates[0].is_call:
+            (answer,) = self._compute(predicates, columns, rows)
+            found: NDArray[np.bool_] = answer.fill_null(False).to_numpy(zero_copy_only=False)
+            return found
+        columns = self._with_calls(predicates, columns, rows)
+        return self._bound((conjunction(predicates),)).verdicts(columns, rows)
+
+    def _compute(
+        self, expressions: tuple[Expr, ...], columns: pa.RecordBatch, rows: int
+    ) -> list[pa.Array]:
         if not expressions:
             return []
-        if not len(batch):
+        if not rows:
             return [pa.array([], arrow_type(expression.type)) for expression in expressions]
-        return self._bound(expressions).values(batch)
+        columns = self._with_calls(expressions, columns, rows)
+        own = tuple(expr for expr in expressions if not expr.is_call)
+        values = iter(self._bound(own).values(columns, rows) if own else ())
+        return [
+            columns.column(expr.calls[0].column) if expr.is_call else next(values)
+            for expr in expressions
+        ]
+
+    def _with_calls(
+        self, expressions: tuple[Expr, ...], columns: pa.RecordBatch, rows: int
+    ) -> pa.RecordBatch:
+        """The columns, with the value of each call of a user's function beside them."""
+        calls = {call.column: call for expr in expressions for call in expr.calls}
+        for name, call in calls.items():
+            arguments = [
+                columns.column(argument.columns[0])
+                if argument.is_column
+                else self._compute((argument,), columns, rows)[0]
+                for argument in call.arguments
+            ]
+            value = call_function(call.function, arguments, rows)
+            columns = pa.RecordBatch.from_arrays(
+                [*columns.columns, value], names=[*columns.schema.names, name]
+            )
+        return columns
 
     def _bound(self, expressions: tuple[Expr, ...]) -> _Bound:
         bound = self._expressions.get(expressions)
@@ -176,40 +241,42 @@ class _Bound:
         self.connection = connection
         self.name = name
         self.expressions = expressions
-        self.columns = list(dict.fromkeys(c for e in expressions for c in e.columns))
+        self.columns = list(dict.fromkeys(c for e in expressions for c in e.read_by_duckdb))
         self.source = _Source(pa.record_batch({}))
         self.relation: duckdb.DuckDBPyRelation | None = None
 
-    def values(self, batch: ChangeBatch) -> list[pa.Array]:
+    def values(self, columns: pa.RecordBatch, rows: int) -> list[pa.Array]:
         """The values of each expression, one per row."""
         # A DuckDB relation keeps no result: it runs anew whenever it is read.
-        table = self._over(batch, lambda relation: relation.to_arrow_table())
+        table = self._over(columns, rows, lambda relation: relation.to_arrow_table())
         return [
             conform(_one_array(table.column(i)), arrow_type(e.type), e.text)
             for i, e in enumerate(self.expressions)
         ]
 
-    def verdicts(self, batch: ChangeBatch) -> NDArray[np.bool_]:
+    def verdicts(self, columns: pa.RecordBatch, rows: int) -> NDArray[np.bool_]:
         """The values of the one expression, a boolean that is never NULL.
 
         The prepared statement with an array for its answer takes a third of the time that the
         relation takes; it cannot give every type.
         """
         found = self._over(
-            batch, lambda _: self.connection.execute(f"EXECUTE {self.name}").fetchnumpy()
+            columns, rows, lambda _: self.connection.execute(f"EXECUTE {self.name}").fetchnumpy()
         )
         verdicts: NDArray[np.bool_] = found["value_0"]
         return verdicts
 
-    def _over(self, batch: ChangeBatch, run: Callable[[duckdb.DuckDBPyRelation], Any]) -> Any:
+    def _over(
+        self, columns: pa.RecordBatch, rows: int, run: Callable[[duckdb.DuckDBPyRelation], Any]
+    ) -> Any:
         """What `run` gives over the rows of the batch."""
         import duckdb  # noqa: PLC0415
 
-        rows = select(batch.columns, self.columns) if self.columns else _row_numbers(batch)
+        read = select(columns, self.columns) if self.columns else _row_numbers(rows)
         try:
-            return run(self._relation(rows))
+            return run(self._relation(read))
         except duckdb.Error as error:
-            raise self._blame(error, rows) from error
+            raise self._blame(error, read) from error
 
     def _relation(self, rows: pa.RecordBatch) -> duckdb.DuckDBPyRelation:
         """The expressions over these rows; bound again only where the types have changed."""
@@ -288,7 +355,22 @@ def conjunction(predicates: tuple[Expr, ...]) -> Expr:
         duckdb=duckdb,
         columns=tuple(dict.fromkeys(c for predicate in predicates for c in predicate.columns)),
         type="boolean",
+        calls=tuple(dict.fromkeys(c for predicate in predicates for c in predicate.calls)),
     )
+
+
+def _asked_together(predicates: tuple[Expr, ...]) -> list[tuple[Expr, ...]]:
+    """Runs of predicates that one question to DuckDB answers: those that call no function.
+
+    One with a call stands alone, so that its function sees only rows that those before left.
+    """
+    runs: list[tuple[Expr, ...]] = []
+    for predicate in predicates:
+        if runs and not predicate.calls and not runs[-1][-1].calls:
+            runs[-1] = (*runs[-1], predicate)
+        else:
+            runs.append((predicate,))
+    return runs
 
 
 def range_ends(batch: ChangeBatch, ticks: int) -> NDArray[np.int64]:
@@ -325,8 +407,8 @@ def _duckdb_type(arrow: pa.DataType) -> str:
     return _DUCKDB_NAMES[arrow]
 
 
-def _row_numbers(batch: ChangeBatch) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.array(batch.times)], names=[_ROW])
+def _row_numbers(rows: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array(np.arange(rows))], names=[_ROW])
 
 
 def _one_array(column: pa.ChunkedArray) -> pa.Array:

@@ -3,11 +3,16 @@
 Windrow does not evaluate SQL expressions itself: Spark does on Spark, DuckDB does in process. An
 expression is therefore carried as the text for either engine, with the columns it reads. Column
 names inside the texts are the flat names of the plan (`a.price` is one quoted name).
+
+Two things are told apart from the text, because Windrow does them itself: calls of the user's
+functions, and plain comparisons of two columns, which joins test in their own loops.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from windrow.plan.functions import UserFunction
 
 
 @dataclass(frozen=True)
@@ -20,6 +25,10 @@ class Expr:
         duckdb: the same for DuckDB.
         columns: the flat column names it reads, each once, in order of appearance.
         type: the Spark type of its value.
+        calls: the calls of the user's functions in it. DuckDB is given their values: its text
+            names each call's column where Spark's has the call.
+        comparisons: where it is nothing but comparisons that must all hold, these.
+        is_portable: whether DuckDB gives it the value that the session's engine gives.
     """
 
     text: str
@@ -27,11 +36,56 @@ class Expr:
     duckdb: str
     columns: tuple[str, ...]
     type: str
+    calls: tuple[Call, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+    is_portable: bool = True
 
     @property
     def is_column(self) -> bool:
         """Whether it only names a column."""
         return len(self.columns) == 1 and self.spark == quote_spark(self.columns[0])
+
+    @property
+    def is_call(self) -> bool:
+        """Whether it only calls a function of the user's."""
+        return len(self.calls) == 1 and self.duckdb == quote_duckdb(self.calls[0].column)
+
+    @property
+    def read_by_duckdb(self) -> tuple[str, ...]:
+        """The columns that the text for DuckDB names, values of calls among them."""
+        names = (*self.columns, *(call.column for call in self.calls))
+        return tuple(name for name in names if quote_duckdb(name) in self.duckdb)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a user's function; `column` stands for its value in DuckDB's text."""
+
+    function: UserFunction
+    arguments: tuple[Expr, ...]
+
+    @property
+    def column(self) -> str:
+        """A name that equal calls share and no other has; a `$` marks what no user wrote."""
+        return f"${self.function.name}({', '.join(a.duckdb for a in self.arguments)})"
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a comparison: a column plus a constant, of a Spark type."""
+
+    column: str
+    shift: int | float
+    type: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`left operator right` between numbers or times; the operator one of < <= > >= <>."""
+
+    left: Side
+    operator: str
+    right: Side
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,10 @@ from typing import Any
 from windrow.physical.specs import MatwinBestmatch, Spec, Stateful, WJoin, scans
 
 _SPACES = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`)|\s+""", re.DOTALL)
-_FREE = {"algorithm", "body", "method", "lateness", "text", "duckdb", "span"}
+_FREE = {
+    "algorithm", "body", "method", "lateness", "text", "duckdb", "span", "calls", "comparisons",
+    "is_portable",
+}  # fmt: skip
 
 
 def fingerprint(spec: Spec) -> str:

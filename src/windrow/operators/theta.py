@@ -1,0 +1,142 @@
+"""The predicates of a window join, tested on blocks of candidates.
+
+A candidate is a combination of rows, complete or not, that the windows and the keys allow. Joins
+propose candidates in blocks of bounded size, gather the columns that the predicates read, and keep
+those for which all are true. Which way a predicate is tested depends on what it is:
+
+    a.x < b.x + 5           comparisons of numbers and times: as 64-bit ranks (`ranks.py`)
+    similar(a.o, b.o)       the user's function, once per block
+    anything else           DuckDB, on the columns it reads
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.operators.evaluate import Evaluator
+from windrow.operators.ranks import is_real, ranks_of, valid_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from windrow.physical.specs import WJoin
+    from windrow.plan.exprs import Comparison, Expr
+
+    Mask = NDArray[np.bool_]
+
+
+class Predicates:
+    """The predicates of a join by their number, as `spec.predicates` lists them.
+
+    Examples:
+        >>> predicates = Predicates(spec)  # a.x < b.x AND similar(b.o, c.o)  # doctest: +SKIP
+        >>> predicates.first_ready(chosen=[0], added=1)  # doctest: +SKIP
+        (0,)
+        >>> predicates.mask((0,), {"a.x": left, "b.x": right}, rows=1000)  # doctest: +SKIP
+    """
+
+    def __init__(self, spec: WJoin) -> None:
+        self._predicates = spec.predicates
+        owner = {
+            name: port for port, child in enumerate(spec.inputs) for name in child.schema.names
+        }
+        self._inputs = [frozenset(owner[name] for name in p.columns) for p in spec.predicates]
+        self._owner = owner
+        self._evaluator = Evaluator()
+
+    def __len__(self) -> int:
+        return len(self._predicates)
+
+    def inputs(self, number: int) -> frozenset[int]:
+        """The inputs that a predicate reads."""
+        return self._inputs[number]
+
+    def first_ready(self, chosen: Collection[int], added: int) -> tuple[int, ...]:
+        """The predicates that can be tested once `added` joins `chosen`, and could not before.
+
+        One that reads no input can be tested from the first one on.
+        """
+        before, now = set(chosen), {*chosen, added}
+        return tuple(
+            number
+            for number, inputs in enumerate(self._inputs)
+            if inputs <= now and not (before and inputs <= before)
+        )
+
+    def columns(self, numbers: Iterable[int], port: int | None = None) -> tuple[str, ...]:
+        """The columns that some predicates read, each once; of one input or of all."""
+        read = dict.fromkeys(name for n in numbers for name in self._predicates[n].columns)
+        return tuple(name for name in read if port is None or self._owner[name] == port)
+
+    def mask(self, numbers: Sequence[int], columns: Mapping[str, pa.Array], rows: int) -> Mask:
+        """For which candidates all of some predicates are true; NULL counts as false.
+
+        Args:
+            numbers: the predicates.
+            columns: the columns that they read, a value per candidate.
+            rows: how many candidates there are.
+
+        Raises:
+            DataError: a value cannot be computed, or a user's function fails.
+        """
+        holds = np.ones(rows, np.bool_)
+        rest: list[Expr] = []
+        # What costs least is asked first; it can raise no error, so that none is asked too early.
+        for predicate in (self._predicates[number] for number in numbers):
+            verdict = _compared(predicate, columns)
+            if verdict is None:
+                rest.append(predicate)
+            else:
+                holds &= verdict
+        if not rest:
+            return holds
+        asked = np.flatnonzero(holds)
+        if len(asked):
+            names = list(dict.fromkeys(name for p in rest for name in p.columns))
+            table = pa.RecordBatch.from_arrays([columns[name] for name in names], names=names)
+            if len(asked) < rows and names:
+                table = table.take(pa.array(asked))
+            holds[asked] = self._evaluator.verdicts(tuple(rest), table, len(asked))
+        return holds
+
+    def close(self) -> None:
+        """Lets go of the expression engine."""
+        self._evaluator.close()
+
+
+def _compared(predicate: Expr, columns: Mapping[str, pa.Array]) -> Mask | None:
+    """The verdict on a predicate of comparisons alone; None where it takes DuckDB."""
+    verdict: Mask | None = None
+    for comparison in predicate.comparisons:
+        own = _holds(comparison, columns)
+        if own is None:
+            return None
+        verdict = own if verdict is None else verdict & own
+    return verdict
+
+
+def _holds(comparison: Comparison, columns: Mapping[str, pa.Array]) -> Mask | None:
+    real = is_real(comparison)
+    sides = (comparison.left, comparison.right)
+    values = [columns[side.column] for side in sides]
+    left, right = (ranks_of(v, s, real=real) for v, s in zip(values, sides, strict=True))
+    if left is None or right is None:
+        return None
+    holds: Mask = _COMPARE[comparison.operator](left, right)
+    for column in values:
+        if column.null_count:
+            holds &= valid_rows(column)
+    return holds
+
+
+_COMPARE = {
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+    "<>": np.not_equal,
+}
