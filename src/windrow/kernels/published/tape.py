@@ -61,8 +61,8 @@ class Found(NamedTuple):
     filled: Numbers
 
 
-PROBES, TOUCHED, WINDOW_TESTS, KEY_TESTS, DROPS, REFINED, FOUND = range(7)
-"""The work of a run, an array of seven numbers that kernels add to.
+PROBES, TOUCHED, WINDOW_TESTS, KEY_TESTS, DROPS, REFINED, FOUND, UPDATES = range(8)
+"""The work of a run, an array of eight numbers that kernels add to.
 
 PROBES        look-ups of one partial combination in one stream's buffer
 TOUCHED       buffered tuples that a loop looked at
@@ -71,6 +71,7 @@ KEY_TESTS     tuples whose key was compared
 DROPS         tuples dropped from a buffer
 REFINED       combinations that a refining step threw away
 FOUND         combinations given
+UPDATES       buffered tuples that an update routine looked at, apart from all joining
 """
 
 ADMIT, TOUCH, DROP, OUTPUT, PERIOD = range(5)
@@ -93,7 +94,7 @@ class Trace(NamedTuple):
 
 def no_work() -> Numbers:
     """Work as it begins."""
-    return np.zeros(7, np.int64)
+    return np.zeros(UPDATES + 1, np.int64)
 
 
 def room_for(combinations: int, streams: int) -> Found:

@@ -1,0 +1,188 @@
+"""Algorithms that answer on arrival: tuples are taken one by one, in order of arrival.
+
+    turns      0 2 1 1 0 ...      the stream of each arrival; its tuple is the stream's next one
+    taken          ^              the arrivals joined so far
+
+What these algorithms have in common is below: how a tuple is taken, when one goes, the period of
+the next. The loops are each algorithm's own.
+
+A tuple x of stream i goes when no tuple to come can meet it: x + reach[i][j] < coming[j] for all
+other j, which is x < horizon(i):
+
+    coming[j]                        ---------|==========>  what stream j may still deliver
+    coming[j] - reach[i][j]     ----|                       before it: nothing of j can meet x
+    horizon(i)                the least of these, over j
+
+As published, `coming` is the vector of the newest time stamps, and streams deliver in time order.
+A caller that knows better, by a watermark, says so with the arrivals.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.kernels._jit import kernel
+from windrow.kernels.bew_period import LEAST, MOST, minus, plus
+from windrow.kernels.published.tape import ADMIT, Conditions, Found, Numbers, Tape, Trace, note
+
+
+class Buffers(NamedTuple):
+    """The join buffers: per stream a stretch of the tape, from `head` up to `next`."""
+
+    head: Numbers
+    next: Numbers
+
+
+class Arrivals(NamedTuple):
+    """The tuples to take.
+
+    Attributes:
+        turns: the stream of each.
+        taken: how many have been taken (an array of one).
+        coming: per stream, the least time that it may still deliver.
+        is_ordered: whether `coming` follows the newest time stamps, as published.
+    """
+
+    turns: Numbers
+    taken: Numbers
+    coming: Numbers
+    is_ordered: bool
+
+
+class Stack(NamedTuple):
+    """The cursors of the loops over streams: level 0 is the new tuple, the last level innermost.
+
+    Attributes:
+        level: the level that is being gone through (an array of one); 0: no tuple is joined.
+        order: per start stream, the streams by level.
+        chosen: per level, the tuple chosen.
+        cursor: per level, the tuple to look at next.
+        low: per level, the first tick of its period.
+        high: per level, the last tick of it.
+        horizon: per level, the least time that may still be needed in its stream.
+    """
+
+    level: Numbers
+    order: Numbers
+    chosen: Numbers
+    cursor: Numbers
+    low: Numbers
+    high: Numbers
+    horizon: Numbers
+
+
+def stack_for(order: Numbers) -> Stack:
+    """A stack at rest."""
+    levels = [np.zeros(len(order), np.int64) for _ in range(5)]
+    return Stack(np.zeros(1, np.int64), order, *levels)
+
+
+def round_robin(size: int) -> Numbers:
+    """Per start stream s, the order s, s + 1, s + 2 and so on, back to the first."""
+    return (np.arange(size)[:, np.newaxis] + np.arange(size)) % size
+
+
+def linked_first(links: NDArray[np.bool_]) -> Numbers:
+    """Round robin among the streams that a link joins to those chosen; if there are none, of all.
+
+    Args:
+        links: per pair of streams, whether they are linked.
+    """
+    size = len(links)
+    lines = []
+    for start in range(size):
+        chosen, rest = [start], [(start + n) % size for n in range(1, size)]
+        while rest:
+            linked = [stream for stream in rest if links[chosen, stream].any()]
+            stream = (linked or rest)[0]
+            chosen.append(stream)
+            rest.remove(stream)
+        lines.append(chosen)
+    return np.array(lines, np.int64)
+
+
+def no_arrivals(streams: int) -> Arrivals:
+    """Nothing to take, and anything may come."""
+    coming = np.full(streams, LEAST, np.int64)
+    return Arrivals(np.zeros(0, np.int64), np.zeros(1, np.int64), coming, is_ordered=True)
+
+
+def next_arrivals(before: Arrivals, turns: Numbers, coming: Numbers | None) -> Arrivals:
+    """The arrivals that follow some that are through."""
+    if coming is None:
+        return Arrivals(turns, np.zeros(1, np.int64), before.coming, is_ordered=True)
+    return Arrivals(turns, np.zeros(1, np.int64), coming, is_ordered=False)
+
+
+@kernel
+def take_next(tape: Tape, arrivals: Arrivals, buffers: Buffers, trace: Trace) -> int:
+    """Puts the next tuple into its stream's buffer; gives the stream, or -1 for none."""
+    at = arrivals.taken[0]
+    if at == len(arrivals.turns):
+        return -1
+    stream = arrivals.turns[at]
+    position = buffers.next[stream]
+    arrivals.taken[0] = at + 1
+    buffers.next[stream] = position + 1
+    if arrivals.is_ordered:
+        arrivals.coming[stream] = max(arrivals.coming[stream], tape.times[position])
+    note(trace, ADMIT, stream, position)
+    return int(stream)
+
+
+@kernel
+def horizon(reach: Numbers, coming: Numbers, stream: int) -> int:
+    """The least time in a stream that a tuple still to come can meet."""
+    least = MOST
+    for other in range(len(coming)):
+        if other != stream:
+            least = min(least, minus(coming[other], reach[stream, other]))
+    return least
+
+
+@kernel
+def shrink(tape: Tape, upper: Numbers, stack: Stack, start: int, level: int) -> None:
+    """The period of a level's stream: where it may meet all tuples chosen before.
+
+    low = max of t(i) - upper[j][i], high = min of t(i) + upper[i][j]
+    """
+    stream = stack.order[start, level]
+    low, high = LEAST, MOST
+    for above in range(level):
+        other = stack.order[start, above]
+        time = tape.times[stack.chosen[above]]
+        low = max(low, minus(time, upper[stream, other]))
+        high = min(high, plus(time, upper[other, stream]))
+    stack.low[level], stack.high[level] = low, high
+
+
+@kernel
+def agrees(
+    tape: Tape, conditions: Conditions, stack: Stack, start: int, level: int, at: int
+) -> bool:
+    """Whether a tuple has the keys of those chosen above it, class by class."""
+    keyed, words = conditions.keyed, tape.words
+    stream = stack.order[start, level]
+    for key in range(keyed.shape[1]):
+        if not keyed[stream, key]:
+            continue
+        for above in range(level):
+            if keyed[stack.order[start, above], key]:
+                if words[at, key] != words[stack.chosen[above], key]:
+                    return False
+                break  # those chosen agree among themselves
+    return True
+
+
+@kernel
+def give(found: Found, stack: Stack, start: int, last: int) -> None:
+    """Adds the combination of the chosen tuples and the last stream's; there must be room."""
+    line = found.filled[0]
+    innermost = stack.order.shape[0] - 1
+    for level in range(innermost):
+        found.positions[line, stack.order[start, level]] = stack.chosen[level]
+    found.positions[line, stack.order[start, innermost]] = last
+    found.filled[0] = line + 1

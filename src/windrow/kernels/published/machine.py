@@ -1,0 +1,128 @@
+"""Machines: published algorithms with the buffers that they keep from one arrival to the next.
+
+A machine is handed arrivals, and asked for combinations block by block; each combination comes in
+the turn of its last tuple.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.kernels.published.arrival import (
+    Buffers,
+    next_arrivals,
+    no_arrivals,
+    stack_for,
+)
+from windrow.kernels.published.tape import (
+    Conditions,
+    Found,
+    Numbers,
+    Tape,
+    Trace,
+    no_work,
+    trace_of,
+)
+
+Item = TypeVar("Item", bound=np.generic)
+
+
+class Machine(Protocol):
+    """An algorithm with the buffers that it keeps between arrivals.
+
+    Tuples are appended to the tape by the caller, who then says whose turn it is: `begin`, and
+    `fill` until it is through. Positions on the tape stay the same in between.
+
+    Attributes:
+        work: what was done since the beginning, as `tape.py` lists it.
+    """
+
+    work: Numbers
+
+    def adopt(self, tape: Tape, turns: Numbers) -> None:
+        """Takes tuples as they arrived, in time order, whose combinations were all given before."""
+
+    def begin(self, tape: Tape, turns: Numbers, coming: Numbers | None = None) -> None:
+        """Hands over the next arrivals, the ones before being through.
+
+        Args:
+            tape: where the tuples are.
+            turns: their streams, in order of arrival.
+            coming: per stream, the least time that it may deliver after these arrivals began;
+                None: each delivers in time order, and its newest tuple says.
+        """
+
+    def fill(self, tape: Tape, found: Found) -> bool:
+        """Adds combinations while there is room; whether all arrivals are through."""
+
+    def heads(self) -> Numbers:
+        """Per stream, the first position that is still needed."""
+
+    def moved(self, move: Move) -> None:
+        """Takes note that the tuples have new positions."""
+
+
+@dataclass(frozen=True)
+class Move:
+    """How the tuples of a tape were moved, those before `start` being gone.
+
+    Attributes:
+        start: per stream, the first position kept.
+        stop: per stream, the position after its last tuple.
+        shift: per stream, what is added to its positions.
+        size: the positions there are now.
+    """
+
+    start: Numbers
+    stop: Numbers
+    shift: Numbers
+    size: int
+
+    def entries(self, before: NDArray[Item], empty: int) -> NDArray[Item]:
+        """An array with a line per position, the lines where their tuples are now."""
+        after = np.full((self.size, *before.shape[1:]), empty, before.dtype)
+        for start, stop, shift in zip(self.start, self.stop, self.shift, strict=True):
+            after[start + shift : stop + shift] = before[start:stop]
+        return after
+
+
+class LoopMachine:
+    """What machines have in common whose buffers are stretches of the tape, looped over by level.
+
+    Args:
+        conditions: the bounds and keys.
+        first: where each stream begins on the tape, and after the last where it ends.
+        order: per start stream, the streams by level.
+        trace: where steps are noted.
+    """
+
+    def __init__(
+        self, conditions: Conditions, first: Numbers, order: Numbers, trace: Trace | None = None
+    ) -> None:
+        self.conditions = conditions
+        self.buffers = Buffers(first[:-1].copy(), first[:-1].copy())
+        self.arrivals = no_arrivals(len(first) - 1)
+        self.stack = stack_for(order)
+        self.work = no_work()
+        self.trace = trace_of() if trace is None else trace
+
+    def adopt(self, tape: Tape, turns: Numbers) -> None:  # noqa: ARG002
+        """Takes tuples whose combinations were all given before."""
+        self.buffers.next[:] += np.bincount(turns, minlength=len(self.buffers.next))
+
+    def begin(self, tape: Tape, turns: Numbers, coming: Numbers | None = None) -> None:  # noqa: ARG002
+        """Hands over the next arrivals."""
+        self.arrivals = next_arrivals(self.arrivals, turns, coming)
+
+    def heads(self) -> Numbers:
+        """Per stream, the first position that is still needed."""
+        return self.buffers.head
+
+    def moved(self, move: Move) -> None:
+        """Takes note that the tuples have new positions."""
+        self.buffers.head[:] += move.shift
+        self.buffers.next[:] += move.shift
