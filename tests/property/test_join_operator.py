@@ -63,6 +63,7 @@ def cases(draw, most_inputs: int = 4) -> Case:
         tuple(scan(alias, Schema(())) for alias in aliases),
         aliases, classes, WindowGraph(aliases, bounds), tuple(keep),
         draw(st.sampled_from(["hash", "nested-loop"])), Schema(tuple(fields)),
+        alternative=WindowGraph(aliases, draw(turned(bounds))) if draw(st.booleans()) else None,
     )  # fmt: skip
     rows = tuple(draw(input_rows(alias, i, classes)) for i, alias in enumerate(aliases))
     cuts = []
@@ -92,6 +93,15 @@ def window_bounds(draw, size: int) -> tuple[Bound, ...]:
     if size > 2 and draw(st.booleans()):
         bounds.append(Bound(0, size - 1, draw(reach), draw(reach)))
     return tuple(bounds)
+
+
+@st.composite
+def turned(draw, bounds: tuple[Bound, ...]) -> tuple[Bound, ...]:
+    """The bounds with some of them the other way round, as EITHER WAY has them."""
+    return tuple(
+        Bound(bound.right, bound.left, bound.lo, bound.hi) if draw(st.booleans()) else bound
+        for bound in bounds
+    )
 
 
 @st.composite
@@ -150,7 +160,6 @@ def stored_and_read_back(snapshot: Snapshot) -> Snapshot:
 
 def run(case: Case) -> list[tuple[int, tuple]]:
     """All results, each with the push that it came in; checks the laws of the state on the way."""
-    graph = case.spec.graph
     operator = BewJoinOp(case.spec)
     out = []
     positions = [0] * len(case.rows)
@@ -173,7 +182,7 @@ def run(case: Case) -> list[tuple[int, tuple]]:
         )
         for port in range(len(case.rows)):
             for part in operator.snapshot().buffers[str(port)]:
-                assert part.first + graph.retention(port) >= watermark or watermark == MAX_TICK
+                assert part.first + case.spec.retention(port) >= watermark or watermark == MAX_TICK
         if number in case.resumes:
             snapshot = stored_and_read_back(operator.snapshot())
             operator = BewJoinOp(case.spec)
@@ -204,9 +213,9 @@ def expected(case: Case) -> list[tuple[int, tuple]]:
         Equal({i: name for i, name in enumerate(key.columns) if name is not None}, key.null_safe)
         for key in spec.classes
     ]
-    bounds = [TwinBound(b.left, b.right, b.lo, b.hi) for b in spec.graph.stated]
+    ways = [[TwinBound(b.left, b.right, b.lo, b.hi) for b in graph.stated] for graph in spec.ways]
     answers = []
-    for found in window_join(case.rows, equalities, bounds):
+    for found in window_join(case.rows, equalities, *ways):
         names = [(port, name) for port, kept in enumerate(spec.keep) for name in kept]
         values = tuple(canonical(found.rows[port].values[name]) for port, name in names)
         last = max(

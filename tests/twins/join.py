@@ -50,9 +50,16 @@ class Combination:
 
 
 def window_join(
-    inputs: Sequence[Sequence[Row]], equalities: Sequence[Equal], bounds: Sequence[Bound]
+    inputs: Sequence[Sequence[Row]],
+    equalities: Sequence[Equal],
+    bounds: Sequence[Bound],
+    alternative: Sequence[Bound] | None = None,
 ) -> list[Combination]:
-    """Every combination of one row per input that meets all equalities and stated bounds."""
+    """Every combination of one row per input that meets all equalities and stated bounds.
+
+    With an alternative, the bounds met may be those instead (EITHER WAY).
+    """
+    ways = [bounds] if alternative is None else [bounds, alternative]
     return [
         Combination(
             rows,
@@ -60,7 +67,10 @@ def window_join(
             min((row.end for row in rows if row.end is not None), default=None),
         )
         for rows in itertools.product(*inputs)
-        if all(-b.lo <= rows[b.right].time - rows[b.left].time <= b.hi for b in bounds)
+        if any(
+            all(-b.lo <= rows[b.right].time - rows[b.left].time <= b.hi for b in way)
+            for way in ways
+        )
         and all(_holds(equality, rows) for equality in equalities)
     ]
 

@@ -20,7 +20,7 @@ from windrow.plan.nodes import (
     WindowAggregate,
     WindowJoin,
 )
-from windrow.plan.windows import UNBOUNDED
+from windrow.plan.windows import UNBOUNDED, WindowGraph
 
 NEVER = 2**62
 
@@ -65,16 +65,23 @@ def _join(node: WindowJoin, instant: int) -> str:
     for equality in node.equalities:
         sign = "IS NOT DISTINCT FROM" if equality.null_safe else "="
         conditions.append(f"{quote_duckdb(equality.left)} {sign} {quote_duckdb(equality.right)}")
-    for bound in node.graph.stated:
+    ways = [node.graph] if node.alternative is None else [node.graph, node.alternative]
+    conditions.append(" OR ".join(f"({_windows(graph)})" for graph in ways).join("()"))
+    time = f"greatest({', '.join(f'{i}.__time' for i in each)}) AS __time"
+    end = f"least({', '.join(f'{i}.__end' for i in each)}) AS __end"
+    selected = ", ".join([*columns, time, end])
+    return f"SELECT {selected} FROM {', '.join(tables)} WHERE {' AND '.join(conditions)}"
+
+
+def _windows(graph: WindowGraph) -> str:
+    conditions = ["true"]
+    for bound in graph.stated:
         difference = f"i{bound.right}.__time - i{bound.left}.__time"
         if bound.lo < UNBOUNDED:
             conditions.append(f"{difference} >= {-bound.lo}")
         if bound.hi < UNBOUNDED:
             conditions.append(f"{difference} <= {bound.hi}")
-    time = f"greatest({', '.join(f'{i}.__time' for i in each)}) AS __time"
-    end = f"least({', '.join(f'{i}.__end' for i in each)}) AS __end"
-    selected = ", ".join([*columns, time, end])
-    return f"SELECT {selected} FROM {', '.join(tables)} WHERE {' AND '.join(conditions)}"
+    return " AND ".join(conditions)
 
 
 def _aggregate(node: WindowAggregate, below: str, instant: int) -> str:

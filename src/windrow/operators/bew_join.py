@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from windrow.errors import InternalError
 from windrow.operators.base import Operator, Snapshot
 from windrow.operators.bew_search import MOST_FOUND, Partial, Search
-from windrow.operators.bew_steps import Route, route_from
+from windrow.operators.bew_steps import Route, only_one_way, routes_of
 from windrow.operators.bew_window import JoinWindow
 from windrow.operators.changes import ChangeBatch, select
 from windrow.operators.chunks import Chunk, ChunkBuffer
@@ -52,7 +52,7 @@ class BewJoinOp(Operator):
         self._spec = spec
         ports = range(len(spec.inputs))
         self._buffers = [ChunkBuffer("time") for _ in ports]
-        self._routes = [route_from(spec, start) for start in ports]
+        self._routes = routes_of(spec)
         self._retention = [spec.retention(port) for port in ports]
         self._columns = [_columns_needed(spec, port) for port in ports]
 
@@ -145,7 +145,11 @@ class BewJoinOp(Operator):
         for route in self._routes:
             if windows[route.start].new is None:
                 continue
-            for found in search.combinations(route):
+            for combinations in search.combinations(route):
+                own = only_one_way(route, combinations.times)
+                found = combinations if own is None else combinations.take(own)
+                if not len(found):
+                    continue
                 waiting.append((route, found))
                 if sum(len(partial) for _, partial in waiting) >= MOST_FOUND:
                     yield self._gathered(windows, waiting)

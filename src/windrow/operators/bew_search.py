@@ -60,6 +60,11 @@ class Partial:
     def __len__(self) -> int:
         return int(self.times.shape[1])
 
+    def take(self, rows: Numbers) -> Partial:
+        """The combinations at some positions."""
+        words = {key: word[rows] for key, word in self.words.items()}
+        return Partial(tuple(chosen[rows] for chosen in self.places), self.times[:, rows], words)
+
 
 class Search:
     """The combinations that the new rows of one push complete.

@@ -9,12 +9,13 @@ that the input shares with those chosen.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windrow.physical.specs import WJoin
+from windrow.plan.windows import WindowGraph
 from windrow.schema import MAX_TICK
 
 
@@ -42,16 +43,39 @@ class Step:
 
 @dataclass(frozen=True)
 class Route:
-    """The steps from one start input; `keys[n]` are the classes later steps take from step n."""
+    """The steps from one start input.
+
+    Attributes:
+        start: the input whose new tuples are extended.
+        steps: the other inputs, one after the other.
+        keys: per input chosen, the classes that later steps take from it.
+        leaves_out: windows whose combinations other routes give (EITHER WAY), to be left out here.
+    """
 
     start: int
     steps: tuple[Step, ...]
     keys: tuple[tuple[int, ...], ...]
+    leaves_out: WindowGraph | None = None
 
     @property
     def order(self) -> tuple[int, ...]:
         """The inputs as they are chosen, the start first."""
         return (self.start, *(step.input for step in self.steps))
+
+
+def routes_of(spec: WJoin) -> list[Route]:
+    """A route from every input; under EITHER WAY one for each way.
+
+    Tuples at one instant may meet the windows both ways. Such combinations come by the first way;
+    the routes of the second leave them out.
+    """
+    starts = range(len(spec.inputs))
+    routes = [route_from(spec, start) for start in starts]
+    if spec.alternative is None:
+        return routes
+    turned = replace(spec, graph=spec.alternative)
+    others = [route_from(turned, start) for start in starts]
+    return routes + [replace(route, leaves_out=spec.graph) for route in others]
 
 
 def route_from(spec: WJoin, start: int) -> Route:
@@ -112,3 +136,21 @@ def _shared(spec: WJoin, chosen: list[int], candidate: int) -> tuple[int, ...]:
 
 def _ticks(bounds: list[int]) -> NDArray[np.int64]:
     return np.array([max(-MAX_TICK, min(MAX_TICK, bound)) for bound in bounds], np.int64)
+
+
+def only_one_way(route: Route, times: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    """Which complete combinations are the route's to give; None for all.
+
+    Args:
+        route: how they were found.
+        times: the event times, one line per input in the order of the route.
+    """
+    if route.leaves_out is None:
+        return None
+    meets = np.ones(times.shape[1], np.bool_)
+    line = {port: times[at] for at, port in enumerate(route.order)}
+    for bound in route.leaves_out.stated:
+        # No overflow: the route's own windows have bounded every difference.
+        distance = line[bound.right] - line[bound.left]
+        meets &= (distance >= -bound.lo) & (distance <= bound.hi)
+    return None if not meets.any() else np.flatnonzero(~meets)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from windrow.errors import PlanError
+from windrow.errors import PlanError, UnsupportedError
 from windrow.optimize.keys import classes_of
 from windrow.optimize.needs import needs
 from windrow.physical.options import Options
@@ -31,6 +31,9 @@ from windrow.plan.nodes import (
     children,
 )
 from windrow.schema import Schema
+
+EITHER_WAY = ("bew", "bew-hash", "bew-nested-loop")
+"""The algorithms that run both ways over the same buffers."""
 
 
 def choose(plan: Node, options: Options) -> Spec:
@@ -71,6 +74,7 @@ def _join(
     schema = Schema(tuple(field for field in node.schema.fields if field.name in wanted))
     classes = key_classes(node)
     if isinstance(node, WindowJoin):
+        _check_either_way(node, options)
         return WJoin(
             inputs=inputs,
             aliases=node.aliases,
@@ -119,6 +123,19 @@ def key_classes(node: WindowJoin | BestmatchJoin) -> tuple[KeyClass, ...]:
             key.null_safe,
         )
         for key in classes_of(node.equalities, children(node))
+    )
+
+
+def _check_either_way(node: WindowJoin, options: Options) -> None:
+    """Refuses an algorithm that knows one graph of windows for a join that has two."""
+    if node.alternative is None or options.algorithm in {None, *EITHER_WAY}:
+        return
+    raise UnsupportedError(
+        "unsupported-either-way",
+        f"the algorithm {options.algorithm} does not run EITHER WAY over {len(node.inputs)} streams",
+        reason="it joins by one set of windows, and the reversed ones are another",
+        hint=f"use algorithm {EITHER_WAY[0]}, or ask twice, once with every DWINDOW reversed",
+        span=node.span,
     )
 
 

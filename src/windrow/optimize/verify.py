@@ -18,7 +18,7 @@ from windrow.plan.nodes import (
     WindowJoin,
 )
 from windrow.plan.walk import walk
-from windrow.plan.windows import UNBOUNDED
+from windrow.plan.windows import UNBOUNDED, WindowGraph
 
 
 def verify(plan: Node) -> None:
@@ -46,8 +46,14 @@ def rows_end(node: Node) -> bool:
 
 
 def _verify_join(join: WindowJoin) -> None:
-    names = join.graph.streams
-    if join.graph.is_contradictory:
+    _verify_windows(join, join.graph)
+    if join.alternative is not None:
+        _verify_windows(join, join.alternative)
+
+
+def _verify_windows(join: WindowJoin, graph: WindowGraph) -> None:
+    names = graph.streams
+    if graph.is_contradictory:
         raise PlanError(
             "contradicting-windows",
             f"no tuples of {_listed(names)} can satisfy all windows at once",
@@ -55,7 +61,7 @@ def _verify_join(join: WindowJoin) -> None:
             hint="widen or drop one of the windows",
             span=join.span,
         )
-    unbounded = join.graph.unbounded_pairs()
+    unbounded = graph.unbounded_pairs()
     if unbounded:
         first, second = (names[s] for s in unbounded[0])
         raise PlanError(

@@ -37,6 +37,11 @@ def stated_windows(graph: WindowGraph, time_type: str) -> list[str]:
     return lines
 
 
+def window_meanings(graph: WindowGraph, time_type: str) -> list[str]:
+    """What the windows mean, where nobody wrote them so."""
+    return list(dict.fromkeys(_meaning(graph.streams, bound, time_type) for bound in graph.stated))
+
+
 def _meaning(names: tuple[str, ...], bound: Bound, time_type: str) -> str:
     """What a bound says; one that is the same both ways names the streams in the order of FROM."""
     left, right = bound.left, bound.right

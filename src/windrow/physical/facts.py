@@ -7,6 +7,7 @@ operators use, so that a plan that reads well is a plan that holds.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from windrow.physical.bounds_text import (
@@ -17,6 +18,7 @@ from windrow.physical.bounds_text import (
     show_bound,
     stated_windows,
     tightened_windows,
+    window_meanings,
 )
 from windrow.physical.options import Options
 from windrow.physical.partitioning import show_class
@@ -66,13 +68,14 @@ def _join(spec: WJoin, options: Options, show: Show) -> list[Fact]:
     return _said(
         ("algorithm", [f"BEW, hash on {keys}" if spec.method == "hash" else "BEW, nested loop"]),
         ("why", [_why(spec, options)]),
-        ("form", [_form(graph)]),
+        ("form", [_form(spec)]),
         ("windows", stated_windows(graph, time_type)),
         ("implied", implied_windows(graph, time_type)),
         ("tightened", tightened_windows(graph, time_type)),
+        *_other_way(spec, time_type),
         ("retention", [drop_condition(i, a, r, below, time_type) for i, a, r in members]),
         ("state", [_state(spec, alias, kept, below) for _, alias, kept in members]),
-        ("probes", [_probes(spec, start) for start in _range(graph)]),
+        ("probes", _probes(spec)),
         ("emits", ["each combination in the batch of its last tuple; adds no delay"]),
     )
 
@@ -99,9 +102,31 @@ def probe_order(spec: WJoin, start: int) -> list[int]:
     return chosen[1:]
 
 
-def _probes(spec: WJoin, start: int) -> str:
+def _probes(spec: WJoin) -> list[str]:
+    """What a new tuple of each input meets; once for both ways of EITHER WAY where they agree."""
+    lines = [_probe(spec, start) for start in _range(spec.graph)]
+    if spec.alternative is not None:
+        turned = replace(spec, graph=spec.alternative)
+        others = [_probe(turned, start) for start in _range(spec.graph)]
+        lines += [f"reversed: {line}" for line in others if line not in lines]
+    return lines
+
+
+def _probe(spec: WJoin, start: int) -> str:
     others = ", then ".join(spec.aliases[i] for i in probe_order(spec, start))
     return f"a new {spec.aliases[start]} meets {others}"
+
+
+def _other_way(spec: WJoin, time_type: str) -> list[Fact]:
+    """The windows that do as well as those stated (EITHER WAY), and what they imply."""
+    graph = spec.alternative
+    if graph is None:
+        return []
+    return [
+        ("or reversed", [*window_meanings(graph, time_type), "each combination once"]),
+        ("implied", implied_windows(graph, time_type)),
+        ("tightened", tightened_windows(graph, time_type)),
+    ]
 
 
 def _aggregate(spec: SlidingAggregate, show: Show) -> list[Fact]:
@@ -251,10 +276,12 @@ def _why(spec: WJoin, options: Options) -> str:
     return "nested loop, for there is no equality to hash on"
 
 
-def _form(graph: WindowGraph) -> str:
-    if graph.form != "path":
-        return graph.form
-    return f"path {' - '.join(graph.streams[s] for s in _path(graph.stated_pairs))}"
+def _form(spec: WJoin) -> str:
+    graph = spec.graph
+    form = graph.form
+    if form == "path":
+        form += f" {' - '.join(graph.streams[s] for s in _path(graph.stated_pairs))}"
+    return form if spec.alternative is None else f"{form}, either way"
 
 
 def _path(pairs: set[tuple[int, int]]) -> list[int]:

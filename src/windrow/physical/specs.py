@@ -117,10 +117,14 @@ class WJoin:
     alternative: WindowGraph | None = None
     functions: tuple[UserFunction, ...] = ()
 
+    @property
+    def ways(self) -> tuple[WindowGraph, ...]:
+        """The graphs of windows of which a combination meets one; under EITHER WAY two."""
+        return (self.graph,) if self.alternative is None else (self.graph, self.alternative)
+
     def retention(self, port: int) -> int:
         """How many ticks behind the watermark a row of an input may still be needed."""
-        graphs = (self.graph,) if self.alternative is None else (self.graph, self.alternative)
-        return max(graph.retention(port) for graph in graphs)
+        return max(graph.retention(port) for graph in self.ways)
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,11 @@ Added, in any case of letters:
     WINDOW = w                                 one window for every pair
     WINDOW (a, b) = w,  DWINDOW (a, b) = w     one pair; joined by commas or AND
     WINDOW (a, b) BETWEEN x PRECEDING AND y FOLLOWING
+    .. EITHER WAY                              all DWINDOWs as written, or all reversed
     l LEFT OUTER BESTMATCH JOIN r ON l.x MINDIST r.x [WITHIN eps], ..  [KEEP UNMATCHED]
     /*+ name(value), .. */                     options of the query
 
-What Windrow knows but does not do (`EITHER WAY`, `[ROWS n]`, `EMIT CHANGES`) is read as well, so
+What Windrow knows but does not do (`[ROWS n]`, `EMIT CHANGES`) is read as well, so
 that it can be refused by name.
 """
 

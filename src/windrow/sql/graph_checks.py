@@ -44,6 +44,24 @@ def check_graph(graph: WindowGraph, scope: Scope, span: Span | None, places: Pla
         )
 
 
+def check_reversed(graph: WindowGraph, span: Span | None, places: Places) -> None:
+    """Raises where the reversed windows of EITHER WAY leave no answer.
+
+    Nothing else can be wrong with them alone: a DWINDOW bounds the same pair at both ends whichever
+    way it goes, so that they connect and bound what the windows as written do.
+    """
+    try:
+        check_contradiction(graph, span, places)
+    except PlanError as error:
+        raise PlanError(
+            error.condition,
+            f"{error.sentence} once the DWINDOWs are reversed",
+            reason=error.reason,
+            hint="leave EITHER WAY out, or widen one of them",
+            span=error.span,
+        ) from error
+
+
 def check_contradiction(graph: WindowGraph, span: Span | None, places: Places) -> None:
     """Raises where no tuples at all can satisfy the bounds."""
     cycle = negative_cycle(graph)

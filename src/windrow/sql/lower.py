@@ -20,7 +20,7 @@ from windrow.plan.windows import WindowGraph
 from windrow.schema import Field, Schema
 from windrow.sql.bestmatch import lower_bestmatch
 from windrow.sql.conditions import Conditions, sort_conditions
-from windrow.sql.graph_checks import check_graph, example_length
+from windrow.sql.graph_checks import check_graph, check_reversed, example_length
 from windrow.sql.grouping import Grouping, is_aggregate_query
 from windrow.sql.keys import add_keys
 from windrow.sql.refuse import (
@@ -117,8 +117,19 @@ class Lowering:
         graph = WindowGraph(aliases, windows.bounds + conditions.bounds)
         places = {**windows.places, **conditions.places}
         check_graph(graph, block.scope, block.from_.span, places)
+        alternative = None
+        if windows.reversed is not None:
+            alternative = WindowGraph(aliases, windows.reversed + conditions.bounds)
+            check_reversed(alternative, block.from_.span, places)
         nodes, equalities = add_keys(inputs, conditions.equalities, block.scope, self.renderer)
-        return WindowJoin(tuple(nodes), aliases, equalities, graph, block.from_.span)
+        return WindowJoin(
+            tuple(nodes),
+            aliases,
+            equalities,
+            graph,
+            block.from_.span,
+            alternative=alternative,
+        )
 
     def _project(
         self,

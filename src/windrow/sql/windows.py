@@ -11,6 +11,7 @@ from sqlglot import exp
 from windrow.errors import BindError, ParseError, Span, UnsupportedError, nearest
 from windrow.plan.windows import UNBOUNDED, Bound
 from windrow.sql.clauses import PairWindow, StreamWindow, UniformWindow
+from windrow.sql.either_way import goes_either_way, is_directed, one_window_both_ways, reverse
 from windrow.sql.lengths import window_ticks
 from windrow.sql.scope import Scope
 from windrow.sql.spans import span_of, text_of
@@ -24,11 +25,14 @@ class StatedWindows:
         bounds: the bounds between pairs.
         uniform_ticks: the length in `WINDOW = w`, where it is given.
         places: where each bound stands in the SQL, by its text.
+        reversed: the bounds with every DWINDOW the other way round, which do as well (EITHER WAY
+            over more than two streams); None where there is no other way.
     """
 
     bounds: tuple[Bound, ...]
     uniform_ticks: int | None = None
     places: Mapping[str, Span | None] = field(default_factory=dict)
+    reversed: tuple[Bound, ...] | None = None
 
 
 def read_windows(
@@ -36,12 +40,15 @@ def read_windows(
 ) -> StatedWindows:
     """The bounds of every WINDOW and DWINDOW clause, and of every `[RANGE w]`."""
     bounds: list[Bound] = []
+    directed: list[Bound] = []
     uniform: int | None = None
     for clause in clauses:
         refuse_unsupported(clause)
         text = text_of(clause, sql)
         if isinstance(clause, PairWindow):
             bounds.append(_pair_bound(clause, scope, time_type, sql))
+            if is_directed(clause):
+                directed.append(bounds[-1])
             continue
         if uniform is not None:
             raise ParseError(
@@ -52,7 +59,15 @@ def read_windows(
         pairs = combinations(range(len(scope.sources)), 2)
         bounds += [Bound(a, b, lo=uniform, hi=uniform, text=text) for a, b in pairs]
     places = {text_of(clause, sql): span_of(clause) for clause in clauses}
-    return StatedWindows((*bounds, *range_bounds(scope)), uniform, places)
+    bounds += range_bounds(scope)
+    if not goes_either_way(clauses):
+        return StatedWindows(tuple(bounds), uniform, places)
+    together = one_window_both_ways(directed)
+    if together is not None:
+        others = [bound for bound in bounds if bound not in directed]
+        return StatedWindows((together, *others), uniform, places)
+    turned = tuple(reverse(bound) if bound in directed else bound for bound in bounds)
+    return StatedWindows(tuple(bounds), uniform, places, turned)
 
 
 def range_bounds(scope: Scope) -> list[Bound]:
@@ -132,12 +147,5 @@ def refuse_unsupported(clause: exp.Expr) -> None:
             "unsupported-count-window",
             "WINDOW .. ROWS counts tuples, which is not supported",
             hint="write a time window, for instance WINDOW = INTERVAL '5' SECONDS",
-            span=span_of(clause),
-        )
-    if clause.args.get("either_way"):
-        raise UnsupportedError(
-            "unsupported-either-way",
-            "EITHER WAY is not supported",
-            hint="run the query twice, once with each DWINDOW reversed",
             span=span_of(clause),
         )

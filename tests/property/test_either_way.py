@@ -1,0 +1,100 @@
+"""Paths that are passed either way: each combination once, however it meets the windows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from cases.base import Case
+from cases.either_way import draw_either_way
+from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as st
+
+import windrow
+
+EXAMPLES = settings(
+    max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
+
+
+def session_of(case: Case) -> windrow.Session:
+    session = windrow.Session()
+    for stream in case.streams:
+        session.stream(stream.name, stream.tables(), time="ts", lateness=case.lateness[stream.name])
+    return session
+
+
+def bag(table: pa.Table) -> Counter[tuple[Any, ...]]:
+    return Counter(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+@pytest.mark.parametrize("algorithm", ["bew-nested-loop", "bew"])
+@EXAMPLES
+@given(random=st.randoms(use_true_random=False))
+def test_the_answer_is_the_brute_force_one(algorithm: str, random: Random) -> None:
+    case = draw_either_way(random)
+    note(case.sql)
+    assert bag(session_of(case).sql(case.sql, algorithm=algorithm).to_arrow()) == case.answer
+
+
+@EXAMPLES
+@given(
+    times=st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=6), min_size=3, max_size=3),
+    widths=st.tuples(st.integers(0, 3), st.integers(0, 3)),
+)
+def test_duckdb_finds_the_same_by_two_joins_and_a_union(times, widths) -> None:
+    streams = {
+        name: pa.table({"id": range(len(own)), "at": pa.array(own, pa.int64())})
+        for name, own in zip("abc", times, strict=True)
+    }
+    session = windrow.Session()
+    database = duckdb.connect()
+    for name, table in streams.items():
+        session.stream(name, table, time="at")
+        database.register(name, table)
+    first, second = widths
+    found = session.sql(
+        "SELECT a.id AS a, b.id AS b, c.id AS c FROM a, b, c"
+        f" DWINDOW (a, b) = {first} AND DWINDOW (b, c) = {second} EITHER WAY"
+    )
+    one_way = "SELECT a.id, b.id, c.id FROM {} WHERE {} AND {}"
+    wanted = database.sql(
+        one_way.format(
+            "a, b, c", f"b.at BETWEEN a.at AND a.at + {first}",
+            f"c.at BETWEEN b.at AND b.at + {second}",
+        )
+        + " UNION "
+        + one_way.format(
+            "a, b, c", f"a.at BETWEEN b.at AND b.at + {first}",
+            f"b.at BETWEEN c.at AND c.at + {second}",
+        )
+    )  # fmt: skip
+    assert bag(found.to_arrow()) == Counter(wanted.fetchall())
+
+
+def test_tuples_at_one_instant_meet_the_windows_both_ways_and_come_once() -> None:
+    session = windrow.Session()
+    for name in "abc":
+        session.stream(name, pa.table({"k": [1], "at": [7]}), time="at")
+    found = session.sql(
+        "SELECT a.k FROM a, b, c WHERE a.k = b.k AND b.k = c.k"
+        " DWINDOW (a, b) = 5, DWINDOW (b, c) = 5 EITHER WAY"
+    )
+    assert found.to_arrow().num_rows == 1
+
+
+def test_a_path_passed_back_and_forth_comes_once_for_each_passage_and_no_detour() -> None:
+    # time   0     1     2     3     4        a - b - c at 0, 1, 2 and c - b - a at 2, 3, 4
+    # seen   a     b     c     b     a        a - b at 3 - c at 2 is neither
+    session = windrow.Session()
+    for name, times in (("a", [0, 4]), ("b", [1, 3]), ("c", [2])):
+        session.stream(name, pa.table({"at": times}), time="at")
+    found = session.sql(
+        "SELECT a.at AS a, b.at AS b, c.at AS c FROM a, b, c"
+        " DWINDOW (a, b) = 9, DWINDOW (b, c) = 9 EITHER WAY"
+    )
+    assert bag(found.to_arrow()) == Counter([(0, 1, 2), (4, 3, 2)])
