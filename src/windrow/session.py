@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from windrow.schema import TIME_TYPES, Schema
 
 if TYPE_CHECKING:
     from windrow.physical.specs import PhysicalQuery
+    from windrow.plan.functions import UserFunction
     from windrow.plan.nodes import Query
     from windrow.plan.types import TypeResolver
     from windrow.run.local.checkpoint import Checkpoint
@@ -49,6 +50,7 @@ class Session:
         self._spark = spark
         self._catalog: dict[str, StreamInfo] = {}
         self._data: dict[str, Any] = {}
+        self._functions: dict[str, UserFunction] = {}
         self._resolver: TypeResolver | None = None
 
     def stream(
@@ -102,6 +104,64 @@ class Session:
             )
         self._catalog[name] = StreamInfo(name, schema, None, is_table=True)
         self._data[name] = source
+
+    def function(
+        self,
+        name: str,
+        body: Callable[..., Any],
+        *,
+        arguments: Sequence[str] | None = None,
+        returns: str = "boolean",
+        vectorized: bool = True,
+    ) -> None:
+        """Registers a function of your own, to be called in queries by its name.
+
+        It must be deterministic: the same arguments, the same value. On Spark it is pickled, and
+        runs in Python workers.
+
+        Args:
+            name: what queries call it; no function of SQL may have the name.
+            body: takes one Arrow array per argument and gives an array of as many values. NULLs
+                come as they are.
+            arguments: the Spark types of the arguments; left out, they are those of each call.
+            returns: the Spark type of the value; a predicate is "boolean".
+            vectorized: False where the body takes single values (NULL as None) and gives one:
+                easier to write, and slower.
+
+        Raises:
+            BindError: the name, the body or a type cannot be used.
+
+        Examples:
+            >>> import pyarrow as pa
+            >>> import pyarrow.compute as pc
+            >>> w = Session()
+            >>> w.stream("a", pa.table({"word": ["lamb", "oak"], "at": [1, 2]}), time="at")
+            >>> w.stream("b", pa.table({"word": ["lame", "elm"], "at": [2, 3]}), time="at")
+            >>> w.function(
+            ...     "alike",
+            ...     lambda a, b: pc.equal(
+            ...         pc.utf8_slice_codeunits(a, 0, 2), pc.utf8_slice_codeunits(b, 0, 2)
+            ...     ),
+            ... )
+            >>> query = "SELECT a.word, b.word AS other FROM a, b WHERE alike(a.word, b.word) WINDOW = 5"
+            >>> w.sql(query).to_arrow().to_pydict()
+            {'word': ['lamb'], 'other': ['lame']}
+        """
+        from windrow.operators.functions import user_function  # noqa: PLC0415
+        from windrow.sql.calls import is_free_name  # noqa: PLC0415
+
+        own = name.lower()
+        is_taken = own not in self._functions and self._has_function(own)
+        if not is_free_name(name) or is_taken:
+            raise BindError(
+                "function-name",
+                f"{name!r} cannot be the name of a function of yours",
+                reason="SQL has a function or a word of that name"
+                if name.isidentifier()
+                else "a name is one word of letters, digits and _",
+                hint="give it another name",
+            )
+        self._functions[own] = user_function(own, body, arguments, returns, vectorized=vectorized)
 
     def sql(
         self,
@@ -203,8 +263,22 @@ class Session:
         from windrow.sql.compile import compile_query  # noqa: PLC0415
 
         chosen = _options(options)
-        query = compile_query(sql, self._catalog, self._types())
+        if self._spark is not None and self._functions:
+            from windrow.run.spark.functions import register  # noqa: PLC0415
+
+            called = {name: f for name, f in self._functions.items() if name in sql.lower()}
+            register(self._spark, called)
+        query = compile_query(sql, self._catalog, self._types(), self._functions)
         return query, optimize(query, chosen)
+
+    def _has_function(self, name: str) -> bool:
+        """Whether the engine has a function of that name that is not from here."""
+        if self._spark is not None:
+            from windrow.run.spark.functions import is_ours  # noqa: PLC0415
+
+            if is_ours(self._spark, name):
+                return False
+        return self._types().has_function(name)
 
     def _read(self, name: str, data: Any) -> tuple[Any, Schema, bool]:
         """The data as the runner wants it, its columns, and whether it is endless."""

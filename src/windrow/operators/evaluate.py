@@ -85,6 +85,22 @@ class DuckdbTypes:
         finally:
             self._connection.unregister("rows")
 
+    def has_function(self, name: str) -> bool:
+        """Whether DuckDB has a function of that name."""
+        query = "SELECT count(*) FROM duckdb_functions() WHERE lower(function_name) = ?"
+        ((found,),) = self._connection.execute(query, [name.lower()]).fetchall()
+        return bool(found)
+
+    def agrees_with_duckdb(
+        self,
+        columns: Schema,  # noqa: ARG002
+        expression: Expr,  # noqa: ARG002
+        *,
+        depends_on_settings: bool,  # noqa: ARG002
+    ) -> bool:
+        """Always: it is DuckDB."""
+        return True
+
     def _type(self, expression: Expr) -> str:
         import duckdb  # noqa: PLC0415
 

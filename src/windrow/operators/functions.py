@@ -10,11 +10,39 @@ import pyarrow as pa
 
 from windrow.errors import BindError, DataError
 from windrow.operators.arrow_types import arrow_type, conform, spark_type
+from windrow.plan.functions import UserFunction
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from windrow.plan.functions import UserFunction
+
+def user_function(
+    name: str,
+    body: Callable[..., Any],
+    arguments: Sequence[str] | None,
+    returns: str,
+    *,
+    vectorized: bool,
+) -> UserFunction:
+    """A function as the user registers it, its types checked and spelled in one way."""
+    if not callable(body):
+        raise BindError(
+            "function-body",
+            f"what is registered as {name} cannot be called: it is a {type(body).__name__}",
+            hint="give a function of Arrow arrays, or one of single values and vectorized=False",
+        )
+    if isinstance(arguments, str):
+        raise BindError(
+            "function-arguments",
+            f"the argument types of {name} are one text, {arguments!r}",
+            hint=f"give a list with one type per argument: [{arguments!r}]",
+        )
+    types = None if arguments is None else tuple(map(_spelled, arguments))
+    return UserFunction(name, body, types, _spelled(returns), vectorized)
+
+
+def _spelled(type_: str) -> str:
+    return spark_type(arrow_type(type_))
 
 
 def call_function(function: UserFunction, arguments: Sequence[pa.Array], rows: int) -> pa.Array:

@@ -15,13 +15,13 @@ class UserFunction:
         name: what queries call it, in lower case.
         body: takes one Arrow array per argument and gives an array of the same length; or, where
             it is not vectorized, one value per argument and gives a value.
-        arguments: the Spark types of its arguments.
+        arguments: the Spark types of its arguments; None where each call says them.
         returns: the Spark type of its result.
         is_vectorized: whether the body works on whole arrays.
     """
 
     name: str
     body: Callable[..., Any]
-    arguments: tuple[str, ...]
+    arguments: tuple[str, ...] | None
     returns: str
     is_vectorized: bool = True

@@ -19,3 +19,19 @@ class TypeResolver(Protocol):
     def types(self, columns: Schema, expressions: Sequence[Expr]) -> list[str]:
         """The type of each expression (their own `type` is not yet filled in)."""
         ...
+
+    def has_function(self, name: str) -> bool:
+        """Whether the engine has a function of that name already."""
+        ...
+
+    def agrees_with_duckdb(
+        self, columns: Schema, expression: Expr, *, depends_on_settings: bool
+    ) -> bool:
+        """Whether DuckDB gives the expression the value that this engine gives it.
+
+        Args:
+            columns: what it reads.
+            expression: the expression, typed.
+            depends_on_settings: whether the time zone, or what happens on errors, may matter.
+        """
+        ...

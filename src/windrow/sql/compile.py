@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
 from windrow.errors import WindrowError
 from windrow.plan.catalog import Catalog
 from windrow.plan.nodes import Query
 from windrow.plan.types import TypeResolver
+from windrow.sql.calls import Functions
 from windrow.sql.lower import Lowering
 from windrow.sql.parse import parse_query, read_hints
 from windrow.sql.refuse import as_select, refuse_nondeterministic
 
 
-def compile_query(sql: str, catalog: Catalog, resolver: TypeResolver) -> Query:
+def compile_query(
+    sql: str,
+    catalog: Catalog,
+    resolver: TypeResolver,
+    functions: Functions = MappingProxyType({}),
+) -> Query:
     """The logical query that the text asks for.
+
+    Args:
+        sql: the text.
+        catalog: the streams and tables by name.
+        resolver: who knows the types of expressions.
+        functions: the user's functions by name.
 
     Raises:
         ParseError: the text cannot be read.
@@ -23,7 +37,7 @@ def compile_query(sql: str, catalog: Catalog, resolver: TypeResolver) -> Query:
     try:
         select = as_select(parse_query(sql))
         hints = read_hints(select, sql)
-        relation = Lowering(sql, catalog, resolver).relation(select)
+        relation = Lowering(sql, catalog, resolver, functions).relation(select)
         is_changelog = relation.changelog_keys is not None
         if is_changelog:
             refuse_nondeterministic(select)

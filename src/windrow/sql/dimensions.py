@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from windrow.errors import BindError
-from windrow.sql.keys import INTEGERS, bare
+from windrow.sql.keys import bare
 from windrow.sql.lengths import constant_length
 from windrow.sql.refuse import unsupported
 from windrow.sql.spans import span_of, text_of
+from windrow.sql.widening import INTEGERS
 
 _FLOATS = {"float", "double"}
 

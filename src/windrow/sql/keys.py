@@ -19,13 +19,10 @@ from windrow.errors import BindError
 from windrow.plan.exprs import Expr, Named, column
 from windrow.plan.nodes import Equality, Filter, Node, Project
 from windrow.schema import Field, Schema
-from windrow.sql.decimals import MOST_DIGITS, digits_of_type
 from windrow.sql.render import Renderer
 from windrow.sql.scope import Scope
 from windrow.sql.spans import cover, span_of
-
-INTEGERS = ("tinyint", "smallint", "int", "bigint")
-"""Integer types, narrowest first."""
+from windrow.sql.widening import wider_type
 
 
 @dataclass(frozen=True)
@@ -209,25 +206,6 @@ def _cast(left: str, right: str, left_type: str, right_type: str) -> str:
 def _text(tree: exp.Expr, sql: str) -> str:
     span = span_of(tree)
     return sql[span.start : span.end] if span else tree.sql("spark")
-
-
-def wider_type(first: str, second: str) -> str | None:
-    """The type that holds all values of both exactly; None where there is none."""
-    if first == second:
-        return first
-    if first in INTEGERS and second in INTEGERS:
-        return max(first, second, key=INTEGERS.index)
-    if {first, second} == {"float", "double"}:
-        return "double"
-    small = {"tinyint", "smallint", "int"}
-    if {first, second} & {"float", "double"} and {first, second} & small:
-        return "double"
-    left, right = digits_of_type(first), digits_of_type(second)
-    if left is None or right is None:
-        return None
-    scale = max(left.scale, right.scale)
-    precision = max(left.precision - left.scale, right.precision - right.scale) + scale
-    return f"decimal({precision},{scale})" if precision <= MOST_DIGITS else None
 
 
 def bare(tree: exp.Expr) -> exp.Expr:

@@ -19,6 +19,7 @@ from windrow.plan.types import TypeResolver
 from windrow.plan.windows import WindowGraph
 from windrow.schema import Field, Schema
 from windrow.sql.bestmatch import lower_bestmatch
+from windrow.sql.calls import Functions
 from windrow.sql.conditions import Conditions, sort_conditions
 from windrow.sql.graph_checks import check_graph, check_reversed, example_length
 from windrow.sql.grouping import Grouping, is_aggregate_query
@@ -45,9 +46,10 @@ class Lowering:
     sql: str
     catalog: Catalog
     resolver: TypeResolver
+    functions: Functions
 
     def __post_init__(self) -> None:
-        self.renderer = Renderer(self.sql, self.resolver)
+        self.renderer = Renderer(self.sql, self.resolver, self.functions)
 
     def relation(
         self, tree: exp.Expr, alias: str = "", named: Mapping[str, exp.Expr] | None = None

@@ -173,11 +173,20 @@ def _refuse_aggregate(node: exp.AggFunc) -> None:
         )
 
 
+def is_nondeterministic(node: exp.Expr) -> bool:
+    """Whether the node calls a function whose value differs between two evaluations of one row."""
+    return isinstance(node, exp.Func) and _function_name(node).lower() in _NONDETERMINISTIC
+
+
+def _function_name(node: exp.Func) -> str:
+    return node.name if isinstance(node, exp.Anonymous) else node.sql_name()
+
+
 def refuse_nondeterministic(tree: exp.Expr) -> None:
     """Refuses functions whose value differs between two evaluations of one row."""
     for node in tree.find_all(exp.Func):
-        name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
-        if name.lower() in _NONDETERMINISTIC:
+        if is_nondeterministic(node):
+            name = _function_name(node)
             raise unsupported(
                 "nondeterministic",
                 f"{name.lower()}() is not supported in a changelog query",

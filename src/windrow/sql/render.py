@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from sqlglot import exp
 
 from windrow.errors import BindError
 from windrow.plan.exprs import Expr
 from windrow.plan.types import TypeResolver
-from windrow.schema import Schema
+from windrow.schema import Field, Schema
+from windrow.sql.calls import Functions, take_out_calls, unknown_function
+from windrow.sql.comparisons import comparisons_of
 from windrow.sql.duckdb_text import duckdb_text
+from windrow.sql.portable import depends_on_settings, differs
 from windrow.sql.spans import span_of, text_of
 from windrow.sql.spark_text import spark_text
 
@@ -19,9 +23,15 @@ from windrow.sql.spark_text import spark_text
 class Renderer:
     """Makes expressions of one query; asks the resolver for their types."""
 
-    def __init__(self, sql: str, resolver: TypeResolver) -> None:
+    def __init__(
+        self,
+        sql: str,
+        resolver: TypeResolver,
+        functions: Functions = MappingProxyType({}),
+    ) -> None:
         self.sql = sql
         self.resolver = resolver
+        self.functions = functions
 
     def typed(self, columns: Schema, nodes: Sequence[exp.Expr]) -> list[Expr]:
         """The expressions, with their types over these columns."""
@@ -42,18 +52,37 @@ class Renderer:
                     hint="compare it with something, for instance  .. <> 0",
                     span=span_of(node),
                 )
-        return tuple(exprs)
+        return tuple(
+            self._as_predicate(expr, node, columns) for expr, node in zip(exprs, nodes, strict=True)
+        )
 
     def untyped(self, node: exp.Expr, columns: Schema) -> Expr:
         """The expression without its type; a plain column has that of the schema."""
         names = tuple(dict.fromkeys(column.name for column in node.find_all(exp.Column, bfs=False)))
+        plain, calls = take_out_calls(
+            node, self.functions, lambda arguments: self.typed(columns, arguments)
+        )
+        values = tuple(Field(call.column, call.function.returns) for call in calls)
         return Expr(
             text=text_of(node, self.sql),
             spark=spark_text(node, self.sql),
-            duckdb=duckdb_text(node, columns),
+            duckdb=duckdb_text(plain, Schema(columns.fields + values)),
             columns=names,
             type="",
+            calls=calls,
         )
+
+    def _as_predicate(self, expr: Expr, node: exp.Expr, columns: Schema) -> Expr:
+        """The predicate, with what a join that tests it has to know."""
+        types = {f.name: f.type for f in columns.fields}
+        comparisons = comparisons_of(node, types)
+        is_portable = not differs(node) and self.resolver.agrees_with_duckdb(
+            _read(columns, [expr]),
+            expr,
+            depends_on_settings=not comparisons
+            and depends_on_settings(node, types, self.functions),
+        )
+        return replace(expr, comparisons=comparisons, is_portable=is_portable)
 
     def _types(
         self, columns: Schema, exprs: Sequence[Expr], nodes: Sequence[exp.Expr]
@@ -76,7 +105,8 @@ class Renderer:
         try:
             return self.resolver.types(_read(columns, [expr]), [expr])[0]
         except BindError as error:
-            raise error.at(span_of(node)) from error
+            unknown = unknown_function(node, self.functions, error)
+            raise unknown or error.at(span_of(node)) from error
 
 
 def _read(columns: Schema, exprs: Sequence[Expr]) -> Schema:

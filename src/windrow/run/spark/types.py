@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 from pyspark.errors import AnalysisException, ParseException
 
 from windrow.errors import BindError
+from windrow.operators.evaluate import DuckdbTypes
 from windrow.plan.exprs import Expr
 from windrow.run.spark.frames import type_text
 from windrow.schema import Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+UTC = ("UTC", "Etc/UTC", "GMT", "Z", "+00:00")
 
 
 class SparkTypes:
@@ -27,6 +30,7 @@ class SparkTypes:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._empty: dict[Schema, DataFrame] = {}
+        self._duckdb: DuckdbTypes | None = None
 
     def types(self, columns: Schema, expressions: Sequence[Expr]) -> list[str]:
         """The type of each expression; one that Spark refuses is a BindError."""
@@ -37,6 +41,30 @@ class SparkTypes:
         except (AnalysisException, ParseException):
             # Asked one by one, Spark says which of them it does not take.
             return [self._type(columns, expression) for expression in expressions]
+
+    def has_function(self, name: str) -> bool:
+        """Whether the session has a function of that name, its own or Spark's."""
+        return self._spark.catalog.functionExists(name)
+
+    def agrees_with_duckdb(
+        self, columns: Schema, expression: Expr, *, depends_on_settings: bool
+    ) -> bool:
+        """Whether DuckDB, in a worker, gives what this session gives.
+
+        DuckDB works in UTC and raises on errors, as Spark's ANSI mode does.
+        """
+        if depends_on_settings and not self._has_usual_settings():
+            return False
+        if self._duckdb is None:
+            self._duckdb = DuckdbTypes()
+        try:
+            return self._duckdb.types(columns, [expression]) == [expression.type]
+        except BindError:
+            return False
+
+    def _has_usual_settings(self) -> bool:
+        zone = self._spark.conf.get("spark.sql.session.timeZone")
+        return zone in UTC and self._spark.conf.get("spark.sql.ansi.enabled") == "true"
 
     def _type(self, columns: Schema, expression: Expr) -> str:
         try:

@@ -1,0 +1,27 @@
+"""Which type holds the values of two others exactly."""
+
+from __future__ import annotations
+
+from windrow.sql.decimals import MOST_DIGITS, digits_of_type
+
+INTEGERS = ("tinyint", "smallint", "int", "bigint")
+"""Integer types, narrowest first."""
+
+
+def wider_type(first: str, second: str) -> str | None:
+    """The type that holds all values of both exactly; None where there is none."""
+    if first == second:
+        return first
+    if first in INTEGERS and second in INTEGERS:
+        return max(first, second, key=INTEGERS.index)
+    if {first, second} == {"float", "double"}:
+        return "double"
+    small = {"tinyint", "smallint", "int"}
+    if {first, second} & {"float", "double"} and {first, second} & small:
+        return "double"
+    left, right = digits_of_type(first), digits_of_type(second)
+    if left is None or right is None:
+        return None
+    scale = max(left.scale, right.scale)
+    precision = max(left.precision - left.scale, right.precision - right.scale) + scale
+    return f"decimal({precision},{scale})" if precision <= MOST_DIGITS else None
