@@ -80,13 +80,11 @@ def stack_for(order: Numbers) -> Stack:
     return Stack(np.zeros(1, np.int64), order, *levels)
 
 
-def round_robin(size: int) -> Numbers:
-    """Per start stream s, the order s, s + 1, s + 2 and so on, back to the first."""
-    return (np.arange(size)[:, np.newaxis] + np.arange(size)) % size
-
-
 def linked_first(links: NDArray[np.bool_]) -> Numbers:
-    """Round robin among the streams that a link joins to those chosen; if there are none, of all.
+    """Per start stream s the order s, s + 1, s + 2 and so on, linked streams first.
+
+    That is round robin among the streams that a link joins to those chosen before; where there
+    are none, among all that are left.
 
     Args:
         links: per pair of streams, whether they are linked.
@@ -102,6 +100,12 @@ def linked_first(links: NDArray[np.bool_]) -> Numbers:
             rest.remove(stream)
         lines.append(chosen)
     return np.array(lines, np.int64)
+
+
+def order_by_keys(conditions: Conditions) -> Numbers:
+    """Round robin, streams that share a key with those chosen first; they all do in the papers."""
+    shared: NDArray[np.bool_] = conditions.keyed @ conditions.keyed.T
+    return linked_first(shared)
 
 
 def no_arrivals(streams: int) -> Arrivals:

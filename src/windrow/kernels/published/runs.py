@@ -3,7 +3,7 @@
 Every algorithm has the same signature here:
 
     run_bew(tape, conditions, turns, method="hash") -> Run
-    run_bew_graph(...), run_closure(...), run_ripple(..., clean_every=10_000)
+    run_bew_graph(..., reach=closed), run_closure(...), run_ripple(..., clean_every=10_000)
 
 `turns` is the order in which tuples arrive, as an array of stream numbers; a stream's tuples come
 in the order in which they lie on the tape. As published, the newest time stamps decide what is
@@ -17,8 +17,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from windrow.kernels.published.arrival import order_by_keys
+from windrow.kernels.published.bew import BewNestedLoop
+from windrow.kernels.published.bew_graph import BewGraph
+from windrow.kernels.published.bew_hash import BewHash
+from windrow.kernels.published.closure import Closure
 from windrow.kernels.published.machine import Machine
-from windrow.kernels.published.tape import Found, Numbers, Tape, room_for
+from windrow.kernels.published.ripple import CLEAN_EVERY, Ripple
+from windrow.kernels.published.tape import Conditions, Numbers, Tape, Trace, room_for
 
 ROOM = 1 << 14
 """Combinations that are handed over together."""
@@ -29,6 +35,60 @@ class Run(NamedTuple):
 
     combinations: Numbers
     work: Numbers
+
+
+def run_bew(
+    tape: Tape,
+    conditions: Conditions,
+    turns: Numbers,
+    *,
+    method: str = "nested-loop",
+    trace: Trace | None = None,
+) -> Run:
+    """BEW-join, by "nested-loop" or "hash"."""
+    make = BewHash if method == "hash" else BewNestedLoop
+    return run(make(conditions, tape.first, order_by_keys(conditions), trace), tape, turns)
+
+
+def run_bew_graph(
+    tape: Tape,
+    conditions: Conditions,
+    turns: Numbers,
+    *,
+    reach: Numbers,
+    trace: Trace | None = None,
+) -> Run:
+    """BEW-join along stated constraints.
+
+    Args:
+        tape: the tuples.
+        conditions: the bounds as stated, UNSTATED for none, and the keys.
+        turns: the streams in order of arrival.
+        reach: the closed bounds.
+        trace: where steps are noted.
+    """
+    return run(BewGraph(conditions, reach, tape.first, trace), tape, turns)
+
+
+def run_closure(
+    tape: Tape, conditions: Conditions, turns: Numbers, *, trace: Trace | None = None
+) -> Run:
+    """The join by the closed bound of each pair."""
+    order = order_by_keys(conditions)
+    return run(Closure(conditions, tape.first, order, trace), tape, turns)
+
+
+def run_ripple(
+    tape: Tape,
+    conditions: Conditions,
+    turns: Numbers,
+    *,
+    clean_every: int = CLEAN_EVERY,
+    trace: Trace | None = None,
+) -> Run:
+    """The adapted ripple join."""
+    order = order_by_keys(conditions)
+    return run(Ripple(conditions, tape.first, order, clean_every, trace), tape, turns)
 
 
 def run(machine: Machine, tape: Tape, turns: Numbers, *, room: int = ROOM) -> Run:
@@ -42,7 +102,7 @@ def filled_blocks(
     machine: Machine, tape: Tape, turns: Numbers, *, room: int = ROOM
 ) -> Iterator[Numbers]:
     """The combinations of some more arrivals, in blocks."""
-    found: Found = room_for(room, len(tape.first) - 1)
+    found = room_for(room, len(tape.first) - 1)
     machine.begin(tape, turns)
     through = False
     while not through:

@@ -6,15 +6,17 @@ algorithm, add a line here and a module beside the kernels.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from windrow.errors import InternalError
-from windrow.kernels.published.arrival import round_robin
+from windrow.kernels.published.arrival import order_by_keys
 from windrow.kernels.published.machine import Machine
 from windrow.kernels.published.tape import Conditions, Numbers
 from windrow.physical.specs import WJoin
+from windrow.plan.windows import UNBOUNDED, WindowGraph
 from windrow.schema import MAX_TICK
 
 
@@ -40,19 +42,40 @@ def conditions_of(spec: WJoin) -> Conditions:
     Where two graphs are alternatives, a bound is the wider of the two, and the results are tested
     once more: the operator knows both.
     """
-    graphs = [spec.graph] if spec.alternative is None else [spec.graph, spec.alternative]
-    upper = np.max([bounds(graph.upper) for graph in graphs], axis=0)
+    return Conditions(_widest([graph.upper for graph in graphs_of(spec)]), _keyed(spec))
+
+
+def stated_conditions(spec: WJoin) -> Conditions:
+    """The bounds of a join as they are stated, MAX_TICK where there is none, and its keys."""
+    return Conditions(_widest([graph.direct for graph in graphs_of(spec)]), _keyed(spec))
+
+
+def graphs_of(spec: WJoin) -> list[WindowGraph]:
+    """The windows of a join: a combination must meet one of these graphs."""
+    return [spec.graph] if spec.alternative is None else [spec.graph, spec.alternative]
+
+
+def _widest(uppers: Sequence[tuple[tuple[int, ...], ...]]) -> Numbers:
+    """The largest of several bounds per pair, as 64-bit numbers."""
+    return np.array(
+        [
+            [_as_ticks(max(bounds)) for bounds in zip(*lines, strict=True)]
+            for lines in zip(*uppers, strict=True)
+        ],
+        np.int64,
+    )
+
+
+def _as_ticks(bound: int) -> int:
+    return MAX_TICK if bound >= UNBOUNDED else max(-MAX_TICK, bound)
+
+
+def _keyed(spec: WJoin) -> NDArray[np.bool_]:
+    """Per input and key class, whether the input has a column in it."""
     keyed = np.zeros((len(spec.inputs), len(spec.classes)), np.bool_)
     for at, key in enumerate(spec.classes):
         keyed[list(key.inputs), at] = True
-    return Conditions(upper, keyed)
-
-
-def bounds(upper: tuple[tuple[int, ...], ...]) -> Numbers:
-    """A matrix of bounds as kernels take it: 64-bit numbers, farther ones at the last tick."""
-    return np.array(
-        [[max(-MAX_TICK, min(MAX_TICK, bound)) for bound in line] for line in upper], np.int64
-    )
+    return keyed
 
 
 # A maker imports its kernels itself: a worker compiles those of its own algorithm alone.
@@ -60,10 +83,37 @@ def bounds(upper: tuple[tuple[int, ...], ...]) -> Numbers:
 
 def _bew(spec: WJoin, first: Numbers) -> Machine:
     from windrow.kernels.published.bew import BewNestedLoop  # noqa: PLC0415
+    from windrow.kernels.published.bew_hash import BewHash  # noqa: PLC0415
 
-    return BewNestedLoop(conditions_of(spec), first, round_robin(len(spec.inputs)))
+    conditions = conditions_of(spec)
+    make = BewHash if spec.method == "hash" else BewNestedLoop
+    return make(conditions, first, order_by_keys(conditions))
+
+
+def _bew_graph(spec: WJoin, first: Numbers) -> Machine:
+    from windrow.kernels.published.bew_graph import BewGraph  # noqa: PLC0415
+
+    conditions = conditions_of(spec)
+    return BewGraph(stated_conditions(spec), conditions.upper, first)
+
+
+def _closure(spec: WJoin, first: Numbers) -> Machine:
+    from windrow.kernels.published.closure import Closure  # noqa: PLC0415
+
+    conditions = conditions_of(spec)
+    return Closure(conditions, first, order_by_keys(conditions))
+
+
+def _ripple(spec: WJoin, first: Numbers) -> Machine:
+    from windrow.kernels.published.ripple import Ripple  # noqa: PLC0415
+
+    conditions = conditions_of(spec)
+    return Ripple(conditions, first, order_by_keys(conditions))
 
 
 _MAKERS: dict[str, Callable[[WJoin, Numbers], Machine]] = {
     "bew": _bew,
+    "bew-graph": _bew_graph,
+    "closure": _closure,
+    "ripple": _ripple,
 }

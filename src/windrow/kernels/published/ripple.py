@@ -1,0 +1,186 @@
+"""The ripple join, adapted to windows: the baseline that iterates over whole prefixes.
+
+Adapted as in the 2002 paper, section 4: every new tuple meets all buffered tuples of all other
+streams, and nothing keeps it from those that are outside the window. Window and key are tested on
+what it meets, one pair of tuples after the other:
+
+    new tuple   x   with every tuple of B:     |x - b|
+                x b with every tuple of C:     |x - c|, |b - c|
+
+No buffer is updated in between. Every `clean_every` tuples all buffers are gone through, and what
+no tuple to come can meet is dropped.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from windrow.kernels._jit import kernel
+from windrow.kernels.bew_period import plus
+from windrow.kernels.published.arrival import (
+    Arrivals,
+    Buffers,
+    Stack,
+    agrees,
+    give,
+    horizon,
+    take_next,
+)
+from windrow.kernels.published.machine import LoopMachine
+from windrow.kernels.published.tape import (
+    DROP,
+    DROPS,
+    FOUND,
+    KEY_TESTS,
+    OUTPUT,
+    PROBES,
+    TOUCH,
+    TOUCHED,
+    UPDATES,
+    WINDOW_TESTS,
+    Conditions,
+    Found,
+    Numbers,
+    Tape,
+    Trace,
+    note,
+)
+
+CLEAN_EVERY = 10_000
+"""Tuples between two cleanings, as in the paper."""
+
+Record = tuple[Numbers, Trace]
+
+
+class Ripple(LoopMachine):
+    """The ripple join with windows.
+
+    Args:
+        conditions: the bounds and keys.
+        first: where each stream begins on the tape, and after the last where it ends.
+        order: per start stream, the streams by level.
+        clean_every: how many tuples are taken between two cleanings.
+        trace: where steps are noted.
+    """
+
+    def __init__(
+        self,
+        conditions: Conditions,
+        first: Numbers,
+        order: Numbers,
+        clean_every: int = CLEAN_EVERY,
+        trace: Trace | None = None,
+    ) -> None:
+        super().__init__(conditions, first, order, trace)
+        self._until_cleaning = np.array([clean_every, clean_every], np.int64)
+
+    def fill(self, tape: Tape, found: Found) -> bool:
+        """Adds combinations while there is room; whether all arrivals are through."""
+        return ripple(
+            tape, self.conditions, self.arrivals, (self.buffers, self._until_cleaning),
+            self.stack, found, (self.work, self.trace),
+        )  # fmt: skip
+
+
+@kernel
+def ripple(
+    tape: Tape,
+    conditions: Conditions,
+    arrivals: Arrivals,
+    buffered: tuple[Buffers, Numbers],
+    stack: Stack,
+    found: Found,
+    record: Record,
+) -> bool:
+    """Joins arrivals until all are through (True) or no room is left for combinations.
+
+    `buffered` holds the buffers, then the tuples until the next cleaning and between two.
+    """
+    work, trace = record
+    buffers, until_cleaning = buffered
+    innermost = len(buffers.head) - 1
+    while True:
+        level = stack.level[0]
+        if level == 0:
+            if until_cleaning[0] == 0:
+                _clean(tape, conditions, arrivals, buffers, record)
+                until_cleaning[0] = until_cleaning[1]
+            start = take_next(tape, arrivals, buffers, trace)
+            if start < 0:
+                return True
+            until_cleaning[0] -= 1
+            stack.chosen[0] = buffers.next[start] - 1
+            _enter(buffers, stack, start, work)
+            continue
+        start = arrivals.turns[arrivals.taken[0] - 1]
+        stream = stack.order[start, level]
+        at = stack.cursor[level]
+        if at == buffers.next[stream]:
+            stack.level[0] = level - 1
+            continue
+        if level == innermost and found.filled[0] == len(found.positions):
+            return False
+        stack.cursor[level] = at + 1
+        work[TOUCHED] += 1
+        note(trace, TOUCH, stream, at)
+        if not _is_within(tape, conditions, stack, start, level, at, work):
+            continue
+        work[KEY_TESTS] += 1
+        if not agrees(tape, conditions, stack, start, level, at):
+            continue
+        if level < innermost:
+            stack.chosen[level] = at
+            _enter(buffers, stack, start, work)
+            continue
+        note(trace, OUTPUT, -1, work[FOUND])
+        work[FOUND] += 1
+        give(found, stack, start, at)
+
+
+@kernel
+def _enter(buffers: Buffers, stack: Stack, start: int, work: Numbers) -> None:
+    """Goes one level down, to the head of its buffer."""
+    level = stack.level[0] + 1
+    stack.cursor[level] = buffers.head[stack.order[start, level]]
+    stack.level[0] = level
+    work[PROBES] += 1
+
+
+@kernel
+def _is_within(
+    tape: Tape,
+    conditions: Conditions,
+    stack: Stack,
+    start: int,
+    level: int,
+    at: int,
+    work: Numbers,
+) -> bool:
+    """Whether a tuple is in the window of each one chosen above it."""
+    stream, time = stack.order[start, level], tape.times[at]
+    for above in range(level):
+        other, chosen = stack.order[start, above], tape.times[stack.chosen[above]]
+        work[WINDOW_TESTS] += 1
+        if time > plus(chosen, conditions.upper[other, stream]):
+            return False
+        if chosen > plus(time, conditions.upper[stream, other]):
+            return False
+    return True
+
+
+@kernel
+def _clean(
+    tape: Tape, conditions: Conditions, arrivals: Arrivals, buffers: Buffers, record: Record
+) -> None:
+    """Goes through all buffers and drops from their heads what nothing to come can meet."""
+    work, trace = record
+    for stream in range(len(buffers.head)):
+        least = horizon(conditions.upper, arrivals.coming, stream)
+        is_head = True
+        for at in range(buffers.head[stream], buffers.next[stream]):
+            work[UPDATES] += 1
+            is_head = is_head and tape.times[at] < least
+            if is_head:
+                buffers.head[stream] = at + 1
+                work[DROPS] += 1
+                note(trace, DROP, stream, at)
