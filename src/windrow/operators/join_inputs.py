@@ -1,0 +1,89 @@
+"""What all window joins do with their inputs: what they take, keep, drop, and store.
+
+The state of a window join is one time-ordered buffer of rows per input, and the time up to which
+it has been joined:
+
+    rows of all inputs   ----------------------------|--------------->  time
+                          every combination of these  joined_to   these are still to be joined,
+                          has been given                          with each other and with those
+
+Every algorithm keeps that state, so that any of them goes on from where another has stopped. One
+that answers on arrival has joined whatever it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.errors import InternalError
+from windrow.operators.base import Snapshot
+from windrow.operators.changes import ChangeBatch, select
+from windrow.operators.chunks import ChunkSlice
+from windrow.physical.specs import WJoin
+from windrow.schema import MAX_TICK, MIN_TICK
+
+STATE_KIND = "window-join"
+JOINED_TO = "joined_to"
+
+
+def columns_needed(spec: WJoin, port: int) -> list[str]:
+    """The columns of an input that results, keys or predicates need, each once."""
+    keys = [key.columns[port] for key in spec.classes]
+    own = set(spec.inputs[port].schema.names)
+    read = [name for predicate in spec.predicates for name in predicate.columns if name in own]
+    needed = [*spec.keep[port], *(name for name in keys if name is not None), *read]
+    return list(dict.fromkeys(needed))
+
+
+def only_inserts(spec: WJoin, port: int, batch: ChangeBatch, columns: list[str]) -> ChangeBatch:
+    """The rows of a batch with some of their columns; none may take a row back."""
+    if batch.signs is not None and bool(np.any(batch.signs < 0)):
+        raise InternalError(
+            "join-retraction",
+            f"input {spec.aliases[port]!r} of a window join takes a row back",
+            reason="a window join reads inserts only; rows leave it by their ends",
+        )
+    return ChangeBatch(select(batch.columns, columns), batch.times, batch.ends)
+
+
+def can_match(spec: WJoin, port: int, rows: ChangeBatch) -> NDArray[np.bool_]:
+    """False for rows without an event time, and for NULLs in keys that NULL never equals."""
+    possible: NDArray[np.bool_] = rows.times != MIN_TICK
+    for key in spec.classes:
+        name = key.columns[port]
+        if name is not None and not key.null_safe:
+            column = rows.columns.column(name)
+            if column.null_count:
+                possible &= column.is_valid().to_numpy(zero_copy_only=False)
+    return possible
+
+
+def last_needed(watermark: int, retention: int) -> int:
+    """The least event time still needed: t goes when t + retention < watermark."""
+    if watermark == MAX_TICK:
+        return MAX_TICK  # the end of every input: nothing is needed any more
+    return max(MIN_TICK, min(MAX_TICK, watermark - retention))
+
+
+def state_of(buffers: Sequence[Iterable[ChunkSlice]], joined_to: int | None = None) -> Snapshot:
+    """The state of a join that has joined all that it holds, or up to a time."""
+    slices = {str(port): tuple(own) for port, own in enumerate(buffers)}
+    if joined_to is None:
+        newest = [part.last for own in slices.values() for part in own]
+        joined_to = max(newest, default=MIN_TICK)
+    return Snapshot(STATE_KIND, slices, {JOINED_TO: joined_to})
+
+
+def stored_state(snapshot: Snapshot, ports: int) -> tuple[list[tuple[ChunkSlice, ...]], int]:
+    """The buffers of a state, and the time up to which they have been joined."""
+    if snapshot.kind != STATE_KIND:
+        raise InternalError(
+            "wrong-state",
+            f"a window join was given the state of {snapshot.kind!r}",
+            reason="states are kept per stage and have one kind each",
+        )
+    buffers = [snapshot.buffers.get(str(port), ()) for port in range(ports)]
+    return buffers, snapshot.numbers.get(JOINED_TO, MAX_TICK)

@@ -1,0 +1,120 @@
+"""The window join by an algorithm that answers on arrival, as published: tuple by tuple.
+
+A push goes through three steps:
+
+1. Rows that can match nothing are left out; the others join the lanes and the state (`inputs.py`).
+2. The machine (`machines.py`) takes the tuples of all inputs, in time order, and gives positions
+   of combinations, block by block.
+3. Each block is tested where the machine could not, and gathered (`results.py`).
+
+The watermark is what the machine drops by: no tuple below it is still to come. What a machine
+drops late, or keeps between inputs, is derived from the rows: the state has only those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from windrow.kernels.published.tape import PROBES, TOUCHED, Numbers, room_for
+from windrow.operators.base import Operator, Snapshot
+from windrow.operators.changes import ChangeBatch
+from windrow.operators.join_inputs import state_of, stored_state
+from windrow.operators.published.inputs import LanedInputs, merged_turns
+from windrow.operators.published.machines import machine_for
+from windrow.operators.published.results import JoinResults
+from windrow.physical.specs import WJoin
+from windrow.schema import MIN_TICK
+
+MOST_FOUND = 1 << 15
+"""Combinations that a machine hands over together."""
+
+
+class ArrivalJoinOp(Operator):
+    """Joins 2 to 8 inputs of inserts by one of the published algorithms."""
+
+    def __init__(self, spec: WJoin) -> None:
+        super().__init__()
+        self._spec = spec
+        self._watermark = MIN_TICK
+        self._joined_to = MIN_TICK
+        self._waiting: Numbers = np.zeros(0, np.int64)
+        self._start_empty()
+
+    def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
+        """Gives the combinations whose last row is among these."""
+        yield from self._join_waiting()
+        admitted = self._inputs.admitted(batches)
+        move = self._inputs.make_room(admitted, self._machine.heads())
+        if move is not None:
+            self._machine.moved(move)
+        yield from self._joined(self._inputs.append(admitted))
+        self._inputs.count()
+
+    def advance(self, watermark: int) -> Iterator[ChangeBatch]:
+        """Drops the rows that no row from the watermark on can reach."""
+        yield from self._join_waiting()
+        self._watermark = watermark
+        self._inputs.drop(watermark)
+        if not len(self._inputs):
+            self._start_empty()
+        self._inputs.count()
+
+    def due(self) -> int:
+        """The least watermark that drops a row; any, while rows of a restored state wait."""
+        return MIN_TICK if len(self._waiting) else self._inputs.due()
+
+    def snapshot(self) -> Snapshot:
+        """The rows of each input, and the time up to which they have been joined."""
+        joined_to = self._joined_to if len(self._waiting) else None
+        return state_of([rows.slices() for rows in self._inputs.rows], joined_to)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Takes over the rows of a state; those that were not joined yet wait for the next step."""
+        buffers, self._joined_to = stored_state(snapshot, len(self._spec.inputs))
+        self._start_empty()
+        times = self._inputs.restore(buffers)
+        self._machine = machine_for(self._spec, self._inputs.lanes.tape.first)
+        before = [own[own <= self._joined_to] for own in times]
+        self._machine.adopt(self._inputs.lanes.tape, merged_turns(before))
+        self._counted = self._machine.work.copy()
+        self._waiting = merged_turns([own[own > self._joined_to] for own in times])
+        self._inputs.count()
+
+    def _start_empty(self) -> None:
+        """Lets go of all tuples, and of what was derived from them."""
+        self._inputs = LanedInputs(self._spec, self.counters)
+        self._results = JoinResults(self._spec, self._inputs.lanes, self._inputs.rows)
+        self._machine = machine_for(self._spec, self._inputs.lanes.tape.first)
+        self._counted = self._machine.work.copy()
+        self._waiting = np.zeros(0, np.int64)
+
+    def _join_waiting(self) -> Iterator[ChangeBatch]:
+        """Gives the combinations of restored rows that another algorithm had not come to."""
+        if len(self._waiting):
+            waiting, self._waiting = self._waiting, np.zeros(0, np.int64)
+            yield from self._joined(waiting)
+
+    def _joined(self, turns: Numbers) -> Iterator[ChangeBatch]:
+        """The answers that the tuples of some turns complete."""
+        if not len(turns):
+            return
+        tape = self._inputs.lanes.tape
+        found = room_for(MOST_FOUND, len(self._spec.inputs))
+        self._machine.begin(tape, turns, np.full(len(self._spec.inputs), self._watermark))
+        is_through = False
+        while not is_through:
+            found.filled[0] = 0
+            is_through = self._machine.fill(tape, found)
+            self._count_work()
+            answers = self._results.batch(found.positions[: found.filled[0]])
+            if answers is not None:
+                self.counters.rows_out += len(answers)
+                yield answers
+
+    def _count_work(self) -> None:
+        done = self._machine.work - self._counted
+        self.counters.probes += int(done[PROBES])
+        self.counters.comparisons += int(done[TOUCHED])
+        self._counted = self._machine.work.copy()
