@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from windrow.operators.changes import ChangeBatch
-    from windrow.operators.chunks import ChunkSlice
+    from windrow.operators.chunks import ChunkBuffer, ChunkSlice
 
 STATE_VERSION = 1
 """Layout of snapshots. Raise it with any change that an older reader would misread."""
@@ -93,6 +93,10 @@ class Operator(ABC):
     @abstractmethod
     def due(self) -> int:
         """The least watermark at which `advance` would give or drop a row; MAX_TICK for none."""
+
+    def buffers(self) -> Sequence[ChunkBuffer]:
+        """The chunk buffers among the state; what else there is, `state_bytes` counts too."""
+        return ()
 
     @abstractmethod
     def snapshot(self) -> Snapshot:

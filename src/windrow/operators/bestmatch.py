@@ -111,6 +111,10 @@ class MatwinBestmatchOp(Operator):
             due = min(due, self._right.first + self._spec.lo + 1)
         return max(due, MIN_TICK)
 
+    def buffers(self) -> Sequence[ChunkBuffer]:
+        """The rows of either side."""
+        return (self._left, self._right)
+
     def snapshot(self) -> Snapshot:
         """Both windows, as chunks."""
         buffers = {"left": tuple(self._left.slices), "right": tuple(self._right.slices)}

@@ -25,10 +25,12 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.operators.changes import ChangeBatch, concat
+from windrow.operators.spill import spilled
 from windrow.schema import MAX_TICK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -48,6 +50,7 @@ class Chunk:
         self.batch = batch
         self.keys = keys
         self.derived: dict[str, Any] = {}
+        self._spilled: frozenset[str] | None = None  # what was derived before it went to disk
 
     def __len__(self) -> int:
         return len(self.batch)
@@ -55,6 +58,24 @@ class Chunk:
     def __reduce__(self) -> tuple[object, ...]:
         # By its content alone: what is derived is computed again where it is needed.
         return (_unpickled, (self.blob, self.keys))
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes held in memory: the rows unless they are on disk, and what was derived since."""
+        rows = self.batch.columns.nbytes + 2 * self.keys.nbytes if self._spilled is None else 0
+        on_disk = self._spilled or frozenset()
+        return rows + sum(
+            _array_bytes(value) for name, value in self.derived.items() if name not in on_disk
+        )
+
+    def spill(self, folder: Path | None) -> None:
+        """Moves the rows and what was derived from them to disk.
+
+        Raises:
+            OSError: the folder cannot be written, or the disk is full.
+        """
+        self.batch, self.keys, self.derived = spilled((self.batch, self.keys, self.derived), folder)
+        self._spilled = frozenset(self.derived)
 
     @cached_property
     def blob(self) -> bytes:
@@ -65,6 +86,15 @@ class Chunk:
     def id(self) -> str:
         """The name of the content: equal rows in equal order have equal names."""
         return hashlib.blake2b(self.blob, digest_size=16).hexdigest()
+
+
+def _array_bytes(value: Any) -> int:
+    """Bytes of the arrays in a derived value."""
+    if isinstance(value, np.ndarray):
+        return int(value.nbytes)
+    if isinstance(value, tuple | list):
+        return sum(map(_array_bytes, value))
+    return int(getattr(value, "nbytes", 0))
 
 
 def _unpickled(blob: bytes, keys: NDArray[np.int64]) -> Chunk:

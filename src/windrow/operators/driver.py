@@ -24,6 +24,7 @@ import numpy as np
 from windrow.errors import DataError
 from windrow.operators.build import build
 from windrow.operators.instants import less_delay, show_instant
+from windrow.physical.explain import stage_name
 from windrow.physical.specs import Stateful, delay, inputs, scans
 from windrow.plan.durations import show_ticks
 from windrow.schema import MAX_TICK, MIN_TICK
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from windrow.operators.base import Counters, Snapshot
     from windrow.operators.changes import ChangeBatch
+    from windrow.operators.memory import Memory
     from windrow.physical.specs import Spec
 
     Collector = Callable[[int, ChangeBatch], None]
@@ -46,6 +48,7 @@ class Stage:
         checks_late: per port, whether the late rule applies; None: where streams feed it.
         on_late: "count" (drop), "keep" (drop, and hand to `late`) or "fail".
         late: takes (port, rows) of late rows and of rows without a time, when `on_late` is "keep".
+        memory: bounds what the operator holds; None: nothing does.
 
     Examples:
         >>> stage = Stage(spec, on_late="fail")  # doctest: +SKIP
@@ -59,12 +62,16 @@ class Stage:
         checks_late: tuple[bool, ...] | None = None,
         on_late: str = "count",
         late: Collector | None = None,
+        memory: Memory | None = None,
     ) -> None:
         self.spec = spec
         self.operator = build(spec)
         self.checks_late = fed_by_streams(spec) if checks_late is None else checks_late
         self.on_late = on_late
         self.late = late
+        self.memory = memory
+        if memory is not None:
+            memory.watch(stage_name(spec), self.operator)
         self.delay = max(delay(child) for child in inputs(spec))
 
     @property
@@ -98,12 +105,16 @@ class Stage:
         ]
         if any(batch is not None and len(batch) for batch in in_time):
             yield from self.operator.push(in_time)
+            if self.memory is not None:
+                self.memory.settle()
 
     def advance(self, watermark_after: int) -> Iterator[ChangeBatch]:
         """Gives what the query's watermark makes final, and drops what nothing can need."""
         watermark = less_delay(watermark_after, self.delay)
         if watermark > MIN_TICK:
             yield from self.operator.advance(watermark)
+            if self.memory is not None:
+                self.memory.settle()
 
     def due(self) -> int:
         """The least watermark of the query at which `advance` gives or drops a row."""

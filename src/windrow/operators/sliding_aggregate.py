@@ -90,6 +90,10 @@ class SlidingAggregateOp(Operator):
         first = min(self._arriving.first, self._alive.first)
         return first + 1 if first < MAX_TICK else MAX_TICK
 
+    def buffers(self) -> Sequence[ChunkBuffer]:
+        """The rows that have yet to come into effect, and those alive."""
+        return (self._arriving, self._alive)
+
     def snapshot(self) -> Snapshot:
         """The waiting rows, and the groups as one chunk, made anew only if they changed."""
         if self._groups is None:

@@ -1,5 +1,7 @@
 """Progress: one record per micro-batch from either runner, and the ways to show it.
 
+In process there is one more when the query begins to wait, for no stream has anything now.
+
 none    nothing
 log     a line per batch to the logger `windrow`
 live    a line on stderr that is redrawn, on a terminal alone, and only once a run takes long
@@ -19,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from windrow.errors import PlanError, nearest
 from windrow.operators.instants import show_instant
+from windrow.plan.sizes import show_bytes
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -43,6 +46,7 @@ class Progress:
         state_bytes: bytes of those rows.
         ms: how long this batch took.
         operators: the counters of each stateful operator, by its name in EXPLAIN.
+        stalled: in process, the streams that have nothing now; they hold the watermark.
 
     Examples:
         >>> Progress(batch=3, rows_in=10, rows_out=2, watermark=7, time_type="bigint").line()
@@ -60,6 +64,7 @@ class Progress:
     state_bytes: int = 0
     ms: float = 0.0
     operators: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    stalled: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """The figures by name, the watermark as text, ready for JSON."""
@@ -74,6 +79,7 @@ class Progress:
             "state_bytes": self.state_bytes,
             "ms": round(self.ms, 3),
             "operators": {name: dict(counters) for name, counters in self.operators.items()},
+            "stalled": list(self.stalled),
         }
 
     def line(self) -> str:
@@ -88,6 +94,8 @@ class Progress:
             parts.append(f"{self.late:,} late")
         if self.null_time:
             parts.append(f"{self.null_time:,} without a time")
+        if self.stalled:
+            parts.append(f"nothing now from {' and '.join(self.stalled)}")
         return ", ".join([*parts, f"{self.ms:,.0f} ms"])
 
 
@@ -217,20 +225,3 @@ def renderer(
         f"progress = {kind!r} is no way to show progress",
         hint=f"one of {nearest(kind, KINDS)}",
     )
-
-
-def show_bytes(count: int) -> str:
-    """A number of bytes as people read it.
-
-    Examples:
-        >>> show_bytes(3_500_000)
-        '3.5 MB'
-    """
-    if count < 1_000:
-        return f"{count} B"
-    size = float(count)
-    for unit in ("kB", "MB", "GB"):
-        size /= 1_000
-        if size < 1_000:
-            return f"{size:.1f} {unit}"
-    return f"{size / 1_000:.1f} TB"

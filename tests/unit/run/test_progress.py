@@ -14,7 +14,6 @@ from windrow.run.progress import (
     Progress,
     Silent,
     renderer,
-    show_bytes,
 )
 
 RECORD = Progress(
@@ -122,11 +121,3 @@ def test_an_unknown_way_to_show_progress_is_refused():
         "PlanError[bad-option]: progress = 'jsn' is no way to show progress\n"
         "  hint: one of json, none, auto, live, log"
     )
-
-
-@pytest.mark.parametrize(
-    ("count", "text"),
-    [(0, "0 B"), (999, "999 B"), (1_500, "1.5 kB"), (2_500_000_000, "2.5 GB"), (10**13, "10.0 TB")],
-)
-def test_bytes_are_shown_in_the_unit_that_fits(count, text):
-    assert show_bytes(count) == text
