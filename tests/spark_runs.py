@@ -158,9 +158,9 @@ class Streams:
             found.stream(name, df, time="ts", lateness=lateness)
         return found
 
-    def in_process(self) -> Any:
-        """A session over the same rows, without Spark."""
+    def in_process(self, *, lateness: int = 0) -> Any:
+        """A session over the same rows, batch by batch, without Spark."""
         found = windrow.Session()
         for name, tables in self.tables.items():
-            found.stream(name, pa.concat_tables(tables), time="ts")
+            found.stream(name, tables, time="ts", lateness=lateness)
         return found

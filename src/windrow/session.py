@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from windrow.errors import (
     BindError,
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from windrow.plan.nodes import Query
     from windrow.plan.types import TypeResolver
     from windrow.run.local.checkpoint import Checkpoint
+    from windrow.run.progress import Progress
+    from windrow.run.spark.figures import BatchFigures
     from windrow.run.spark.progress import ProgressReader
 
 Lateness = str | int | timedelta
@@ -52,6 +55,7 @@ class Session:
         self._data: dict[str, Any] = {}
         self._functions: dict[str, UserFunction] = {}
         self._resolver: TypeResolver | None = None
+        self._figures: WeakKeyDictionary[Any, BatchFigures] = WeakKeyDictionary()
 
     def stream(
         self, name: str, data: Any, *, time: str | None = None, lateness: Lateness = 0
@@ -257,6 +261,47 @@ class Session:
 
         return ProgressReader(self._plan(query, options)[1])
 
+    def progress(self, answer: Any) -> Progress:
+        """The figures of a query: rows in and out, late rows, the counters of every operator.
+
+        Args:
+            answer: what `sql` returned. In process, a result, under way or done. On Spark, the
+                DataFrame of a batch query on which an action has run; the first one is counted.
+                `rows_in` is then what a WHERE has left, for Spark need not read the rest.
+
+        Raises:
+            PlanError: the answer is not this session's, or has not been computed yet.
+            UnsupportedError: the answer is a streaming DataFrame: see `progress_reader`.
+
+        Examples:
+            >>> import pyarrow as pa
+            >>> w = Session()
+            >>> w.stream("s", pa.table({"k": [1, 1], "at": [0, 5]}), time="at")
+            >>> counted = w.sql("SELECT COUNT(*) AS n FROM s [RANGE 9]")
+            >>> rows = counted.to_arrow()
+            >>> w.progress(counted).rows_in, w.progress(counted).rows_out
+            (2, 7)
+        """
+        figures = self._figures.get(answer) if self._spark is not None else None
+        if figures is not None:
+            return figures.read()
+        from windrow.run.progress import Progress  # noqa: PLC0415
+
+        own = getattr(answer, "progress", None) if self._spark is None else None
+        if isinstance(own, Progress):
+            return own
+        if getattr(answer, "isStreaming", False) is True:
+            raise UnsupportedError(
+                "streaming-progress",
+                "a streaming DataFrame has no figures; the query that writes it has",
+                hint="progress_reader(..).read(running.lastProgress)",
+            )
+        raise PlanError(
+            "not-an-answer",
+            "the figures of an answer are those of what sql(..) returned, as it returned it",
+            hint="a DataFrame made from it has none: keep the answer, and ask for its progress",
+        )
+
     def _plan(self, sql: str, options: Mapping[str, Any]) -> tuple[Query, PhysicalQuery]:
         # Imported here: `import windrow` and registering streams load neither parser nor planner.
         from windrow.optimize.optimizer import optimize  # noqa: PLC0415
@@ -318,9 +363,14 @@ class Session:
         return Result(Execution(physical, self._data, resume=resume, renderer=shown))
 
     def _run_on_spark(self, physical: PhysicalQuery) -> Any:
+        from windrow.run.spark.figures import BatchFigures  # noqa: PLC0415
         from windrow.run.spark.query import dataframe  # noqa: PLC0415
 
-        return dataframe(self._spark, physical, self._data)
+        figures = BatchFigures(physical)
+        answer = dataframe(self._spark, physical, self._data, figures)
+        if not answer.isStreaming:
+            self._figures[answer] = figures
+        return answer
 
 
 def _time_column(name: str, schema: Schema, time: str | None) -> str | None:

@@ -54,6 +54,30 @@ def test_a_streaming_run_agrees_with_the_one_in_process(
     assert bag(run.rows(spark)) == Counter({r: n for r, n in expected.items() if "end" not in r})
 
 
+def test_a_join_forgets_nothing_that_the_slowest_stream_of_the_query_still_allows(
+    spark: Any, tmp_path: Path
+) -> None:
+    # x and y are far ahead; z holds the watermark at 5, so that the row of x at 50 is in time, and
+    # the row of y at 51 must still be there.
+    streams = Streams(
+        tmp_path,
+        {
+            "x": [table([(100, "a", 1)]), table([(50, "a", 2)])],
+            "y": [table([(51, "a", 1), (100, "a", 3)]), table([])],
+            "z": [table([(5, "a", 1)]), table([(52, "a", 1)])],
+        },
+    )
+    streams.write_all()
+    run = Run(tmp_path / "run")
+    run.finish(
+        streams.on_spark(spark).sql(
+            "SELECT j.v, z.ts FROM (SELECT x.k, x.v FROM x, y WHERE x.k = y.k WINDOW = 3) j, z "
+            "WHERE j.k = z.k WINDOW (j, z) = 5"
+        )
+    )
+    assert bag(run.rows(spark)) == {(2, 52): 1}
+
+
 def test_rows_expire_in_a_batch_that_brings_none(spark: Any, tmp_path: Path) -> None:
     streams = Streams(tmp_path, {"x": [table([(1, "a", 5)]), table([(20, "a", 1)])]})
     streams.write_all()

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from windrow.operators.chunks import encode
-from windrow.operators.driver import Stage
+from windrow.operators.driver import Stage, fed_by_streams
 from windrow.run.spark.blobs import Blob, by_port
 from windrow.run.spark.dead_letters import DeadLetters
 from windrow.run.spark.failures import told_first
-from windrow.run.spark.stages import COUNTERS, StagePlan
+from windrow.run.spark.stages import FIGURES, StagePlan
 from windrow.run.spark.worker import set_aside_modules
 from windrow.schema import MAX_TICK, MIN_TICK
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 STEP_BYTES = 8 << 20
 """Blobs are pushed together up to this size: many small steps would cost more than the rows."""
 
-_PRODUCED = pa.schema([("blob", pa.binary()), *((name, pa.int64()) for name in COUNTERS)])
+_PRODUCED = pa.schema([("blob", pa.binary()), *((name, pa.int64()) for name in FIGURES)])
 
 
 def batch_runner(plan: StagePlan) -> Mapper:
@@ -53,14 +53,21 @@ def _run_bucket(
 ) -> Iterator[pa.RecordBatch]:
     letters = DeadLetters(plan, "batch", plan.labels.index(label))
     stage = Stage(plan.spec, on_late=plan.on_late, late=letters.take)
+    from_stream = fed_by_streams(plan.spec)
+    rows_read = 0
     for step, watermark in _steps(blobs):
         batches, copies = by_port(step, plan.ports, MIN_TICK)
         for results in stage.step(batches, MIN_TICK, watermark):
             if len(results):
-                yield _row(encode(results), dict.fromkeys(COUNTERS, 0))
-        stage.counters.rows_in -= copies
+                yield _row(encode(results), {})
+        stage.counters.rows_in -= sum(copies)
+        rows_read += sum(
+            len(batch) - copied
+            for batch, copied, counts in zip(batches, copies, from_stream, strict=True)
+            if batch is not None and counts
+        )
     letters.write()
-    yield _row(None, stage.counters.as_dict())
+    yield _row(None, {**stage.counters.as_dict(), "rows_read": rows_read})
 
 
 def _steps(blobs: Iterator[tuple[int, Blob]]) -> Iterator[tuple[list[Blob], int]]:
@@ -86,5 +93,6 @@ def _packed_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, int, 
 
 
 def _row(blob: bytes | None, figures: dict[str, int]) -> pa.RecordBatch:
-    arrays = [pa.array([blob], pa.binary()), *(pa.array([figures[name]]) for name in COUNTERS)]
+    numbers = (pa.array([figures.get(name, 0)], pa.int64()) for name in FIGURES)
+    arrays = [pa.array([blob], pa.binary()), *numbers]
     return pa.RecordBatch.from_arrays(arrays, schema=_PRODUCED)

@@ -28,18 +28,18 @@ class Blob:
 
 def by_port(
     blobs: Iterable[Blob], ports: int, watermark: int
-) -> tuple[list[ChangeBatch | None], int]:
-    """One batch, or None, per port, and how many of the rows are copies.
+) -> tuple[list[ChangeBatch | None], list[int]]:
+    """One batch, or None, per port, and how many of its rows are copies.
 
     Late copies are left out: a late row is counted where it is at home.
     """
     found: list[list[ChangeBatch]] = [[] for _ in range(ports)]
-    copies = 0
+    copies = [0] * ports
     for blob in blobs:
         batch = decode(blob.data)
         if blob.is_copy:
             batch = _in_time(batch, watermark)
-            copies += len(batch)
+            copies[blob.port] += len(batch)
         found[blob.port].append(batch)
     return [concat(batches) if batches else None for batches in found], copies
 

@@ -1,9 +1,10 @@
-"""Late rows kept aside: Parquet files named by stream, batch and bucket.
+"""Late rows kept aside: Parquet files named by stream, batch, input and bucket.
 
 A replayed micro-batch writes the same files again under the same names, so that every late row is
-there exactly once. A file is written under another name and moved into place when whole.
+there exactly once; of a stream's aliases only one brings the row as it arrived (`letters.py`). A
+file is written under another name and moved into place when whole.
 
-    <folder>/<stream alias>/batch-0000000042-bucket-0003.parquet
+    <folder>/<stream>/batch-0000000042-stage-0-input-1-bucket-0003.parquet
         the stream's columns, `_stream`, `_event_time`
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.fs
@@ -29,7 +31,8 @@ class DeadLetters:
 
     def __init__(self, plan: StagePlan, batch: str, bucket: int) -> None:
         self._plan = plan
-        self._name = f"{batch}-bucket-{bucket:04d}.parquet"
+        self._batch = batch
+        self._bucket = bucket
         self._kept: dict[int, list[ChangeBatch]] = defaultdict(list)
 
     def take(self, port: int, rows: ChangeBatch) -> None:
@@ -40,20 +43,28 @@ class DeadLetters:
         """Writes what was taken, a file per port."""
         for port, kept in self._kept.items():
             (scan,) = scans(inputs(self._plan.spec)[port])
-            self._write(scan, concat(kept))
+            table = as_arrived(scan, concat(kept))
+            if table.num_rows:
+                self._write(scan.stream, port, table)
         self._kept.clear()
 
-    def _write(self, scan: ScanStream, rows: ChangeBatch) -> None:
+    def _write(self, stream: str, port: int, table: pa.Table) -> None:
         folder = (self._plan.dead_letters or "").rstrip("/")
-        files, base = open_folder(f"{folder}/{scan.alias}")
-        part, whole = f"{base}/.{self._name}.part", f"{base}/{self._name}"
-        with files.open_output_stream(part) as out:
-            pa.parquet.write_table(letters(scan, rows), out)
-        files.move(part, whole)
+        files, base = open_folder(f"{folder}/{stream}")
+        place = f"stage-{self._plan.number}-input-{port}-bucket-{self._bucket:04d}"
+        name = f"{self._batch}-{place}.parquet"
+        with files.open_output_stream(f"{base}/.{name}.part") as out:
+            pa.parquet.write_table(table, out)
+        files.move(f"{base}/.{name}.part", f"{base}/{name}")
 
 
-def letters(scan: ScanStream, rows: ChangeBatch) -> pa.Table:
-    """Late rows as they arrived, with their stream and their event time."""
+def as_arrived(scan: ScanStream, rows: ChangeBatch) -> pa.Table:
+    """Late rows as they arrived, with their stream and their event time.
+
+    Rows without their letter are kept under another alias of the stream.
+    """
+    has_letter = rows.columns.column(LETTER).is_valid().to_numpy(zero_copy_only=False)
+    rows = rows.take(np.flatnonzero(has_letter))
     arrived = rows.columns.column(LETTER)
     names = [field.name for field in arrived.type]
     times = instants(rows.times, scan.time_type)

@@ -8,9 +8,10 @@ again as soon as the watermark moves, rows or not. A bucket that had rows has mo
 before Spark looks for expired ones: it is not asked twice in a batch.
 
 Spark hands the watermark of the batches before this one; it holds for the whole batch, which begins
-with it (the late rule) and is advanced to it at its end. A window join gives nothing when it is
-advanced, it only forgets: it goes on to the watermark that its own rows promise (`_settled`), so
-that what is stored is the window, not the window and the batch.
+with it (the late rule) and is advanced to it at its end. An inner window join gives nothing when it
+is advanced, it only forgets: where all streams of the query feed it, it goes on to the watermark
+that its own rows promise (`_settled`), so that what is stored is the window, not the window and the
+batch.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from windrow.run.spark.buckets import GUARD
 from windrow.run.spark.chunk_cache import worker_cache
 from windrow.run.spark.dead_letters import DeadLetters
 from windrow.run.spark.failures import told_first
-from windrow.run.spark.stages import COUNTERS, StagePlan
+from windrow.run.spark.stages import FIGURES, StagePlan
 from windrow.run.spark.state import BucketState, Manifest
 from windrow.run.spark.ticks import promised_ticks, watermark_ticks
 from windrow.run.spark.worker import set_aside_modules
@@ -90,7 +91,9 @@ class StageProcessor(StatefulProcessor):
                 return
             self._handle.registerTimer(millis + 1)
             self._state.write_manifest(replace(manifest, timer=millis + 1))
-            yield counted(Counters(stored=manifest.stored, state_bytes=manifest.state_bytes))
+            yield counted(
+                Counters(stored=manifest.stored, state_bytes=manifest.state_bytes), manifest
+            )
 
     def close(self) -> None:
         """Ends the task; the cache outlives it."""
@@ -112,17 +115,20 @@ class StageProcessor(StatefulProcessor):
                 yield produced(results)
         letters.write()
         self._save(stage, manifest, newest, millis)
-        stage.counters.rows_in -= copies
-        yield counted(stage.counters)
+        stage.counters.rows_in -= sum(copies)
+        yield counted(stage.counters, manifest)
 
     def _settled(self, newest: list[int]) -> int:
         """A watermark that the query will have after this batch, by the rows of this bucket alone.
 
         The streams' newest times are this bucket's or later, so that what every stream promises
-        after the bucket's own newest row holds for the query. MIN_TICK where nothing is known.
+        after the bucket's own newest row holds for the query. MIN_TICK where nothing is known: a
+        stream that feeds another stage may hold the query's watermark back.
         """
         plan = self._plan
-        if not isinstance(plan.spec, WJoin) or not all(fed_by_streams(plan.spec)):
+        if not isinstance(plan.spec, WJoin) or plan.spec.kind != "inner":
+            return MIN_TICK
+        if not (plan.sees_all_streams and all(fed_by_streams(plan.spec))):
             return MIN_TICK
         streams = [scans(port)[0] for port in plan.spec.inputs]
         return min(
@@ -156,13 +162,18 @@ class StageProcessor(StatefulProcessor):
 
 def produced(results: ChangeBatch) -> pd.DataFrame:
     """A row with a blob of results."""
-    return pd.DataFrame({"blob": [encode(results)], **{name: [0] for name in COUNTERS}})
+    return pd.DataFrame({"blob": [encode(results)], **{name: [0] for name in FIGURES}})
 
 
-def counted(counters: Counters) -> pd.DataFrame:
-    """A row with counters alone."""
-    figures = {name: [value] for name, value in counters.as_dict().items()}
-    return pd.DataFrame({"blob": pd.Series([None], dtype=object), **figures})
+def counted(counters: Counters, before: Manifest | None) -> pd.DataFrame:
+    """A row with figures alone; `before` is what the bucket held when the batch began."""
+    figures = counters.as_dict() | {
+        "rows_read": 0,
+        "stored_change": counters.stored - (before.stored if before else 0),
+        "bytes_change": counters.state_bytes - (before.state_bytes if before else 0),
+    }
+    values = {name: [figures[name]] for name in FIGURES}
+    return pd.DataFrame({"blob": pd.Series([None], dtype=object), **values})
 
 
 def _newest(batches: list[ChangeBatch | None], before: list[int]) -> list[int]:

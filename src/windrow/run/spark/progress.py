@@ -1,4 +1,4 @@
-"""Spark's progress of a streaming query as Windrow's own record.
+"""Spark's progress of a streaming query, or the figures of a batch run, as Windrow's own record.
 
 The counters of each stage travel as observed metrics (`windrow_<query>_stage_0`, .. from the bottom
 of the plan up); Spark reports them per micro-batch, a `Progress` holds totals.
@@ -14,14 +14,15 @@ import numpy as np
 
 from windrow.operators.base import Counters
 from windrow.physical.explain import stage_name
-from windrow.physical.specs import PhysicalQuery, scans
+from windrow.physical.specs import PhysicalQuery
 from windrow.run.progress import Progress
 from windrow.run.spark.fingerprint import metric_name
-from windrow.run.spark.stages import COUNTERS, stateful_specs
+from windrow.run.spark.stages import COUNTERS, first_scans, stateful_specs
 from windrow.run.spark.ticks import watermark_ticks
+from windrow.schema import MAX_TICK
 
-_NOW = ("stored", "state_bytes")
-"""Counters that tell a level, not work done."""
+_LEVELS = {"stored": "stored_change", "state_bytes": "bytes_change"}
+"""Counters that tell a level, not work done, and the figures that tell their changes."""
 
 _INSTANT = re.compile(r"([+-]?\d+)-(\d\d)-(\d\d)T([\d:.]+)Z")
 """How Spark writes a watermark; BIGINT times may be told as years beyond 9999."""
@@ -30,8 +31,8 @@ _INSTANT = re.compile(r"([+-]?\d+)-(\d\d)-(\d\d)T([\d:.]+)Z")
 class ProgressReader:
     """Adds up what Spark reports, one micro-batch after the other.
 
-    `stored` and `state_bytes` cover the buckets that the batch touched: those with rows, and all
-    that hold any when the watermark moved.
+    A bucket reports what it holds when it has rows, and whenever the watermark moves. A reader that
+    joins a query under way (after a restart, say) learns what the others hold with the next move.
 
     Args:
         query: the query whose progress it is.
@@ -44,6 +45,7 @@ class ProgressReader:
         self._totals = {name: Counters() for name in self._names}
         self._rows_in = 0
         self._rows_out = 0
+        self._watermark: int | None = None
 
     def read(self, report: Mapping[str, Any]) -> Progress:
         """The record after one more of Spark's `StreamingQueryProgress`."""
@@ -52,32 +54,73 @@ class ProgressReader:
         def of(what: str) -> dict[str, int]:
             return metrics.get(metric_name(self._root, what), {})
 
+        watermark = watermark_ticks(_millis(report["eventTime"]), self._time_type)
+        tell_all = self._watermark is None or watermark > self._watermark
+        self._watermark = watermark
         for number, name in enumerate(self._names):
-            self._add(self._totals[name], of(f"stage_{number}"))
-        for number in range(len(scans(self._root))):
-            self._rows_in += of(f"scan_{number}").get("rows", 0)
+            _add(self._totals[name], of(f"stage_{number}"), tell_all=tell_all)
+        for number, is_first in enumerate(first_scans(self._root)):
+            if is_first:
+                self._rows_in += of(f"scan_{number}").get("rows", 0)
         self._rows_out += of("answer").get("rows", 0)
-        whole = Counters()
-        for counters in self._totals.values():
-            whole.add(counters)
-        return Progress(
+        return _record(
+            self._totals,
             batch=int(report["batchId"]),
             rows_in=self._rows_in,
             rows_out=self._rows_out,
-            watermark=watermark_ticks(_millis(report["eventTime"]), self._time_type),
+            watermark=watermark,
             time_type=self._time_type,
-            late=whole.late,
-            null_time=whole.null_time,
-            stored=whole.stored,
-            state_bytes=whole.state_bytes,
             ms=float(report["durationMs"].get("triggerExecution", 0)),
-            operators={name: counters.as_dict() for name, counters in self._totals.items()},
         )
 
-    def _add(self, total: Counters, figures: Mapping[str, int]) -> None:
-        for name in COUNTERS:
-            before = 0 if name in _NOW else getattr(total, name)
-            setattr(total, name, before + figures.get(name, 0))
+
+def batch_progress(query: PhysicalQuery, observed: Mapping[str, Mapping[str, Any]]) -> Progress:
+    """The record of a batch run, from the figures of its stages and its answer.
+
+    Spark does not read what a WHERE removes, or not always: `rows_in` counts what is left.
+    """
+    names = _operator_names(query)
+    figures = {name: _figures(observed[f"stage_{i}"]) for i, name in enumerate(names)}
+    totals = {name: Counters() for name in names}
+    for name in names:
+        _add(totals[name], figures[name], tell_all=True)
+    rows_out = _figures(observed["answer"])["rows"]
+    rows_read = sum(of_stage["rows_read"] for of_stage in figures.values())
+    return _record(
+        totals,
+        batch=0,
+        rows_in=rows_read if names else rows_out,
+        rows_out=rows_out,
+        watermark=MAX_TICK,
+        time_type=query.time_type,
+    )
+
+
+def _add(total: Counters, figures: Mapping[str, int], *, tell_all: bool) -> None:
+    """Adds what a stage reports; `tell_all`: its levels are those of all buckets."""
+    for name in COUNTERS:
+        before = getattr(total, name)
+        if name not in _LEVELS:
+            now = before + figures.get(name, 0)
+        elif tell_all:
+            now = figures.get(name, 0)
+        else:
+            now = before + figures.get(_LEVELS[name], 0)
+        setattr(total, name, now)
+
+
+def _record(totals: Mapping[str, Counters], **figures: Any) -> Progress:
+    whole = Counters()
+    for counters in totals.values():
+        whole.add(counters)
+    return Progress(
+        late=whole.late,
+        null_time=whole.null_time,
+        stored=whole.stored,
+        state_bytes=whole.state_bytes,
+        operators={name: counters.as_dict() for name, counters in totals.items()},
+        **figures,
+    )
 
 
 def _operator_names(query: PhysicalQuery) -> list[str]:

@@ -36,12 +36,14 @@ from windrow.plan.exprs import quote_spark
 from windrow.run.spark import relations
 from windrow.run.spark.batch import batch_runner
 from windrow.run.spark.buckets import MOST_BUCKETS
+from windrow.run.spark.figures import BatchFigures
 from windrow.run.spark.fingerprint import metric_name
 from windrow.run.spark.frames import type_text
+from windrow.run.spark.letters import ways, with_letters
 from windrow.run.spark.netting import netted
 from windrow.run.spark.packing import packer, unpacker
 from windrow.run.spark.stages import (
-    COUNTERS,
+    FIGURES,
     LETTER,
     PACKED,
     PRODUCED,
@@ -55,7 +57,7 @@ from windrow.run.spark.stages import (
 from windrow.run.spark.ticks import time_sql
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 PROVIDER_SETTING = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -64,7 +66,10 @@ PARTITIONS_SETTING = "spark.sql.shuffle.partitions"
 
 
 def dataframe(
-    spark: SparkSession, physical: PhysicalQuery, frames: Mapping[str, DataFrame]
+    spark: SparkSession,
+    physical: PhysicalQuery,
+    frames: Mapping[str, DataFrame],
+    figures: BatchFigures | None = None,
 ) -> DataFrame:
     """The answer of a query over DataFrames, batch or streaming.
 
@@ -72,6 +77,7 @@ def dataframe(
         spark: the session, classic or Connect.
         physical: the query.
         frames: the DataFrame of each stream, by the name it was registered under.
+        figures: where a batch run counts; a streaming one counts in Spark's progress.
 
     Raises:
         ResourceError: a setting of the session stands in the way of a streaming query.
@@ -83,15 +89,13 @@ def dataframe(
     is_streaming = any(kinds.values())
     if is_streaming and stateful_specs(physical.root):
         check_settings(spark)
-    rows = _Builder(spark, physical, frames, is_streaming).relation(physical.root)
+    counting = None if is_streaming else figures or BatchFigures(physical)
+    builder = _Builder(spark, physical, frames, counting)
+    rows = builder.relation(physical.root)
     if physical.needs_netting:
         rows = netted(rows, physical.root)
     answer = rows.selectExpr(*_answer(physical))
-    if is_streaming:
-        answer = answer.observe(
-            metric_name(physical.root, "answer"), F.count(F.lit(1)).alias("rows")
-        )
-    return answer
+    return builder.observe(answer, "answer", F.count(F.lit(1)).alias("rows"))
 
 
 def check_settings(spark: SparkSession) -> None:
@@ -122,17 +126,19 @@ class _Builder:
         spark: SparkSession,
         physical: PhysicalQuery,
         frames: Mapping[str, DataFrame],
-        is_streaming: bool,  # noqa: FBT001
+        figures: BatchFigures | None,
     ) -> None:
         self._physical = physical
         self._frames = frames
-        self._is_streaming = is_streaming
+        self._figures = figures
+        self._is_streaming = is_streaming = figures is None
         partitions = int(spark.conf.get(PARTITIONS_SETTING) or 1)
         buckets = physical.options.buckets or min(partitions, MOST_BUCKETS)
         # A streaming shuffle has as many partitions as the session says; a batch one needs no
         # more than there are buckets.
         self._spread = Spread(buckets, partitions if is_streaming else min(partitions, buckets))
         self._letter_types = _letter_types(physical, frames)
+        self._ways = ways(physical.root)
         self._scans = 0
         self._stages = 0
 
@@ -141,7 +147,7 @@ class _Builder:
         if isinstance(spec, ScanStream):
             self._scans += 1
             metric = metric_name(self._physical.root, f"scan_{self._scans - 1}")
-            return relations.scan(spec, self._frames[spec.stream], metric, self._extra(spec))
+            return relations.scan(spec, self._frame(spec), metric, self._extra(spec))
         below = [self.relation(child) for child in inputs(spec)]
         if isinstance(spec, FilterRows):
             return relations.filter_rows(spec, below[0])
@@ -151,19 +157,38 @@ class _Builder:
             return relations.range_rows(spec, below[0], self._extra(spec.input))
         return self._stage(spec, below)
 
+    def observe(self, rows: DataFrame, what: str, *columns: Column) -> DataFrame:
+        """The same rows, counted on their way."""
+        if self._figures is not None:
+            return self._figures.observe(rows, what, *columns)
+        return rows.observe(metric_name(self._physical.root, what), *columns)
+
+    def _frame(self, scan: ScanStream) -> DataFrame:
+        """The rows of the scan that was numbered last, with letters where late rows are kept."""
+        frame = self._frames[scan.stream]
+        if not self._letter_types:
+            return frame
+        earlier = [way for way in self._ways[: self._scans - 1] if way[0].stream == scan.stream]
+        return with_letters(frame, earlier)
+
     def _extra(self, spec: Spec) -> tuple[str, ...]:
         """The columns that rows carry beside their own and their time."""
         keeps_row = bool(self._letter_types) and not stateful_specs(spec)
         return (*marks(spec), LETTER) if keeps_row else marks(spec)
 
     def _stage(self, spec: Stateful, below: list[DataFrame]) -> DataFrame:
-        plan = plan_stage(self._physical, spec, self._stages, self._spread, self._letter_types)
+        leftmost = self._scans - len(scans(spec))
+        plan = plan_stage(
+            self._physical, spec, self._stages, self._spread, self._letter_types, leftmost
+        )
         self._stages += 1
         packed = reduce(
             lambda left, right: left.unionByName(right),
             [self._packed(plan, port, rows) for port, rows in enumerate(below)],
         )
-        produced = self._streaming(plan, packed) if self._is_streaming else _batch(plan, packed)
+        produced = _streaming(plan, packed) if self._is_streaming else _batch(plan, packed)
+        sums = [F.sum(name).alias(name) for name in FIGURES]
+        produced = self.observe(produced, f"stage_{plan.number}", *sums)
         return produced.select("blob").mapInArrow(unpacker(spec), row_schema(spec).ddl())
 
     def _packed(self, plan: StagePlan, port: int, rows: DataFrame) -> DataFrame:
@@ -172,15 +197,6 @@ class _Builder:
         # mapInArrow takes no names with dots; workers know the columns by their places.
         plain = rows.selectExpr(*(f"{quote_spark(n)} AS c{i}" for i, n in enumerate(schema.names)))
         return plain.mapInArrow(packer(plan, port, is_streaming=self._is_streaming), PACKED)
-
-    def _streaming(self, plan: StagePlan, packed: DataFrame) -> DataFrame:
-        from windrow.run.spark.processor import StageProcessor  # noqa: PLC0415  # loads pandas
-
-        produced = packed.groupBy("bucket").transformWithStateInPandas(
-            StageProcessor(plan), PRODUCED, "Append", "EventTime"
-        )
-        counters = [F.sum(name).alias(name) for name in COUNTERS]
-        return produced.observe(metric_name(self._physical.root, f"stage_{plan.number}"), *counters)
 
 
 def _letter_types(physical: PhysicalQuery, frames: Mapping[str, DataFrame]) -> dict[str, str]:
@@ -195,6 +211,14 @@ def _letter_types(physical: PhysicalQuery, frames: Mapping[str, DataFrame]) -> d
         )
     names = {scan.stream for scan in scans(physical.root)}
     return {name: type_text(frames[name].schema) for name in names}
+
+
+def _streaming(plan: StagePlan, packed: DataFrame) -> DataFrame:
+    from windrow.run.spark.processor import StageProcessor  # noqa: PLC0415  # loads pandas
+
+    return packed.groupBy("bucket").transformWithStateInPandas(
+        StageProcessor(plan), PRODUCED, "Append", "EventTime"
+    )
 
 
 def _batch(plan: StagePlan, packed: DataFrame) -> DataFrame:

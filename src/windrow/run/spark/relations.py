@@ -26,7 +26,7 @@ def scan(spec: ScanStream, frame: DataFrame, metric: str, extra: tuple[str, ...]
 
     Args:
         spec: the scan.
-        frame: the stream's DataFrame.
+        frame: the stream's DataFrame, with letters where late rows are kept.
         metric: the name under which Spark's progress shows how many rows it has delivered.
         extra: the columns that rows carry beside their own (here at most LETTER, the row as it
             arrived).
@@ -36,8 +36,7 @@ def scan(spec: ScanStream, frame: DataFrame, metric: str, extra: tuple[str, ...]
         for source, name in zip(spec.columns, spec.schema.names, strict=True)
     ]
     ticks = ticks_sql(quote_spark(spec.time), spec.time_type)
-    letters = [f"struct(*) AS {name}" for name in extra]
-    rows = frame.selectExpr(*columns, f"{ticks} AS {TIME}", *letters)
+    rows = frame.selectExpr(*columns, f"{ticks} AS {TIME}", *extra)
     if not frame.isStreaming:
         return rows
     told = watermark_sql(TIME, spec.time_type, spec.stream)

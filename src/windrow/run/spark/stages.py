@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from types import MappingProxyType
@@ -36,8 +36,12 @@ COUNTERS = tuple(entry.name for entry in fields(Counters))
 PACKED = "bucket INT, port INT, first_tick BIGINT, is_copy BOOLEAN, blob BINARY"
 """Rows on their way to a stage: one per bucket, port and slice of time, the payload a blob."""
 
-PRODUCED = ", ".join(["blob BINARY", *(f"{name} BIGINT" for name in COUNTERS)])
-"""Rows on their way out: a blob of results, or counters."""
+FIGURES = (*COUNTERS, "rows_read", "stored_change", "bytes_change")
+"""What a stage reports: its counters; in a batch run, the rows that streams have brought it; while
+streaming, by how much the two levels among the counters have changed."""
+
+PRODUCED = ", ".join(["blob BINARY", *(f"{name} BIGINT" for name in FIGURES)])
+"""Rows on their way out: a blob of results, or figures."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,10 @@ class StagePlan:
         time_type: the type of event time, the same for all streams of a query.
         on_late: what happens to late rows.
         dead_letters: folder for late rows that are kept.
+        sees_all_streams: whether all streams of the query feed it, so that what these promise is
+            the query's watermark.
+        reads: per port, whether its rows count as read: those of a stream, under the first of its
+            aliases.
         letters: per port, the type of the column that carries each row as it arrived, so that a
             late one can be kept whole; None where late rows are not kept.
     """
@@ -63,6 +71,8 @@ class StagePlan:
     time_type: str
     on_late: str
     dead_letters: str | None
+    sees_all_streams: bool
+    reads: tuple[bool, ...]
     letters: tuple[str | None, ...]
 
     @cached_property
@@ -106,6 +116,7 @@ def plan_stage(
     number: int,
     spread: Spread,
     letter_types: Mapping[str, str] = MappingProxyType({}),
+    leftmost: int = 0,
 ) -> StagePlan:
     """The stage of one stateful spec of a query.
 
@@ -115,6 +126,7 @@ def plan_stage(
         number: its place among the query's stages.
         spread: how widely its rows are spread.
         letter_types: the row type of each stream by name, where late rows are kept.
+        leftmost: which of the query's scans, from left to right, is the stage's first.
     """
     ports = zip(inputs(spec), fed_by_streams(spec), strict=True)
     return StagePlan(
@@ -125,11 +137,31 @@ def plan_stage(
         time_type=scans(spec)[0].time_type,
         on_late=query.options.on_late,
         dead_letters=query.options.dead_letters,
+        sees_all_streams=_streams(spec) == _streams(query.root),
+        reads=tuple(_reads(query, spec, leftmost)),
         letters=tuple(
             letter_types.get(scans(port)[0].stream) if is_stream else None
             for port, is_stream in ports
         ),
     )
+
+
+def first_scans(root: Spec) -> list[bool]:
+    """Per scan of a plan, from left to right, whether it is the first of its stream."""
+    streams = [scan.stream for scan in scans(root)]
+    return [streams.index(stream) == number for number, stream in enumerate(streams)]
+
+
+def _reads(query: PhysicalQuery, spec: Stateful, leftmost: int) -> Iterator[bool]:
+    is_first = first_scans(query.root)[leftmost:]
+    scan = 0
+    for port, is_stream in zip(inputs(spec), fed_by_streams(spec), strict=True):
+        yield is_stream and is_first[scan]
+        scan += len(scans(port))
+
+
+def _streams(spec: Spec) -> set[str]:
+    return {scan.stream for scan in scans(spec)}
 
 
 def stateful_specs(spec: Spec) -> list[Stateful]:

@@ -52,14 +52,31 @@ def report(physical: Any, row: Any, watermark: str | None, batch: int = 0, **sta
 
 
 @pytest.mark.parametrize("row", [classic, connect])
-def test_work_is_added_up_and_levels_are_the_last(row: Any) -> None:
+def test_work_is_added_up_and_levels_follow_their_changes(row: Any) -> None:
     physical = query(pa.int64())
     reader = ProgressReader(physical)
-    reader.read(report(physical, row, None, rows_in=7, stored=7, late=1))
-    second = reader.read(report(physical, row, None, 1, rows_in=2, stored=5, late=None))
+    reader.read(report(physical, row, None, rows_in=7, stored=7, stored_change=7, late=1))
+    # The watermark stands still: only the buckets that had rows report.
+    figures = {"rows_in": 2, "stored": 3, "stored_change": 2, "late": None}
+    second = reader.read(report(physical, row, None, 1, **figures))
     assert (second.batch, second.rows_in, second.rows_out, second.ms) == (1, 14, 4, 12)
-    assert (second.stored, second.late) == (5, 1)
+    assert (second.stored, second.late) == (9, 1)
     assert second.operators["WJoin a, b"]["rows_in"] == 9
+
+
+def test_a_reader_that_comes_later_knows_all_levels_once_the_watermark_moves() -> None:
+    physical = query(pa.int64())
+    reader = ProgressReader(physical)
+    early, late = "+144683-05-23T16:29:40.496Z", "+144683-05-23T16:29:41.496Z"
+    assert reader.read(report(physical, classic, early, stored=3, stored_change=1)).stored == 3
+    assert reader.read(report(physical, classic, late, stored=8, stored_change=-2)).stored == 8
+
+
+def test_a_stream_under_two_aliases_is_read_once() -> None:
+    session = windrow.Session()
+    session.stream("a", pa.schema([("ts", pa.int64())]).empty_table(), time="ts")
+    physical = session._plan("SELECT p.ts FROM a p, a q WHERE p.ts = q.ts WINDOW = 5", {})[1]
+    assert ProgressReader(physical).read(report(physical, classic, None, late=0)).rows_in == 3
 
 
 @pytest.mark.parametrize(
