@@ -62,7 +62,8 @@ class Found(NamedTuple):
 
 
 PROBES, TOUCHED, WINDOW_TESTS, KEY_TESTS, DROPS, REFINED, FOUND, UPDATES = range(8)
-"""The work of a run, an array of eight numbers that kernels add to.
+TIME_TESTS, NARROWINGS = 8, 9
+"""The work of a run, an array of numbers that kernels add to.
 
 PROBES        look-ups of one partial combination in one stream's buffer
 TOUCHED       buffered tuples that a loop looked at
@@ -72,6 +73,8 @@ DROPS         tuples dropped from a buffer
 REFINED       combinations that a refining step threw away
 FOUND         combinations given
 UPDATES       buffered tuples that an update routine looked at, apart from all joining
+TIME_TESTS    tuples whose time was compared outside of all loops: swept, admitted or dropped
+NARROWINGS    ranges found by search for a tuple just chosen, before the loop that it opens
 """
 
 ADMIT, TOUCH, DROP, OUTPUT, PERIOD = range(5)
@@ -94,7 +97,7 @@ class Trace(NamedTuple):
 
 def no_work() -> Numbers:
     """Work as it begins."""
-    return np.zeros(UPDATES + 1, np.int64)
+    return np.zeros(NARROWINGS + 1, np.int64)
 
 
 def room_for(combinations: int, streams: int) -> Found:

@@ -1,0 +1,315 @@
+"""FEW-join: forward evaluation of one multi-way window join (2002: MW-join, section 3.2).
+
+Two modes take turns. Mode 1 sweeps over the streams for the next starting N-tuple: the oldest tuple
+of every stream, all within the windows of each other. It goes from stream to stream, the period
+shrinking as tuples are found in it, and looks at no key:
+
+    a1  ------------|=====a1=====|------------------------>     the period of b: around a1
+    b1  ----------------b1|======|------------------------>     shrunk: a1 and b1 are in it
+    d1  ---d1----------------------------------------------     left of it: dropped, d2 is next
+    d2  -------------------------------|=====d2=====|----->     right of it: a new period, from d2
+
+A tuple left of the period can never join: the stream that it is too old for has nothing older.
+
+Mode 2 admits what follows in each stream, up to where its period ends, and joins it with all that
+is buffered without looking at a time again (`few_loops`). That is safe. With h the starting tuples,
+
+    end(k) = min over i of h(i) + upper[i][k]        for y of j and z of k, both admitted:
+    z <= end(k) <= h(j) + upper[j][k] <= y + upper[j][k]
+
+so any two of them are within their window, whatever the graph. When nothing more can be admitted,
+the starting tuples go that nothing to come can meet, and mode 1 begins again. With one window for
+all there is always one, the oldest. Where windows differ there may be none: a tuple may be too late
+for one stream's oldest while that still waits for a third stream. Then the earliest tuple is
+admitted beyond its period, and joined with the ranges of the buffers that it can meet, found by
+cursors that only move on.
+
+As published, the streams take turns in mode 2, and a stream that has nothing to offer is waited
+for. `coming` says what it may still deliver: a watermark, or its own newest time stamp.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from windrow.kernels._jit import kernel
+from windrow.kernels.bew_period import LEAST, MOST, minus, plus
+from windrow.kernels.published.few_loops import begin_loops, loop_on
+from windrow.kernels.published.sweep import (
+    CHAIN,
+    IS_NARROWED,
+    NONE,
+    TURN,
+    Loops,
+    Mode2,
+    Record,
+    Sweep,
+    admit,
+    drop_oldest,
+    next_in_period,
+    next_time,
+)
+from windrow.kernels.published.tape import (
+    PERIOD,
+    TIME_TESTS,
+    TOUCH,
+    Conditions,
+    Found,
+    Numbers,
+    Tape,
+    note,
+)
+
+
+class Cursors(NamedTuple):
+    """What the tuple admitted last can meet, per its stream and the other; they only move on.
+
+    Attributes:
+        low: the first position.
+        high: the position after the last.
+    """
+
+    low: Numbers
+    high: Numbers
+
+
+def cursors_from(positions: Numbers) -> Cursors:
+    """Cursors at the beginning of each stream."""
+    lines = np.tile(positions, (len(positions), 1))
+    return Cursors(lines, lines.copy())
+
+
+@kernel
+def few(
+    tape: Tape,
+    conditions: Conditions,
+    sweep: Sweep,
+    cursors: Cursors,
+    mode_2: Mode2,
+    found: Found,
+    record: Record,
+) -> bool:
+    """Sweeps on until it must wait for tuples (True) or no room is left for combinations."""
+    streams = len(sweep.head)
+    while True:
+        if not loop_on(tape, conditions, mode_2, found, record):
+            return False
+        if sweep.at[CHAIN] < streams and not _find_start(tape, conditions, sweep, mode_2, record):
+            return True
+        stream = next_in_period(tape, sweep, record)
+        if stream == NONE:
+            if _drop_past(tape, conditions, sweep, mode_2, record):
+                continue
+            stream = _next_in_time(tape, sweep)
+            if stream == NONE:
+                return True
+        at = admit(tape, sweep, mode_2.table, stream, record)
+        if _find_ranges(tape, conditions, sweep, cursors, mode_2.loops, stream, record[0]):
+            begin_loops(tape, mode_2, stream, at, record[0])
+
+
+@kernel
+def _find_start(
+    tape: Tape,
+    conditions: Conditions,
+    sweep: Sweep,
+    mode_2: Mode2,
+    record: Record,
+) -> bool:
+    """Mode 1: whether there is a starting N-tuple. If not, a stream has no tuple to offer."""
+    work, trace = record
+    streams = len(sweep.head)
+    while sweep.at[CHAIN] < streams:
+        stream = sweep.at[TURN]
+        at = sweep.head[stream]
+        if at == sweep.arrived[stream]:
+            _drop_unreachable(tape, conditions, sweep, mode_2, stream, record)
+            return False
+        work[TIME_TESTS] += 1
+        note(trace, TOUCH, stream, at)
+        low, high = _period(tape, conditions, sweep, stream)
+        if sweep.doomed[stream] or tape.times[at] < low:
+            drop_oldest(tape, sweep, mode_2.table, stream, record)
+            continue
+        if tape.times[at] > high:
+            _doom(tape, conditions, sweep, stream)
+            sweep.at[CHAIN] = 0
+        sweep.at[CHAIN] += 1
+        sweep.at[TURN] = (stream + 1) % streams
+        low, high = _period(tape, conditions, sweep, sweep.at[TURN])
+        note(trace, PERIOD, low, high)
+    for stream in range(streams):
+        sweep.ends[stream] = _period(tape, conditions, sweep, stream)[1]
+    return True
+
+
+@kernel
+def _period(tape: Tape, conditions: Conditions, sweep: Sweep, stream: int) -> tuple[int, int]:
+    """Where a stream's tuple is within the windows of all in the chain; its own does not count."""
+    streams = len(sweep.head)
+    low, high = LEAST, MOST
+    for back in range(1, sweep.at[CHAIN] + 1):
+        other = (sweep.at[TURN] - back) % streams
+        if other != stream:
+            time = tape.times[sweep.head[other]]
+            low = max(low, minus(time, conditions.upper[stream, other]))
+            high = min(high, plus(time, conditions.upper[other, stream]))
+    return low, high
+
+
+@kernel
+def _doom(tape: Tape, conditions: Conditions, sweep: Sweep, stream: int) -> None:
+    """Marks the tuples of the chain that are too old for a stream's oldest: they go next turn.
+
+    With one window for all they will be left of the period then. Where windows differ a third
+    stream may begin the chain anew before, and without the mark two pairs could take turns for
+    ever.
+    """
+    streams = len(sweep.head)
+    time = tape.times[sweep.head[stream]]
+    for back in range(1, sweep.at[CHAIN] + 1):
+        other = (sweep.at[TURN] - back) % streams
+        last = plus(tape.times[sweep.head[other]], conditions.upper[other, stream])
+        sweep.doomed[other] |= last < time
+
+
+@kernel
+def _drop_unreachable(
+    tape: Tape,
+    conditions: Conditions,
+    sweep: Sweep,
+    mode_2: Mode2,
+    missing: int,
+    record: Record,
+) -> None:
+    """Drops what no tuple to come of a stream can meet that has none."""
+    for stream in range(len(sweep.head)):
+        if stream == missing:
+            continue
+        reach = conditions.upper[stream, missing]
+        while sweep.head[stream] < sweep.arrived[stream]:
+            record[0][TIME_TESTS] += 1
+            if plus(tape.times[sweep.head[stream]], reach) >= sweep.coming[missing]:
+                break
+            drop_oldest(tape, sweep, mode_2.table, stream, record)
+            sweep.at[CHAIN] = 0  # its tuples may have been the ones dropped
+
+
+@kernel
+def _next_in_time(tape: Tape, sweep: Sweep) -> int:
+    """The stream with the earliest tuple not admitted; NONE where an earlier one may yet arrive."""
+    earliest = NONE
+    time = MOST
+    for stream in range(len(sweep.head)):
+        at = sweep.taken[stream]
+        if at < sweep.arrived[stream] and (earliest == NONE or tape.times[at] < time):
+            earliest, time = stream, tape.times[at]
+    for stream in range(len(sweep.head)):
+        if sweep.taken[stream] == sweep.arrived[stream] and sweep.coming[stream] < time:
+            return NONE
+    return earliest
+
+
+@kernel
+def _drop_past(
+    tape: Tape,
+    conditions: Conditions,
+    sweep: Sweep,
+    mode_2: Mode2,
+    record: Record,
+) -> bool:
+    """The end of mode 2: drops the starting tuples that nothing to come can meet; whether any."""
+    streams = len(sweep.head)
+    dropped = False
+    for stream in range(streams):
+        time = tape.times[sweep.head[stream]]
+        record[0][TIME_TESTS] += 1
+        is_past = True
+        for other in range(streams):
+            if other != stream:
+                last = plus(time, conditions.upper[stream, other])
+                is_past &= last < next_time(tape, sweep, other)
+        if is_past:
+            drop_oldest(tape, sweep, mode_2.table, stream, record)
+            dropped = True
+    if dropped:
+        sweep.at[TURN] = sweep.at[CHAIN] = 0
+    return dropped
+
+
+@kernel
+def _find_ranges(
+    tape: Tape,
+    conditions: Conditions,
+    sweep: Sweep,
+    cursors: Cursors,
+    loops: Loops,
+    stream: int,
+    work: Numbers,
+) -> bool:
+    """Sets what the loops of the tuple just admitted go through; whether there is anything."""
+    low, high = loops.low[0], loops.high[0]
+    if _is_whole(tape, sweep):
+        low[:], high[:] = sweep.head, sweep.taken
+        loops.at[IS_NARROWED] = 0
+    else:
+        for other in range(len(low)):
+            if other != stream:
+                _move_cursors(tape, conditions, sweep, cursors, stream, other, work)
+        low[:], high[:] = cursors.low[stream], cursors.high[stream]
+        loops.at[IS_NARROWED] = 0 if _fit(tape, conditions, low, high, stream) else 1
+    high[stream] = low[stream] + 1  # itself
+    return bool(np.all(low < high))
+
+
+@kernel
+def _is_whole(tape: Tape, sweep: Sweep) -> bool:
+    """Whether all that is buffered, the tuple just admitted too, is within its stream's period."""
+    for stream in range(len(sweep.head)):
+        last = sweep.taken[stream] - 1
+        if last >= sweep.head[stream] and tape.times[last] > sweep.ends[stream]:
+            return False
+    return True
+
+
+@kernel
+def _move_cursors(
+    tape: Tape,
+    conditions: Conditions,
+    sweep: Sweep,
+    cursors: Cursors,
+    stream: int,
+    other: int,
+    work: Numbers,
+) -> None:
+    """Moves a stream's cursors in another's buffer on to what its last tuple can meet."""
+    time = tape.times[sweep.taken[stream] - 1]
+    low = max(cursors.low[stream, other], sweep.head[other])
+    while low < sweep.taken[other]:
+        if plus(tape.times[low], conditions.upper[other, stream]) >= time:
+            break
+        low += 1
+        work[TIME_TESTS] += 1
+    high = max(cursors.high[stream, other], low)
+    last = plus(time, conditions.upper[stream, other])
+    while high < sweep.taken[other] and tape.times[high] <= last:
+        high += 1
+        work[TIME_TESTS] += 1
+    cursors.low[stream, other], cursors.high[stream, other] = low, high
+
+
+@kernel
+def _fit(tape: Tape, conditions: Conditions, low: Numbers, high: Numbers, stream: int) -> bool:
+    """Whether any two tuples of the other streams' ranges are within their window."""
+    for older in range(len(low)):
+        for newer in range(len(low)):
+            if older in (stream, newer) or newer == stream:
+                continue
+            if low[older] == high[older] or low[newer] == high[newer]:
+                continue
+            last = plus(tape.times[low[older]], conditions.upper[older, newer])
+            if tape.times[high[newer] - 1] > last:
+                return False
+    return True

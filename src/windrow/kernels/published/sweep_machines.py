@@ -1,0 +1,237 @@
+"""FEW, GCA and LCA as machines: with the buffers that they keep from one arrival to the next.
+
+The streams of a sweep come in time order. Unlike the machines that answer on arrival, a sweep may
+wait: a combination comes when every stream's tuples up to the end of its period are there, or
+known not to come.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from windrow.kernels.bew_period import MOST
+from windrow.kernels.published.arrival import order_by_keys
+from windrow.kernels.published.conservative import Windows, gca, lca, windows_of
+from windrow.kernels.published.few import cursors_from, few
+from windrow.kernels.published.machine import Machine, Move
+from windrow.kernels.published.runs import ROOM, Run, filled_blocks
+from windrow.kernels.published.sweep import (
+    Mode2,
+    drop_below,
+    empty_table,
+    link_buffered,
+    no_loops,
+    routes_along,
+    sweep_from,
+    take_arrivals,
+)
+from windrow.kernels.published.tape import (
+    Conditions,
+    Found,
+    Numbers,
+    Tape,
+    Trace,
+    no_work,
+    room_for,
+    trace_of,
+)
+
+LEAST_BUCKETS = 64
+
+
+class SweepMachine:
+    """What the sweeps have in common.
+
+    Args:
+        conditions: the closed bounds, and the keys.
+        first: where each stream begins on the tape, and after the last where it ends.
+        method: "hash" or "nested-loop".
+        trace: where steps are noted.
+    """
+
+    def __init__(
+        self,
+        conditions: Conditions,
+        first: Numbers,
+        *,
+        method: str,
+        trace: Trace | None = None,
+    ) -> None:
+        self.conditions = conditions
+        self.sweep = sweep_from(first[:-1])
+        self.work = no_work()
+        self.trace = trace_of() if trace is None else trace
+        hashed, keyed = method == "hash", conditions.keyed
+        order = order_by_keys(conditions)
+        # Buckets are by the classes that loops probe by: where all scan, there are none.
+        self._linked = keyed if hashed else keyed[:, :0]
+        routes = routes_along(order, keyed, hashed=hashed)
+        table = empty_table(self._linked, LEAST_BUCKETS, int(first[-1]))
+        self._mode_2 = Mode2(routes, table, no_loops(len(order)))
+        self._is_linked = True  # whether the table is that of the buffers as they are
+
+    def adopt(self, tape: Tape, turns: Numbers) -> None:
+        """Takes tuples whose combinations were all given before."""
+        take_arrivals(tape, self.sweep, turns, None)
+        self.sweep.taken[:] = self.sweep.arrived
+        self._is_linked = False
+
+    def begin(self, tape: Tape, turns: Numbers, coming: Numbers | None = None) -> None:
+        """Hands over the next arrivals; the table grows with what there is."""
+        take_arrivals(tape, self.sweep, turns, coming)
+        most = int((self.sweep.arrived - self.sweep.head).max())
+        buckets = max(LEAST_BUCKETS, 1 << most.bit_length())
+        if self._is_linked and buckets <= self._mode_2.table.oldest.shape[2]:
+            return
+        table = empty_table(self._linked, buckets, len(tape.times))
+        link_buffered(tape, table, self.sweep)
+        self._mode_2 = self._mode_2._replace(table=table)
+        self._is_linked = True
+
+    def heads(self) -> Numbers:
+        """Per stream, the first position that is still needed."""
+        return self.sweep.head
+
+    def moved(self, move: Move) -> None:
+        """Takes note that the tuples have new positions."""
+        for positions in (self.sweep.head, self.sweep.taken, self.sweep.arrived):
+            positions[...] += move.shift
+        self._is_linked = False
+
+    def drop_below(self, tape: Tape, bounds: Numbers) -> None:
+        """Drops the tuples of each stream that are older than its bound."""
+        record = (self.work, self.trace)
+        drop_below(tape, self.sweep, self._mode_2.table, bounds, record)
+
+
+class FewMachine(SweepMachine):
+    """FEW-join."""
+
+    def __init__(
+        self,
+        conditions: Conditions,
+        first: Numbers,
+        *,
+        method: str = "nested-loop",
+        trace: Trace | None = None,
+    ) -> None:
+        super().__init__(conditions, first, method=method, trace=trace)
+        self.cursors = cursors_from(first[:-1])
+
+    def fill(self, tape: Tape, found: Found) -> bool:
+        """Adds combinations while there is room; whether it waits for more tuples."""
+        record = (self.work, self.trace)
+        return few(tape, self.conditions, self.sweep, self.cursors, self._mode_2, found, record)
+
+    def moved(self, move: Move) -> None:
+        """Takes note that the tuples have new positions."""
+        super().moved(move)
+        for positions in self.cursors:
+            positions[...] += move.shift
+
+
+class ConservativeMachine(SweepMachine):
+    """Filter and refine; `stated` are the bounds that are tested in the end, MOST for none."""
+
+    def __init__(
+        self,
+        conditions: Conditions,
+        stated: Numbers,
+        first: Numbers,
+        *,
+        method: str = "nested-loop",
+        trace: Trace | None = None,
+    ) -> None:
+        super().__init__(conditions, first, method=method, trace=trace)
+        self.windows: Windows = windows_of(conditions.upper, stated)
+
+
+class GcaMachine(ConservativeMachine):
+    """The global conservative approach: the largest window for all."""
+
+    def fill(self, tape: Tape, found: Found) -> bool:
+        """Adds combinations while there is room; whether it waits for more tuples."""
+        record = (self.work, self.trace)
+        return gca(tape, self.windows, self.sweep, self._mode_2, found, record)
+
+
+class LcaMachine(ConservativeMachine):
+    """The local conservative approach: the largest window of each stream."""
+
+    def fill(self, tape: Tape, found: Found) -> bool:
+        """Adds combinations while there is room; whether it waits for more tuples."""
+        record = (self.work, self.trace)
+        return lca(tape, self.windows, self.sweep, self._mode_2, found, record)
+
+
+def run_few(
+    tape: Tape,
+    conditions: Conditions,
+    turns: Numbers,
+    *,
+    method: str = "nested-loop",
+    trace: Trace | None = None,
+) -> Run:
+    """FEW-join, by "nested-loop" or "hash"; the bounds are closed."""
+    machine = FewMachine(conditions, tape.first, method=method, trace=trace)
+    return _run(machine, tape, turns)
+
+
+def run_gca(
+    tape: Tape,
+    conditions: Conditions,
+    turns: Numbers,
+    *,
+    stated: Numbers,
+    method: str = "nested-loop",
+    trace: Trace | None = None,
+) -> Run:
+    """Filter with one window, and refine.
+
+    Args:
+        tape: the tuples.
+        conditions: the closed bounds, and the keys.
+        turns: the streams in order of arrival.
+        stated: the bounds as stated, MOST for none.
+        method: "nested-loop" or "hash".
+        trace: where steps are noted.
+    """
+    machine = GcaMachine(conditions, stated, tape.first, method=method, trace=trace)
+    return _run(machine, tape, turns)
+
+
+def run_lca(
+    tape: Tape,
+    conditions: Conditions,
+    turns: Numbers,
+    *,
+    stated: Numbers,
+    method: str = "nested-loop",
+    trace: Trace | None = None,
+) -> Run:
+    """Filter with a window per stream, and refine; the arguments are those of `run_gca`."""
+    machine = LcaMachine(conditions, stated, tape.first, method=method, trace=trace)
+    return _run(machine, tape, turns)
+
+
+def _run(machine: Machine, tape: Tape, turns: Numbers) -> Run:
+    """Lets a sweep take all arrivals, and then know that no more will come."""
+    streams = len(tape.first) - 1
+    blocks = list(filled_blocks(machine, tape, turns, room=ROOM))
+    blocks += last_blocks(machine, tape)
+    combinations = np.concatenate(blocks) if blocks else room_for(0, streams).positions
+    return Run(combinations, machine.work.copy())
+
+
+def last_blocks(machine: Machine, tape: Tape, *, room: int = ROOM) -> list[Numbers]:
+    """What a sweep still gives once every stream has ended, in blocks."""
+    streams = len(tape.first) - 1
+    ended = np.full(streams, MOST, np.int64)
+    found = room_for(room, streams)
+    machine.begin(tape, np.zeros(0, np.int64), ended)
+    blocks, through = [], False
+    while not through:
+        found.filled[0] = 0
+        through = machine.fill(tape, found)
+        blocks.append(found.positions[: found.filled[0]].copy())
+    return blocks
