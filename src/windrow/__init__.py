@@ -24,11 +24,15 @@ if TYPE_CHECKING:
         UnsupportedError,
         WindrowError,
     )
+    from windrow.run.local.sources import NOTHING_NOW
+    from windrow.schema import ON_ARRIVAL
     from windrow.session import Session
 
     __version__: str
 
 __all__ = [
+    "NOTHING_NOW",
+    "ON_ARRIVAL",
     "BindError",
     "DataError",
     "InternalError",
@@ -54,6 +58,14 @@ def __getattr__(name: str) -> object:
         from windrow.session import Session  # noqa: PLC0415
 
         return Session
+    if name == "ON_ARRIVAL":
+        from windrow.schema import ON_ARRIVAL  # noqa: PLC0415
+
+        return ON_ARRIVAL
+    if name == "NOTHING_NOW":
+        from windrow.run.local.sources import NOTHING_NOW  # noqa: PLC0415
+
+        return NOTHING_NOW
     from windrow import errors  # noqa: PLC0415
 
     return getattr(errors, name)

@@ -24,6 +24,29 @@ MAX_TICK = 2**63 - 1
 never expires."""
 
 
+ARRIVAL_TYPE = "timestamp"
+"""The type of a time that is given on arrival."""
+
+
+@dataclass(frozen=True)
+class OnArrival:
+    """A stream's time is given when its rows arrive, in a column of this name.
+
+    Examples:
+        >>> ON_ARRIVAL.named("seen_at")
+        OnArrival(column='seen_at')
+    """
+
+    column: str = "_arrived"
+
+    def named(self, column: str) -> OnArrival:
+        """The same with another name for the column."""
+        return OnArrival(column)
+
+
+ON_ARRIVAL = OnArrival()
+
+
 @dataclass(frozen=True)
 class Field:
     """A named column with its Spark type."""

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from windrow.errors import (
     BindError,
     PlanError,
-    UnknownColumn,
     UnsupportedError,
     WindrowError,
     nearest,
 )
 from windrow.physical.options import Options
 from windrow.plan.catalog import StreamInfo
-from windrow.plan.durations import to_ticks
-from windrow.schema import TIME_TYPES, Schema
+from windrow.plan.registering import Lateness, stream_info
+from windrow.schema import OnArrival, Schema
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from windrow.physical.specs import PhysicalQuery
     from windrow.plan.functions import UserFunction
     from windrow.plan.nodes import Query
@@ -31,14 +32,17 @@ if TYPE_CHECKING:
     from windrow.run.spark.figures import BatchFigures
     from windrow.run.spark.progress import ProgressReader
 
-Lateness = str | int | timedelta
-
 
 class Session:
     """Streams and tables by name, and the questions asked of them.
 
     Args:
         spark: a SparkSession, classic or Connect; None runs in process, without a JVM.
+        clock: in process, the present instant for streams whose time is given on arrival; the
+            system's clock where none is given.
+
+    Raises:
+        UnsupportedError: a clock is given for Spark, which has its own.
 
     Examples:
         >>> import pyarrow as pa
@@ -49,8 +53,15 @@ class Session:
         {'k': [1]}
     """
 
-    def __init__(self, spark: Any = None) -> None:
+    def __init__(self, spark: Any = None, *, clock: Callable[[], datetime] | None = None) -> None:
+        if spark is not None and clock is not None:
+            raise UnsupportedError(
+                "unsupported-clock",
+                "a clock works in process alone",
+                hint="leave it out: on Spark rows arrive at current_timestamp()",
+            )
         self._spark = spark
+        self._clock = clock
         self._catalog: dict[str, StreamInfo] = {}
         self._data: dict[str, Any] = {}
         self._functions: dict[str, UserFunction] = {}
@@ -58,17 +69,29 @@ class Session:
         self._figures: WeakKeyDictionary[Any, BatchFigures] = WeakKeyDictionary()
 
     def stream(
-        self, name: str, data: Any, *, time: str | None = None, lateness: Lateness = 0
+        self,
+        name: str,
+        data: Any,
+        *,
+        time: str | OnArrival | None = None,
+        lateness: Lateness = 0,
+        schema: pa.Schema | None = None,
     ) -> None:
         """Registers a stream.
 
         Args:
             name: what queries call it.
             data: on Spark a DataFrame, batch or streaming. In process an Arrow table, batch or
-                reader, a pandas or polars DataFrame, or an iterable of these.
-            time: the event-time column: TIMESTAMP, TIMESTAMP_NTZ, DATE or BIGINT.
+                reader, a pandas or polars DataFrame, or an iterable of these. A reader or iterator
+                is read on a thread of its own; it may block, and give `windrow.NOTHING_NOW` in
+                place of a batch.
+            time: the event-time column: TIMESTAMP, TIMESTAMP_NTZ, DATE or BIGINT. Or
+                `windrow.ON_ARRIVAL`: rows get the instant of their arrival, as a TIMESTAMP column
+                `_arrived`, or `windrow.ON_ARRIVAL.named(..)`.
             lateness: the promise that once a tuple with time m was delivered, no tuple with a time
                 below m - lateness follows: '5 seconds', a timedelta, or a number of ticks.
+            schema: in process, the columns of an iterator, which is then not read before a query
+                asks; else its first batch is read at once, for its columns.
 
         Raises:
             BindError: the data, the time column or the lateness cannot be used.
@@ -78,11 +101,9 @@ class Session:
             >>> sales = pa.table({"item": ["pen"], "at": [7]})
             >>> Session().stream("sales", sales, time="at", lateness=2)
         """
-        source, schema, is_streaming = self._read(name, data)
-        column = _time_column(name, schema, time)
-        info = StreamInfo(name, schema, column, is_streaming=is_streaming)
-        self._catalog[name] = dataclasses.replace(info, lateness=_lateness(info, lateness))
-        self._data[name] = source
+        source, columns, is_streaming = self._read(name, data, schema)
+        self._catalog[name] = stream_info(name, columns, time, lateness, is_streaming=is_streaming)
+        self._data[name] = self._stamped(source, time)
 
     def table(self, name: str, data: Any) -> None:
         """Registers a relation that does not move.
@@ -325,7 +346,9 @@ class Session:
                 return False
         return self._types().has_function(name)
 
-    def _read(self, name: str, data: Any) -> tuple[Any, Schema, bool]:
+    def _read(
+        self, name: str, data: Any, schema: pa.Schema | None = None
+    ) -> tuple[Any, Schema, bool]:
         """The data as the runner wants it, its columns, and whether it is endless."""
         if not name:
             raise BindError(
@@ -334,11 +357,25 @@ class Session:
         if self._spark is not None:
             from windrow.run.spark.frames import describe  # noqa: PLC0415
 
+            if schema is not None:
+                raise BindError(
+                    "needless-schema",
+                    f"{name} is a DataFrame, which has columns of its own",
+                    hint="leave schema out: it says what the batches of an iterator look like",
+                )
             return data, *describe(data)
         from windrow.run.local.sources import source_of  # noqa: PLC0415
 
-        source = source_of(name, data)
+        source = source_of(name, data, schema)
         return source, source.schema, False
+
+    def _stamped(self, source: Any, time: str | OnArrival | None) -> Any:
+        """The data with the time of arrival; in process rows get it when a query takes them."""
+        if self._spark is None or not isinstance(time, OnArrival):
+            return source
+        from windrow.run.spark.frames import with_arrival  # noqa: PLC0415
+
+        return with_arrival(source, time.column)
 
     def _types(self) -> TypeResolver:
         if self._resolver is None:
@@ -355,12 +392,16 @@ class Session:
     def _run_in_process(
         self, physical: PhysicalQuery, resume: Checkpoint | None, progress: str
     ) -> Any:
+        from windrow.run.local.arrivals import system_clock  # noqa: PLC0415
         from windrow.run.local.execution import Execution  # noqa: PLC0415
         from windrow.run.local.result import Result  # noqa: PLC0415
         from windrow.run.progress import renderer  # noqa: PLC0415
 
         shown = renderer(progress)
-        return Result(Execution(physical, self._data, resume=resume, renderer=shown))
+        clock = self._clock or system_clock
+        return Result(
+            Execution(physical, self._data, resume=resume, renderer=shown, arrival_clock=clock)
+        )
 
     def _run_on_spark(self, physical: PhysicalQuery) -> Any:
         from windrow.run.spark.figures import BatchFigures  # noqa: PLC0415
@@ -371,50 +412,6 @@ class Session:
         if not answer.isStreaming:
             self._figures[answer] = figures
         return answer
-
-
-def _time_column(name: str, schema: Schema, time: str | None) -> str | None:
-    """The time column as the data spells it, checked."""
-    if time is None:
-        return None
-    found = schema.find(time)
-    if found is None:
-        raise UnknownColumn(
-            "unknown-time-column",
-            f"the stream {name} has no column {time!r} to take its time from",
-            hint=f"one of {nearest(time, schema.names)}",
-        )
-    if found.type not in TIME_TYPES:
-        raise BindError(
-            "bad-time-type",
-            f"the time column {found.name!r} of the stream {name} is {found.type}",
-            reason="event time is TIMESTAMP, TIMESTAMP_NTZ, DATE or BIGINT",
-            hint="cast the column before you register the stream",
-        )
-    return found.name
-
-
-def _lateness(info: StreamInfo, lateness: Lateness) -> int:
-    """The lateness in ticks, checked."""
-    if info.time is None:
-        if lateness == 0:
-            return 0
-        raise BindError(
-            "bad-lateness",
-            f"the stream {info.name} has a lateness but no time column",
-            hint="name its event-time column with time=...",
-        )
-    try:
-        return to_ticks(lateness, info.time_type)
-    except BindError as error:
-        raise BindError(
-            "bad-lateness",
-            f"the lateness {lateness!r} of the stream {info.name} cannot be used",
-            reason=error.sentence.replace("the window", "the lateness"),
-            hint="a whole number of ticks of 0 or more"
-            if info.time_type == "bigint"
-            else "for instance '5 seconds', timedelta(seconds=5), or a whole number of ticks",
-        ) from error
 
 
 def _options(options: Mapping[str, Any]) -> Options:

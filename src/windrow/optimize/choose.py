@@ -111,6 +111,7 @@ def _scan(node: Scan) -> ScanStream:
         time=node.stream.time,
         time_type=node.stream.time_type,
         lateness=node.stream.lateness,
+        is_on_arrival=node.stream.is_on_arrival,
     )
 
 

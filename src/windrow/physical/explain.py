@@ -99,7 +99,10 @@ def _query_lines(physical: PhysicalQuery) -> list[str]:
 def _stream(source: ScanStream) -> str:
     lateness = show_ticks(source.lateness, source.time_type)
     name = show_alias(source.stream, source.alias)
-    return f"{name}: time {source.time} ({source.time_type}), lateness {lateness}"
+    time = f"time {source.time} ({source.time_type})"
+    if source.is_on_arrival:
+        time = f"time on arrival, as {source.time} ({source.time_type})"
+    return f"{name}: {time}, lateness {lateness}"
 
 
 def _physical_lines(physical: PhysicalQuery) -> list[str]:

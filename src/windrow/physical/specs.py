@@ -21,7 +21,10 @@ from windrow.schema import Schema
 
 @dataclass(frozen=True)
 class ScanStream:
-    """Reads one stream: source columns `columns[i]` become `schema.names[i]`."""
+    """Reads one stream: source columns `columns[i]` become `schema.names[i]`.
+
+    `is_on_arrival`: the time column is not the source's; rows get it as they arrive.
+    """
 
     stream: str
     alias: str
@@ -30,6 +33,7 @@ class ScanStream:
     time: str
     time_type: str
     lateness: int
+    is_on_arrival: bool = False
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ class StreamInfo:
         lateness: its promise of bounded disorder, in ticks.
         is_streaming: whether it is endless (a streaming DataFrame).
         is_table: whether it is a relation that does not move.
+        is_on_arrival: whether its time is given as its rows arrive.
     """
 
     name: str
@@ -27,6 +28,7 @@ class StreamInfo:
     lateness: int = 0
     is_streaming: bool = False
     is_table: bool = False
+    is_on_arrival: bool = False
 
     @property
     def time_type(self) -> str:

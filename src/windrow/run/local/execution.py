@@ -1,10 +1,18 @@
-"""The loop: poll the stream that is furthest behind, push its batch, advance, until all end."""
+"""The loop: poll the streams, push the batch of one, advance, until all end or someone stops it.
+
+One thread at a time works on a query; it waits for streams without keeping others from asking for
+a checkpoint. `stop` may come from any thread, at any moment: it ends the waiting, and whoever is
+the last to work on the query puts its things away.
+"""
 
 from __future__ import annotations
 
+import threading
 import time
+import weakref
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -13,15 +21,18 @@ from windrow.operators.base import Counters
 from windrow.physical.explain import stage_name
 from windrow.physical.specs import PhysicalQuery, scans
 from windrow.run.local.answers import Answer
+from windrow.run.local.arrivals import ArrivalClock, Clock, system_clock
 from windrow.run.local.checkpoint import Checkpoint, columns_read
 from windrow.run.local.feeds import open_feeds
+from windrow.run.local.inlets import Bell
 from windrow.run.local.pipeline import Pipeline, Round
-from windrow.run.local.sources import Source
+from windrow.run.local.sources import NOTHING_NOW, Silence, Source
 from windrow.run.progress import Progress, Renderer, Silent
+from windrow.schema import MIN_TICK
 
 
 class Execution:
-    """A query being run on this thread, a micro-batch at a time, as its answer is asked for.
+    """A query being run by whoever asks for its answer, a micro-batch at a time.
 
     Args:
         query: what to run.
@@ -29,6 +40,7 @@ class Execution:
         resume: where to go on from.
         renderer: shows the progress.
         clock: seconds, for the figures.
+        arrival_clock: the present instant, for streams whose time is given on arrival.
     """
 
     def __init__(
@@ -39,6 +51,7 @@ class Execution:
         resume: Checkpoint | None = None,
         renderer: Renderer | None = None,
         clock: Callable[[], float] = time.perf_counter,
+        arrival_clock: Clock = system_clock,
     ) -> None:
         self.query = query
         self.answer = Answer(query)
@@ -50,31 +63,53 @@ class Execution:
         self._batch = self._rows_in = self._rows_out = 0
         self._round: Iterator[pa.RecordBatch] = iter(())
         self._is_done = False
+        self._turn = threading.Lock()
+        self._bell = Bell()
+        # Readers know the bell alone: a query that is dropped unfinished leaves no thread behind.
+        weakref.finalize(self, self._bell.stop)
         if resume is not None:
             self._restore(resume)
         positions = resume.positions if resume else {}
-        self._feeds = open_feeds(scans(query.root), sources, positions)
+        arrivals = ArrivalClock(arrival_clock, resume.watermark if resume else MIN_TICK)
+        self._feeds = open_feeds(scans(query.root), sources, positions, self._bell, arrivals)
         self._watermark = resume.watermark if resume else self._feeds.watermark
         self.progress = self._measure(0.0)
 
     def next(self) -> pa.RecordBatch | None:
-        """The next rows of the answer; None once there are no more."""
+        """The next rows of the answer, which may have to be waited for; None if no more come."""
         try:
-            batch = self._next()
+            batch = self._ask()
+            while isinstance(batch, Silence):
+                self._feeds.wait()
+                batch = self._ask()
         except BaseException as error:
             self.stop()
             if isinstance(error, WindrowError):
                 error.in_sql(self.query.sql)
             raise
-        if batch is None:
+        if batch is None or self._bell.is_stopped:
             self.stop()
-        else:
-            self._rows_out += batch.num_rows
         return batch
 
     def checkpoint(self) -> Checkpoint:
         """Where the query stands after the micro-batch under way, which is finished first."""
-        self._pending.extend(self._round)
+        with self._turn:
+            self._pending.extend(self._round)
+            return self._checkpoint()
+
+    def stop(self) -> None:
+        """Ends the run, from any thread; what was handed out stays valid.
+
+        A thread that is at work on the query stops it itself when it is done with its step.
+        """
+        self._bell.stop()
+        if self._turn.acquire(blocking=False):
+            try:
+                self._put_away()
+            finally:
+                self._turn.release()
+
+    def _checkpoint(self) -> Checkpoint:
         return Checkpoint(
             sql=self.query.sql,
             positions=self._feeds.positions,
@@ -88,15 +123,24 @@ class Execution:
             columns=columns_read(scans(self.query.root)),
         )
 
-    def stop(self) -> None:
-        """Ends the run; what was handed out stays valid."""
+    def _put_away(self) -> None:
         if not self._is_done:
             self._is_done = True
             self._renderer.close()
             self._pipeline.close()
 
-    def _next(self) -> pa.RecordBatch | None:
-        while not self._is_done:
+    def _ask(self) -> pa.RecordBatch | Silence | None:
+        with self._turn:
+            batch = self._next()
+            if batch is NOTHING_NOW:
+                self._show_stall()
+            elif batch is not None:
+                self._rows_out += batch.num_rows
+            return batch
+
+    def _next(self) -> pa.RecordBatch | Silence | None:
+        """The next rows, as far as they can be had without waiting."""
+        while not (self._is_done or self._bell.is_stopped):
             if self._pending:
                 return self._pending.popleft()
             batch = next(self._round, None)
@@ -104,14 +148,25 @@ class Execution:
                 return batch
             if self._feeds.have_ended:
                 break
-            self._round = self._micro_batch()
+            started = self._clock()
+            polled = self._feeds.poll()
+            if polled is None:
+                return NOTHING_NOW
+            self._round = self._micro_batch(*polled, started)
         return None
 
-    def _micro_batch(self) -> Iterator[pa.RecordBatch]:
-        """Reads one batch of one stream and gives the rows of the answer that it brings."""
-        started = self._clock()
+    def _show_stall(self) -> None:
+        """Tells, once, that the query waits, and for whom."""
+        stalled = self._feeds.stalled
+        if self.progress.stalled != stalled:
+            self.progress = replace(self.progress, stalled=stalled)
+            self._renderer.show(self.progress)
+
+    def _micro_batch(
+        self, stream: str, arrived: pa.RecordBatch | None, started: float
+    ) -> Iterator[pa.RecordBatch]:
+        """Takes one batch of one stream and gives the rows of the answer that it brings."""
         before = self._watermark
-        stream, arrived = self._feeds.poll()
         self._watermark = self._feeds.watermark
         if arrived is None and self._watermark == before:
             return
@@ -167,6 +222,7 @@ class Execution:
             state_bytes=total.state_bytes,
             ms=ms,
             operators=self._by_operator(),
+            stalled=self._feeds.stalled,
         )
 
     def _by_operator(self) -> dict[str, dict[str, int]]:

@@ -5,20 +5,29 @@
     query      --------|                                 the least of them
 
 A stream that has delivered nothing holds the query's watermark at minus infinity; one that has
-ended does not hold it at all.
+ended does not hold it at all. A stream whose time is given on arrival delivers nothing before the
+present instant, so that its watermark is the clock.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from windrow.operators.instants import less_delay, ticks_of
 from windrow.physical.specs import ScanStream
-from windrow.run.local.sources import Source
+from windrow.run.local.arrivals import ArrivalClock
+from windrow.run.local.inlets import Bell, Inlet, InMemory, Reader, Taken
+from windrow.run.local.sources import NOTHING_NOW, Source
 from windrow.schema import MAX_TICK, MIN_TICK
+
+PATIENCE_S = 0.1
+"""How long the query waits for the stream that is furthest behind before it reads another one.
+
+An iterator over files is ready in time, and the streams are then read in step, as tables are. One
+that is not has stalled: it is not waited for again until it has batches to spare."""
 
 
 @dataclass(frozen=True)
@@ -32,30 +41,49 @@ class Position:
 
 @dataclass
 class Feed:
-    """One stream being read."""
+    """One stream being read; with an arrival clock, one whose rows get their time from it."""
 
     stream: str
     time: str
     lateness: int
-    rows: Iterator[pa.RecordBatch]
+    inlet: Inlet
     position: Position = field(default_factory=Position)
+    arrivals: ArrivalClock | None = None
+    is_stalled: bool = False
+    is_awaited: bool = True
 
     @property
     def watermark(self) -> int:
         """The least time that the stream may still deliver."""
         if self.position.has_ended:
             return MAX_TICK
+        if self.arrivals is not None:
+            return self.arrivals.latest
         return less_delay(self.position.newest, self.lateness)
 
-    def poll(self) -> pa.RecordBatch | None:
-        """The next batch; None once the stream has ended."""
-        batch = next(self.rows, None)
+    def ask(self, bell: Bell) -> Taken:
+        """The next batch, None at the end of the stream, NOTHING_NOW where it has stalled."""
+        taken = self.inlet.take()
+        if taken is NOTHING_NOW and self.is_awaited and not self.inlet.is_silent:
+            bell.wait_for(lambda: self.inlet.is_ready or self.inlet.is_silent, PATIENCE_S)
+            taken = self.inlet.take()
+        self.is_stalled = taken is NOTHING_NOW
+        if taken is NOTHING_NOW:
+            self.is_awaited = False
+            return taken
+        self.is_awaited = self.is_awaited or self.inlet.is_ready
+        return self._moved_on(taken)
+
+    def _moved_on(self, batch: pa.RecordBatch | None) -> pa.RecordBatch | None:
         before = self.position
         if batch is None:
             self.position = Position(before.batches, before.newest, has_ended=True)
             return None
         newest = before.newest
-        if batch.num_rows:
+        if self.arrivals is not None:
+            newest = self.arrivals.now()
+            batch = self.arrivals.stamped(batch, self.time)
+        elif batch.num_rows:
             newest = max(newest, int(ticks_of(batch.column(self.time)).max()))
         self.position = Position(before.batches + 1, newest)
         return batch
@@ -65,11 +93,14 @@ class Feeds:
     """All streams of a query, read one batch at a time.
 
     The next batch comes from the stream that is furthest behind in event time, so that none runs
-    ahead and the windows stay small; among equals the streams take turns.
+    ahead and the windows stay small; among equals the streams take turns. A stream that has nothing
+    now keeps no other from being read.
     """
 
-    def __init__(self, feeds: Sequence[Feed]) -> None:
+    def __init__(self, feeds: Sequence[Feed], bell: Bell) -> None:
         self._feeds = list(feeds)
+        self._bell = bell
+        self._clocks = [feed.arrivals for feed in feeds if feed.arrivals is not None]
         self._watermark = MIN_TICK
 
     @property
@@ -80,7 +111,7 @@ class Feeds:
 
     @property
     def have_ended(self) -> bool:
-        """Whether no stream has anything more to give."""
+        """Whether every stream has ended."""
         return all(feed.position.has_ended for feed in self._feeds)
 
     @property
@@ -88,29 +119,59 @@ class Feeds:
         """How far each stream has been read, in the order in which they take turns."""
         return {feed.stream: feed.position for feed in self._feeds}
 
-    def poll(self) -> tuple[str, pa.RecordBatch | None]:
-        """The stream that is furthest behind, and its next batch, None for its end."""
-        open_feeds = [feed for feed in self._feeds if not feed.position.has_ended]
-        behind = min(open_feeds, key=lambda feed: feed.position.newest)
-        # Taking turns: whoever was read goes to the end, and min takes the first of equals.
-        self._feeds.remove(behind)
-        self._feeds.append(behind)
-        return behind.stream, behind.poll()
+    @property
+    def stalled(self) -> tuple[str, ...]:
+        """The streams that had nothing when they were last asked, in the order of their names."""
+        return tuple(sorted(feed.stream for feed in self._open() if feed.is_stalled))
+
+    def poll(self) -> tuple[str, pa.RecordBatch | None] | None:
+        """A stream and its next batch, None for its end; None alone where no stream has any now.
+
+        Streams are asked in turn, from the one that is furthest behind on.
+        """
+        for clock in self._clocks[:1]:  # one clock for all
+            clock.now()
+        for feed in sorted(self._open(), key=lambda feed: feed.position.newest):
+            if self._bell.is_stopped:
+                return None
+            taken = feed.ask(self._bell)
+            if taken is NOTHING_NOW:
+                continue
+            # Taking turns: whoever was read goes to the end, and sorting keeps the order of equals.
+            self._feeds.remove(feed)
+            self._feeds.append(feed)
+            return feed.stream, taken
+        return None
+
+    def wait(self) -> None:
+        """Waits until some stream may have a batch, or the query is stopped."""
+        inlets = [feed.inlet for feed in self._open()]
+        self._bell.wait_for(lambda: any(inlet.is_ready for inlet in inlets))
+
+    def _open(self) -> list[Feed]:
+        return [feed for feed in self._feeds if not feed.position.has_ended]
 
 
 def open_feeds(
     scans: Sequence[ScanStream],
     sources: Mapping[str, Source],
     positions: Mapping[str, Position],
+    bell: Bell | None = None,
+    arrivals: ArrivalClock | None = None,
 ) -> Feeds:
     """The streams that a query scans, each once whatever its aliases, from the given positions.
 
     Positions come in the order in which the streams take turns.
     """
+    bell = bell or Bell()
+    arrivals = arrivals or ArrivalClock()
     first_scans = {scan.stream: scan for scan in reversed(scans)}
     feeds = []
-    for scan in positions or dict.fromkeys(scan.stream for scan in scans):
-        spec, position = first_scans[scan], positions.get(scan, Position())
-        rows = sources[scan].batches(spec.time, position.batches)
-        feeds.append(Feed(scan, spec.time, spec.lateness, rows, position))
-    return Feeds(feeds)
+    for name in positions or dict.fromkeys(scan.stream for scan in scans):
+        spec, position = first_scans[name], positions.get(name, Position())
+        source = sources[name]
+        rows = source.batches(None if spec.is_on_arrival else spec.time, position.batches)
+        inlet: Inlet = Reader(name, rows, bell) if source.may_block else InMemory(rows)
+        clock = arrivals if spec.is_on_arrival else None
+        feeds.append(Feed(name, spec.time, spec.lateness, inlet, position, clock))
+    return Feeds(feeds, bell)

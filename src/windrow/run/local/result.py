@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 class Result:
     """Rows of an answer, computed as they are asked for; one pass.
+
+    While no stream has anything new, asking for the next rows waits; `stop`, from any thread, ends
+    it. As a context manager a result is stopped on the way out.
 
     Examples:
         >>> result = session.sql("SELECT ...")  # doctest: +SKIP
@@ -38,6 +41,12 @@ class Result:
         if batch is None:
             raise StopIteration
         return batch
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
         reader = pa.RecordBatchReader.from_batches(self.schema, self)
@@ -91,5 +100,9 @@ class Result:
         return self._execution.checkpoint()
 
     def stop(self) -> None:
-        """Stops the query; a loop over the result ends."""
+        """Stops the query, from any thread: a loop over the result ends, though all streams block.
+
+        Iterators that the streams were made of are closed, each as soon as it returns from what it
+        is doing.
+        """
         self._execution.stop()

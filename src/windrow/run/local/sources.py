@@ -3,14 +3,16 @@
 A **table** (Arrow, pandas, polars, anything with a length and the Arrow stream interface) is
 bounded and known whole: it is read in event-time order, in slices, so that nothing in it is late
 and the state stays small. A **stream** (a reader, or any iterable of batches) is read as it comes:
-a batch is a micro-batch, and what breaks its promise of lateness is late.
+a batch is a micro-batch, and what breaks its promise of lateness is late. It may give NOTHING_NOW
+in place of a batch, which says that there is none at the moment and that it is to be asked again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from enum import Enum
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +30,22 @@ SLICE_ROWS = 65_536
 work per row, small enough that a batch is a few megabytes."""
 
 
+class Silence(Enum):
+    """What a stream gives when it has no batch now, and has not ended."""
+
+    NOTHING_NOW = "nothing now"
+
+
+NOTHING_NOW: Final = Silence.NOTHING_NOW
+"""Given by an iterator in place of a batch: there is none now, and the others go on meanwhile.
+
+Examples:
+    >>> def sensor():
+    ...     while True:
+    ...         yield poll() or windrow.NOTHING_NOW  # doctest: +SKIP
+"""
+
+
 class Source(Protocol):
     """Data registered under a name."""
 
@@ -36,13 +54,23 @@ class Source(Protocol):
         """The columns, with Spark types."""
         ...
 
-    def batches(self, time: str, skip: int) -> Iterator[pa.RecordBatch]:
-        """The rows in batches of canonical types, without the first `skip` batches."""
+    @property
+    def may_block(self) -> bool:
+        """Whether asking for the next batch may take as long as it likes."""
+        ...
+
+    def batches(self, time: str | None, skip: int) -> Iterator[pa.RecordBatch | Silence]:
+        """The rows in batches of canonical types, without the first `skip` batches.
+
+        `time` is the event-time column; None where rows have no time of their own.
+        """
         ...
 
 
 class TableSource:
     """Rows that are all in memory."""
+
+    may_block = False
 
     def __init__(self, name: str, table: pa.Table) -> None:
         self._name = name
@@ -50,9 +78,9 @@ class TableSource:
         self._shape = _Shape(name, table.schema)
         self.schema = self._shape.schema
 
-    def batches(self, time: str, skip: int) -> Iterator[pa.RecordBatch]:
+    def batches(self, time: str | None, skip: int) -> Iterator[pa.RecordBatch | Silence]:
         """Slices in event-time order; rows without a time come first."""
-        order = self._order(time)
+        order = None if time is None else self._order(time)
         if order is None:
             for start in range(skip * SLICE_ROWS, len(self._table), SLICE_ROWS):
                 yield self._shape.fit(self._table.slice(start, SLICE_ROWS))
@@ -78,37 +106,63 @@ class BatchSource:
 
     An iterator can be read once; what can be iterated again (a list of batches) is read anew by
     every query.
+
+    Args:
+        name: the stream.
+        data: the batches.
+        schema: their columns; None to take them from the first batch, which is then read at once.
     """
 
-    def __init__(self, name: str, data: Iterable[Any]) -> None:
+    def __init__(self, name: str, data: Iterable[Any], schema: pa.Schema | None = None) -> None:
         self._name = name
         self._data = data
         self._once = isinstance(data, Iterator)
         self._is_spent = False
-        first = next(iter(data), None)
-        if first is None:
-            raise BindError(
-                "no-schema",
-                f"the stream {name} has no batch to take its columns from",
-                hint="give a pyarrow.RecordBatchReader, which has a schema even when it is empty",
-            )
-        opening = _as_table(name, first)
-        self._held = [opening] if self._once else []
-        self._shape = _Shape(name, opening.schema)
+        self.may_block = not isinstance(data, list | tuple)
+        self._held: list[Any] = []
+        if schema is None:
+            opening = self._opening()
+            self._held = [opening] if self._once else []
+            schema = opening.schema
+        self._shape = _Shape(name, schema)
         self.schema = self._shape.schema
 
-    def batches(self, time: str, skip: int) -> Iterator[pa.RecordBatch]:
-        """The batches in the order they come."""
+    def batches(self, time: str | None, skip: int) -> Iterator[pa.RecordBatch | Silence]:
+        """The batches in the order they come; an iterator is closed at the end."""
         del time  # the order of a stream is its own
         if self._is_spent:
             raise already_read(self._name)
         self._is_spent = self._once
-        for batch in islice(chain(self._held, self._data), skip, None):
-            yield self._shape.fit(_as_table(self._name, batch))
+        passed = 0
+        try:
+            for item in chain(self._held, self._data):
+                if item is NOTHING_NOW:
+                    yield NOTHING_NOW
+                elif passed < skip:
+                    passed += 1
+                else:
+                    yield self._shape.fit(_as_table(self._name, item))
+        finally:
+            if self._once and hasattr(self._data, "close"):
+                self._data.close()
+
+    def _opening(self) -> pa.Table:
+        """The first batch, which says what columns there are."""
+        first = next(iter(self._data), None)
+        if first is None or first is NOTHING_NOW:
+            raise BindError(
+                "no-schema",
+                f"the stream {self._name} has no batch to take its columns from",
+                hint="name them with schema=..., or give a pyarrow.RecordBatchReader, which has a"
+                " schema even when it is empty",
+            )
+        return _as_table(self._name, first)
 
 
 class ReaderSource:
     """A stream that knows its schema before its first batch."""
+
+    may_block = True
 
     def __init__(self, name: str, reader: pa.RecordBatchReader) -> None:
         self._name = name
@@ -117,23 +171,25 @@ class ReaderSource:
         self._shape = _Shape(name, reader.schema)
         self.schema = self._shape.schema
 
-    def batches(self, time: str, skip: int) -> Iterator[pa.RecordBatch]:
-        """The batches in the order they come."""
+    def batches(self, time: str | None, skip: int) -> Iterator[pa.RecordBatch | Silence]:
+        """The batches in the order they come; the reader is closed at the end."""
         del time  # the order of a stream is its own
         if self._is_spent:
             raise already_read(self._name)
         self._is_spent = True
-        for batch in islice(self._reader, skip, None):
-            yield self._shape.fit(pa.Table.from_batches([batch]))
+        with self._reader:
+            for batch in islice(self._reader, skip, None):
+                yield self._shape.fit(pa.Table.from_batches([batch]))
 
 
-def source_of(name: str, data: Any) -> Source:
+def source_of(name: str, data: Any, schema: pa.Schema | None = None) -> Source:
     """The data as a source.
 
     Args:
         name: the name it is registered under, for messages.
         data: an Arrow table, batch or reader; a pandas or polars DataFrame; or any iterable of
             these.
+        schema: the columns of an iterable, where no batch is to be read before a query asks.
 
     Raises:
         BindError: it is none of these, or its columns cannot be used.
@@ -142,6 +198,23 @@ def source_of(name: str, data: Any) -> Source:
         >>> source_of("a", pa.table({"k": [1]})).schema.ddl()
         '`k` bigint'
     """
+    found = _with_own_columns(name, data)
+    if found is not None:
+        if schema is not None:
+            raise BindError(
+                "needless-schema",
+                f"{name} is {type(data).__name__}, which has columns of its own",
+                reason="schema= says what the batches of an iterable look like",
+                hint="leave it out, or cast the data before you register it",
+            )
+        return found
+    if isinstance(data, Iterable) and not isinstance(data, str | bytes | dict):
+        return BatchSource(name, data, schema)
+    raise _not_rows(name, data)
+
+
+def _with_own_columns(name: str, data: Any) -> Source | None:
+    """The source of data that knows its columns; None where only its batches know them."""
     if isinstance(data, pa.RecordBatchReader):
         return ReaderSource(name, data)
     table = _table_or_none(data)
@@ -149,9 +222,7 @@ def source_of(name: str, data: Any) -> Source:
         return TableSource(name, table)
     if hasattr(data, "__arrow_c_stream__"):
         return ReaderSource(name, pa.RecordBatchReader.from_stream(data))
-    if isinstance(data, Iterable) and not isinstance(data, str | bytes | dict):
-        return BatchSource(name, data)
-    raise _not_rows(name, data)
+    return None
 
 
 def already_read(name: str) -> DataError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from windrow.schema import Field, Schema
@@ -19,6 +20,16 @@ def describe(df: DataFrame) -> tuple[Schema, bool]:
     """The schema of a DataFrame and whether it is streaming."""
     fields = tuple(Field(field.name, type_text(field.dataType)) for field in df.schema.fields)
     return Schema(fields), bool(df.isStreaming)
+
+
+def with_arrival(df: DataFrame, column: str) -> DataFrame:
+    """The rows with the instant of their arrival.
+
+    Streaming, that is the instant at which Spark began their micro-batch. Spark notes it in its
+    offset log before it runs the batch, so that a batch that is run again repeats it. A batch run
+    has one instant, that of the run.
+    """
+    return df.withColumn(column, F.current_timestamp())
 
 
 def type_text(data_type: DataType) -> str:

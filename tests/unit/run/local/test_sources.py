@@ -121,7 +121,8 @@ def test_an_empty_iterator_has_no_schema():
         source_of("a", iter([]))
     assert str(error.value) == (
         "BindError[no-schema]: the stream a has no batch to take its columns from\n"
-        "  hint: give a pyarrow.RecordBatchReader, which has a schema even when it is empty"
+        "  hint: name them with schema=..., or give a pyarrow.RecordBatchReader, which has a schema "
+        "even when it is empty"
     )
 
 

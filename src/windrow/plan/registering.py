@@ -1,0 +1,108 @@
+"""What a stream is registered as: its columns, its time and its promise, checked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from windrow.errors import BindError, UnknownColumn, nearest
+from windrow.plan.catalog import StreamInfo
+from windrow.plan.durations import to_ticks
+from windrow.schema import ARRIVAL_TYPE, TIME_TYPES, Field, OnArrival, Schema
+
+Lateness = str | int | timedelta
+
+
+def stream_info(
+    name: str,
+    schema: Schema,
+    time: str | OnArrival | None,
+    lateness: Lateness = 0,
+    *,
+    is_streaming: bool = False,
+) -> StreamInfo:
+    """A stream for the catalog.
+
+    Args:
+        name: what queries call it.
+        schema: the columns of its data.
+        time: the event-time column, or that time is given on arrival; None for no time.
+        lateness: its promise of bounded disorder.
+        is_streaming: whether it is endless.
+
+    Raises:
+        BindError: the time column or the lateness cannot be used.
+    """
+    is_on_arrival = isinstance(time, OnArrival)
+    if isinstance(time, OnArrival):
+        schema, time = _with_arrival(name, schema, time.column), time.column
+    info = StreamInfo(
+        name,
+        schema,
+        _time_column(name, schema, time),
+        is_streaming=is_streaming,
+        is_on_arrival=is_on_arrival,
+    )
+    return replace(info, lateness=_lateness(info, lateness))
+
+
+def _with_arrival(name: str, schema: Schema, column: str) -> Schema:
+    """The columns with that of the arrival, which the data must not have."""
+    if schema.find(column) is not None:
+        raise BindError(
+            "duplicate-column",
+            f"{name} has a column {column!r}, the name of the time of arrival",
+            hint="call it otherwise: time=windrow.ON_ARRIVAL.named('arrived_at')",
+        )
+    return Schema((*schema.fields, Field(column, ARRIVAL_TYPE)))
+
+
+def _time_column(name: str, schema: Schema, time: str | None) -> str | None:
+    """The time column as the data spells it, checked."""
+    if time is None:
+        return None
+    found = schema.find(time)
+    if found is None:
+        raise UnknownColumn(
+            "unknown-time-column",
+            f"the stream {name} has no column {time!r} to take its time from",
+            hint=f"one of {nearest(time, schema.names)}",
+        )
+    if found.type not in TIME_TYPES:
+        raise BindError(
+            "bad-time-type",
+            f"the time column {found.name!r} of the stream {name} is {found.type}",
+            reason="event time is TIMESTAMP, TIMESTAMP_NTZ, DATE or BIGINT",
+            hint="cast the column before you register the stream",
+        )
+    return found.name
+
+
+def _lateness(info: StreamInfo, lateness: Lateness) -> int:
+    """The lateness in ticks, checked."""
+    if info.time is None:
+        if lateness == 0:
+            return 0
+        raise BindError(
+            "bad-lateness",
+            f"the stream {info.name} has a lateness but no time column",
+            hint="name its event-time column with time=...",
+        )
+    if info.is_on_arrival and lateness != 0:
+        raise BindError(
+            "bad-lateness",
+            f"the stream {info.name} has a lateness, though its time is given on arrival",
+            reason="the time of arrival never goes back: nothing is late",
+            hint="leave the lateness out, or name an event-time column with time=...",
+        )
+    try:
+        return to_ticks(lateness, info.time_type)
+    except BindError as error:
+        raise BindError(
+            "bad-lateness",
+            f"the lateness {lateness!r} of the stream {info.name} cannot be used",
+            reason=error.sentence.replace("the window", "the lateness"),
+            hint="a whole number of ticks of 0 or more"
+            if info.time_type == "bigint"
+            else "for instance '5 seconds', timedelta(seconds=5), or a whole number of ticks",
+        ) from error

@@ -1,0 +1,172 @@
+"""How the batches of a stream come in: at once from memory, or through a reader on its own thread.
+
+Tables and lists are in memory: whoever asks gets the next batch. Any other iterator may block, so
+that a thread of its own asks it, and hands over what comes:
+
+    iterator --next()--> reader --held, at most HELD--> the query
+                            |                               |
+                            +-- rings --> the bell <-- waits+
+
+Readers and query wait on one condition, the bell, which `stop` rings as well: nobody polls in a
+loop, and a query ends at once though every one of its iterators blocks. A reader that is inside
+its iterator when the query stops ends as soon as the iterator returns.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Protocol, TypeAlias
+
+import pyarrow as pa
+
+from windrow.errors import DataError, WindrowError
+from windrow.run.local.sources import NOTHING_NOW, Silence
+
+HELD = 2
+"""Batches that a reader has ready for the query; it goes on reading when there is room for more."""
+
+PAUSE_S = 0.01
+"""After its iterator said "nothing now", how long a reader waits before it asks again."""
+
+Taken: TypeAlias = pa.RecordBatch | Silence | None
+"""A batch, NOTHING_NOW, or None for the end of the stream."""
+
+
+class Bell:
+    """What the readers of a query ring when something has changed, and the query waits for."""
+
+    def __init__(self) -> None:
+        self.changed = threading.Condition()
+        self.is_stopped = False
+
+    def stop(self) -> None:
+        """Ends all waiting: readers stop reading, and the query does not wait any more."""
+        with self.changed:
+            self.is_stopped = True
+            self.changed.notify_all()
+
+    def wait_for(self, claim: Callable[[], bool], timeout_s: float | None = None) -> bool:
+        """Waits until the claim holds or the query is stopped; False if neither came in time."""
+        with self.changed:
+            return self.changed.wait_for(lambda: self.is_stopped or claim(), timeout_s)
+
+
+class Inlet(Protocol):
+    """Where a query takes the batches of one stream from."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether asking brings the stream on."""
+        ...
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the stream itself has said that there is nothing now."""
+        ...
+
+    def take(self) -> Taken:
+        """The next batch if there is one now; never waits."""
+        ...
+
+
+class InMemory:
+    """The batches of a table or a list."""
+
+    is_ready = True
+
+    def __init__(self, rows: Iterator[pa.RecordBatch | Silence]) -> None:
+        self._rows = rows
+        self.is_silent = False
+
+    def take(self) -> Taken:
+        """The next batch; NOTHING_NOW where the list says so."""
+        taken: Taken = next(self._rows, None)
+        self.is_silent = taken is NOTHING_NOW
+        return taken
+
+
+class Reader:
+    """A thread that asks an iterator for its batches and holds them ready.
+
+    Args:
+        stream: its name, for messages.
+        rows: the iterator; the thread alone touches it, closing included.
+        bell: the query's.
+    """
+
+    def __init__(self, stream: str, rows: Iterator[pa.RecordBatch | Silence], bell: Bell) -> None:
+        self._stream = stream
+        self._rows = rows
+        self._bell = bell
+        self._held: deque[pa.RecordBatch | BaseException | None] = deque()
+        self.is_silent = False
+        # A daemon: a program may end while an iterator blocks for ever.
+        self.thread = threading.Thread(target=self._run, name=f"windrow-{stream}", daemon=True)
+        self._is_started = False
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there is a batch, the end, or an error to hand over."""
+        return bool(self._held)
+
+    def take(self) -> Taken:
+        """The next batch if one has come; the first call starts the reading.
+
+        Raises:
+            DataError: the iterator has raised an error.
+        """
+        if not self._is_started:
+            self._is_started = True
+            self.thread.start()
+        with self._bell.changed:
+            if not self._held:
+                return NOTHING_NOW
+            taken = self._held.popleft()
+            self._bell.changed.notify_all()  # there is room again
+        if isinstance(taken, BaseException):
+            raise source_failed(self._stream, taken)
+        return taken
+
+    def _run(self) -> None:
+        try:
+            for item in self._rows:
+                if not self._hand_over(item):
+                    return
+            self._hand_over(None)
+        except BaseException as error:  # noqa: BLE001  # whatever it is, the query must hear of it
+            self._hand_over(error)
+        finally:
+            close = getattr(self._rows, "close", None)
+            if close is not None:
+                close()
+
+    def _hand_over(self, item: pa.RecordBatch | Silence | BaseException | None) -> bool:
+        """Hands an item to the query, waiting for room; False once the query is stopped."""
+        bell = self._bell
+        with bell.changed:
+            self.is_silent = item is NOTHING_NOW
+            if isinstance(item, Silence):
+                bell.changed.notify_all()  # the query need not wait for this stream
+                return not bell.wait_for(lambda: False, PAUSE_S)
+            bell.wait_for(lambda: len(self._held) < HELD)
+            if bell.is_stopped:
+                return False
+            self._held.append(item)
+            bell.changed.notify_all()
+            return True
+
+
+def source_failed(stream: str, error: BaseException) -> WindrowError:
+    """The error of an iterator as the query's user sees it; our own errors name the stream."""
+    if isinstance(error, WindrowError):
+        return error
+    failure = DataError(
+        "source-failed",
+        f"the stream {stream} failed: {type(error).__name__}: {error}",
+        reason="the iterator it was registered with raised this error",
+        hint="the error itself, with its place, is the cause of this one",
+    )
+    failure.__cause__ = error
+    return failure
