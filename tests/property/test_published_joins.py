@@ -1,0 +1,75 @@
+"""The published algorithms that answer on arrival, as operators, against the slow twin."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from cases.join_runs import Case, cases, expected, run, same_bag
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from windrow.operators import key_columns
+from windrow.operators.base import Operator
+from windrow.operators.bew_join import BewJoinOp
+from windrow.operators.published import arrival, lanes
+from windrow.operators.published.arrival import ArrivalJoinOp
+
+ALGORITHMS = ["bew", "bew-graph", "closure", "ripple"]
+EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
+
+
+def operator(case: Case, algorithm: str) -> Operator:
+    return ArrivalJoinOp(replace(case.spec, algorithm=algorithm))
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@EXAMPLES
+@given(case=cases(most_inputs=6))
+def test_every_combination_comes_once_in_the_push_of_its_last_row(algorithm, case):
+    same_bag(run(case, lambda _: operator(case, algorithm)), expected(case))
+
+
+@EXAMPLES
+@given(case=cases(most_inputs=6), choices=st.randoms(use_true_random=False))
+def test_any_algorithm_goes_on_from_the_state_of_any_other(case, choices):
+    case = replace(case, resumes=tuple(range(len(case.cuts))))
+
+    def next_operator(_):
+        algorithm = choices.choice([*ALGORITHMS, "production"])
+        return BewJoinOp(case.spec) if algorithm == "production" else operator(case, algorithm)
+
+    same_bag(run(case, next_operator), expected(case))
+
+
+@pytest.fixture(scope="module")
+def little_room():
+    """Room for three combinations and two tuples, so that all is cut and moved many times."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(arrival, "MOST_FOUND", 3)
+        patch.setattr(lanes, "LEAST_ROOM", 2)
+        yield
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@EXAMPLES
+@given(case=cases())
+def test_results_do_not_depend_on_room(little_room, algorithm, case):
+    same_bag(run(case, lambda _: operator(case, algorithm)), expected(case))
+
+
+@pytest.fixture(scope="module")
+def weak_hashes():
+    """Hashes of texts and lists with one bit, so that most candidates are wrong."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("hashed_bytes", "hashed_lists"):
+            strong = getattr(key_columns.kernels, name)
+            patch.setattr(key_columns.kernels, name, lambda a, b, strong=strong: strong(a, b) & 1)
+        yield
+
+
+@pytest.mark.parametrize("algorithm", ["bew", "closure"])
+@EXAMPLES
+@given(case=cases())
+def test_weak_hashes_cost_time_but_never_a_result(weak_hashes, algorithm, case):
+    same_bag(run(case, lambda _: operator(case, algorithm)), expected(case))
