@@ -15,7 +15,6 @@ from windrow.errors import (
     WindrowError,
     nearest,
 )
-from windrow.physical.options import Options
 from windrow.plan.catalog import StreamInfo
 from windrow.plan.registering import Lateness, stream_info
 from windrow.schema import OnArrival, Schema
@@ -326,9 +325,10 @@ class Session:
     def _plan(self, sql: str, options: Mapping[str, Any]) -> tuple[Query, PhysicalQuery]:
         # Imported here: `import windrow` and registering streams load neither parser nor planner.
         from windrow.optimize.optimizer import optimize  # noqa: PLC0415
+        from windrow.optimize.options import by_keyword  # noqa: PLC0415
         from windrow.sql.compile import compile_query  # noqa: PLC0415
 
-        chosen = _options(options)
+        chosen = by_keyword(options)
         if self._spark is not None and self._functions:
             from windrow.run.spark.functions import register  # noqa: PLC0415
 
@@ -412,24 +412,3 @@ class Session:
         if not answer.isStreaming:
             self._figures[answer] = figures
         return answer
-
-
-def _options(options: Mapping[str, Any]) -> Options:
-    """The options by keyword, each a known one."""
-    from windrow.optimize.options import NOT_BUILT  # noqa: PLC0415
-
-    known = [field.name for field in dataclasses.fields(Options)]
-    for name in options:
-        if name in NOT_BUILT:
-            raise UnsupportedError(
-                "unsupported-option",
-                f"the option {name} is not supported yet",
-                hint=f"leave it out: {NOT_BUILT[name]}",
-            )
-        if name not in known:
-            raise PlanError(
-                "unknown-option",
-                f"there is no option {name!r}",
-                hint=f"one of {nearest(name, known)}",
-            )
-    return Options(**options)

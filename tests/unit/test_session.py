@@ -136,6 +136,23 @@ def test_a_bad_value_of_an_option_is_refused(session):
     assert "on_late = 'drop'" in refused(PlanError, lambda: session.sql(JOIN, on_late="drop"))
 
 
+@pytest.mark.parametrize(
+    ("hint", "condition"),
+    [
+        ("on_late(drop)", "PlanError[bad-option]"),
+        ("buckets = 0", "PlanError[bad-option]"),
+        ("algorithm( 'quick' )", "PlanError[unknown-algorithm]"),
+        ("scheduling(tpa)", "UnsupportedError[unsupported-option]"),
+    ],
+)
+def test_a_bad_hint_shows_its_place_in_the_sql(session, hint, condition):
+    query = JOIN.replace("SELECT", f"SELECT /*+ algorithm(bew), {hint} */")
+    message = refused(WindrowError, lambda: session.sql(query))
+    assert message.startswith(condition)
+    line, carets = message.splitlines()[1:3]
+    assert line[carets.index("^") : carets.rindex("^") + 1] == hint
+
+
 def test_errors_show_the_place_in_the_sql(session):
     query = JOIN.replace("a.item FROM", "a.itm FROM")
     message = refused(BindError, lambda: session.sql(query))

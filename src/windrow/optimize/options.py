@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
 from typing import Any
 
-from windrow.errors import PlanError, UnsupportedError, nearest
+from windrow.errors import PlanError, UnsupportedError, WindrowError, nearest
 from windrow.physical.options import Options
+from windrow.plan.nodes import Hint
 
 ALGORITHMS = ("bew", "bew-hash", "bew-nested-loop")
 ON_LATE = ("count", "keep", "fail")
@@ -20,15 +21,32 @@ NOT_BUILT = {
 }
 """Options that are part of the language and have no effect to offer yet: what happens instead."""
 
-_BUILT = ("algorithm", "on_late", "dead_letters", "buckets")
+KNOWN = tuple(field.name for field in fields(Options))
+MOST_BUCKETS = 10_000
 
 
-def with_hints(options: Options, hints: Iterable[tuple[str, str]]) -> Options:
-    """The options with the query's hints where the user set nothing by keyword, checked."""
+def by_keyword(options: Mapping[str, Any]) -> Options:
+    """Options that the user has set by keyword, each a known one; `with_hints` checks the values."""
+    for name in options:
+        _check_name(name)
+    return Options(**options)
+
+
+def with_hints(options: Options, hints: Iterable[Hint]) -> Options:
+    """The options with the query's hints where the user set nothing by keyword, all checked."""
     defaults = Options()
-    hinted: dict[str, Any] = {name.lower(): _hint_value(name.lower(), text) for name, text in hints}
-    unset = {n: v for n, v in hinted.items() if getattr(options, n) == getattr(defaults, n)}
-    return checked(replace(options, **unset))
+    merged = checked(options)
+    for hint in hints:
+        name = hint.name.lower()
+        try:
+            value = _hint_value(name, hint.text)
+            checked(replace(defaults, **{name: value}))
+        except WindrowError as error:
+            error.at(hint.span)
+            raise
+        if getattr(options, name) == getattr(defaults, name):
+            merged = replace(merged, **{name: value})
+    return merged
 
 
 def checked(options: Options) -> Options:
@@ -47,7 +65,7 @@ def checked(options: Options) -> Options:
             hint="count (count and drop them), keep (write them aside) or fail (stop the query)",
         )
     buckets = options.buckets
-    if buckets is not None and (type(buckets) is not int or buckets < 1):
+    if buckets is not None and (type(buckets) is not int or not 1 <= buckets <= MOST_BUCKETS):
         raise _bad_buckets(buckets)
     return options
 
@@ -56,23 +74,27 @@ def _bad_buckets(value: object) -> PlanError:
     return PlanError(
         "bad-option",
         f"buckets = {value!r} is no number of parts",
-        hint="a whole number from 1 upwards, for instance one per core",
+        hint=f"a whole number from 1 to {MOST_BUCKETS}, for instance one per core",
     )
 
 
-def _hint_value(name: str, text: str) -> str | int:
+def _check_name(name: str) -> None:
     if name in NOT_BUILT:
         raise UnsupportedError(
             "unsupported-option",
             f"the option {name} is not supported yet",
             hint=f"leave it out: {NOT_BUILT[name]}",
         )
-    if name not in _BUILT:
+    if name not in KNOWN:
         raise PlanError(
             "unknown-option",
             f"there is no option {name!r}",
-            hint=f"one of {nearest(name, _BUILT)}",
+            hint=f"one of {nearest(name, KNOWN)}",
         )
+
+
+def _hint_value(name: str, text: str) -> str | int:
+    _check_name(name)
     if name != "buckets":
         return text
     if not text.isascii() or not text.isdigit():

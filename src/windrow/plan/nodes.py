@@ -7,7 +7,7 @@ in ticks, an end (the instant it stops being alive, or never), and a sign.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from windrow.errors import Span
@@ -195,7 +195,7 @@ class Query:
     is_changelog: bool
     time_type: str
     sql: str
-    hints: tuple[tuple[str, str], ...] = ()
+    hints: tuple[Hint, ...] = ()
 
 
 def children(node: Node) -> tuple[Node, ...]:
@@ -207,3 +207,12 @@ def children(node: Node) -> tuple[Node, ...]:
     if isinstance(node, BestmatchJoin):
         return (node.left, node.right)
     return (node.input,)
+@dataclass(frozen=True)
+class Hint:
+    """An option written in the query: its name, the text of its value, and where it stands."""
+
+    name: str
+    text: str
+    span: Span | None = field(default=None, compare=False)
+
+

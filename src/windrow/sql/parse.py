@@ -9,6 +9,7 @@ from sqlglot.errors import ParseError as SqlglotParseError
 from sqlglot.errors import SqlglotError, TokenError
 
 from windrow.errors import BindError, ParseError, Span, nearest
+from windrow.plan.nodes import Hint
 from windrow.sql.dialect import Windrow
 from windrow.sql.spans import span_of
 
@@ -103,15 +104,15 @@ def _lower_first(text: str) -> str:
     return text[:1].lower() + text[1:]
 
 
-def read_hints(select: exp.Select, sql: str) -> tuple[tuple[str, str], ...]:
-    """The options in `/*+ name(value), name = value */`, as pairs of texts."""
+def read_hints(select: exp.Select, sql: str) -> tuple[Hint, ...]:
+    """The options in `/*+ name(value), name = value */`."""
     hint = select.args.get("hint")
     if hint is None:
         return ()
     span = span_of(hint)
     body = hint.expressions[0].this
     offset = sql.find(body, span.start) if span else 0
-    pairs, position = [], 0
+    hints, position = [], 0
     while body[position:].strip(" \t\r\n,"):
         match = _HINT.match(body, position)
         if match is None:
@@ -130,6 +131,7 @@ def read_hints(select: exp.Select, sql: str) -> tuple[tuple[str, str], ...]:
                 span=Span(offset + match.start(1), offset + match.end(1)),
             )
         value = (match[2] if match[2] is not None else match[3]).strip().strip("'\"")
-        pairs.append((name, value))
+        end = match.end(2) + 1 if match[2] is not None else match.end(3)
+        hints.append(Hint(name, value, Span(offset + match.start(1), offset + end)))
         position = match.end()
-    return tuple(pairs)
+    return tuple(hints)

@@ -11,7 +11,15 @@ from windrow.optimize.optimizer import optimize
 from windrow.physical.options import Options
 from windrow.physical.specs import KeyClass, MatwinBestmatch, ScanStream, SlidingAggregate, WJoin
 from windrow.plan.exprs import Named, column
-from windrow.plan.nodes import Aggregate, BestmatchJoin, Dimension, Filter, Range, WindowAggregate
+from windrow.plan.nodes import (
+    Aggregate,
+    BestmatchJoin,
+    Dimension,
+    Filter,
+    Hint,
+    Range,
+    WindowAggregate,
+)
 from windrow.plan.windows import UNBOUNDED
 
 SALES = stream("sales", {"k": "int", "x": "int", "y": "int"}, lateness=5)
@@ -99,7 +107,7 @@ def test_hashing_without_a_key_is_refused():
 
 
 def test_hints_count_where_the_user_set_nothing_by_keyword():
-    hints = [("ALGORITHM", "bew-nested-loop"), ("buckets", "8")]
+    hints = [Hint("ALGORITHM", "bew-nested-loop"), Hint("buckets", "8")]
     root = renamed(join(INPUTS, "a.k = b.k", *HOURS), {"x": "a.x"})
     hinted = optimize(query(root, hints=hints), Options(on_late="fail")).options
     assert hinted == Options(algorithm="bew-nested-loop", on_late="fail", buckets=8)
@@ -107,7 +115,7 @@ def test_hints_count_where_the_user_set_nothing_by_keyword():
 
 
 def test_an_unknown_hint_is_refused_with_the_nearest_names():
-    assert message(hints=[("algoritm", "bew")]) == (
+    assert message(hints=[Hint("algoritm", "bew")]) == (
         "PlanError[unknown-option]: there is no option 'algoritm'\n"
         "  hint: one of algorithm, dead_letters, on_late, buckets"
     )
@@ -115,19 +123,19 @@ def test_an_unknown_hint_is_refused_with_the_nearest_names():
 
 @pytest.mark.parametrize("name", ["strategy", "scheduling", "memory", "service_rate", "updates"])
 def test_an_option_that_is_not_built_is_refused_by_name(name):
-    text = message(hints=[(name, "1")])
+    text = message(hints=[Hint(name, "1")])
     assert text.startswith(
         f"UnsupportedError[unsupported-option]: the option {name} is not supported yet\n"
         "  hint: leave it out: "
     )
 
 
-@pytest.mark.parametrize("buckets", ["0", "-1", "many", "1.5", ""])
+@pytest.mark.parametrize("buckets", ["0", "-1", "many", "1.5", "", "10001"])
 def test_a_bad_number_of_buckets_is_refused(buckets):
-    shown = "0" if buckets == "0" else repr(buckets)
-    assert message(hints=[("buckets", buckets)]) == (
+    shown = buckets if buckets in {"0", "10001"} else repr(buckets)
+    assert message(hints=[Hint("buckets", buckets)]) == (
         f"PlanError[bad-option]: buckets = {shown} is no number of parts\n"
-        "  hint: a whole number from 1 upwards, for instance one per core"
+        "  hint: a whole number from 1 to 10000, for instance one per core"
     )
 
 

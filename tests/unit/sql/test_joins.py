@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.plan.nodes import Equality, Filter, Project, Scan, WindowJoin
+from windrow.plan.nodes import Equality, Filter, Hint, Project, Scan, WindowJoin
 from windrow.plan.walk import walk
 
 
@@ -176,7 +176,11 @@ def test_fields_of_structs_are_reached_with_and_without_the_alias(compiled):
     ]
 
 
-def test_hints_become_pairs(compiled):
+def test_hints_are_read(compiled):
     query = compiled("SELECT /*+ algorithm(bew-hash), on_late(keep) buckets = 8 */ k FROM a")
-    assert query.hints == (("algorithm", "bew-hash"), ("on_late", "keep"), ("buckets", "8"))
+    assert query.hints == (
+        Hint("algorithm", "bew-hash"),
+        Hint("on_late", "keep"),
+        Hint("buckets", "8"),
+    )
     assert compiled("SELECT k FROM a").hints == ()
