@@ -10,11 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.kernels.bew_hash import ROW, TIME, WORD, buckets_of, probe_buckets
-from windrow.kernels.bew_nested_loop import Queue, scan_queue
 from windrow.kernels.bew_period import (
     FILLED,
     LEAST,
-    LOOKUPS,
     MOST,
     PROBE,
     TOUCHED,
@@ -24,6 +22,7 @@ from windrow.kernels.bew_period import (
     no_progress,
     periods,
 )
+from windrow.kernels.bew_scan import Queue, Wanted, scan_queue
 
 words = st.integers(0, 5) | st.integers(0, 2**64 - 1)
 ticks = st.integers(-20, 20)
@@ -85,33 +84,73 @@ def test_buckets_give_the_rows_with_the_word_within_the_period(rows, looked, roo
     assert sorted(actual) == sorted((n, 1000 + row, time) for n, row, time in wanted)
 
 
+@st.composite
+def scans(draw):
+    """Stored rows with values, and probes that ask for some of them; perhaps with keys and NULLs."""
+    rows, looked = draw(stored_rows), draw(looked_for)
+    lines = draw(st.integers(0, 3))
+    value = st.integers(-3, 3) | st.sampled_from([LEAST, MOST])
+    numbers = st.lists(st.lists(value, min_size=lines, max_size=lines), min_size=1)
+    values = draw(numbers.map(lambda some: [some[n % len(some)] for n in range(len(rows))]))
+    asked = draw(
+        st.lists(
+            st.tuples(
+                st.lists(value, min_size=len(looked), max_size=len(looked)),
+                st.lists(value, min_size=len(looked), max_size=len(looked)),
+                st.booleans(),
+            ),
+            min_size=lines,
+            max_size=lines,
+        )
+    )
+    flags = st.lists(st.booleans(), min_size=len(rows), max_size=len(rows))
+    return rows, looked, values, asked, draw(flags | st.none()), draw(st.booleans())
+
+
 @EXAMPLES
-@given(stored_rows, looked_for, st.integers(1, 4), st.integers(0, 5))
-def test_a_scan_gives_the_same_and_touches_every_row_alive(rows, looked, room, skip):
+@given(scans(), st.integers(1, 4), st.integers(0, 5))
+def test_a_scan_gives_the_rows_of_the_period_that_pass_the_tests_and_touches_no_others(
+    scan, room, skip
+):
+    rows, looked, values, asked, valid, has_keys = scan
     skip = min(skip, len(rows))
     queue = Queue(
-        np.array([word for _, word in rows], np.uint64),
         np.array([time for time, _ in rows], np.int64),
         skip,
+        np.array([word for _, word in rows] if has_keys else [], np.uint64),
+        np.array(values, np.int64).reshape(len(rows), len(asked)).T.copy(),
+        np.array(valid or [], np.bool_),
     )
+    tests = Wanted(
+        np.array([least for least, _, _ in asked], np.int64).reshape(len(asked), len(looked)),
+        np.array([most for _, most, _ in asked], np.int64).reshape(len(asked), len(looked)),
+        np.array([outside for _, _, outside in asked], np.bool_),
+    )
+    touched = []
 
     def look_up(probes, found, progress):
-        scan_queue(queue, probes, 0, found, progress)
+        before = int(progress[TOUCHED])
+        scan_queue(queue, probes, tests, 1000, found, progress)
+        touched.append(int(progress[TOUCHED]) - before)
 
-    actual = all_matches(look_up, probes_of(looked), room)
-    wanted = [match for match in expected_matches(rows, looked, MOST * -1) if match[1] >= skip]
-    assert sorted(actual) == sorted(wanted)
-
-    progress = no_progress(0)
-    scan_queue(
-        queue,
-        probes_of(looked),
-        0,
-        Found(*(np.empty(10_000, np.int64) for _ in range(3))),
-        progress,
-    )
-    assert progress[LOOKUPS] == len(looked)
-    assert progress[TOUCHED] == len(looked) * (len(rows) - skip)
+    in_period = [
+        (n, row, time)
+        for n, (_, low, width) in enumerate(looked)
+        for row, (time, _) in enumerate(rows)
+        if row >= skip and low <= time <= low + width
+    ]
+    wanted = [
+        (n, 1000 + row, time)
+        for n, row, time in in_period
+        if (not has_keys or rows[row][1] == looked[n][0])
+        and (valid is None or valid[row])
+        and all(
+            (least[n] <= values[row][line] <= most[n]) != outside
+            for line, (least, most, outside) in enumerate(asked)
+        )
+    ]
+    assert all_matches(look_up, probes_of(looked), room) == wanted
+    assert sum(touched) == len(in_period)
 
 
 @EXAMPLES

@@ -8,7 +8,8 @@ ordered pairs comes out in the push that brings its last row. A push goes throug
 2. From each new row, the start tuple, combinations are extended by one input at a time, along a
    route (`bew_steps`). The period in which the next tuple may lie shrinks with each tuple chosen
    (`kernels/bew_period`), and the rows in it with the same key are found by bucket or by scan.
-3. Words that are not the keys themselves are checked by value, before they are extended further.
+3. Words that are not the keys themselves are checked by value, and predicates are tested once
+   their inputs are there (`bew_tests`), before combinations are extended further.
 4. Complete combinations are gathered into result batches; the new rows join the state.
 
 That each combination comes once: among its rows that are new, the last in order of (time, input)
@@ -38,6 +39,7 @@ from windrow.operators.bew_window import JoinWindow
 from windrow.operators.changes import ChangeBatch, select
 from windrow.operators.chunks import Chunk, ChunkBuffer
 from windrow.operators.gather import Places
+from windrow.operators.theta import Predicates
 from windrow.physical.specs import WJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 
@@ -54,6 +56,7 @@ class BewJoinOp(Operator):
         self._buffers = [ChunkBuffer("time") for _ in ports]
         self._routes = routes_of(spec)
         self._retention = [spec.retention(port) for port in ports]
+        self._predicates = Predicates(spec)
         self._columns = [_columns_needed(spec, port) for port in ports]
 
     def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
@@ -140,7 +143,7 @@ class BewJoinOp(Operator):
 
     def _results(self, windows: Sequence[JoinWindow]) -> Iterator[ChangeBatch]:
         """All combinations, gathered into batches of about MOST_FOUND rows."""
-        search = Search(self._spec, windows, self.counters)
+        search = Search(self._spec, windows, self.counters, self._predicates)
         waiting: list[tuple[Route, Partial]] = []
         for route in self._routes:
             if windows[route.start].new is None:
@@ -180,9 +183,11 @@ class BewJoinOp(Operator):
 
 
 def _columns_needed(spec: WJoin, port: int) -> list[str]:
-    """The columns that results or keys need, each once."""
-    keys = [key.columns[port] for key in spec.classes]
-    return list(dict.fromkeys([*spec.keep[port], *(name for name in keys if name is not None)]))
+    """The columns that results, keys or predicates need, each once."""
+    keys = [name for key in spec.classes if (name := key.columns[port]) is not None]
+    own = set(spec.inputs[port].schema.names)
+    read = [name for predicate in spec.predicates for name in predicate.columns if name in own]
+    return list(dict.fromkeys([*spec.keep[port], *keys, *read]))
 
 
 def _keep(buffer: ChunkBuffer, new: Chunk) -> None:

@@ -3,6 +3,8 @@
 Depth first by blocks, breadth first within a block: a block of partial combinations is extended
 by one input into blocks of bounded size, and each of those is completed before the next is made.
 So memory is bounded by the number of inputs, whatever the fan-out.
+
+Predicates are tested as soon as their inputs are there (`bew_tests`): what fails is not extended.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.kernels._jit import writable
@@ -28,11 +31,14 @@ from windrow.kernels.bew_period import (
 )
 from windrow.operators.base import Counters
 from windrow.operators.bew_steps import Route
-from windrow.operators.bew_window import JoinWindow, buckets, key_of
+from windrow.operators.bew_tests import StepTests, compared_rows, scan_tests, step_tests
+from windrow.operators.bew_window import JoinWindow, Scan, buckets, key_of
 from windrow.operators.gather import ROW_BITS, Places
 from windrow.operators.key_columns import Words
 from windrow.operators.keys import equal_values
+from windrow.operators.theta import Predicates
 from windrow.physical.specs import WJoin
+from windrow.schema import MIN_TICK
 
 START_ROWS = 1 << 15
 """Start tuples extended together: their periods and words then stay in the processor's cache."""
@@ -73,18 +79,31 @@ class Search:
         spec: the join.
         windows: per input, the rows stored and the new ones.
         counters: where probes and comparisons are counted.
+        predicates: those of the join.
     """
 
-    def __init__(self, spec: WJoin, windows: Sequence[JoinWindow], counters: Counters) -> None:
+    def __init__(
+        self,
+        spec: WJoin,
+        windows: Sequence[JoinWindow],
+        counters: Counters,
+        predicates: Predicates,
+    ) -> None:
         self._spec = spec
         self._windows = windows
         self._counters = counters
+        self._predicates = predicates
         self._rooms: dict[int, Found] = {}
+        self._tests: dict[tuple[int, int], StepTests] = {}
 
     def combinations(self, route: Route) -> Iterator[Partial]:
         """The combinations whose last new row is one of the route's start input."""
-        for start in self._starts(route):
-            yield from self._completed(start, route, 0)
+        for block in self._starts(route):
+            start = block
+            if route.predicates:
+                start = block.take(self._tested(route.predicates, route, block.places))
+            if len(start):
+                yield from self._completed(start, route, 0)
 
     def _starts(self, route: Route) -> Iterator[Partial]:
         """The new rows of the start input, in blocks."""
@@ -122,10 +141,12 @@ class Search:
         step = route.steps[at]
         window = self._windows[step.input]
         columns = self._columns(step.input, step.classes)
-        look_up = window.probe if self._spec.method == "hash" else window.scan
+        scan = self._scan(partial, route, at, columns)
         found = self._room(at)
         words = key_of([partial.words[key] for key in step.classes], len(partial))
         low, high = periods(partial.times, step.reach_back, step.reach_on)
+        if scan is not None and scan.may_ask is not None:
+            high[~scan.may_ask] = MIN_TICK
         filled = 0
         for chunk in window.within(int(low.min()), int(high.max())):
             is_new = chunk >= window.stored
@@ -135,7 +156,10 @@ class Search:
                 if progress[FILLED] == MOST_FOUND:
                     yield from self._taken(partial, route, at, MOST_FOUND)
                     progress[FILLED] = 0
-                look_up(chunk, columns, probes, found, progress)
+                if scan is None:
+                    window.probe(chunk, columns, probes, found, progress)
+                else:
+                    window.scan(chunk, scan, probes, found, progress)
             filled = int(progress[FILLED])
             self._counters.probes += int(progress[LOOKUPS])
             self._counters.comparisons += int(progress[TOUCHED])
@@ -150,6 +174,9 @@ class Search:
         same = self._same_keys(partial, route, at, probes, places)
         if same is not None:
             probes, times, places = probes[same], times[same], places[same]
+        kept = self._kept(partial, route, at, probes, places)
+        if kept is not None:
+            probes, times, places = probes[kept], times[kept], places[kept]
         if not len(places):
             return
         all_times = np.empty((len(partial.places) + 1, len(probes)), np.int64)
@@ -160,6 +187,51 @@ class Search:
         words = {key: word[probes] for key, word in partial.words.items() if key in later}
         words |= self._words(route, at + 1, places)
         yield Partial((*(before[probes] for before in partial.places), places), all_times, words)
+
+    def _scan(
+        self, partial: Partial, route: Route, at: int, columns: tuple[str, ...]
+    ) -> Scan | None:
+        """How step `at` scans periods; None where it probes by hash instead."""
+        if self._is_hashed(route, at):
+            return None
+        tests = self._step_tests(route, at)
+        asked, may_ask = scan_tests(tests, self._windows, route, partial.places)
+        return Scan(columns, tests.lines, asked, may_ask)
+
+    def _is_hashed(self, route: Route, at: int) -> bool:
+        return self._spec.method == "hash" and bool(route.steps[at].classes)
+
+    def _kept(
+        self, partial: Partial, route: Route, at: int, probes: Numbers, places: Numbers
+    ) -> Numbers | None:
+        """The matches that pass the tests of step `at` that its look-up did not make; None: all."""
+        tests = self._step_tests(route, at)
+        compared = tests.compared if self._is_hashed(route, at) else ()
+        if not len(places) or not (compared or tests.rest):
+            return None
+        chosen = (*(before[probes] for before in partial.places), places)
+        kept = np.arange(len(places))
+        if compared:
+            kept = np.flatnonzero(compared_rows(tests, self._windows, route, chosen))
+        if tests.rest and len(kept):
+            left = tuple(part[kept] for part in chosen) if compared else chosen
+            kept = kept[self._tested(tests.rest, route, left)]
+        return kept
+
+    def _tested(self, numbers: tuple[int, ...], route: Route, places: Sequence[Numbers]) -> Numbers:
+        """The combinations of rows at some places, by input chosen, that predicates hold for."""
+        columns: dict[str, pa.Array] = {}
+        for port, own in zip(route.order, places, strict=False):
+            names = self._predicates.columns(numbers, port)
+            if names:
+                columns |= zip(names, self._windows[port].columns(names, Places(own)), strict=True)
+        return np.flatnonzero(self._predicates.mask(numbers, columns, len(places[0])))
+
+    def _step_tests(self, route: Route, at: int) -> StepTests:
+        if (id(route), at) not in self._tests:
+            numbers = route.steps[at].predicates
+            self._tests[id(route), at] = step_tests(self._spec, self._windows, route, at, numbers)
+        return self._tests[id(route), at]
 
     def _same_keys(
         self, partial: Partial, route: Route, at: int, probes: Numbers, places: Numbers

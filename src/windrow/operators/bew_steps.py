@@ -1,8 +1,8 @@
 """In which order a new tuple of a window join meets the other inputs, and by what.
 
-Starting at input s, each step adds one input: one that a key class connects to those chosen, if
-there is any, and among those the one with the narrowest window. The step probes by all classes
-that the input shares with those chosen.
+Starting at input s, each step adds the input that narrows combinations most (`next_input`). The
+step probes by all classes that the input shares with those chosen, and tests the predicates that
+it makes testable.
 
     a.x = b.x AND b.y = c.y, starting at c:    b by y (from c), then a by x (from b)
 """
@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from windrow.physical.routes import first_ready, next_input
 from windrow.physical.specs import WJoin
 from windrow.plan.windows import WindowGraph
 from windrow.schema import MAX_TICK
@@ -31,6 +32,7 @@ class Step:
         reach_on: per input i chosen so far, the largest t(this) - t(i).
         is_strict: of rows that came in the same push, only those before the start tuple count;
             whether equal times are after it (see `BewJoinOp`).
+        predicates: those that can be tested once the input is there (by number).
     """
 
     input: int
@@ -39,6 +41,7 @@ class Step:
     reach_back: NDArray[np.int64]
     reach_on: NDArray[np.int64]
     is_strict: bool
+    predicates: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,7 @@ class Route:
         start: the input whose new tuples are extended.
         steps: the other inputs, one after the other.
         keys: per input chosen, the classes that later steps take from it.
+        predicates: those that can be tested on the start tuple alone (by number).
         leaves_out: windows whose combinations other routes give (EITHER WAY), to be left out here.
     """
 
@@ -56,6 +60,7 @@ class Route:
     steps: tuple[Step, ...]
     keys: tuple[tuple[int, ...], ...]
     leaves_out: WindowGraph | None = None
+    predicates: tuple[int, ...] = ()
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -99,18 +104,12 @@ def route_from(spec: WJoin, start: int) -> Route:
         )
         for position in range(len(chosen))
     ]
-    return Route(start, tuple(steps), tuple(keys))
+    return Route(start, tuple(steps), tuple(keys), predicates=first_ready(spec, (), start))
 
 
 def _step(spec: WJoin, chosen: list[int]) -> Step:
     upper = spec.graph.upper
-
-    def preference(candidate: int) -> tuple[bool, int, int]:
-        width = min(upper[i][candidate] + upper[candidate][i] for i in chosen)
-        return (not _shared(spec, chosen, candidate), width, candidate)
-
-    rest = [i for i in range(len(spec.inputs)) if i not in chosen]
-    added = min(rest, key=preference)
+    added = next_input(spec, chosen)
     classes = _shared(spec, chosen, added)
     return Step(
         input=added,
@@ -122,6 +121,7 @@ def _step(spec: WJoin, chosen: list[int]) -> Step:
         reach_back=_ticks([upper[added][i] for i in chosen]),
         reach_on=_ticks([upper[i][added] for i in chosen]),
         is_strict=added > chosen[0],
+        predicates=first_ready(spec, chosen, added),
     )
 
 

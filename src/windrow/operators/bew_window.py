@@ -8,6 +8,7 @@ spread over all 64 bits.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,12 +16,28 @@ from numpy.typing import NDArray
 
 from windrow.kernels._jit import writable
 from windrow.kernels.bew_hash import Buckets, buckets_of, probe_buckets
-from windrow.kernels.bew_nested_loop import Queue, scan_queue
 from windrow.kernels.bew_period import Found, Probes, Progress
+from windrow.kernels.bew_scan import Queue, Wanted, scan_queue
 from windrow.operators.chunks import Chunk, ChunkSlice
 from windrow.operators.gather import ROW_BITS, Places
 from windrow.operators.key_columns import Words, is_exact
 from windrow.operators.keys import KeyWords, column_words, combined, mixed_words
+from windrow.operators.ranks import Ranked, ranks_of, valid_rows
+
+Numbers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+class Scan(NamedTuple):
+    """How the rows of a period are tested: by words of key columns, and by lines of ranks.
+
+    `may_ask` says which probes can find anything at all; None for all of them.
+    """
+
+    columns: tuple[str, ...]
+    lines: tuple[Ranked, ...]
+    tests: Wanted
+    may_ask: Flags | None
 
 
 class JoinWindow:
@@ -38,6 +55,7 @@ class JoinWindow:
             self.slices.append(ChunkSlice(new))
         self._spans = [(part.first, part.last) for part in self.slices]
         self._exact: dict[str, bool] = {}
+        self._has_ranks: dict[Ranked, bool] = {}
 
     def __bool__(self) -> bool:
         return bool(self.slices)
@@ -94,18 +112,30 @@ class JoinWindow:
         index = buckets(self.slices[at].chunk, columns)
         probe_buckets(index, probes, self._spans[at], at << ROW_BITS, found, progress)
 
-    def scan(
-        self,
-        at: int,
-        columns: tuple[str, ...],
-        probes: Probes,
-        found: Found,
-        progress: Progress,
-    ) -> None:
-        """Looks probes up in chunk `at` by going through all its rows."""
+    def scan(self, at: int, scan: Scan, probes: Probes, found: Found, progress: Progress) -> None:
+        """Looks probes up in chunk `at` by going through the rows of their periods."""
         part = self.slices[at]
-        words, times = _queue(part.chunk, columns)
-        scan_queue(Queue(words, times, part.skip), probes, at << ROW_BITS, found, progress)
+        queue = _queue(part.chunk, scan.columns, scan.lines)._replace(skip=part.skip)
+        scan_queue(queue, probes, scan.tests, at << ROW_BITS, found, progress)
+
+    def has(self, column: str) -> bool:
+        """Whether the input has a column."""
+        return column in self.slices[0].chunk.batch.columns.schema.names
+
+    def has_ranks(self, line: Ranked) -> bool:
+        """Whether every value has a rank; a sum that leaves its type has none."""
+        if line not in self._has_ranks:
+            self._has_ranks[line] = all(_ranks(p.chunk, line) is not None for p in self.slices)
+        return self._has_ranks[line]
+
+    def ranked(self, line: Ranked, places: Places) -> tuple[Numbers, Flags | None]:
+        """The ranks of a column at some places, and which are no NULL (None for all)."""
+        column = line.side.column
+        ranks = places.numbers(lambda at: _known(_ranks(self.slices[at].chunk, line)))
+        chunks = [part.chunk.batch.columns.column(column) for part in self.slices]
+        if not any(values.null_count for values in chunks):
+            return ranks, None
+        return ranks, places.numbers(lambda at: valid_rows(chunks[at]))
 
 
 def buckets(chunk: Chunk, columns: tuple[str, ...]) -> Buckets:
@@ -124,13 +154,38 @@ def key_of(parts: Sequence[Words], rows: int) -> Words:
     return combined([KeyWords(words, None, exact=False) for words in parts]).words
 
 
-def _queue(chunk: Chunk, columns: tuple[str, ...]) -> tuple[Words, NDArray[np.int64]]:
-    """Words and times of a chunk, in time order."""
-    name = f"queue by {columns}"
+def _queue(chunk: Chunk, columns: tuple[str, ...], lines: tuple[Ranked, ...]) -> Queue:
+    """The rows of a chunk as a scan sees them."""
+    name = f"queue by {columns} and {lines}"
     if name not in chunk.derived:
-        chunk.derived[name] = _key(chunk, columns), writable(chunk.keys)
-    queue: tuple[Words, NDArray[np.int64]] = chunk.derived[name]
+        compared = [chunk.batch.columns.column(line.side.column) for line in lines]
+        has_null = [values for values in compared if values.null_count]
+        is_valid = [valid_rows(values) for values in has_null]
+        chunk.derived[name] = Queue(
+            times=writable(chunk.keys),
+            skip=0,
+            words=_key(chunk, columns) if columns else np.empty(0, np.uint64),
+            values=np.array(
+                [_known(_ranks(chunk, line)) for line in lines], np.int64
+            ).reshape(len(lines), len(chunk)),
+            is_valid=np.logical_and.reduce(is_valid) if is_valid else np.empty(0, np.bool_),
+        )
+    queue: Queue = chunk.derived[name]
     return queue
+
+
+def _ranks(chunk: Chunk, line: Ranked) -> Numbers | None:
+    """The ranks of a column; None where some value has none."""
+    name = f"ranks of {line}"
+    if name not in chunk.derived:
+        chunk.derived[name] = ranks_of(chunk.batch.columns.column(line.side.column), line)
+    ranks: Numbers | None = chunk.derived[name]
+    return ranks
+
+
+def _known(ranks: Numbers | None) -> Numbers:
+    assert ranks is not None  # `has_ranks` was asked
+    return ranks
 
 
 def _key(chunk: Chunk, columns: tuple[str, ...]) -> Words:

@@ -14,40 +14,61 @@ NULL has no rank: it compares with nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from windrow.plan.exprs import Comparison, Side
 
-    from windrow.plan.exprs import Comparison, Side
+Ranks = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
-REAL = ("float", "double")
+REAL = {"float", "double"}
+_OPERATORS = {
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+    "<>": np.not_equal,
+}
 _LIMITS = {"tinyint": 8, "smallint": 16, "int": 32, "date": 32}
 _LOW_BITS = np.int64(2**63 - 1)
 
 
-def is_real(comparison: Comparison) -> bool:
-    """Whether the two sides are compared as doubles."""
-    return comparison.left.type in REAL or comparison.right.type in REAL
+class Ranked(NamedTuple):
+    """One side of a comparison, and whether it is compared as a double."""
+
+    side: Side
+    is_real: bool
 
 
-def ranks_of(values: pa.Array, side: Side, *, real: bool) -> NDArray[np.int64] | None:
+def ranked_sides(comparison: Comparison) -> tuple[Ranked, Ranked]:
+    """The two sides of a comparison, to be ranked alike."""
+    is_real = bool({comparison.left.type, comparison.right.type} & REAL)
+    return Ranked(comparison.left, is_real), Ranked(comparison.right, is_real)
+
+
+def compare(operator: str, left: Ranks, right: Ranks) -> Flags:
+    """For which ranks `left operator right`."""
+    verdict: Flags = _OPERATORS[operator](left, right)
+    return verdict
+
+
+def ranks_of(values: pa.Array, ranked: Ranked) -> Ranks | None:
     """The ranks of one side's values; where the column is NULL they mean nothing.
 
     Args:
         values: the side's column.
-        side: which constant to add, and in which type.
-        real: whether they are compared as doubles.
+        ranked: which constant to add, and in which type.
 
     Returns:
         The ranks, or None where a sum leaves its type: SQL then raises, for the rows that are
         asked for.
     """
-    numbers = _numbers(values)
-    if real:
+    side, numbers = ranked.side, _numbers(values)
+    if ranked.is_real:
         return _real_ranks(numbers.astype(np.float64) + np.float64(side.shift))
     whole = numbers.astype(np.int64)
     if not side.shift or not len(whole):
@@ -61,9 +82,9 @@ def ranks_of(values: pa.Array, side: Side, *, real: bool) -> NDArray[np.int64] |
     return whole + np.int64(side.shift)
 
 
-def valid_rows(values: pa.Array) -> NDArray[np.bool_]:
+def valid_rows(values: pa.Array) -> Flags:
     """Which values are not NULL."""
-    found: NDArray[np.bool_] = values.is_valid().to_numpy(zero_copy_only=False)
+    found: Flags = values.is_valid().to_numpy(zero_copy_only=False)
     return found
 
 
@@ -79,7 +100,7 @@ def _numbers(values: pa.Array) -> NDArray[np.generic]:
     return found
 
 
-def _real_ranks(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+def _real_ranks(numbers: NDArray[np.float64]) -> Ranks:
     plain = numbers + 0.0  # -0.0 becomes 0.0
     plain[np.isnan(plain)] = np.nan  # of the many NaNs the one that is positive
     bits = plain.view(np.int64)

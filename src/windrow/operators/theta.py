@@ -18,7 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.operators.evaluate import Evaluator
-from windrow.operators.ranks import is_real, ranks_of, valid_rows
+from windrow.operators.ranks import compare, ranked_sides, ranks_of, valid_rows
+from windrow.physical.routes import first_ready, predicate_inputs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,12 +41,12 @@ class Predicates:
     """
 
     def __init__(self, spec: WJoin) -> None:
+        self._spec = spec
         self._predicates = spec.predicates
-        owner = {
+        self._inputs = predicate_inputs(spec)
+        self._owner = {
             name: port for port, child in enumerate(spec.inputs) for name in child.schema.names
         }
-        self._inputs = [frozenset(owner[name] for name in p.columns) for p in spec.predicates]
-        self._owner = owner
         self._evaluator = Evaluator()
 
     def __len__(self) -> int:
@@ -60,12 +61,7 @@ class Predicates:
 
         One that reads no input can be tested from the first one on.
         """
-        before, now = set(chosen), {*chosen, added}
-        return tuple(
-            number
-            for number, inputs in enumerate(self._inputs)
-            if inputs <= now and not (before and inputs <= before)
-        )
+        return first_ready(self._spec, chosen, added)
 
     def columns(self, numbers: Iterable[int], port: int | None = None) -> tuple[str, ...]:
         """The columns that some predicates read, each once; of one input or of all."""
@@ -120,23 +116,12 @@ def _compared(predicate: Expr, columns: Mapping[str, pa.Array]) -> Mask | None:
 
 
 def _holds(comparison: Comparison, columns: Mapping[str, pa.Array]) -> Mask | None:
-    real = is_real(comparison)
-    sides = (comparison.left, comparison.right)
-    values = [columns[side.column] for side in sides]
-    left, right = (ranks_of(v, s, real=real) for v, s in zip(values, sides, strict=True))
+    values = [columns[side.column] for side in (comparison.left, comparison.right)]
+    left, right = map(ranks_of, values, ranked_sides(comparison))
     if left is None or right is None:
         return None
-    holds: Mask = _COMPARE[comparison.operator](left, right)
+    holds = compare(comparison.operator, left, right)
     for column in values:
         if column.null_count:
             holds &= valid_rows(column)
     return holds
-
-
-_COMPARE = {
-    "<": np.less,
-    "<=": np.less_equal,
-    ">": np.greater,
-    ">=": np.greater_equal,
-    "<>": np.not_equal,
-}

@@ -19,6 +19,7 @@ from windrow.physical.specs import (
     Spec,
     WJoin,
 )
+from windrow.plan.exprs import functions_of
 from windrow.plan.nodes import (
     BestmatchJoin,
     Filter,
@@ -86,6 +87,7 @@ def _join(
             predicates=node.predicates,
             kind=node.kind,
             alternative=node.alternative,
+            functions=functions_of(node.predicates),
         )
     return MatwinBestmatch(
         left=inputs[0],

@@ -9,6 +9,7 @@ from windrow.optimize.choose import choose
 from windrow.optimize.options import with_hints
 from windrow.optimize.rules.compute_below_aggregate import compute_below_aggregate
 from windrow.optimize.rules.filter_keys_of_one_input import filter_keys_of_one_input
+from windrow.optimize.rules.join_by_predicates import join_by_predicates
 from windrow.optimize.rules.merge_filters import merge_filters
 from windrow.optimize.rules.prune_columns import prune_columns
 from windrow.optimize.rules.push_filter_below_join import push_filter_below_join
@@ -32,6 +33,8 @@ RULES: tuple[Rule, ...] = (
     push_filter_through_project,
     push_filter_below_join,
     push_filter_below_range,
+    # What reads one input has gone below: the rest of a Filter over a join is the join's.
+    join_by_predicates,
     # Last: only where the filters have come to rest is it known which columns end there.
     prune_columns,
 )

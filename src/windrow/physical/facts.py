@@ -7,7 +7,6 @@ operators use, so that a plan that reads well is a plan that holds.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 from windrow.physical.bounds_text import (
@@ -22,6 +21,7 @@ from windrow.physical.bounds_text import (
 )
 from windrow.physical.options import Options
 from windrow.physical.partitioning import show_class
+from windrow.physical.probe_facts import probes, tests
 from windrow.physical.specs import (
     FilterRows,
     MatwinBestmatch,
@@ -75,46 +75,10 @@ def _join(spec: WJoin, options: Options, show: Show) -> list[Fact]:
         *_other_way(spec, time_type),
         ("retention", [drop_condition(i, a, r, below, time_type) for i, a, r in members]),
         ("state", [_state(spec, alias, kept, below) for _, alias, kept in members]),
-        ("probes", _probes(spec)),
+        ("probes", probes(spec)),
+        ("tests", tests(spec)),
         ("emits", ["each combination in the batch of its last tuple; adds no delay"]),
     )
-
-
-def probe_order(spec: WJoin, start: int) -> list[int]:
-    """The other inputs in the order in which a new tuple of input `start` meets them.
-
-    Next comes an input that a key class connects to those chosen, if there is any; among those
-    the one with the narrowest window, then the first in FROM.
-    """
-    upper = spec.graph.upper
-    chosen = [start]
-
-    def preference(candidate: int) -> tuple[bool, int, int]:
-        shares_key = any(
-            candidate in key.inputs and not set(chosen).isdisjoint(key.inputs)
-            for key in spec.classes
-        )
-        width = min(upper[i][candidate] + upper[candidate][i] for i in chosen)
-        return (not shares_key, width, candidate)
-
-    while len(chosen) < len(spec.inputs):
-        chosen.append(min(set(_range(spec.graph)) - set(chosen), key=preference))
-    return chosen[1:]
-
-
-def _probes(spec: WJoin) -> list[str]:
-    """What a new tuple of each input meets; once for both ways of EITHER WAY where they agree."""
-    lines = [_probe(spec, start) for start in _range(spec.graph)]
-    if spec.alternative is not None:
-        turned = replace(spec, graph=spec.alternative)
-        others = [_probe(turned, start) for start in _range(spec.graph)]
-        lines += [f"reversed: {line}" for line in others if line not in lines]
-    return lines
-
-
-def _probe(spec: WJoin, start: int) -> str:
-    others = ", then ".join(spec.aliases[i] for i in probe_order(spec, start))
-    return f"a new {spec.aliases[start]} meets {others}"
 
 
 def _other_way(spec: WJoin, time_type: str) -> list[Fact]:

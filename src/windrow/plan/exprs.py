@@ -10,6 +10,7 @@ functions, and plain comparisons of two columns, which joins test in their own l
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from windrow.plan.functions import UserFunction
@@ -109,3 +110,12 @@ def quote_duckdb(name: str) -> str:
 def column(name: str, type_: str) -> Expr:
     """The expression that names a column."""
     return Expr(name, quote_spark(name), quote_duckdb(name), (name,), type_)
+
+
+def functions_of(expressions: Iterable[Expr]) -> tuple[UserFunction, ...]:
+    """The user's functions that expressions call, each once, those of arguments too."""
+    found: dict[UserFunction, None] = {}
+    for call in (call for expr in expressions for call in expr.calls):
+        found |= dict.fromkeys(functions_of(call.arguments))
+        found[call.function] = None
+    return tuple(found)

@@ -16,7 +16,7 @@ from windrow.physical.bounds_text import (
     tightened_windows,
 )
 from windrow.physical.explain import explain
-from windrow.physical.facts import probe_order
+from windrow.physical.routes import probe_order
 from windrow.physical.options import Options
 from windrow.plan.explain import show_predicates
 from windrow.plan.nodes import BestmatchJoin, Dimension

@@ -1,0 +1,56 @@
+"""In which order the inputs of a window join are met, and when each predicate can be tested.
+
+The operators follow these functions, and EXPLAIN shows them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from windrow.physical.specs import WJoin
+
+
+def probe_order(spec: WJoin, start: int) -> list[int]:
+    """The other inputs in the order in which a new tuple of input `start` meets them."""
+    chosen = [start]
+    while len(chosen) < len(spec.inputs):
+        chosen.append(next_input(spec, chosen))
+    return chosen[1:]
+
+
+def next_input(spec: WJoin, chosen: Sequence[int]) -> int:
+    """The input to meet after those chosen: the one that leaves fewest combinations.
+
+    One that a key class connects to those chosen, if there is any; else one that a predicate does;
+    else any. Among these the one with the narrowest window, then the first in FROM.
+    """
+    upper = spec.graph.upper
+
+    def preference(candidate: int) -> tuple[bool, bool, int, int]:
+        shares_key = any(
+            candidate in key.inputs and not set(chosen).isdisjoint(key.inputs)
+            for key in spec.classes
+        )
+        width = min(upper[i][candidate] + upper[candidate][i] for i in chosen)
+        return not shares_key, not first_ready(spec, chosen, candidate), width, candidate
+
+    return min(set(range(len(spec.inputs))) - set(chosen), key=preference)
+
+
+def first_ready(spec: WJoin, chosen: Collection[int], added: int) -> tuple[int, ...]:
+    """The predicates that can be tested once `added` joins `chosen`, and could not before.
+
+    A predicate is given by its number. One that reads no column can be tested on the first input.
+    """
+    before, now = set(chosen), {*chosen, added}
+    return tuple(
+        number
+        for number, inputs in enumerate(predicate_inputs(spec))
+        if inputs <= now and not (before and inputs <= before)
+    )
+
+
+def predicate_inputs(spec: WJoin) -> list[frozenset[int]]:
+    """The inputs that each predicate reads."""
+    owner = {name: port for port, child in enumerate(spec.inputs) for name in child.schema.names}
+    return [frozenset(owner[name] for name in p.columns) for p in spec.predicates]
