@@ -6,7 +6,21 @@ from cases.aggregates import draw_aggregate
 from cases.base import Case, Stream
 from cases.bestmatches import draw_bestmatch
 from cases.joins import draw_join
+from cases.outer_joins import draw_outer_join
 
-FAMILIES = {"join": draw_join, "aggregate": draw_aggregate, "bestmatch": draw_bestmatch}
+FAMILIES = {
+    "join": draw_join,
+    "aggregate": draw_aggregate,
+    "bestmatch": draw_bestmatch,
+    "outer": draw_outer_join,
+}
 
-__all__ = ["FAMILIES", "Case", "Stream", "draw_aggregate", "draw_bestmatch", "draw_join"]
+__all__ = [
+    "FAMILIES",
+    "Case",
+    "Stream",
+    "draw_aggregate",
+    "draw_bestmatch",
+    "draw_join",
+    "draw_outer_join",
+]

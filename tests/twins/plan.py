@@ -67,10 +67,17 @@ def _join(node: WindowJoin, instant: int) -> str:
         conditions.append(f"{quote_duckdb(equality.left)} {sign} {quote_duckdb(equality.right)}")
     ways = [node.graph] if node.alternative is None else [node.graph, node.alternative]
     conditions.append(" OR ".join(f"({_windows(graph)})" for graph in ways).join("()"))
+    conditions += [f"({predicate.duckdb})" for predicate in node.predicates]
+    if node.kind in {"semi", "anti"}:
+        each = each[:1]
+    # DuckDB's greatest and least leave NULLs out: a row that comes alone has its own time and end.
     time = f"greatest({', '.join(f'{i}.__time' for i in each)}) AS __time"
     end = f"least({', '.join(f'{i}.__end' for i in each)}) AS __end"
     selected = ", ".join([*columns, time, end])
-    return f"SELECT {selected} FROM {', '.join(tables)} WHERE {' AND '.join(conditions)}"
+    if node.kind == "inner":
+        return f"SELECT {selected} FROM {', '.join(tables)} WHERE {' AND '.join(conditions)}"
+    joined = f" {node.kind.upper()} JOIN ".join(tables)
+    return f"SELECT {selected} FROM {joined} ON {' AND '.join(conditions)}"
 
 
 def _windows(graph: WindowGraph) -> str:

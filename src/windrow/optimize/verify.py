@@ -41,7 +41,9 @@ def rows_end(node: Node) -> bool:
     if isinstance(node, Filter | Project):
         return rows_end(node.input)
     if isinstance(node, WindowJoin):
-        return any(rows_end(child) for child in node.inputs)  # a result ends with its first tuple
+        # A combination ends with its first tuple; a row that comes alone, when it does itself.
+        alone = (0,) if node.kind == "semi" else node.preserved
+        return all(rows_end(node.inputs[i]) for i in alone) and any(map(rows_end, node.inputs))
     return False
 
 

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from windrow.physical.options import Options
 from windrow.plan.exprs import Expr, Named
 from windrow.plan.functions import UserFunction
-from windrow.plan.nodes import Aggregate, Dimension
+from windrow.plan.nodes import PRESERVED, Aggregate, Dimension
 from windrow.plan.windows import WindowGraph
 from windrow.schema import Schema
 
@@ -126,6 +126,11 @@ class WJoin:
         """The graphs of windows of which a combination meets one; under EITHER WAY two."""
         return (self.graph,) if self.alternative is None else (self.graph, self.alternative)
 
+    @property
+    def tracked(self) -> tuple[int, ...]:
+        """The inputs of which rows come alone: with no match at all, or with one in a semi join."""
+        return (0,) if self.kind == "semi" else PRESERVED[self.kind]
+
     def retention(self, port: int) -> int:
         """How many ticks behind the watermark a row of an input may still be needed."""
         return max(graph.retention(port) for graph in self.ways)
@@ -220,12 +225,24 @@ def scans(spec: Spec) -> tuple[ScanStream, ...]:
     return tuple(scan for child in inputs(spec) for scan in scans(child))
 
 
+def has_ends(spec: Spec) -> bool:
+    """Whether the rows of a spec stop being alive by themselves: a window per row lies below."""
+    if isinstance(spec, ScanStream | SlidingAggregate):
+        return False
+    return isinstance(spec, RangeRows) or any(map(has_ends, inputs(spec)))
+
+
 def delay(spec: Spec) -> int:
     """How many ticks the rows of a spec may trail the watermark of the streams below.
 
     A runner hands an operator the query's watermark less the delays below it. A left row that a
     bestmatch join still keeps has t >= watermark - hi, and its pairs' event time is never below t.
-    (With a negative hi none trails: left rows still to come have t >= watermark.)
+    (With a negative hi none trails: left rows still to come have t >= watermark.) So it is with the
+    rows that come alone from a window join which is not inner: each waits for its own reach.
     """
     below = max((delay(child) for child in inputs(spec)), default=0)
-    return below + (max(spec.hi, 0) if isinstance(spec, MatwinBestmatch) else 0)
+    if isinstance(spec, MatwinBestmatch):
+        return below + max(spec.hi, 0)
+    if isinstance(spec, WJoin):
+        return below + max([0, *map(spec.retention, spec.tracked)])
+    return below

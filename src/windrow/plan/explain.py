@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from windrow.plan.durations import show_ticks
 from windrow.plan.exprs import Expr, Named
 from windrow.plan.nodes import (
+    KIND_NAMES,
     Aggregate,
     BestmatchJoin,
     Dimension,
@@ -60,8 +61,11 @@ def _nodes(node: Node, depth: int, time_type: str, show: ColumnTexts) -> Iterabl
 def _node(node: Node, time_type: str, show: ColumnTexts) -> str:
     if isinstance(node, WindowJoin):
         windows = ", ".join(dict.fromkeys(bound.text for bound in node.graph.stated if bound.text))
-        equalities = show_equalities(node.equalities, show)
-        return f"WindowJoin {equalities}{'; ' if windows else ''}{windows}"
+        conditions = show_equalities(node.equalities, show)
+        if node.predicates:
+            conditions += f" AND {show_predicates(node.predicates)}"
+        kind = f"{KIND_NAMES[node.kind]} on " if node.kind in KIND_NAMES else ""
+        return f"WindowJoin {kind}{conditions}{'; ' if windows else ''}{windows}"
     if isinstance(node, WindowAggregate):
         return f"WindowAggregate {show_aggregates(node.aggregates)}{_by(node.keys)}"
     if isinstance(node, BestmatchJoin):

@@ -75,11 +75,32 @@ class Equality:
     null_safe: bool = False
 
 
+PRESERVED = {
+    "inner": (),
+    "left": (0,),
+    "right": (1,),
+    "full": (0, 1),
+    "semi": (),
+    "anti": (0,),
+}
+"""Per kind of join, the inputs of which a row is in the answer although nothing matches it."""
+
+KIND_NAMES = {
+    "left": "left outer",
+    "right": "right outer",
+    "full": "full outer",
+    "semi": "semi",
+    "anti": "anti",
+}
+"""The kinds of join that are not inner, as people call them."""
+
+
 @dataclass(frozen=True)
 class WindowJoin:
     """Every combination of one row per input that meets the conditions and the window graph.
 
-    Event time of a result: the greatest of its rows' times; its end: the least of their ends.
+    Event time of a result: the greatest of its rows' times; its end: the least of their ends. A row
+    that comes alone, from an outer, semi or anti join, has its own.
 
     Attributes:
         inputs: what is joined.
@@ -101,6 +122,11 @@ class WindowJoin:
     predicates: tuple[Expr, ...] = ()
     kind: str = "inner"
     alternative: WindowGraph | None = None
+
+    @property
+    def preserved(self) -> tuple[int, ...]:
+        """The inputs of which a row is in the answer although nothing matches it."""
+        return PRESERVED[self.kind]
 
     @property
     def schema(self) -> Schema:
@@ -184,6 +210,15 @@ Node: TypeAlias = Scan | Filter | Project | Range | WindowJoin | WindowAggregate
 
 
 @dataclass(frozen=True)
+class Hint:
+    """An option written in the query: its name, the text of its value, and where it stands."""
+
+    name: str
+    text: str
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
 class Query:
     """A whole query: the plan and what its answer looks like.
 
@@ -207,12 +242,3 @@ def children(node: Node) -> tuple[Node, ...]:
     if isinstance(node, BestmatchJoin):
         return (node.left, node.right)
     return (node.input,)
-@dataclass(frozen=True)
-class Hint:
-    """An option written in the query: its name, the text of its value, and where it stands."""
-
-    name: str
-    text: str
-    span: Span | None = field(default=None, compare=False)
-
-

@@ -73,6 +73,24 @@ def sort_conditions(
     return Conditions(tuple(clauses), tuple(bounds), tuple(equalities), tuple(predicates), places)
 
 
+def sort_filters(
+    trees: Sequence[exp.Expr], scope: Scope
+) -> tuple[tuple[exp.Expr, ...], tuple[exp.Expr, ...]]:
+    """WHERE over a join that is not inner: windows, which belong to ON, and predicates, resolved.
+
+    Whatever else it says of times or keys is said of rows that the join has given.
+    """
+    clauses: list[exp.Expr] = []
+    predicates: list[exp.Expr] = []
+    for conjunct in conjuncts(trees):
+        if isinstance(conjunct, PairWindow | UniformWindow):
+            clauses.append(conjunct)
+            continue
+        _refuse_misplaced(conjunct)
+        predicates.append(scope.resolve(conjunct))
+    return tuple(clauses), tuple(predicates)
+
+
 def _refuse_misplaced(conjunct: exp.Expr) -> None:
     window = conjunct.find(PairWindow, UniformWindow)
     if window is not None:

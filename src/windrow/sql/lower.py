@@ -13,22 +13,24 @@ from sqlglot import exp
 
 from windrow.errors import PlanError
 from windrow.plan.catalog import Catalog
-from windrow.plan.exprs import Named
+from windrow.plan.exprs import Expr, Named
 from windrow.plan.nodes import Filter, Node, Project, Range, WindowJoin
 from windrow.plan.types import TypeResolver
 from windrow.plan.windows import WindowGraph
 from windrow.schema import Field, Schema
 from windrow.sql.bestmatch import lower_bestmatch
 from windrow.sql.calls import Functions
-from windrow.sql.conditions import Conditions, sort_conditions
+from windrow.sql.conditions import Conditions, sort_conditions, sort_filters
 from windrow.sql.graph_checks import check_graph, check_reversed, example_length
 from windrow.sql.grouping import Grouping, is_aggregate_query
+from windrow.sql.join_kinds import FIRST_ONLY, one_key_each, windows_in_where
 from windrow.sql.keys import add_keys
 from windrow.sql.refuse import (
     as_select,
     refuse_clauses,
     refuse_expressions,
     refuse_match,
+    refuse_subquery_conditions,
     unsupported,
 )
 from windrow.sql.render import Renderer
@@ -62,35 +64,50 @@ class Lowering:
             self.sql, self.catalog, reach, lambda query, name: self.relation(query, name, reach)
         )
         from_ = reader.read(select)
-        scope = Scope(from_.sources)
+        scope = seen = Scope(from_.sources)
+        if from_.kind in FIRST_ONLY:
+            seen = Scope(from_.sources[:1], hidden=from_.sources[1:])
         where = select.args.get("where")
-        conditions = [*from_.conditions, *([where.this] if where else [])]
+        filters = (where.this,) if where else ()
         if from_.bestmatch is not None:
             refuse_match(select, from_.bestmatch)
-        scope.check([*select.expressions, *conditions, *_match_orders(from_)])
+        for condition in (*from_.conditions, *filters):
+            refuse_subquery_conditions(condition)
+        in_from = [*from_.conditions, *_match_orders(from_)]
+        seen.check([*select.expressions, *filters, *(in_from if seen is scope else [])])
+        scope.check(in_from)
         for expression in select.expressions:
             refuse_expressions(expression)
-        items = read_items(select, scope, self.sql)
-        return self._lower(_Block(select, from_, scope, items, tuple(conditions)), alias)
+        items = read_items(select, seen, self.sql)
+        return self._lower(_Block(select, from_, scope, seen, items, filters), alias)
 
     def _lower(self, block: _Block, alias: str) -> Relation:
         time_type = block.from_.sources[0].time_type
         changelog = _changelog_source(block)
+        conditions = (*block.from_.conditions, *block.filters)
         if block.from_.bestmatch is not None:
             node: Node = lower_bestmatch(
-                block.select, block.from_.bestmatch, block.scope, block.conditions, self.renderer
+                block.select, block.from_.bestmatch, block.scope, conditions, self.renderer
             )
             return self._project(node, block.items, alias, time_type, None)
-        sorted_ = sort_conditions(block.conditions, block.scope, time_type, self.sql)
-        clauses = [*(block.select.args.get("windows") or []), *sorted_.clauses]
+        clauses = list(block.select.args.get("windows") or [])
+        if block.from_.kind == "inner":
+            sorted_ = sort_conditions(conditions, block.scope, time_type, self.sql)
+            filters = sorted_.predicates
+        else:
+            # WHERE says what to keep of the join's rows, ON and the windows what these are.
+            sorted_ = sort_conditions(block.from_.conditions, block.scope, time_type, self.sql)
+            in_where, filters = sort_filters(block.filters, block.seen)
+            clauses += in_where
+        clauses += sorted_.clauses
         windows = read_windows(clauses, block.scope, time_type, self.sql)
         grouped = is_aggregate_query(block.select)
         inputs = self._inputs(block.scope, windows) if grouped else _nodes(block.scope)
         node = self._join(inputs, block, windows, sorted_)
-        if sorted_.predicates:
-            node = Filter(node, self.renderer.predicates(node.schema, sorted_.predicates))
+        if filters:
+            node = Filter(node, self.renderer.predicates(node.schema, filters))
         if grouped:
-            grouping = Grouping(block.select, block.items, block.scope, self.renderer)
+            grouping = Grouping(block.select, block.items, block.seen, self.renderer)
             node, items, keys = grouping.lower(node, span_of(block.select.args.get("group")))
             return self._project(node, items, alias, time_type, keys)
         keys_kept = None if changelog is None else _kept_keys(changelog, block.items)
@@ -118,20 +135,40 @@ class Lowering:
         aliases = tuple(source.alias for source in block.scope.sources)
         graph = WindowGraph(aliases, windows.bounds + conditions.bounds)
         places = {**windows.places, **conditions.places}
-        check_graph(graph, block.scope, block.from_.span, places)
+        try:
+            check_graph(graph, block.scope, block.from_.span, places)
+        except PlanError as error:
+            raise self._told_of_where(error, block) from None
         alternative = None
         if windows.reversed is not None:
             alternative = WindowGraph(aliases, windows.reversed + conditions.bounds)
             check_reversed(alternative, block.from_.span, places)
-        nodes, equalities = add_keys(inputs, conditions.equalities, block.scope, self.renderer)
+        keys = conditions.equalities
+        predicates: tuple[Expr, ...] = ()
+        if block.from_.kind != "inner":
+            keys, others = one_key_each(conditions.equalities)
+            predicates = self.renderer.predicates(
+                block.scope.schema, [*conditions.predicates, *others]
+            )
+        nodes, equalities = add_keys(inputs, keys, block.scope, self.renderer)
         return WindowJoin(
             tuple(nodes),
             aliases,
             equalities,
             graph,
             block.from_.span,
-            alternative=alternative,
+            predicates,
+            block.from_.kind,
+            alternative,
         )
+
+    def _told_of_where(self, error: PlanError, block: _Block) -> PlanError:
+        """The error of a join that lacks a window, told of what WHERE has of one."""
+        if block.from_.kind == "inner" or error.condition == "contradicting-windows":
+            return error
+        time_type = block.from_.sources[0].time_type
+        sorted_ = sort_conditions(block.filters, block.seen, time_type, self.sql)
+        return windows_in_where(error, sorted_.places)
 
     def _project(
         self,
@@ -150,13 +187,17 @@ class Lowering:
 
 @dataclass(frozen=True)
 class _Block:
-    """One SELECT with its names resolved."""
+    """One SELECT with its names resolved.
+
+    `scope` has all sources of FROM, `seen` those that are in reach after it; `filters` is WHERE.
+    """
 
     select: exp.Select
     from_: From
     scope: Scope
+    seen: Scope
     items: list[Item]
-    conditions: tuple[exp.Expr, ...]
+    filters: tuple[exp.Expr, ...]
 
 
 def _nodes(scope: Scope) -> list[Node]:

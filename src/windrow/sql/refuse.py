@@ -103,7 +103,7 @@ def refuse_expressions(tree: exp.Expr) -> None:
                 "write a sliding aggregate: SELECT k, SUM(x) FROM s [RANGE ..] GROUP BY k",
                 span_of(node),
             )
-        if isinstance(node, exp.Query | exp.Exists):
+        if isinstance(node, exp.Query):
             raise unsupported(
                 "subquery",
                 "a subquery inside an expression is not supported",
@@ -133,6 +133,25 @@ def refuse_expressions(tree: exp.Expr) -> None:
                 "apply them before registering the stream",
                 span_of(node),
             )
+
+
+def refuse_subquery_conditions(tree: exp.Expr) -> None:
+    """Refuses [NOT] EXISTS and [NOT] IN over a subquery, naming the join that says the same.
+
+    Asked before names are looked up: the subquery has names of its own.
+    """
+    for node in tree.find_all(exp.Exists, exp.In):
+        if isinstance(node, exp.In) and not node.args.get("query"):
+            continue
+        is_negated = isinstance(node.parent, exp.Not)
+        name = "EXISTS" if isinstance(node, exp.Exists) else "IN"
+        kind = "ANTI" if is_negated else "SEMI"
+        raise unsupported(
+            "subquery",
+            f"{'NOT ' if is_negated else ''}{name} over a subquery is not supported",
+            f"write FROM a LEFT {kind} JOIN b ON a.k = b.k, with a window between a and b",
+            span_of(node.parent if is_negated else node),
+        )
 
 
 def _stands_alone(star: exp.Star, tree: exp.Expr) -> bool:
@@ -196,11 +215,9 @@ def refuse_nondeterministic(tree: exp.Expr) -> None:
 
 
 def refuse_join(join: exp.Join) -> None:
-    """Refuses every join but inner ones (and bestmatch joins, which are read elsewhere)."""
+    """Refuses ways to write a join other than by its kind and ON."""
     span = span_of(join)
-    method, side, kind = (
-        str(join.args.get(key) or "").upper() for key in ("method", "side", "kind")
-    )
+    method = str(join.args.get("method") or "").upper()
     if method == "ASOF":
         raise unsupported(
             "asof-join",
@@ -215,17 +232,8 @@ def refuse_join(join: exp.Join) -> None:
             "write the condition: JOIN b ON a.k = b.k",
             span,
         )
-    if kind in {"SEMI", "ANTI"} or side or kind == "OUTER":
-        raise unsupported(
-            "outer-join" if kind not in {"SEMI", "ANTI"} else f"{kind.lower()}-join",
-            f"{' '.join(part for part in (side, kind) if part)} JOIN of streams is not supported",
-            "write an inner join: FROM a JOIN b ON .. WINDOW = ..",
-            span,
-        )
-    if kind not in {"", "INNER", "CROSS"} or method:
-        raise unsupported(
-            "join", f"{method or kind} JOIN is not supported", "write an inner join", span
-        )
+    if method:
+        raise unsupported("join", f"{method} JOIN is not supported", "write an inner join", span)
 
 
 def refuse_match(select: exp.Select, join: exp.Join) -> None:

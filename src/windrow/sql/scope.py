@@ -55,9 +55,13 @@ class Source:
 
 @dataclass
 class Scope:
-    """The sources of one SELECT; resolves names to flat columns."""
+    """The sources of one SELECT; resolves names to flat columns.
+
+    `hidden` are sources of FROM that a semi or anti join leaves out of its answer.
+    """
 
     sources: tuple[Source, ...]
+    hidden: tuple[Source, ...] = ()
     schema: Schema = field(init=False)
     _source_of: dict[str, int] = field(init=False)
 
@@ -127,6 +131,8 @@ class Scope:
                 return flat, parts[2:]
             raise self._unknown(column, parts[1], [self.sources[source]])
         found = [flat for s in self.sources if (flat := s.find(parts[0])) is not None]
+        if not found:
+            self.refuse_hidden(parts, column)
         if len(found) == 1:
             return found[0], parts[1:]
         if found:
@@ -140,6 +146,20 @@ class Scope:
         if len(parts) > 1:
             raise self._unknown_alias(column, parts[0])
         raise self._unknown(column, parts[0], list(self.sources))
+
+    def refuse_hidden(self, parts: tuple[str, ...], node: exp.Expr) -> None:
+        """Raises where a name means a stream, or a column of one, that the answer leaves out."""
+        for source in self.hidden:
+            if parts[0].lower() == source.alias.lower() or source.find(parts[0]) is not None:
+                (first,) = self.sources
+                raise BindError(
+                    "column-of-semi-join",
+                    f"{'.'.join(parts)} is not part of the answer",
+                    reason=f"a semi or anti join gives rows of {first.alias} alone;"
+                    f" {source.alias} is in reach of ON",
+                    hint=f"move the condition to ON, or write an inner join to read {source.alias}",
+                    span=span_of(node),
+                )
 
     def _unknown(self, column: exp.Column, name: str, among: list[Source]) -> UnknownColumn:
         names = [n for source in among for n, _ in source.columns]

@@ -59,6 +59,7 @@ def _star(expression: exp.Expr, scope: Scope) -> list[int] | None:
     table = expression.text("table")
     source = scope.source_named(table)
     if source is None:
+        scope.refuse_hidden((table, "*"), expression)
         raise UnknownColumn(
             "unknown-column",
             f"nothing in FROM is called {table!r}",

@@ -11,6 +11,7 @@ from windrow.errors import BindError, PlanError, Span, nearest
 from windrow.plan.catalog import Catalog, StreamInfo
 from windrow.plan.nodes import Project, Scan
 from windrow.schema import TIME_TYPES, Field, Schema
+from windrow.sql.join_kinds import join_kind
 from windrow.sql.refuse import refuse_join, unsupported
 from windrow.sql.scope import Source
 from windrow.sql.spans import cover, span_of, text_of
@@ -37,12 +38,16 @@ class Relation:
 
 @dataclass(frozen=True)
 class From:
-    """FROM with its joins: sources, conditions of ON, and the bestmatch join if it is one."""
+    """FROM with its joins: sources, conditions of ON, and the bestmatch join if it is one.
+
+    `kind` is the kind of window join, one of those of `plan.nodes.WindowJoin`.
+    """
 
     sources: tuple[Source, ...]
     conditions: tuple[exp.Expr, ...]
     bestmatch: exp.Join | None
     span: Span | None
+    kind: str = "inner"
 
 
 LowerDerived = Callable[[exp.Expr, str], Relation]
@@ -77,13 +82,15 @@ class FromReader:
                 "put it in a derived table: FROM (SELECT .. BESTMATCH JOIN ..) m, other ..",
                 span_of(bestmatch[0]),
             )
-        for join in joins:
-            if not bestmatch:
+        kind = "inner"
+        if not bestmatch:
+            for join in joins:
                 refuse_join(join)
+            kind = join_kind(joins, len(items))
         sources = self._sources(items)
         conditions = tuple(join.args["on"] for join in joins if join.args.get("on") is not None)
         span = cover(*(source.span for source in sources))
-        return From(sources, conditions, bestmatch[0] if bestmatch else None, span)
+        return From(sources, conditions, bestmatch[0] if bestmatch else None, span, kind)
 
     def _sources(self, items: list[exp.Expr]) -> tuple[Source, ...]:
         if len(items) > MOST_STREAMS:

@@ -15,7 +15,7 @@ from sqlglot.errors import ParseError
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token
 
-from windrow.sql.spans import mark
+from windrow.sql.spans import mark, span_of
 
 _NO_TOKEN = Token.string("")
 
@@ -48,10 +48,12 @@ def _marking(parse: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(parse)
     def parse_and_mark(self: SpannedParser, *args: Any, **kwargs: Any) -> Any:
-        first, index = self._curr, self._index
+        start, index = self._curr.start, self._index
+        # `x IS NULL`: the parser has read x, and hands it to the method that goes on from IS.
+        begun = span_of(args[0]) if args and isinstance(args[0], exp.Expr) else None
         node = parse(self, *args, **kwargs)
         if isinstance(node, exp.Expr) and self._index > index:
-            mark(node, first.start, self._prev.end + 1)
+            mark(node, start if begun is None else begun.start, self._prev.end + 1)
         return node
 
     return parse_and_mark

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from plans import HOUR, Bound, expr, join, renamed, scan, stream
 
 from windrow.optimize.optimizer import apply_rules
@@ -10,6 +12,7 @@ from windrow.optimize.rules.compute_below_aggregate import compute_below_aggrega
 from windrow.optimize.rules.filter_keys_of_one_input import filter_keys_of_one_input
 from windrow.optimize.rules.merge_filters import merge_filters
 from windrow.optimize.rules.prune_columns import prune_columns
+from windrow.optimize.rules.push_condition_below_join import push_condition_below_join
 from windrow.optimize.rules.push_filter_below_join import push_filter_below_join
 from windrow.optimize.rules.push_filter_below_range import push_filter_below_range
 from windrow.optimize.rules.push_filter_through_project import push_filter_through_project
@@ -216,3 +219,50 @@ def test_filters_sink_from_a_derived_table_to_the_scans_in_one_go():
     assert [f.predicates[0].text for f in filters] == ["x.p < 4", "x.s = 1"]
     assert all(f.input.schema.names for f in filters)
     assert [type(f.input).__name__ for f in filters] == ["Scan", "Scan"]
+
+
+def test_a_filter_above_an_outer_join_moves_into_a_preserved_side_that_stands_alone():
+    for kind, moves in {"left": 0, "right": 1, "full": None}.items():
+        plan = Filter(replace(sales_join(), kind=kind), (CHEAP, NEAR))
+        pushed = push_filter_below_join(plan)
+        if moves is None:
+            assert pushed is plan
+            continue
+        moved, stays = ((CHEAP, NEAR), (NEAR, CHEAP))[moves]
+        sides = [A, B]
+        sides[moves] = Filter(sides[moves], (moved,))
+        assert pushed == Filter(replace(sales_join(*sides), kind=kind), (stays,))
+
+
+def test_a_condition_on_one_input_moves_into_it_unless_that_is_preserved():
+    moved = {
+        "inner": (True, True),
+        "left": (False, True),
+        "right": (True, False),
+        "full": (False, False),
+        "semi": (True, True),
+        "anti": (False, True),
+    }
+    for kind, (moves_left, moves_right) in moved.items():
+        plan = replace(sales_join(), kind=kind, predicates=(CHEAP, BOTH, NEAR))
+        pushed = push_condition_below_join(plan)
+        assert isinstance(pushed.inputs[0], Filter) == moves_left, kind
+        assert isinstance(pushed.inputs[1], Filter) == moves_right, kind
+        assert (CHEAP in pushed.predicates, NEAR in pushed.predicates) == (
+            not moves_left,
+            not moves_right,
+        )
+        assert BOTH in pushed.predicates
+
+
+def test_a_condition_that_reads_no_column_stays_in_the_join():
+    plan = replace(sales_join(), predicates=(expr("1 = 0"),))
+    assert push_condition_below_join(plan) is plan
+
+
+def test_columns_of_a_preserved_input_are_compared_in_the_join():
+    plan = replace(sales_join(keys="a.item = b.item,a.store = b.item"), kind="left")
+    split = filter_keys_of_one_input(plan)
+    assert split.inputs == (A, B)
+    assert [p.text for p in split.predicates] == ["a.item = a.store"]
+    assert split.equalities == (Equality("a.item", "b.item", "int"),)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import duckdb
 import pytest
@@ -100,6 +101,40 @@ def plans(draw):
     grouped = WindowAggregate(Range(node, 9), (key,) if key else (), aggregates)
     having = Filter(grouped, (expr("g.n > 1"),))
     return renamed(having, {"total": "g.total", **({"key": "b.k"} if key else {})})
+
+
+@st.composite
+def outer_plans(draw):
+    """A join of two inputs that is not inner, with conditions of its own and filters above."""
+    sides = {name: draw(inputs(name)) for name in ("a", "b")}
+    keys = draw(
+        st.lists(
+            st.sampled_from(["a.k = b.k", "a.x = b.k", "a.y <=> b.y", "b.x = a.x", "a.k = a.x"]),
+            max_size=3,
+            unique=True,
+        )
+    )
+    both = [name for side in sides.values() for name in side.schema.names]
+    node = replace(
+        join(sides, ",".join(keys), Bound(0, 1, draw(st.integers(0, 6)), draw(st.integers(0, 6)))),
+        kind=draw(st.sampled_from(["left", "right", "full", "semi", "anti"])),
+        predicates=tuple(draw(predicates(both))) if draw(st.booleans()) else (),
+    )
+    if draw(st.booleans()):
+        node = Filter(node, tuple(draw(predicates(node.schema.names))))
+    shown = [name for name in node.schema.names if draw(st.booleans())]
+    return renamed(node, {f"out{i}": name for i, name in enumerate(shown)})
+
+
+@settings(max_examples=250, deadline=None, derandomize=True)
+@given(plan=outer_plans())
+def test_no_rule_changes_the_answer_of_an_outer_semi_or_anti_join(tables, plan):
+    expected = rows_of(plan, tables)
+    for rule in RULES:
+        assert rows_of(rule(plan), tables) == expected, rule.__name__
+    final = apply_rules(plan)
+    assert rows_of(final, tables) == expected
+    assert final.schema == plan.schema
 
 
 @settings(max_examples=250, deadline=None, derandomize=True)

@@ -2,8 +2,10 @@
 
     a.x = b.x AND a.y = b.x   implies   a.x = a.y
 
-A tuple that fails this can join nothing. Afterwards each class of equal columns has one column
-per input, which is what the join algorithms take as a key.
+A tuple that fails this can join nothing. Where the join keeps such tuples all the same (a side that
+an outer or an anti join preserves), the comparison becomes a condition of the join instead of a
+Filter. Afterwards each class of equal columns has one column per input, which is what the join
+algorithms take as a key.
 """
 
 from __future__ import annotations
@@ -29,10 +31,17 @@ def _split(node: Node) -> Node:
     classes = classes_of(node.equalities, inputs)
     if all(len(columns) <= 1 for key in classes for columns in key.columns):
         return node
-    filtered = [
-        _filtered(child, [_same(key, i) for key in classes]) for i, child in enumerate(inputs)
-    ]
+    compared = [[same for key in classes for same in _same(key, i)] for i in range(len(inputs))]
     equalities = tuple(equality for key in classes for equality in _chain(key))
+    if isinstance(node, WindowJoin) and node.preserved:
+        kept = tuple(same for i in node.preserved for same in compared[i])
+        node = replace(node, predicates=node.predicates + kept)
+        for i in node.preserved:
+            compared[i] = []
+    filtered = [
+        Filter(child, tuple(predicates)) if predicates else child
+        for child, predicates in zip(inputs, compared, strict=True)
+    ]
     return with_children(replace(node, equalities=equalities), filtered)
 
 
@@ -51,11 +60,6 @@ def _equal(left: str, right: str, *, null_safe: bool) -> Expr:
         (left, right),
         "boolean",
     )
-
-
-def _filtered(child: Node, predicates: list[list[Expr]]) -> Node:
-    flat = tuple(predicate for some in predicates for predicate in some)
-    return Filter(child, flat) if flat else child
 
 
 def _chain(key: Class) -> list[Equality]:

@@ -1,8 +1,14 @@
 """A predicate over a WindowJoin that reads one input only moves into that input.
 
 The result of an inner join is every combination that meets all conditions, so that it makes no
-difference when a condition on a single tuple is tested. A predicate that reads no column stays
-above. A bestmatch join is left alone: below it, a predicate would change which pairs are
+difference when a condition on a single tuple is tested. In an outer join a predicate moves only
+into an input whose every row of the answer is one of its own: not into the side that NULLs stand
+for where the other, preserved one has no match.
+
+    a LEFT JOIN b WHERE a.x > 1      moves into a
+    a LEFT JOIN b WHERE b.x > 1      stays: below, it would turn matched rows into unmatched ones
+
+A predicate that reads no column stays above. A bestmatch join is left alone: below it, a predicate would change which pairs are
 candidates, and so which pairs are dominated.
 """
 
@@ -40,10 +46,10 @@ def _push(node: Node) -> Node:
 
 
 def _only_input(predicate: Expr, join: WindowJoin) -> int | None:
-    """The one input that has all the columns the predicate reads."""
+    """The one input that has all the columns the predicate reads, if it may move there."""
     if not predicate.columns:
         return None
     for i, child in enumerate(join.inputs):
         if set(predicate.columns) <= set(child.schema.names):
-            return i
+            return i if set(join.preserved) <= {i} else None
     return None
