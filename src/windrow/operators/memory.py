@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from windrow.operators.base import Operator
     from windrow.operators.chunks import Chunk
+    from windrow.physical.options import Options
 
 
 class Memory:
@@ -51,7 +52,8 @@ class Memory:
 
     def watch(self, name: str, operator: Operator) -> None:
         """Counts what the operator holds; `name` is what messages call its stage."""
-        self._watched[f"{name} ({len(self._watched) + 1})"] = operator
+        twin = f"{name}, stage {len(self._watched) + 1}"
+        self._watched[twin if name in self._watched else name] = operator
 
     def settle(self) -> None:
         """Sees to it that no more is held than may be.
@@ -98,6 +100,16 @@ class Memory:
             if not self.may_spill
             else f"raise memory or narrow the windows: {instead}",
         )
+
+
+def memory_of(options: Options, parts: int = 1) -> Memory | None:
+    """The memory of a query, or of each of several equal parts of it; None where nobody set one."""
+    limit = options.memory_bytes
+    if limit is None:
+        return None
+    share = f" for each of its {parts} parts" if parts > 1 else ""
+    may_spill = options.on_memory == "spill"
+    return Memory(max(1, limit // parts), may_spill=may_spill, share=share)
 
 
 def _held(operator: Operator) -> int:

@@ -9,13 +9,14 @@ from typing import Any
 from windrow.errors import PlanError, UnsupportedError, WindrowError, nearest
 from windrow.physical.options import Options
 from windrow.plan.nodes import Hint
+from windrow.plan.sizes import to_bytes
 
 ALGORITHMS = ("bew", "bew-hash", "bew-nested-loop")
 ON_LATE = ("count", "keep", "fail")
+ON_MEMORY = ("fail", "spill")
 NOT_BUILT = {
     "strategy": "the planner takes its one strategy",
     "scheduling": "changes are produced as the watermark passes",
-    "memory": "state is bounded by the windows alone",
     "service_rate": "every tuple is processed",
     "updates": "read a delete and an insert of one key at one instant as an update",
 }
@@ -63,6 +64,14 @@ def checked(options: Options) -> Options:
             "bad-option",
             f"on_late = {options.on_late!r} says nothing about late rows",
             hint="count (count and drop them), keep (write them aside) or fail (stop the query)",
+        )
+    if options.memory is not None:
+        to_bytes(options.memory)
+    if options.on_memory not in ON_MEMORY:
+        raise PlanError(
+            "bad-option",
+            f"on_memory = {options.on_memory!r} says nothing about memory that is used up",
+            hint="fail (stop the query) or spill (keep old tuples on disk)",
         )
     buckets = options.buckets
     if buckets is not None and (type(buckets) is not int or not 1 <= buckets <= MOST_BUCKETS):

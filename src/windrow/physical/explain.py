@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 
 from windrow.physical.facts import Fact, bestmatch_aliases, facts_of
+from windrow.physical.options import Options
 from windrow.physical.partitioning import Single, describe, partitioning_of
 from windrow.physical.specs import (
     FilterRows,
@@ -34,7 +35,8 @@ from windrow.plan.explain import (
     show_items,
     show_predicates,
 )
-from windrow.plan.nodes import Query
+from windrow.plan.nodes import KIND_NAMES, Query
+from windrow.plan.sizes import show_bytes
 
 ASSUMED_BUCKETS = 4
 """Buckets that EXPLAIN shows where the user set none: enough to see what is copied."""
@@ -89,11 +91,21 @@ def _query_lines(physical: PhysicalQuery) -> list[str]:
                 "rows without a time: the same, counted apart",
             ],
         ),
+        ("memory", [_memory(physical.options)]),
         ("cost", ["not estimated"]),
     ]
     if len(sources) > 1:
         facts.insert(3, ("distance", ["how far a stream runs ahead of the slowest one"]))
     return list(_fact_lines(facts, "  "))
+
+
+def _memory(options: Options) -> str:
+    limit = options.memory_bytes
+    if limit is None:
+        return "as much as the windows need (not limited)"
+    if options.on_memory == "spill":
+        return f"at most {show_bytes(limit)} of state; beyond that old tuples go to disk"
+    return f"at most {show_bytes(limit)} of state; beyond that the query fails"
 
 
 def _stream(source: ScanStream) -> str:
@@ -152,7 +164,8 @@ def _spec(spec: Spec) -> str:
 def stage_name(spec: Stateful) -> str:
     """A stateful spec in a few words; progress figures use the same name."""
     if isinstance(spec, WJoin):
-        return f"WJoin {', '.join(spec.aliases)}"
+        kind = f", {KIND_NAMES[spec.kind]}" if spec.kind in KIND_NAMES else ""
+        return f"WJoin {', '.join(spec.aliases)}{kind}"
     if isinstance(spec, SlidingAggregate):
         return f"SlidingAggregate {show_aggregates(spec.aggregates)}"
     return f"MatwinBestmatch {' with '.join(bestmatch_aliases(spec))}, left outer"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from windrow.plan.sizes import to_bytes
+
 
 @dataclass(frozen=True)
 class Options:
@@ -13,10 +15,20 @@ class Options:
         algorithm: "bew" (the planner chooses the method), "bew-hash" or "bew-nested-loop".
         on_late: what to do with late rows: "count", "keep" (dead letters) or "fail".
         dead_letters: folder for late rows on Spark when `on_late` is "keep".
+        memory: how much state the query may hold in memory, '512 MB' for instance or a number of
+            bytes; None: as much as its windows need.
+        on_memory: what happens when it would hold more: "fail", or "spill" old tuples to disk.
         buckets: how many parts a stage is cut into on Spark; None: one per shuffle partition.
     """
 
     algorithm: str | None = None
     on_late: str = "count"
     dead_letters: str | None = None
+    memory: str | int | None = None
+    on_memory: str = "fail"
     buckets: int | None = None
+
+    @property
+    def memory_bytes(self) -> int | None:
+        """The memory in bytes, or None."""
+        return None if self.memory is None else to_bytes(self.memory)

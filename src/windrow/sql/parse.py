@@ -21,6 +21,7 @@ HINTS = (
     "service_rate",
     "updates",
     "on_late",
+    "on_memory",
     "buckets",
 )
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.driver import Stage
 from windrow.operators.evaluate import Evaluator
+from windrow.operators.memory import memory_of
 from windrow.operators.net import net_by_instant
 from windrow.operators.scan import scan
 from windrow.physical.specs import PhysicalQuery, ScanStream, Spec, Stateful, inputs
@@ -48,6 +49,7 @@ class Pipeline:
     stages: list[Stage] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self._memory = memory_of(self.query.options)
         self.root = self._step(self.query.root)
 
     def run(self, work: Round) -> Iterator[ChangeBatch]:
@@ -77,7 +79,9 @@ class Pipeline:
         if isinstance(spec, Stateful):
             # Late rows are kept as they arrived, by the runner; the stage drops and counts them.
             on_late = self.query.options.on_late
-            stage = Stage(spec, on_late="fail" if on_late == "fail" else "count")
+            stage = Stage(
+                spec, on_late="fail" if on_late == "fail" else "count", memory=self._memory
+            )
             self.stages.append(stage)
         return Step(spec, [self._step(child) for child in inputs(spec)], stage)
 

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from windrow.operators.chunks import encode
-from windrow.operators.driver import Stage, fed_by_streams
+from windrow.operators.driver import Stage
+from windrow.operators.memory import memory_of
 from windrow.run.spark.blobs import Blob, by_port
 from windrow.run.spark.dead_letters import DeadLetters
 from windrow.run.spark.failures import told_first
@@ -52,8 +53,8 @@ def _run_bucket(
     plan: StagePlan, label: int, blobs: Iterator[tuple[int, Blob]]
 ) -> Iterator[pa.RecordBatch]:
     letters = DeadLetters(plan, "batch", plan.labels.index(label))
-    stage = Stage(plan.spec, on_late=plan.on_late, late=letters.take)
-    from_stream = fed_by_streams(plan.spec)
+    memory = memory_of(plan.options, plan.memory_parts)
+    stage = Stage(plan.spec, on_late=plan.on_late, late=letters.take, memory=memory)
     rows_read = 0
     for step, watermark in _steps(blobs):
         batches, copies = by_port(step, plan.ports, MIN_TICK)
@@ -63,8 +64,8 @@ def _run_bucket(
         stage.counters.rows_in -= sum(copies)
         rows_read += sum(
             len(batch) - copied
-            for batch, copied, counts in zip(batches, copies, from_stream, strict=True)
-            if batch is not None and counts
+            for batch, copied, is_read in zip(batches, copies, plan.reads, strict=True)
+            if batch is not None and is_read
         )
     letters.write()
     yield _row(None, {**stage.counters.as_dict(), "rows_read": rows_read})

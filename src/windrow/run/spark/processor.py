@@ -28,6 +28,7 @@ from windrow.operators.base import Counters
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import encode
 from windrow.operators.driver import Stage, fed_by_streams
+from windrow.operators.memory import memory_of
 from windrow.physical.specs import WJoin, scans
 from windrow.run.spark.blobs import Blob, by_port
 from windrow.run.spark.buckets import GUARD
@@ -91,9 +92,12 @@ class StageProcessor(StatefulProcessor):
                 return
             self._handle.registerTimer(millis + 1)
             self._state.write_manifest(replace(manifest, timer=millis + 1))
-            yield counted(
-                Counters(stored=manifest.stored, state_bytes=manifest.state_bytes), manifest
+            held = Counters(
+                stored=manifest.stored,
+                intermediate=manifest.intermediate,
+                state_bytes=manifest.state_bytes,
             )
+            yield counted(held, manifest)
 
     def close(self) -> None:
         """Ends the task; the cache outlives it."""
@@ -105,7 +109,9 @@ class StageProcessor(StatefulProcessor):
         """One micro-batch of one bucket."""
         watermark = watermark_ticks(millis, self._plan.time_type)
         letters = DeadLetters(self._plan, _batch_name(), self._plan.labels.index(label))
-        stage = Stage(self._plan.spec, on_late=self._plan.on_late, late=letters.take)
+        plan = self._plan
+        memory = memory_of(plan.options, plan.memory_parts)
+        stage = Stage(plan.spec, on_late=plan.on_late, late=letters.take, memory=memory)
         if manifest is not None:
             stage.restore(self._state.snapshot(manifest))
         batches, copies = by_port(_blobs(rows), self._plan.ports, watermark)
@@ -154,6 +160,7 @@ class StageProcessor(StatefulProcessor):
                 due=stage.due(),
                 timer=timer,
                 stored=stage.counters.stored,
+                intermediate=stage.counters.intermediate,
                 state_bytes=stage.counters.state_bytes,
                 version=snapshot.version,
             )
@@ -170,6 +177,7 @@ def counted(counters: Counters, before: Manifest | None) -> pd.DataFrame:
     figures = counters.as_dict() | {
         "rows_read": 0,
         "stored_change": counters.stored - (before.stored if before else 0),
+        "intermediate_change": counters.intermediate - (before.intermediate if before else 0),
         "bytes_change": counters.state_bytes - (before.state_bytes if before else 0),
     }
     values = {name: [figures[name]] for name in FIGURES}

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from windrow.operators.base import Counters
 from windrow.operators.changes import END, SIGN, TIME
 from windrow.operators.driver import fed_by_streams
+from windrow.physical.options import Options
 from windrow.physical.partitioning import Partitioning, partitioning_of
 from windrow.physical.specs import (
     MatwinBestmatch,
@@ -36,7 +37,7 @@ COUNTERS = tuple(entry.name for entry in fields(Counters))
 PACKED = "bucket INT, port INT, first_tick BIGINT, is_copy BOOLEAN, blob BINARY"
 """Rows on their way to a stage: one per bucket, port and slice of time, the payload a blob."""
 
-FIGURES = (*COUNTERS, "rows_read", "stored_change", "bytes_change")
+FIGURES = (*COUNTERS, "rows_read", "stored_change", "intermediate_change", "bytes_change")
 """What a stage reports: its counters; in a batch run, the rows that streams have brought it; while
 streaming, by how much the two levels among the counters have changed."""
 
@@ -56,6 +57,8 @@ class StagePlan:
         time_type: the type of event time, the same for all streams of a query.
         on_late: what happens to late rows.
         dead_letters: folder for late rows that are kept.
+        options: the query's, of which workers need the memory.
+        memory_parts: into how many equal parts the query's memory is divided: its buckets.
         sees_all_streams: whether all streams of the query feed it, so that what these promise is
             the query's watermark.
         reads: per port, whether its rows count as read: those of a stream, under the first of its
@@ -71,6 +74,8 @@ class StagePlan:
     time_type: str
     on_late: str
     dead_letters: str | None
+    options: Options
+    memory_parts: int
     sees_all_streams: bool
     reads: tuple[bool, ...]
     letters: tuple[str | None, ...]
@@ -137,6 +142,10 @@ def plan_stage(
         time_type=scans(spec)[0].time_type,
         on_late=query.options.on_late,
         dead_letters=query.options.dead_letters,
+        options=query.options,
+        memory_parts=sum(
+            partitioning_of(stage, spread.buckets).buckets for stage in stateful_specs(query.root)
+        ),
         sees_all_streams=_streams(spec) == _streams(query.root),
         reads=tuple(_reads(query, spec, leftmost)),
         letters=tuple(

@@ -1,0 +1,121 @@
+"""A query that must hold little: the answer is the same, and no more stays in memory than may."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from cases import FAMILIES
+from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as st
+
+import windrow
+from windrow.errors import DataError
+
+JOIN = "SELECT a.k, a.v AS av, b.v AS bv FROM a, b WHERE a.k = b.k WINDOW = 400"
+SUMS = "SELECT k, SUM(v) AS s FROM a [RANGE 2000] GROUP BY k"
+NESTED = (
+    "SELECT j.k, COUNT(*) AS n FROM (SELECT a.k FROM a, b WHERE a.k = b.k WINDOW = 100) j"
+    " [RANGE 300] GROUP BY j.k"
+)
+BEST = (
+    "SELECT a.k, b.v AS bv FROM a LEFT OUTER BESTMATCH JOIN b ON a.ts MINDIST b.ts, a.v MINDIST"
+    " b.v WHERE abs(a.ts - b.ts) <= 200 AND abs(a.v - b.v) <= 50 AND a.k = b.k"
+)
+QUERIES = {"join": JOIN, "aggregate": SUMS, "nested": NESTED, "bestmatch": BEST}
+BATCH = 500
+
+
+def stream(seed: int, rows: int = 6_000) -> list[pa.RecordBatch]:
+    chance = np.random.default_rng(seed)
+    table = pa.table(
+        {
+            "ts": np.sort(chance.integers(0, 10_000, rows)),
+            "k": chance.integers(0, 20, rows),
+            "v": chance.integers(0, 1_000, rows),
+        }
+    )
+    return table.to_batches(max_chunksize=BATCH)
+
+
+def session() -> windrow.Session:
+    found = windrow.Session()
+    for seed, name in enumerate("ab"):
+        found.stream(name, stream(seed), time="ts")
+    return found
+
+
+def bag(table: pa.Table) -> Counter[tuple[Any, ...]]:
+    return Counter(
+        tuple("NaN" if value != value else value for value in row)  # noqa: PLR0124
+        for row in zip(*(column.to_pylist() for column in table.columns), strict=True)
+    )
+
+
+@pytest.mark.parametrize("sql", QUERIES.values(), ids=QUERIES)
+def test_what_does_not_fit_goes_to_disk_and_the_answer_stays(sql: str) -> None:
+    result = session().sql(sql, memory="25 kB", on_memory="spill")
+    memory = result._execution._pipeline._memory
+    found = []
+    for batch in result:
+        found.append(batch)
+        memory.settle()  # raises where more is held
+    assert memory.spilled_chunks > 0
+    assert bag(pa.Table.from_batches(found)) == bag(session().sql(sql).to_arrow())
+
+
+@pytest.mark.parametrize("sql", QUERIES.values(), ids=QUERIES)
+def test_what_does_not_fit_ends_a_query_that_may_not_spill(sql: str) -> None:
+    with pytest.raises(DataError, match=r"more than its memory of 10\.0 kB") as error:
+        session().sql(sql, memory="10 kB").to_arrow()
+    assert "on_memory" in str(error.value)
+
+
+def test_a_query_that_fits_neither_spills_nor_fails() -> None:
+    result = session().sql(JOIN, memory="1 GB", on_memory="spill")
+    assert bag(result.to_arrow()) == bag(session().sql(JOIN).to_arrow())
+    assert result._execution._pipeline._memory.spilled_chunks == 0
+
+
+def test_spilled_state_goes_into_checkpoints() -> None:
+    streams = {name: stream(seed) for seed, name in enumerate("ab")}
+    first = windrow.Session()
+    for name, batches in streams.items():
+        first.stream(name, batches, time="ts")
+    result = first.sql(JOIN, memory="30 kB", on_memory="spill")
+    rows = [next(result) for _ in range(3)]
+    kept = pickle.loads(pickle.dumps(result.checkpoint()))
+    rows += list(result._execution._pending)
+    again = first.sql(JOIN, resume=kept)
+    assert bag(pa.Table.from_batches([*rows, *again])) == bag(session().sql(JOIN).to_arrow())
+
+
+def test_groups_cannot_be_spilled() -> None:
+    found = windrow.Session()
+    found.stream("a", pa.table({"ts": range(5_000), "k": range(5_000)}), time="ts")
+    with pytest.raises(DataError, match="no old tuples") as error:
+        found.sql(
+            "SELECT k, COUNT(*) AS n FROM a [RANGE 9999] GROUP BY k",
+            memory="10 kB", on_memory="spill",
+        ).to_arrow()  # fmt: skip
+    assert "SlidingAggregate" in str(error.value)
+
+
+@pytest.mark.parametrize("family", ["join", "bestmatch"])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(random=st.randoms(use_true_random=False))
+def test_any_question_is_answered_from_disk(family: str, random: Random) -> None:
+    case = FAMILIES[family](random)
+    note(case.sql)
+    found = windrow.Session()
+    for each in case.streams:
+        batches = [batch for table in each.tables() for batch in table.to_batches()]
+        reader = pa.RecordBatchReader.from_batches(each.schema, batches)
+        found.stream(each.name, reader, time="ts", lateness=case.lateness[each.name])
+    answer = found.sql(case.sql, memory=1, on_memory="spill").to_arrow()
+    assert bag(answer) == case.answer

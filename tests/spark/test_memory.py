@@ -1,0 +1,34 @@
+"""A query's memory on Spark: old tuples on disk change nothing; too little without it is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from spark_runs import Run, Streams, bag, draw
+
+JOIN = "SELECT x.ts, y.ts AS yts FROM x, y WHERE x.k = y.k WINDOW = 12"
+
+
+def test_a_join_that_keeps_its_tuples_on_disk_gives_the_same_answer(
+    spark: Any, tmp_path: Path
+) -> None:
+    streams = Streams(tmp_path, {name: draw(seed, 3) for seed, name in enumerate("xy")})
+    streams.write_all()
+    expected = bag(streams.in_process().sql(JOIN).to_arrow())
+    options = {"memory": 4, "on_memory": "spill"}
+    run = Run(tmp_path / "run")
+    run.finish(streams.on_spark(spark).sql(JOIN, **options))
+    assert bag(run.rows(spark)) == expected
+    batch = streams.on_spark(spark, is_streaming=False).sql(JOIN, **options)
+    assert bag(batch.toArrow()) == expected
+
+
+def test_a_join_that_may_hold_too_little_says_so(spark: Any, tmp_path: Path) -> None:
+    streams = Streams(tmp_path, {name: draw(seed, 2) for seed, name in enumerate("xy")})
+    streams.write_all()
+    with pytest.raises(Exception, match="memory-exceeded") as error:
+        Run(tmp_path / "run").finish(streams.on_spark(spark).sql(JOIN, memory="400 B"))
+    assert "more than its memory of 100 B for each of its 4 parts" in str(error.value)
+    assert "on_memory" in str(error.value)
