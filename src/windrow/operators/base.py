@@ -37,7 +37,8 @@ class Counters:
         comparisons: stored rows touched by those look-ups.
         drops: rows that left the state.
         stored: rows held now.
-        state_bytes: bytes of those rows.
+        intermediate: partial combinations held now, by algorithms that keep any.
+        state_bytes: bytes of all that is held.
         late: rows below the watermark as their batch began.
         null_time: rows without an event time.
     """
@@ -48,6 +49,7 @@ class Counters:
     comparisons: int = 0
     drops: int = 0
     stored: int = 0
+    intermediate: int = 0
     state_bytes: int = 0
     late: int = 0
     null_time: int = 0

@@ -147,9 +147,9 @@ class Pipeline:
         return sum(level.held(LEFT) for level in self._levels[1:])
 
     @property
-    def held(self) -> int:
-        """How many tuples and m-tuples are held in all buffers."""
-        return sum(level.held(LEFT) + level.held(RIGHT) for level in self._levels)
+    def nbytes(self) -> int:
+        """Bytes of all buffers, free slots included."""
+        return sum(level.nbytes for level in self._levels)
 
     def feed(
         self,
@@ -226,7 +226,7 @@ class _Stage:
             relink(store, self._shared, 0)
         self._out = _room(plan.room, depth + 1, keyed.shape[1])
         self._newest = np.full(len(upper), LEAST, np.int64)
-        self._cleaning = np.array([plan.clean_every, 0], np.int64)
+        self._cleaning = np.array([plan.clean_every, -1], np.int64)
         self._hand = self._new_hand()
         self._progress = np.full(9, NONE, np.int64)
         self._push: Push | None = None
@@ -236,14 +236,23 @@ class _Stage:
         """How many tuples one side holds."""
         return int(self._stores[side].free[HELD])
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of both buffers and of the room for what climbs."""
+        arrays = [array for store in self._stores for array in store]
+        return sum(array.nbytes for array in [*arrays, *self._out])
+
     def begin(self, push: Push) -> None:
-        """Prepares for the arrivals of a push."""
+        """Prepares for the arrivals of a push; those before have all moved the vector."""
+        if self._push is not None:
+            stamps = self._push.stamps[self._progress[SEEN] :]
+            np.maximum.at(self._newest, stamps[:, 0], stamps[:, 1])
         self._push = push
         self._right = push.arrivals.of(int(self._streams[-1]), push.first)
         self._make_room(RIGHT, len(self._right.numbers))
         self._progress[NEXT_RIGHT] = self._progress[SEEN] = 0
         if push.coming is not None:
-            self._newest = push.coming
+            self._newest = push.coming.copy()  # each level moves its own
 
     def joined(self, left: Entries, until: int) -> Iterator[tuple[Entries, int]]:
         """Joins a block of m-tuples and the right tuples before `until`."""
@@ -266,8 +275,13 @@ class _Stage:
                 return
 
     def drop(self, coming: Numbers) -> None:
-        """Removes what nothing to come can meet; gives memory back where much is free."""
-        self._newest = coming
+        """Removes what nothing to come can meet; gives memory back where much is free.
+
+        Not so XJoin, which keeps all until it cleans.
+        """
+        self._newest = coming.copy()
+        if self._plan.algorithm == "xjoin":
+            return
         sweep(self._level, coming)
         for side, store in enumerate(self._stores):
             fitting = max(SMALLEST_STORE, 2 * self.held(side))
@@ -334,7 +348,7 @@ class _Stage:
         """How many lists a buffer of so many slots has."""
         if self._plan.algorithm == "nlw" or not self._shared.any():
             return 1
-        return max(1, 1 << ((slots // SLOTS_PER_BUCKET).bit_length() - 1))
+        return 1 << (max(1, slots // SLOTS_PER_BUCKET).bit_length() - 1)
 
     def _new_hand(self) -> Hand:
         """The hands at the first buckets, which nothing has probed."""

@@ -7,7 +7,7 @@ the turn of its last tuple.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,22 @@ class Machine(Protocol):
 
     def moved(self, move: Move) -> None:
         """Takes note that the tuples have new positions."""
+
+
+@runtime_checkable
+class PipelinedMachine(Machine, Protocol):
+    """A machine that keeps partial combinations, and lets go of them with their tuples."""
+
+    @property
+    def intermediate(self) -> int:
+        """How many partial combinations are held."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all that is held."""
+
+    def drop(self, coming: Numbers) -> None:
+        """Lets go of what nothing to come can meet."""
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,11 @@ class PipelineMachine:
         """How many m-tuples of two streams or more are held."""
         return self._pipeline.intermediate
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all that is held."""
+        return self._pipeline.nbytes
+
     def adopt(self, tape: Tape, turns: Numbers) -> None:
         """Takes tuples whose combinations were all given before: builds their m-tuples anew."""
         anything = np.full(len(self._plan.order), np.iinfo(np.int64).min, np.int64)

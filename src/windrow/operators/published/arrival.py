@@ -17,9 +17,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from windrow.kernels.published.machine import Machine, PipelinedMachine
 from windrow.kernels.published.tape import PROBES, TOUCHED, Numbers, room_for
 from windrow.operators.base import Operator, Snapshot
 from windrow.operators.changes import ChangeBatch
+from windrow.operators.chunks import ChunkBuffer
 from windrow.operators.join_inputs import state_of, stored_state
 from windrow.operators.published.inputs import LanedInputs, merged_turns
 from windrow.operators.published.machines import machine_for
@@ -50,7 +52,7 @@ class ArrivalJoinOp(Operator):
         if move is not None:
             self._machine.moved(move)
         yield from self._joined(self._inputs.append(admitted))
-        self._inputs.count()
+        self._count_state()
 
     def advance(self, watermark: int) -> Iterator[ChangeBatch]:
         """Drops the rows that no row from the watermark on can reach."""
@@ -59,11 +61,17 @@ class ArrivalJoinOp(Operator):
         self._inputs.drop(watermark)
         if not len(self._inputs):
             self._start_empty()
-        self._inputs.count()
+        elif isinstance(self._machine, PipelinedMachine):
+            self._machine.drop(self._coming)
+        self._count_state()
 
     def due(self) -> int:
         """The least watermark that drops a row; any, while rows of a restored state wait."""
         return MIN_TICK if len(self._waiting) else self._inputs.due()
+
+    def buffers(self) -> Sequence[ChunkBuffer]:
+        """The rows of each input, with their serial numbers."""
+        return [rows.buffer for rows in self._inputs.rows]
 
     def snapshot(self) -> Snapshot:
         """The rows of each input, and the time up to which they have been joined."""
@@ -75,20 +83,23 @@ class ArrivalJoinOp(Operator):
         buffers, self._joined_to = stored_state(snapshot, len(self._spec.inputs))
         self._start_empty()
         times = self._inputs.restore(buffers)
-        self._machine = machine_for(self._spec, self._inputs.lanes.tape.first)
+        self._machine = self._new_machine()
         before = [own[own <= self._joined_to] for own in times]
         self._machine.adopt(self._inputs.lanes.tape, merged_turns(before))
         self._counted = self._machine.work.copy()
         self._waiting = merged_turns([own[own > self._joined_to] for own in times])
-        self._inputs.count()
+        self._count_state()
 
     def _start_empty(self) -> None:
         """Lets go of all tuples, and of what was derived from them."""
         self._inputs = LanedInputs(self._spec, self.counters)
         self._results = JoinResults(self._spec, self._inputs.lanes, self._inputs.rows)
-        self._machine = machine_for(self._spec, self._inputs.lanes.tape.first)
+        self._machine = self._new_machine()
         self._counted = self._machine.work.copy()
         self._waiting = np.zeros(0, np.int64)
+
+    def _new_machine(self) -> Machine:
+        return machine_for(self._spec, self._inputs.lanes.tape.first, self._results.kept)
 
     def _join_waiting(self) -> Iterator[ChangeBatch]:
         """Gives the combinations of restored rows that another algorithm had not come to."""
@@ -102,7 +113,7 @@ class ArrivalJoinOp(Operator):
             return
         tape = self._inputs.lanes.tape
         found = room_for(MOST_FOUND, len(self._spec.inputs))
-        self._machine.begin(tape, turns, np.full(len(self._spec.inputs), self._watermark))
+        self._machine.begin(tape, turns, self._coming)
         is_through = False
         while not is_through:
             found.filled[0] = 0
@@ -112,6 +123,17 @@ class ArrivalJoinOp(Operator):
             if answers is not None:
                 self.counters.rows_out += len(answers)
                 yield answers
+
+    @property
+    def _coming(self) -> Numbers:
+        """Per input, the least time that may still come."""
+        return np.full(len(self._spec.inputs), self._watermark)
+
+    def _count_state(self) -> None:
+        self._inputs.count()
+        if isinstance(self._machine, PipelinedMachine):
+            self.counters.intermediate = self._machine.intermediate
+            self.counters.state_bytes += self._machine.nbytes
 
     def _count_work(self) -> None:
         done = self._machine.work - self._counted

@@ -15,18 +15,28 @@ from windrow.errors import InternalError
 from windrow.kernels.published.arrival import order_by_keys
 from windrow.kernels.published.machine import Machine
 from windrow.kernels.published.tape import Conditions, Numbers
+from windrow.physical.pipeline import is_along_path, pipeline_order
 from windrow.physical.specs import WJoin
 from windrow.plan.windows import UNBOUNDED, WindowGraph
 from windrow.schema import MAX_TICK
 
+PIPELINES = frozenset({"nlw", "hw", "xjoin"})
+"""The algorithms that keep partial combinations, and have them tested as they are made."""
 
-def machine_for(spec: WJoin, first: Numbers) -> Machine:
+PartialTest = Callable[[Sequence[int], Numbers], Numbers]
+"""Given inputs, the last one new, and positions of theirs: the combinations to go on with."""
+
+
+def machine_for(spec: WJoin, first: Numbers, test: PartialTest) -> Machine:
     """A machine that holds no tuple yet.
 
     Args:
         spec: the join.
         first: where each stream's lane begins on the tape, and after the last where it ends.
+        test: what a pipeline asks of its partial combinations.
     """
+    if spec.algorithm in PIPELINES:
+        return _pipeline(spec, first, test)
     if spec.algorithm not in _MAKERS:
         raise InternalError(
             "no-such-machine",
@@ -79,6 +89,17 @@ def _keyed(spec: WJoin) -> NDArray[np.bool_]:
 
 
 # A maker imports its kernels itself: a worker compiles those of its own algorithm alone.
+
+
+def _pipeline(spec: WJoin, first: Numbers, test: PartialTest) -> Machine:
+    from windrow.kernels.published.levels import Plan  # noqa: PLC0415
+    from windrow.kernels.published.pipeline_machine import PipelineMachine  # noqa: PLC0415
+
+    order = pipeline_order(spec)
+    plan = Plan(spec.algorithm, conditions_of(spec), order, is_path=is_along_path(spec, order))
+    machine = PipelineMachine(plan, first)
+    machine.keep = lambda streams, found: test(order[:streams], found.places)
+    return machine
 
 
 def _bew(spec: WJoin, first: Numbers) -> Machine:

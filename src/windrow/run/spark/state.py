@@ -79,7 +79,8 @@ class Manifest:
         due: the least watermark, in ticks, at which the operator has something to do.
         timer: when the bucket's timer goes off, in Spark's milliseconds; 0 for no timer.
         stored: rows held.
-        state_bytes: bytes of those rows.
+        intermediate: partial combinations that the operator derives from them.
+        state_bytes: bytes of both.
         version: layout of the snapshot.
     """
 
@@ -91,6 +92,7 @@ class Manifest:
     due: int = MAX_TICK
     timer: int = 0
     stored: int = 0
+    intermediate: int = 0
     state_bytes: int = 0
     version: int = STATE_VERSION
 
