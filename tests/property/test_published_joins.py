@@ -73,3 +73,20 @@ def weak_hashes():
 @given(case=cases())
 def test_weak_hashes_cost_time_but_never_a_result(weak_hashes, algorithm, case):
     same_bag(run(case, lambda _: operator(case, algorithm)), expected(case))
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@settings(EXAMPLES, max_examples=50)
+@given(case=cases())
+def test_rows_on_disk_are_joined_as_those_in_memory(algorithm, case, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("spilled")
+
+    class Spilling(ArrivalJoinOp):
+        def advance(self, watermark):
+            yield from super().advance(watermark)
+            for buffer in self.buffers():
+                for part in buffer.slices:
+                    part.chunk.spill(folder)
+
+    spec = replace(case.spec, algorithm=algorithm)
+    same_bag(run(case, lambda _: Spilling(spec)), expected(case))

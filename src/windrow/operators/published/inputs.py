@@ -104,7 +104,9 @@ class LanedInputs:
     def count(self) -> None:
         """Counts what is held."""
         self._counters.stored = len(self)
-        self._counters.state_bytes = self.lanes.nbytes + sum(rows.nbytes for rows in self.rows)
+        self._counters.state_bytes = self.lanes.nbytes + sum(
+            rows.buffer.nbytes for rows in self.rows
+        )
 
     def _admitted(self, port: int, batch: ChangeBatch | None) -> ChangeBatch | None:
         if batch is None or not len(batch):

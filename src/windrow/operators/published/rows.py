@@ -28,7 +28,6 @@ from windrow.operators.published.lanes import Lanes
 
 SERIAL = "__serial"
 _NUMBER = "number among the chunks of its lane"
-_STORED = "the chunk without serial numbers"
 
 
 class LaneRows:
@@ -44,14 +43,15 @@ class LaneRows:
         self._lanes = lanes
         self._buffer = ChunkBuffer("time")
         self._chunks: dict[int, Chunk] = {}
+        self._stored: dict[int, tuple[ChangeBatch, Chunk]] = {}
 
     def __len__(self) -> int:
         return self._buffer.rows
 
     @property
-    def nbytes(self) -> int:
-        """Bytes of the chunks."""
-        return self._buffer.nbytes
+    def buffer(self) -> ChunkBuffer:
+        """The chunks, with serial numbers."""
+        return self._buffer
 
     @property
     def first(self) -> int:
@@ -74,11 +74,11 @@ class LaneRows:
         for part, own in zip(slices, serials, strict=True):
             dead = np.full(part.skip, -1, np.int64)
             batch = _numbered(part.chunk.batch, np.concatenate([dead, own]))
-            chunk = Chunk(batch, part.chunk.keys)
-            chunk.derived[_STORED] = part.chunk
-            numbered.append(ChunkSlice(chunk, part.skip))
+            numbered.append(ChunkSlice(Chunk(batch, part.chunk.keys), part.skip))
         self._buffer = ChunkBuffer("time", numbered)
         self._note_chunks()
+        for part, given in zip(numbered, slices, strict=True):
+            self._stored[part.chunk.derived[_NUMBER]] = part.chunk.batch, given.chunk
 
     def drop_below(self, time: int) -> int:
         """Drops the rows before a time; gives their number."""
@@ -89,7 +89,9 @@ class LaneRows:
 
     def slices(self) -> Iterable[ChunkSlice]:
         """The chunks as a snapshot keeps them."""
-        return [ChunkSlice(_stored(part.chunk), part.skip) for part in self._buffer.slices]
+        return [
+            ChunkSlice(self._without_serials(part.chunk), part.skip) for part in self._buffer.slices
+        ]
 
     def is_exact(self, column: str) -> bool:
         """Whether equal words of the column are equal values in every chunk."""
@@ -107,10 +109,25 @@ class LaneRows:
         """The ends of the rows at some places."""
         return places.numbers(lambda at: self._chunks[at].batch.ends_or_never())
 
+    def _without_serials(self, chunk: Chunk) -> Chunk:
+        """The chunk as a snapshot has it; made once, so that its name and bytes are too.
+
+        A chunk that has gone to disk since has other arrays, and what held the old ones must go.
+        """
+        number = chunk.derived[_NUMBER]
+        source, stored = self._stored.get(number, (None, None))
+        if stored is None or source is not chunk.batch:
+            columns, times = chunk.batch.columns, chunk.batch.times
+            names = [name for name in columns.schema.names if name != SERIAL]
+            stored = Chunk(ChangeBatch(select(columns, names), times, chunk.batch.ends), chunk.keys)
+            self._stored[number] = chunk.batch, stored
+        return stored
+
     def _note_chunks(self) -> None:
         """Numbers the chunks that are new, and writes the places of their rows into the lane."""
         known = [part.chunk for part in self._buffer.slices if _NUMBER in part.chunk.derived]
         self._chunks = {chunk.derived[_NUMBER]: chunk for chunk in known}
+        self._stored = {at: own for at, own in self._stored.items() if at in self._chunks}
         number = 0
         for part in self._buffer.slices:
             if _NUMBER in part.chunk.derived:
@@ -132,13 +149,3 @@ def _numbered(rows: ChangeBatch, serials: Numbers) -> ChangeBatch:
     fields = [*rows.columns.schema, pa.field(SERIAL, pa.int64())]
     columns = pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
     return ChangeBatch(columns, rows.times, rows.ends)
-
-
-def _stored(chunk: Chunk) -> Chunk:
-    """The chunk as a snapshot has it; made once, so that its name and bytes are too."""
-    if _STORED not in chunk.derived:
-        names = [name for name in chunk.batch.columns.schema.names if name != SERIAL]
-        batch = ChangeBatch(select(chunk.batch.columns, names), chunk.batch.times, chunk.batch.ends)
-        chunk.derived[_STORED] = Chunk(batch, chunk.keys)
-    stored: Chunk = chunk.derived[_STORED]
-    return stored
