@@ -7,6 +7,8 @@ known not to come.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 
 from windrow.kernels.bew_period import MOST
@@ -39,7 +41,7 @@ from windrow.kernels.published.tape import (
 LEAST_BUCKETS = 64
 
 
-class SweepMachine:
+class SweepMachine(ABC):
     """What the sweeps have in common.
 
     Args:
@@ -87,6 +89,10 @@ class SweepMachine:
         link_buffered(tape, table, self.sweep)
         self._mode_2 = self._mode_2._replace(table=table)
         self._is_linked = True
+
+    @abstractmethod
+    def fill(self, tape: Tape, found: Found) -> bool:
+        """Adds combinations while there is room; whether it waits for more tuples."""
 
     def heads(self) -> Numbers:
         """Per stream, the first position that is still needed."""
