@@ -16,7 +16,7 @@ from windrow.cli.job import Source, load_job
 from windrow.operators.arrow_types import arrow_schema
 
 _STREAM = re.compile(
-    r"\s*(?P<name>\w+)\s*\((?P<ddl>.*)\)\s*time\s*=\s*(?P<time>\w+)"
+    r"\s*(?P<name>\w+)\s*\((?P<ddl>.*)\)\s*time\s*=\s*(?P<time>on\s+arrival|\w+)"
     r"(?:\s+lateness\s*=\s*(?P<lateness>.+?))?\s*",
     re.IGNORECASE | re.DOTALL,
 )
@@ -59,4 +59,4 @@ def _declared(text: str) -> Source:
 def _register(session: windrow.Session, source: Source) -> None:
     """A stream without rows: EXPLAIN looks at columns alone."""
     empty = pa.Table.from_batches([], arrow_schema(schema_of(source)))
-    session.stream(source.name, empty, time=source.time, lateness=source.lateness)
+    session.stream(source.name, empty, time=source.event_time, lateness=source.lateness)

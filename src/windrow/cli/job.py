@@ -8,7 +8,7 @@
     [streams.sales]
     path = "data/sales"               # a file, a folder, or a pattern; relative to the job file
     format = "parquet"                # or "csv", "json" (one object per line)
-    time = "ts"
+    time = "ts"                       # or "on arrival"
     lateness = "5 seconds"
 
     [sink]
@@ -28,12 +28,13 @@ from typing import Any
 
 from windrow.cli.ddl import parse_ddl
 from windrow.cli.errors import JobError
-from windrow.schema import Schema
+from windrow.schema import ON_ARRIVAL, OnArrival, Schema
 
 FORMATS = ("parquet", "csv", "json")
 MODES = ("batch", "streaming")
 RUNNERS = ("spark", "local")
 AVAILABLE_NOW = "available-now"
+ARRIVAL = "on arrival"
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,11 @@ class Source:
     lateness: str | int = 0
     schema: Schema | None = None
     files_per_batch: int | None = None
+
+    @property
+    def event_time(self) -> str | OnArrival:
+        """The time as a session takes it."""
+        return ON_ARRIVAL if " ".join(self.time.lower().split()) == ARRIVAL else self.time
 
 
 @dataclass(frozen=True)

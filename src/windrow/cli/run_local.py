@@ -24,7 +24,7 @@ def open_session(job: Job) -> windrow.Session:
     for source in job.streams:
         reader = read_batches(source)
         data = reader.read_all() if job.mode == "batch" else reader
-        session.stream(source.name, data, time=source.time, lateness=source.lateness)
+        session.stream(source.name, data, time=source.event_time, lateness=source.lateness)
     return session
 
 

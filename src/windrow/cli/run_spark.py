@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import tempfile
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +18,7 @@ from windrow.cli.errors import JobError
 from windrow.cli.files import SUFFIXES, data_files, schema_of
 from windrow.cli.job import AVAILABLE_NOW, Job, Sink, Source
 from windrow.cli.sinks import MOST_ROWS_SHOWN, TerminalSink
-from windrow.errors import ResourceError
+from windrow.errors import PlanError, ResourceError
 from windrow.run.progress import Renderer, renderer
 from windrow.run.readable import readable
 
@@ -35,13 +37,16 @@ def run_on_spark(job: Job, *, progress: str, stdout: Console, debug: bool) -> No
         session = windrow.Session(spark)
         for source in job.streams:
             rows = _frame(spark, source, is_streaming=job.mode == "streaming")
-            session.stream(source.name, rows, time=source.time, lateness=source.lateness)
+            session.stream(source.name, rows, time=source.event_time, lateness=source.lateness)
         answer = session.sql(job.query, **job.options)
+        shown = renderer(progress)
         if job.mode == "batch":
+            started = time.perf_counter()
             _write_batch(job, answer, stdout)
+            _show_figures(session, answer, shown, time.perf_counter() - started)
         else:
             reader = session.progress_reader(job.query, **job.options)
-            _write_stream(job, answer, _Follower(reader, renderer(progress)), stdout)
+            _write_stream(job, answer, _Follower(reader, shown), stdout)
     finally:
         spark.stop()
 
@@ -84,12 +89,22 @@ def _ddl(source: Source, *, is_streaming: bool) -> str:
 def _write_batch(job: Job, answer: DataFrame, stdout: Console) -> None:
     if job.sink is None:
         kept = answer.persist()
-        rows = kept.limit(MOST_ROWS_SHOWN).toArrow()
-        stdout.print(readable(rows, total=kept.count()))
+        total = kept.count()  # all rows first: the figures are those of the first action
+        stdout.print(readable(kept.limit(MOST_ROWS_SHOWN).toArrow(), total=total))
         return
     _check_empty(job.sink)
     writer = answer.write.format(job.sink.format).option("header", "true")
     writer.mode("overwrite").save(job.sink.path)
+
+
+def _show_figures(
+    session: windrow.Session, answer: DataFrame, shown: Renderer, seconds: float
+) -> None:
+    """One record for the whole batch."""
+    # The answer is written: figures that Spark does not hand over are no reason to fail.
+    with contextlib.suppress(PlanError):
+        shown.show(replace(session.progress(answer), ms=seconds * 1_000))
+    shown.close()
 
 
 def _check_empty(sink: Sink) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from windrow.cli.errors import JobError
 from windrow.cli.job import Sink, Source, load_job
-from windrow.schema import Field, Schema
+from windrow.schema import Field, OnArrival, Schema
 
 WHOLE = """
     query = "SELECT * FROM sales"
@@ -45,6 +45,14 @@ SMALL = """
     [streams.sales]
     path = "sales.parquet"
     time = "ts"
+"""
+
+
+ON_ARRIVAL = """
+    query = "SELECT * FROM sales"
+    [streams.sales]
+    path = "sales.parquet"
+    time = "on arrival"
 """
 
 
@@ -91,6 +99,12 @@ def test_a_small_job_runs_in_process_as_a_batch(tmp_path):
     job = load_job(write(tmp_path, SMALL))
     assert (job.mode, job.on, job.trigger, job.sink) == ("batch", "local", "available-now", None)
     assert job.streams[0].lateness == 0
+
+
+@pytest.mark.parametrize("written", ["on arrival", "On  Arrival"])
+def test_time_may_be_given_on_arrival(tmp_path, written):
+    (source,) = load_job(write(tmp_path, ON_ARRIVAL.replace("on arrival", written))).streams
+    assert source.event_time == OnArrival("_arrived")
 
 
 def test_the_query_may_stand_in_a_file_beside_the_job(tmp_path):

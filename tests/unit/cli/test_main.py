@@ -140,6 +140,30 @@ def test_explain_takes_sql_over_streams_without_data():
     assert "x: time ts (timestamp), lateness 2s" in done.stdout
 
 
+def test_explain_takes_streams_whose_time_is_given_on_arrival():
+    done = windrow(
+        "explain", "SELECT COUNT(*) AS n FROM s [RANGE INTERVAL '5' SECONDS]",
+        "--stream", "s(k BIGINT) time=on arrival",
+    )  # fmt: skip
+    assert done.exit_code == 0
+    assert "s: time on arrival, as _arrived (timestamp), lateness 0s" in done.stdout
+
+
+def test_a_job_may_give_time_on_arrival(job):
+    job.write_text(
+        "query = \"SELECT COUNT(*) AS n FROM a [RANGE INTERVAL '5' SECONDS]\"\n"
+        '[streams.a]\npath = "a.parquet"\ntime = "on arrival"\n[sink]\npath = "out"\n'
+    )
+    assert windrow("run", job).exit_code == 0
+    rows = pq.read_table(job.parent / "out").to_pylist()
+    # All at one instant, and all gone five seconds and a tick later.
+    assert [(row["_change_type"], row["n"] > 0) for row in rows] == [
+        ("insert", True),
+        ("delete", True),
+        ("insert", False),
+    ]
+
+
 def test_explain_refuses_a_stream_it_cannot_read():
     done = windrow("explain", "SELECT 1", "--stream", "x k BIGINT")
     assert done.exit_code == 2
