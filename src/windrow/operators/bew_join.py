@@ -31,19 +31,25 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.errors import InternalError
 from windrow.operators.base import Operator, Snapshot
 from windrow.operators.bew_search import MOST_FOUND, Partial, Search
 from windrow.operators.bew_steps import Route, only_one_way, routes_of
 from windrow.operators.bew_window import JoinWindow
-from windrow.operators.changes import ChangeBatch, select
-from windrow.operators.chunks import Chunk, ChunkBuffer
+from windrow.operators.changes import ChangeBatch, concat
+from windrow.operators.chunks import Chunk, ChunkBuffer, ChunkSlice
 from windrow.operators.gather import Places
+from windrow.operators.join_inputs import (
+    can_match,
+    columns_needed,
+    last_needed,
+    only_inserts,
+    parted,
+    state_of,
+    stored_state,
+)
 from windrow.operators.theta import Predicates
 from windrow.physical.specs import WJoin
 from windrow.schema import MAX_TICK, MIN_TICK
-
-STATE_KIND = "window-join"
 
 
 class BewJoinOp(Operator):
@@ -57,14 +63,17 @@ class BewJoinOp(Operator):
         self._routes = routes_of(spec)
         self._retention = [spec.retention(port) for port in ports]
         self._predicates = Predicates(spec)
-        self._columns = [_columns_needed(spec, port) for port in ports]
+        self._columns = [columns_needed(spec, port) for port in ports]
+        self._joined_to = MIN_TICK
+        self._waiting: list[list[ChunkSlice]] = [[] for _ in ports]
 
     def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
         """Gives the combinations whose last row is among these."""
         windows = [
-            JoinWindow(buffer.slices, self._admitted(port, batch))
+            JoinWindow(buffer.slices, self._with_waiting(port, self._admitted(port, batch)))
             for port, (buffer, batch) in enumerate(zip(self._buffers, batches, strict=True))
         ]
+        self._waiting = [[] for _ in windows]
         if all(windows):
             for result in self._results(windows):
                 self.counters.rows_out += len(result)
@@ -75,14 +84,20 @@ class BewJoinOp(Operator):
         self._count_state()
 
     def advance(self, watermark: int) -> Iterator[ChangeBatch]:
-        """Drops the rows that no row from the watermark on can reach; gives nothing."""
+        """Drops the rows that no row from the watermark on can reach.
+
+        Gives nothing but what rows of a restored state complete that had not been joined.
+        """
+        if any(self._waiting):
+            yield from self.push([None] * len(self._buffers))
         for buffer, retention in zip(self._buffers, self._retention, strict=True):
-            self.counters.drops += buffer.drop_below(_last_needed(watermark, retention))
+            self.counters.drops += buffer.drop_below(last_needed(watermark, retention))
         self._count_state()
-        return iter(())
 
     def due(self) -> int:
-        """The least watermark that drops a row."""
+        """The least watermark that drops a row; any, while rows of a restored state wait."""
+        if any(self._waiting):
+            return MIN_TICK
         dues = [
             buffer.first + retention + 1
             for buffer, retention in zip(self._buffers, self._retention, strict=True)
@@ -90,23 +105,24 @@ class BewJoinOp(Operator):
         ]
         return max(MIN_TICK, min([*dues, MAX_TICK]))
 
+    def buffers(self) -> Sequence[ChunkBuffer]:
+        """The rows of each input."""
+        return self._buffers
+
     def snapshot(self) -> Snapshot:
-        """The rows of each input, by its position."""
-        buffers = {str(port): tuple(buffer.slices) for port, buffer in enumerate(self._buffers)}
-        return Snapshot(STATE_KIND, buffers)
+        """The rows of each input, and the time up to which they have been joined."""
+        slices = [
+            [*buffer.slices, *waiting]
+            for buffer, waiting in zip(self._buffers, self._waiting, strict=True)
+        ]
+        return state_of(slices, self._joined_to if any(self._waiting) else None)
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Puts the rows of each input back."""
-        if snapshot.kind != STATE_KIND:
-            raise InternalError(
-                "wrong-state",
-                f"a window join was given the state of {snapshot.kind!r}",
-                reason="states are kept per stage and have one kind each",
-            )
-        self._buffers = [
-            ChunkBuffer("time", snapshot.buffers.get(str(port), ()))
-            for port in range(len(self._spec.inputs))
-        ]
+        """Puts the rows of each input back; those not joined yet count as new in the next step."""
+        buffers, self._joined_to = stored_state(snapshot, len(self._spec.inputs))
+        parts = [parted(slices, self._joined_to) for slices in buffers]
+        self._buffers = [ChunkBuffer("time", joined) for joined, _ in parts]
+        self._waiting = [waiting for _, waiting in parts]
         self._count_state()
 
     def _admitted(self, port: int, batch: ChangeBatch | None) -> Chunk | None:
@@ -114,35 +130,35 @@ class BewJoinOp(Operator):
         if batch is None or not len(batch):
             return None
         self.counters.rows_in += len(batch)
-        if batch.signs is not None and bool(np.any(batch.signs < 0)):
-            raise InternalError(
-                "join-retraction",
-                f"input {self._spec.aliases[port]!r} of a window join takes a row back",
-                reason="a window join reads inserts only; rows leave it by their ends",
-            )
-        columns = select(batch.columns, self._columns[port])
-        rows = ChangeBatch(columns, batch.times, batch.ends)
-        can_match = self._can_match(port, rows)
-        if not can_match.all():
-            rows = rows.take(np.flatnonzero(can_match))
+        rows = only_inserts(self._spec, port, batch, self._columns[port])
+        possible = can_match(self._spec, port, rows)
+        if not possible.all():
+            self._set_aside(port, rows.take(np.flatnonzero(~possible)))
+            rows = rows.take(np.flatnonzero(possible))
         if not len(rows):
             return None
         rows = rows.sorted_by(rows.times)
         return Chunk(rows, rows.times)
 
-    def _can_match(self, port: int, rows: ChangeBatch) -> NDArray[np.bool_]:
-        """False for rows without an event time, and for NULLs in keys that NULL never equals."""
-        can_match: NDArray[np.bool_] = rows.times != MIN_TICK
-        for key in self._spec.classes:
-            name = key.columns[port]
-            if name is not None and not key.null_safe:
-                column = rows.columns.column(name)
-                if column.null_count:
-                    can_match &= column.is_valid().to_numpy(zero_copy_only=False)
-        return can_match
+    def _with_waiting(self, port: int, new: Chunk | None) -> Chunk | None:
+        """The new rows, with those of a restored state that were not joined yet."""
+        waiting = [part.rows() for part in self._waiting[port]]
+        if not waiting:
+            return new
+        rows = concat(waiting if new is None else [*waiting, new.batch])
+        rows = rows.sorted_by(rows.times)
+        return Chunk(rows, rows.times)
+
+    def _set_aside(self, port: int, rows: ChangeBatch) -> None:
+        """Takes rows that can match nothing: an inner join has no use for them."""
 
     def _results(self, windows: Sequence[JoinWindow]) -> Iterator[ChangeBatch]:
-        """All combinations, gathered into batches of about MOST_FOUND rows."""
+        """All combinations, gathered into batches."""
+        for found in self._blocks(windows):
+            yield self._gathered(windows, found)
+
+    def _blocks(self, windows: Sequence[JoinWindow]) -> Iterator[list[tuple[Route, Partial]]]:
+        """All combinations, about MOST_FOUND at a time."""
         search = Search(self._spec, windows, self.counters, self._predicates)
         waiting: list[tuple[Route, Partial]] = []
         for route in self._routes:
@@ -155,10 +171,10 @@ class BewJoinOp(Operator):
                     continue
                 waiting.append((route, found))
                 if sum(len(partial) for _, partial in waiting) >= MOST_FOUND:
-                    yield self._gathered(windows, waiting)
+                    yield waiting
                     waiting = []
         if waiting:
-            yield self._gathered(windows, waiting)
+            yield waiting
 
     def _gathered(
         self, windows: Sequence[JoinWindow], found: Sequence[tuple[Route, Partial]]
@@ -178,16 +194,9 @@ class BewJoinOp(Operator):
         return ChangeBatch(pa.RecordBatch.from_arrays(arrays, names=names), times, ends)
 
     def _count_state(self) -> None:
-        self.counters.stored = sum(buffer.rows for buffer in self._buffers)
+        waiting = sum(len(part) for own in self._waiting for part in own)
+        self.counters.stored = waiting + sum(buffer.rows for buffer in self._buffers)
         self.counters.state_bytes = sum(buffer.nbytes for buffer in self._buffers)
-
-
-def _columns_needed(spec: WJoin, port: int) -> list[str]:
-    """The columns that results, keys or predicates need, each once."""
-    keys = [name for key in spec.classes if (name := key.columns[port]) is not None]
-    own = set(spec.inputs[port].schema.names)
-    read = [name for predicate in spec.predicates for name in predicate.columns if name in own]
-    return list(dict.fromkeys([*spec.keep[port], *keys, *read]))
 
 
 def _keep(buffer: ChunkBuffer, new: Chunk) -> None:
@@ -196,10 +205,3 @@ def _keep(buffer: ChunkBuffer, new: Chunk) -> None:
     kept = buffer.slices[-1].chunk
     if kept.batch is new.batch:
         kept.derived.update(new.derived)
-
-
-def _last_needed(watermark: int, retention: int) -> int:
-    """The least event time still needed: t goes when t + retention < watermark."""
-    if watermark == MAX_TICK:
-        return MAX_TICK  # the end of every input: nothing is needed any more
-    return max(MIN_TICK, min(MAX_TICK, watermark - retention))

@@ -18,6 +18,7 @@ from windrow.kernels._jit import writable
 from windrow.kernels.bew_hash import Buckets, buckets_of, probe_buckets
 from windrow.kernels.bew_period import Found, Probes, Progress
 from windrow.kernels.bew_scan import Queue, Wanted, scan_queue
+from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import Chunk, ChunkSlice
 from windrow.operators.gather import ROW_BITS, Places
 from windrow.operators.key_columns import Words, is_exact
@@ -96,6 +97,12 @@ class JoinWindow:
         taken = places.columns(lambda at: self.slices[at].chunk.batch.columns.select(names))
         return list(taken.columns)
 
+    def rows(self, names: Sequence[str], places: Places) -> ChangeBatch:
+        """The rows at some places, with some columns, at least one."""
+        columns = pa.RecordBatch.from_arrays(self.columns(names, places), names=list(names))
+        times = places.numbers(lambda at: self.slices[at].chunk.keys)
+        return ChangeBatch(columns, times, self.ends(places) if self.has_ends else None)
+
     def ends(self, places: Places) -> NDArray[np.int64]:
         """The ends of the rows at some places."""
         return places.numbers(lambda at: self.slices[at].chunk.batch.ends_or_never())
@@ -165,9 +172,9 @@ def _queue(chunk: Chunk, columns: tuple[str, ...], lines: tuple[Ranked, ...]) ->
             times=writable(chunk.keys),
             skip=0,
             words=_key(chunk, columns) if columns else np.empty(0, np.uint64),
-            values=np.array(
-                [_known(_ranks(chunk, line)) for line in lines], np.int64
-            ).reshape(len(lines), len(chunk)),
+            values=np.array([_known(_ranks(chunk, line)) for line in lines], np.int64).reshape(
+                len(lines), len(chunk)
+            ),
             is_valid=np.logical_and.reduce(is_valid) if is_valid else np.empty(0, np.bool_),
         )
     queue: Queue = chunk.derived[name]

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from windrow.errors import InternalError
 from windrow.operators.base import Snapshot
 from windrow.operators.changes import ChangeBatch, select
-from windrow.operators.chunks import ChunkSlice
+from windrow.operators.chunks import Chunk, ChunkSlice
 from windrow.physical.specs import WJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 
@@ -87,3 +87,21 @@ def stored_state(snapshot: Snapshot, ports: int) -> tuple[list[tuple[ChunkSlice,
         )
     buffers = [snapshot.buffers.get(str(port), ()) for port in range(ports)]
     return buffers, snapshot.numbers.get(JOINED_TO, MAX_TICK)
+
+
+def parted(
+    slices: Iterable[ChunkSlice], joined_to: int
+) -> tuple[list[ChunkSlice], list[ChunkSlice]]:
+    """Rows up to a time, and those after it; chunks that lie on one side stay as they are."""
+    before, after = [], []
+    for part in slices:
+        cut = int(np.searchsorted(part.chunk.keys, joined_to, side="right"))
+        if cut == len(part.chunk):
+            before.append(part)
+        elif cut <= part.skip:
+            after.append(part)
+        else:
+            joined = part.chunk.batch.slice(part.skip, cut)
+            before.append(ChunkSlice(Chunk(joined, part.chunk.keys[part.skip : cut])))
+            after.append(ChunkSlice(part.chunk, cut))
+    return before, after

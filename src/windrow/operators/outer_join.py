@@ -34,13 +34,14 @@ from windrow.errors import InternalError
 from windrow.operators.alone import Intervals, together
 from windrow.operators.arrow_types import arrow_type
 from windrow.operators.base import Snapshot
-from windrow.operators.bew_join import BewJoinOp, last_needed
+from windrow.operators.bew_join import BewJoinOp
 from windrow.operators.bew_search import Partial
 from windrow.operators.bew_steps import Route
 from windrow.operators.bew_window import JoinWindow
 from windrow.operators.changes import ChangeBatch, select
 from windrow.operators.chunks import Chunk, ChunkBuffer
 from windrow.operators.gather import Places
+from windrow.operators.join_inputs import last_needed
 from windrow.operators.matched import NUMBER, Matched, numbered
 from windrow.physical.specs import WJoin, has_ends
 from windrow.schema import MAX_TICK, MIN_TICK
