@@ -210,11 +210,11 @@ class Search:
         if not len(places) or not (compared or tests.rest):
             return None
         chosen = (*(before[probes] for before in partial.places), places)
-        kept = np.arange(len(places))
-        if compared:
-            kept = np.flatnonzero(compared_rows(tests, self._windows, route, chosen))
+        if not compared:
+            return self._tested(tests.rest, route, chosen)
+        kept = np.flatnonzero(compared_rows(tests, self._windows, route, chosen))
         if tests.rest and len(kept):
-            left = tuple(part[kept] for part in chosen) if compared else chosen
+            left = tuple(part[kept] for part in chosen)
             kept = kept[self._tested(tests.rest, route, left)]
         return kept
 

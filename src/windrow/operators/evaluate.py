@@ -161,15 +161,16 @@ class Evaluator:
         Each predicate is asked only of rows that those before it hold for.
 
         Args:
-            predicates: conditions on the columns.
+            predicates: conditions on the columns, at least one.
             columns: what they read, and perhaps more.
             rows: how many rows there are.
 
         Raises:
             DataError: a value cannot be computed.
         """
-        holds = np.ones(rows, np.bool_)
-        for together in _asked_together(predicates):
+        first, *others = _asked_together(predicates)
+        holds = self._verdicts(first, columns, rows)
+        for together in others:
             asked = np.flatnonzero(holds)
             if not len(asked):
                 break

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from windrow.operators.changes import take_columns
 from windrow.operators.evaluate import Evaluator
 from windrow.operators.ranks import compare, ranked_sides, ranks_of, valid_rows
 from windrow.physical.routes import first_ready, predicate_inputs
@@ -79,7 +80,7 @@ class Predicates:
         Raises:
             DataError: a value cannot be computed, or a user's function fails.
         """
-        holds = np.ones(rows, np.bool_)
+        holds: Mask | None = None
         rest: list[Expr] = []
         # What costs least is asked first; it can raise no error, so that none is asked too early.
         for predicate in (self._predicates[number] for number in numbers):
@@ -87,16 +88,17 @@ class Predicates:
             if verdict is None:
                 rest.append(predicate)
             else:
-                holds &= verdict
+                holds = verdict if holds is None else holds & verdict
         if not rest:
-            return holds
+            return np.ones(rows, np.bool_) if holds is None else holds
+        names = list(dict.fromkeys(name for p in rest for name in p.columns))
+        table = pa.RecordBatch.from_arrays([columns[name] for name in names], names=names)
+        if holds is None:
+            return self._evaluator.verdicts(tuple(rest), table, rows)
         asked = np.flatnonzero(holds)
         if len(asked):
-            names = list(dict.fromkeys(name for p in rest for name in p.columns))
-            table = pa.RecordBatch.from_arrays([columns[name] for name in names], names=names)
-            if len(asked) < rows and names:
-                table = table.take(pa.array(asked))
-            holds[asked] = self._evaluator.verdicts(tuple(rest), table, len(asked))
+            own = take_columns(table, asked)
+            holds[asked] = self._evaluator.verdicts(tuple(rest), own, len(asked))
         return holds
 
     def close(self) -> None:

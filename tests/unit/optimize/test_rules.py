@@ -10,13 +10,15 @@ from windrow.optimize.optimizer import apply_rules
 from windrow.optimize.renaming import rename
 from windrow.optimize.rules.compute_below_aggregate import compute_below_aggregate
 from windrow.optimize.rules.filter_keys_of_one_input import filter_keys_of_one_input
+from windrow.optimize.rules.join_by_predicates import join_by_predicates
 from windrow.optimize.rules.merge_filters import merge_filters
 from windrow.optimize.rules.prune_columns import prune_columns
 from windrow.optimize.rules.push_condition_below_join import push_condition_below_join
 from windrow.optimize.rules.push_filter_below_join import push_filter_below_join
 from windrow.optimize.rules.push_filter_below_range import push_filter_below_range
 from windrow.optimize.rules.push_filter_through_project import push_filter_through_project
-from windrow.plan.exprs import Expr, Named, column
+from windrow.plan.exprs import Call, Comparison, Expr, Named, Side, column, quote_duckdb
+from windrow.plan.functions import UserFunction
 from windrow.plan.nodes import (
     Aggregate,
     BestmatchJoin,
@@ -51,6 +53,23 @@ def test_a_filter_without_predicates_vanishes():
 def test_a_filter_moves_below_a_range():
     pushed = push_filter_below_range(Filter(Range(A, 5), (CHEAP,)))
     assert pushed == Range(Filter(A, (CHEAP,)), 5)
+
+
+def test_predicates_of_several_inputs_move_into_the_join_each_once():
+    inside = replace(sales_join(), predicates=(BOTH,))
+    assert join_by_predicates(Filter(sales_join(), (BOTH,))) == inside
+    assert join_by_predicates(Filter(inside, (BOTH, CHEAP))) == Filter(inside, (CHEAP,))
+
+
+def test_what_the_engines_do_not_agree_on_and_what_reads_nothing_stay_above_the_join():
+    chance, own = expr("rand() < 0.5"), replace(BOTH, is_portable=False)
+    plan = Filter(sales_join(), (chance, own))
+    assert join_by_predicates(plan) == plan
+
+
+def test_a_condition_above_an_outer_join_is_none_of_its_own():
+    plan = Filter(replace(sales_join(), kind="left"), (BOTH,))
+    assert join_by_predicates(plan) == plan
 
 
 def test_predicates_of_one_input_move_into_it_and_the_others_stay():
@@ -266,3 +285,25 @@ def test_columns_of_a_preserved_input_are_compared_in_the_join():
     assert split.inputs == (A, B)
     assert [p.text for p in split.predicates] == ["a.item = a.store"]
     assert split.equalities == (Equality("a.item", "b.item", "int"),)
+
+
+def test_renaming_reaches_calls_and_comparisons():
+    own = UserFunction("own", len, ("double",), "double")
+    call = Call(own, (column("x.price", "double"),))
+    comparison = Comparison(Side("x.price", 0, "double"), "<", Side("b.price", 1, "double"))
+    before = Expr(
+        "own(price) > 1",
+        "own(`x.price`) > 1",
+        f"{quote_duckdb(call.column)} > 1",
+        ("x.price",),
+        "boolean",
+        (call,),
+        (comparison,),
+    )
+    after = rename(before, {"x.price": "a.price"})
+    moved = Call(own, (column("a.price", "double"),))
+    assert after.spark == "own(`a.price`) > 1"
+    assert after.duckdb == f"{quote_duckdb(moved.column)} > 1"
+    assert [call.column for call in after.calls] == [moved.column]
+    assert after.comparisons[0].left.column == "a.price"
+    assert after.comparisons[0].right.column == "b.price"
