@@ -15,7 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks.workloads import ThreeStreams, TripletStreams, write
+from benchmarks.workloads import ThetaStreams, ThreeStreams, TripletStreams, write
 
 HERE = Path(__file__).parent
 PACKAGES = ("pyspark", "pyarrow", "numpy", "numba", "duckdb", "windrow")
@@ -82,11 +82,30 @@ def window_growth(data: Path, small: int) -> dict[str, object]:
     return {"windows": found, "ratio": ratio}
 
 
+def theta_join(data: Path, tuples: int) -> dict[str, object]:
+    """A join without an equality at three windows: its time against its candidates, its memory."""
+    folder = write(ThetaStreams(tuples=tuples, batch=tuples // 10), data)
+    small = write(ThetaStreams(tuples=tuples // 20, batch=tuples // 100), data)
+    found = {}
+    for window_ms in (250, 500, 1_000):
+        arguments = ("--window", str(window_ms), "--warm-up", str(small))
+        ran = child("streaming", "windrow-theta", str(folder), *arguments)
+        # 1,000 tuples per second: a tuple of a meets those of b within the window either way.
+        ran["candidates"] = tuples * (2 * window_ms + 1)
+        found[window_ms] = ran
+        say(
+            f"  window {window_ms / 1000:.2f} s: {ran['candidates']:>13,} candidates in "
+            f"{ran['total_s']:>6} s ({ran['candidates'] / ran['total_s'] / 1e6:.0f} million per"
+            f" s), {ran['rows']:,} rows, Python workers at most {ran['worker_mib']} MiB"
+        )
+    return {str(window): ran for window, ran in found.items()}
+
+
 def main() -> None:
     """Runs what was asked for."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true", help="a tenth of the size")
-    parser.add_argument("--only", choices=("join", "growth", "kernel", "memory"))
+    parser.add_argument("--only", choices=("join", "growth", "kernel", "memory", "theta"))
     parser.add_argument("--json", type=Path, default=HERE / "results" / "latest.json")
     given = parser.parse_args()
     size = 10 if given.quick else 1
@@ -111,6 +130,9 @@ def main() -> None:
     if given.only in (None, "growth"):
         say("Spark streaming, the window grows, batch and output do not")
         results["growth"] = window_growth(data, 300_000 // size)
+    if given.only in (None, "theta"):
+        say("Spark streaming, a join without an equality of two streams, Parquet in and out")
+        results["theta"] = theta_join(data, 1_000_000 // size)
     given.json.parent.mkdir(parents=True, exist_ok=True)
     given.json.write_text(json.dumps(results, indent=1))
     say(f"written to {given.json}")

@@ -16,6 +16,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.peak_memory import PeakMemory
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
@@ -29,6 +31,14 @@ JOIN = """
 """
 
 
+THETA = """
+    SELECT a.ts AS a_ts, a.v AS a_v, b.ts AS b_ts, b.v AS b_v
+    FROM a, b
+    WHERE a.v < b.v AND a.k <> b.k
+    WINDOW = INTERVAL '{window}' MILLISECONDS
+"""
+
+
 def windrow_join(spark: SparkSession, streams: dict[str, DataFrame], window: int) -> DataFrame:
     """The 3-way window join as Windrow runs it."""
     import windrow
@@ -37,6 +47,16 @@ def windrow_join(spark: SparkSession, streams: dict[str, DataFrame], window: int
     for name, frame in streams.items():
         session.stream(name, frame, time="ts", lateness="1 second")
     return session.sql(JOIN.format(window=window))
+
+
+def windrow_theta(spark: SparkSession, streams: dict[str, DataFrame], window: int) -> DataFrame:
+    """A join without an equality, which Spark refuses; the window is in milliseconds."""
+    import windrow
+
+    session = windrow.Session(spark)
+    for name in "ab":
+        session.stream(name, streams[name], time="ts", lateness="1 second")
+    return session.sql(THETA.format(window=window))
 
 
 def spark_chain(spark: SparkSession, streams: dict[str, DataFrame], window: int) -> DataFrame:
@@ -81,6 +101,7 @@ def copy(spark: SparkSession, streams: dict[str, DataFrame], window: int) -> Dat
 
 WAYS = {
     "windrow": (windrow_join, ROCKSDB),
+    "windrow-theta": (windrow_theta, ROCKSDB),
     "spark-memory": (spark_chain, IN_MEMORY),
     "spark-rocksdb": (spark_chain, ROCKSDB),
     "copy": (copy, IN_MEMORY),
@@ -130,6 +151,7 @@ def run(spark: SparkSession, way: str, folder: Path, window: int) -> dict[str, o
         target = Path(scratch) / "out"
         answer = WAYS[way][0](spark, streams, window)
         started = time.perf_counter()
+        memory = PeakMemory()
         query = (
             answer.writeStream.format("parquet")
             .option("path", str(target))
@@ -139,6 +161,7 @@ def run(spark: SparkSession, way: str, folder: Path, window: int) -> dict[str, o
         )
         query.awaitTermination()
         total = time.perf_counter() - started
+        peak = memory.stop()
         batches = [progress for progress in query.recentProgress if progress.numInputRows > 0]
         millis = [progress.batchDuration for progress in batches]
         found = checksum(spark, target)
@@ -147,6 +170,7 @@ def run(spark: SparkSession, way: str, folder: Path, window: int) -> dict[str, o
         "batch_ms": millis,
         # The first batch fills the empty windows; the rest are steady.
         "steady_ms": statistics.median(millis[1:]),
+        "worker_mib": peak,
         **found,
     }
 

@@ -68,6 +68,29 @@ class TripletStreams:
             yield record_batch(times, scrambled, generator.random(rows).round(6))
 
 
+@dataclass(frozen=True)
+class ThetaStreams:
+    """Two streams of (ts, k, v) whose candidates are many and whose matches are few.
+
+    `a.v < b.v` holds for about one pair in 20,000, `a.k <> b.k` for nine pairs in ten.
+    """
+
+    name: str = "theta"
+    tuples: int = 1_000_000
+    per_second: int = 1_000
+    batch: int = 100_000
+    seed: int = 13
+
+    def batches(self, stream: int) -> Iterator[pa.RecordBatch]:
+        """The tuples of one stream, a micro-batch at a time."""
+        generator = np.random.default_rng([self.seed, stream])
+        for start in range(0, self.tuples, self.batch):
+            rows = min(self.batch, self.tuples - start)
+            times = START + (np.arange(start, start + rows) * SECOND) // self.per_second
+            values = generator.random(rows) + (0.99 if stream == 0 else 0.0)
+            yield record_batch(times, generator.integers(0, 10, rows), values)
+
+
 def record_batch(times: np.ndarray, keys: np.ndarray, values: np.ndarray) -> pa.RecordBatch:
     """One batch of the common schema."""
     stamps = pa.array(times, pa.int64()).cast(SCHEMA.field("ts").type)
@@ -75,7 +98,9 @@ def record_batch(times: np.ndarray, keys: np.ndarray, values: np.ndarray) -> pa.
     return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
 
 
-def write(workload: ThreeStreams | TripletStreams, folder: Path, most: int | None = None) -> Path:
+def write(
+    workload: ThreeStreams | TripletStreams | ThetaStreams, folder: Path, most: int | None = None
+) -> Path:
     """Writes each stream as Parquet files, one per micro-batch; kept if already there."""
     root = folder / f"{workload.name}-{workload.tuples}-{workload.batch}-{workload.seed}"
     for stream, letter in enumerate("abc"):
