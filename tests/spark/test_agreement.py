@@ -7,13 +7,16 @@ from random import Random
 from typing import Any
 
 import pytest
-from cases import FAMILIES, Case
+from cases import FAMILIES, Case, draw_outer_join
 from spark_runs import FileStream, Run, bag
 
 import windrow
 from windrow.operators.arrow_types import spark_schema
 
 SEEDS = range(10)
+RUNS = [(family, seed) for family in FAMILIES if family != "outer" for seed in SEEDS]
+OUTER_RUNS = [("left", 4), ("right", 101), ("full", 24), ("semi", 30), ("anti", 61)]
+"""Seeds of joins with rows that are matched, unmatched for good, and not yet final at the end."""
 
 
 def session_of(spark: Any, case: Case, folder: Path, *, is_streaming: bool) -> windrow.Session:
@@ -27,20 +30,37 @@ def session_of(spark: Any, case: Case, folder: Path, *, is_streaming: bool) -> w
     return session
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("family", "seed"), RUNS)
 def test_a_batch_run_gives_the_whole_answer(spark, tmp_path, family: str, seed: int) -> None:
     case = FAMILIES[family](Random(seed))
     session = session_of(spark, case, tmp_path, is_streaming=False)
     assert bag(session.sql(case.sql, buckets=3).toArrow()) == case.answer, case.sql
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("family", "seed"), RUNS)
 def test_a_streaming_run_gives_the_answer_up_to_its_watermark(
     spark, tmp_path, family: str, seed: int
 ) -> None:
     case = FAMILIES[family](Random(seed))
+    run = Run(tmp_path / "run")
+    run.finish(session_of(spark, case, tmp_path, is_streaming=True).sql(case.sql, buckets=3))
+    assert bag(run.rows(spark)) == case.answer_below_watermark(), case.sql
+
+
+@pytest.mark.parametrize(("kind", "seed"), OUTER_RUNS)
+def test_a_join_that_is_not_inner_gives_the_whole_answer_in_a_batch_run(
+    spark, tmp_path, kind: str, seed: int
+) -> None:
+    case = draw_outer_join(Random(seed), most_rows=60, kind=kind)
+    session = session_of(spark, case, tmp_path, is_streaming=False)
+    assert bag(session.sql(case.sql, buckets=3).toArrow()) == case.answer, case.sql
+
+
+@pytest.mark.parametrize(("kind", "seed"), OUTER_RUNS)
+def test_a_join_that_is_not_inner_gives_what_is_final_in_a_streaming_run(
+    spark, tmp_path, kind: str, seed: int
+) -> None:
+    case = draw_outer_join(Random(seed), most_rows=60, kind=kind)
     run = Run(tmp_path / "run")
     run.finish(session_of(spark, case, tmp_path, is_streaming=True).sql(case.sql, buckets=3))
     assert bag(run.rows(spark)) == case.answer_below_watermark(), case.sql

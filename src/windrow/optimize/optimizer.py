@@ -12,6 +12,7 @@ from windrow.optimize.rules.filter_keys_of_one_input import filter_keys_of_one_i
 from windrow.optimize.rules.join_by_predicates import join_by_predicates
 from windrow.optimize.rules.merge_filters import merge_filters
 from windrow.optimize.rules.prune_columns import prune_columns
+from windrow.optimize.rules.push_condition_below_join import push_condition_below_join
 from windrow.optimize.rules.push_filter_below_join import push_filter_below_join
 from windrow.optimize.rules.push_filter_below_range import push_filter_below_range
 from windrow.optimize.rules.push_filter_through_project import push_filter_through_project
@@ -32,6 +33,7 @@ RULES: tuple[Rule, ...] = (
     # Ranges. What one pass leaves half way, the next one carries on.
     push_filter_through_project,
     push_filter_below_join,
+    push_condition_below_join,
     push_filter_below_range,
     # What reads one input has gone below: the rest of a Filter over a join is the join's.
     join_by_predicates,
