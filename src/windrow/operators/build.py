@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from windrow.operators.base import Operator
+from windrow.physical.algorithms import BY_NAME, DEFAULT, SWEEP
 from windrow.physical.specs import SlidingAggregate, Stateful, WJoin
 
 
 def build(spec: Stateful) -> Operator:
     """A new operator, its state empty."""
     # Imported here so that a worker loads, and compiles, only the kernels of its own operator.
-    if isinstance(spec, WJoin) and spec.kind != "inner":
-        from windrow.operators.outer_join import OuterJoinOp  # noqa: PLC0415
-
-        return OuterJoinOp(spec)
     if isinstance(spec, WJoin):
-        from windrow.operators.bew_join import BewJoinOp  # noqa: PLC0415
-
-        return BewJoinOp(spec)
+        return _window_join(spec)
     if isinstance(spec, SlidingAggregate):
         from windrow.operators.sliding_aggregate import SlidingAggregateOp  # noqa: PLC0415
 
@@ -24,3 +19,21 @@ def build(spec: Stateful) -> Operator:
     from windrow.operators.bestmatch import MatwinBestmatchOp  # noqa: PLC0415
 
     return MatwinBestmatchOp(spec)
+
+
+def _window_join(spec: WJoin) -> Operator:
+    if spec.kind != "inner":
+        from windrow.operators.outer_join import OuterJoinOp  # noqa: PLC0415
+
+        return OuterJoinOp(spec)
+    if spec.algorithm == DEFAULT:
+        from windrow.operators.bew_join import BewJoinOp  # noqa: PLC0415
+
+        return BewJoinOp(spec)
+    if BY_NAME[spec.algorithm].kind == SWEEP:
+        from windrow.operators.published.sweep import SweepJoinOp  # noqa: PLC0415
+
+        return SweepJoinOp(spec)
+    from windrow.operators.published.arrival import ArrivalJoinOp  # noqa: PLC0415
+
+    return ArrivalJoinOp(spec)

@@ -7,6 +7,7 @@ from collections.abc import Set
 from windrow.errors import PlanError, UnsupportedError
 from windrow.optimize.keys import classes_of
 from windrow.optimize.needs import needs
+from windrow.physical.algorithms import BY_NAME, CHOICES, DEFAULT, HASH
 from windrow.physical.options import Options
 from windrow.physical.specs import (
     FilterRows,
@@ -21,6 +22,7 @@ from windrow.physical.specs import (
 )
 from windrow.plan.exprs import functions_of
 from windrow.plan.nodes import (
+    KIND_NAMES,
     BestmatchJoin,
     Filter,
     Node,
@@ -33,8 +35,8 @@ from windrow.plan.nodes import (
 )
 from windrow.schema import Schema
 
-EITHER_WAY = ("bew", "bew-hash", "bew-nested-loop")
-"""The algorithms that run both ways over the same buffers."""
+OUTER = ("bew", "bew-hash", "bew-nested-loop")
+"""The algorithms that keep which tuples have found a match."""
 
 
 def choose(plan: Node, options: Options) -> Spec:
@@ -75,15 +77,17 @@ def _join(
     schema = Schema(tuple(field for field in node.schema.fields if field.name in wanted))
     classes = key_classes(node)
     if isinstance(node, WindowJoin):
-        _check_either_way(node, options)
+        _check_kind(node, options)
+        algorithm, method = _algorithm(node, classes, options)
         return WJoin(
             inputs=inputs,
             aliases=node.aliases,
             classes=classes,
             graph=node.graph,
             keep=keep,
-            method=_method(node, classes, options),
+            method=method,
             schema=schema,
+            algorithm=algorithm,
             predicates=node.predicates,
             kind=node.kind,
             alternative=node.alternative,
@@ -129,28 +133,50 @@ def key_classes(node: WindowJoin | BestmatchJoin) -> tuple[KeyClass, ...]:
     )
 
 
-def _check_either_way(node: WindowJoin, options: Options) -> None:
-    """Refuses an algorithm that knows one graph of windows for a join that has two."""
-    if node.alternative is None or options.algorithm in {None, *EITHER_WAY}:
+def _check_kind(node: WindowJoin, options: Options) -> None:
+    """Refuses what runs for inner joins alone: other algorithms, and conditions left to Spark."""
+    if node.kind == "inner":
         return
-    raise UnsupportedError(
-        "unsupported-either-way",
-        f"the algorithm {options.algorithm} does not run EITHER WAY over {len(node.inputs)} streams",
-        reason="it joins by one set of windows, and the reversed ones are another",
-        hint=f"use algorithm {EITHER_WAY[0]}, or ask twice, once with every DWINDOW reversed",
-        span=node.span,
-    )
+    name = KIND_NAMES[node.kind]
+    if options.algorithm not in {None, *OUTER}:
+        raise UnsupportedError(
+            "unsupported-algorithm-of-outer-join",
+            f"the algorithm {options.algorithm} does not run the {name} join of"
+            f" {' and '.join(node.aliases)}",
+            reason="it does not keep which tuples have found a match",
+            hint=f"use algorithm {OUTER[0]}",
+            span=node.span,
+        )
+    for predicate in node.predicates:
+        if not predicate.is_portable:
+            raise UnsupportedError(
+                "unsupported-condition-of-outer-join",
+                f"the condition {predicate.text} cannot be part of a {name} join",
+                reason="it decides which tuples match inside the join, where its value may differ"
+                " from Spark's",
+                hint="compute its parts in a derived table, and compare these: FROM (SELECT .., "
+                "f(x) AS y FROM a) a ..",
+                span=node.span,
+            )
 
 
-def _method(node: WindowJoin, classes: tuple[KeyClass, ...], options: Options) -> str:
-    """How BEW looks up the windows: by hash wherever there is a key, unless told otherwise."""
-    if options.algorithm == "bew-nested-loop":
-        return "nested-loop"
-    if options.algorithm == "bew-hash" and not classes:
+def _algorithm(
+    node: WindowJoin, classes: tuple[KeyClass, ...], options: Options
+) -> tuple[str, str]:
+    """The algorithm that the user asked for, or the default, and how it looks tuples up.
+
+    That is by hash wherever there is a key and the algorithm can, unless told otherwise.
+    """
+    chosen = options.algorithm or DEFAULT
+    name, method = CHOICES[chosen]
+    methods = BY_NAME[name].methods
+    if not classes and (method == HASH or BY_NAME[name].needs_key):
         raise PlanError(
             "no-key-to-hash",
             f"the join of {', '.join(node.aliases)} has no equality to hash on",
-            hint="use algorithm bew, or add an equality between the streams",
+            reason="" if method == HASH else f"the algorithm {chosen} joins by hash alone",
+            hint=f"use algorithm {BY_NAME[name].instead or name}, or add an equality between the "
+            "streams",
             span=node.span,
         )
-    return "hash" if classes else "nested-loop"
+    return name, method or methods[0 if classes else -1]

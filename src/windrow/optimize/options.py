@@ -7,11 +7,12 @@ from dataclasses import fields, replace
 from typing import Any
 
 from windrow.errors import PlanError, UnsupportedError, WindrowError, nearest
+from windrow.physical.algorithms import CHOICES
 from windrow.physical.options import Options
 from windrow.plan.nodes import Hint
 from windrow.plan.sizes import to_bytes
 
-ALGORITHMS = ("bew", "bew-hash", "bew-nested-loop")
+ALGORITHMS = tuple(CHOICES)
 ON_LATE = ("count", "keep", "fail")
 ON_MEMORY = ("fail", "spill")
 NOT_BUILT = {
@@ -40,7 +41,7 @@ def with_hints(options: Options, hints: Iterable[Hint]) -> Options:
     for hint in hints:
         name = hint.name.lower()
         try:
-            value = _hint_value(name, hint.text)
+            value: Any = _hint_value(name, hint.text)
             checked(replace(defaults, **{name: value}))
         except WindrowError as error:
             error.at(hint.span)
@@ -57,7 +58,7 @@ def checked(options: Options) -> Options:
         raise PlanError(
             "unknown-algorithm",
             f"there is no algorithm {algorithm!r}",
-            hint=f"one of {', '.join(ALGORITHMS)}",
+            hint=f"one of {nearest(str(algorithm), ALGORITHMS)}",
         )
     if options.on_late not in ON_LATE:
         raise PlanError(

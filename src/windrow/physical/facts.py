@@ -7,8 +7,8 @@ operators use, so that a plan that reads well is a plan that holds.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 
+from windrow.physical.algorithm_facts import algorithm_facts, emission_of, search_facts
 from windrow.physical.bounds_text import (
     drop_condition,
     event_time,
@@ -20,8 +20,10 @@ from windrow.physical.bounds_text import (
     window_meanings,
 )
 from windrow.physical.options import Options
+from windrow.physical.outer_facts import kind_facts, match_state
 from windrow.physical.partitioning import show_class
-from windrow.physical.probe_facts import probes, tests
+from windrow.physical.pipeline import path_order
+from windrow.physical.probe_facts import tests
 from windrow.physical.specs import (
     FilterRows,
     MatwinBestmatch,
@@ -66,18 +68,24 @@ def _join(spec: WJoin, options: Options, show: Show) -> list[Fact]:
     keys = ", ".join(show_class(key, show) for key in spec.classes)
     members = list(zip(spec.inputs, spec.aliases, map(spec.retention, _range(graph)), strict=True))
     return _said(
-        ("algorithm", [f"BEW, hash on {keys}" if spec.method == "hash" else "BEW, nested loop"]),
-        ("why", [_why(spec, options)]),
+        *algorithm_facts(spec, options, keys),
+        *kind_facts(spec, below, time_type),
         ("form", [_form(spec)]),
         ("windows", stated_windows(graph, time_type)),
         ("implied", implied_windows(graph, time_type)),
         ("tightened", tightened_windows(graph, time_type)),
         *_other_way(spec, time_type),
         ("retention", [drop_condition(i, a, r, below, time_type) for i, a, r in members]),
-        ("state", [_state(spec, alias, kept, below) for _, alias, kept in members]),
-        ("probes", probes(spec)),
+        (
+            "state",
+            [
+                *(_state(spec, alias, kept, below) for _, alias, kept in members),
+                *match_state(spec),
+            ],
+        ),
+        *search_facts(spec, below, time_type),
         ("tests", tests(spec)),
-        ("emits", ["each combination in the batch of its last tuple; adds no delay"]),
+        ("emits", [emission_of(spec, time_type)]),
     )
 
 
@@ -228,40 +236,19 @@ def _alive(spec: Spec) -> int | None:
         return _alive(spec.input)
     if isinstance(spec, ScanStream | SlidingAggregate | MatwinBestmatch):
         return None
+    if spec.tracked:  # a row that comes alone lives as long as it would by itself
+        alone = [_alive(spec.inputs[port]) for port in spec.tracked]
+        return max((length for length in alone if length is not None), default=None)
     lengths = [length for length in map(_alive, inputs(spec)) if length is not None]
     return min(lengths, default=None)
-
-
-def _why(spec: WJoin, options: Options) -> str:
-    if options.algorithm in {"bew-hash", "bew-nested-loop"}:
-        return f"asked for by algorithm = {options.algorithm}"
-    if spec.method == "hash":
-        return "hash, for an equality narrows each look-up to the tuples of one key"
-    return "nested loop, for there is no equality to hash on"
 
 
 def _form(spec: WJoin) -> str:
     graph = spec.graph
     form = graph.form
     if form == "path":
-        form += f" {' - '.join(graph.streams[s] for s in _path(graph.stated_pairs))}"
+        form += f" {' - '.join(graph.streams[s] for s in path_order(graph))}"
     return form if spec.alternative is None else f"{form}, either way"
-
-
-def _path(pairs: set[tuple[int, int]]) -> list[int]:
-    """The streams of a path from its end that comes first in FROM to the other one."""
-    ends = [s for pair in pairs for s in pair]
-    order = [min(s for s in ends if ends.count(s) == 1)]
-    while len(order) <= len(pairs):
-        order.append(
-            next(
-                a + b - order[-1]
-                for a, b in pairs
-                if order[-1] in (a, b) and a + b - order[-1] not in order
-            )
-        )
-    assert all((min(a, b), max(a, b)) in pairs for a, b in pairwise(order))
-    return order
 
 
 def _range(graph: WindowGraph) -> Sequence[int]:

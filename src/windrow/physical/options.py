@@ -12,7 +12,9 @@ class Options:
     """Choices of the user; None and defaults leave them to the planner.
 
     Attributes:
-        algorithm: "bew" (the planner chooses the method), "bew-hash" or "bew-nested-loop".
+        algorithm: of window joins, one of "bew" (the default), "few", "nlw", "hw", "gca", "lca",
+            "closure", "bew-graph", "ripple", "xjoin"; "bew" and "few" look tuples up by hash where
+            there is an equality, unless told with "-hash" or "-nested-loop" at their end.
         on_late: what to do with late rows: "count", "keep" (dead letters) or "fail".
         dead_letters: folder for late rows on Spark when `on_late` is "keep".
         memory: how much state the query may hold in memory, '512 MB' for instance or a number of

@@ -1,13 +1,15 @@
 """In which order a left-deep pipeline takes its streams.
 
-a - b - c - d, a path            a, b, c, d: each level needs the window of the last stream only
-anything else                    by keys, then the narrowest window, as BEW's probes
+Along a path of windows, if there is one: each level then needs the period of the last stream
+only. By hash, every level must have a key then. Otherwise as BEW's probes go: by keys, then by the
+narrowest window.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
 
+from windrow.physical.algorithms import HASH
 from windrow.physical.routes import probe_order
 from windrow.physical.specs import WJoin
 from windrow.plan.windows import WindowGraph
@@ -15,9 +17,13 @@ from windrow.plan.windows import WindowGraph
 
 def pipeline_order(spec: WJoin) -> tuple[int, ...]:
     """The inputs of a join from the bottom of the pipeline to its top."""
-    along = path_order(spec.graph)
-    if along is not None and (not spec.classes or _keys_connect(spec, along)):
-        return tuple(along)
+    graph = spec.graph
+    if graph.form in {"binary", "path"}:
+        order = path_order(graph)
+        if all(graph.upper[a][b] <= 0 for a, b in pairwise(order)):
+            order.reverse()  # directed windows lead the other way
+        if spec.method != HASH or _keys_connect(spec, order):
+            return tuple(order)
     return (0, *probe_order(spec, 0))
 
 
@@ -27,27 +33,21 @@ def is_along_path(spec: WJoin, order: tuple[int, ...]) -> bool:
     return spec.alternative is None and spec.graph.stated_pairs <= steps
 
 
-def path_order(graph: WindowGraph) -> list[int] | None:
-    """The streams along a path of windows; None where the windows form none.
-
-    It begins at the end that directed windows lead away from; if they do not say, at the one that
-    comes first in FROM.
-    """
+def path_order(graph: WindowGraph) -> list[int]:
+    """The streams of a path from its end that comes first in FROM to the other one."""
     pairs = graph.stated_pairs
     ends = [stream for pair in pairs for stream in pair]
-    if graph.form not in {"binary", "path"} or not pairs:
-        return None
     order = [min(stream for stream in ends if ends.count(stream) == 1)]
     while len(order) <= len(pairs):
         order.append(
             next(
                 a + b - order[-1]
-                for a, b in sorted(pairs)
+                for a, b in pairs
                 if order[-1] in (a, b) and a + b - order[-1] not in order
             )
         )
-    leads_back = all(graph.upper[a][b] <= 0 for a, b in pairwise(order))
-    return order[::-1] if leads_back else order
+    assert all((min(a, b), max(a, b)) in pairs for a, b in pairwise(order))
+    return order
 
 
 def _keys_connect(spec: WJoin, order: list[int]) -> bool:

@@ -82,15 +82,6 @@ def test_dwindows_of_one_pair_hold_together(compiled, second, width):
     assert stated(join_of(compiled(sql)).graph) == [("a", "b", width, width)]
 
 
-def test_an_algorithm_with_one_set_of_windows_says_so(compiled, monkeypatch):
-    monkeypatch.setattr(choosing, "EITHER_WAY", ("bew",))
-    query = compiled(f"SELECT a.k FROM a, b, c {PATH}")
-    assert optimize(query, Options(algorithm="bew")).root is not None
-    with pytest.raises(UnsupportedError, match="does not run EITHER WAY") as caught:
-        optimize(query, Options(algorithm="bew-nested-loop"))
-    assert caught.value.condition == "unsupported-either-way"
-
-
 def test_a_plan_whose_reversed_windows_contradict_each_other_is_refused(compiled):
     query = compiled(f"SELECT a.k FROM a, b, c {PATH}")
     join = join_of(query)

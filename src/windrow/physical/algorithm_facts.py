@@ -1,0 +1,125 @@
+"""What EXPLAIN says of the algorithm of a window join: which, how, why, and what it keeps."""
+
+from __future__ import annotations
+
+from windrow.physical.algorithms import BY_NAME, DEFAULT, PIPELINE, SWEEP
+from windrow.physical.bounds_text import event_time, plus
+from windrow.physical.options import Options
+from windrow.physical.outer_facts import emission
+from windrow.physical.pipeline import is_along_path, pipeline_order
+from windrow.physical.probe_facts import probes
+from windrow.physical.routes import first_ready
+from windrow.physical.specs import WJoin
+from windrow.plan.explain import show_predicates
+
+Fact = tuple[str, list[str]]
+
+
+def algorithm_facts(spec: WJoin, options: Options, keys: str) -> list[Fact]:
+    """The algorithm, how it answers, and why it was taken; `keys` are the join's as text."""
+    algorithm = BY_NAME[spec.algorithm]
+    method = f"hash on {keys}" if spec.method == "hash" else "nested loop"
+    return [
+        ("algorithm", [f"{algorithm.title}, {method}"]),
+        ("how", [algorithm.how]),
+        ("why", [_why(spec, options)]),
+    ]
+
+
+def search_facts(spec: WJoin, below: int, time_type: str) -> list[Fact]:
+    """In which order streams are met, and which partial combinations are kept on the way.
+
+    `below` is what the operator's watermark trails by.
+    """
+    if BY_NAME[spec.algorithm].kind != PIPELINE:
+        return [("probes", _probes(spec))]
+    order = pipeline_order(spec)
+    return [
+        ("pipeline", [_levels(spec, order)]),
+        ("between", _intermediate(spec, order, below, time_type)),
+    ]
+
+
+def emission_of(spec: WJoin, time_type: str) -> str:
+    """When results come out."""
+    if BY_NAME[spec.algorithm].kind == SWEEP:
+        return "each combination once the watermark has passed its newest tuple; adds no delay"
+    return emission(spec, time_type)
+
+
+def _why(spec: WJoin, options: Options) -> str:
+    if options.algorithm not in {None, DEFAULT}:
+        return f"asked for by algorithm = {options.algorithm}"
+    if spec.method == "hash":
+        return "hash, for an equality narrows each look-up to the tuples of one key"
+    return "nested loop, for there is no equality to hash on"
+
+
+def _probes(spec: WJoin) -> list[str]:
+    """What a new tuple of each input meets, in order."""
+    if spec.algorithm == DEFAULT:
+        return probes(spec)
+    word = "an admitted" if BY_NAME[spec.algorithm].kind == SWEEP else "a new"
+    lines = []
+    for start in range(len(spec.inputs)):
+        others = ", then ".join(spec.aliases[i] for i in _in_turn(spec, start))
+        lines.append(f"{word} {spec.aliases[start]} meets {others}")
+    return lines
+
+
+def _in_turn(spec: WJoin, start: int) -> list[int]:
+    """The other inputs, round robin; those that a key joins to those chosen come first.
+
+    For BEW on graphs it is a stated window that joins them.
+    """
+    size = len(spec.inputs)
+    links = [set(key.inputs) for key in spec.classes]
+    if spec.algorithm == "bew-graph":
+        links = [set(pair) for graph in spec.ways for pair in graph.stated_pairs]
+    chosen, rest = [start], [(start + n) % size for n in range(1, size)]
+    while rest:
+        linked = [i for i in rest if any(i in link and link & set(chosen) for link in links)]
+        chosen.append((linked or rest)[0])
+        rest.remove(chosen[-1])
+    return chosen[1:]
+
+
+def _levels(spec: WJoin, order: tuple[int, ...]) -> str:
+    """The levels from the bottom up, with the predicates that each tests."""
+    text = f"{spec.aliases[order[0]]}{_where(spec, first_ready(spec, (), order[0]))}"
+    for level in range(1, len(order)):
+        ready = first_ready(spec, order[:level], order[level])
+        joined = f"{spec.aliases[order[level]]}{_where(spec, ready)}"
+        text += f" with {joined}" if level == 1 else f", then {joined}"
+    return text
+
+
+def _where(spec: WJoin, numbers: tuple[int, ...]) -> str:
+    if not numbers:
+        return ""
+    return f" where {show_predicates([spec.predicates[number] for number in numbers])}"
+
+
+def _intermediate(spec: WJoin, order: tuple[int, ...], below: int, time_type: str) -> list[str]:
+    """Which partial combinations each level keeps, and until when; of two streams there are none."""
+    watermark = plus("watermark", -below, time_type)
+    lines = []
+    for level in range(2, len(order)):
+        left, right = order[:level], order[level]
+        names = ", ".join(spec.aliases[i] for i in left)
+        bounding = left[-1:] if is_along_path(spec, order) else left
+        ends = [
+            plus(event_time(spec.inputs[i], spec.aliases[i]), _reach(spec, i, right), time_type)
+            for i in bounding
+        ]
+        last = ends[0] if len(ends) == 1 else f"the least of {', '.join(ends)}"
+        until = f"dropped when {watermark} > {last}"
+        if spec.algorithm == "xjoin":
+            until = f"useless once {watermark} > {last}, dropped at the next cleaning"
+        lines.append(f"({names}) that match, for {spec.aliases[right]}: {until}")
+    return lines
+
+
+def _reach(spec: WJoin, left: int, right: int) -> int:
+    """How long after a tuple of one input one of another may come, whichever way windows go."""
+    return max(graph.upper[left][right] for graph in spec.ways)
