@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.errors import PlanError, UnsupportedError
-from windrow.optimize import choose as choosing
-from windrow.optimize.optimizer import optimize
+from windrow.errors import PlanError
 from windrow.optimize.verify import verify
-from windrow.physical.options import Options
 from windrow.plan.nodes import WindowJoin
 from windrow.plan.walk import walk
 from windrow.plan.windows import WindowGraph
