@@ -204,7 +204,8 @@ class Execution:
             stages, checkpoint.snapshots, checkpoint.counters, strict=True
         ):
             stage.restore(snapshot)
-            stage.counters.add(Counters(**{**figures, "stored": 0, "state_bytes": 0}))
+            levels = {"stored": 0, "intermediate": 0, "state_bytes": 0}  # restored, not added
+            stage.counters.add(Counters(**{**figures, **levels}))
 
     def _measure(self, ms: float) -> Progress:
         total = Counters()
