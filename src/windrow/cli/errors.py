@@ -72,6 +72,16 @@ class JobError(WindrowError, ValueError):
         )
 
     @classmethod
+    def no_function(cls, name: str, body: str, problem: str) -> Self:
+        """A function whose body is not where the job says."""
+        return cls(
+            "no-function",
+            f"the function {name} is not found at {body!r}",
+            reason=problem,
+            hint="write module:function, the module beside the job file or installed",
+        )
+
+    @classmethod
     def no_data(cls, stream: str, path: str, format_: str) -> Self:
         """A stream whose path leads to no file."""
         return cls(

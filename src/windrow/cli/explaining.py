@@ -12,6 +12,7 @@ import windrow
 from windrow.cli.ddl import parse_ddl
 from windrow.cli.errors import JobError
 from windrow.cli.files import schema_of
+from windrow.cli.functions import register_functions
 from windrow.cli.job import Source, load_job
 from windrow.operators.arrow_types import arrow_schema
 
@@ -34,6 +35,7 @@ def explain_all(asked: Sequence[str], declared: Sequence[str]) -> Iterator[str]:
         job = load_job(Path(text))
         for source in job.streams:
             _register(session, source)
+        register_functions(session, job)
         yield session.explain(job.query, **job.options)
 
 

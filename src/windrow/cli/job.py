@@ -11,6 +11,10 @@
     time = "ts"                       # or "on arrival"
     lateness = "5 seconds"
 
+    [functions.similar]
+    body = "shapes:similar"           # a module, beside the job file or installed, and its function
+    returns = "boolean"               # also arguments = ["string", "string"], vectorized = false
+
     [sink]
     path = "out"
     format = "parquet"
@@ -56,6 +60,17 @@ class Source:
 
 
 @dataclass(frozen=True)
+class Function:
+    """One function of a job, for its query to call: where its body is, and its types."""
+
+    name: str
+    body: str
+    arguments: tuple[str, ...] | None = None
+    returns: str = "boolean"
+    vectorized: bool = True
+
+
+@dataclass(frozen=True)
 class Sink:
     """Where the answer goes."""
 
@@ -78,6 +93,8 @@ class Job:
     trigger: str = AVAILABLE_NOW
     options: Mapping[str, Any] = field(default_factory=dict)
     spark: Mapping[str, str] = field(default_factory=dict)
+    functions: tuple[Function, ...] = ()
+    folder: str = "."
 
 
 _TOP = {
@@ -87,6 +104,7 @@ _TOP = {
     "on": str,
     "trigger": str,
     "streams": dict,
+    "functions": dict,
     "sink": dict,
     "options": dict,
     "spark": dict,
@@ -99,12 +117,14 @@ _STREAM = {
     "schema": str,
     "files_per_batch": int,
 }
+_FUNCTION = {"body": str, "arguments": list, "returns": str, "vectorized": bool}
 _SINK = {"path": str, "format": str, "checkpoint": str, "overwrite": bool}
 _KINDS = {
     str: "a text",
     int: "a whole number",
     bool: "true or false",
     dict: "a table",
+    list: "a list of types",
     (str, int): "a text such as '5 seconds', or a whole number of ticks",
 }
 
@@ -133,6 +153,8 @@ def load_job(file: Path) -> Job:
         trigger=raw.get("trigger", AVAILABLE_NOW),
         options=_options(folder, raw.get("options", {})),
         spark=dict(_settings(raw.get("spark", {}))),
+        functions=tuple(_function(*entry) for entry in raw.get("functions", {}).items()),
+        folder=str(folder),
     )
 
 
@@ -168,6 +190,25 @@ def _source(folder: Path, name: str, table: object) -> Source:
         lateness=table.get("lateness", 0),
         schema=parse_ddl(table["schema"]) if "schema" in table else None,
         files_per_batch=table.get("files_per_batch"),
+    )
+
+
+def _function(name: str, table: object) -> Function:
+    where = f"[functions.{name}]"
+    if not isinstance(table, dict):
+        raise JobError.wrong_type("[functions]", name, table, "a table with a body")
+    _check(where, table, _FUNCTION)
+    if "body" not in table:
+        raise JobError.missing_key(where, "body", 'body = "shapes:similar"')
+    arguments = table.get("arguments")
+    if arguments is not None and not all(isinstance(type_, str) for type_ in arguments):
+        raise JobError.wrong_type(where, "arguments", arguments, "a list of types")
+    return Function(
+        name=name,
+        body=table["body"],
+        arguments=None if arguments is None else tuple(arguments),
+        returns=table.get("returns", "boolean"),
+        vectorized=table.get("vectorized", True),
     )
 
 

@@ -13,6 +13,7 @@ from rich.console import Console
 
 import windrow
 from windrow.cli.files import read_batches
+from windrow.cli.functions import register_functions
 from windrow.cli.job import Job, Sink
 from windrow.cli.sinks import FolderSink, TerminalSink
 from windrow.run.local.result import Result
@@ -25,6 +26,7 @@ def open_session(job: Job) -> windrow.Session:
         reader = read_batches(source)
         data = reader.read_all() if job.mode == "batch" else reader
         session.stream(source.name, data, time=source.event_time, lateness=source.lateness)
+    register_functions(session, job)
     return session
 
 

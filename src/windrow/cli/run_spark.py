@@ -16,6 +16,7 @@ from rich.console import Console
 import windrow
 from windrow.cli.errors import JobError
 from windrow.cli.files import SUFFIXES, data_files, schema_of
+from windrow.cli.functions import register_functions
 from windrow.cli.job import AVAILABLE_NOW, Job, Sink, Source
 from windrow.cli.sinks import MOST_ROWS_SHOWN, TerminalSink
 from windrow.errors import PlanError, ResourceError
@@ -32,12 +33,15 @@ if TYPE_CHECKING:
 def run_on_spark(job: Job, *, progress: str, stdout: Console, debug: bool) -> None:
     """Runs the job until its files are read, or for ever with an interval as trigger."""
     launch = _launcher()
+    from windrow.run.spark.functions import send_whole
+
     spark = launch(job.name, job.spark, log_level="error" if debug else "fatal")
     try:
         session = windrow.Session(spark)
         for source in job.streams:
             rows = _frame(spark, source, is_streaming=job.mode == "streaming")
             session.stream(source.name, rows, time=source.event_time, lateness=source.lateness)
+        send_whole(register_functions(session, job))
         answer = session.sql(job.query, **job.options)
         shown = renderer(progress)
         if job.mode == "batch":

@@ -6,11 +6,13 @@ scalar Arrow UDF. The predicates of a join call it in the join's own worker.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
+from pyspark import cloudpickle
 from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
 
 from windrow.operators.arrow_types import arrow_type, conform, spark_type
@@ -38,6 +40,12 @@ def register(spark: SparkSession, functions: Mapping[str, UserFunction]) -> None
             udf = arrow_udf(_over_arrays(function), function.returns, ArrowUDFType.SCALAR)
             spark.udf.register(name, udf)
             known[name] = function
+
+
+def send_whole(modules: Iterable[ModuleType]) -> None:
+    """Has the code of modules sent to workers, which would not find them by name."""
+    for module in modules:
+        cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
 
 def _over_arrays(function: UserFunction) -> Any:

@@ -1,0 +1,52 @@
+"""The functions of a job: found in Python modules, and registered with the job's session."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import windrow
+from windrow.cli.errors import JobError
+from windrow.cli.job import Function, Job
+
+
+def register_functions(session: windrow.Session, job: Job) -> list[ModuleType]:
+    """Lets the session know the job's functions; gives their modules beside the job file."""
+    modules = []
+    for function in job.functions:
+        module, body = _load(function, job.folder)
+        session.function(
+            function.name,
+            body,
+            arguments=function.arguments,
+            returns=function.returns,
+            vectorized=function.vectorized,
+        )
+        if Path(getattr(module, "__file__", None) or "").parent == Path(job.folder):
+            modules.append(module)
+    return modules
+
+
+def _load(function: Function, folder: str) -> tuple[ModuleType, Any]:
+    name, _, attribute = function.body.partition(":")
+    try:
+        with _looking_in(folder):
+            module = importlib.import_module(name)
+        return module, getattr(module, attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise JobError.no_function(function.name, function.body, str(error)) from error
+
+
+@contextmanager
+def _looking_in(folder: str) -> Iterator[None]:
+    """Modules beside the job file are found too."""
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
