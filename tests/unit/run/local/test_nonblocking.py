@@ -224,7 +224,10 @@ def test_a_source_that_says_nothing_now_is_asked_again(taps):
     heard = Listener(result)
     taps["a"].give(NOTHING_NOW, NOTHING_NOW, batch(1), NOTHING_NOW)
     taps["b"].give(batch(1), NOTHING_NOW, batch(2))
-    assert sorted(row["b"] for row in heard.next() + heard.next()) == [1, 2]
+    rows = heard.next()
+    if len(rows) == 1:  # the batches of b may have come before that of a, or not
+        rows += heard.next()
+    assert sorted(row["b"] for row in rows) == [1, 2]
     taps["a"].end()
     taps["b"].end()
     assert heard.has_ended()
