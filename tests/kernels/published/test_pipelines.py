@@ -14,6 +14,7 @@ from windrow.kernels.bew_period import LEAST
 from windrow.kernels.published.levels import Plan
 from windrow.kernels.published.machine import Move
 from windrow.kernels.published.pipeline_machine import PipelineMachine
+from windrow.kernels.published.pipeline_runs import run_hw, run_nlw, run_xjoin
 from windrow.kernels.published.runs import filled_blocks, run, turns_in_time_order
 from windrow.kernels.published.tape import (
     DROPS,
@@ -219,16 +220,16 @@ def test_a_path_propagates_the_period_of_its_last_stream_alone():
     upper = np.array([[0, 5, 10], [0, 0, 5], [0, 0, 0]], np.int64)
     conditions = Conditions(upper, np.zeros((3, 0), np.bool_))
     tape = Tape(
-        np.array([0, 5, 3, 8, 10, 11], np.int64),
+        np.array([0, 3, 5, 8, 10, 11], np.int64),
         np.zeros((6, 0), np.uint64),
         np.array([0, 1, 3, 6], np.int64),
     )
     turns = turns_in_time_order(tape)
-    tape = Tape(np.array([0, 3, 5, 8, 10, 11], np.int64), tape.words, tape.first)
+    wanted = {(0, 1, 3): 1, (0, 2, 3): 1, (0, 2, 4): 1}
     for is_path in (False, True):
-        plan = Plan("nlw", conditions, (0, 1, 2), is_path=is_path)
-        ran = run(PipelineMachine(plan, tape.first), tape, turns)
-        assert bag(ran.combinations) == {(0, 1, 3): 1, (0, 2, 3): 1, (0, 2, 4): 1}
+        assert bag(run_nlw(tape, conditions, turns, is_path=is_path).combinations) == wanted
+        assert bag(run_hw(tape, conditions, turns, is_path=is_path).combinations) == wanted
+    assert bag(run_xjoin(tape, conditions, turns, order=(2, 1, 0)).combinations) == wanted
 
 
 def test_intermediate_results_go_with_their_tuples():

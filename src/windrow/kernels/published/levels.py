@@ -44,6 +44,7 @@ from windrow.kernels.published.pipeline import (
 from windrow.kernels.published.tape import Conditions, Numbers, Trace, no_work, trace_of
 from windrow.kernels.published.xjoin import xjoin_level
 
+CLEAN_EVERY = 10_000
 SMALLEST_STORE = 64
 SLOTS_PER_BUCKET = 4
 
@@ -68,7 +69,7 @@ class Plan:
     conditions: Conditions
     order: tuple[int, ...]
     is_path: bool = False
-    clean_every: int = 10_000
+    clean_every: int = CLEAN_EVERY
     room: int = 1 << 14
 
 

@@ -78,6 +78,10 @@ class PipelineMachine:
         """Lets go of the tuples and m-tuples that nothing to come can meet."""
         self._pipeline.drop(coming)
 
+    def trim(self, tape: Tape, coming: Numbers) -> None:  # noqa: ARG002  (the protocol's)
+        """Lets go of the tuples and m-tuples that nothing to come can meet."""
+        self._pipeline.drop(coming)
+
     def heads(self) -> Numbers:
         """Per stream, the first position that is still needed."""
         return self._pipeline.least_places(self._next)
