@@ -152,6 +152,7 @@ def _find_start_within(
         sweep.at[TURN] = (stream + 1) % streams
         first, last = _span(tape, sweep)
         note(record[1], PERIOD, minus(last, window), plus(first, window))
+    sweep.at[TURN] = 0
     return True
 
 
@@ -191,6 +192,7 @@ def _find_start_locally(
         sweep.at[TURN] = (stream + 1) % streams
         first, last = _local_period(tape, local, sweep)
         note(record[1], PERIOD, first, last)
+    sweep.at[TURN] = 0
     return True
 
 

@@ -75,6 +75,18 @@ class Cursors(NamedTuple):
     high: Numbers
 
 
+def with_own_window(conditions: Conditions) -> Conditions:
+    """The conditions with a bound on tuples of one stream among each other.
+
+    As published one period holds for all streams, that of the oldest tuple too. Where windows
+    differ there is no such period, and a stream's own tuples do not bound each other.
+    """
+    upper = conditions.upper.copy()
+    windows = upper[~np.eye(len(upper), dtype=np.bool_)]
+    np.fill_diagonal(upper, windows[0] if np.all(windows == windows[0]) else MOST)
+    return Conditions(upper, conditions.keyed)
+
+
 def cursors_from(positions: Numbers) -> Cursors:
     """Cursors at the beginning of each stream."""
     lines = np.tile(positions, (len(positions), 1))
@@ -140,6 +152,7 @@ def _find_start(
         sweep.at[TURN] = (stream + 1) % streams
         low, high = _period(tape, conditions, sweep, sweep.at[TURN])
         note(trace, PERIOD, low, high)
+    sweep.at[TURN] = 0
     for stream in range(streams):
         sweep.ends[stream] = _period(tape, conditions, sweep, stream)[1]
     return True
@@ -147,15 +160,14 @@ def _find_start(
 
 @kernel
 def _period(tape: Tape, conditions: Conditions, sweep: Sweep, stream: int) -> tuple[int, int]:
-    """Where a stream's tuple is within the windows of all in the chain; its own does not count."""
+    """Where a stream's tuple is within the windows of all in the chain."""
     streams = len(sweep.head)
     low, high = LEAST, MOST
     for back in range(1, sweep.at[CHAIN] + 1):
         other = (sweep.at[TURN] - back) % streams
-        if other != stream:
-            time = tape.times[sweep.head[other]]
-            low = max(low, minus(time, conditions.upper[stream, other]))
-            high = min(high, plus(time, conditions.upper[other, stream]))
+        time = tape.times[sweep.head[other]]
+        low = max(low, minus(time, conditions.upper[stream, other]))
+        high = min(high, plus(time, conditions.upper[other, stream]))
     return low, high
 
 

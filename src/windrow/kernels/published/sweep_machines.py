@@ -14,7 +14,7 @@ import numpy as np
 from windrow.kernels.bew_period import MOST
 from windrow.kernels.published.arrival import order_by_keys
 from windrow.kernels.published.conservative import Windows, gca, lca, windows_of
-from windrow.kernels.published.few import cursors_from, few
+from windrow.kernels.published.few import cursors_from, few, with_own_window
 from windrow.kernels.published.machine import Machine, Move
 from windrow.kernels.published.runs import ROOM, Run, filled_blocks
 from windrow.kernels.published.sweep import (
@@ -72,6 +72,11 @@ class SweepMachine(ABC):
         self._mode_2 = Mode2(routes, table, no_loops(len(order)))
         self._is_linked = True  # whether the table is that of the buffers as they are
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what is kept beside the tape."""
+        return sum(part.nbytes for part in self._mode_2.table)
+
     def adopt(self, tape: Tape, turns: Numbers) -> None:
         """Takes tuples whose combinations were all given before."""
         take_arrivals(tape, self.sweep, turns, None)
@@ -121,7 +126,7 @@ class FewMachine(SweepMachine):
         method: str = "nested-loop",
         trace: Trace | None = None,
     ) -> None:
-        super().__init__(conditions, first, method=method, trace=trace)
+        super().__init__(with_own_window(conditions), first, method=method, trace=trace)
         self.cursors = cursors_from(first[:-1])
 
     def fill(self, tape: Tape, found: Found) -> bool:
