@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+import pyarrow as pa
 import pytest
-from cases.join_runs import Case, cases, expected, run, same_bag
+from cases.join_runs import Case, cases, expected, run, same_bag, scan
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from twins.join import Row
 
 from windrow.operators import key_columns
 from windrow.operators.base import Operator
 from windrow.operators.bew_join import BewJoinOp
+from windrow.operators.changes import ChangeBatch
 from windrow.operators.published import arrival, lanes
 from windrow.operators.published.arrival import ArrivalJoinOp
+from windrow.physical.specs import KeyClass, WJoin
+from windrow.plan.windows import Bound, WindowGraph
+from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 
 ALGORITHMS = ["bew", "bew-graph", "closure", "ripple"]
 EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
@@ -90,3 +97,40 @@ def test_rows_on_disk_are_joined_as_those_in_memory(algorithm, case, tmp_path_fa
 
     spec = replace(case.spec, algorithm=algorithm)
     same_bag(run(case, lambda _: Spilling(spec)), expected(case))
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@EXAMPLES
+@given(data=st.data())
+def test_times_near_the_ends_of_the_scale_do_not_overflow(algorithm, data):
+    edge = st.integers(MIN_TICK + 1, MIN_TICK + 9) | st.integers(MAX_TICK - 9, MAX_TICK - 1)
+    case = data.draw(cases(most_inputs=3))
+    rows = tuple(tuple(Row(row.values, data.draw(edge)) for row in own) for own in case.rows)
+    case = replace(case, rows=rows, slack=0)
+    same_bag(run(case, lambda _: operator(case, algorithm)), expected(case))
+
+
+@pytest.mark.parametrize(
+    "algorithm", ["bew", "bew-graph", "closure", "ripple", "nlw", "hw", "xjoin"]
+)
+@pytest.mark.parametrize("method", ["hash", "nested-loop"])
+def test_what_is_held_does_not_grow_while_one_stream_stalls(algorithm, method):
+    """No tuple of b comes, so that no loop from a ever gets to c; all the same, old ones go."""
+    aliases = ("a", "b", "c")
+    classes = (KeyClass(("a.k", "b.k", "c.k"), "bigint"),)
+    bounds = (Bound(0, 1, 10, 10), Bound(1, 2, 10, 10))
+    spec = WJoin(
+        tuple(scan(alias, Schema((Field(f"{alias}.k", "bigint"),))) for alias in aliases),
+        aliases, classes, WindowGraph(aliases, bounds), ((), (), ("c.k",)),
+        method, Schema((Field("c.k", "bigint"),)), algorithm=algorithm,
+    )  # fmt: skip
+    join = ArrivalJoinOp(spec)
+    held = []
+    for start in range(0, 30_000, 200):
+        times = np.arange(start, start + 200)
+        columns = [pa.RecordBatch.from_arrays([pa.array(times)], names=[f"{x}.k"]) for x in "ac"]
+        first, last = (ChangeBatch(own, times) for own in columns)
+        assert not list(join.push([first, None, last]))
+        assert not list(join.advance(start + 200))
+        held.append(join.counters.state_bytes)
+    assert max(held) == max(held[: len(held) // 2])

@@ -26,7 +26,20 @@ from numpy.typing import NDArray
 
 from windrow.kernels._jit import kernel
 from windrow.kernels.bew_period import LEAST, MOST, minus, plus
-from windrow.kernels.published.tape import ADMIT, Conditions, Found, Numbers, Tape, Trace, note
+from windrow.kernels.published.tape import (
+    ADMIT,
+    DROP,
+    DROPS,
+    Conditions,
+    Found,
+    Numbers,
+    Tape,
+    Trace,
+    note,
+)
+
+Record = tuple[Numbers, Trace]
+"""Where a kernel counts its work, and notes its steps."""
 
 
 class Buffers(NamedTuple):
@@ -145,6 +158,22 @@ def horizon(reach: Numbers, coming: Numbers, stream: int) -> int:
         if other != stream:
             least = min(least, minus(coming[other], reach[stream, other]))
     return least
+
+
+@kernel
+def drop_heads(
+    tape: Tape, reach: Numbers, coming: Numbers, buffers: Buffers, record: Record
+) -> None:
+    """Drops from the head of every buffer what nothing to come can meet."""
+    work, trace = record
+    for stream in range(len(buffers.head)):
+        least = horizon(reach, coming, stream)
+        at = buffers.head[stream]
+        while at < buffers.next[stream] and tape.times[at] < least:
+            work[DROPS] += 1
+            note(trace, DROP, stream, at)
+            at += 1
+        buffers.head[stream] = at
 
 
 @kernel

@@ -32,6 +32,7 @@ from windrow.kernels.bew_period import MOST, minus
 from windrow.kernels.published.arrival import (
     Arrivals,
     Buffers,
+    Record,
     Stack,
     agrees,
     give,
@@ -62,8 +63,6 @@ from windrow.kernels.published.tape import (
 UNSTATED = MOST
 """The bound of a pair without one."""
 
-Record = tuple[Numbers, Trace]
-
 
 class BewGraph(LoopMachine):
     """BEW-join along stated constraints, its loops going through whole buffers.
@@ -80,12 +79,12 @@ class BewGraph(LoopMachine):
     ) -> None:
         stated = conditions.upper < UNSTATED
         super().__init__(conditions, first, linked_first(stated | stated.T), trace)
-        self._reach = np.ascontiguousarray(reach)
+        self.reach = np.ascontiguousarray(reach)
 
     def fill(self, tape: Tape, found: Found) -> bool:
         """Adds combinations while there is room; whether all arrivals are through."""
         return bew_graph(
-            tape, (self.conditions, self._reach), self.arrivals, self.buffers, self.stack, found,
+            tape, (self.conditions, self.reach), self.arrivals, self.buffers, self.stack, found,
             (self.work, self.trace),
         )  # fmt: skip
 

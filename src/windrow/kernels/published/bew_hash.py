@@ -14,6 +14,7 @@ from windrow.kernels._jit import kernel
 from windrow.kernels.published.arrival import (
     Arrivals,
     Buffers,
+    Record,
     Stack,
     agrees,
     give,
@@ -24,11 +25,11 @@ from windrow.kernels.published.arrival import (
 from windrow.kernels.published.machine import LoopMachine, Move
 from windrow.kernels.published.tables import (
     NONE,
-    Record,
     Tables,
     bucket_of,
     buckets_for,
     drop,
+    drop_first,
     empty_tables,
     keys_of_levels,
     link,
@@ -65,6 +66,11 @@ class BewHash(LoopMachine):
         self._tables = empty_tables(int(first[-1]), buckets_for(0), order, self._probed_by)
         self._is_linked = True  # whether every buffered tuple is in the tables
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the tables."""
+        return sum(array.nbytes for array in self._tables)
+
     def adopt(self, tape: Tape, turns: Numbers) -> None:
         """Takes tuples whose combinations were all given before."""
         super().adopt(tape, turns)
@@ -87,6 +93,11 @@ class BewHash(LoopMachine):
             tape, self.conditions, self.arrivals, (self.buffers, self._tables), self.stack, found,
             (self.work, self.trace),
         )  # fmt: skip
+
+    def trim(self, tape: Tape, coming: Numbers) -> None:
+        """Drops what lies in front of the buffers and nothing to come can meet."""
+        record = (self.work, self.trace)
+        drop_first(self._tables, tape, self.reach, coming, self.buffers, record)
 
     def moved(self, move: Move) -> None:
         """Takes note that the tuples have new positions: they are linked anew."""

@@ -26,6 +26,7 @@ from windrow.kernels._jit import kernel
 from windrow.kernels.published.arrival import (
     Arrivals,
     Buffers,
+    Record,
     Stack,
     agrees,
     give,
@@ -53,8 +54,6 @@ from windrow.kernels.published.tape import (
     note,
 )
 
-Record = tuple[Numbers, Trace]
-
 
 class Closure(LoopMachine):
     """The window join whose loops go through ranges of buffers in time order."""
@@ -65,6 +64,11 @@ class Closure(LoopMachine):
         super().__init__(conditions, first, order, trace)
         self._by_time: Numbers = np.zeros(first[-1], np.int64)
         self._stop: Numbers = np.zeros(len(order), np.int64)  # per level, where its range ends
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the order."""
+        return self._by_time.nbytes
 
     def adopt(self, tape: Tape, turns: Numbers) -> None:
         """Takes tuples whose combinations were all given before."""
@@ -79,6 +83,12 @@ class Closure(LoopMachine):
             tape, self.conditions, self.arrivals, (self.buffers, self._by_time),
             (self.stack, self._stop), found, (self.work, self.trace),
         )  # fmt: skip
+
+    def trim(self, tape: Tape, coming: Numbers) -> None:
+        """Drops what lies in front of the buffers and nothing to come can meet."""
+        buffered, record = (self.buffers, self._by_time), (self.work, self.trace)
+        for stream in range(len(self.buffers.head)):
+            _drop_old(tape, self.reach, coming, buffered, stream, record)
 
     def heads(self) -> Numbers:
         """Per stream, the first position that is still needed: the least in its buffer."""
@@ -171,13 +181,8 @@ def _enter(
     level = stack.level[0] + 1
     stream = stack.order[start, level]
     shrink(tape, conditions.upper, stack, start, level)
+    _drop_old(tape, conditions.upper, arrivals.coming, buffered, stream, record)
     head, end = buffers.head[stream], buffers.next[stream]
-    least = horizon(conditions.upper, arrivals.coming, stream)
-    while head < end and tape.times[by_time[head]] < least:
-        work[DROPS] += 1
-        note(trace, DROP, stream, by_time[head])
-        head += 1
-    buffers.head[stream] = head
     low, high = stack.low[level], stack.high[level]
     stack.cursor[level] = _first_from(tape, by_time, head, end, low, work)
     # From `low` on: where no tuple lies in the period, the range is empty, not turned around.
@@ -185,6 +190,27 @@ def _enter(
     stack.level[0] = level
     work[PROBES] += 1
     note(trace, PERIOD, low, high)
+
+
+@kernel
+def _drop_old(
+    tape: Tape,
+    reach: Numbers,
+    coming: Numbers,
+    buffered: tuple[Buffers, Numbers],
+    stream: int,
+    record: Record,
+) -> None:
+    """Cuts a buffer at the front: what nothing to come can meet goes."""
+    work, trace = record
+    buffers, by_time = buffered
+    least = horizon(reach, coming, stream)
+    head = buffers.head[stream]
+    while head < buffers.next[stream] and tape.times[by_time[head]] < least:
+        work[DROPS] += 1
+        note(trace, DROP, stream, by_time[head])
+        head += 1
+    buffers.head[stream] = head
 
 
 @kernel

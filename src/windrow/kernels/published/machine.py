@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from windrow.kernels.published.arrival import (
     Buffers,
+    drop_heads,
     next_arrivals,
     no_arrivals,
     stack_for,
@@ -66,17 +67,27 @@ class Machine(Protocol):
         """Takes note that the tuples have new positions."""
 
 
+class ArrivalMachine(Machine, Protocol):
+    """A machine that drops tuples as it meets them, and may not come by for long."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what is kept beside the tape."""
+
+    def trim(self, tape: Tape, coming: Numbers) -> None:
+        """Drops what lies in front of the buffers and nothing to come can meet.
+
+        Asked for when tuples are about to be moved, so that the room they take stays bounded.
+        """
+
+
 @runtime_checkable
-class PipelinedMachine(Machine, Protocol):
+class PipelinedMachine(ArrivalMachine, Protocol):
     """A machine that keeps partial combinations, and lets go of them with their tuples."""
 
     @property
     def intermediate(self) -> int:
         """How many partial combinations are held."""
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all that is held."""
 
     def drop(self, coming: Numbers) -> None:
         """Lets go of what nothing to come can meet."""
@@ -109,6 +120,8 @@ class Move:
 class LoopMachine:
     """What machines have in common whose buffers are stretches of the tape, looped over by level.
 
+    `reach` are the bounds by which tuples are dropped: the machine's own, or wider ones.
+
     Args:
         conditions: the bounds and keys.
         first: where each stream begins on the tape, and after the last where it ends.
@@ -120,11 +133,17 @@ class LoopMachine:
         self, conditions: Conditions, first: Numbers, order: Numbers, trace: Trace | None = None
     ) -> None:
         self.conditions = conditions
+        self.reach = conditions.upper
         self.buffers = Buffers(first[:-1].copy(), first[:-1].copy())
         self.arrivals = no_arrivals(len(first) - 1)
         self.stack = stack_for(order)
         self.work = no_work()
         self.trace = trace_of() if trace is None else trace
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what is kept beside the tape."""
+        return 0
 
     def adopt(self, tape: Tape, turns: Numbers) -> None:  # noqa: ARG002
         """Takes tuples whose combinations were all given before."""
@@ -133,6 +152,10 @@ class LoopMachine:
     def begin(self, tape: Tape, turns: Numbers, coming: Numbers | None = None) -> None:  # noqa: ARG002
         """Hands over the next arrivals."""
         self.arrivals = next_arrivals(self.arrivals, turns, coming)
+
+    def trim(self, tape: Tape, coming: Numbers) -> None:
+        """Drops what lies in front of the buffers and nothing to come can meet."""
+        drop_heads(tape, self.reach, coming, self.buffers, (self.work, self.trace))
 
     def heads(self) -> Numbers:
         """Per stream, the first position that is still needed."""

@@ -20,6 +20,7 @@ from windrow.kernels.bew_period import plus
 from windrow.kernels.published.arrival import (
     Arrivals,
     Buffers,
+    Record,
     Stack,
     agrees,
     give,
@@ -48,8 +49,6 @@ from windrow.kernels.published.tape import (
 
 CLEAN_EVERY = 10_000
 """Tuples between two cleanings, as in the paper."""
-
-Record = tuple[Numbers, Trace]
 
 
 class Ripple(LoopMachine):

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.kernels._jit import kernel
-from windrow.kernels.published.arrival import Arrivals, Buffers, horizon
+from windrow.kernels.published.arrival import Arrivals, Buffers, Record, horizon
 from windrow.kernels.published.tape import (
     DROP,
     DROPS,
@@ -32,7 +32,6 @@ from windrow.kernels.published.tape import (
     Conditions,
     Numbers,
     Tape,
-    Trace,
     note,
 )
 
@@ -41,8 +40,6 @@ LEAST_BUCKETS = 64
 TUPLES_PER_BUCKET = 2
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """Spreads keys over a word's top bits, which name the bucket."""
-
-Record = tuple[Numbers, Trace]
 
 
 class Tables(NamedTuple):
@@ -162,6 +159,19 @@ def drop(tables: Tables, buffers: Buffers, stream: int, at: int, record: Record)
     while head < buffers.next[stream] and tables.gone[head]:
         head += 1
     buffers.head[stream] = head
+
+
+@kernel
+def drop_first(
+    tables: Tables, tape: Tape, reach: Numbers, coming: Numbers, buffers: Buffers, record: Record
+) -> None:
+    """Drops from the head of every buffer what nothing to come can meet; lists keep it a while."""
+    for stream in range(len(buffers.head)):
+        least = horizon(reach, coming, stream)
+        head = buffers.head[stream]
+        while head < buffers.next[stream] and tape.times[head] < least:
+            drop(tables, buffers, stream, head, record)
+            head = buffers.head[stream]
 
 
 @kernel

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from windrow.kernels.published.machine import Machine, PipelinedMachine
+from windrow.kernels.published.machine import ArrivalMachine, PipelinedMachine
 from windrow.kernels.published.tape import PROBES, TOUCHED, Numbers, room_for
 from windrow.operators.base import Operator, Snapshot
 from windrow.operators.changes import ChangeBatch
@@ -48,9 +48,9 @@ class ArrivalJoinOp(Operator):
         """Gives the combinations whose last row is among these."""
         yield from self._join_waiting()
         admitted = self._inputs.admitted(batches)
-        move = self._inputs.make_room(admitted, self._machine.heads())
-        if move is not None:
-            self._machine.moved(move)
+        if not self._inputs.fits(admitted):
+            self._machine.trim(self._inputs.lanes.tape, self._coming)
+            self._machine.moved(self._inputs.make_room(admitted, self._machine.heads()))
         yield from self._joined(self._inputs.append(admitted))
         self._count_state()
 
@@ -98,7 +98,7 @@ class ArrivalJoinOp(Operator):
         self._counted = self._machine.work.copy()
         self._waiting = np.zeros(0, np.int64)
 
-    def _new_machine(self) -> Machine:
+    def _new_machine(self) -> ArrivalMachine:
         return machine_for(self._spec, self._inputs.lanes.tape.first, self._results.kept)
 
     def _join_waiting(self) -> Iterator[ChangeBatch]:
@@ -131,9 +131,9 @@ class ArrivalJoinOp(Operator):
 
     def _count_state(self) -> None:
         self._inputs.count()
+        self.counters.state_bytes += self._machine.nbytes
         if isinstance(self._machine, PipelinedMachine):
             self.counters.intermediate = self._machine.intermediate
-            self.counters.state_bytes += self._machine.nbytes
 
     def _count_work(self) -> None:
         done = self._machine.work - self._counted

@@ -53,10 +53,13 @@ class LanedInputs:
         """Per input the rows that can match, in time order; None for none."""
         return [self._admitted(port, batch) for port, batch in enumerate(batches)]
 
-    def make_room(self, batches: Sequence[ChangeBatch | None], heads: Numbers) -> Move | None:
-        """Sees to it that rows fit; gives the move if tuples had to be moved."""
-        counts = [0 if rows is None else len(rows) for rows in batches]
-        return self.lanes.make_room(np.array(counts, np.int64), heads)
+    def fits(self, batches: Sequence[ChangeBatch | None]) -> bool:
+        """Whether the lanes have room for rows."""
+        return self.lanes.fits(_counts(batches))
+
+    def make_room(self, batches: Sequence[ChangeBatch | None], heads: Numbers) -> Move:
+        """Sees to it that rows fit, by moving all tuples from `heads` on."""
+        return self.lanes.make_room(_counts(batches), heads)
 
     def append(self, batches: Sequence[ChangeBatch | None]) -> Numbers:
         """Takes rows for which there is room; gives the turns of their tuples."""
@@ -126,6 +129,10 @@ class LanedInputs:
             if name is not None:
                 words[:, at] = mixed_words(column_words(rows.columns.column(name)).words)
         return words
+
+
+def _counts(batches: Sequence[ChangeBatch | None]) -> Numbers:
+    return np.array([0 if rows is None else len(rows) for rows in batches], np.int64)
 
 
 def merged_turns(times: Sequence[Numbers]) -> Numbers:

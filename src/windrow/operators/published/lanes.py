@@ -48,15 +48,17 @@ class Lanes:
         """Bytes of all lanes, free room included."""
         return self.tape.times.nbytes + self.tape.words.nbytes + self.places.nbytes
 
-    def make_room(self, counts: Numbers, heads: Numbers) -> Move | None:
-        """Sees to it that so many more tuples fit; gives the move if tuples had to be moved.
+    def fits(self, counts: Numbers) -> bool:
+        """Whether so many more tuples fit, per stream."""
+        return bool(np.all(self.next + counts <= self.tape.first[1:]))
+
+    def make_room(self, counts: Numbers, heads: Numbers) -> Move:
+        """Lays out all lanes anew, so that so many more tuples fit.
 
         Args:
             counts: per stream, the tuples to come.
             heads: per stream, the first position that is still needed.
         """
-        if bool(np.all(self.next + counts <= self.tape.first[1:])):
-            return None
         held = self.next - heads
         first = np.zeros(len(self.tape.first), np.int64)
         np.cumsum(np.maximum(2 * (held + counts), LEAST_ROOM), out=first[1:])

@@ -1,6 +1,6 @@
 """Which machine runs which of the published algorithms, and what it is told about a join.
 
-A machine (`kernels.published.machine.Machine`) is made for lanes that are still empty. To add an
+A machine (`kernels.published.machine.ArrivalMachine`) is made for lanes that are still empty. To add an
 algorithm, add a line here and a module beside the kernels.
 """
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from windrow.errors import InternalError
 from windrow.kernels.published.arrival import order_by_keys
-from windrow.kernels.published.machine import Machine
+from windrow.kernels.published.machine import ArrivalMachine
 from windrow.kernels.published.tape import Conditions, Numbers
 from windrow.physical.pipeline import is_along_path, pipeline_order
 from windrow.physical.specs import WJoin
@@ -27,7 +27,7 @@ PartialTest = Callable[[Sequence[int], Numbers], Numbers]
 """Given inputs, the last one new, and positions of theirs: the combinations to go on with."""
 
 
-def machine_for(spec: WJoin, first: Numbers, test: PartialTest) -> Machine:
+def machine_for(spec: WJoin, first: Numbers, test: PartialTest) -> ArrivalMachine:
     """A machine that holds no tuple yet.
 
     Args:
@@ -91,7 +91,7 @@ def _keyed(spec: WJoin) -> NDArray[np.bool_]:
 # A maker imports its kernels itself: a worker compiles those of its own algorithm alone.
 
 
-def _pipeline(spec: WJoin, first: Numbers, test: PartialTest) -> Machine:
+def _pipeline(spec: WJoin, first: Numbers, test: PartialTest) -> ArrivalMachine:
     from windrow.kernels.published.levels import Plan  # noqa: PLC0415
     from windrow.kernels.published.pipeline_machine import PipelineMachine  # noqa: PLC0415
 
@@ -102,7 +102,7 @@ def _pipeline(spec: WJoin, first: Numbers, test: PartialTest) -> Machine:
     return machine
 
 
-def _bew(spec: WJoin, first: Numbers) -> Machine:
+def _bew(spec: WJoin, first: Numbers) -> ArrivalMachine:
     from windrow.kernels.published.bew import BewNestedLoop  # noqa: PLC0415
     from windrow.kernels.published.bew_hash import BewHash  # noqa: PLC0415
 
@@ -111,28 +111,28 @@ def _bew(spec: WJoin, first: Numbers) -> Machine:
     return make(conditions, first, order_by_keys(conditions))
 
 
-def _bew_graph(spec: WJoin, first: Numbers) -> Machine:
+def _bew_graph(spec: WJoin, first: Numbers) -> ArrivalMachine:
     from windrow.kernels.published.bew_graph import BewGraph  # noqa: PLC0415
 
     conditions = conditions_of(spec)
     return BewGraph(stated_conditions(spec), conditions.upper, first)
 
 
-def _closure(spec: WJoin, first: Numbers) -> Machine:
+def _closure(spec: WJoin, first: Numbers) -> ArrivalMachine:
     from windrow.kernels.published.closure import Closure  # noqa: PLC0415
 
     conditions = conditions_of(spec)
     return Closure(conditions, first, order_by_keys(conditions))
 
 
-def _ripple(spec: WJoin, first: Numbers) -> Machine:
+def _ripple(spec: WJoin, first: Numbers) -> ArrivalMachine:
     from windrow.kernels.published.ripple import Ripple  # noqa: PLC0415
 
     conditions = conditions_of(spec)
     return Ripple(conditions, first, order_by_keys(conditions))
 
 
-_MAKERS: dict[str, Callable[[WJoin, Numbers], Machine]] = {
+_MAKERS: dict[str, Callable[[WJoin, Numbers], ArrivalMachine]] = {
     "bew": _bew,
     "bew-graph": _bew_graph,
     "closure": _closure,

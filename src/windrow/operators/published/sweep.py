@@ -152,9 +152,8 @@ class SweepJoinOp(Operator):
         released = [buffer.pop_below(watermark) for buffer in self._waiting]
         if not any(released):
             return
-        move = self._inputs.make_room(released, self._machine.heads())
-        if move is not None:
-            self._machine.moved(move)
+        if not self._inputs.fits(released):
+            self._machine.moved(self._inputs.make_room(released, self._machine.heads()))
         turns = self._inputs.append(released)
         tape = self._inputs.lanes.tape
         found = room_for(MOST_FOUND, len(released))
@@ -204,6 +203,7 @@ class SweepJoinOp(Operator):
     def _count_state(self) -> None:
         if self._ahead is None:
             self._inputs.count()
+            self.counters.state_bytes += self._machine.nbytes
         else:
             self.counters.stored = sum(buffer.rows for buffer in self._ahead.buffers())
             self.counters.state_bytes = sum(buffer.nbytes for buffer in self._ahead.buffers())
