@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 from pyspark import cloudpickle
-from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
+from pyspark.sql.pandas.functions import arrow_udf
 
 from windrow.operators.arrow_types import arrow_type, conform, spark_type
 from windrow.operators.functions import call_function
@@ -37,7 +37,7 @@ def register(spark: SparkSession, functions: Mapping[str, UserFunction]) -> None
     known = _registered.setdefault(spark, {})
     for name, function in functions.items():
         if known.get(name) != function:
-            udf = arrow_udf(_over_arrays(function), function.returns, ArrowUDFType.SCALAR)
+            udf: Any = arrow_udf(_over_arrays(function), function.returns)  # type: ignore[call-overload]
             spark.udf.register(name, udf)
             known[name] = function
 
