@@ -52,14 +52,18 @@ class Run:
 
     def finish(self, df: Any) -> None:
         """Runs the query over everything there is, and stops."""
-        writer = df.writeStream.format("parquet").option("path", str(self.folder / "out"))
-        writer = writer.option("checkpointLocation", str(self.folder / "checkpoint"))
-        running = writer.trigger(availableNow=True).start()
+        running = self.start(df)
         try:
             running.awaitTermination()
         finally:
             self.reports += running.recentProgress
             running.stop()
+
+    def start(self, df: Any) -> Any:
+        """Starts the query over everything there is."""
+        writer = df.writeStream.format("parquet").option("path", str(self.folder / "out"))
+        writer = writer.option("checkpointLocation", str(self.folder / "checkpoint"))
+        return writer.trigger(availableNow=True).start()
 
     def rows(self, spark: Any) -> pa.Table:
         """All that the query has written."""

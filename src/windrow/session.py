@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,6 @@ from windrow.errors import (
     PlanError,
     UnsupportedError,
     WindrowError,
-    nearest,
 )
 from windrow.plan.catalog import StreamInfo
 from windrow.plan.registering import Lateness, stream_info

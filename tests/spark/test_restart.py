@@ -11,8 +11,11 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from spark_runs import Run, Streams, bag, closed, draw
 
+from windrow.errors import PlanError
+from windrow.run.progress import renderer
 from windrow.run.spark import processor
 from windrow.run.spark.chunk_cache import ChunkCache
+from windrow.run.spark.follow import follow
 from windrow.run.spark.processor import StageProcessor
 
 JOIN = "SELECT x.ts, y.ts AS yts, x.v FROM x, y WHERE x.k = y.k WINDOW = 15"
@@ -23,6 +26,7 @@ QUERIES = {
         "SELECT x.ts, y.ts AS yts FROM x LEFT OUTER BESTMATCH JOIN y "
         "ON x.ts MINDIST y.ts, x.v MINDIST y.v WHERE abs(x.ts - y.ts) <= 4 AND abs(x.v - y.v) <= 9"
     ),
+    "outer": "SELECT x.ts, y.ts AS yts FROM x FULL JOIN y ON x.k = y.k AND x.v < y.v WINDOW = 7",
     "nested": (
         "SELECT j.k, COUNT(*) AS n FROM "
         "(SELECT x.k FROM x, y WHERE x.k = y.k WINDOW = 3) j [RANGE 6] GROUP BY j.k"
@@ -52,7 +56,7 @@ def test_stopping_after_every_batch_changes_nothing(spark: Any, tmp_path: Path, 
     assert expected
 
 
-@pytest.mark.parametrize("family", ["join", "aggregate"])
+@pytest.mark.parametrize("family", ["join", "aggregate", "outer"])
 def test_a_batch_that_is_replayed_after_a_crash_counts_once(
     spark: Any, tmp_path: Path, family: str
 ) -> None:
@@ -105,6 +109,27 @@ def test_the_checkpoint_of_another_query_is_refused(spark: Any, tmp_path: Path) 
         "PlanError[checkpoint-of-another-query]: the checkpoint was made by a different query\n"
         "  it holds the state of: window join of x, y; this stage is: window join of x, y\n"
         "  hint: give this query a checkpointLocation of its own\n"
+    )
+    assert bag(run.rows(spark)) == before
+
+
+@pytest.mark.parametrize("family", ["nested", "aggregate"])
+def test_a_checkpoint_with_other_stages_or_streams_is_refused(
+    spark: Any, tmp_path: Path, family: str
+) -> None:
+    streams, run = growing(tmp_path), Run(tmp_path / "run")
+    streams.write(0)
+    run.finish(streams.on_spark(spark).sql(JOIN))
+    before = bag(run.rows(spark))
+    streams.write(1)
+    session = streams.on_spark(spark)
+    running = run.start(session.sql(QUERIES[family]))
+    with pytest.raises(PlanError) as refused:
+        follow(running, session.progress_reader(QUERIES[family]), renderer("none"))
+    assert str(refused.value) == (
+        "PlanError[checkpoint-of-another-query]: the checkpoint was made by a different query\n"
+        "  that one has another number of streams or of stages\n"
+        "  hint: give this query a checkpointLocation of its own"
     )
     assert bag(run.rows(spark)) == before
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import Any
 import pytest
 from spark_runs import Streams, table
 
-from windrow.errors import BindError, ResourceError, UnsupportedError
+import windrow
+from windrow.errors import BindError, PlanError, ResourceError, UnsupportedError
 from windrow.plan.exprs import Expr
 from windrow.run.spark.frames import describe
 from windrow.run.spark.query import POLICY_SETTING, PROVIDER_SETTING
@@ -53,6 +55,20 @@ def test_a_state_store_without_rocksdb_is_refused_with_the_setting_to_write(
     )
 
 
+def test_packages_that_workers_need_are_named_when_they_are_missing(
+    spark: Any, streams: Streams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = streams.on_spark(spark)
+    monkeypatch.setitem(sys.modules, "google.protobuf", None)
+    with pytest.raises(ResourceError) as refused:
+        session.sql(JOIN)
+    assert str(refused.value) == (
+        "ResourceError[worker-packages]: protobuf is not installed\n"
+        "  Spark's stateful workers in Python need it\n"
+        "  hint: pip install 'windrow[spark]', here and wherever workers run"
+    )
+
+
 def test_a_batch_run_needs_no_state_store(spark: Any, streams: Streams) -> None:
     with setting(spark, PROVIDER_SETTING, HDFS):
         assert streams.on_spark(spark, is_streaming=False).sql(JOIN).count() == 1
@@ -78,6 +94,39 @@ def test_streaming_and_batch_inputs_do_not_mix(spark: Any, streams: Streams) -> 
     assert str(refused.value).startswith(
         "UnsupportedError[mixed-streaming-and-batch]: x streaming, y not: a query takes one kind "
         "or the other\n"
+    )
+
+
+def test_a_streaming_input_where_only_a_table_may_stand_is_refused(
+    spark: Any, streams: Streams
+) -> None:
+    session = streams.on_spark(spark)
+    endless = streams.files["x"].read(spark, "ts bigint", is_streaming=True)
+    with pytest.raises(PlanError) as refused:
+        session.table("favorites", endless)
+    assert str(refused.value) == (
+        "PlanError[streaming-table]: favorites is a streaming input where only a table may stand\n"
+        "  a table does not move: it is read whole before the streams\n"
+        "  hint: register it as a stream: stream('favorites', df, time=...)"
+    )
+    session.table("favorites", spark.range(3))
+
+
+def test_what_is_no_dataframe_is_refused(spark: Any) -> None:
+    with pytest.raises(BindError) as refused:
+        windrow.Session(spark).stream("a", table([(1, "a", 1)]), time="ts")
+    assert str(refused.value) == (
+        "BindError[not-a-dataframe]: a session on Spark takes DataFrames of Spark's, not Table\n"
+        "  hint: make one with spark.createDataFrame(..), or use windrow.Session() without Spark"
+    )
+
+
+def test_resume_belongs_to_queries_in_process(spark: Any, streams: Streams) -> None:
+    with pytest.raises(UnsupportedError) as refused:
+        streams.on_spark(spark).sql(JOIN, resume=object())
+    assert str(refused.value) == (
+        "UnsupportedError[unsupported-option]: resume works in process alone\n"
+        "  hint: on Spark set checkpointLocation where you write the stream"
     )
 
 

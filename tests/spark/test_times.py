@@ -9,9 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from spark_runs import FileStream, Run, bag
+from spark_runs import FileStream, Run, Streams, bag, table
 
 import windrow
+from windrow.schema import MAX_TICK, MIN_TICK
 
 JOIN = "SELECT x.ts, y.ts AS yts FROM x, y WHERE x.k = y.k WINDOW = INTERVAL '{}'"
 SUM = "SELECT k, COUNT(*) AS n FROM x [RANGE INTERVAL '{}'] GROUP BY k"
@@ -49,6 +50,17 @@ def streams(folder: Path, time_type: str) -> tuple[dict[str, FileStream], dict[s
         found.write(*parts)
         tables[name] = pa.concat_tables(parts)
     return files, tables
+
+
+def test_a_window_beyond_the_last_tick_of_bigint_time_ends_with_it(
+    spark: Any, tmp_path: Path
+) -> None:
+    rows = [(tick, "a", 1) for tick in (MIN_TICK + 1, 5, MAX_TICK - 9, MAX_TICK - 3)]
+    found = Streams(tmp_path, {"x": [table(rows)]})
+    found.write_all()
+    sql = "SELECT k, COUNT(*) AS n FROM x [RANGE 5] GROUP BY k"
+    expected = bag(found.in_process().sql(sql).to_arrow())
+    assert bag(found.on_spark(spark, is_streaming=False).sql(sql).toArrow()) == expected
 
 
 @pytest.mark.parametrize("question", [JOIN, SUM], ids=["join", "aggregate"])

@@ -1,4 +1,8 @@
-"""Errors of workers: our text leading the exception that Spark raises for the user."""
+"""Errors that reach the user through Spark, said in our own words.
+
+What a worker raises leads Spark's exception with our text; some refusals of Spark's own, that of a
+checkpoint with other stages for one, are put in our words afterwards.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from windrow.errors import WindrowError
+from windrow.errors import PlanError, WindrowError
+
+_ANOTHER_QUERY = (
+    "sources in the checkpoint offsets",
+    "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA",
+)
+"""What Spark says, before it reads a row, of a checkpoint with other sources or other stages."""
 
 
 @contextmanager
@@ -30,3 +40,15 @@ def tell(error: WindrowError) -> NoReturn:
     headline, _, rest = str(error).partition(": ")
     named = type(headline, (RuntimeError,), {"__module__": "builtins"})
     raise named(rest) from error
+
+
+def in_our_words(error: Exception) -> WindrowError | None:
+    """The error to raise in place of one of Spark's; None where Spark's is the best there is."""
+    if any(mark in str(error) for mark in _ANOTHER_QUERY):
+        return PlanError(
+            "checkpoint-of-another-query",
+            "the checkpoint was made by a different query",
+            reason="that one has another number of streams or of stages",
+            hint="give this query a checkpointLocation of its own",
+        )
+    return None

@@ -7,7 +7,6 @@ a classic session for ever; so it is asked aside, and given a little time.
 from __future__ import annotations
 
 import time
-import uuid
 from queue import Empty, Queue
 from threading import Thread
 from typing import TYPE_CHECKING, Any
@@ -15,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Observation
 
 from windrow.errors import PlanError
-from windrow.run.spark.fingerprint import metric_name
-from windrow.run.spark.progress import batch_progress
+from windrow.run.spark.progress import batch_progress, run_names
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -37,13 +35,12 @@ class BatchFigures:
 
     def __init__(self, query: PhysicalQuery) -> None:
         self._query = query
-        # Spark wants each name once in a plan, which may hold the same question twice.
-        self._run = uuid.uuid4().hex[:8]
+        self._named = run_names(query)
         self._observed: dict[str, Observation] = {}
 
     def observe(self, rows: DataFrame, what: str, *columns: Column) -> DataFrame:
         """The same rows; their figures are kept as `what`."""
-        observed = Observation(f"{metric_name(self._query.root, what)}_{self._run}")
+        observed = Observation(self._named(what))
         self._observed[what] = observed
         return rows.observe(observed, *columns)
 

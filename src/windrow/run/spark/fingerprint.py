@@ -26,10 +26,7 @@ def fingerprint(spec: Spec) -> str:
 
 
 def metric_name(root: Spec, what: str) -> str:
-    """The name of one of a query's figures in Spark's progress.
-
-    Spark wants each name once in a query of its own, which may hold several of ours.
-    """
+    """The name of one of a query's figures in Spark's progress, up to the run's own ending."""
     return f"windrow_{fingerprint(root)[:8]}_{what}"
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyspark.errors import StreamingQueryException
+
 from windrow.run.progress import Progress, Renderer
+from windrow.run.spark.failures import in_our_words
 from windrow.run.spark.progress import ProgressReader
 
 if TYPE_CHECKING:
@@ -26,7 +29,8 @@ def follow(running: StreamingQuery, reader: ProgressReader, shown: Renderer) -> 
         The last record; None where Spark reported nothing.
 
     Raises:
-        Exception: what the query failed with.
+        PlanError: the checkpoint belongs to a query with other streams or stages.
+        Exception: what else the query failed with.
     """
     last: Progress | None = None
     seen = -1
@@ -40,6 +44,11 @@ def follow(running: StreamingQuery, reader: ProgressReader, shown: Renderer) -> 
                     seen = report.batchId
                     last = reader.read(report)
                     shown.show(last)
+    except StreamingQueryException as error:
+        ours = in_our_words(error)
+        if ours is None:
+            raise
+        raise ours from error
     finally:
         # Interrupted, say: nobody else would stop it.
         running.stop()

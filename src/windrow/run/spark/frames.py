@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
+from windrow.errors import BindError
 from windrow.schema import Field, Schema
 
 if TYPE_CHECKING:
@@ -17,7 +18,17 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 
 
 def describe(df: DataFrame) -> tuple[Schema, bool]:
-    """The schema of a DataFrame and whether it is streaming."""
+    """The schema of a DataFrame and whether it is streaming.
+
+    Raises:
+        BindError: what was given is no DataFrame of Spark's.
+    """
+    if not (hasattr(df, "isStreaming") and isinstance(getattr(df, "schema", None), StructType)):
+        raise BindError(
+            "not-a-dataframe",
+            f"a session on Spark takes DataFrames of Spark's, not {type(df).__name__}",
+            hint="make one with spark.createDataFrame(..), or use windrow.Session() without Spark",
+        )
     fields = tuple(Field(field.name, type_text(field.dataType)) for field in df.schema.fields)
     return Schema(fields), bool(df.isStreaming)
 

@@ -1,13 +1,14 @@
 """Spark's progress of a streaming query, or the figures of a batch run, as Windrow's own record.
 
-The counters of each stage travel as observed metrics (`windrow_<query>_stage_0`, .. from the bottom
-of the plan up); Spark reports them per micro-batch, a `Progress` holds totals.
+The counters of each stage travel as observed metrics (`windrow_<query>_stage_0@<run>`, .. from the
+bottom of the plan up); Spark reports them per micro-batch, a `Progress` holds totals.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import uuid
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,11 +22,25 @@ from windrow.run.spark.stages import COUNTERS, first_scans, stateful_specs
 from windrow.run.spark.ticks import watermark_ticks
 from windrow.schema import MAX_TICK
 
-_LEVELS = {"stored": "stored_change", "state_bytes": "bytes_change"}
+_LEVELS = {
+    "stored": "stored_change",
+    "intermediate": "intermediate_change",
+    "state_bytes": "bytes_change",
+}
 """Counters that tell a level, not work done, and the figures that tell their changes."""
 
 _INSTANT = re.compile(r"([+-]?\d+)-(\d\d)-(\d\d)T([\d:.]+)Z")
 """How Spark writes a watermark; BIGINT times may be told as years beyond 9999."""
+
+
+def run_names(query: PhysicalQuery) -> Callable[[str], str]:
+    """Names for the figures of one DataFrame of a query.
+
+    Spark wants each name once in a query of its own, which may hold several of ours, and the same
+    question twice.
+    """
+    run = uuid.uuid4().hex[:8]
+    return lambda what: f"{metric_name(query.root, what)}@{run}"
 
 
 class ProgressReader:
@@ -49,7 +64,11 @@ class ProgressReader:
 
     def read(self, report: Mapping[str, Any]) -> Progress:
         """The record after one more of Spark's `StreamingQueryProgress`."""
-        metrics = {name: _figures(row) for name, row in report["observedMetrics"].items()}
+        metrics: dict[str, dict[str, int]] = {}
+        for name, row in report["observedMetrics"].items():
+            figures = metrics.setdefault(name.partition("@")[0], {})
+            for figure, value in _figures(row).items():
+                figures[figure] = figures.get(figure, 0) + value
 
         def of(what: str) -> dict[str, int]:
             return metrics.get(metric_name(self._root, what), {})

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import reduce
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
@@ -37,11 +38,11 @@ from windrow.run.spark import relations
 from windrow.run.spark.batch import batch_runner
 from windrow.run.spark.buckets import MOST_BUCKETS
 from windrow.run.spark.figures import BatchFigures
-from windrow.run.spark.fingerprint import metric_name
 from windrow.run.spark.frames import type_text
 from windrow.run.spark.letters import ways, with_letters
 from windrow.run.spark.netting import netted
 from windrow.run.spark.packing import packer, unpacker
+from windrow.run.spark.progress import run_names
 from windrow.run.spark.stages import (
     FIGURES,
     LETTER,
@@ -63,6 +64,7 @@ PROVIDER_SETTING = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 POLICY_SETTING = "spark.sql.streaming.multipleWatermarkPolicy"
 PARTITIONS_SETTING = "spark.sql.shuffle.partitions"
+WORKER_PACKAGES = {"google.protobuf": "protobuf", "grpc": "grpcio"}
 
 
 def dataframe(
@@ -100,6 +102,14 @@ def dataframe(
 
 def check_settings(spark: SparkSession) -> None:
     """Refuses a session in which a stateful stage cannot run, with the setting to write."""
+    missing = [package for module, package in WORKER_PACKAGES.items() if not _is_there(module)]
+    if missing:
+        raise ResourceError(
+            "worker-packages",
+            f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed",
+            reason="Spark's stateful workers in Python need it",
+            hint="pip install 'windrow[spark]', here and wherever workers run",
+        )
     provider = spark.conf.get(PROVIDER_SETTING)
     if provider != ROCKSDB:
         raise ResourceError(
@@ -118,6 +128,13 @@ def check_settings(spark: SparkSession) -> None:
         )
 
 
+def _is_there(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # not even what it is a part of
+        return False
+
+
 class _Builder:
     """Turns specs into DataFrames, numbering scans and stages from the bottom up."""
 
@@ -131,6 +148,7 @@ class _Builder:
         self._physical = physical
         self._frames = frames
         self._figures = figures
+        self._named = run_names(physical)
         self._is_streaming = is_streaming = figures is None
         partitions = int(spark.conf.get(PARTITIONS_SETTING) or 1)
         buckets = physical.options.buckets or min(partitions, MOST_BUCKETS)
@@ -146,7 +164,7 @@ class _Builder:
         """The rows of a spec."""
         if isinstance(spec, ScanStream):
             self._scans += 1
-            metric = metric_name(self._physical.root, f"scan_{self._scans - 1}")
+            metric = self._named(f"scan_{self._scans - 1}")
             return relations.scan(spec, self._frame(spec), metric, self._extra(spec))
         below = [self.relation(child) for child in inputs(spec)]
         if isinstance(spec, FilterRows):
@@ -161,7 +179,7 @@ class _Builder:
         """The same rows, counted on their way."""
         if self._figures is not None:
             return self._figures.observe(rows, what, *columns)
-        return rows.observe(metric_name(self._physical.root, what), *columns)
+        return rows.observe(self._named(what), *columns)
 
     def _frame(self, scan: ScanStream) -> DataFrame:
         """The rows of the scan that was numbered last, with letters where late rows are kept."""

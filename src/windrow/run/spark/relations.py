@@ -14,6 +14,7 @@ from windrow.operators.changes import END, TIME
 from windrow.physical.specs import FilterRows, ProjectRows, RangeRows, ScanStream
 from windrow.plan.exprs import quote_spark
 from windrow.run.spark.ticks import lateness_text, ticks_sql, watermark_sql
+from windrow.schema import MAX_TICK
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -65,9 +66,11 @@ def project_rows(spec: ProjectRows, rows: DataFrame, extra: tuple[str, ...]) -> 
 def range_rows(spec: RangeRows, rows: DataFrame, extra: tuple[str, ...]) -> DataFrame:
     """Every row alive for the given ticks, or shorter where it already had an end.
 
-    Time plus window plus one: the end is the first instant at which the row is gone.
+    Time plus window plus one: the end is the first instant at which the row is gone, or never
+    where BIGINT time comes to its own end before.
     """
-    end = f"{TIME} + {spec.ticks + 1}L"
+    lasts = spec.ticks + 1
+    end = f"IF({TIME} > {MAX_TICK - lasts}L, {MAX_TICK}L, {TIME} + {lasts}L)"
     if END in extra:
         end = f"least({END}, {end})"
     own = [quote_spark(name) for name in spec.schema.names]

@@ -15,8 +15,9 @@ from unit.run.spark.fake_handle import FakeHandle
 
 import windrow
 from windrow.operators.arrow_types import arrow_schema
+from windrow.operators.driver import Stage
 from windrow.physical.specs import PhysicalQuery
-from windrow.run.spark.packing import packer, unpacker
+from windrow.run.spark.packing import packer, to_changes, unpacker
 from windrow.run.spark.processor import StageProcessor
 from windrow.run.spark.stages import Spread, StagePlan, plan_stage, stateful_specs
 from windrow.run.spark.ticks import shifted_millis
@@ -68,20 +69,23 @@ class Worker:
     def packed(self, *ports: list[tuple[int | None, int, int]]) -> pd.DataFrame:
         found = []
         for port, rows in enumerate(ports):
-            times = [MIN_TICK if t is None else t for t, _, _ in rows]
-            values = {
-                "ts": [t for t, _, _ in rows],
-                "k": [k for _, k, _ in rows],
-                "v": [v for _, _, v in rows],
-                "__time": times,
-                "__end": [t + 6 for t in times],
-            }
-            values["__letter"] = [dict(zip(SCHEMA.names, row, strict=True)) for row in rows]
-            schema = arrow_schema(self.plan.packed_schema(port))
-            columns = [pa.array(values[f.name.split(".")[-1]], f.type) for f in schema]
-            batch = pa.RecordBatch.from_arrays(columns, schema=schema)
+            batch = self.rows(port, rows)
             found += list(packer(self.plan, port, is_streaming=True)(iter([batch])))
         return pa.Table.from_batches(found).to_pandas() if found else pd.DataFrame({"bucket": []})
+
+    def rows(self, port: int, rows: list[tuple[int | None, int, int]]) -> pa.RecordBatch:
+        times = [MIN_TICK if t is None else t for t, _, _ in rows]
+        values = {
+            "ts": [t for t, _, _ in rows],
+            "k": [k for _, k, _ in rows],
+            "v": [v for _, _, v in rows],
+            "__time": times,
+            "__end": [t + 6 for t in times],
+        }
+        values["__letter"] = [dict(zip(SCHEMA.names, row, strict=True)) for row in rows]
+        schema = arrow_schema(self.plan.packed_schema(port))
+        columns = [pa.array(values[f.name.split(".")[-1]], f.type) for f in schema]
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
 
     def unpacked(self, frames: list[pd.DataFrame]) -> list[tuple]:
         blobs = [blob for frame in frames for blob in frame["blob"] if blob is not None]
@@ -124,6 +128,30 @@ def test_what_waits_for_the_watermark_comes_without_rows_too() -> None:
     assert stage.batch(8, []) == [(7, 5, 7, -1)]
     assert stage.batch(20, []) == [(8, 1, 8, -1)]
     assert stage.figures["stored"] == 0
+
+
+@pytest.mark.parametrize("sql", [JOIN, SUM], ids=["join", "aggregate"])
+def test_one_bucket_does_the_work_of_the_operator_and_no_other(sql: str) -> None:
+    stage = worker(sql, buckets=1)
+    alone = Stage(stage.plan.spec)
+    total = Counter[str]()
+    watermark = MIN_TICK
+    for rows in ([(1, 7, 5), (4, 7, 1), (3, 8, 2)], [(5, 7, 1), (8, 8, 4)], [(20, 7, 1)], []):
+        ports = [rows] * stage.plan.ports
+        stage.batch(watermark, *ports)
+        total.update(stage.figures)
+        batches = [
+            to_changes([stage.rows(port, rows)], arrow_schema(stage.plan.packed_schema(port)))
+            for port in range(stage.plan.ports)
+        ]
+        after = max((t for t, _, _ in rows), default=22) - 2
+        # Inner joins go on to what their own rows promise.
+        list(alone.step(batches, watermark, after if sql is JOIN else watermark))
+        watermark = after
+    work = ("rows_in", "rows_out", "probes", "comparisons", "drops", "late")
+    expected = alone.counters.as_dict()
+    assert {name: total[name] for name in work} == {name: expected[name] for name in work}
+    assert expected["probes"] > 0
 
 
 def test_a_bucket_is_advanced_once_per_batch() -> None:
