@@ -1,4 +1,4 @@
-"""The commands: run a job, explain a query, show the demo."""
+"""The commands: run a job, explain a query, show the demo, run the papers' experiments."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from windrow.cli.experiments import app as experiments
 from windrow.cli.failures import reported
 
 app = typer.Typer(
@@ -21,6 +22,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.add_typer(experiments, name="experiment")
 
 
 class Mode(StrEnum):

@@ -1,0 +1,52 @@
+"""All experiments, in the order of the papers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from windrow.experiments.errors import ExperimentError
+from windrow.experiments.experiment import Experiment
+from windrow.experiments.wjoin import (
+    bew_graph,
+    gca_vs_lca,
+    output,
+    path,
+    response,
+    slow_stream,
+    streams_even,
+    streams_variable,
+    throughput,
+    vs_ripple,
+    vs_xjoin,
+)
+
+EXPERIMENTS: tuple[Experiment, ...] = (
+    vs_ripple.EXPERIMENT,
+    vs_xjoin.EXPERIMENT,
+    streams_variable.EXPERIMENT,
+    streams_even.EXPERIMENT,
+    slow_stream.EXPERIMENT,
+    gca_vs_lca.EXPERIMENT,
+    path.EXPERIMENT,
+    bew_graph.EXPERIMENT,
+    throughput.EXPERIMENT,
+    response.EXPERIMENT,
+    output.EXPERIMENT,
+)
+
+ALL = "all"
+
+
+def chosen(names: Sequence[str]) -> tuple[Experiment, ...]:
+    """The experiments of these names, each once, in the order of the papers; `all` is every one.
+
+    Raises:
+        ExperimentError: there is no experiment of some name.
+    """
+    known = {experiment.name for experiment in EXPERIMENTS}
+    for name in names:
+        if name not in known and name != ALL:
+            raise ExperimentError.unknown(name, known)
+    return tuple(
+        experiment for experiment in EXPERIMENTS if ALL in names or experiment.name in names
+    )

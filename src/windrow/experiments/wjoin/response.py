@@ -1,0 +1,196 @@
+"""How long a tuple takes from its arrival to the end of its join, as streams come faster.
+
+On a simulated clock a tuple waits while the operator is busy with earlier ones. In FEW it also
+waits for its period: a tuple beyond the period is held until every stream has one beyond it. At low
+rates that wait is long, and BEW, which joins a tuple at once, answers far sooner; at high rates
+tuples follow closely and FEW waits less, while BEW's queue grows. The clock is set so that BEW is
+saturated at a given rate; rates are shares of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from windrow.experiments.charts import Chart, Line, Panel
+from windrow.experiments.claims import Case, Claim, Finding, Reading, below
+from windrow.experiments.clock import responses
+from windrow.experiments.contest import BEW_HASH, FEW_HASH, Join, measure, uniform
+from windrow.experiments.experiment import Experiment, Findings, Say, Size
+from windrow.experiments.tables import Value, table
+from windrow.experiments.turns import Turns, turn_by_turn
+from windrow.experiments.wjoin.papers import PAPER_2003
+from windrow.experiments.workloads.streams import SECOND, Streams
+from windrow.experiments.workloads.synthetic import synthetic
+
+SEED = 22
+STREAMS = 4
+WINDOW_S = 60.0
+SHARES = (0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1)
+NEAR = (0.5, 1.1)
+"""Where a crossing counts as near the saturation, as shares of it."""
+
+
+@dataclass(frozen=True)
+class ResponseSize:
+    """The rate per stream at which BEW is saturated, keys, and the length of a run."""
+
+    saturated_per_s: float
+    values: int
+    windows: float
+
+
+SIZES = {
+    Size.tiny: ResponseSize(saturated_per_s=2.0, values=50, windows=2.5),
+    Size.quick: ResponseSize(saturated_per_s=10.0, values=150, windows=4.0),
+    Size.full: ResponseSize(saturated_per_s=25.0, values=400, windows=6.0),
+}
+
+
+@dataclass(frozen=True)
+class Point:
+    """The mean response time of each at one rate, in seconds."""
+
+    share: float
+    rate_per_s: float
+    bew_s: float
+    few_s: float
+    few_on_time_s: float
+
+
+def run(size: Size, say: Say) -> Findings:
+    """Measures and decides."""
+    chosen = SIZES[size]
+    join = uniform(STREAMS, int(WINDOW_S * SECOND))
+    unit_s, ratio = _calibrated(chosen, join, say)
+    points = [_point(chosen, join, share, (unit_s, ratio), say) for share in SHARES]
+    rows: list[list[Value]] = [
+        [
+            one.share, one.rate_per_s * STREAMS, one.bew_s * 1e3, one.few_s * 1e3,
+            one.few_on_time_s * 1e3,
+        ]
+        for one in points
+    ]  # fmt: skip
+    columns = (
+        "share of bew's saturation", "tuples/s, all streams", "bew, ms", "few, ms",
+        "few on time, ms",
+    )  # fmt: skip
+    bew = [one.bew_s for one in points]
+    few, on_time = [one.few_s for one in points], [one.few_on_time_s for one in points]
+    cost = f"a unit of FEW's work costs {ratio:.2f} of BEW's here"
+    return Findings(
+        table(columns, rows),
+        (
+            Finding(
+                _sooner(bew, few),
+                _sooner(bew, on_time),
+                "FEW waits less for its period than BEW takes to join",
+            ),
+            Finding(
+                _crossing(bew, few),
+                _crossing(bew, on_time),
+                f"{cost}, so that FEW saturates no later than BEW and its curve stays above",
+            ),
+        ),
+        _chart(points),
+    )
+
+
+def _calibrated(chosen: ResponseSize, join: Join, say: Say) -> tuple[float, float]:
+    """What a unit takes so that BEW is saturated where it shall be, and FEW's unit in BEW's."""
+    say("calibrating")
+    streams = _streams(chosen, chosen.saturated_per_s)
+    every = max(1, streams.tuples // 20)
+    bew, few = (
+        measure(algorithm, join, streams, streams.live(), every=every)
+        for algorithm in (BEW_HASH, FEW_HASH)
+    )
+    units = bew.per_tuple(bew.work + bew.inputs, skipped=_filling(chosen))
+    return 1.0 / (units * chosen.saturated_per_s * STREAMS), few.cost_s / bew.cost_s
+
+
+def _streams(chosen: ResponseSize, rate_per_s: float) -> Streams:
+    seconds = chosen.windows * WINDOW_S
+    return synthetic([rate_per_s] * STREAMS, values=chosen.values, seconds=seconds, seed=SEED)
+
+
+def _filling(chosen: ResponseSize) -> float:
+    """The share of a run in which windows fill."""
+    return 1.2 / chosen.windows
+
+
+def _point(
+    chosen: ResponseSize, join: Join, share: float, clock: tuple[float, float], say: Say
+) -> Point:
+    unit_s, ratio = clock
+    rate = share * chosen.saturated_per_s
+    say(f"{share:.2f} of the saturation, {rate * STREAMS:.1f} tuples per s")
+    streams = _streams(chosen, rate)
+    bew = turn_by_turn(BEW_HASH, join, streams)
+    few = turn_by_turn(FEW_HASH, join, streams)
+    skipped = _filling(chosen)
+    return Point(
+        share,
+        rate,
+        _mean_response(bew, streams, unit_s, skipped),
+        _mean_response(few, streams, unit_s, skipped),
+        _mean_response(few, streams, unit_s * ratio, skipped),
+    )
+
+
+def _mean_response(turns: Turns, streams: Streams, unit_s: float, skipped: float) -> float:
+    """From arrival to the end of the turn that a tuple was joined in, windows being full."""
+    arrivals_s = np.asarray(streams.arrivals() / SECOND, np.float64)
+    service_s = np.asarray(turns.units * unit_s, np.float64)
+    finished_s = np.add(arrivals_s, responses(arrivals_s, arrivals_s, service_s))
+    is_done = turns.done >= 0
+    steady = np.arange(len(arrivals_s)) >= skipped * len(arrivals_s)
+    counted = is_done & steady
+    return float((finished_s[turns.done[counted]] - arrivals_s[counted]).mean())
+
+
+def _sooner(bew: list[float], few: list[float]) -> Reading:
+    return below([Case(f"{SHARES[n]} of bew's saturation", bew[n], few[n]) for n in (0, 1, 2)])
+
+
+def _crossing(bew: list[float], few: list[float]) -> Reading:
+    """The share of the saturation at which BEW's response time first is above FEW's."""
+    above = [share for share, b, f in zip(SHARES, bew, few, strict=True) if b > f]
+    if not above:
+        return Reading(float("inf"), f"no crossing up to {SHARES[-1]} of it", holds=False)
+    text = f"at {above[0]} of bew's saturation"
+    return Reading(above[0], text, holds=NEAR[0] <= above[0] <= NEAR[1])
+
+
+def _chart(points: list[Point]) -> Chart:
+    x = [one.rate_per_s * STREAMS for one in points]
+    lines = [
+        Line("bew", x, [one.bew_s * 1e3 for one in points]),
+        Line("few", x, [one.few_s * 1e3 for one in points]),
+        Line("few, on time", x, [one.few_on_time_s * 1e3 for one in points], is_dashed=True),
+    ]
+    panel = Panel("4 streams, hash, window 1 min", "tuples per s, all streams", "ms", lines)
+    return Chart("Mean response time on the simulated clock", [panel])
+
+
+EXPERIMENT = Experiment(
+    name="bew-vs-few-response",
+    paper=PAPER_2003,
+    figure="response time",
+    setting="4 synthetic streams of one rate, hash, window 1 min, from 0.05 to 1.1 of the rate at "
+    "which BEW is saturated; simulated clock",
+    claims=(
+        Claim(
+            "BEW answers sooner at low rates",
+            "FEW's mean response time over BEW's, up to 0.2 of BEW's saturation: above 1",
+        ),
+        Claim(
+            "the curves cross near BEW's saturation",
+            "the rate from which BEW's response time is above FEW's: 0.5 to 1.1 of the saturation",
+        ),
+    ),
+    seed=SEED,
+    run=run,
+    prose=__doc__,
+)
