@@ -131,6 +131,8 @@ class JoinWindow:
 
     def has_ranks(self, line: Ranked) -> bool:
         """Whether every value has a rank; a sum that leaves its type has none."""
+        if line.is_real or not line.side.shift:
+            return True
         if line not in self._has_ranks:
             self._has_ranks[line] = all(_ranks(p.chunk, line) is not None for p in self.slices)
         return self._has_ranks[line]
@@ -142,7 +144,7 @@ class JoinWindow:
         chunks = [part.chunk.batch.columns.column(column) for part in self.slices]
         if not any(values.null_count for values in chunks):
             return ranks, None
-        return ranks, places.numbers(lambda at: valid_rows(chunks[at]))
+        return ranks, places.numbers(lambda at: _valid(self.slices[at].chunk, column))
 
 
 def buckets(chunk: Chunk, columns: tuple[str, ...]) -> Buckets:
@@ -165,9 +167,9 @@ def _queue(chunk: Chunk, columns: tuple[str, ...], lines: tuple[Ranked, ...]) ->
     """The rows of a chunk as a scan sees them."""
     name = f"queue by {columns} and {lines}"
     if name not in chunk.derived:
-        compared = [chunk.batch.columns.column(line.side.column) for line in lines]
-        has_null = [values for values in compared if values.null_count]
-        is_valid = [valid_rows(values) for values in has_null]
+        compared = dict.fromkeys(line.side.column for line in lines)
+        with_null = [c for c in compared if chunk.batch.columns.column(c).null_count]
+        is_valid = [_valid(chunk, column) for column in with_null]
         chunk.derived[name] = Queue(
             times=writable(chunk.keys),
             skip=0,
@@ -188,6 +190,15 @@ def _ranks(chunk: Chunk, line: Ranked) -> Numbers | None:
         chunk.derived[name] = ranks_of(chunk.batch.columns.column(line.side.column), line)
     ranks: Numbers | None = chunk.derived[name]
     return ranks
+
+
+def _valid(chunk: Chunk, column: str) -> Flags:
+    """Which rows of a chunk have a value in a column."""
+    name = f"valid {column}"
+    if name not in chunk.derived:
+        chunk.derived[name] = valid_rows(chunk.batch.columns.column(column))
+    is_valid: Flags = chunk.derived[name]
+    return is_valid
 
 
 def _known(ranks: Numbers | None) -> Numbers:
