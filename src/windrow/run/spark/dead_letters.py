@@ -1,10 +1,10 @@
-"""Late rows kept aside: Parquet files named by stream, batch, input and bucket.
+"""Late rows kept aside: Parquet files named by stream, batch, question, input and bucket.
 
 A replayed micro-batch writes the same files again under the same names, so that every late row is
 there exactly once; of a stream's aliases only one brings the row as it arrived (`letters.py`). A
 file is written under another name and moved into place when whole.
 
-    <folder>/<stream>/batch-0000000042-stage-0-input-1-bucket-0003.parquet
+    <folder>/<stream>/batch-0000000042-1f0e77ab-stage-0-input-1-bucket-0003.parquet
         the stream's columns, `_stream`, `_event_time`
 """
 
@@ -51,8 +51,10 @@ class DeadLetters:
     def _write(self, stream: str, port: int, table: pa.Table) -> None:
         folder = (self._plan.dead_letters or "").rstrip("/")
         files, base = open_folder(f"{folder}/{stream}")
+        # Several questions may keep their late rows in one folder.
+        question = self._plan.identity.fingerprint[:8]
         place = f"stage-{self._plan.number}-input-{port}-bucket-{self._bucket:04d}"
-        name = f"{self._batch}-{place}.parquet"
+        name = f"{self._batch}-{question}-{place}.parquet"
         with files.open_output_stream(f"{base}/.{name}.part") as out:
             pa.parquet.write_table(table, out)
         files.move(f"{base}/.{name}.part", f"{base}/{name}")

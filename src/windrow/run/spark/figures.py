@@ -6,11 +6,13 @@ a classic session for ever; so it is asked aside, and given a little time.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from queue import Empty, Queue
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+from pyspark.errors import PySparkException
 from pyspark.sql import Observation
 
 from windrow.errors import PlanError
@@ -60,7 +62,13 @@ class BatchFigures:
 
 def _figures(observed: Observation, wait_s: float) -> dict[str, Any]:
     told: Queue[dict[str, Any]] = Queue()
-    Thread(target=lambda: told.put(observed.get), daemon=True).start()
+
+    def ask() -> None:
+        # What an action that failed has to say, the action has said.
+        with contextlib.suppress(PySparkException):
+            told.put(observed.get)
+
+    Thread(target=ask, daemon=True).start()
     try:
         figures = told.get(timeout=max(wait_s, 0.1))
     except Empty:
