@@ -21,6 +21,7 @@ from twins.theta import compared, either, negated, plus
 
 import windrow
 from windrow.operators import bew_search
+from windrow.optimize.options import ALGORITHMS
 
 EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
 SCHEMA = pa.schema(
@@ -37,6 +38,7 @@ SCHEMA = pa.schema(
         ("t", pa.timestamp("us")),
     ]
 )
+HASHED = {"bew-hash", "few-hash", "hw", "xjoin"}
 NAN = math.nan
 VALUES = {
     "k": st.integers(0, 1),
@@ -128,9 +130,10 @@ def cases(draw, condition, most: int = 3) -> Case:
     windows = [draw(st.integers(0, 6)) for _ in names[1:]]
     pair = st.permutations(names).map(lambda order: order[:2])
     conditions = [draw(condition(draw(pair))) for _ in range(draw(st.integers(1, 3)))]
-    has_key = draw(st.booleans())
-    algorithms = ["bew", "bew-nested-loop"]
-    return Case(rows, cuts, windows, conditions, draw(st.sampled_from(algorithms)), has_key)
+    # Half of all runs by the production algorithm; by hash only where there is a key.
+    algorithm = draw(st.sampled_from(["bew", "bew-nested-loop"]) | st.sampled_from(ALGORITHMS))
+    has_key = algorithm in HASHED or draw(st.booleans())
+    return Case(rows, cuts, windows, conditions, algorithm, has_key)
 
 
 def same(text: str) -> tuple[str, str]:

@@ -75,6 +75,7 @@ class DuckdbTypes:
         columns: Schema,  # noqa: ARG002
         expression: Expr,  # noqa: ARG002
         *,
+        may_differ: bool,  # noqa: ARG002
         depends_on_settings: bool,  # noqa: ARG002
     ) -> bool:
         """Always: it is DuckDB."""

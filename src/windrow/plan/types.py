@@ -25,13 +25,15 @@ class TypeResolver(Protocol):
         ...
 
     def agrees_with_duckdb(
-        self, columns: Schema, expression: Expr, *, depends_on_settings: bool
+        self, columns: Schema, expression: Expr, *, may_differ: bool, depends_on_settings: bool
     ) -> bool:
         """Whether DuckDB gives the expression the value that this engine gives it.
 
         Args:
             columns: what it reads.
             expression: the expression, typed.
+            may_differ: whether it holds what other engines compute otherwise, or otherwise each
+                time.
             depends_on_settings: whether the time zone, or what happens on errors, may matter.
         """
         ...

@@ -76,9 +76,10 @@ class Renderer:
         """The predicate, with what a join that tests it has to know."""
         types = {f.name: f.type for f in columns.fields}
         comparisons = comparisons_of(node, types)
-        is_portable = not differs(node) and self.resolver.agrees_with_duckdb(
+        is_portable = self.resolver.agrees_with_duckdb(
             _read(columns, [expr]),
             expr,
+            may_differ=differs(node),
             depends_on_settings=not comparisons
             and depends_on_settings(node, types, self.functions),
         )

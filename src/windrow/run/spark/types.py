@@ -47,13 +47,13 @@ class SparkTypes:
         return self._spark.catalog.functionExists(name)
 
     def agrees_with_duckdb(
-        self, columns: Schema, expression: Expr, *, depends_on_settings: bool
+        self, columns: Schema, expression: Expr, *, may_differ: bool, depends_on_settings: bool
     ) -> bool:
         """Whether DuckDB, in a worker, gives what this session gives.
 
         DuckDB works in UTC and raises on errors, as Spark's ANSI mode does.
         """
-        if depends_on_settings and not self._has_usual_settings():
+        if may_differ or (depends_on_settings and not self._has_usual_settings()):
             return False
         if self._duckdb is None:
             self._duckdb = DuckdbTypes()
