@@ -78,7 +78,6 @@ def _join(
     classes = key_classes(node)
     if isinstance(node, WindowJoin):
         _check_kind(node, options)
-        _check_conditions(node)
         algorithm, method = _algorithm(node, classes, options)
         return WJoin(
             inputs=inputs,
@@ -120,20 +119,6 @@ def _scan(node: Scan) -> ScanStream:
         lateness=node.stream.lateness,
         is_on_arrival=node.stream.is_on_arrival,
     )
-
-
-def _check_conditions(node: WindowJoin) -> None:
-    """Refuses a condition of ON that the join must test and the session's engine alone can."""
-    for predicate in node.predicates:
-        if not predicate.is_portable:
-            raise UnsupportedError(
-                "unsupported-on-condition",
-                f"the condition {predicate.text} cannot be tested inside the join of"
-                f" {' and '.join(node.aliases)}",
-                reason="workers evaluate it with DuckDB, whose answer may differ from Spark's",
-                hint="compute its parts in derived tables, and compare these columns in ON",
-                span=node.span,
-            )
 
 
 def key_classes(node: WindowJoin | BestmatchJoin) -> tuple[KeyClass, ...]:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -234,12 +233,3 @@ def test_a_stream_without_event_time_is_refused():
 def test_a_physical_query_can_be_pickled():
     root = planned("a.k = b.k,b.k = c.k")
     assert pickle.loads(pickle.dumps(root)) == root
-
-
-def test_a_condition_that_only_sparks_own_engine_answers_is_refused_inside_an_outer_join():
-    own = replace(expr("sqrt(a.x) < b.x"), is_portable=False)
-    two = {alias: INPUTS[alias] for alias in "ab"}
-    node = replace(join(two, "a.k = b.k", HOURS[0]), kind="left", predicates=(own,))
-    with pytest.raises(UnsupportedError) as caught:
-        optimize(query(renamed(node, {"x": "a.x"})), DEFAULTS)
-    assert caught.value.condition == "unsupported-on-condition"
