@@ -23,6 +23,10 @@ QUERIES = {
         "ON x.ts MINDIST y.ts, x.v MINDIST y.v WHERE abs(x.ts - y.ts) <= 4 AND abs(x.v - y.v) <= 9"
         ") j [RANGE 6] GROUP BY j.k"
     ),
+    "an outer join at every instant": (
+        "SELECT x.k, COUNT(*) AS n, COUNT(y.v) AS m "
+        "FROM x [RANGE 6] LEFT JOIN y [RANGE 3] ON x.k = y.k AND x.v < y.v GROUP BY x.k"
+    ),
     "a join whose keys differ": (
         "SELECT x.ts, y.ts AS yts, z.ts AS zts FROM x, y, z "
         "WHERE x.k = y.k AND y.v = z.v WINDOW = 4"
