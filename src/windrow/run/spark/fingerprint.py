@@ -12,6 +12,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from windrow.physical.specs import MatwinBestmatch, Spec, Stateful, WJoin, scans
+from windrow.plan.nodes import KIND_NAMES
 
 _SPACES = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`)|\s+""", re.DOTALL)
 _FREE = {
@@ -33,7 +34,7 @@ def metric_name(root: Spec, what: str) -> str:
 def about(spec: Stateful) -> str:
     """The spec in words, for people: what it does, and of which streams."""
     if isinstance(spec, WJoin):
-        what = "window join"
+        what = f"{KIND_NAMES.get(spec.kind, '')} window join".strip()
     else:
         what = "bestmatch join" if isinstance(spec, MatwinBestmatch) else "sliding aggregate"
     return f"{what} of {', '.join(scan.stream for scan in scans(spec))}"
