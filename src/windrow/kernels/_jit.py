@@ -46,14 +46,27 @@ FOLDER_SETTING = "WINDROW_KERNEL_CACHE"
 
 def kernel(function: Function) -> Function:
     """The function, compiled at its first call, the lock released while it runs."""
+    return _kernel(function, is_part=False)
+
+
+def kernel_part(function: Function) -> Function:
+    """As `kernel`, and compiled into each kernel that calls it.
+
+    For what is called per tuple with tuples of arrays: a call copies these, and counts a reference
+    to each array, which costs more than a short function does.
+    """
+    return _kernel(function, is_part=True)
+
+
+def _kernel(function: Function, *, is_part: bool) -> Function:
     folder = _cache_folder()
     if folder is None:
-        return _compiled(function, cache=False)
+        return _compiled(function, cache=False, is_part=is_part)
     before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
     # numba reads the folder as the function is decorated; other users of numba keep theirs.
     numba.config.CACHE_DIR = folder  # type: ignore[attr-defined]
     try:
-        return _compiled(function, cache=True)
+        return _compiled(function, cache=True, is_part=is_part)
     finally:
         numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
 
@@ -65,8 +78,8 @@ def writable(array: NDArray[Item]) -> NDArray[Item]:
     return np.array(array, order="C")
 
 
-def _compiled(function: Function, *, cache: bool) -> Function:
-    compiled = numba.njit(nogil=True, fastmath=False, cache=cache)(function)
+def _compiled(function: Function, *, cache: bool, is_part: bool) -> Function:
+    compiled = numba.njit(nogil=True, fastmath=False, cache=cache, forceinline=is_part)(function)
     return cast("Function", compiled)
 
 

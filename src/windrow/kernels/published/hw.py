@@ -17,13 +17,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels._jit import kernel
+from windrow.kernels._jit import kernel, kernel_part
 from windrow.kernels.published.pipeline import (
     AT,
     BEFORE,
     FILLED,
     LEFT,
     NONE,
+    NUMBER,
     RIGHT,
     SIDE,
     SLOT,
@@ -31,16 +32,18 @@ from windrow.kernels.published.pipeline import (
     Flow,
     Level,
     bucket_of,
-    emit,
-    is_out,
     needed_from,
     next_side,
     note_tuple,
+    put_together,
+    put_words,
     remove,
+    remove_old,
     same_words,
     take,
 )
 from windrow.kernels.published.tape import (
+    DROP,
     DROPS,
     FOUND,
     KEY_TESTS,
@@ -88,9 +91,12 @@ def hw_level(
         work: the work done, added to.
         trace: what was done, step by step.
     """
+    left, right, until = flow.left.numbers, flow.right.numbers, flow.until
+    left_heads, right_heads = level.left.heads, level.right.heads
+    newest, streams, reach_back = flow.newest, level.streams, level.reach_back
     while True:
         if progress[SIDE] == NONE:
-            side = next_side(flow, progress)
+            side = next_side(left, right, until, progress)
             if side == NONE:
                 return
             take(level, side, flow, progress, trace)
@@ -98,11 +104,17 @@ def hw_level(
         if not _probe(level, hand, flow, out, progress, work, trace):
             return
         other = RIGHT if progress[SIDE] == LEFT else LEFT
-        _update_next(level, hand, other, flow, work, trace)
+        bucket, buckets = hand.at[other], len(right_heads if other == RIGHT else left_heads)
+        if _is_rarely_probed(hand, other, bucket, buckets):
+            needed = needed_from(newest, streams, reach_back, other)
+            touched, removed = remove_old(level, other, bucket, needed, trace)
+            work[TOUCHED] += touched
+            work[WINDOW_TESTS] += touched
+            work[DROPS] += removed
         progress[SIDE] = NONE
 
 
-@kernel
+@kernel_part
 def _probe(
     level: Level,
     hand: Hand,
@@ -114,67 +126,63 @@ def _probe(
 ) -> bool:
     """Goes on through one bucket of the other side; whether it came to the end."""
     is_left = progress[SIDE] == LEFT
-    own, other = (LEFT, RIGHT) if is_left else (RIGHT, LEFT)
-    mine = level.left if is_left else level.right
-    store = level.right if is_left else level.left
+    other = RIGHT if is_left else LEFT
+    left, right = level.left, level.right
+    left_words, right_words = left.words, right.words
+    left_places, right_places = left.places, right.places
+    left_times, right_times = left.times, right.times
+    numbers, places, times, words = out.numbers, out.places, out.times, out.words
+    shared, from_left, number = level.shared, level.from_left, progress[NUMBER]
+    is_last, is_traced = level.is_last, len(trace.events) > 0
+    mine, store = (left, right) if is_left else (right, left)
+    lows, highs, links = store.low, store.high, store.links
+    heads, tails, free = store.heads, store.tails, store.free
     slot, at, before = progress[SLOT], progress[AT], progress[BEFORE]
-    bucket = bucket_of(mine.words, slot, level.shared, len(store.heads))
+    low, high = mine.low[slot], mine.high[slot]
+    bucket = bucket_of(mine.words, slot, shared, len(store.heads))
     hand.probed[other, bucket] = True
-    needed = _needed(level, other, flow.newest)
-    while at != NONE:
-        if progress[FILLED] == len(out.numbers):
-            progress[AT], progress[BEFORE] = at, before
-            return False
-        following = store.links[at]
-        work[TOUCHED] += 1
-        work[WINDOW_TESTS] += 1
-        note_tuple(trace, TOUCH, level, other, at)
-        if is_out(level, other, at, needed):
-            remove(level, other, bucket, before, at, trace)
-            work[DROPS] += 1
+    needed = needed_from(flow.newest, level.streams, level.reach_back, other)
+    filled, room = progress[FILLED], len(numbers)
+    touched, tested, dropped, found = 0, 0, 0, 0
+    while at != NONE and filled < room:
+        following = links[at]
+        touched += 1
+        if is_traced:
+            note_tuple(trace, TOUCH, level, other, at)
+        if highs[at] < needed:  # IsOut
+            if is_traced:
+                note_tuple(trace, DROP, level, other, at)
+            remove(links, heads, tails, free, bucket, before, at)
+            dropped += 1
             at = following
             continue
-        left_slot, right_slot = (slot, at) if own == LEFT else (at, slot)
-        time = level.right.times[right_slot, 0]
-        if level.left.low[left_slot] <= time <= level.left.high[left_slot]:
-            work[KEY_TESTS] += 1
-            if same_words(level, left_slot, right_slot):
-                emit(level, left_slot, right_slot, out, progress)
-                if level.is_last:
-                    note(trace, OUTPUT, -1, work[FOUND])
-                    work[FOUND] += 1
+        if lows[at] <= high and low <= highs[at]:  # IsIn
+            tested += 1
+            left_slot, right_slot = (slot, at) if is_left else (at, slot)
+            if same_words(left_words, left_slot, right_words, right_slot, shared):
+                numbers[filled] = number
+                put_together(places, filled, left_places, left_slot, right_places, right_slot)
+                put_together(times, filled, left_times, left_slot, right_times, right_slot)
+                put_words(words, filled, left_words, left_slot, right_words, right_slot, from_left)
+                filled += 1
+                if is_last:
+                    if is_traced:
+                        note(trace, OUTPUT, -1, work[FOUND] + found)
+                    found += 1
         before, at = at, following
-    return True
+    progress[FILLED], progress[AT], progress[BEFORE] = filled, at, before
+    work[TOUCHED] += touched
+    work[WINDOW_TESTS] += touched
+    work[KEY_TESTS] += tested
+    work[DROPS] += dropped
+    work[FOUND] += found
+    return bool(at == NONE)
 
 
-@kernel
-def _update_next(
-    level: Level, hand: Hand, side: int, flow: Flow, work: Numbers, trace: Trace
-) -> None:
-    """Moves the hand of one side on; updates the bucket it leaves, if that was rarely probed."""
-    store = level.left if side == LEFT else level.right
-    bucket = hand.at[side]
-    hand.at[side] = (bucket + 1) % len(store.heads)
-    if hand.probed[side, bucket]:
-        hand.probed[side, bucket] = False
-        return
-    needed = _needed(level, side, flow.newest)
-    at, before = store.heads[bucket], NONE
-    while at != NONE:
-        following = store.links[at]
-        work[TOUCHED] += 1
-        work[WINDOW_TESTS] += 1
-        if is_out(level, side, at, needed):
-            remove(level, side, bucket, before, at, trace)
-            work[DROPS] += 1
-        else:
-            before = at
-        at = following
-
-
-@kernel
-def _needed(level: Level, side: int, newest: Numbers) -> int:
-    """What `is_out` compares a side's tuples with."""
-    if side == RIGHT:
-        return needed_from(level, newest)
-    return int(newest[level.streams[-1]])
+@kernel_part
+def _is_rarely_probed(hand: Hand, side: int, bucket: int, buckets: int) -> bool:
+    """Whether the bucket that the hand leaves was not probed since it passed there last."""
+    hand.at[side] = (bucket + 1) % buckets
+    was_probed = hand.probed[side, bucket]
+    hand.probed[side, bucket] = False
+    return not was_probed

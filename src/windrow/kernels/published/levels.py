@@ -39,7 +39,7 @@ from windrow.kernels.published.pipeline import (
     Words,
     in_list_order,
     relink,
-    sweep,
+    remove_all_old,
 )
 from windrow.kernels.published.tape import Conditions, Numbers, Trace, no_work, trace_of
 from windrow.kernels.published.xjoin import xjoin_level
@@ -283,7 +283,7 @@ class _Stage:
         self._newest = coming.copy()
         if self._plan.algorithm == "xjoin":
             return
-        sweep(self._level, coming)
+        remove_all_old(self._level, coming, self._trace)
         for side, store in enumerate(self._stores):
             fitting = max(SMALLEST_STORE, 2 * self.held(side))
             if len(store.links) > 2 * fitting:

@@ -33,7 +33,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels._jit import kernel
+from windrow.kernels._jit import kernel, kernel_part
 from windrow.kernels.bew_period import LEAST, MOST, minus, plus
 from windrow.kernels.published.tape import ADMIT, DROP, Numbers, Trace, note
 
@@ -65,8 +65,8 @@ class Store(NamedTuple):
         places: as in `Entries`, a line per slot.
         times: likewise.
         words: likewise.
-        low: the first tick of a left tuple's period.
-        high: the last tick of it.
+        low: the first tick of an m-tuple's period; of a right tuple, its own time.
+        high: the last tick of the period; of a right tuple, its own time.
         links: the slot that follows in its list.
         heads: the first slot of each list.
         tails: the last slot of each list.
@@ -151,12 +151,16 @@ FILLED       how many lines of the output are filled
 LEFT, RIGHT = 0, 1
 
 
-@kernel
-def next_side(flow: Flow, progress: Numbers) -> int:
-    """Which side's tuple comes next; NONE when this block is through."""
-    left, right = flow.left.numbers, flow.right.numbers
+# The helpers of inner loops take arrays, not tuples of arrays: to hand on a tuple means to copy it
+# and to count a reference per array, which costs more than what the loops do (measured: 1 us a
+# tuple touched, against 30 ns).
+
+
+@kernel_part
+def next_side(left: Numbers, right: Numbers, until: int, progress: Numbers) -> int:
+    """Which side's tuple comes next, by its number; NONE when this block is through."""
     has_left = progress[NEXT_LEFT] < len(left)
-    has_right = progress[NEXT_RIGHT] < len(right) and right[progress[NEXT_RIGHT]] < flow.until
+    has_right = progress[NEXT_RIGHT] < len(right) and right[progress[NEXT_RIGHT]] < until
     if has_left and has_right:
         # No two are equal: an arrival belongs to one stream, below this level or beside it.
         is_left = left[progress[NEXT_LEFT]] < right[progress[NEXT_RIGHT]]
@@ -166,52 +170,49 @@ def next_side(flow: Flow, progress: Numbers) -> int:
     return RIGHT if has_right else NONE
 
 
-@kernel
-def update_vector(flow: Flow, number: int, progress: Numbers) -> None:
+@kernel_part
+def update_vector(
+    newest: Numbers, arrivals: Numbers, first: int, number: int, progress: Numbers
+) -> None:
     """Moves the newest time stamps on to those of all arrivals up to one."""
-    while progress[SEEN] < len(flow.arrivals) and flow.first + progress[SEEN] <= number:
-        stream, time = flow.arrivals[progress[SEEN]]
-        flow.newest[stream] = max(flow.newest[stream], time)
+    while progress[SEEN] < len(arrivals) and first + progress[SEEN] <= number:
+        stream, time = arrivals[progress[SEEN], 0], arrivals[progress[SEEN], 1]
+        newest[stream] = max(newest[stream], time)
         progress[SEEN] += 1
 
 
-@kernel
-def needed_from(level: Level, newest: Numbers) -> int:
-    """The least time of a right tuple that some m-tuple to come may reach.
+@kernel_part
+def needed_from(newest: Numbers, streams: Numbers, reach_back: Numbers, side: int) -> int:
+    """The least tick that a side's tuples must reach to be met once more (else IsOut).
 
-    It is out when it lies out of reach of every time stamp of the vector, not of one alone: a
-    later m-tuple may hold a new tuple of a slow stream beside old ones of the others.
+    An m-tuple must reach the right stream's newest time stamp. A right tuple is out when it lies
+    out of reach of every time stamp of the vector, not of one alone: a later m-tuple may hold a
+    new tuple of a slow stream beside old ones of the others.
     """
+    if side == LEFT:
+        return int(newest[streams[-1]])
     needed = MOST
-    for i in range(len(level.reach_back)):
-        needed = min(needed, minus(newest[level.streams[i]], level.reach_back[i]))
+    for i in range(len(reach_back)):
+        needed = min(needed, minus(newest[streams[i]], reach_back[i]))
     return needed
 
 
-@kernel
+@kernel_part
 def take(level: Level, side: int, flow: Flow, progress: Numbers, trace: Trace) -> None:
-    """Takes the next tuple of a side: into its own buffer, then to its list in the other's."""
-    entries = flow.left if side == LEFT else flow.right
-    counter = NEXT_LEFT if side == LEFT else NEXT_RIGHT
+    """Takes the next tuple of a side: into its own buffer, then to its list in the other's.
+
+    The buffer has a free slot. The tuple's period is made as it is put there.
+    """
+    is_left = side == LEFT
+    entries = flow.left if is_left else flow.right
+    store = level.left if is_left else level.right
+    counter = NEXT_LEFT if is_left else NEXT_RIGHT
     n = progress[counter]
     progress[counter] = n + 1
     progress[NUMBER] = entries.numbers[n]
-    update_vector(flow, entries.numbers[n], progress)
-    _put(level, side, entries, n, progress, trace)
-    progress[AT], progress[BEFORE] = NONE, NONE
-    if not flow.stores_only:
-        other = level.right if side == LEFT else level.left
-        progress[AT] = other.heads[bucket_of(entries.words, n, level.shared, len(other.heads))]
-
-
-@kernel
-def _put(
-    level: Level, side: int, entries: Entries, n: int, progress: Numbers, trace: Trace
-) -> None:
-    """Appends a tuple to its side's buffer (which has a free slot) and makes its period."""
-    store = level.left if side == LEFT else level.right
-    bucket = bucket_of(entries.words, n, level.shared, len(store.heads))
+    update_vector(flow.newest, flow.arrivals, flow.first, entries.numbers[n], progress)
     slot = store.free[FIRST_FREE]
+    progress[SIDE], progress[SLOT] = side, slot
     store.free[FIRST_FREE] = store.links[slot]
     if store.free[FIRST_FREE] == NONE:
         store.free[LAST_FREE] = NONE
@@ -221,81 +222,89 @@ def _put(
         store.times[slot, i] = entries.times[n, i]
     for key in range(entries.words.shape[1]):
         store.words[slot, key] = entries.words[n, key]
-    if side == LEFT:
+    low = high = store.times[slot, 0]
+    if is_left:
         low, high = LEAST, MOST
         for i in range(level.bounding, len(level.reach_on)):
             low = max(low, minus(store.times[slot, i], level.reach_back[i]))
             high = min(high, plus(store.times[slot, i], level.reach_on[i]))
-        store.low[slot], store.high[slot] = low, high
-    store.links[slot] = NONE
-    if store.heads[bucket] == NONE:
-        store.heads[bucket] = slot
+    store.low[slot], store.high[slot] = low, high
+    append(
+        store.links, store.heads, store.tails,
+        bucket_of(store.words, slot, level.shared, len(store.heads)), slot,
+    )  # fmt: skip
+    if len(trace.events):
+        note_tuple(trace, ADMIT, level, side, slot)
+    progress[AT], progress[BEFORE] = NONE, NONE
+    if not flow.stores_only:
+        heads = level.right.heads if is_left else level.left.heads
+        progress[AT] = heads[bucket_of(store.words, slot, level.shared, len(heads))]
+
+
+@kernel_part
+def append(links: Numbers, heads: Numbers, tails: Numbers, bucket: int, slot: int) -> None:
+    """Adds a slot to the end of a list."""
+    links[slot] = NONE
+    if heads[bucket] == NONE:
+        heads[bucket] = slot
     else:
-        store.links[store.tails[bucket]] = slot
-    store.tails[bucket] = slot
-    progress[SIDE], progress[SLOT] = side, slot
-    note_tuple(trace, ADMIT, level, side, slot)
+        links[tails[bucket]] = slot
+    tails[bucket] = slot
 
 
-@kernel
-def remove(level: Level, side: int, bucket: int, before: int, slot: int, trace: Trace) -> None:
+@kernel_part
+def remove(
+    links: Numbers, heads: Numbers, tails: Numbers, free: Numbers, bucket: int, before: int, slot: int
+) -> None:  # fmt: skip
     """Takes a tuple out of its list; `before` is the one in front of it, or NONE."""
-    store = level.left if side == LEFT else level.right
-    note_tuple(trace, DROP, level, side, slot)
     if before == NONE:
-        store.heads[bucket] = store.links[slot]
+        heads[bucket] = links[slot]
     else:
-        store.links[before] = store.links[slot]
-    if store.tails[bucket] == slot:
-        store.tails[bucket] = before
-    store.links[slot] = NONE
-    if store.free[FIRST_FREE] == NONE:
-        store.free[FIRST_FREE] = slot
+        links[before] = links[slot]
+    if tails[bucket] == slot:
+        tails[bucket] = before
+    links[slot] = NONE
+    if free[FIRST_FREE] == NONE:
+        free[FIRST_FREE] = slot
     else:
-        store.links[store.free[LAST_FREE]] = slot
-    store.free[LAST_FREE] = slot
-    store.free[HELD] -= 1
+        links[free[LAST_FREE]] = slot
+    free[LAST_FREE] = slot
+    free[HELD] -= 1
 
 
-@kernel
-def is_out(level: Level, side: int, slot: int, needed: int) -> bool:
-    """Whether nothing to come on the other side can meet a stored tuple.
-
-    `needed` is `needed_from` for right tuples, the right stream's newest time stamp for left ones.
-    """
-    if side == LEFT:
-        return bool(level.left.high[slot] < needed)
-    return bool(level.right.times[slot, 0] < needed)
-
-
-@kernel
-def same_words(level: Level, left_slot: int, right_slot: int) -> bool:
+@kernel_part
+def same_words(
+    left: Words, left_slot: int, right: Words, right_slot: int, shared: NDArray[np.bool_]
+) -> bool:
     """Whether both sides agree in every key class that both have."""
-    for key in range(len(level.shared)):
-        if (
-            level.shared[key]
-            and level.left.words[left_slot, key] != level.right.words[right_slot, key]
-        ):
+    for key in range(len(shared)):
+        if shared[key] and left[left_slot, key] != right[right_slot, key]:
             return False
     return True
 
 
-@kernel
-def emit(level: Level, left_slot: int, right_slot: int, out: Entries, progress: Numbers) -> None:
-    """Writes the (m+1)-tuple of two stored tuples to the output, which has room."""
-    line, last = progress[FILLED], len(level.reach_on)
-    out.numbers[line] = progress[NUMBER]
+@kernel_part
+def put_together(
+    out: Numbers, line: int, left: Numbers, left_slot: int, right: Numbers, right_slot: int
+) -> None:
+    """Writes a left tuple's numbers and a right one's to a line of the output."""
+    last = left.shape[1]
     for i in range(last):
-        out.places[line, i] = level.left.places[left_slot, i]
-        out.times[line, i] = level.left.times[left_slot, i]
-    out.places[line, last] = level.right.places[right_slot, 0]
-    out.times[line, last] = level.right.times[right_slot, 0]
-    for key in range(len(level.from_left)):
-        if level.from_left[key]:
-            out.words[line, key] = level.left.words[left_slot, key]
+        out[line, i] = left[left_slot, i]
+    out[line, last] = right[right_slot, 0]
+
+
+@kernel_part
+def put_words(
+    out: Words, line: int, left: Words, left_slot: int, right: Words, right_slot: int,
+    from_left: NDArray[np.bool_],
+) -> None:  # fmt: skip
+    """Writes the words of a left tuple, or where it has none those of a right one."""
+    for key in range(len(from_left)):
+        if from_left[key]:
+            out[line, key] = left[left_slot, key]
         else:
-            out.words[line, key] = level.right.words[right_slot, key]
-    progress[FILLED] = line + 1
+            out[line, key] = right[right_slot, key]
 
 
 @kernel
@@ -310,7 +319,7 @@ def note_tuple(trace: Trace, event: int, level: Level, side: int, slot: int) -> 
         note(trace, event, level.streams[i], level.left.places[slot, i])
 
 
-@kernel
+@kernel_part
 def bucket_of(words: Words, n: int, shared: NDArray[np.bool_], buckets: int) -> int:
     """The list of a tuple: by its words in the shared key classes."""
     mixed = np.uint64(0)
@@ -342,12 +351,7 @@ def relink(store: Store, shared: NDArray[np.bool_], held: int) -> None:
         store.heads[bucket] = store.tails[bucket] = NONE
     for slot in range(held):
         bucket = bucket_of(store.words, slot, shared, len(store.heads))
-        store.links[slot] = NONE
-        if store.heads[bucket] == NONE:
-            store.heads[bucket] = slot
-        else:
-            store.links[store.tails[bucket]] = slot
-        store.tails[bucket] = slot
+        append(store.links, store.heads, store.tails, bucket, slot)
     room = len(store.links)
     for slot in range(held, room):
         store.links[slot] = slot + 1 if slot + 1 < room else NONE
@@ -356,22 +360,40 @@ def relink(store: Store, shared: NDArray[np.bool_], held: int) -> None:
     store.free[HELD] = held
 
 
+@kernel_part
+def remove_old(level: Level, side: int, bucket: int, needed: int, trace: Trace) -> tuple[int, int]:
+    """Goes through one list of a side and removes what does not reach `needed`.
+
+    Gives how many tuples were looked at, and how many removed.
+    """
+    store = level.left if side == LEFT else level.right
+    highs, links, free = store.high, store.links, store.free
+    heads, tails, is_traced = store.heads, store.tails, len(trace.events) > 0
+    touched, removed = 0, 0
+    at, before = heads[bucket], NONE
+    while at != NONE:
+        following = links[at]
+        touched += 1
+        if highs[at] < needed:
+            if is_traced:
+                note_tuple(trace, DROP, level, side, at)
+            remove(links, heads, tails, free, bucket, before, at)
+            removed += 1
+        else:
+            before = at
+        at = following
+    return touched, removed
+
+
 @kernel
-def sweep(level: Level, newest: Numbers) -> int:
-    """Removes everything that is out of reach from both sides; gives how many tuples that were."""
-    removed = 0
-    no_trace = Trace(np.empty((0, 3), np.int64), np.zeros(1, np.int64))
+def remove_all_old(level: Level, newest: Numbers, trace: Trace) -> tuple[int, int]:
+    """Goes through both buffers and removes what is out of reach; counts as `remove_old`."""
+    touched, removed = 0, 0
     for side in range(2):
-        store = level.left if side == LEFT else level.right
-        needed = newest[level.streams[-1]] if side == LEFT else needed_from(level, newest)
-        for bucket in range(len(store.heads)):
-            at, before = store.heads[bucket], NONE
-            while at != NONE:
-                following = store.links[at]
-                if is_out(level, side, at, needed):
-                    remove(level, side, bucket, before, at, no_trace)
-                    removed += 1
-                else:
-                    before = at
-                at = following
-    return removed
+        lists = len(level.left.heads) if side == LEFT else len(level.right.heads)
+        needed = needed_from(newest, level.streams, level.reach_back, side)
+        for bucket in range(lists):
+            seen, gone = remove_old(level, side, bucket, needed, trace)
+            touched += seen
+            removed += gone
+    return touched, removed

@@ -11,7 +11,7 @@ every `CLEAN_EVERY` arrivals.
 
 from __future__ import annotations
 
-from windrow.kernels._jit import kernel
+from windrow.kernels._jit import kernel, kernel_part
 from windrow.kernels.published.pipeline import (
     AT,
     FILLED,
@@ -24,12 +24,11 @@ from windrow.kernels.published.pipeline import (
     Entries,
     Flow,
     Level,
-    emit,
-    is_out,
-    needed_from,
     next_side,
     note_tuple,
-    remove,
+    put_together,
+    put_words,
+    remove_all_old,
     same_words,
     take,
 )
@@ -72,13 +71,17 @@ def xjoin_level(
         work: the work done, added to.
         trace: what was done, step by step.
     """
+    left, right, until = flow.left.numbers, flow.right.numbers, flow.until
     while True:
         if progress[SIDE] == NONE:
             # The tuple before this one has been joined: no cursor points into a list.
             if progress[NUMBER] - cleaning[CLEANED_AT] >= cleaning[CLEAN_EVERY]:
                 cleaning[CLEANED_AT] = progress[NUMBER]
-                clean(level, flow.newest, work, trace)
-            side = next_side(flow, progress)
+                touched, removed = remove_all_old(level, flow.newest, trace)
+                work[TOUCHED] += touched
+                work[WINDOW_TESTS] += touched
+                work[DROPS] += removed
+            side = next_side(left, right, until, progress)
             if side == NONE:
                 return
             take(level, side, flow, progress, trace)
@@ -88,48 +91,45 @@ def xjoin_level(
         progress[SIDE] = NONE
 
 
-@kernel
+@kernel_part
 def _probe(level: Level, out: Entries, progress: Numbers, work: Numbers, trace: Trace) -> bool:
     """Goes on through one bucket of the other side; whether it came to the end."""
     is_left = progress[SIDE] == LEFT
     other = RIGHT if is_left else LEFT
-    store = level.right if is_left else level.left
+    left, right = level.left, level.right
+    left_words, right_words = left.words, right.words
+    left_places, right_places = left.places, right.places
+    left_times, right_times = left.times, right.times
+    numbers, places, times, words = out.numbers, out.places, out.times, out.words
+    shared, from_left, number = level.shared, level.from_left, progress[NUMBER]
+    is_last, is_traced = level.is_last, len(trace.events) > 0
+    mine, store = (left, right) if is_left else (right, left)
+    lows, highs, links = store.low, store.high, store.links
     slot, at = progress[SLOT], progress[AT]
-    while at != NONE:
-        if progress[FILLED] == len(out.numbers):
-            progress[AT] = at
-            return False
-        work[TOUCHED] += 1
-        work[KEY_TESTS] += 1
-        note_tuple(trace, TOUCH, level, other, at)
+    low, high = mine.low[slot], mine.high[slot]
+    filled, room = progress[FILLED], len(numbers)
+    touched, tested, found = 0, 0, 0
+    while at != NONE and filled < room:
+        touched += 1
+        if is_traced:
+            note_tuple(trace, TOUCH, level, other, at)
         left_slot, right_slot = (slot, at) if is_left else (at, slot)
-        if same_words(level, left_slot, right_slot):
-            work[WINDOW_TESTS] += 1
-            time = level.right.times[right_slot, 0]
-            if level.left.low[left_slot] <= time <= level.left.high[left_slot]:
-                emit(level, left_slot, right_slot, out, progress)
-                if level.is_last:
-                    note(trace, OUTPUT, -1, work[FOUND])
-                    work[FOUND] += 1
-        at = store.links[at]
-    return True
-
-
-@kernel
-def clean(level: Level, newest: Numbers, work: Numbers, trace: Trace) -> None:
-    """Goes through all buckets of both tables and removes what is out of reach."""
-    for side in range(2):
-        store = level.left if side == LEFT else level.right
-        needed = newest[level.streams[-1]] if side == LEFT else needed_from(level, newest)
-        for bucket in range(len(store.heads)):
-            at, before = store.heads[bucket], NONE
-            while at != NONE:
-                following = store.links[at]
-                work[TOUCHED] += 1
-                work[WINDOW_TESTS] += 1
-                if is_out(level, side, at, needed):
-                    remove(level, side, bucket, before, at, trace)
-                    work[DROPS] += 1
-                else:
-                    before = at
-                at = following
+        if same_words(left_words, left_slot, right_words, right_slot, shared):
+            tested += 1
+            if lows[at] <= high and low <= highs[at]:
+                numbers[filled] = number
+                put_together(places, filled, left_places, left_slot, right_places, right_slot)
+                put_together(times, filled, left_times, left_slot, right_times, right_slot)
+                put_words(words, filled, left_words, left_slot, right_words, right_slot, from_left)
+                filled += 1
+                if is_last:
+                    if is_traced:
+                        note(trace, OUTPUT, -1, work[FOUND] + found)
+                    found += 1
+        at = links[at]
+    progress[FILLED], progress[AT] = filled, at
+    work[TOUCHED] += touched
+    work[KEY_TESTS] += touched
+    work[WINDOW_TESTS] += tested
+    work[FOUND] += found
+    return bool(at == NONE)
