@@ -7,13 +7,14 @@
                         |============|
 
 What a tuple's service takes is counted work times a cost per unit of work, calibrated in the same
-run. Rates that no present machine would call high saturate an operator once units cost more:
-`slowed` says how much more than here.
+run. The clock may be set slower than this machine, so that rates which are low here saturate an
+operator: costs are compared with each other, never with a second.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,9 @@ Seconds = NDArray[np.float64]
 
 STEADY_AFTER = 0.4
 """The share of a run that fills the windows and is left out."""
+
+NEAR_ENOUGH = 0.02
+"""How far a load may be from 1, as a logarithm, to be taken as the saturation."""
 
 
 def responses(arrivals_s: Seconds, ready_s: Seconds, service_s: Seconds) -> Seconds:
@@ -39,29 +43,40 @@ def responses(arrivals_s: Seconds, ready_s: Seconds, service_s: Seconds) -> Seco
     return begun + served - arrivals_s
 
 
-def utilization(arrivals_s: Seconds, service_s: Seconds) -> float:
-    """How much of the time the operator is busy once windows are full; above 1 no queue drains."""
-    steady = int(len(arrivals_s) * STEADY_AFTER)
-    span = arrivals_s[-1] - arrivals_s[steady]
-    return float(service_s[steady:].sum() / span)
+@dataclass(frozen=True)
+class Limit:
+    """Where an operator is saturated.
+
+    Attributes:
+        rate: the rate at which the load is 1.
+        power: near it, the load grows like this power of the rate.
+    """
+
+    rate: float
+    power: float
+
+    def at_cost(self, times: float) -> float:
+        """The rate at which the load is 1 when every unit of work costs so many times as much."""
+        return float(self.rate * times ** (-1 / self.power))
 
 
-def saturation(load: Callable[[float], float], guess: float, *, steps: int = 8) -> float:
+def saturation(load: Callable[[float], float], guess: float, *, steps: int = 6) -> Limit:
     """The rate at which the load reaches 1.
 
     Args:
-        load: the utilization at a rate; it grows like a power of the rate, or nearly so.
+        load: the share of its time that the operator is busy at a rate, above 1 when no queue
+            drains; it grows like a power of the rate, or nearly so.
         guess: where to begin.
         steps: how often the load is measured at most.
     """
     rate, found = guess, load(guess)
     power = 2.0  # nested loops: twice the rate is twice the tuples, each meeting twice as many
     for _ in range(steps - 1):
-        if abs(np.log(found)) < 0.01:
+        if abs(np.log(found)) < NEAR_ENOUGH:
             break
         following = rate * float(np.clip(found ** (-1 / power), 0.1, 10.0))
         measured = load(following)
-        if following != rate and measured != found:
-            power = float(np.clip(np.log(measured / found) / np.log(following / rate), 1.0, 8.0))
+        slope = np.log(measured / found) / np.log(following / rate)
+        power = float(np.clip(slope, 1.0, 8.0))
         rate, found = following, measured
-    return float(rate * found ** (-1 / power))
+    return Limit(float(rate * found ** (-1 / power)), power)

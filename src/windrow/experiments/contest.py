@@ -43,6 +43,10 @@ from windrow.plan.windows import UNBOUNDED, Bound, WindowGraph
 EVERY = 1_000
 """Service time and work are averaged over so many input tuples, as in the papers."""
 
+HANDED = 500
+"""Tuples are handed over so many at a time: hash tables grow between two hand-overs, so that one
+of all tuples would be served with tables made for none."""
+
 CLEAN_EVERY = 10_000
 WARM_UP = 256
 """Tuples per stream that a contestant takes before it is measured: enough for buffers to grow, so
@@ -222,13 +226,25 @@ def measure(
     for start in range(0, len(turns), every):
         part = turns[start : start + every]
         before, began = machine.work.copy(), time.thread_time()
-        take(machine, tape, part, found)
+        for at in range(0, len(part), HANDED):
+            take(machine, tape, part[at : at + HANDED], found)
         if is_ended and start + every >= len(turns):
             last_blocks(machine, tape)
         seconds.append(time.thread_time() - began)
         inputs.append(len(part))
         counts.append(machine.work - before)
     return Series(np.array(inputs), np.array(counts), np.array(seconds))
+
+
+def calibrated_cost_s(
+    algorithm: Algorithm, join: Join, streams: Streams, *, repeats: int = 3
+) -> float:
+    """Seconds per unit of an algorithm's work over live streams: the least of some runs."""
+    turns = streams.live()
+    runs = [
+        measure(algorithm, join, streams, turns, every=len(turns)).cost_s for _ in range(repeats)
+    ]
+    return min(runs)
 
 
 def units_of(counts: Numbers) -> int:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.experiments.clock import responses, saturation, utilization
+from windrow.experiments.clock import responses, saturation
 
 # arrives   0   1 2        8
 # service   [0---3)[3---6)[6-8)[8-9)
@@ -41,12 +41,6 @@ def test_responses_are_those_of_a_loop(rows):
     assert responses(arrivals, ready, service) == pytest.approx(expected)
 
 
-def test_utilization_is_the_share_of_time_that_the_operator_is_busy():
-    arrivals = np.arange(100.0)
-    assert utilization(arrivals, np.full(100, 0.5)) == pytest.approx(0.5, rel=0.05)
-    assert utilization(arrivals, np.full(100, 2.0)) > 1
-
-
 @pytest.mark.parametrize("power", [1.0, 2.0, 4.5])
 def test_the_saturation_is_where_the_load_is_one(power):
     asked = []
@@ -55,5 +49,9 @@ def test_the_saturation_is_where_the_load_is_one(power):
         asked.append(rate)
         return (rate / 70.0) ** power
 
-    assert saturation(load, 5.0) == pytest.approx(70.0, rel=0.01)
-    assert len(asked) <= 8
+    limit = saturation(load, 5.0)
+    assert limit.rate == pytest.approx(70.0, rel=0.01)
+    assert limit.power == pytest.approx(power, rel=0.01)
+    assert len(asked) <= 6
+    # The load is 1 again where twice the cost meets half the load.
+    assert load(limit.at_cost(2.0)) == pytest.approx(0.5, rel=0.05)

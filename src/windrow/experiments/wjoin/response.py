@@ -9,6 +9,7 @@ saturated at a given rate; rates are shares of it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,14 @@ import numpy as np
 from windrow.experiments.charts import Chart, Line, Panel
 from windrow.experiments.claims import Case, Claim, Finding, Reading, below
 from windrow.experiments.clock import responses
-from windrow.experiments.contest import BEW_HASH, FEW_HASH, Join, measure, uniform
+from windrow.experiments.contest import (
+    BEW_HASH,
+    FEW_HASH,
+    Join,
+    calibrated_cost_s,
+    measure,
+    uniform,
+)
 from windrow.experiments.experiment import Experiment, Findings, Say, Size
 from windrow.experiments.tables import Value, table
 from windrow.experiments.turns import Turns, turn_by_turn
@@ -27,24 +35,29 @@ from windrow.experiments.workloads.synthetic import synthetic
 SEED = 22
 STREAMS = 4
 WINDOW_S = 60.0
-SHARES = (0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1)
+LOW = 0.2
 NEAR = (0.5, 1.1)
 """Where a crossing counts as near the saturation, as shares of it."""
+
+_TO_THE_LIMIT = (0.8, 0.9, 0.95, 1.0, 1.05, 1.1)
 
 
 @dataclass(frozen=True)
 class ResponseSize:
-    """The rate per stream at which BEW is saturated, keys, and the length of a run."""
+    """The rate per stream at which BEW is saturated, keys, length of a run, shares of the rate."""
 
     saturated_per_s: float
     values: int
     windows: float
+    shares: tuple[float, ...]
 
 
 SIZES = {
-    Size.tiny: ResponseSize(saturated_per_s=2.0, values=50, windows=2.5),
-    Size.quick: ResponseSize(saturated_per_s=10.0, values=150, windows=4.0),
-    Size.full: ResponseSize(saturated_per_s=25.0, values=400, windows=6.0),
+    Size.tiny: ResponseSize(2.0, values=50, windows=2.5, shares=(0.1, 0.2, 0.8, 1.0, 1.1)),
+    Size.quick: ResponseSize(8.0, values=120, windows=3.5, shares=(0.1, 0.2, 0.5, *_TO_THE_LIMIT)),
+    Size.full: ResponseSize(
+        25.0, values=400, windows=6.0, shares=(0.05, 0.1, 0.2, 0.4, 0.6, *_TO_THE_LIMIT)
+    ),
 }
 
 
@@ -64,7 +77,7 @@ def run(size: Size, say: Say) -> Findings:
     chosen = SIZES[size]
     join = uniform(STREAMS, int(WINDOW_S * SECOND))
     unit_s, ratio = _calibrated(chosen, join, say)
-    points = [_point(chosen, join, share, (unit_s, ratio), say) for share in SHARES]
+    points = [_point(chosen, join, share, (unit_s, ratio), say) for share in chosen.shares]
     rows: list[list[Value]] = [
         [
             one.share, one.rate_per_s * STREAMS, one.bew_s * 1e3, one.few_s * 1e3,
@@ -76,20 +89,18 @@ def run(size: Size, say: Say) -> Findings:
         "share of bew's saturation", "tuples/s, all streams", "bew, ms", "few, ms",
         "few on time, ms",
     )  # fmt: skip
-    bew = [one.bew_s for one in points]
-    few, on_time = [one.few_s for one in points], [one.few_on_time_s for one in points]
     cost = f"a unit of FEW's work costs {ratio:.2f} of BEW's here"
     return Findings(
         table(columns, rows),
         (
             Finding(
-                _sooner(bew, few),
-                _sooner(bew, on_time),
+                _sooner(points, lambda one: one.few_s),
+                _sooner(points, lambda one: one.few_on_time_s),
                 "FEW waits less for its period than BEW takes to join",
             ),
             Finding(
-                _crossing(bew, few),
-                _crossing(bew, on_time),
+                _crossing(points, lambda one: one.few_s),
+                _crossing(points, lambda one: one.few_on_time_s),
                 f"{cost}, so that FEW saturates no later than BEW and its curve stays above",
             ),
         ),
@@ -102,12 +113,10 @@ def _calibrated(chosen: ResponseSize, join: Join, say: Say) -> tuple[float, floa
     say("calibrating")
     streams = _streams(chosen, chosen.saturated_per_s)
     every = max(1, streams.tuples // 20)
-    bew, few = (
-        measure(algorithm, join, streams, streams.live(), every=every)
-        for algorithm in (BEW_HASH, FEW_HASH)
-    )
+    bew = measure(BEW_HASH, join, streams, streams.live(), every=every)
     units = bew.per_tuple(bew.work + bew.inputs, skipped=_filling(chosen))
-    return 1.0 / (units * chosen.saturated_per_s * STREAMS), few.cost_s / bew.cost_s
+    costs_s = [calibrated_cost_s(one, join, streams) for one in (FEW_HASH, BEW_HASH)]
+    return 1.0 / (units * chosen.saturated_per_s * STREAMS), costs_s[0] / costs_s[1]
 
 
 def _streams(chosen: ResponseSize, rate_per_s: float) -> Streams:
@@ -150,15 +159,21 @@ def _mean_response(turns: Turns, streams: Streams, unit_s: float, skipped: float
     return float((finished_s[turns.done[counted]] - arrivals_s[counted]).mean())
 
 
-def _sooner(bew: list[float], few: list[float]) -> Reading:
-    return below([Case(f"{SHARES[n]} of bew's saturation", bew[n], few[n]) for n in (0, 1, 2)])
+def _sooner(points: list[Point], few_s: Callable[[Point], float]) -> Reading:
+    return below(
+        [
+            Case(f"{one.share} of bew's saturation", one.bew_s, few_s(one))
+            for one in points
+            if one.share <= LOW
+        ]
+    )
 
 
-def _crossing(bew: list[float], few: list[float]) -> Reading:
+def _crossing(points: list[Point], few_s: Callable[[Point], float]) -> Reading:
     """The share of the saturation at which BEW's response time first is above FEW's."""
-    above = [share for share, b, f in zip(SHARES, bew, few, strict=True) if b > f]
+    above = [one.share for one in points if one.bew_s > few_s(one)]
     if not above:
-        return Reading(float("inf"), f"no crossing up to {SHARES[-1]} of it", holds=False)
+        return Reading(float("inf"), f"no crossing up to {points[-1].share} of it", holds=False)
     text = f"at {above[0]} of bew's saturation"
     return Reading(above[0], text, holds=NEAR[0] <= above[0] <= NEAR[1])
 

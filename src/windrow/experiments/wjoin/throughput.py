@@ -24,18 +24,21 @@ from windrow.experiments.contest import (
     FEW,
     FEW_HASH,
     Algorithm,
-    Series,
+    Join,
+    calibrated_cost_s,
     measure,
     uniform,
 )
 from windrow.experiments.experiment import Experiment, Findings, Say, Size
 from windrow.experiments.tables import Value, table
 from windrow.experiments.wjoin.papers import PAPER_2003
-from windrow.experiments.workloads.streams import SECOND
+from windrow.experiments.workloads.streams import SECOND, Streams
 from windrow.experiments.workloads.synthetic import synthetic
 
 SEED = 21
 WINDOWS_PER_RUN = 4.0
+LEAST_TO_CALIBRATE = 4_000
+"""Tuples; over fewer, the calls would be timed and not the loops."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +78,8 @@ class ThroughputSize:
 
 SIZES = {
     Size.tiny: ThroughputSize(most=3, unit_s=2e-4),
-    Size.quick: ThroughputSize(most=6, unit_s=2e-5),
-    Size.full: ThroughputSize(most=6, unit_s=4e-6),
+    Size.quick: ThroughputSize(most=6, unit_s=4e-5),
+    Size.full: ThroughputSize(most=6, unit_s=5e-6),
 }
 
 
@@ -135,34 +138,41 @@ def run(size: Size, say: Say) -> Findings:
 
 
 def _limits(method: Method, streams: int, unit_s: float, say: Say) -> Limits:
-    runs: dict[str, Series] = {}
-
-    def load_of(algorithm: Algorithm, unit_cost_s: float) -> Callable[[float], float]:
+    def load_of(algorithm: Algorithm) -> Callable[[float], float]:
         def load(rate_per_s: float) -> float:
             say(f"{method.name}, {streams} streams at {rate_per_s:.1f} per s: {algorithm.name}")
-            series = _measure(algorithm, method, streams, rate_per_s)
-            runs[algorithm.name] = series
+            made = _streams(method, streams, rate_per_s, WINDOWS_PER_RUN)
+            every = max(1, made.tuples // 10)
+            series = measure(algorithm, _join(method, streams), made, made.live(), every=every)
             units = series.per_tuple(series.work + series.inputs, STEADY_AFTER)
-            return units * unit_cost_s * rate_per_s * streams
+            return units * unit_s * rate_per_s * streams
 
         return load
 
-    bew = saturation(load_of(method.bew, unit_s), method.guess_per_s)
-    few = saturation(load_of(method.few, unit_s), bew)
-    ratio = runs[method.few.name].cost_s / runs[method.bew.name].cost_s
-    on_time = saturation(load_of(method.few, unit_s * ratio), few)
-    return Limits(method, streams, bew * streams, few * streams, on_time * streams, ratio)
-
-
-def _measure(algorithm: Algorithm, method: Method, streams: int, rate_per_s: float) -> Series:
-    made = synthetic(
-        [rate_per_s] * streams,
-        values=method.values,
-        seconds=WINDOWS_PER_RUN * method.window_s,
-        seed=SEED,
+    bew = saturation(load_of(method.bew), method.guess_per_s)
+    few = saturation(load_of(method.few), bew.rate)
+    ratio = _cost_ratio(method, streams, bew.rate)
+    return Limits(
+        method, streams, bew.rate * streams, few.rate * streams, few.at_cost(ratio) * streams, ratio
     )
-    join = uniform(streams, int(method.window_s * SECOND))
-    return measure(algorithm, join, made, made.live(), every=max(1, made.tuples // 20))
+
+
+def _cost_ratio(method: Method, streams: int, rate_per_s: float) -> float:
+    """What a unit of FEW's work takes in units of BEW's, over a run long enough to be timed."""
+    tuples_per_window = rate_per_s * streams * method.window_s
+    windows = max(WINDOWS_PER_RUN, LEAST_TO_CALIBRATE / tuples_per_window)
+    made, join = _streams(method, streams, rate_per_s, windows), _join(method, streams)
+    few, bew = (calibrated_cost_s(one, join, made) for one in (method.few, method.bew))
+    return few / bew
+
+
+def _join(method: Method, streams: int) -> Join:
+    return uniform(streams, int(method.window_s * SECOND))
+
+
+def _streams(method: Method, streams: int, rate_per_s: float, windows: float) -> Streams:
+    seconds = windows * method.window_s
+    return synthetic([rate_per_s] * streams, values=method.values, seconds=seconds, seed=SEED)
 
 
 def _leads(found: list[Limits], few: Callable[[Limits], float]) -> list[Case]:
