@@ -16,8 +16,8 @@ from windrow.physical.bounds_text import (
     tightened_windows,
 )
 from windrow.physical.explain import explain
-from windrow.physical.routes import probe_order
 from windrow.physical.options import Options
+from windrow.physical.routes import probe_order
 from windrow.plan.explain import show_predicates
 from windrow.plan.nodes import BestmatchJoin, Dimension
 from windrow.plan.windows import UNBOUNDED, WindowGraph
