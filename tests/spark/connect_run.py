@@ -1,4 +1,4 @@
-"""A window join through Spark Connect, batch and streaming; prints both answers as JSON.
+"""Every family through Spark Connect, batch and streaming, with figures and an error; prints JSON.
 
 Run as a program of its own: a process speaks either Connect or classic Spark.
 """
@@ -8,18 +8,33 @@ from __future__ import annotations
 import json
 import os
 import sys
+from functools import reduce
 from pathlib import Path
+from typing import Any
 
+import pyarrow.compute as pc
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from spark_runs import Run, Streams, bag, draw
+from spark_runs import Run, Streams, bag, closed, draw, table
 
-from windrow.run.spark.progress import ProgressReader
 from windrow.run.spark.query import PROVIDER_SETTING, ROCKSDB
 
-JOIN = "SELECT x.ts, y.ts AS yts, x.k FROM x, y WHERE x.k = y.k WINDOW = 3"
+FAMILIES = {
+    "join": "SELECT x.ts, y.ts AS yts, x.k FROM x, y WHERE x.k = y.k WINDOW = 3",
+    "predicate": "SELECT x.ts, half(y.v) AS h FROM x, y WHERE nearby(x.v, y.v) AND x.k < y.k WINDOW = 3",
+    "aggregate": "SELECT k, SUM(v) AS s, COUNT(*) AS n FROM x [RANGE 5] GROUP BY k",
+    "bestmatch": (
+        "SELECT x.ts, y.ts AS yts, x.k FROM x LEFT OUTER BESTMATCH JOIN y "
+        "ON x.ts MINDIST y.ts, x.v MINDIST y.v WHERE abs(x.ts - y.ts) <= 4 AND abs(x.v - y.v) <= 9"
+    ),
+    "nested": (
+        "SELECT j.k, COUNT(*) AS n FROM "
+        "(SELECT x.k FROM x, y WHERE x.k = y.k WINDOW = 3) j [RANGE 6] GROUP BY j.k"
+    ),
+}
 
 
 def main(folder: Path) -> None:
@@ -32,20 +47,70 @@ def main(folder: Path) -> None:
         .config(PROVIDER_SETTING, ROCKSDB)
         .getOrCreate()
     )
-    streams = Streams(folder, {name: draw(seed, 2) for seed, name in enumerate("xy")})
+    streams = Streams(folder, {name: closed(draw(seed, 2)) for seed, name in enumerate("xy")})
     streams.write_all()
-    batch = streams.on_spark(spark, is_streaming=False).sql(JOIN).toArrow()
-    session, run = streams.on_spark(spark), Run(folder / "run")
-    run.finish(session.sql(JOIN))
-    reader = ProgressReader(session._plan(JOIN, {})[1])
-    answer = {
-        "expected": sorted(bag(streams.in_process().sql(JOIN).to_arrow()).elements()),
-        "batch": sorted(bag(batch).elements()),
-        "streaming": sorted(bag(run.rows(spark)).elements()),
-        "progress": [reader.read(report).as_dict() for report in run.reports][-1],
-    }
-    (folder / "answer.json").write_text(json.dumps(answer))
+    found = {family: {} for family in FAMILIES}
+    batch(spark, streams, found)
+    streaming(spark, streams, Run(folder / "run"), found)
+    (folder / "answer.json").write_text(
+        json.dumps({"families": found, "error": failure(spark, folder)})
+    )
     spark.stop()
+
+
+def with_functions(session: Any) -> Any:
+    """The session, with a function of arrays and one of values."""
+    session.function("nearby", lambda one, other: pc.less(pc.abs(pc.subtract(one, other)), 3))
+    session.function("half", lambda value: value / 2, returns="double", vectorized=False)
+    return session
+
+
+def batch(spark: Any, streams: Streams, found: dict[str, dict[str, Any]]) -> None:
+    """The whole answers, and the figures of each."""
+    session = with_functions(streams.on_spark(spark, is_streaming=False))
+    for family, sql in FAMILIES.items():
+        answer, local = session.sql(sql), with_functions(streams.in_process()).sql(sql)
+        found[family]["batch"] = sorted(bag(answer.toArrow()).elements())
+        found[family]["expected"] = sorted(bag(local.to_arrow()).elements())
+        found[family]["figures"] = (
+            session.progress(answer).rows_in,
+            session.progress(answer).rows_out,
+        )
+
+
+def streaming(spark: Any, streams: Streams, run: Run, found: dict[str, dict[str, Any]]) -> None:
+    """All families in one query of Spark's, their rows as texts."""
+    session = with_functions(streams.on_spark(spark))
+    labeled = [
+        session.sql(sql).selectExpr(f"'{family}' AS family", "to_json(struct(*)) AS shown")
+        for family, sql in FAMILIES.items()
+    ]
+    run.finish(reduce(lambda left, right: left.union(right), labeled))
+    rows = run.rows(spark).to_pylist()
+    for family, sql in FAMILIES.items():
+        shown = [json.loads(row["shown"]) for row in rows if row["family"] == family]
+        # As `bag` has them: a change type first.
+        found[family]["streaming"] = sorted(
+            [row.pop("_change_type"), *row.values()] if "_change_type" in row else [*row.values()]
+            for row in shown
+        )
+        reader = session.progress_reader(sql)
+        last = [reader.read(report) for report in run.reports][-1]
+        found[family]["progress"] = last.rows_in, last.rows_out
+
+
+def failure(spark: Any, folder: Path) -> str:
+    """What a late row says that may not be."""
+    late = [table([(9, "a", 1)]), table([(1, "a", 1)])]
+    streams = Streams(folder / "late", {"x": late, "y": late})
+    streams.write_all()
+    try:
+        Run(folder / "failing").finish(
+            streams.on_spark(spark).sql(FAMILIES["join"], on_late="fail")
+        )
+    except StreamingQueryException as error:
+        return str(error)
+    return ""
 
 
 if __name__ == "__main__":

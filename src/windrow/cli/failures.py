@@ -62,8 +62,10 @@ def text_inside(message: str) -> str:
     """The text of a Windrow error that another exception's message carries; "" for none.
 
     Spark wraps what a worker raises: our first line may stand anywhere in the message, and the
-    lines that belong to it are indented.
+    lines that belong to it are indented. The plan that Spark prints below is not searched: it shows
+    texts that a query would raise, whatever has happened.
     """
+    message = message.partition("=== Streaming Query ===")[0]
     names = "|".join(sorted(_names(WindrowError)))
     found = re.search(rf"(?:{names})\[[a-z0-9-]+\]: .*(?:\n(?: {{2,}}| *\d+ \| ).*)*", message)
     return found[0].rstrip() if found else ""

@@ -32,6 +32,8 @@ from typing import Any
 
 from windrow.cli.ddl import parse_ddl
 from windrow.cli.errors import JobError
+from windrow.errors import BindError
+from windrow.plan.durations import to_ticks
 from windrow.schema import ON_ARRIVAL, OnArrival, Schema
 
 FORMATS = ("parquet", "csv", "json")
@@ -150,12 +152,23 @@ def load_job(file: Path) -> Job:
         sink=_sink(folder, raw["sink"]) if "sink" in raw else None,
         mode=_one_of(file.name, "mode", raw.get("mode", MODES[0]), MODES),
         on=_one_of(file.name, "on", raw.get("on", "local"), RUNNERS),
-        trigger=raw.get("trigger", AVAILABLE_NOW),
+        trigger=_trigger(file.name, raw.get("trigger", AVAILABLE_NOW)),
         options=_options(folder, raw.get("options", {})),
         spark=dict(_settings(raw.get("spark", {}))),
         functions=tuple(_function(*entry) for entry in raw.get("functions", {}).items()),
         folder=str(folder),
     )
+
+
+def _trigger(where: str, text: str) -> str:
+    try:
+        is_known = text == AVAILABLE_NOW or to_ticks(text, "timestamp") > 0
+    except BindError:
+        is_known = False
+    if not is_known:
+        wanted = f"{AVAILABLE_NOW!r}, or an interval such as '10 seconds'"
+        raise JobError.wrong_type(where, "trigger", text, wanted)
+    return text
 
 
 def _query(file: Path, raw: Mapping[str, Any]) -> str:

@@ -18,7 +18,13 @@ from windrow.cli.errors import JobError
 from windrow.cli.files import SUFFIXES, data_files, schema_of
 from windrow.cli.functions import register_functions
 from windrow.cli.job import AVAILABLE_NOW, Job, Sink, Source
-from windrow.cli.sinks import MOST_ROWS_SHOWN, TerminalSink
+from windrow.cli.sinks import (
+    MOST_ROWS_SHOWN,
+    TerminalSink,
+    check_columns,
+    check_free,
+    make_folder,
+)
 from windrow.errors import PlanError, ResourceError
 from windrow.run.progress import Renderer, renderer
 from windrow.run.readable import readable
@@ -32,6 +38,7 @@ if TYPE_CHECKING:
 
 def run_on_spark(job: Job, *, progress: str, stdout: Console, debug: bool) -> None:
     """Runs the job until its files are read, or for ever with an interval as trigger."""
+    _check_folders(job)
     launch = _launcher()
     from windrow.run.spark.functions import send_whole
 
@@ -43,6 +50,8 @@ def run_on_spark(job: Job, *, progress: str, stdout: Console, debug: bool) -> No
             session.stream(source.name, rows, time=source.event_time, lateness=source.lateness)
         send_whole(register_functions(session, job))
         answer = session.sql(job.query, **job.options)
+        if job.sink is not None:
+            check_columns(job.sink.format, _arrow_schema(answer))
         shown = renderer(progress)
         if job.mode == "batch":
             started = time.perf_counter()
@@ -51,6 +60,13 @@ def run_on_spark(job: Job, *, progress: str, stdout: Console, debug: bool) -> No
         else:
             reader = session.progress_reader(job.query, **job.options)
             _write_stream(job, answer, _Follower(reader, shown), stdout)
+    except Exception as error:
+        from windrow.run.spark.failures import in_our_words
+
+        ours = in_our_words(error)
+        if ours is None:
+            raise
+        raise ours from error
     finally:
         spark.stop()
 
@@ -70,6 +86,9 @@ def _launcher() -> Any:
 def _frame(spark: SparkSession, source: Source, *, is_streaming: bool) -> DataFrame:
     """The files of a stream as a DataFrame, read as the in-process runner reads them."""
     reader = (spark.readStream if is_streaming else spark.read).format(source.format)
+    # In process a value that is none of its type, or a header that is not the schema's, is an
+    # error; Spark by default reads NULL, and columns by their places.
+    reader = reader.option("mode", "FAILFAST").option("enforceSchema", "false")
     reader = reader.option("header", "true").schema(_ddl(source, is_streaming=is_streaming))
     if source.files_per_batch is not None:
         reader = reader.option("maxFilesPerTrigger", source.files_per_batch)
@@ -96,7 +115,6 @@ def _write_batch(job: Job, answer: DataFrame, stdout: Console) -> None:
         total = kept.count()  # all rows first: the figures are those of the first action
         stdout.print(readable(kept.limit(MOST_ROWS_SHOWN).toArrow(), total=total))
         return
-    _check_empty(job.sink)
     writer = answer.write.format(job.sink.format).option("header", "true")
     writer.mode("overwrite").save(job.sink.path)
 
@@ -111,10 +129,26 @@ def _show_figures(
     shown.close()
 
 
-def _check_empty(sink: Sink) -> None:
-    folder = Path(sink.path)
-    if folder.is_dir() and any(folder.iterdir()) and not sink.overwrite:
-        raise JobError.sink_exists(sink.path)
+def _check_folders(job: Job) -> None:
+    """Makes the folders on this machine that the job writes to, before Spark is started."""
+    if job.sink is not None and job.mode == "batch" and _is_here(job.sink.path):
+        check_free(job.sink)
+    elif job.sink is not None:
+        for path in (job.sink.path, checkpoint_of(job.sink)):
+            if _is_here(path):
+                make_folder(path)
+    letters = job.options.get("dead_letters")
+    if isinstance(letters, str) and _is_here(letters):
+        make_folder(letters)
+
+
+def _is_here(path: str) -> bool:
+    return "://" not in path
+
+
+def checkpoint_of(sink: Sink) -> str:
+    """Where a streaming job keeps its progress and state."""
+    return sink.checkpoint or f"{sink.path}/_checkpoint"
 
 
 @dataclass(frozen=True)
@@ -137,9 +171,10 @@ def _write_stream(job: Job, answer: DataFrame, follow: _Follower, stdout: Consol
     else:
         writer = writer.trigger(processingTime=job.trigger)
     if job.sink is not None:
-        checkpoint = job.sink.checkpoint or f"{job.sink.path}/_checkpoint"
-        writer = writer.format(job.sink.format).option("header", "true")
-        writer = writer.option("path", job.sink.path).option("checkpointLocation", checkpoint)
+        writer = (
+            writer.format(job.sink.format).option("header", "true").option("path", job.sink.path)
+        )
+        writer = writer.option("checkpointLocation", checkpoint_of(job.sink))
         follow(writer.start())
         return
     terminal = TerminalSink(stdout)

@@ -25,19 +25,10 @@ class FolderSink:
         self.format = sink.format
         self.folder = Path(sink.path)
         self.parts = 0
-        if self.folder.is_file():
-            raise JobError.sink_not_writable(sink.path, "it is a file, not a folder")
-        try:
-            self._make_folder(sink)
-        except OSError as error:
-            raise JobError.sink_not_writable(sink.path, error.strerror or str(error)) from error
-
-    def _make_folder(self, sink: Sink) -> None:
-        if self.folder.exists() and any(self.folder.iterdir()):
-            if not sink.overwrite:
-                raise JobError.sink_exists(sink.path)
+        check_free(sink)
+        if sink.overwrite and any(self.folder.iterdir()):
             shutil.rmtree(self.folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(parents=True)
 
     def write(self, table: pa.Table) -> None:
         """Adds one part; a reader never sees half of it."""
@@ -49,10 +40,33 @@ class FolderSink:
         self.parts += 1
 
 
-def _write_csv(table: pa.Table, file: Path) -> None:
-    for column in table.schema:
-        if pa.types.is_nested(column.type):
+def check_free(sink: Sink) -> None:
+    """Makes the folder of a sink that is to take a whole answer; refused where it holds files."""
+    make_folder(sink.path)
+    if any(Path(sink.path).iterdir()) and not sink.overwrite:
+        raise JobError.sink_exists(sink.path)
+
+
+def make_folder(path: str) -> None:
+    """Makes a folder that is to be written to, refused where there can be none."""
+    folder = Path(path)
+    if folder.is_file():
+        raise JobError.sink_not_writable(path, "it is a file, not a folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise JobError.sink_not_writable(path, error.strerror or str(error)) from error
+
+
+def check_columns(format_: str, schema: pa.Schema) -> None:
+    """Refuses columns that a format cannot hold."""
+    for column in schema:
+        if format_ == "csv" and pa.types.is_nested(column.type):
             raise JobError.sink_type("csv", column.name, str(column.type))
+
+
+def _write_csv(table: pa.Table, file: Path) -> None:
+    check_columns("csv", table.schema)
     pa.csv.write_csv(table, file)
 
 

@@ -46,6 +46,9 @@ def test_our_text_is_found_with_its_place_in_the_sql():
 
 def test_a_message_without_our_text_has_none():
     assert text_inside("SomeError[x]: no") == ""
+    # Spark prints its plan below, with what the query would say of times that it cannot hold.
+    plan = f"=== Streaming Query ===\nLogical Plan:\n~Project [raise_error({OURS})]"
+    assert text_inside(f"[STREAM_FAILED] no space left on device\n{plan}") == ""
 
 
 def test_what_nobody_expected_asks_for_a_report():

@@ -165,6 +165,14 @@ def test_a_stream_without_path_or_time(tmp_path, key):
     )
 
 
+@pytest.mark.parametrize("trigger", ["soon", "0 seconds", "-1 second", "1 month"])
+def test_a_trigger_that_is_no_interval(tmp_path, trigger):
+    assert refusal(tmp_path, f'trigger = "{trigger}"\n{SMALL}') == (
+        f"JobError[wrong-value]: trigger of job.toml is {trigger!r}\n"
+        "  hint: it must be 'available-now', or an interval such as '10 seconds'"
+    )
+
+
 def test_a_job_without_streams(tmp_path):
     assert refusal(tmp_path, 'query = "SELECT 1"') == (
         "JobError[missing-key]: job.toml does not say its streams\n"

@@ -16,21 +16,23 @@ from windrow.cli.main import app
 def run(tmp_path):
     pq.write_table(pa.table({"k": [1, 2], "l": [[1], []], "at": [5, 6]}), tmp_path / "a.parquet")
 
-    def ask(query: str, **sink: str):
+    def ask(query: str, on: str = "local", **sink: str):
         lines = [f'query = "{query}"', "[streams.a]", 'path = "a.parquet"', 'time = "at"', "[sink]"]
         lines += [f"{key} = {json.dumps(value)}" for key, value in sink.items()]
         (tmp_path / "job.toml").write_text("\n".join(lines))
         return CliRunner().invoke(
-            app, ["run", str(tmp_path / "job.toml"), "--on", "local", "--progress", "none"]
+            app, ["run", str(tmp_path / "job.toml"), "--on", on, "--progress", "none"]
         )
 
     return ask
 
 
+# On Spark the folders are looked at before it is started.
+@pytest.mark.parametrize("on", ["local", "spark"])
 @pytest.mark.parametrize("overwrite", [False, True])
-def test_a_file_where_the_folder_of_the_sink_should_be(run, tmp_path, overwrite):
+def test_a_file_where_the_folder_of_the_sink_should_be(run, tmp_path, overwrite, on):
     (tmp_path / "out").write_text("x")
-    result = run("SELECT k FROM a", path="out", overwrite=overwrite)
+    result = run("SELECT k FROM a", on, path="out", overwrite=overwrite)
     assert result.exit_code == 2
     assert result.output == (
         f"JobError[sink-not-writable]: the sink {str(tmp_path / 'out')!r} cannot be written\n"
@@ -40,9 +42,10 @@ def test_a_file_where_the_folder_of_the_sink_should_be(run, tmp_path, overwrite)
     assert (tmp_path / "out").read_text() == "x"
 
 
-def test_a_sink_below_a_file(run, tmp_path):
+@pytest.mark.parametrize("on", ["local", "spark"])
+def test_a_sink_below_a_file(run, tmp_path, on):
     (tmp_path / "out").write_text("x")
-    result = run("SELECT k FROM a", path="out/deep")
+    result = run("SELECT k FROM a", on, path="out/deep")
     assert result.exit_code == 2
     assert "JobError[sink-not-writable]: the sink" in result.output
     assert "Not a directory" in result.output

@@ -7,17 +7,24 @@ checkpoint with other stages for one, are put in our words afterwards.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from windrow.errors import PlanError, WindrowError
+from windrow.errors import DataError, PlanError, WindrowError
 
 _ANOTHER_QUERY = (
     "sources in the checkpoint offsets",
     "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA",
 )
 """What Spark says, before it reads a row, of a checkpoint with other sources or other stages."""
+
+_UNREADABLE = re.compile(
+    r"\[(?:FAILED_READ_FILE|MALFORMED_RECORD_IN_PARSING|MALFORMED_CSV_RECORD|CANNOT_READ_FILE_FOOTER)"
+    r"[^\]]*\] (.*)|(CSV header does not conform to the schema\..*)"
+)
+"""What Spark says of a file that is not what its format or its schema says."""
 
 
 @contextmanager
@@ -50,5 +57,13 @@ def in_our_words(error: Exception) -> WindrowError | None:
             "the checkpoint was made by a different query",
             reason="that one has another number of streams or of stages",
             hint="give this query a checkpointLocation of its own",
+        )
+    unreadable = _UNREADABLE.search(str(error))
+    if unreadable is not None:
+        return DataError(
+            "unreadable-data",
+            "a file of a stream cannot be read",
+            reason=(unreadable[1] or unreadable[2]).split(" SQLSTATE:")[0].strip(),
+            hint="check the stream's format and schema",
         )
     return None

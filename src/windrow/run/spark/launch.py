@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -36,14 +37,17 @@ def launch(name: str, settings: Mapping[str, str], *, log_level: str = QUIET) ->
         return builder.getOrCreate()
     with _stderr_aside() as aside:
         try:
-            return builder.getOrCreate()
+            session = builder.getOrCreate()
+            session.conf.get("spark.sql.session.timeZone")  # reads, and so checks, the settings
         except Exception as error:
+            never_ran = "JAVA_GATEWAY_EXITED" in str(error)
             raise ResourceError(
                 "spark-does-not-start",
                 "Spark did not start",
-                reason=_last_words(aside) or str(error),
+                reason=(_last_words(aside) if never_ran else "") or reason_of(error),
                 hint="check JAVA_HOME and the settings of [spark]",
             ) from error
+    return session
 
 
 @contextmanager
@@ -61,6 +65,17 @@ def _stderr_aside() -> Iterator[IO[bytes]]:
         finally:
             os.dup2(own, 2)
             os.close(own)
+
+
+def reason_of(error: Exception) -> str:
+    """What a Java exception says, without its class and its stack."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    said = [line for line in lines if line and not line.startswith(("at ", "... "))]
+    return (
+        re.sub(r"^(?:: |Caused by: )?(?:[\w.$]+(?:Exception|Error): )*", "", said[-1])
+        if said
+        else ""
+    )
 
 
 def _last_words(aside: IO[bytes]) -> str:
