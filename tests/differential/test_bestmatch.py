@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import windrow
 from windrow.operators.arrow_types import arrow_type
 from windrow.operators.bestmatch import MatwinBestmatchOp
 from windrow.operators.changes import ChangeBatch
@@ -139,3 +140,16 @@ def test_the_answer_is_that_of_a_join_and_not_exists(seed):
     )
     assert expected.num_rows > 100, f"seed {seed} asks too little"
     assert same_rows(actual, expected), f"seed {seed}"
+
+
+def test_a_kept_row_whose_own_columns_differ_has_no_candidate_and_stays() -> None:
+    session = windrow.Session()
+    left = pa.table({"ts": [1, 2, 3], "x": [1, 1, None], "y": [1, 2, 1]})
+    session.stream("l", left, time="ts")
+    session.stream("r", pa.table({"ts": [1, 2, 3], "k": [1, 1, 1]}), time="ts")
+    answer = session.sql(
+        "SELECT l.ts, r.ts AS r FROM l LEFT OUTER BESTMATCH JOIN r ON l.ts MINDIST r.ts"
+        " WHERE abs(l.ts - r.ts) <= 5 AND l.x = r.k AND l.y = r.k KEEP UNMATCHED"
+    )
+    rows = answer.to_arrow().to_pydict()
+    assert sorted(zip(rows["ts"], rows["r"], strict=True)) == [(1, 1), (2, None), (3, None)]

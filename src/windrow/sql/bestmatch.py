@@ -73,9 +73,12 @@ class _Bestmatch:
             self._place(predicate)
         lo, hi = self._time_bound(span_of(join), {**windows.places, **sorted_.places})
         inputs = [self._filtered(side) for side in (0, 1)]
-        inputs, equalities = add_keys(inputs, sorted_.equalities, self.scope, self.renderer)
-        inputs, dimensions = self._with_dimensions(inputs, lo, hi)
         keep = "keep_unmatched" in join.meta or "keep_unmatched" in select.meta
+        preserved = (0,) if keep else ()
+        inputs, equalities = add_keys(
+            inputs, sorted_.equalities, self.scope, self.renderer, preserved
+        )
+        inputs, dimensions = self._with_dimensions(inputs, lo, hi)
         return BestmatchJoin(
             inputs[0],
             inputs[1],

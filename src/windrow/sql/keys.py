@@ -9,7 +9,7 @@ what is computed or must be cast becomes a column `b.$key0` of a projection belo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -19,6 +19,7 @@ from windrow.errors import BindError
 from windrow.plan.exprs import Expr, Named, column
 from windrow.plan.nodes import Equality, Filter, Node, Project
 from windrow.schema import Field, Schema
+from windrow.sql.refuse import unsupported
 from windrow.sql.render import Renderer
 from windrow.sql.scope import Scope
 from windrow.sql.spans import cover, span_of
@@ -64,9 +65,17 @@ def equality_of(conjunct: exp.Expr, scope: Scope) -> Condition | None:
 
 
 def add_keys(
-    inputs: Sequence[Node], conditions: Sequence[Condition], scope: Scope, renderer: Renderer
+    inputs: Sequence[Node],
+    conditions: Sequence[Condition],
+    scope: Scope,
+    renderer: Renderer,
+    preserved: Collection[int] = (),
 ) -> tuple[list[Node], tuple[Equality, ...]]:
-    """The inputs with key columns added where needed, and the equalities between plain columns."""
+    """The inputs with key columns added where needed, and the equalities between plain columns.
+
+    Rows of a preserved input are never filtered: one whose columns of a class differ gets a NULL
+    key, which matches nothing.
+    """
     filters: list[list[Expr]] = [[] for _ in inputs]
     added: list[list[Named]] = [[] for _ in inputs]
     equalities: list[Equality] = []
@@ -80,7 +89,11 @@ def add_keys(
                 chosen[term.source] = term
                 continue
             same = exp.NullSafeEQ if null_safe else exp.EQ
-            condition = same(this=chosen[term.source].tree.copy(), expression=term.tree.copy())
+            first = chosen[term.source]
+            condition = same(this=first.tree.copy(), expression=term.tree.copy())
+            if term.source in preserved:
+                chosen[term.source] = _key_if(condition, first, group)
+                continue
             filters[term.source] += renderer.predicates(inputs[term.source].schema, [condition])
         names = [
             _key_column(term, type_, inputs[i], added[i], renderer, scope)
@@ -92,6 +105,19 @@ def add_keys(
         for node, kept, keys in zip(inputs, filters, added, strict=True)
     ]
     return nodes, tuple(equalities)
+
+
+def _key_if(condition: exp.Expr, term: _Term, group: _Class) -> _Term:
+    """The term where the condition holds, and else NULL."""
+    if isinstance(condition, exp.NullSafeEQ):
+        raise unsupported(
+            "preserved-null-safe-keys",
+            "two columns of a side whose unmatched rows are kept equal one column null-safely",
+            "write = where a NULL need not match, or compare one of the two columns",
+            cover(*(span_of(side) for c in group.conditions for side in (c.left, c.right))),
+        )
+    tree = exp.Case(ifs=[exp.If(this=condition, true=term.tree.copy())])
+    return _Term(term.source, tree, term.type)
 
 
 def _key_column(
