@@ -1,7 +1,7 @@
 """The algorithms of window joins: their names, what each is, and what it can do.
 
 All give the same answer. They differ in the work they do, in what they hold, and in when they
-answer; `docs/reference/algorithms.md` says which to take.
+answer; `docs/algorithms.md` says which to take.
 """
 
 from __future__ import annotations
