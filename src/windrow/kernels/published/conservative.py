@@ -34,18 +34,19 @@ from windrow.kernels.published.sweep import (
     NONE,
     START,
     TURN,
+    UNSET,
     Mode2,
     Record,
     Sweep,
     admit,
+    agrees_in_all,
     drop_oldest,
     give,
-    matches,
-    newest_in_range,
+    newest_of,
     next_in_period,
-    next_time,
 )
 from windrow.kernels.published.tape import (
+    KEY_TESTS,
     PERIOD,
     PROBES,
     REFINED,
@@ -97,8 +98,7 @@ def gca(
         if stream != NONE:
             _join_next(tape, sweep, mode_2, stream, record)
         elif _is_over(tape, sweep):
-            drop_oldest(tape, sweep, mode_2.table, _oldest(tape, sweep), record)
-            sweep.at[TURN] = sweep.at[CHAIN] = 0
+            _drop_one(tape, sweep, mode_2, _oldest(tape, sweep), record)
         else:
             return True
 
@@ -119,9 +119,7 @@ def lca(
         if stream != NONE:
             _join_next(tape, sweep, mode_2, stream, record)
         elif _is_over(tape, sweep):
-            out = _first_out(tape, windows.local, sweep)
-            drop_oldest(tape, sweep, mode_2.table, out, record)
-            sweep.at[TURN] = sweep.at[CHAIN] = 0
+            _drop_one(tape, sweep, mode_2, _first_out(tape, windows.local, sweep), record)
         else:
             return True
 
@@ -144,14 +142,15 @@ def _find_start_within(
         note(record[1], TOUCH, stream, at)
         first, last = _span(tape, sweep)
         if tape.times[at] < minus(last, window):
-            drop_oldest(tape, sweep, mode_2.table, stream, record)
+            drop_oldest(tape, sweep, mode_2, stream, record)
             continue
         if tape.times[at] > plus(first, window):
             sweep.at[CHAIN] = 0
         sweep.at[CHAIN] += 1
         sweep.at[TURN] = (stream + 1) % streams
-        first, last = _span(tape, sweep)
-        note(record[1], PERIOD, minus(last, window), plus(first, window))
+        if len(record[1].events):
+            first, last = _span(tape, sweep)
+            note(record[1], PERIOD, minus(last, window), plus(first, window))
     sweep.at[TURN] = 0
     return True
 
@@ -184,14 +183,15 @@ def _find_start_locally(
         record[0][TIME_TESTS] += 1
         note(record[1], TOUCH, stream, at)
         if sweep.doomed[stream] or _is_left(tape, local, sweep, stream):
-            drop_oldest(tape, sweep, mode_2.table, stream, record)
+            drop_oldest(tape, sweep, mode_2, stream, record)
             continue
         if _dooms(tape, local, sweep, stream):
             sweep.at[CHAIN] = 0
         sweep.at[CHAIN] += 1
         sweep.at[TURN] = (stream + 1) % streams
-        first, last = _local_period(tape, local, sweep)
-        note(record[1], PERIOD, first, last)
+        if len(record[1].events):
+            first, last = _local_period(tape, local, sweep)
+            note(record[1], PERIOD, first, last)
     sweep.at[TURN] = 0
     return True
 
@@ -250,7 +250,7 @@ def _drop_until(
         record[0][TIME_TESTS] += 1
         if plus(tape.times[sweep.head[stream]], window) >= coming:
             break
-        drop_oldest(tape, sweep, mode_2.table, stream, record)
+        drop_oldest(tape, sweep, mode_2, stream, record)
         sweep.at[CHAIN] = 0  # it may have been one of the chain
 
 
@@ -258,7 +258,9 @@ def _drop_until(
 def _is_over(tape: Tape, sweep: Sweep) -> bool:
     """Whether every stream's next tuple lies beyond the period."""
     for stream in range(len(sweep.head)):
-        if next_time(tape, sweep, stream) <= sweep.ends[stream]:
+        at = sweep.taken[stream]
+        is_there = at < sweep.arrived[stream]
+        if (tape.times[at] if is_there else sweep.coming[stream]) <= sweep.ends[stream]:
             return False
     return True
 
@@ -285,49 +287,64 @@ def _first_out(tape: Tape, local: Numbers, sweep: Sweep) -> int:
 
 
 @kernel
+def _drop_one(tape: Tape, sweep: Sweep, mode_2: Mode2, stream: int, record: Record) -> None:
+    """The end of mode 2: drops a starting tuple; the others agree still, mode 1 looks for one."""
+    drop_oldest(tape, sweep, mode_2, stream, record)
+    sweep.at[TURN], sweep.at[CHAIN] = stream, len(sweep.head) - 1
+
+
+@kernel
 def _join_next(tape: Tape, sweep: Sweep, mode_2: Mode2, stream: int, record: Record) -> None:
     """Admits a stream's next tuple, and begins to join it with all that is buffered."""
-    loops = mode_2.loops
-    loops.chosen[stream] = admit(tape, sweep, mode_2.table, stream, record)
-    loops.low[0], loops.high[0] = sweep.head, sweep.taken
+    mode_2.chosen[stream] = admit(tape, sweep, mode_2, stream, record)
     for other in range(len(sweep.head)):
+        mode_2.low[0, other], mode_2.high[0, other] = sweep.head[other], sweep.taken[other]
         if sweep.head[other] == sweep.taken[other]:
             return
-    loops.at[START], loops.at[DEPTH] = stream, 1
-    loops.cursor[1] = newest_in_range(tape, mode_2, 0, 1)
-    record[0][PROBES] += 1
+    mode_2.at[START], mode_2.at[DEPTH] = stream, 1
+    mode_2.cursor[1] = UNSET
 
 
 @kernel
 def _loop_on(tape: Tape, windows: Windows, mode_2: Mode2, found: Found, record: Record) -> bool:
-    """Goes through the loops; whether they came to an end before the room did."""
+    """Goes through the loops; whether they came to an end before the room did.
+
+    What is done per tuple stands here, in one function: a call hands over every array there is.
+    """
     work, trace = record
-    routes, table, loops = mode_2.routes, mode_2.table, mode_2.loops
-    start, innermost = loops.at[START], len(loops.chosen) - 1
-    while loops.at[DEPTH] > 0:
-        depth = loops.at[DEPTH]
-        stream, key = routes.order[start, depth], routes.probed[start, depth]
-        at = loops.cursor[depth]
-        if at < loops.low[0, stream]:
-            loops.at[DEPTH] = depth - 1
-            continue
-        if found.filled[0] == len(found.positions):
-            return False
-        loops.cursor[depth] = at - 1 if key == NONE else table.older[at, key]
-        work[TOUCHED] += 1
-        note(trace, TOUCH, stream, at)
-        if not matches(tape, mode_2, depth, at, record):
-            continue
-        loops.chosen[stream] = at
-        if depth < innermost:
-            loops.at[DEPTH] = depth + 1
-            loops.cursor[depth + 1] = newest_in_range(tape, mode_2, 0, depth + 1)
+    start, depth, innermost = mode_2.at[START], mode_2.at[DEPTH], len(mode_2.chosen) - 1
+    traced = len(trace.events) > 0
+    while depth > 0 and found.filled[0] < len(found.positions):
+        stream, key = mode_2.order[start, depth], mode_2.probed[start, depth]
+        at = mode_2.cursor[depth]
+        if at == UNSET:
             work[PROBES] += 1
-        elif _is_within(tape, windows.stated, loops.chosen, work):
-            give(loops, found, record)
+            at = mode_2.high[0, stream] - 1 if key == NONE else newest_of(tape, mode_2, depth)
+        candidate, touched = NONE, 0
+        while candidate == NONE and at >= mode_2.low[0, stream]:
+            touched += 1
+            if traced:
+                note(trace, TOUCH, stream, at)
+            if agrees_in_all(tape, mode_2, depth, at):
+                candidate = at
+            at = at - 1 if key == NONE else mode_2.older[at, key]
+        mode_2.cursor[depth] = at
+        work[TOUCHED] += touched
+        if mode_2.has_keys[start, depth]:
+            work[KEY_TESTS] += touched
+        if candidate == NONE:
+            depth -= 1
+            continue
+        mode_2.chosen[stream] = candidate
+        if depth < innermost:
+            depth += 1
+            mode_2.cursor[depth] = UNSET
+        elif _is_within(tape, windows.stated, mode_2.chosen, work):
+            give(mode_2.chosen, found, record)
         else:
             work[REFINED] += 1
-    return True
+    mode_2.at[DEPTH] = depth
+    return bool(depth == 0)
 
 
 @kernel

@@ -42,14 +42,12 @@ from windrow.kernels.published.sweep import (
     IS_NARROWED,
     NONE,
     TURN,
-    Loops,
     Mode2,
     Record,
     Sweep,
     admit,
     drop_oldest,
     next_in_period,
-    next_time,
 )
 from windrow.kernels.published.tape import (
     PERIOD,
@@ -117,9 +115,9 @@ def few(
             stream = _next_in_time(tape, sweep)
             if stream == NONE:
                 return True
-        at = admit(tape, sweep, mode_2.table, stream, record)
-        if _find_ranges(tape, conditions, sweep, cursors, mode_2.loops, stream, record[0]):
-            begin_loops(tape, mode_2, stream, at, record[0])
+        at = admit(tape, sweep, mode_2, stream, record)
+        if _find_ranges(tape, conditions, sweep, cursors, mode_2, stream, record[0]):
+            begin_loops(mode_2, stream, at)
 
 
 @kernel
@@ -143,18 +141,23 @@ def _find_start(
         note(trace, TOUCH, stream, at)
         low, high = _period(tape, conditions, sweep, stream)
         if sweep.doomed[stream] or tape.times[at] < low:
-            drop_oldest(tape, sweep, mode_2.table, stream, record)
+            drop_oldest(tape, sweep, mode_2, stream, record)
             continue
         if tape.times[at] > high:
             _doom(tape, conditions, sweep, stream)
             sweep.at[CHAIN] = 0
         sweep.at[CHAIN] += 1
         sweep.at[TURN] = (stream + 1) % streams
-        low, high = _period(tape, conditions, sweep, sweep.at[TURN])
-        note(trace, PERIOD, low, high)
+        if len(trace.events):
+            low, high = _period(tape, conditions, sweep, sweep.at[TURN])
+            note(trace, PERIOD, low, high)
     sweep.at[TURN] = 0
     for stream in range(streams):
-        sweep.ends[stream] = _period(tape, conditions, sweep, stream)[1]
+        end = MOST
+        for other in range(streams):
+            time = tape.times[sweep.head[other]]
+            end = min(end, plus(time, conditions.upper[other, stream]))
+        sweep.ends[stream] = end
     return True
 
 
@@ -205,7 +208,7 @@ def _drop_unreachable(
             record[0][TIME_TESTS] += 1
             if plus(tape.times[sweep.head[stream]], reach) >= sweep.coming[missing]:
                 break
-            drop_oldest(tape, sweep, mode_2.table, stream, record)
+            drop_oldest(tape, sweep, mode_2, stream, record)
             sweep.at[CHAIN] = 0  # its tuples may have been the ones dropped
 
 
@@ -234,21 +237,28 @@ def _drop_past(
 ) -> bool:
     """The end of mode 2: drops the starting tuples that nothing to come can meet; whether any."""
     streams = len(sweep.head)
-    dropped = False
+    for stream in range(streams):
+        at = sweep.taken[stream]
+        is_there = at < sweep.arrived[stream]
+        sweep.next_times[stream] = tape.times[at] if is_there else sweep.coming[stream]
+    dropped = 0
     for stream in range(streams):
         time = tape.times[sweep.head[stream]]
         record[0][TIME_TESTS] += 1
         is_past = True
         for other in range(streams):
-            if other != stream:
-                last = plus(time, conditions.upper[stream, other])
-                is_past &= last < next_time(tape, sweep, other)
+            last = plus(time, conditions.upper[stream, other])
+            if other != stream and last >= sweep.next_times[other]:
+                is_past = False
+                break
         if is_past:
-            drop_oldest(tape, sweep, mode_2.table, stream, record)
-            dropped = True
+            drop_oldest(tape, sweep, mode_2, stream, record)
+            dropped += 1
+            sweep.at[TURN] = stream
     if dropped:
-        sweep.at[TURN] = sweep.at[CHAIN] = 0
-    return dropped
+        # The others agree still: where one was dropped, mode 1 has only its stream to look at.
+        sweep.at[CHAIN] = streams - 1 if dropped == 1 else 0
+    return dropped > 0
 
 
 @kernel
@@ -257,33 +267,28 @@ def _find_ranges(
     conditions: Conditions,
     sweep: Sweep,
     cursors: Cursors,
-    loops: Loops,
+    mode_2: Mode2,
     stream: int,
     work: Numbers,
 ) -> bool:
     """Sets what the loops of the tuple just admitted go through; whether there is anything."""
-    low, high = loops.low[0], loops.high[0]
-    if _is_whole(tape, sweep):
-        low[:], high[:] = sweep.head, sweep.taken
-        loops.at[IS_NARROWED] = 0
-    else:
+    low, high = mode_2.low[0], mode_2.high[0]
+    is_whole = True
+    for other in range(len(low)):
+        low[other], high[other] = sweep.head[other], sweep.taken[other]
+        if high[other] > low[other] and tape.times[high[other] - 1] > sweep.ends[other]:
+            is_whole = False
+    mode_2.at[IS_NARROWED] = 0
+    if not is_whole:
         for other in range(len(low)):
             if other != stream:
                 _move_cursors(tape, conditions, sweep, cursors, stream, other, work)
-        low[:], high[:] = cursors.low[stream], cursors.high[stream]
-        loops.at[IS_NARROWED] = 0 if _fit(tape, conditions, low, high, stream) else 1
-    high[stream] = low[stream] + 1  # itself
-    return bool(np.all(low < high))
-
-
-@kernel
-def _is_whole(tape: Tape, sweep: Sweep) -> bool:
-    """Whether all that is buffered, the tuple just admitted too, is within its stream's period."""
-    for stream in range(len(sweep.head)):
-        last = sweep.taken[stream] - 1
-        if last >= sweep.head[stream] and tape.times[last] > sweep.ends[stream]:
-            return False
-    return True
+            low[other], high[other] = cursors.low[stream, other], cursors.high[stream, other]
+        mode_2.at[IS_NARROWED] = 0 if _fit(tape, conditions, low, high, stream) else 1
+    empty = 0
+    for other in range(len(low)):
+        empty += other != stream and low[other] == high[other]
+    return empty == 0
 
 
 @kernel

@@ -25,13 +25,15 @@ from windrow.kernels.published.sweep import (
     IS_NARROWED,
     NONE,
     START,
+    UNSET,
     Mode2,
     Record,
+    agrees_in_all,
     give,
-    matches,
-    newest_in_range,
+    newest_of,
 )
 from windrow.kernels.published.tape import (
+    KEY_TESTS,
     NARROWINGS,
     PROBES,
     TOUCH,
@@ -45,54 +47,64 @@ from windrow.kernels.published.tape import (
 
 
 @kernel
-def begin_loops(tape: Tape, mode_2: Mode2, start: int, at: int, work: Numbers) -> None:
+def begin_loops(mode_2: Mode2, start: int, at: int) -> None:
     """Sets the loops to the first stream after the admitted one; their ranges have been set."""
-    loops = mode_2.loops
-    loops.chosen[start] = at
-    loops.at[START] = start
-    _enter(tape, mode_2, 1, work)
+    mode_2.chosen[start] = at
+    mode_2.at[START], mode_2.at[DEPTH] = start, 1
+    mode_2.cursor[1] = UNSET
 
 
 @kernel
 def loop_on(
     tape: Tape, conditions: Conditions, mode_2: Mode2, found: Found, record: Record
 ) -> bool:
-    """Goes through the loops; whether they came to an end before the room did."""
+    """Goes through the loops; whether they came to an end before the room did.
+
+    What is done per tuple stands here, in one function: a call hands over every array there is.
+    """
     work, trace = record
-    routes, table, loops = mode_2.routes, mode_2.table, mode_2.loops
-    start, last = loops.at[START], len(loops.chosen) - 1
-    while loops.at[DEPTH] > 0:
-        depth = loops.at[DEPTH]
-        line = depth - 1 if loops.at[IS_NARROWED] else 0
-        stream = routes.order[start, depth]
-        at = loops.cursor[depth]
-        if at < loops.low[line, stream]:
-            loops.at[DEPTH] = depth - 1
+    start, depth, innermost = mode_2.at[START], mode_2.at[DEPTH], len(mode_2.chosen) - 1
+    narrowed, traced = mode_2.at[IS_NARROWED], len(trace.events) > 0
+    while depth > 0 and found.filled[0] < len(found.positions):
+        stream, line = mode_2.order[start, depth], depth - 1 if narrowed else 0
+        low, high = mode_2.low[line, stream], mode_2.high[line, stream]
+        probed, single = mode_2.probed[start, depth], mode_2.single[start, depth]
+        word = np.uint64(0)
+        if single != NONE:
+            word = tape.words[mode_2.chosen[mode_2.sources[start, depth, single]], single]
+        following = mode_2.cursor[depth]
+        if following == UNSET:
+            work[PROBES] += 1
+            following = high - 1 if probed == NONE else newest_of(tape, mode_2, depth)
+            while following >= high:
+                following = mode_2.older[following, probed]
+        at, match, touched = NONE, NONE, 0
+        while match == NONE and following >= low:
+            at = following
+            following = at - 1 if probed == NONE else mode_2.older[at, probed]
+            touched += 1
+            if traced:
+                note(trace, TOUCH, stream, at)
+            if single != NONE:
+                if tape.words[at, single] == word:
+                    match = at
+            elif agrees_in_all(tape, mode_2, depth, at):
+                match = at
+        mode_2.cursor[depth] = following
+        work[TOUCHED] += touched
+        if mode_2.has_keys[start, depth]:
+            work[KEY_TESTS] += touched
+        if match == NONE:
+            depth -= 1
             continue
-        if found.filled[0] == len(found.positions):
-            return False
-        key = routes.probed[start, depth]
-        loops.cursor[depth] = at - 1 if key == NONE else table.older[at, key]
-        work[TOUCHED] += 1
-        note(trace, TOUCH, stream, at)
-        if not matches(tape, mode_2, depth, at, record):
-            continue
-        loops.chosen[stream] = at
-        if depth == last:
-            give(loops, found, record)
-        elif not loops.at[IS_NARROWED] or _narrow(tape, conditions, mode_2, depth, work):
-            _enter(tape, mode_2, depth + 1, work)
-    return True
-
-
-@kernel
-def _enter(tape: Tape, mode_2: Mode2, depth: int, work: Numbers) -> None:
-    """Begins the loop of a depth."""
-    loops = mode_2.loops
-    line = depth - 1 if loops.at[IS_NARROWED] else 0
-    loops.at[DEPTH] = depth
-    loops.cursor[depth] = newest_in_range(tape, mode_2, line, depth)
-    work[PROBES] += 1
+        mode_2.chosen[stream] = match
+        if depth == innermost:
+            give(mode_2.chosen, found, record)
+        elif not narrowed or _narrow(tape, conditions, mode_2, depth, work):
+            depth += 1
+            mode_2.cursor[depth] = UNSET
+    mode_2.at[DEPTH] = depth
+    return bool(depth == 0)
 
 
 @kernel
@@ -101,19 +113,18 @@ def _narrow(tape: Tape, conditions: Conditions, mode_2: Mode2, depth: int, work:
 
     False if nothing is left of one of them.
     """
-    loops = mode_2.loops
-    order = mode_2.routes.order[loops.at[START]]
+    order = mode_2.order[mode_2.at[START]]
     stream = order[depth]
-    time = tape.times[loops.chosen[stream]]
+    time = tape.times[mode_2.chosen[stream]]
     for later in range(depth + 1, len(order)):
         other = order[later]
         first = minus(time, conditions.upper[other, stream])
         last = plus(time, conditions.upper[stream, other])
-        low, high = loops.low[depth - 1, other], loops.high[depth - 1, other]
+        low, high = mode_2.low[depth - 1, other], mode_2.high[depth - 1, other]
         low += np.searchsorted(tape.times[low:high], first, side="left")
         high = low + np.searchsorted(tape.times[low:high], last, side="right")
         work[NARROWINGS] += 1
         if low == high:
             return False
-        loops.low[depth, other], loops.high[depth, other] = low, high
+        mode_2.low[depth, other], mode_2.high[depth, other] = low, high
     return True

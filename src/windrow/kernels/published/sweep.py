@@ -23,7 +23,6 @@ from windrow.kernels.published.tape import (
     DROP,
     DROPS,
     FOUND,
-    KEY_TESTS,
     OUTPUT,
     TIME_TESTS,
     Found,
@@ -34,6 +33,8 @@ from windrow.kernels.published.tape import (
 )
 
 NONE = -1
+UNSET = -2
+LEAST_BUCKETS = 64
 
 Record = tuple[Numbers, Trace]
 """The work done, and what was done step by step."""
@@ -49,6 +50,7 @@ class Sweep(NamedTuple):
         coming: per stream, the least time that may still arrive.
         doomed: per stream, whether its oldest tuple was found too old for another stream's.
         ends: per stream, the last tick of its period in mode 2.
+        next_times: per stream, the least time that is still to be admitted, as mode 2 ended.
         at: TURN and CHAIN.
     """
 
@@ -58,6 +60,7 @@ class Sweep(NamedTuple):
     coming: Numbers
     doomed: NDArray[np.bool_]
     ends: Numbers
+    next_times: Numbers
     at: Numbers
 
 
@@ -65,51 +68,49 @@ TURN, CHAIN = range(2)
 """The stream whose turn it is; how many just before it agree: all of them in mode 2."""
 
 
-class Routes(NamedTuple):
-    """In which order an admitted tuple meets the other streams, and by which keys.
+class Mode2(NamedTuple):
+    """What mode 2 goes by: its routes, its table, and where its loops stand.
+
+    In which order an admitted tuple meets the other streams, and by which keys:
 
     Attributes:
         order: per stream of the admitted tuple, all streams as they are chosen, itself first.
         sources: per admitted stream, depth and key class, the stream chosen before that gives the
             word; NONE where the class does not count there.
-        probed: per admitted stream and depth, the class whose buckets are probed; NONE: a scan.
-    """
+        has_keys: per admitted stream and depth, whether any class counts.
+        single: likewise, the only class that counts; NONE: several, or none.
+        probed: likewise, the class whose buckets are probed; NONE: a scan.
 
-    order: Numbers
-    sources: Numbers
-    probed: Numbers
-
-
-class Table(NamedTuple):
-    """The buckets of all streams by each key class; of no class where loops only scan.
+    The buckets of all streams by each key class; of no class where loops only scan:
 
     Attributes:
-        keyed: per stream and key class, whether the stream has a column in it.
+        linked: per stream and key class, whether the stream has buckets by it.
         oldest: per stream, class and bucket, the position of its oldest tuple, or NONE.
         newest: likewise the newest.
         older: per position and class, the tuple before it in its bucket, or NONE.
         newer: likewise the tuple after it.
-    """
 
-    keyed: NDArray[np.bool_]
-    oldest: Numbers
-    newest: Numbers
-    older: Numbers
-    newer: Numbers
-
-
-class Loops(NamedTuple):
-    """Where the loops of mode 2 stand, kept between calls.
+    The loops, kept between calls:
 
     Attributes:
         chosen: per stream, the tuple chosen.
-        cursor: per depth, the tuple to look at next; NONE at the end.
+        cursor: per depth, the tuple to look at next; NONE at the end, UNSET before the beginning.
         low: per depth and stream, the first position of the range that a loop goes through; line 0
             is as the tuple was admitted.
         high: likewise the position after the last.
         at: START, DEPTH and IS_NARROWED.
     """
 
+    order: Numbers
+    sources: Numbers
+    has_keys: NDArray[np.bool_]
+    single: Numbers
+    probed: Numbers
+    linked: NDArray[np.bool_]
+    oldest: Numbers
+    newest: Numbers
+    older: Numbers
+    newer: Numbers
     chosen: Numbers
     cursor: Numbers
     low: Numbers
@@ -119,14 +120,6 @@ class Loops(NamedTuple):
 
 START, DEPTH, IS_NARROWED = range(3)
 """The admitted tuple's stream; the loop under way, 0 for none; whether ranges are narrowed."""
-
-
-class Mode2(NamedTuple):
-    """All that mode 2 goes by."""
-
-    routes: Routes
-    table: Table
-    loops: Loops
 
 
 def sweep_from(positions: Numbers) -> Sweep:
@@ -139,14 +132,25 @@ def sweep_from(positions: Numbers) -> Sweep:
         coming=np.full(streams, LEAST, np.int64),
         doomed=np.zeros(streams, np.bool_),
         ends=np.zeros(streams, np.int64),
+        next_times=np.zeros(streams, np.int64),
         at=np.zeros(2, np.int64),
     )
 
 
-def routes_along(order: Numbers, keyed: NDArray[np.bool_], *, hashed: bool) -> Routes:
-    """The routes through the streams in given orders, a line per stream that begins."""
+def mode_2_along(
+    order: Numbers, keyed: NDArray[np.bool_], positions: int, *, hashed: bool
+) -> Mode2:
+    """Mode 2 before the first tuple is admitted.
+
+    Args:
+        order: per stream of an admitted tuple, in which order the others are gone through.
+        keyed: per stream and key class, whether the stream has a column in it.
+        positions: the length of the tape.
+        hashed: whether loops go through buckets.
+    """
     streams, classes = keyed.shape
     sources = np.full((streams, streams, classes), NONE, np.int64)
+    single = np.full((streams, streams), NONE, np.int64)
     probed = np.full((streams, streams), NONE, np.int64)
     for start, line in enumerate(order):
         for depth in range(1, streams):
@@ -155,43 +159,40 @@ def routes_along(order: Numbers, keyed: NDArray[np.bool_], *, hashed: bool) -> R
                 if len(before):
                     sources[start, depth, key] = before[0]
             shared = np.flatnonzero(sources[start, depth] != NONE)
+            if len(shared) == 1:
+                single[start, depth] = shared[0]
             if hashed and len(shared):
                 probed[start, depth] = shared[0]
-    return Routes(order, sources, probed)
-
-
-def empty_table(keyed: NDArray[np.bool_], buckets: int, positions: int) -> Table:
-    """A table without tuples, for a tape of so many positions; buckets are a power of two."""
-    streams, classes = keyed.shape
-    ends, links = (streams, classes, buckets), (positions, classes)
-    return Table(
-        keyed,
-        np.full(ends, NONE, np.int64),
-        np.full(ends, NONE, np.int64),
-        np.full(links, NONE, np.int64),
-        np.full(links, NONE, np.int64),
-    )
-
-
-def no_loops(streams: int) -> Loops:
-    """Loops before the first tuple is admitted."""
-    ranges = (streams, streams)
-    return Loops(
+    linked = keyed if hashed else keyed[:, :0].copy()
+    ends, links = (streams, linked.shape[1], LEAST_BUCKETS), (positions, linked.shape[1])
+    return Mode2(
+        order=order,
+        sources=sources,
+        has_keys=(sources != NONE).any(axis=2),
+        single=single,
+        probed=probed,
+        linked=linked,
+        oldest=np.full(ends, NONE, np.int64),
+        newest=np.full(ends, NONE, np.int64),
+        older=np.full(links, NONE, np.int64),
+        newer=np.full(links, NONE, np.int64),
         chosen=np.zeros(streams, np.int64),
         cursor=np.zeros(streams, np.int64),
-        low=np.zeros(ranges, np.int64),
-        high=np.zeros(ranges, np.int64),
+        low=np.zeros((streams, streams), np.int64),
+        high=np.zeros((streams, streams), np.int64),
         at=np.zeros(3, np.int64),
     )
 
 
-@kernel
-def next_time(tape: Tape, sweep: Sweep, stream: int) -> int:
-    """The least time of a tuple of a stream that is still to be admitted."""
-    at = sweep.taken[stream]
-    if at < sweep.arrived[stream]:
-        return int(tape.times[at])
-    return int(sweep.coming[stream])
+def with_empty_table(mode_2: Mode2, buckets: int, positions: int) -> Mode2:
+    """The same with no tuple in the table; buckets are a power of two."""
+    ends, links = (*mode_2.linked.shape, buckets), (positions, mode_2.linked.shape[1])
+    return mode_2._replace(
+        oldest=np.full(ends, NONE, np.int64),
+        newest=np.full(ends, NONE, np.int64),
+        older=np.full(links, NONE, np.int64),
+        newer=np.full(links, NONE, np.int64),
+    )
 
 
 @kernel
@@ -217,21 +218,21 @@ def next_in_period(tape: Tape, sweep: Sweep, record: Record) -> int:
 
 
 @kernel
-def admit(tape: Tape, sweep: Sweep, table: Table, stream: int, record: Record) -> int:
+def admit(tape: Tape, sweep: Sweep, mode_2: Mode2, stream: int, record: Record) -> int:
     """Puts a stream's next tuple into its buffer; gives its position."""
     at = sweep.taken[stream]
     sweep.taken[stream] = at + 1
-    link(tape, table, stream, at)
+    link(tape, mode_2, stream, at)
     note(record[1], ADMIT, stream, at)
     return int(at)
 
 
 @kernel
-def drop_oldest(tape: Tape, sweep: Sweep, table: Table, stream: int, record: Record) -> None:
+def drop_oldest(tape: Tape, sweep: Sweep, mode_2: Mode2, stream: int, record: Record) -> None:
     """Drops the oldest tuple of a stream, admitted or not."""
     at = sweep.head[stream]
     if at < sweep.taken[stream]:
-        unlink(tape, table, stream, at)
+        unlink(tape, mode_2, stream, at)
     else:
         sweep.taken[stream] = at + 1
     sweep.head[stream] = at + 1
@@ -241,98 +242,87 @@ def drop_oldest(tape: Tape, sweep: Sweep, table: Table, stream: int, record: Rec
 
 
 @kernel
-def drop_below(tape: Tape, sweep: Sweep, table: Table, bounds: Numbers, record: Record) -> None:
+def drop_below(tape: Tape, sweep: Sweep, mode_2: Mode2, bounds: Numbers, record: Record) -> None:
     """Drops the tuples of each stream that are older than its bound; mode 1 is next."""
     for stream in range(len(sweep.head)):
         while sweep.head[stream] < sweep.arrived[stream]:
             if tape.times[sweep.head[stream]] >= bounds[stream]:
                 break
-            drop_oldest(tape, sweep, table, stream, record)
+            drop_oldest(tape, sweep, mode_2, stream, record)
             sweep.at[TURN] = sweep.at[CHAIN] = 0
 
 
 @kernel
-def link(tape: Tape, table: Table, stream: int, at: int) -> None:
+def link(tape: Tape, mode_2: Mode2, stream: int, at: int) -> None:
     """Appends an admitted tuple to its bucket of each class."""
-    for key in range(table.oldest.shape[1]):
-        if not table.keyed[stream, key]:
+    for key in range(mode_2.oldest.shape[1]):
+        if not mode_2.linked[stream, key]:
             continue
-        bucket = bucket_of(table, tape.words[at, key])
-        last = table.newest[stream, key, bucket]
-        table.older[at, key], table.newer[at, key] = last, NONE
+        bucket = bucket_of(mode_2, tape.words[at, key])
+        last = mode_2.newest[stream, key, bucket]
+        mode_2.older[at, key], mode_2.newer[at, key] = last, NONE
         if last == NONE:
-            table.oldest[stream, key, bucket] = at
+            mode_2.oldest[stream, key, bucket] = at
         else:
-            table.newer[last, key] = at
-        table.newest[stream, key, bucket] = at
+            mode_2.newer[last, key] = at
+        mode_2.newest[stream, key, bucket] = at
 
 
 @kernel
-def unlink(tape: Tape, table: Table, stream: int, at: int) -> None:
+def unlink(tape: Tape, mode_2: Mode2, stream: int, at: int) -> None:
     """Takes the oldest tuple of a stream out of its buckets, in each of which it is the oldest."""
-    for key in range(table.oldest.shape[1]):
-        if not table.keyed[stream, key]:
+    for key in range(mode_2.oldest.shape[1]):
+        if not mode_2.linked[stream, key]:
             continue
-        bucket = bucket_of(table, tape.words[at, key])
-        following = table.newer[at, key]
-        table.oldest[stream, key, bucket] = following
+        bucket = bucket_of(mode_2, tape.words[at, key])
+        following = mode_2.newer[at, key]
+        mode_2.oldest[stream, key, bucket] = following
         if following == NONE:
-            table.newest[stream, key, bucket] = NONE
+            mode_2.newest[stream, key, bucket] = NONE
         else:
-            table.older[following, key] = NONE
+            mode_2.older[following, key] = NONE
 
 
 @kernel
-def link_buffered(tape: Tape, table: Table, sweep: Sweep) -> None:
+def link_buffered(tape: Tape, mode_2: Mode2, sweep: Sweep) -> None:
     """Fills an empty table with all that is buffered."""
     for stream in range(len(sweep.head)):
         for at in range(sweep.head[stream], sweep.taken[stream]):
-            link(tape, table, stream, at)
+            link(tape, mode_2, stream, at)
 
 
 @kernel
-def bucket_of(table: Table, word: np.uint64) -> int:
+def bucket_of(mode_2: Mode2, word: np.uint64) -> int:
     """The bucket of a word, which is mixed already."""
-    return int(word & np.uint64(table.oldest.shape[2] - 1))
+    return int(word & np.uint64(mode_2.oldest.shape[2] - 1))
 
 
 @kernel
-def newest_in_range(tape: Tape, mode_2: Mode2, line: int, depth: int) -> int:
-    """The newest tuple that a loop goes through: of the range, or of the bucket within it."""
-    routes, table, loops = mode_2.routes, mode_2.table, mode_2.loops
-    start = loops.at[START]
-    stream, key = routes.order[start, depth], routes.probed[start, depth]
-    if key == NONE:
-        return int(loops.high[line, stream] - 1)
-    word = tape.words[loops.chosen[routes.sources[start, depth, key]], key]
-    at = table.newest[stream, key, bucket_of(table, word)]
-    while at >= loops.high[line, stream]:
-        at = table.older[at, key]
-    return int(at)
+def newest_of(tape: Tape, mode_2: Mode2, depth: int) -> int:
+    """The newest tuple of the bucket that a depth probes; NONE for none."""
+    start = mode_2.at[START]
+    stream, key = mode_2.order[start, depth], mode_2.probed[start, depth]
+    word = tape.words[mode_2.chosen[mode_2.sources[start, depth, key]], key]
+    return int(mode_2.newest[stream, key, bucket_of(mode_2, word)])
 
 
 @kernel
-def matches(tape: Tape, mode_2: Mode2, depth: int, at: int, record: Record) -> bool:
-    """Whether a tuple agrees with those chosen in every key class that counts at this depth."""
-    sources, loops = mode_2.routes.sources, mode_2.loops
-    is_tested = False
-    for key in range(sources.shape[2]):
-        source = sources[loops.at[START], depth, key]
-        if source == NONE:
-            continue
-        if not is_tested:
-            is_tested = True
-            record[0][KEY_TESTS] += 1
-        if tape.words[at, key] != tape.words[loops.chosen[source], key]:
+def agrees_in_all(tape: Tape, mode_2: Mode2, depth: int, at: int) -> bool:
+    """Whether a tuple agrees with those chosen in every key class that counts at a depth."""
+    start = mode_2.at[START]
+    for key in range(mode_2.sources.shape[2]):
+        source = mode_2.sources[start, depth, key]
+        if source != NONE and tape.words[at, key] != tape.words[mode_2.chosen[source], key]:
             return False
     return True
 
 
 @kernel
-def give(loops: Loops, found: Found, record: Record) -> None:
+def give(chosen: Numbers, found: Found, record: Record) -> None:
     """Writes the tuples chosen as a combination; there is room."""
     line = found.filled[0]
-    found.positions[line] = loops.chosen
+    for stream in range(len(chosen)):
+        found.positions[line, stream] = chosen[stream]
     found.filled[0] = line + 1
     note(record[1], OUTPUT, -1, record[0][FOUND])
     record[0][FOUND] += 1

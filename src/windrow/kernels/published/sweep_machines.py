@@ -18,14 +18,13 @@ from windrow.kernels.published.few import cursors_from, few, with_own_window
 from windrow.kernels.published.machine import Machine, Move
 from windrow.kernels.published.runs import ROOM, Run, filled_blocks
 from windrow.kernels.published.sweep import (
-    Mode2,
+    LEAST_BUCKETS,
     drop_below,
-    empty_table,
     link_buffered,
-    no_loops,
-    routes_along,
+    mode_2_along,
     sweep_from,
     take_arrivals,
+    with_empty_table,
 )
 from windrow.kernels.published.tape import (
     Conditions,
@@ -37,8 +36,6 @@ from windrow.kernels.published.tape import (
     room_for,
     trace_of,
 )
-
-LEAST_BUCKETS = 64
 
 
 class SweepMachine(ABC):
@@ -63,19 +60,15 @@ class SweepMachine(ABC):
         self.sweep = sweep_from(first[:-1])
         self.work = no_work()
         self.trace = trace_of() if trace is None else trace
-        hashed, keyed = method == "hash", conditions.keyed
-        order = order_by_keys(conditions)
-        # Buckets are by the classes that loops probe by: where all scan, there are none.
-        self._linked = keyed if hashed else keyed[:, :0]
-        routes = routes_along(order, keyed, hashed=hashed)
-        table = empty_table(self._linked, LEAST_BUCKETS, int(first[-1]))
-        self._mode_2 = Mode2(routes, table, no_loops(len(order)))
+        self._mode_2 = mode_2_along(
+            order_by_keys(conditions), conditions.keyed, int(first[-1]), hashed=method == "hash"
+        )
         self._is_linked = True  # whether the table is that of the buffers as they are
 
     @property
     def nbytes(self) -> int:
         """Bytes of what is kept beside the tape."""
-        return sum(part.nbytes for part in self._mode_2.table)
+        return sum(part.nbytes for part in self._mode_2)
 
     def adopt(self, tape: Tape, turns: Numbers) -> None:
         """Takes tuples whose combinations were all given before."""
@@ -88,11 +81,10 @@ class SweepMachine(ABC):
         take_arrivals(tape, self.sweep, turns, coming)
         most = int((self.sweep.arrived - self.sweep.head).max())
         buckets = max(LEAST_BUCKETS, 1 << most.bit_length())
-        if self._is_linked and buckets <= self._mode_2.table.oldest.shape[2]:
+        if self._is_linked and buckets <= self._mode_2.oldest.shape[2]:
             return
-        table = empty_table(self._linked, buckets, len(tape.times))
-        link_buffered(tape, table, self.sweep)
-        self._mode_2 = self._mode_2._replace(table=table)
+        self._mode_2 = with_empty_table(self._mode_2, buckets, len(tape.times))
+        link_buffered(tape, self._mode_2, self.sweep)
         self._is_linked = True
 
     @abstractmethod
@@ -112,7 +104,7 @@ class SweepMachine(ABC):
     def drop_below(self, tape: Tape, bounds: Numbers) -> None:
         """Drops the tuples of each stream that are older than its bound."""
         record = (self.work, self.trace)
-        drop_below(tape, self.sweep, self._mode_2.table, bounds, record)
+        drop_below(tape, self.sweep, self._mode_2, bounds, record)
 
 
 class FewMachine(SweepMachine):
