@@ -40,7 +40,7 @@ class CliqueSize:
 
 SIZES = {
     Size.tiny: CliqueSize(rate_per_s=60, values=6, seconds=3.0, every=100),
-    Size.quick: CliqueSize(rate_per_s=200, values=20, seconds=3.5, every=500),
+    Size.quick: CliqueSize(rate_per_s=200, values=20, seconds=3.0, every=500),
     Size.full: CliqueSize(rate_per_s=1_000, values=100, seconds=4.0, every=1_000),
 }
 

@@ -21,7 +21,6 @@ from windrow.experiments.contest import (
     BEW_HASH,
     FEW_HASH,
     Join,
-    calibrated_cost_s,
     measure,
     uniform,
 )
@@ -113,9 +112,9 @@ def _calibrated(chosen: ResponseSize, join: Join, say: Say) -> tuple[float, floa
     say("calibrating")
     streams = _streams(chosen, chosen.saturated_per_s)
     every = max(1, streams.tuples // 20)
-    bew = measure(BEW_HASH, join, streams, streams.live(), every=every)
+    bew = measure(BEW_HASH, join, streams, streams.live(), every=every, is_timed=False)
     units = bew.per_tuple(bew.work + bew.inputs, skipped=_filling(chosen))
-    costs_s = [calibrated_cost_s(one, join, streams) for one in (FEW_HASH, BEW_HASH)]
+    costs_s = [measure(one, join, streams, streams.live()).cost_s for one in (FEW_HASH, BEW_HASH)]
     return 1.0 / (units * chosen.saturated_per_s * STREAMS), costs_s[0] / costs_s[1]
 
 

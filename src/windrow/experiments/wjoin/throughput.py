@@ -25,7 +25,6 @@ from windrow.experiments.contest import (
     FEW_HASH,
     Algorithm,
     Join,
-    calibrated_cost_s,
     measure,
     uniform,
 )
@@ -78,8 +77,8 @@ class ThroughputSize:
 
 SIZES = {
     Size.tiny: ThroughputSize(most=3, unit_s=2e-4),
-    Size.quick: ThroughputSize(most=6, unit_s=4e-5),
-    Size.full: ThroughputSize(most=6, unit_s=5e-6),
+    Size.quick: ThroughputSize(most=6, unit_s=1e-4),
+    Size.full: ThroughputSize(most=6, unit_s=1e-5),
 }
 
 
@@ -123,14 +122,14 @@ def run(size: Size, say: Say) -> Findings:
             Finding(
                 below(_leads(found, lambda one: one.few)),
                 below(_leads(found, lambda one: one.few_on_time)),
-                "compiled, a window test is nearly free, while the loops of FEW have more to keep "
-                f"up than those of BEW: a unit of FEW's work costs so many of BEW's ({costs})",
+                "compiled, a window test is nearly free, so that a unit of the work that FEW is left "
+                f"with costs more than one of BEW's, so many times as much: {costs}",
             ),
             Finding(
                 _shrinking(found, lambda one: one.few),
                 _shrinking(found, lambda one: one.few_on_time),
                 "on time the lead follows what a unit of work costs either algorithm, which "
-                f"changes with the number of streams ({costs})",
+                f"changes with the number of streams: {costs}",
             ),
         ),
         _chart(found),
@@ -143,7 +142,9 @@ def _limits(method: Method, streams: int, unit_s: float, say: Say) -> Limits:
             say(f"{method.name}, {streams} streams at {rate_per_s:.1f} per s: {algorithm.name}")
             made = _streams(method, streams, rate_per_s, WINDOWS_PER_RUN)
             every = max(1, made.tuples // 10)
-            series = measure(algorithm, _join(method, streams), made, made.live(), every=every)
+            series = measure(
+                algorithm, _join(method, streams), made, made.live(), every=every, is_timed=False
+            )
             units = series.per_tuple(series.work + series.inputs, STEADY_AFTER)
             return units * unit_s * rate_per_s * streams
 
@@ -162,7 +163,7 @@ def _cost_ratio(method: Method, streams: int, rate_per_s: float) -> float:
     tuples_per_window = rate_per_s * streams * method.window_s
     windows = max(WINDOWS_PER_RUN, LEAST_TO_CALIBRATE / tuples_per_window)
     made, join = _streams(method, streams, rate_per_s, windows), _join(method, streams)
-    few, bew = (calibrated_cost_s(one, join, made) for one in (method.few, method.bew))
+    few, bew = (measure(one, join, made, made.live()).cost_s for one in (method.few, method.bew))
     return few / bew
 
 
