@@ -9,7 +9,7 @@ READY := .venv/.ready
 JAVA := java_home="$$(scripts/java)" && export JAVA_HOME="$$java_home" &&
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help setup demo test test-fast test-spark lint types imports fmt golden-accept bench docs check clean
+.PHONY: help setup demo test test-fast test-spark lint types imports fmt golden-accept bench experiments docs check clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,10 @@ golden-accept: $(READY) ## Accept the present EXPLAIN texts as the expected ones
 
 bench: $(READY) ## Measure the speed table of the README
 	@$(JAVA) $(BIN)/python -m benchmarks.run
+
+experiments: $(READY) ## Run the papers' experiments at full size and write their page
+	@$(BIN)/windrow experiment run all --out docs/experiments
+	@$(BIN)/windrow experiment page docs/experiments --to docs/experiments.md
 
 docs: $(READY) ## Build the site into site/
 	@$(BIN)/mkdocs build --strict

@@ -26,10 +26,10 @@ def list_all(as_json: AsJson = False, debug: Debug = False) -> None:
     """Describe every experiment: its paper, figure, setting and claims."""
     with reported(Console(stderr=True), debug=debug):
         from windrow.experiments.registry import EXPERIMENTS
-        from windrow.experiments.show import listing
+        from windrow.experiments.show import show_list
 
         if not as_json:
-            Console().print(listing(EXPERIMENTS), highlight=False)
+            show_list(EXPERIMENTS, Console())
             return
         typer.echo(json.dumps([experiment.as_dict() for experiment in EXPERIMENTS], indent=1))
 
@@ -54,7 +54,7 @@ def run(
         from windrow.experiments.experiment import Size, conduct
         from windrow.experiments.record import prepare, write
         from windrow.experiments.registry import chosen
-        from windrow.experiments.show import result, telling
+        from windrow.experiments.show import show_result, telling
 
         experiments = chosen(names)
         prepare(out)
@@ -65,7 +65,7 @@ def run(
             files = write(outcome, out)
             outcomes.append(outcome.as_dict())
             if not as_json:
-                Console().print(result(outcome, files), highlight=False, soft_wrap=True)
+                show_result(outcome, files, Console())
         if as_json:
             typer.echo(json.dumps(outcomes, indent=1))
 

@@ -22,6 +22,9 @@ _COLUMNS = (
     "case", "algorithm", "tuples in", "results", "touched/tuple", "look-ups/tuple",
     "window tests/tuple", "key tests/tuple", "drops/tuple", "work/tuple", "us/tuple",
 )  # fmt: skip
+_BRIEF = ("case", "algorithm", "results", "touched/tuple", "work/tuple", "us/tuple")
+_MOST_POINTS = 100
+"""A curve in a figure has no more points; neighbors are averaged."""
 
 
 @dataclass
@@ -98,7 +101,7 @@ class Board:
                     self.figure(case, name, WORK), self.figure(case, name, TIME) * 1e6,
                 ]
             )  # fmt: skip
-        return table(_COLUMNS, rows)
+        return table(_COLUMNS, rows, _BRIEF)
 
     def series_table(self) -> Table:
         """A row per slice of every measurement."""

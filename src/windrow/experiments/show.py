@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from rich.console import Console, Group
-from rich.padding import Padding
+from rich.console import Console
 from rich.rule import Rule
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -17,68 +16,59 @@ from windrow.experiments.claims import Verdict
 from windrow.experiments.experiment import Experiment, Outcome, Say
 from windrow.experiments.tables import Table, Value, as_text
 
-_STYLES = {True: "bold green", False: "bold yellow"}
 MOST_ROWS = 60
 
 
-def listing(experiments: Sequence[Experiment]) -> Group:
+def show_list(experiments: Sequence[Experiment], stdout: Console) -> None:
     """Every experiment: its paper and figure, its setting, its claims."""
-    parts: list[object] = []
     for experiment in experiments:
-        parts += [
-            Text(experiment.name, style="bold"),
-            _line(f"{experiment.paper}, {experiment.figure}; seed {experiment.seed}"),
-            _line(experiment.setting),
-            *(_line(f"- {claim.text}") for claim in experiment.claims),
-            Text(),
-        ]
-    return Group(*parts)  # type: ignore[arg-type]  # texts and paddings are renderable
+        stdout.print(f"[bold]{experiment.name}[/]", highlight=False)
+        _say(stdout, f"  {experiment.paper}, {experiment.figure}; seed {experiment.seed}")
+        _say(stdout, f"  {experiment.setting}")
+        for claim in experiment.claims:
+            _say(stdout, f"  - {claim.text}")
+        stdout.print()
 
 
-def result(outcome: Outcome, files: Sequence[Path]) -> Group:
+def show_result(outcome: Outcome, files: Sequence[Path], stdout: Console) -> None:
     """An outcome: its table, each claim with its verdict, and where the files are."""
     experiment = outcome.experiment
-    heading = (
-        f"{experiment.paper}, {experiment.figure}; {outcome.size} size, seed {experiment.seed}, "
-        f"{outcome.seconds:.1f} s"
-    )
-    parts: list[object] = [
-        Rule(experiment.name, align="left"),
-        Text(heading),
-        Text(experiment.setting),
-        _grid(outcome.found.table),
-        *(_claim(verdict) for verdict in outcome.verdicts),
-    ]
-    if files:
-        folders = dict.fromkeys(str(file.parent) for file in files)
-        names = ", ".join(file.name for file in files)
-        parts.append(Text(f"in {' '.join(folders)}: {names}"))
-        if not any(file.suffix == ".svg" for file in files):
-            parts.append(Text("no figure: matplotlib is not installed (the extra plot brings it)"))
-    return Group(*parts)  # type: ignore[arg-type]
+    stdout.print(Rule(experiment.name, align="left"))
+    _say(stdout, f"{experiment.paper}, {experiment.figure}")
+    _say(stdout, experiment.setting)
+    _say(stdout, f"{outcome.size} size, seed {experiment.seed}, {outcome.seconds:.1f} s")
+    stdout.print(_grid(outcome.found.table), highlight=False)
+    for verdict in outcome.verdicts:
+        _show_claim(verdict, stdout)
+    folders = dict.fromkeys(str(file.parent) for file in files)
+    _say(stdout, f"in {' '.join(folders)}: {', '.join(file.name for file in files)}")
+    if not any(file.suffix == ".svg" for file in files):
+        _say(stdout, "no figure: matplotlib is not installed (the extra plot brings it)")
 
 
-def _line(text: str) -> Padding:
-    return Padding(Text(text), (0, 0, 0, 2))
-
-
-def _claim(verdict: Verdict) -> Group:
-    head = Text.assemble(
-        (f"{verdict.word}", _STYLES[verdict.word == "holds"]), ": ", verdict.claim.text
-    )
-    lines = [f"measured: {verdict.measured}", f"decided by: {verdict.claim.rule}"]
+def _show_claim(verdict: Verdict, stdout: Console) -> None:
+    color = "green" if verdict.word == "holds" else "yellow"
+    text = Text.assemble((verdict.word, f"bold {color}"), f": {verdict.claim.text}")
+    stdout.print(text, highlight=False, soft_wrap=True)
+    _say(stdout, f"  measured: {verdict.measured}")
+    _say(stdout, f"  decided by: {verdict.claim.rule}")
     if verdict.reason:
-        lines.append(f"reason: {verdict.reason}")
-    return Group(head, *map(_line, lines))
+        _say(stdout, f"  reason: {verdict.reason}")
+
+
+def _say(stdout: Console, text: str) -> None:
+    # The terminal wraps; a line that Rich wraps could no longer be searched for or copied.
+    stdout.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _grid(table: Table) -> RichTable:
     grid = RichTable()
-    for number, name in enumerate(table.columns):
+    shown = [table.columns.index(name) for name in table.brief or table.columns]
+    for number in shown:
         is_text = any(isinstance(row[number], str) for row in table.rows)
-        grid.add_column(name, justify="left" if is_text else "right")
+        grid.add_column(table.columns[number], justify="left" if is_text else "right")
     for row in table.rows[:MOST_ROWS]:
-        grid.add_row(*map(_cell, row))
+        grid.add_row(*(_cell(row[number]) for number in shown))
     if len(table.rows) > MOST_ROWS:
         grid.caption = f"the first {MOST_ROWS} of {len(table.rows)} rows"
     return grid

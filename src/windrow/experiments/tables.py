@@ -12,10 +12,17 @@ Value = str | int | float
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under named columns."""
+    """Rows under named columns.
+
+    Attributes:
+        columns: their names.
+        rows: a value per column each.
+        brief: the columns that fit a terminal; all where none are named.
+    """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Value, ...], ...]
+    brief: tuple[str, ...] = ()
 
     def csv(self) -> str:
         """The table as CSV, a header first."""
@@ -31,11 +38,13 @@ class Table:
         return {"columns": list(self.columns), "rows": rows}
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[Value]]) -> Table:
+def table(
+    columns: Sequence[str], rows: Sequence[Sequence[Value]], brief: Sequence[str] = ()
+) -> Table:
     """A table; every row has a value for every column."""
     made = tuple(tuple(row) for row in rows)
     assert all(len(row) == len(columns) for row in made), "a row does not fit its columns"
-    return Table(tuple(columns), made)
+    return Table(tuple(columns), made, tuple(brief))
 
 
 def as_text(value: Value) -> str:

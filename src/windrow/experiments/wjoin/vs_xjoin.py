@@ -7,7 +7,7 @@ round the buckets that are rarely probed.
 
 from __future__ import annotations
 
-from windrow.experiments.board import TIME, WORK, Board
+from windrow.experiments.board import TIME, TOUCHED, WORK, Board
 from windrow.experiments.claims import Claim, Finding, Reading, below
 from windrow.experiments.contest import HW, XJOIN
 from windrow.experiments.experiment import Experiment, Findings, Say, Size
@@ -26,9 +26,9 @@ def run(size: Size, say: Say) -> Findings:
             Finding(
                 _below_xjoin(board, WORK),
                 _below_xjoin(board, TIME),
-                "a probe meets so few tuples here that little is left to save: XJoin looks at "
-                "about one old tuple more, while HW tests the window of each tuple it meets "
-                "(XJoin only of those with an equal key) and turns its hand; "
+                "with two stores a probe meets so few tuples that little is left to save: HW "
+                "looks at fewer than XJoin, but tests the window of each, XJoin only of those "
+                f"with an equal key. By tuples looked at: {_below_xjoin(board, TOUCHED).text}; "
                 f"{board.costs(live(2), ALGORITHMS)}",
             ),
         ),
