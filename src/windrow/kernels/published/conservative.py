@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from windrow.kernels._jit import kernel
+from windrow.kernels._jit import kernel, kernel_part
 from windrow.kernels.bew_period import LEAST, MOST, minus, plus
 from windrow.kernels.published.sweep import (
     CHAIN,
@@ -87,7 +87,7 @@ def gca(
     """Sweeps on until it must wait for tuples (True) or no room is left for combinations."""
     window = windows.local.max()
     while True:
-        if not _loop_on(tape, windows, mode_2, found, record):
+        if mode_2.at[DEPTH] and not _loop_on(tape, windows, mode_2, found, record):
             return False
         if sweep.at[CHAIN] < len(sweep.head):
             if not _find_start_within(tape, window, sweep, mode_2, record):
@@ -109,7 +109,7 @@ def lca(
 ) -> bool:
     """Sweeps on until it must wait for tuples (True) or no room is left for combinations."""
     while True:
-        if not _loop_on(tape, windows, mode_2, found, record):
+        if mode_2.at[DEPTH] and not _loop_on(tape, windows, mode_2, found, record):
             return False
         if sweep.at[CHAIN] < len(sweep.head):
             if not _find_start_locally(tape, windows.local, sweep, mode_2, record):
@@ -124,7 +124,7 @@ def lca(
             return True
 
 
-@kernel
+@kernel_part
 def _find_start_within(
     tape: Tape, window: int, sweep: Sweep, mode_2: Mode2, record: Record
 ) -> bool:
@@ -155,7 +155,7 @@ def _find_start_within(
     return True
 
 
-@kernel
+@kernel_part
 def _span(tape: Tape, sweep: Sweep) -> tuple[int, int]:
     """The least and the greatest time in the chain; (MOST, LEAST) for none."""
     first, last = MOST, LEAST
@@ -165,7 +165,7 @@ def _span(tape: Tape, sweep: Sweep) -> tuple[int, int]:
     return first, last
 
 
-@kernel
+@kernel_part
 def _find_start_locally(
     tape: Tape, local: Numbers, sweep: Sweep, mode_2: Mode2, record: Record
 ) -> bool:
@@ -196,7 +196,7 @@ def _find_start_locally(
     return True
 
 
-@kernel
+@kernel_part
 def _is_left(tape: Tape, local: Numbers, sweep: Sweep, stream: int) -> bool:
     """Whether a stream's oldest tuple is too old for one of the chain, by either's window."""
     time = tape.times[sweep.head[stream]]
@@ -207,7 +207,7 @@ def _is_left(tape: Tape, local: Numbers, sweep: Sweep, stream: int) -> bool:
     return False
 
 
-@kernel
+@kernel_part
 def _dooms(tape: Tape, local: Numbers, sweep: Sweep, stream: int) -> bool:
     """Whether a stream's oldest tuple lies right of the period; marks those too old for it.
 
@@ -223,7 +223,7 @@ def _dooms(tape: Tape, local: Numbers, sweep: Sweep, stream: int) -> bool:
     return is_right
 
 
-@kernel
+@kernel_part
 def _local_period(tape: Tape, local: Numbers, sweep: Sweep) -> tuple[int, int]:
     """What the windows around the tuples of the chain share."""
     first, last = LEAST, MOST
@@ -235,7 +235,7 @@ def _local_period(tape: Tape, local: Numbers, sweep: Sweep) -> tuple[int, int]:
     return first, last
 
 
-@kernel
+@kernel_part
 def _drop_until(
     tape: Tape,
     sweep: Sweep,
@@ -254,7 +254,7 @@ def _drop_until(
         sweep.at[CHAIN] = 0  # it may have been one of the chain
 
 
-@kernel
+@kernel_part
 def _is_over(tape: Tape, sweep: Sweep) -> bool:
     """Whether every stream's next tuple lies beyond the period."""
     for stream in range(len(sweep.head)):
@@ -265,7 +265,7 @@ def _is_over(tape: Tape, sweep: Sweep) -> bool:
     return True
 
 
-@kernel
+@kernel_part
 def _oldest(tape: Tape, sweep: Sweep) -> int:
     """The stream with the oldest tuple of all."""
     oldest = 0
@@ -275,7 +275,7 @@ def _oldest(tape: Tape, sweep: Sweep) -> int:
     return oldest
 
 
-@kernel
+@kernel_part
 def _first_out(tape: Tape, local: Numbers, sweep: Sweep) -> int:
     """The stream with the tuple whose own window ends first."""
     first, end = 0, MOST
@@ -286,14 +286,14 @@ def _first_out(tape: Tape, local: Numbers, sweep: Sweep) -> int:
     return first
 
 
-@kernel
+@kernel_part
 def _drop_one(tape: Tape, sweep: Sweep, mode_2: Mode2, stream: int, record: Record) -> None:
     """The end of mode 2: drops a starting tuple; the others agree still, mode 1 looks for one."""
     drop_oldest(tape, sweep, mode_2, stream, record)
     sweep.at[TURN], sweep.at[CHAIN] = stream, len(sweep.head) - 1
 
 
-@kernel
+@kernel_part
 def _join_next(tape: Tape, sweep: Sweep, mode_2: Mode2, stream: int, record: Record) -> None:
     """Admits a stream's next tuple, and begins to join it with all that is buffered."""
     mode_2.chosen[stream] = admit(tape, sweep, mode_2, stream, record)

@@ -34,11 +34,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from windrow.kernels._jit import kernel
+from windrow.kernels._jit import kernel, kernel_part
 from windrow.kernels.bew_period import LEAST, MOST, minus, plus
 from windrow.kernels.published.few_loops import begin_loops, loop_on
 from windrow.kernels.published.sweep import (
     CHAIN,
+    DEPTH,
     IS_NARROWED,
     NONE,
     TURN,
@@ -104,7 +105,7 @@ def few(
     """Sweeps on until it must wait for tuples (True) or no room is left for combinations."""
     streams = len(sweep.head)
     while True:
-        if not loop_on(tape, conditions, mode_2, found, record):
+        if mode_2.at[DEPTH] and not loop_on(tape, conditions, mode_2, found, record):
             return False
         if sweep.at[CHAIN] < streams and not _find_start(tape, conditions, sweep, mode_2, record):
             return True
@@ -120,7 +121,7 @@ def few(
             begin_loops(mode_2, stream, at)
 
 
-@kernel
+@kernel_part
 def _find_start(
     tape: Tape,
     conditions: Conditions,
@@ -161,7 +162,7 @@ def _find_start(
     return True
 
 
-@kernel
+@kernel_part
 def _period(tape: Tape, conditions: Conditions, sweep: Sweep, stream: int) -> tuple[int, int]:
     """Where a stream's tuple is within the windows of all in the chain."""
     streams = len(sweep.head)
@@ -212,7 +213,7 @@ def _drop_unreachable(
             sweep.at[CHAIN] = 0  # its tuples may have been the ones dropped
 
 
-@kernel
+@kernel_part
 def _next_in_time(tape: Tape, sweep: Sweep) -> int:
     """The stream with the earliest tuple not admitted; NONE where an earlier one may yet arrive."""
     earliest = NONE
@@ -227,7 +228,7 @@ def _next_in_time(tape: Tape, sweep: Sweep) -> int:
     return earliest
 
 
-@kernel
+@kernel_part
 def _drop_past(
     tape: Tape,
     conditions: Conditions,
@@ -261,7 +262,7 @@ def _drop_past(
     return dropped > 0
 
 
-@kernel
+@kernel_part
 def _find_ranges(
     tape: Tape,
     conditions: Conditions,

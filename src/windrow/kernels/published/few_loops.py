@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from windrow.kernels._jit import kernel
+from windrow.kernels._jit import kernel, kernel_part
 from windrow.kernels.bew_period import minus, plus
 from windrow.kernels.published.sweep import (
     DEPTH,
@@ -46,7 +46,7 @@ from windrow.kernels.published.tape import (
 )
 
 
-@kernel
+@kernel_part
 def begin_loops(mode_2: Mode2, start: int, at: int) -> None:
     """Sets the loops to the first stream after the admitted one; their ranges have been set."""
     mode_2.chosen[start] = at

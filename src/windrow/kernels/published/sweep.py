@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels._jit import kernel
+from windrow.kernels._jit import kernel, kernel_part
 from windrow.kernels.bew_period import LEAST
 from windrow.kernels.published.tape import (
     ADMIT,
@@ -195,7 +195,7 @@ def with_empty_table(mode_2: Mode2, buckets: int, positions: int) -> Mode2:
     )
 
 
-@kernel
+@kernel_part
 def next_in_period(tape: Tape, sweep: Sweep, record: Record) -> int:
     """Mode 2: the next stream in turn whose next tuple lies in its period, or NONE.
 
@@ -217,24 +217,25 @@ def next_in_period(tape: Tape, sweep: Sweep, record: Record) -> int:
     return NONE
 
 
-@kernel
+@kernel_part
 def admit(tape: Tape, sweep: Sweep, mode_2: Mode2, stream: int, record: Record) -> int:
     """Puts a stream's next tuple into its buffer; gives its position."""
     at = sweep.taken[stream]
     sweep.taken[stream] = at + 1
-    link(tape, mode_2, stream, at)
+    if mode_2.linked.shape[1]:
+        link(tape, mode_2, stream, at)
     note(record[1], ADMIT, stream, at)
     return int(at)
 
 
-@kernel
+@kernel_part
 def drop_oldest(tape: Tape, sweep: Sweep, mode_2: Mode2, stream: int, record: Record) -> None:
     """Drops the oldest tuple of a stream, admitted or not."""
     at = sweep.head[stream]
-    if at < sweep.taken[stream]:
-        unlink(tape, mode_2, stream, at)
-    else:
+    if at == sweep.taken[stream]:
         sweep.taken[stream] = at + 1
+    elif mode_2.linked.shape[1]:
+        unlink(tape, mode_2, stream, at)
     sweep.head[stream] = at + 1
     sweep.doomed[stream] = False
     record[0][DROPS] += 1
@@ -252,7 +253,7 @@ def drop_below(tape: Tape, sweep: Sweep, mode_2: Mode2, bounds: Numbers, record:
             sweep.at[TURN] = sweep.at[CHAIN] = 0
 
 
-@kernel
+@kernel_part
 def link(tape: Tape, mode_2: Mode2, stream: int, at: int) -> None:
     """Appends an admitted tuple to its bucket of each class."""
     for key in range(mode_2.oldest.shape[1]):
@@ -268,7 +269,7 @@ def link(tape: Tape, mode_2: Mode2, stream: int, at: int) -> None:
         mode_2.newest[stream, key, bucket] = at
 
 
-@kernel
+@kernel_part
 def unlink(tape: Tape, mode_2: Mode2, stream: int, at: int) -> None:
     """Takes the oldest tuple of a stream out of its buckets, in each of which it is the oldest."""
     for key in range(mode_2.oldest.shape[1]):
