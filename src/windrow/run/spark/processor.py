@@ -8,10 +8,10 @@ again as soon as the watermark moves, rows or not. A bucket that had rows has mo
 before Spark looks for expired ones: it is not asked twice in a batch.
 
 Spark hands the watermark of the batches before this one; it holds for the whole batch, which begins
-with it (the late rule) and is advanced to it at its end. An inner window join gives nothing when it
-is advanced, it only forgets: where all streams of the query feed it, it goes on to the watermark
-that its own rows promise (`_settled`), so that what is stored is the window, not the window and the
-batch.
+with it (the late rule) and is advanced to it at its end. An inner window join only forgets when it
+is advanced, or gives what the next batch would: where all streams of the query feed it, it goes on
+to the watermark that its own rows promise (`_settled`), so that what is stored is the window, not
+the window and the batch.
 """
 
 from __future__ import annotations
