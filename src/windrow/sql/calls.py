@@ -116,6 +116,7 @@ def _check_number(node: exp.Expr, function: UserFunction, given: int) -> None:
             f"{function.name} is called with {given} arguments"
             + (f" and takes {wanted}" if wanted else ""),
             reason="" if given else "a function has a value per row, by something of the row",
+            hint="write the arguments that it was registered with, or register it anew",
             span=span_of(node),
         )
 

@@ -27,8 +27,10 @@ class PairWindow(exp.Expression):
         "right": True,
         "directed": False,
         "this": False,
-        "before": False,
-        "after": False,
+        "first": False,
+        "is_first_before": False,
+        "last": False,
+        "is_last_before": False,
         "rows": False,
         "either_way": False,
     }

@@ -5,7 +5,7 @@ Added, in any case of letters:
     FROM s [RANGE w]                           a window per stream, before or after the alias
     WINDOW = w                                 one window for every pair
     WINDOW (a, b) = w,  DWINDOW (a, b) = w     one pair; joined by commas or AND
-    WINDOW (a, b) BETWEEN x PRECEDING AND y FOLLOWING
+    WINDOW (a, b) BETWEEN x PRECEDING AND y FOLLOWING      also both on one side
     .. EITHER WAY                              all DWINDOWs as written, or all reversed
     l LEFT OUTER BESTMATCH JOIN r ON l.x MINDIST r.x [WITHIN eps], ..  [KEEP UNMATCHED]
     /*+ name(value), .. */                     options of the query
@@ -196,15 +196,27 @@ class WindrowParser(SpannedParser):
             return PairWindow(left=left, right=right, directed=directed, this=length)
         if directed or not self._match(TokenType.BETWEEN):
             self._fail("expected = and a length")
-        before = self._parse_length()
-        if not self._match_text_seq("PRECEDING"):
-            self._fail("expected PRECEDING")
+        first, is_first_before = self._parse_end_of_window()
         if not self._match(TokenType.AND):
             self._fail("expected AND")
-        after = self._parse_length()
-        if not self._match_text_seq("FOLLOWING"):
-            self._fail("expected FOLLOWING")
-        return PairWindow(left=left, right=right, directed=False, before=before, after=after)
+        last, is_last_before = self._parse_end_of_window()
+        return PairWindow(
+            left=left,
+            right=right,
+            directed=False,
+            first=first,
+            is_first_before=is_first_before,
+            last=last,
+            is_last_before=is_last_before,
+        )
+
+    def _parse_end_of_window(self) -> tuple[exp.Expr, bool]:
+        """A length, and whether it leads back in time."""
+        length = self._parse_length()
+        is_before = bool(self._match_text_seq("PRECEDING"))
+        if not is_before and not self._match_text_seq("FOLLOWING"):
+            self._fail("expected PRECEDING or FOLLOWING")
+        return length, is_before
 
     def _parse_length(self) -> exp.Expr:
         return self._required(self._parse_term(), "a length such as INTERVAL '5' SECONDS")

@@ -103,9 +103,15 @@ def _pair_bound(clause: PairWindow, scope: Scope, time_type: str, sql: str) -> B
             span=span_of(clause),
         )
     text = text_of(clause, sql)
-    if clause.args.get("before") is not None:
-        lo = window_ticks(clause.args["before"], time_type, sql)
-        hi = window_ticks(clause.args["after"], time_type, sql)
+    if clause.args.get("first") is not None:
+        # t(right) - t(left) in [-lo, hi]; both ends may lie on one side:
+        #
+        #    9 PRECEDING     5 PRECEDING       0             lo = 9, hi = -5
+        #   -----[===============]-------------|---------> t(right) - t(left)
+        lo = window_ticks(clause.args["first"], time_type, sql)
+        hi = window_ticks(clause.args["last"], time_type, sql)
+        lo = lo if clause.args["is_first_before"] else -lo
+        hi = -hi if clause.args["is_last_before"] else hi
         return Bound(left, right, lo=lo, hi=hi, text=text)
     width = window_ticks(clause.this, time_type, sql)
     return Bound(left, right, lo=0 if clause.args["directed"] else width, hi=width, text=text)

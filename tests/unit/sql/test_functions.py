@@ -72,6 +72,13 @@ def test_functions_may_be_keys_items_and_arguments_of_aggregates():
     assert sum(item.expr.is_call for node in computed for item in node.items) == 2
 
 
+@pytest.mark.parametrize("call", ["similar(a.name)", "score(a.x) > 1", "twice() > b.x"])
+def test_a_call_with_too_few_arguments_is_told_what_to_write(call):
+    with pytest.raises(BindError) as caught:
+        compiled(f"SELECT a.k FROM a, b WHERE {call} WINDOW = INTERVAL '1' HOUR")
+    assert caught.value.hint
+
+
 @pytest.mark.parametrize(
     ("condition", "found", "sentence"),
     [

@@ -44,6 +44,14 @@ def stated(query) -> list[tuple[str, str, int, int]]:
             "WINDOW (a, b) BETWEEN 0 PRECEDING AND INTERVAL '2 seconds' FOLLOWING",
             [("a", "b", 0, 2 * SECOND)],
         ),
+        (
+            "WINDOW (a, b) BETWEEN INTERVAL 9 SECONDS PRECEDING AND INTERVAL 5 SECONDS PRECEDING",
+            [("a", "b", 9 * SECOND, -5 * SECOND)],
+        ),
+        (
+            "WINDOW (a, b) BETWEEN INTERVAL 5 SECONDS FOLLOWING AND INTERVAL 9 SECONDS FOLLOWING",
+            [("a", "b", -5 * SECOND, 9 * SECOND)],
+        ),
     ],
 )
 def test_a_window_clause_means_its_bound(compiled, clause, bounds):

@@ -21,8 +21,7 @@ from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 
-from windrow.errors import DataError, WindrowError
-from windrow.run.local.sources import NOTHING_NOW, Silence
+from windrow.run.local.sources import NOTHING_NOW, Silence, source_failed
 
 HELD = 2
 """Batches that a reader has ready for the query; it goes on reading when there is room for more."""
@@ -156,17 +155,3 @@ class Reader:
             self._held.append(item)
             bell.changed.notify_all()
             return True
-
-
-def source_failed(stream: str, error: BaseException) -> WindrowError:
-    """The error of an iterator as the query's user sees it; our own errors name the stream."""
-    if isinstance(error, WindrowError):
-        return error
-    failure = DataError(
-        "source-failed",
-        f"the stream {stream} failed: {type(error).__name__}: {error}",
-        reason="the iterator it was registered with raised this error",
-        hint="the error itself, with its place, is the cause of this one",
-    )
-    failure.__cause__ = error
-    return failure

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 import pyarrow as pa
 
-from windrow.errors import BindError, DataError
+from windrow.errors import BindError, DataError, WindrowError
 from windrow.operators.arrow_types import arrow_schema, conform, spark_schema, spark_type
 from windrow.operators.instants import ticks_of
 from windrow.schema import Schema
@@ -148,11 +148,20 @@ class BatchSource:
 
     def _opening(self) -> pa.Table:
         """The first batch, which says what columns there are."""
-        first = next(iter(self._data), None)
+        try:
+            opened = iter(self._data)
+            if not self.may_block:  # a list can be looked through; an iterator would be used up
+                opened = (item for item in opened if item is not NOTHING_NOW)
+            first = next(opened, None)
+        except WindrowError:
+            raise
+        except Exception as error:
+            raise source_failed(self._name, error) from error
         if first is None or first is NOTHING_NOW:
             raise BindError(
                 "no-schema",
                 f"the stream {self._name} has no batch to take its columns from",
+                reason="" if first is None else "it answers that there is nothing now",
                 hint="name them with schema=..., or give a pyarrow.RecordBatchReader, which has a"
                 " schema even when it is empty",
             )
@@ -223,6 +232,20 @@ def _with_own_columns(name: str, data: Any) -> Source | None:
     if hasattr(data, "__arrow_c_stream__"):
         return ReaderSource(name, pa.RecordBatchReader.from_stream(data))
     return None
+
+
+def source_failed(stream: str, error: BaseException) -> WindrowError:
+    """The error of an iterator as the query's user sees it; our own errors name the stream."""
+    if isinstance(error, WindrowError):
+        return error
+    failure = DataError(
+        "source-failed",
+        f"the stream {stream} failed: {type(error).__name__}: {error}",
+        reason="the iterator it was registered with raised this error",
+        hint="the error itself, with its place, is the cause of this one",
+    )
+    failure.__cause__ = error
+    return failure
 
 
 def already_read(name: str) -> DataError:

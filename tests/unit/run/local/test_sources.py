@@ -9,7 +9,7 @@ import pytest
 
 from windrow.errors import BindError, DataError
 from windrow.run.local import sources
-from windrow.run.local.sources import source_of
+from windrow.run.local.sources import NOTHING_NOW, source_of
 from windrow.schema import Field
 
 TABLE = pa.table({"k": ["u", "v", "w"], "at": [3, 1, 2]})
@@ -164,3 +164,28 @@ def test_a_value_that_does_not_fit_names_stream_and_column():
     table = pa.table({"ts": pa.array([1_001], pa.timestamp("ns"))})
     with pytest.raises(DataError, match=r"a value of the column 'a\.ts' does not fit"):
         read(table, "ts")
+
+
+def test_an_iterator_that_fails_as_it_is_registered_is_told_by_its_stream():
+    def failing():
+        raise OSError("no route to host")
+        yield
+
+    with pytest.raises(DataError) as caught:
+        source_of("a", failing())
+    assert caught.value.condition == "source-failed"
+    assert isinstance(caught.value.__cause__, OSError)
+
+
+def test_a_list_that_begins_with_silence_has_the_columns_of_its_first_batch():
+    batch = pa.record_batch({"at": [1]})
+    source = source_of("a", [NOTHING_NOW, NOTHING_NOW, batch])
+    assert source.schema.ddl() == "`at` bigint"
+    assert list(source.batches("at", 0)) == [NOTHING_NOW, NOTHING_NOW, batch]
+
+
+def test_an_iterator_that_begins_with_silence_needs_a_schema():
+    with pytest.raises(BindError) as caught:
+        source_of("a", iter([NOTHING_NOW, pa.record_batch({"at": [1]})]))
+    assert caught.value.condition == "no-schema"
+    assert "nothing now" in str(caught.value)
