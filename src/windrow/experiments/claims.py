@@ -109,12 +109,14 @@ class Finding:
     Attributes:
         on_counts: the reading that decides.
         on_time: the reading on this machine's time; None where time says nothing.
-        reason: why it does not hold, on counts or on time; used only then.
+        reason: why it does not hold on counts; used only then.
+        reason_on_time: why it does not hold on time alone; used only then.
     """
 
     on_counts: Reading
     on_time: Reading | None = None
     reason: str = ""
+    reason_on_time: str = ""
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,9 @@ class Verdict:
     @property
     def reason(self) -> str:
         """Why not, where it does not hold."""
-        return "" if self.word == "holds" else self.finding.reason
+        if not self.holds:
+            return self.finding.reason
+        return self.finding.reason_on_time if self.holds_on_time is False else ""
 
     def as_dict(self) -> dict[str, object]:
         """The verdict for JSON."""

@@ -64,10 +64,11 @@ def test_nothing_against_something_is_infinitely_less():
     ],
 )
 def test_counts_decide_and_time_is_said(counts, time, word):
-    (verdict,) = decide([CLAIM], [Finding(counts, time, "the reason")])
+    (verdict,) = decide([CLAIM], [Finding(counts, time, "by counts", "by time")])
     assert verdict.word == word
     assert verdict.holds is counts.holds
-    assert verdict.reason == ("" if word == "holds" else "the reason")
+    reasons = {"holds": "", "holds on counts, not on time": "by time"}
+    assert verdict.reason == reasons.get(word, "by counts")
 
 
 def test_both_readings_must_hold_together():
@@ -78,8 +79,9 @@ def test_both_readings_must_hold_together():
 
 
 def test_a_claim_that_fails_without_a_reason_is_our_mistake():
-    with pytest.raises(InternalError, match="no reason why this does not hold"):
-        decide([CLAIM], [Finding(NO)])
+    for finding in (Finding(NO, reason_on_time="by time"), Finding(YES, NO, reason="by counts")):
+        with pytest.raises(InternalError, match="no reason why this does not hold"):
+            decide([CLAIM], [finding])
 
 
 def test_a_claim_left_undecided_is_our_mistake():

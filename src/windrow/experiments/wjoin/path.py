@@ -80,12 +80,14 @@ def run(size: Size, say: Say) -> Findings:
             Finding(
                 _reading(board, "even", WORK),
                 _reading(board, "even", TIME),
-                f"on time: {board.costs('even, replayed', (NLW, LCA))}",
+                reason="the closed windows of the path are as narrow as its steps",
+                reason_on_time=board.costs("even, replayed", (NLW, LCA)),
             ),
             Finding(
                 _reading(board, "uneven", WORK),
                 _reading(board, "uneven", TIME),
-                "too few tuples were replayed for the streams to drift apart",
+                reason="too few tuples were replayed for the streams to drift apart",
+                reason_on_time=board.costs("uneven, replayed", (NLW, LCA)),
             ),
         ),
         Chart("Four streams along a path, window 0.1 s a step, either way", panels),

@@ -95,12 +95,14 @@ def run(size: Size, say: Say) -> Findings:
             Finding(
                 _sooner(points, lambda one: one.few_s),
                 _sooner(points, lambda one: one.few_on_time_s),
-                "FEW waits less for its period than BEW takes to join",
+                reason="FEW waits less for its period than BEW takes to join",
+                reason_on_time=cost,
             ),
             Finding(
                 _crossing(points, lambda one: one.few_s),
                 _crossing(points, lambda one: one.few_on_time_s),
-                f"{cost}, so that FEW saturates no later than BEW and its curve stays above",
+                reason="FEW saturates no later than BEW, and its curve stays above",
+                reason_on_time=f"{cost}, so that FEW saturates no later than BEW",
             ),
         ),
         _chart(points),

@@ -45,15 +45,19 @@ def run(size: Size, say: Say) -> Findings:
             Finding(
                 falling(cases(board, size, FEW, NLW, WORK, is_live=True)),
                 falling(cases(board, size, FEW, NLW, TIME, is_live=True)),
-                "NLW stores the combinations of all streams but the last, and what it pays for "
-                "keeping them grows faster with the number of streams than what MW pays for "
-                f"finding them again: {few_streams}; {many_streams}",
+                reason="NLW stores the combinations of all streams but the last, and scans more of them "
+                "the more streams there are",
+                reason_on_time="NLW stores the combinations of all streams but the last, and what "
+                "it pays for keeping them grows faster with the number of streams than what MW "
+                f"pays for finding them again: {few_streams}; {many_streams}",
             ),
             Finding(
                 _hash_best(board, size, WORK),
                 _hash_best(board, size, TIME),
-                "a scan's next tuple costs less than a step along a bucket, and a pipeline "
-                f"inserts and removes at every level: {few_streams}; {many_streams}",
+                reason="a probe meets as many tuples as a scan",
+                reason_on_time="a scan's next tuple costs less than a step along a bucket, and a "
+                "pipeline inserts and removes at every level: "
+                f"{few_streams}; {many_streams}",
             ),
         ),
         chart(board, size, "2 to 6 streams, 550 tuples per s each, window 0.2 s"),

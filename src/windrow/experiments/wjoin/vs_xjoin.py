@@ -26,10 +26,10 @@ def run(size: Size, say: Say) -> Findings:
             Finding(
                 _below_xjoin(board, WORK),
                 _below_xjoin(board, TIME),
-                "with two stores a probe meets so few tuples that little is left to save: HW "
+                reason="with two stores a probe meets so few tuples that little is left to save: HW "
                 "looks at fewer than XJoin, but tests the window of each, XJoin only of those "
-                f"with an equal key. By tuples looked at: {_below_xjoin(board, TOUCHED).text}; "
-                f"{board.costs(live(2), ALGORITHMS)}",
+                f"with an equal key. By tuples looked at: {_below_xjoin(board, TOUCHED).text}",
+                reason_on_time=board.costs(live(2), ALGORITHMS),
             ),
         ),
         panels(board, ALGORITHMS, "Stores, window 1 h: XJoin and HW-join"),
