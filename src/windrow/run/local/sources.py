@@ -217,6 +217,12 @@ def source_of(name: str, data: Any, schema: pa.Schema | None = None) -> Source:
                 hint="leave it out, or cast the data before you register it",
             )
         return found
+    if schema is not None and not isinstance(schema, pa.Schema):
+        raise BindError(
+            "not-a-schema",
+            f"the schema of {name} is a {type(schema).__name__}, not a schema of Arrow's",
+            hint='for instance  pa.schema([("item", pa.string()), ("at", pa.int64())])',
+        )
     if isinstance(data, Iterable) and not isinstance(data, str | bytes | dict):
         return BatchSource(name, data, schema)
     raise _not_rows(name, data)

@@ -189,3 +189,10 @@ def test_an_iterator_that_begins_with_silence_needs_a_schema():
         source_of("a", iter([NOTHING_NOW, pa.record_batch({"at": [1]})]))
     assert caught.value.condition == "no-schema"
     assert "nothing now" in str(caught.value)
+
+
+def test_a_schema_is_one_of_arrow():
+    with pytest.raises(BindError) as caught:
+        source_of("a", iter([]), {"at": "bigint"})
+    assert caught.value.condition == "not-a-schema"
+    assert "pa.schema" in caught.value.hint
