@@ -107,7 +107,7 @@ def test_groups_cannot_be_spilled() -> None:
 
 
 @pytest.mark.parametrize("family", ["join", "bestmatch"])
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(random=st.randoms(use_true_random=False))
 def test_any_question_is_answered_from_disk(family: str, random: Random) -> None:
     case = FAMILIES[family](random)

@@ -50,7 +50,7 @@ def test_the_answer_is_the_brute_force_one(family: str, random: Random) -> None:
 
 
 @pytest.mark.parametrize("algorithm", ["bew-hash", "bew-nested-loop"])
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(random=st.randoms(use_true_random=False))
 def test_every_join_algorithm_gives_the_same_bag(algorithm: str, random: Random) -> None:
     case = FAMILIES["join"](random)

@@ -31,7 +31,7 @@ from windrow.kernels.published.tape import (
     trace_of,
 )
 
-EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=100, deadline=None, derandomize=True)
 ALGORITHMS = ["bew", "bew-hash", "bew-graph", "closure", "ripple"]
 
 
