@@ -9,7 +9,7 @@ READY := .venv/.ready
 JAVA := java_home="$$(scripts/java)" && export JAVA_HOME="$$java_home" &&
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help setup demo test test-fast test-spark lint types imports fmt golden-accept bench experiments docs check clean
+.PHONY: help setup demo test test-fast test-laws test-spark lint types imports fmt golden-accept bench experiments docs check clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,10 +24,13 @@ $(READY): pyproject.toml scripts/setup
 demo: $(READY) ## Run the main job on Spark in local mode, and check its answers
 	@$(JAVA) $(BIN)/windrow demo
 
-test: test-fast test-spark ## Run every test
+test: test-fast test-laws test-spark ## Run every test
 
-test-fast: $(READY) ## Run the tests that need no JVM
-	@$(PYTEST) -n 2 -m "not spark"
+test-fast: $(READY) ## Run the tests that need no JVM, those of laws apart
+	@$(PYTEST) -n 2 -m "not spark and not laws"
+
+test-laws: $(READY) ## Run the tests that try a law on hundreds of drawn cases
+	@$(PYTEST) -n 2 -m "laws and not spark"
 
 test-spark: $(READY) ## Run the tests that need a JVM
 	@$(JAVA) $(PYTEST) -n 2 --dist loadfile -m spark
