@@ -49,11 +49,13 @@ class Board:
         turns: Numbers,
         *,
         every: int = EVERY,
+        mark: int = 0,
     ) -> None:
-        """Measures each algorithm over the same tuples in the same order."""
+        """Measures each algorithm over the same tuples in the same order; see `measure`."""
         for algorithm in algorithms:
             self.say(f"{case}: {algorithm.name}, {len(turns):,} tuples")
-            self.put(case, algorithm.name, measure(algorithm, join, streams, turns, every=every))
+            series = measure(algorithm, join, streams, turns, every=every, mark=mark)
+            self.put(case, algorithm.name, series)
 
     def put(self, case: str, algorithm: str, series: Series) -> None:
         """Adds a measurement."""

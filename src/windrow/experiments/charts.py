@@ -48,10 +48,11 @@ class Panel:
 
 @dataclass(frozen=True)
 class Chart:
-    """Panels side by side."""
+    """Panels side by side, so many in a row."""
 
     title: str
     panels: Sequence[Panel]
+    columns: int = 3
 
 
 def draw(chart: Chart, stem: Path) -> list[Path]:
@@ -61,7 +62,7 @@ def draw(chart: Chart, stem: Path) -> list[Path]:
         from matplotlib.figure import Figure  # noqa: PLC0415
     except ModuleNotFoundError:
         return []
-    columns = min(len(chart.panels), 3)
+    columns = min(len(chart.panels), chart.columns)
     rows = -(-len(chart.panels) // columns)
     size = (WIDTH_PER_PANEL * columns + 0.6, HEIGHT * rows + 0.3)
     figure = Figure(figsize=size, layout="constrained")

@@ -205,8 +205,8 @@ def measure(
     turns: Numbers,
     *,
     every: int = EVERY,
+    mark: int = 0,
     is_ended: bool = False,
-    is_timed: bool = True,
 ) -> Series:
     """Runs a contestant over streams.
 
@@ -216,19 +216,36 @@ def measure(
         streams: the tuples.
         turns: whose tuple is taken, turn by turn.
         every: tuples per slice.
+        mark: the number of tuples after which a slice ends early, so that none lies across.
         is_ended: whether the streams end there, so that those who wait go on to the end; what they
             do then belongs to the last slice.
-        is_timed: whether its seconds matter, and the run is worth repeating for them.
     """
     _warm_up(algorithm, join, streams)
-    first = _measure_once(algorithm, join, streams, turns, every, is_ended=is_ended)
+    slices = _slices(turns, every, mark)
+    first = _measure_once(algorithm, join, streams, slices, is_ended=is_ended)
     # What else the machine does only ever adds time: of some runs each slice's least counts.
     seconds = [first.seconds]
-    for _ in range(_more_runs(float(first.seconds.sum())) if is_timed else 0):
-        again = _measure_once(algorithm, join, streams, turns, every, is_ended=is_ended)
+    for _ in range(_more_runs(float(first.seconds.sum()))):
+        again = _measure_once(algorithm, join, streams, slices, is_ended=is_ended)
         assert np.array_equal(again.counts, first.counts), "counts are the same in every run"
         seconds.append(again.seconds)
     return Series(first.inputs, first.counts, np.minimum.reduce(seconds))
+
+
+def count(
+    algorithm: Algorithm, join: Join, streams: Streams, turns: Numbers, *, every: int = EVERY
+) -> Series:
+    """Runs a contestant once, for its counts; its seconds may hold the time of compiling."""
+    return _measure_once(algorithm, join, streams, _slices(turns, every, 0), is_ended=False)
+
+
+def _slices(turns: Numbers, every: int, mark: int) -> list[Numbers]:
+    """The turns, so many at a time, up to the mark and from there on."""
+    return [
+        part[start : start + every]
+        for part in (turns[:mark], turns[mark:])
+        for start in range(0, len(part), every)
+    ]
 
 
 def _more_runs(seconds: float) -> int:
@@ -240,8 +257,7 @@ def _measure_once(
     algorithm: Algorithm,
     join: Join,
     streams: Streams,
-    turns: Numbers,
-    every: int,
+    slices: Sequence[Numbers],
     *,
     is_ended: bool,
 ) -> Series:
@@ -249,12 +265,11 @@ def _measure_once(
     machine = algorithm.make(join, tape)
     found = room_for(_ROOM, len(streams))
     inputs, counts, seconds = [], [], []
-    for start in range(0, len(turns), every):
-        part = turns[start : start + every]
+    for number, part in enumerate(slices, 1):
         before, began = machine.work.copy(), time.thread_time()
         for at in range(0, len(part), HANDED):
             take(machine, tape, part[at : at + HANDED], found)
-        if is_ended and start + every >= len(turns):
+        if is_ended and number == len(slices):
             last_blocks(machine, tape)
         seconds.append(time.thread_time() - began)
         inputs.append(len(part))

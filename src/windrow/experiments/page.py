@@ -21,9 +21,10 @@ its own loops and its own counts) and decides the papers' claims as ratios withi
 are decided on counted work first, which is exact and repeatable, and on time second, which is that
 of this machine. A claim that does not hold here is shown as such, with the reason found.
 
-*Work* is look-ups of a buffer, window tests and key tests. *Live* streams are taken in order of
-time; *replayed* ones are polled in turn, a tuple each, as logs are, or a backlog.
-
+*Work* is look-ups of a buffer, comparisons of times (inside loops, and of tuples that are swept,
+admitted or cleaned up) and comparisons of keys. *Live* streams are taken in order of time;
+*replayed* ones are polled in turn, a tuple each, as logs are, or a backlog. The 2003 paper calls
+the 2002 report's MW-join FEW: it is `few` in tables and figures.
 """
 
 
@@ -62,7 +63,7 @@ def _machine(result: Mapping[str, Any]) -> str:
     machine = result["machine"]
     return (
         f"Measured with Python {machine['python']}, numba {machine['numba']} and numpy "
-        f"{machine['numpy']} on one of {machine['cores']} {machine['processor']} cores. "
+        f"{machine['numpy']} on one of {machine['cores']} {machine['processor']} cores.\n"
         "Run them yourself:\n\n"
         "```sh\n"
         "windrow experiment list\n"

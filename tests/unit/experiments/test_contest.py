@@ -20,6 +20,7 @@ from windrow.experiments.contest import (
     NLW,
     RIPPLE,
     XJOIN,
+    count,
     joined,
     measure,
     uniform,
@@ -47,6 +48,15 @@ def test_a_run_is_cut_into_slices_whose_counts_add_up():
     assert sliced.inputs[:-1].tolist() == [50] * (len(sliced.inputs) - 1)
     assert sliced.inputs.sum() == TWO.tuples
     assert np.array_equal(sliced.counts.sum(axis=0), whole.counts[0])
+
+
+def test_a_slice_ends_at_the_mark():
+    join = uniform(2, WINDOW)
+    series = measure(EVERY_PAIR, join, TWO, TWO.live(), every=50, mark=70)
+    assert series.inputs[:4].tolist() == [50, 20, 50, 50]
+    counted = count(EVERY_PAIR, join, TWO, TWO.live(), every=50)
+    assert np.array_equal(counted.counts.sum(axis=0), series.counts.sum(axis=0))
+    assert series.inputs.sum() == TWO.tuples
 
 
 def test_work_is_comparisons_and_look_ups():

@@ -133,6 +133,13 @@ def test_streams_are_cut_at_an_instant_and_are_tables_too():
     assert tables["b"]["k"].to_pylist() == [1, 1, 1]
 
 
+def test_a_period_that_comes_twice_has_the_same_tuples_later():
+    twice = SMALL.twice(100)
+    assert twice.times[0].tolist() == [10, 30, 110, 130]
+    assert twice.times[1].tolist() == [20, 25, 40, 120, 125, 140]
+    assert twice.keys[1].tolist() == [1] * 6
+
+
 def test_tuples_are_split_by_owner_in_order():
     owners, times = np.array([1, 0, 1, 1]), np.array([1, 2, 3, 4])
     assert [part.tolist() for part in split(times, times, owners, 2).times] == [[2], [1, 3, 4]]

@@ -81,7 +81,7 @@ def run(size: Size, say: Say) -> Findings:
     return Findings(
         board.table(),
         (Finding(_fewer(board, TOUCHED), _fewer(board, TIME), reason, on_time),),
-        Chart("One window ten times the others", panels),
+        Chart("One window ten times the others", panels, columns=2),
         board.series_table(),
     )
 

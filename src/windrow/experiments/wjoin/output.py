@@ -101,7 +101,7 @@ def _chart(board: Board, cases: list[str]) -> Chart:
                 given = np.cumsum(series.counts[:, FOUND]) / 1_000
                 lines.append(Line(algorithm.name, given.tolist(), np.cumsum(spent).tolist()))
             panels.append(Panel(case, "thousand results", label, lines, is_log=False))
-    return Chart("What the output takes, hash, window 1 h", panels)
+    return Chart("What the output takes, hash, window 1 h", panels, columns=len(cases))
 
 
 EXPERIMENT = Experiment(

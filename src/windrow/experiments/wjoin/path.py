@@ -90,7 +90,7 @@ def run(size: Size, say: Say) -> Findings:
                 reason_on_time=board.costs("uneven, replayed", (NLW, LCA)),
             ),
         ),
-        Chart("Four streams along a path, window 0.1 s a step, either way", panels),
+        Chart("Four streams along a path, window 0.1 s a step, either way", panels, columns=2),
         board.series_table(),
     )
 

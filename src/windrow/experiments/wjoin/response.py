@@ -17,13 +17,7 @@ import numpy as np
 from windrow.experiments.charts import Chart, Line, Panel
 from windrow.experiments.claims import Case, Claim, Finding, Reading, below
 from windrow.experiments.clock import responses
-from windrow.experiments.contest import (
-    BEW_HASH,
-    FEW_HASH,
-    Join,
-    measure,
-    uniform,
-)
+from windrow.experiments.contest import BEW_HASH, FEW_HASH, Join, count, measure, uniform
 from windrow.experiments.experiment import Experiment, Findings, Say, Size
 from windrow.experiments.tables import Value, table
 from windrow.experiments.turns import Turns, turn_by_turn
@@ -114,7 +108,7 @@ def _calibrated(chosen: ResponseSize, join: Join, say: Say) -> tuple[float, floa
     say("calibrating")
     streams = _streams(chosen, chosen.saturated_per_s)
     every = max(1, streams.tuples // 20)
-    bew = measure(BEW_HASH, join, streams, streams.live(), every=every, is_timed=False)
+    bew = count(BEW_HASH, join, streams, streams.live(), every=every)
     units = bew.per_tuple(bew.work + bew.inputs, skipped=_filling(chosen))
     costs_s = [measure(one, join, streams, streams.live()).cost_s for one in (FEW_HASH, BEW_HASH)]
     return 1.0 / (units * chosen.saturated_per_s * STREAMS), costs_s[0] / costs_s[1]

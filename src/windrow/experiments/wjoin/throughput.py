@@ -25,6 +25,7 @@ from windrow.experiments.contest import (
     FEW_HASH,
     Algorithm,
     Join,
+    count,
     measure,
     uniform,
 )
@@ -145,9 +146,7 @@ def _limits(method: Method, streams: int, unit_s: float, say: Say) -> Limits:
             say(f"{method.name}, {streams} streams at {rate_per_s:.1f} per s: {algorithm.name}")
             made = _streams(method, streams, rate_per_s, WINDOWS_PER_RUN)
             every = max(1, made.tuples // 10)
-            series = measure(
-                algorithm, _join(method, streams), made, made.live(), every=every, is_timed=False
-            )
+            series = count(algorithm, _join(method, streams), made, made.live(), every=every)
             units = series.per_tuple(series.work + series.inputs, STEADY_AFTER)
             return units * unit_s * rate_per_s * streams
 

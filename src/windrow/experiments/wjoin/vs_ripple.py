@@ -3,8 +3,9 @@
 The ripple join joins a new tuple with all it has kept and cleans its buffers every 10,000 tuples;
 in between it goes over tuples that left the window long ago. The W-joins drop them on the way. Work
 follows the stores' day, as in the paper: its peaks are the hours after opening and before closing.
-The real transactions (stores in four groups, joined on the product's category) are a second
-opinion on the generated ones.
+The same day comes twice, so that what builds up shows the second time. The real transactions
+(stores in four groups, joined on the product's category) are a second opinion on the generated
+ones.
 """
 
 from __future__ import annotations
@@ -54,9 +55,8 @@ def run(size: Size, say: Say) -> Findings:
             Finding(
                 _steady(board, WORK),
                 _steady(board, TIME),
-                reason="the second day costs more than the first: something is kept too long",
-                reason_on_time="counts are level from day to day, and so is the time of a unit of "
-                "work on a machine that does nothing else; this one did",
+                reason="the same day costs more the second time: something is kept too long",
+                reason_on_time="the counts of both days are level; time follows what else the machine did",
             ),
         ),
         panels(board, ALGORITHMS, "Stores, window 1 h: ripple join, NLW-join, MW-join (few)"),
@@ -83,7 +83,7 @@ def _replayed(board: Board) -> str:
 
 
 def _steady(board: Board, by: str) -> Reading:
-    return at_most(1.25, [case for ours in (NLW, FEW) for case in day_against_day(board, ours, by)])
+    return at_most(1.05, [case for ours in (NLW, FEW) for case in day_against_day(board, ours, by)])
 
 
 EXPERIMENT = Experiment(
@@ -103,7 +103,8 @@ EXPERIMENT = Experiment(
         ),
         Claim(
             "service time does not build up",
-            "NLW's and MW's work on the second day over the first, live: at most 1.25",
+            "NLW's and MW's work when the same day comes again, over that of the first "
+            "time, live: at most 1.05",
         ),
     ),
     seed=SEED,

@@ -74,9 +74,10 @@ class Streams:
         keys = tuple(keys[:cut] for keys, cut in zip(self.keys, cuts, strict=True))
         return Streams(times, keys)
 
-    def first(self, count: int) -> Streams:
-        """The first so many streams."""
-        return Streams(self.times[:count], self.keys[:count])
+    def twice(self, period: int) -> Streams:
+        """The same tuples, and all of them once more a period later."""
+        times = tuple(np.concatenate((times, times + period)) for times in self.times)
+        return Streams(times, tuple(np.tile(keys, 2) for keys in self.keys))
 
     def tables(self) -> dict[str, pa.Table]:
         """The streams as Arrow tables (ts, k), named a, b, c and so on."""
