@@ -1,13 +1,59 @@
-"""Which tests are laws: properties that hundreds of drawn cases try, and so take minutes."""
+"""Which tests are laws, and the one Spark session that all tests of a process share."""
 
 from __future__ import annotations
+
+import os
+import sys
 
 import pytest
 
 LAWS = ("/tests/property/", "/tests/kernels/published/", "/tests/differential/")
+"""Where properties are tried on hundreds of drawn cases, and so take minutes."""
+
+# Tests run short queries in many young JVMs: compiling little and collecting simply takes a third
+# off the processor time of each. Processes that tests start inherit it.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
 def pytest_collection_modifyitems(items):
     for item in items:
         if any(folder in str(item.path) for folder in LAWS):
             item.add_marker(pytest.mark.laws)
+
+
+@pytest.fixture(scope="session")
+def shared_spark():
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = (
+        SparkSession.builder.master("local[2]")
+        .appName("windrow tests")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.driver.memory", "1g")
+    )
+    for name, value in _settings().items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def spark(shared_spark):
+    """The session of the process, as every test finds it: whatever one sets, the next never sees."""
+    yield shared_spark
+    for name, value in _settings().items():
+        shared_spark.conf.set(name, value)
+
+
+def _settings() -> dict[str, str]:
+    from windrow.run.spark.query import PARTITIONS_SETTING, PROVIDER_SETTING, ROCKSDB
+
+    return {
+        PARTITIONS_SETTING: "4",
+        PROVIDER_SETTING: ROCKSDB,
+        "spark.sql.session.timeZone": "UTC",
+    }

@@ -44,6 +44,7 @@ def test_blocks_print_what_is_shown(page, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "page", [name for name, found in PYTHON.items() if any(b.needs_spark for b in found)]
 )
+@pytest.mark.usefixtures("spark")
 def test_blocks_for_spark_print_what_is_shown(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run(page, PYTHON[page], {})

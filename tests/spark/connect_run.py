@@ -47,7 +47,7 @@ def main(folder: Path) -> None:
         .config(PROVIDER_SETTING, ROCKSDB)
         .getOrCreate()
     )
-    streams = Streams(folder, {name: closed(draw(seed, 2)) for seed, name in enumerate("xy")})
+    streams = Streams(folder, {name: closed(draw(seed, 1)) for seed, name in enumerate("xy")})
     streams.write_all()
     found = {family: {} for family in FAMILIES}
     batch(spark, streams, found)

@@ -1,4 +1,4 @@
-"""Job files on Spark, in a process of their own: each job starts and stops a session."""
+"""Job files on Spark, all in one process of their own: each job starts and stops a session."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
+from example_jobs import copy_of_stores, rows_in
 
 JOB = """
 query = "SELECT x.at, y.at AS then FROM x, y WHERE x.k = y.k AND x.v < 3 WINDOW = 1"
@@ -22,39 +25,108 @@ time = "at"
 sql.shuffle.partitions = 2
 """
 TEXT = 'path = "x.csv"\nformat = "csv"\nschema = "at BIGINT, k BIGINT, v BIGINT"'
+SINK = '[sink]\nformat = "json"\npath = "out/{}"\n'
+ON_SPARK = ("--on", "spark")
 
 PROGRAM = """
 import json, sys
 from typer.testing import CliRunner
 from windrow.cli.main import app
-done = [CliRunner().invoke(app, ["run", job, "--on", "spark"]) for job in sys.argv[1:]]
+done = [CliRunner().invoke(app, ["run", *called]) for called in json.loads(sys.argv[1])]
 print(json.dumps([(one.exit_code, one.stdout, one.stderr) for one in done]))
 """
 
 
-def test_a_batch_job_shows_its_figures_and_reads_nothing_wrong(tmp_path: Path) -> None:
+class Done(NamedTuple):
+    """What a job's process would leave behind."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("jobs")
+
+
+@pytest.fixture(scope="module")
+def done(folder: Path) -> dict[str, Done]:
+    """Every job of this page, run."""
     rows = pa.table({"at": [1, 2, 3, 4], "k": [1, 1, 2, 2], "v": [1, 2, 3, 4]})
     for name in ("x", "y"):
-        pq.write_table(rows, tmp_path / f"{name}.parquet")
+        pq.write_table(rows, folder / f"{name}.parquet")
     # The second row has no number for a time; Spark by default would make it NULL.
-    (tmp_path / "x.csv").write_text("at,k,v\n1,1,1\nnoon,1,1\n")
-    jobs = {"good.toml": 'path = "x.parquet"', "bad.toml": TEXT}
-    for name, x in jobs.items():
-        (tmp_path / name).write_text(JOB.format(x=x))
-    called = [sys.executable, "-c", PROGRAM, *(str(tmp_path / name) for name in jobs)]
-    done = subprocess.run(called, capture_output=True, text=True, timeout=900, check=True)
-    good, bad = json.loads(done.stdout.splitlines()[-1])
+    (folder / "x.csv").write_text("at,k,v\n1,1,1\nnoon,1,1\n")
+    (folder / "good.toml").write_text(JOB.format(x='path = "x.parquet"'))
+    (folder / "bad.toml").write_text(JOB.format(x=TEXT))
 
-    assert good[0] == 0
-    assert "4 rows" in good[1]
-    record = json.loads(good[2])
+    stores = copy_of_stores(folder / "stores")
+    example = (stores / "same_item.toml").read_text()
+    for name in ("local", "batch", "streaming"):
+        (stores / f"{name}.toml").write_text(example + SINK.format(name))
+    mistaken = example.replace("n.item = s.item", "n.item = s.itm")
+    (stores / "mistaken.toml").write_text(mistaken)
+
+    calls = {
+        "good": (folder / "good.toml", *ON_SPARK),
+        "bad": (folder / "bad.toml", *ON_SPARK),
+        "local": (stores / "local.toml",),
+        "batch": (stores / "batch.toml", *ON_SPARK, "--mode", "batch"),
+        "streaming": (stores / "streaming.toml", *ON_SPARK, "--mode", "streaming"),
+        "mistaken": (stores / "mistaken.toml", *ON_SPARK),
+    }
+    called = json.dumps([[str(word) for word in call] for call in calls.values()])
+    ran = subprocess.run(
+        [sys.executable, "-c", PROGRAM, called],
+        capture_output=True, text=True, timeout=900, check=True,
+    )  # fmt: skip
+    each = json.loads(ran.stdout.splitlines()[-1])
+    return {name: Done(*one) for name, one in zip(calls, each, strict=True)}
+
+
+def test_a_batch_job_shows_its_figures(done: dict[str, Done]) -> None:
+    good = done["good"]
+    assert good.exit_code == 0
+    assert "4 rows" in good.stdout
+    record = json.loads(good.stderr)
     assert (record["rows_in"], record["rows_out"]) == (6, 4)  # two rows did not pass the WHERE
     assert record["operators"]["WJoin x, y"]["drops"] == 6
 
-    assert bad == [
+
+def test_a_file_that_does_not_fit_its_schema_is_not_read_wrong(
+    done: dict[str, Done], folder: Path
+) -> None:
+    assert done["bad"] == (
         2,
         "",
         "DataError[unreadable-data]: a file of a stream cannot be read\n"
-        f"  Encountered error while reading file file://{tmp_path}/x.csv.\n"
+        f"  Encountered error while reading file file://{folder}/x.csv.\n"
         "  hint: check the stream's format and schema\n",
-    ]
+    )
+
+
+@pytest.mark.parametrize("mode", ["batch", "streaming"])
+def test_the_example_gives_the_same_rows_as_in_process(
+    done: dict[str, Done], folder: Path, mode: str
+) -> None:
+    for name in ("local", mode):
+        assert done[name].exit_code == 0, done[name].stderr
+    found, wanted = (
+        sorted((row["item"], row["north"], row["south"]) for row in rows_in(out / name))
+        for out in [folder / "stores" / "out"]
+        for name in (mode, "local")
+    )
+    assert found == wanted
+    assert found
+
+
+def test_a_streaming_job_ends_with_the_figures_of_all_its_rows(done: dict[str, Done]) -> None:
+    assert json.loads(done["streaming"].stderr.splitlines()[-1])["rows_in"] == 1200
+
+
+def test_a_mistake_is_text(done: dict[str, Done]) -> None:
+    mistaken = done["mistaken"]
+    assert mistaken.exit_code == 2
+    assert mistaken.stderr.startswith("UnknownColumn[unknown-column]: ")
+    assert "Traceback" not in mistaken.stderr

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,30 +37,42 @@ QUERIES = {
 
 
 def growing(folder: Path) -> Streams:
-    return Streams(folder, {name: closed(draw(seed, 3)) for seed, name in enumerate("xy")})
+    return Streams(folder, {name: closed(draw(seed, 2)) for seed, name in enumerate("xy")})
 
 
-def uninterrupted(spark: Any, folder: Path, sql: str) -> Counter:
-    streams, run = growing(folder / "whole"), Run(folder / "whole-run")
-    streams.write_all()
-    run.finish(streams.on_spark(spark).sql(sql))
-    return bag(run.rows(spark))
+@pytest.fixture(scope="module")
+def uninterrupted(
+    shared_spark: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Counter]:
+    """What a query gives that never stops, run once for all tests that ask."""
+
+    @cache
+    def answer(family: str) -> Counter:
+        folder = tmp_path_factory.mktemp(family)
+        streams, run = growing(folder), Run(folder / "run")
+        streams.write_all()
+        run.finish(streams.on_spark(shared_spark).sql(QUERIES[family]))
+        return bag(run.rows(shared_spark))
+
+    return answer
 
 
-@pytest.mark.parametrize("sql", QUERIES.values(), ids=QUERIES)
-def test_stopping_after_every_batch_changes_nothing(spark: Any, tmp_path: Path, sql: str) -> None:
+@pytest.mark.parametrize("family", QUERIES)
+def test_stopping_after_every_batch_changes_nothing(
+    spark: Any, tmp_path: Path, uninterrupted: Callable[[str], Counter], family: str
+) -> None:
     streams, run = growing(tmp_path), Run(tmp_path / "run")
     for batch in range(streams.batches):
         streams.write(batch)
-        run.finish(streams.on_spark(spark).sql(sql))
-    expected = uninterrupted(spark, tmp_path, sql)
+        run.finish(streams.on_spark(spark).sql(QUERIES[family]))
+    expected = uninterrupted(family)
     assert bag(run.rows(spark)) == expected
     assert expected
 
 
 @pytest.mark.parametrize("family", ["join", "aggregate", "outer"])
 def test_a_batch_that_is_replayed_after_a_crash_counts_once(
-    spark: Any, tmp_path: Path, family: str
+    spark: Any, tmp_path: Path, uninterrupted: Callable[[str], Counter], family: str
 ) -> None:
     streams, run = growing(tmp_path), Run(tmp_path / "run")
     for batch in range(streams.batches):
@@ -66,11 +80,14 @@ def test_a_batch_that_is_replayed_after_a_crash_counts_once(
         run.finish(streams.on_spark(spark).sql(QUERIES[family]))
         run.forget_last_commit()
     run.finish(streams.on_spark(spark).sql(QUERIES[family]))
-    assert bag(run.rows(spark)) == uninterrupted(spark, tmp_path, QUERIES[family])
+    assert bag(run.rows(spark)) == uninterrupted(family)
 
 
 def test_the_algorithm_may_change_and_the_cache_may_be_cold(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: Any,
+    tmp_path: Path,
+    uninterrupted: Callable[[str], Counter],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Cold(StageProcessor):
         """Finds nothing in any cache: all chunks come from the state store."""
@@ -86,7 +103,7 @@ def test_the_algorithm_may_change_and_the_cache_may_be_cold(
         algorithm = ("bew-hash", "bew-nested-loop")[batch % 2]
         run.finish(streams.on_spark(spark).sql(JOIN, algorithm=algorithm))
     monkeypatch.undo()
-    assert bag(run.rows(spark)) == uninterrupted(spark, tmp_path, JOIN)
+    assert bag(run.rows(spark)) == uninterrupted("join")
 
 
 def failure_of(run: Run, df: Any) -> str:

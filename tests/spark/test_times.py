@@ -29,10 +29,9 @@ TYPES = {
 
 
 @pytest.fixture
-def new_york(spark: Any):
+def new_york(spark: Any) -> Any:
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
-    yield spark
-    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    return spark
 
 
 def streams(folder: Path, time_type: str) -> tuple[dict[str, FileStream], dict[str, pa.Table]]:
