@@ -67,7 +67,7 @@ PROJECT = ProjectRows(
 
 
 def polars_frames(rows: pa.RecordBatch) -> int:
-    kept = pl.from_arrow(rows).lazy()
+    kept = pl.DataFrame(rows).lazy()
     kept = kept.filter((pl.col("s.price") > 4) & (pl.col("s.quantity") < 7))
     table = kept.select(
         pl.col("s.store"),
@@ -78,7 +78,7 @@ def polars_frames(rows: pa.RecordBatch) -> int:
 
 
 def polars_sql(rows: pa.RecordBatch) -> int:
-    context = pl.SQLContext(rows=pl.from_arrow(rows).lazy())
+    context = pl.SQLContext(rows=pl.DataFrame(rows).lazy())
     return context.execute(QUERY).collect().to_arrow().num_rows
 
 

@@ -76,6 +76,7 @@ def windrow(rows: pa.RecordBatch) -> tuple[int, int, dict[int, tuple[float, int]
         times = part["t"].to_numpy()
         list(op.push([ChangeBatch(part.select(["k", "x"]), times, times + WINDOW + 1)]))
         for changes in op.advance(int(times[-1]) + 1):
+            assert changes.signs is not None  # an aggregate gives a changelog
             inserts = changes.signs > 0
             versions += int(np.count_nonzero(inserts))
             newest = changes.take(np.flatnonzero(inserts)[-20 * GROUPS :]).columns

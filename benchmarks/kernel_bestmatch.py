@@ -98,7 +98,7 @@ def run(eps: float, count: int) -> Figures:
     """All tuples through the operator, the watermark following them."""
     left, right = readings("l", count), readings("r", count)
     operator = MatwinBestmatchOp(join(eps))
-    answer = []
+    answer: list[ChangeBatch] = []
     started = time.process_time()
     for start in range(0, count, PUSH_ROWS):
         cut = [batch.slice(start, min(start + PUSH_ROWS, count)) for batch in (left, right)]

@@ -23,6 +23,7 @@ from windrow.operators.bew_steps import route_from
 from windrow.operators.bew_window import JoinWindow
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import Chunk
+from windrow.operators.theta import Predicates
 from windrow.physical.specs import KeyClass, ScanStream, WJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import Field, Schema
@@ -66,7 +67,7 @@ def best_of(runs: int, work: Callable[[], int]) -> tuple[int, float]:
 def search_all(spec: WJoin, batches: list[ChangeBatch]) -> int:
     """Indexes and joins whole streams at once; combinations are found but not gathered."""
     windows = [JoinWindow((), Chunk(batch, batch.times)) for batch in batches]
-    search = Search(spec, windows, Counters())
+    search = Search(spec, windows, Counters(), Predicates(spec))
     routes = [route_from(spec, start) for start in range(len(windows))]
     return sum(len(found) for route in routes for found in search.combinations(route))
 

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from benchmarks.workloads import ThetaStreams, ThreeStreams, TripletStreams, write
 
@@ -21,14 +22,14 @@ HERE = Path(__file__).parent
 PACKAGES = ("pyspark", "pyarrow", "numpy", "numba", "duckdb", "windrow")
 
 
-def child(module: str, *arguments: str) -> dict[str, object]:
+def child(module: str, *arguments: str) -> dict[str, Any]:
     """The JSON that a measuring process prints last."""
     command = [sys.executable, "-m", f"benchmarks.{module}", *arguments]
     done = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.stderr.write(done.stderr[-4000:])
         raise SystemExit(f"{' '.join(command)} failed")
-    found: dict[str, object] = json.loads(done.stdout.strip().splitlines()[-1])
+    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     return found
 
 

@@ -135,7 +135,8 @@ def checksum(spark: SparkSession, folder: Path) -> dict[str, int]:
     rows = spark.read.parquet(str(folder))
     columns = sorted(rows.columns)
     whole = rows.select(F.xxhash64(*columns).cast("decimal(38,0)").alias("h"))
-    count, total = whole.agg(F.count("*"), F.sum("h")).first()
+    (found,) = whole.agg(F.count("*"), F.sum("h")).collect()
+    count, total = found
     return {"rows": count, "checksum": int(total or 0)}
 
 

@@ -38,7 +38,7 @@ JOIN = "SELECT x.ts FROM x, y WHERE x.k = y.k WINDOW = 3"
 
 @pytest.mark.parametrize("sql", QUERIES.values(), ids=QUERIES)
 def test_a_batch_run_agrees_with_the_one_in_process(spark: Any, tmp_path: Path, sql: str) -> None:
-    streams = Streams(tmp_path, {name: draw(seed, 4) for seed, name in enumerate("xyz")})
+    streams = Streams(tmp_path, {name: draw(seed, 3) for seed, name in enumerate("xyz")})
     streams.write_all()
     expected = bag(streams.in_process().sql(sql).to_arrow())
     assert bag(streams.on_spark(spark, is_streaming=False).sql(sql).toArrow()) == expected
@@ -49,7 +49,7 @@ def test_a_batch_run_agrees_with_the_one_in_process(spark: Any, tmp_path: Path, 
 def test_a_streaming_run_agrees_with_the_one_in_process(
     spark: Any, tmp_path: Path, sql: str
 ) -> None:
-    streams = Streams(tmp_path, {name: closed(draw(seed, 3)) for seed, name in enumerate("xyz")})
+    streams = Streams(tmp_path, {name: closed(draw(seed, 2)) for seed, name in enumerate("xyz")})
     streams.write_all()
     expected = bag(streams.in_process().sql(sql).to_arrow())
     run = Run(tmp_path / "run")

@@ -44,7 +44,7 @@ def streams(folder: Path, time_type: str) -> tuple[dict[str, FileStream], dict[s
             pa.table(
                 {"ts": [first + step * (10 * b + i) for i in range(6)], "k": [1] * 6}, schema=schema
             )
-            for b in range(3)
+            for b in range(2)
         ]
         found.write(*parts)
         tables[name] = pa.concat_tables(parts)
