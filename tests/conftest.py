@@ -6,9 +6,10 @@ import os
 import sys
 
 import pytest
+from hypothesis import is_hypothesis_test
 
 LAWS = ("/tests/property/", "/tests/kernels/published/", "/tests/differential/")
-"""Where properties are tried on hundreds of drawn cases, and so take minutes."""
+"""Where every test is one of many cases, and so takes its time."""
 
 # Tests run short queries in many young JVMs: compiling little and collecting simply takes a third
 # off the processor time of each. Processes that tests start inherit it.
@@ -17,7 +18,8 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSeri
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        if any(folder in str(item.path) for folder in LAWS):
+        is_drawn = is_hypothesis_test(getattr(item, "function", None))
+        if is_drawn or any(folder in str(item.path) for folder in LAWS):
             item.add_marker(pytest.mark.laws)
 
 
