@@ -186,9 +186,13 @@ def _bestmatch(spec: MatwinBestmatch, show: Show) -> list[Fact]:
             ],
         ),
         ("state", [_state(spec, left, spec.hi, below), _state(spec, right, reach, below)]),
-        ("emits", [f"when final; adds a delay of {show_ticks(spec.hi, time_type)}"]),
+        ("emits", [f"when final; {_added_delay(spec.hi, time_type)}"]),
         ("why", ["both streams are ordered by time, so that windows shift over them once"]),
     )
+
+
+def _added_delay(ticks: int, time_type: str) -> str:
+    return f"adds a delay of {show_ticks(ticks, time_type)}" if ticks > 0 else "adds no delay"
 
 
 def _unmatched(spec: MatwinBestmatch, left: str) -> str:
@@ -211,11 +215,15 @@ def _state(spec: Stateful, alias: str, retention: int, below: int) -> str:
                   retention                lateness + distance + delay
 
     The watermark trails the newest row by the largest lateness, and further by how far this
-    stream runs ahead of the slowest one.
+    stream runs ahead of the slowest one. With a negative retention a row meets only what lies
+    before it, and goes before the watermark comes to it; where that is all rows, none is held:
+
+        watermark        watermark - retention                       newest
+        ------|--------------------[====================================]---> time
     """
     sources = scans(spec)
     time_type = sources[0].time_type
-    terms = [show_ticks(retention, time_type)] if retention else []
+    terms = [show_ticks(retention, time_type)] if retention > 0 else []
     lateness = max(source.lateness for source in sources)
     if lateness:
         terms.append(f"lateness {show_ticks(lateness, time_type)}")
@@ -223,8 +231,12 @@ def _state(spec: Stateful, alias: str, retention: int, below: int) -> str:
         terms.append(f"delay {show_ticks(below, time_type)}")
     if len(sources) > 1:
         terms.append("distance")
-    terms = terms or [show_ticks(0, time_type)]
-    return f"{alias} <= rate({alias}) x ({' + '.join(terms)}) + one batch"
+    length = " + ".join(terms or [show_ticks(0, time_type)])
+    if retention < 0:
+        length = f"max(0, {length} - {show_ticks(-retention, time_type)})"
+    else:
+        length = f"({length})"
+    return f"{alias} <= rate({alias}) x {length} + one batch"
 
 
 def _alive(spec: Spec) -> int | None:

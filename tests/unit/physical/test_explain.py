@@ -130,6 +130,24 @@ def test_lateness_in_the_state_bound_is_the_largest_of_the_streams():
     assert "a <= rate(a) x (2h + lateness 5s + distance) + one batch\n" in text
 
 
+def test_a_stream_that_meets_only_what_lies_before_it_is_held_for_less_than_the_others_trail():
+    late = {**INPUTS, "b": scan(stream("b", {"k": "int", "x": "int"}, lateness=5 * SECOND))}
+    ahead = Bound(0, 1, 10 * SECOND, -2 * SECOND, "D")
+    text = explained(join({key: late[key] for key in "ab"}, "a.k = b.k", ahead))
+    assert "drop a when watermark > a.ts - 2s\n" in text
+    assert "a <= rate(a) x max(0, lateness 5s + distance - 2s) + one batch\n" in text
+    assert "b <= rate(b) x (10s + lateness 5s + distance) + one batch\n" in text
+
+
+@pytest.mark.parametrize(
+    ("hi", "delay"), [(MINUTE, "adds a delay of 1m"), (0, "adds no delay"), (-1, "adds no delay")]
+)
+def test_a_bestmatch_join_whose_matches_lie_before_adds_no_delay(hi, delay):
+    dimensions = (Dimension("a.ts", "b.ts", "mindist", MINUTE, is_time=True),)
+    best = BestmatchJoin(INPUTS["a"], INPUTS["b"], "left outer", dimensions, (), MINUTE, hi)
+    assert f"when final; {delay}\n" in explained(best)
+
+
 @st.composite
 def joins(draw):
     size = draw(st.integers(2, 6))

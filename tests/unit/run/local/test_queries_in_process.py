@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import pickle
+import re
 from collections import Counter
 from functools import cache
 from itertools import islice
@@ -60,6 +61,42 @@ def session(lateness: int = 0, **streams: object) -> Session:
 
 def rows_of(table: pa.Table) -> list[tuple[object, ...]]:
     return [tuple(row.values()) for row in table.to_pylist()]
+
+
+ONE_SIDED = [
+    ("10 PRECEDING AND 5 PRECEDING", range(-10, -4)),
+    ("5 FOLLOWING AND 10 FOLLOWING", range(5, 11)),
+    ("3 PRECEDING AND 3 PRECEDING", range(-3, -2)),
+    ("0 FOLLOWING AND 2 FOLLOWING", range(3)),
+]
+
+
+@pytest.mark.parametrize(("window", "differences"), ONE_SIDED)
+def test_a_window_with_both_ends_on_one_side_includes_them(window, differences):
+    lines = [batch(*(("x", n, n) for n in range(start, start + 8))) for start in range(0, 40, 8)]
+    made = session(4, a=lines, b=lines)
+    query = f"SELECT a.n AS an, b.n AS bn FROM a, b WHERE a.k = b.k WINDOW (a, b) BETWEEN {window}"
+    expected = [(n, n + d) for n in range(40) for d in differences if 0 <= n + d < 40]
+    assert sorted(rows_of(made.sql(query).to_arrow())) == sorted(expected)
+
+
+@pytest.mark.parametrize(("window", "_"), ONE_SIDED)
+@pytest.mark.parametrize("algorithm", ["bew", "few", "nlw"])
+def test_what_is_held_under_a_one_sided_window_stays_within_the_bound_of_explain(
+    window, _, algorithm
+):
+    lines = [batch(*(("x", n, n) for n in range(start, start + 8))) for start in range(0, 400, 8)]
+    query = f"SELECT a.n FROM a, b WHERE a.k = b.k WINDOW (a, b) BETWEEN {window}"
+    made = session(3, a=lines, b=lines)
+    plan = made.explain(query, algorithm=algorithm)
+    # Each stream has one tuple per tick, and is at most one batch of 8 ahead of the other.
+    stated = re.findall(r"[ab] <= rate\(.\) x (?:max\(0, |\()(.*)\) \+ one batch", plan)
+    terms = [re.findall(r"(-? ?)(?:lateness )?(\d+)", t.replace("distance", "8")) for t in stated]
+    lengths = [max(0, sum(int(f"{sign.strip()}{n}") for sign, n in own)) for own in terms]
+    result = made.sql(query, algorithm=algorithm)
+    held = [result.progress.stored for _ in result]
+    assert len(lengths) == 2
+    assert max(held) <= sum(lengths) + 2 * 8
 
 
 def test_a_three_way_join_gives_each_combination_within_the_windows_once():
