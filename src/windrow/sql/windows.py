@@ -112,9 +112,25 @@ def _pair_bound(clause: PairWindow, scope: Scope, time_type: str, sql: str) -> B
         hi = window_ticks(clause.args["last"], time_type, sql)
         lo = lo if clause.args["is_first_before"] else -lo
         hi = -hi if clause.args["is_last_before"] else hi
+        if -lo > hi:
+            raise _reversed(clause, sql)
         return Bound(left, right, lo=lo, hi=hi, text=text)
     width = window_ticks(clause.this, time_type, sql)
     return Bound(left, right, lo=0 if clause.args["directed"] else width, hi=width, text=text)
+
+
+def _reversed(clause: PairWindow, sql: str) -> BindError:
+    def end(which: str) -> str:
+        side = "PRECEDING" if clause.args[f"is_{which}_before"] else "FOLLOWING"
+        return f"{text_of(clause.args[which], sql)} {side}"
+
+    return BindError(
+        "reversed-window",
+        f"the window {text_of(clause, sql)} ends before it begins",
+        reason="BETWEEN names the earlier end first, as in SQL",
+        hint=f"turn its ends around: BETWEEN {end('last')} AND {end('first')}",
+        span=span_of(clause),
+    )
 
 
 def _source(name: exp.Expr, scope: Scope) -> int:
