@@ -143,11 +143,41 @@ def test_a_bad_value_of_an_option_is_refused(session):
     ],
 )
 def test_a_bad_hint_shows_its_place_in_the_sql(session, hint, condition):
-    query = JOIN.replace("SELECT", f"SELECT /*+ algorithm(bew), {hint} */")
+    query = JOIN.replace("SELECT", f"SELECT /*+ memory(1 MB), {hint} */")
     message = refused(WindrowError, lambda: session.sql(query))
     assert message.startswith(condition)
     line, carets = message.splitlines()[1:3]
     assert line[carets.index("^") : carets.rindex("^") + 1] == hint
+
+
+def test_what_happens_beyond_a_memory_that_nobody_set_is_refused(session):
+    message = refused(PlanError, lambda: session.sql(JOIN, on_memory="spill"))
+    assert message == (
+        "PlanError[on-memory-without-memory]: on_memory is 'spill', but nothing says how much "
+        "memory there is\n"
+        "  a query without memory may hold as much as its windows need\n"
+        "  hint: say both, for instance memory = '512 MB'"
+    )
+
+
+def test_what_happens_beyond_a_memory_that_nobody_set_is_refused_as_a_hint_too(session):
+    query = JOIN.replace("SELECT", "SELECT /*+ on_memory(fail) */")
+    message = refused(PlanError, lambda: session.explain(query))
+    assert message == (
+        "PlanError[on-memory-without-memory]: on_memory is 'fail', but nothing says how much "
+        "memory there is\n"
+        "  1 | SELECT /*+ on_memory(fail) */ a.item FROM a, b WHERE a.item = b.item WINDOW = 5\n"
+        "    |            ^^^^^^^^^^^^^^^\n"
+        "  a query without memory may hold as much as its windows need\n"
+        "  hint: write both: /*+ memory(512 MB), on_memory(fail) */"
+    )
+
+
+def test_memory_and_what_happens_beyond_it_may_come_from_keyword_and_hint(session):
+    hinted = JOIN.replace("SELECT", "SELECT /*+ on_memory(spill) */")
+    assert "old tuples go to disk" in session.explain(hinted, memory="1 MB")
+    hinted = JOIN.replace("SELECT", "SELECT /*+ memory(1 MB) */")
+    assert "old tuples go to disk" in session.explain(hinted, on_memory="spill")
 
 
 def test_errors_show_the_place_in_the_sql(session):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from windrow.errors import PlanError, UnsupportedError, WindrowError, nearest
+from windrow.errors import PlanError, Span, UnsupportedError, WindrowError, nearest
 from windrow.physical.algorithms import CHOICES
 from windrow.physical.options import Options
 from windrow.plan.nodes import Hint
@@ -38,6 +38,7 @@ def with_hints(options: Options, hints: Iterable[Hint]) -> Options:
     """The options with the query's hints where the user set nothing by keyword, all checked."""
     defaults = Options()
     merged = checked(options)
+    places: dict[str, Span | None] = {}
     for hint in hints:
         name = hint.name.lower()
         try:
@@ -48,6 +49,11 @@ def with_hints(options: Options, hints: Iterable[Hint]) -> Options:
             raise
         if getattr(options, name) == getattr(defaults, name):
             merged = replace(merged, **{name: value})
+            places[name] = hint.span
+    if merged.on_memory is not None and merged.memory is None:
+        raise _nothing_to_exceed(merged.on_memory, is_hint="on_memory" in places).at(
+            places.get("on_memory")
+        )
     return merged
 
 
@@ -66,9 +72,15 @@ def checked(options: Options) -> Options:
             f"on_late = {options.on_late!r} says nothing about late rows",
             hint="count (count and drop them), keep (write them aside) or fail (stop the query)",
         )
+    if options.dead_letters is not None and not isinstance(options.dead_letters, str):
+        raise PlanError(
+            "bad-option",
+            f"dead_letters = {options.dead_letters!r} names no folder",
+            hint="give its path or URI as a text, for instance '/data/late'",
+        )
     if options.memory is not None:
         to_bytes(options.memory)
-    if options.on_memory not in ON_MEMORY:
+    if options.on_memory is not None and options.on_memory not in ON_MEMORY:
         raise PlanError(
             "bad-option",
             f"on_memory = {options.on_memory!r} says nothing about memory that is used up",
@@ -78,6 +90,17 @@ def checked(options: Options) -> Options:
     if buckets is not None and (type(buckets) is not int or not 1 <= buckets <= MOST_BUCKETS):
         raise _bad_buckets(buckets)
     return options
+
+
+def _nothing_to_exceed(on_memory: str, *, is_hint: bool) -> PlanError:
+    return PlanError(
+        "on-memory-without-memory",
+        f"on_memory is {on_memory!r}, but nothing says how much memory there is",
+        reason="a query without memory may hold as much as its windows need",
+        hint=f"write both: /*+ memory(512 MB), on_memory({on_memory}) */"
+        if is_hint
+        else "say both, for instance memory = '512 MB'",
+    )
 
 
 def _bad_buckets(value: object) -> PlanError:

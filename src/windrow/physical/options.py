@@ -19,7 +19,8 @@ class Options:
         dead_letters: folder for late rows on Spark when `on_late` is "keep".
         memory: how much state the query may hold in memory, '512 MB' for instance or a number of
             bytes; None: as much as its windows need.
-        on_memory: what happens when it would hold more: "fail", or "spill" old tuples to disk.
+        on_memory: what happens when it would hold more: "fail", or "spill" old tuples to disk;
+            None: "fail". Said only together with `memory`.
         buckets: how many parts a stage is cut into on Spark; None: one per shuffle partition.
     """
 
@@ -27,7 +28,7 @@ class Options:
     on_late: str = "count"
     dead_letters: str | None = None
     memory: str | int | None = None
-    on_memory: str = "fail"
+    on_memory: str | None = None
     buckets: int | None = None
 
     @property

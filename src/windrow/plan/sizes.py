@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 
 from windrow.errors import PlanError
 
@@ -11,29 +12,50 @@ _UNITS = {
     "kb": 1_000, "mb": 1_000**2, "gb": 1_000**3, "tb": 1_000**4,
     "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
 }  # fmt: skip
-_SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)\s*", re.IGNORECASE)
+_EXAMPLES = "for instance '512 MB', '2 GiB', or a number of bytes"
+_SIZE = re.compile(r"\s*([0-9]{1,40}(?:\.[0-9]{1,40})?)\s*([a-z]*)\s*", re.IGNORECASE)
+
+MOST_BYTES = 2**63 - 1
+"""What the counters of operators, and Spark's, can hold."""
 
 
 def to_bytes(size: str | int) -> int:
     """A size in bytes: '512 MB', '1.5 GiB', or a number of bytes.
 
     Raises:
-        PlanError: it is no size, or less than a byte.
+        PlanError: it is no size, no whole number of bytes, less than a byte, or beyond counting.
 
     Examples:
         >>> to_bytes("1.5 GiB")
         1610612736
     """
-    found = _SIZE.fullmatch(str(size)) if type(size) in (str, int) else None
-    unit = _UNITS.get(found[2].lower()) if found else None
-    count = int(float(found[1]) * unit) if found and unit else 0
-    if count < 1:
+    count = Fraction(size) if type(size) is int else _read(size)
+    if count is None or count < 1:
         raise PlanError(
             "bad-option",
             f"memory = {size!r} is no amount of memory",
-            hint="for instance '512 MB', '2 GiB', or a number of bytes",
+            hint=_EXAMPLES,
         )
-    return count
+    if count > MOST_BYTES:
+        raise PlanError(
+            "bad-option",
+            "the memory is more than 2**63 - 1 bytes, which no machine has",
+            hint=f"{_EXAMPLES}; without a limit, leave it out",
+        )
+    if count.denominator != 1:
+        raise PlanError(
+            "bad-option",
+            f"memory = {size!r} is no whole number of bytes",
+            hint=_EXAMPLES,
+        )
+    return int(count)
+
+
+def _read(size: object) -> Fraction | None:
+    """The bytes that a text says; None for what says none."""
+    found = _SIZE.fullmatch(size) if isinstance(size, str) else None
+    unit = _UNITS.get(found[2].lower()) if found else None
+    return Fraction(found[1]) * unit if found and unit else None
 
 
 def show_bytes(count: int) -> str:

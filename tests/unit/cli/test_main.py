@@ -111,6 +111,18 @@ def test_an_unknown_option_of_the_query_names_the_known_ones(job):
     assert "there is no option 'onlate'\n  hint: one of on_late, " in done.stderr
 
 
+def test_what_happens_beyond_a_memory_that_the_job_does_not_set_is_refused(job):
+    job.write_text(JOB + '[options]\non_memory = "spill"\n')
+    done = windrow("run", job)
+    assert done.exit_code == 2
+    assert done.stderr == (
+        "PlanError[on-memory-without-memory]: on_memory is 'spill', but nothing says how much "
+        "memory there is\n"
+        "  a query without memory may hold as much as its windows need\n"
+        "  hint: say both, for instance memory = '512 MB'\n"
+    )
+
+
 def test_a_mode_that_does_not_exist_is_a_usage_error(job):
     assert windrow("run", job, "--mode", "sometimes").exit_code == 2
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from windrow.errors import PlanError
@@ -10,16 +12,50 @@ from windrow.plan.sizes import show_bytes, to_bytes
 
 @pytest.mark.parametrize(
     ("size", "count"),
-    [("512 MB", 512_000_000), ("1.5GiB", 3 << 29), (4096, 4096), ("10", 10), ("2 kib", 2048)],
+    [
+        ("512 MB", 512_000_000),
+        ("1.5GiB", 3 << 29),
+        (4096, 4096),
+        ("10", 10),
+        ("2 kib", 2048),
+        ("0.3 kB", 300),
+        (2**63 - 1, 2**63 - 1),
+        ("9007199254740993", 2**53 + 1),
+    ],
 )
 def test_sizes_are_read_with_or_without_a_unit(size, count):
     assert to_bytes(size) == count
 
 
-@pytest.mark.parametrize("size", ["", "much", "-1", "0", "3 apples", None, True, 1.5, "0.2 b"])
+@pytest.mark.parametrize(
+    "size",
+    [
+        "", "much", "-1", "0", "3 apples", None, True, 1.5, "0.2 b", -5, 0, "nan", "inf",
+        math.nan, math.inf, -math.inf, object(), b"1", "1e9", "9" * 5_000,
+    ],
+)  # fmt: skip
 def test_what_is_no_size_is_refused(size):
     with pytest.raises(PlanError, match="is no amount of memory"):
         to_bytes(size)
+
+
+@pytest.mark.parametrize("size", ["1.5", "2.5 B", "0.0015 kB", "0.1 KiB"])
+def test_a_fraction_of_a_byte_is_refused(size):
+    with pytest.raises(PlanError, match="is no whole number of bytes"):
+        to_bytes(size)
+
+
+@pytest.mark.parametrize(
+    "size",
+    [2**63, pytest.param(10**5_000, id="huge"), "9223372036854775808", "10000000 TB"],
+)
+def test_more_bytes_than_can_be_counted_are_refused(size):
+    with pytest.raises(PlanError) as error:
+        to_bytes(size)
+    assert str(error.value) == (
+        "PlanError[bad-option]: the memory is more than 2**63 - 1 bytes, which no machine has\n"
+        "  hint: for instance '512 MB', '2 GiB', or a number of bytes; without a limit, leave it out"
+    )
 
 
 @pytest.mark.parametrize(
