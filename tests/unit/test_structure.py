@@ -64,6 +64,16 @@ def test_only_the_one_decorator_names_the_compiler():
     assert not bare
 
 
+def test_pyspark_is_named_in_one_room_alone_types_included():
+    naming = [
+        name_of(file)
+        for file in sorted((ROOT / "src").rglob("*.py"))
+        if re.search(r"^\s*(?:from|import) (?:pyspark|py4j)\b", file.read_text(), re.MULTILINE)
+    ]
+    assert naming
+    assert not [name for name in naming if not name.startswith("src/windrow/run/spark/")]
+
+
 @pytest.mark.parametrize("what", FORBIDDEN)
 def test_no_file_says(what):
     found = [

@@ -30,9 +30,7 @@ from windrow.run.progress import Renderer, renderer
 from windrow.run.readable import readable
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
-
+    from windrow.run.spark.handles import Frame, Running, Spark
     from windrow.run.spark.progress import ProgressReader
 
 
@@ -83,7 +81,7 @@ def _launcher() -> Any:
     return launch
 
 
-def _frame(spark: SparkSession, source: Source, *, is_streaming: bool) -> DataFrame:
+def _frame(spark: Spark, source: Source, *, is_streaming: bool) -> Frame:
     """The files of a stream as a DataFrame, read as the in-process runner reads them."""
     reader = (spark.readStream if is_streaming else spark.read).format(source.format)
     # In process a value that is none of its type, or a header that is not the schema's, is an
@@ -109,7 +107,7 @@ def _ddl(source: Source, *, is_streaming: bool) -> str:
     return schema_of(source).ddl()
 
 
-def _write_batch(job: Job, answer: DataFrame, stdout: Console) -> None:
+def _write_batch(job: Job, answer: Frame, stdout: Console) -> None:
     if job.sink is None:
         kept = answer.persist()
         total = kept.count()  # all rows first: the figures are those of the first action
@@ -119,9 +117,7 @@ def _write_batch(job: Job, answer: DataFrame, stdout: Console) -> None:
     writer.mode("overwrite").save(job.sink.path)
 
 
-def _show_figures(
-    session: windrow.Session, answer: DataFrame, shown: Renderer, seconds: float
-) -> None:
+def _show_figures(session: windrow.Session, answer: Frame, shown: Renderer, seconds: float) -> None:
     """One record for the whole batch."""
     # The answer is written: figures that Spark does not hand over are no reason to fail.
     with contextlib.suppress(PlanError):
@@ -158,13 +154,13 @@ class _Follower:
     reader: ProgressReader
     shown: Renderer
 
-    def __call__(self, running: StreamingQuery) -> None:
+    def __call__(self, running: Running) -> None:
         from windrow.run.spark.follow import follow
 
         follow(running, self.reader, self.shown)
 
 
-def _write_stream(job: Job, answer: DataFrame, follow: _Follower, stdout: Console) -> None:
+def _write_stream(job: Job, answer: Frame, follow: _Follower, stdout: Console) -> None:
     writer = answer.writeStream.queryName(job.name).outputMode("append")
     if job.trigger == AVAILABLE_NOW:
         writer = writer.trigger(availableNow=True)
@@ -180,7 +176,7 @@ def _write_stream(job: Job, answer: DataFrame, follow: _Follower, stdout: Consol
     terminal = TerminalSink(stdout)
     scratch = tempfile.mkdtemp(prefix="windrow-checkpoint-")
 
-    def take(batch: DataFrame, _number: int) -> None:
+    def take(batch: Frame, _number: int) -> None:
         terminal.write(batch.toArrow())
 
     try:
@@ -191,7 +187,7 @@ def _write_stream(job: Job, answer: DataFrame, follow: _Follower, stdout: Consol
     terminal.show(_arrow_schema(answer))
 
 
-def _arrow_schema(answer: DataFrame) -> pa.Schema:
+def _arrow_schema(answer: Frame) -> pa.Schema:
     """The columns of the answer, for the case that it has no row."""
     from windrow.operators.arrow_types import arrow_schema
     from windrow.run.spark.frames import describe

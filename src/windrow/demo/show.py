@@ -28,7 +28,7 @@ from windrow.run.progress import Progress
 from windrow.run.readable import readable
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from windrow.run.spark.handles import Spark
 
 PICTURE = Path("windrow-demo.png")
 SAMPLE_ROWS = 5
@@ -73,7 +73,7 @@ def show_demo(*, is_quick: bool, stdout: Console, debug: bool = False) -> bool:
 class Stage:
     """What every question of the demo is asked of, and where it is shown."""
 
-    spark: SparkSession
+    spark: Spark
     scratch: Path
     folders: dict[str, Path]
     streams: Streams
