@@ -96,8 +96,13 @@ class PlanError(WindrowError, ValueError):
     """The question cannot be answered as asked; the author of the SQL acts."""
 
 
-class UnsupportedError(WindrowError, NotImplementedError):
-    """Windrow does not do this; the hint says what to write instead."""
+class UnsupportedError(WindrowError, ValueError):
+    """Windrow does not do this; the hint says what to write instead.
+
+    A ValueError like the other refusals of a question, and no NotImplementedError: Python keeps
+    that for code that is still to be written, and tools take it for a stub. Some of what is refused
+    here will never be done, such as Spark's progress without Spark.
+    """
 
 
 class DataError(WindrowError, ValueError):

@@ -2,7 +2,17 @@ from __future__ import annotations
 
 import pickle
 
-from windrow.errors import BindError, PlanError, Span, UnknownColumn, nearest
+import pytest
+
+from windrow.errors import (
+    BindError,
+    ParseError,
+    PlanError,
+    Span,
+    UnknownColumn,
+    UnsupportedError,
+    nearest,
+)
 
 SQL = "SELECT c.user\nFROM clicks c\n  JOIN orders o ON c.user = o.user"
 
@@ -54,6 +64,12 @@ def test_an_error_survives_pickling_whole():
 def test_errors_are_also_the_builtin_ones_that_callers_expect():
     assert issubclass(UnknownColumn, KeyError)
     assert issubclass(PlanError, ValueError)
+
+
+@pytest.mark.parametrize("refusal", [ParseError, BindError, PlanError, UnsupportedError])
+def test_every_refusal_of_a_question_is_a_value_error_and_no_stub(refusal):
+    assert issubclass(refusal, ValueError)
+    assert not issubclass(refusal, NotImplementedError)
 
 
 def test_nearest_names_come_first_and_eight_at_most():
