@@ -117,6 +117,14 @@ class InternalError(WindrowError, RuntimeError):
     """An invariant of Windrow broke; we act."""
 
 
+def cover(*spans: Span | None) -> Span | None:
+    """The smallest span that holds all the given ones."""
+    known = [span for span in spans if span is not None]
+    if not known:
+        return None
+    return Span(min(span.start for span in known), max(span.end for span in known))
+
+
 def excerpt(sql: str, span: Span) -> list[str]:
     """The line of the SQL that the span starts in, with its number, and carets below."""
     before = sql[: span.start]

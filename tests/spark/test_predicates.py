@@ -73,6 +73,17 @@ def test_a_function_that_fails_in_a_worker_is_named(spark, streams):
             session.sql(f"SELECT x.v FROM x, y WHERE {where}").toArrow()
 
 
+def test_a_function_that_fails_in_a_join_is_shown_where_the_query_calls_it(spark, streams):
+    session = streams.on_spark(spark, is_streaming=False)
+    session.function("wrong", lambda left, _: left)
+    query = "SELECT x.v FROM x, y\nWHERE x.k < y.k AND wrong(x.v, y.v) WINDOW = 4"
+    with pytest.raises(Exception, match=r"DataError\[function-type\]") as caught:
+        session.sql(query).toArrow()
+    shown = str(caught.value)
+    assert "  2 | WHERE x.k < y.k AND wrong(x.v, y.v) WINDOW = 4\n" in shown
+    assert f"    | {' ' * 20}{'^' * len('wrong(x.v, y.v)')}\n" in shown
+
+
 def test_a_function_of_the_sessions_own_is_not_replaced(spark, streams):
     spark.udf.register("theirs", lambda x: x)
     session = streams.on_spark(spark, is_streaming=False)

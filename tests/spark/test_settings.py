@@ -162,6 +162,7 @@ def test_an_expression_that_spark_refuses_is_named_with_the_reason(spark: Any) -
         "BindError[bad-expression]: Spark does not take the expression `a.x`.y\n  ["
     )
     assert "SQLSTATE" not in str(refused.value)
+    assert refused.value.hint == ("a value has fields only if it is a struct: name one that it has")
 
 
 def test_a_dataframe_is_described_in_sparks_types(spark: Any, streams: Streams) -> None:

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pyarrow as pa
 import pytest
 
-from windrow import BindError, PlanError, Session, UnknownColumn, UnsupportedError
+from windrow import BindError, DataError, PlanError, Session, UnknownColumn, UnsupportedError
 from windrow.errors import WindrowError
 
 TABLE = pa.table(
@@ -185,6 +185,21 @@ def test_errors_show_the_place_in_the_sql(session):
     message = refused(BindError, lambda: session.sql(query))
     assert "  1 | SELECT a.itm FROM a, b" in message
     assert "^^^^^" in message
+
+
+@pytest.mark.parametrize(
+    ("query", "place"),
+    [
+        ("SELECT 1 / (at - 10) AS x FROM a", "1 / (at - 10)"),
+        ("SELECT item FROM a WHERE 1 / (at - 10) > 0", "1 / (at - 10) > 0"),
+        ("SELECT a.item FROM a, b WHERE 1 / (a.at - b.at) > 0 WINDOW = 5", "1 / (a.at - b.at) > 0"),
+    ],
+)
+def test_an_expression_that_fails_for_a_row_is_shown_in_the_sql(session, query, place):
+    message = refused(DataError, lambda: session.sql(query).to_arrow())
+    assert message.startswith("DataError[bad-value]")
+    line, carets = message.splitlines()[1:3]
+    assert line[carets.index("^") : carets.rindex("^") + 1] == place
 
 
 def test_explain_shows_the_plan_and_runs_nothing(session):

@@ -110,6 +110,31 @@ def test_a_function_that_fails_in_a_join_is_named(session):
     assert str(caught.value).startswith("DataError[function-length]: the function broken gave 1")
 
 
+def failing(left: int | None) -> bool:
+    raise ValueError(left)
+
+
+@pytest.mark.parametrize(
+    ("query", "place"),
+    [
+        ("SELECT a.ts FROM a, b WHERE a.x > 0 AND odd(a.x + b.x) WINDOW = 9", "odd(a.x + b.x)"),
+        ("SELECT ts FROM a WHERE NOT odd(x) OR x > 5", "odd(x)"),
+        ("SELECT 1 + odd(x) AS y FROM a", "odd(x)"),
+        ("SELECT t.y FROM (SELECT odd(x) AS y FROM a) t", "odd(x)"),
+    ],
+)
+def test_a_function_that_fails_is_shown_where_the_query_calls_it(session, query, place):
+    session.function(
+        "odd", failing, returns="int" if "1 +" in query else "boolean", vectorized=False
+    )
+    with pytest.raises(DataError) as caught:
+        session.sql(query).to_arrow()
+    assert caught.value.condition == "function-failed"
+    line, carets = str(caught.value).splitlines()[1:3]
+    assert line[carets.index("^") : carets.rindex("^") + 1] == place
+    assert isinstance(caught.value.__cause__, ValueError)
+
+
 def test_nondeterministic_functions_of_sql_stay_refused_in_changelogs(session):
     with pytest.raises(UnsupportedError, match="nondeterministic"):
         session.sql("SELECT COUNT(*) AS n FROM a [RANGE 5] WHERE score(x, 2) > rand()")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from windrow.errors import DataError
+from windrow.errors import DataError, cover
 from windrow.operators.arrow_types import arrow_type, conform
 from windrow.operators.changes import select
 
@@ -107,19 +107,20 @@ class BoundExprs:
         """The error of the first expression that fails on these rows alone."""
         import duckdb
 
-        texts = ", ".join(e.text for e in self.expressions)
+        texts, place = ", ".join(e.text for e in self.expressions), None
         self.connection.register("blamed", _Source(rows))
         for expression in self.expressions:
             try:
                 self.connection.execute(f"SELECT {_typed(expression)} FROM blamed").fetchall()
             except duckdb.Error:
-                texts = expression.text
+                texts, place = expression.text, expression.span
                 break
         return DataError(
             "bad-value",
             f"the expression {texts} cannot be computed for a row",
             reason=reason(error),
             hint="guard it with CASE WHEN, try_divide or try_cast, or filter such rows out",
+            span=place,
         )
 
 
@@ -169,6 +170,7 @@ def conjunction(predicates: tuple[Expr, ...]) -> Expr:
         columns=tuple(dict.fromkeys(c for predicate in predicates for c in predicate.columns)),
         type="boolean",
         calls=tuple(dict.fromkeys(c for predicate in predicates for c in predicate.calls)),
+        span=cover(*(predicate.span for predicate in predicates)),
     )
 
 

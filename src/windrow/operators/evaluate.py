@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from windrow.errors import BindError
+from windrow.errors import DataError
 from windrow.operators.arrow_types import arrow_schema, arrow_type, spark_type
 from windrow.operators.changes import ChangeBatch, take_columns
 from windrow.operators.duckdb_engine import BoundExprs, conjunction, connect, reason
 from windrow.operators.functions import call_function
 from windrow.physical.specs import FilterRows, ProjectRows, RangeRows
+from windrow.plan.types import refused_expression
 from windrow.schema import MAX_TICK, Field, Schema
 
 if TYPE_CHECKING:
@@ -88,11 +89,7 @@ class DuckdbTypes:
         try:
             schema = self._connection.sql(query).to_arrow_table().schema
         except duckdb.Error as error:
-            raise BindError(
-                "bad-expression",
-                f"the expression {expression.text} cannot be evaluated",
-                reason=reason(error),
-            ) from error
+            raise refused_expression("DuckDB", expression, reason(error)) from error
         return spark_type(schema.field(0).type, expression.text)
 
 
@@ -213,7 +210,11 @@ class Evaluator:
                 else self._compute((argument,), columns, rows)[0]
                 for argument in call.arguments
             ]
-            value = call_function(call.function, arguments, rows)
+            try:
+                value = call_function(call.function, arguments, rows)
+            except DataError as error:
+                error.at(call.span)
+                raise
             columns = pa.RecordBatch.from_arrays(
                 [*columns.columns, value], names=[*columns.schema.names, name]
             )

@@ -11,8 +11,9 @@ functions, and plain comparisons of two columns, which joins test in their own l
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from windrow.errors import Span
 from windrow.plan.functions import UserFunction
 
 
@@ -30,6 +31,7 @@ class Expr:
             names each call's column where Spark's has the call.
         comparisons: where it is nothing but comparisons that must all hold, these.
         is_portable: whether DuckDB gives it the value that the session's engine gives.
+        span: where it stands in the SQL; None for what nobody wrote.
     """
 
     text: str
@@ -40,6 +42,7 @@ class Expr:
     calls: tuple[Call, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
     is_portable: bool = True
+    span: Span | None = field(default=None, compare=False)
 
     @property
     def is_column(self) -> bool:
@@ -64,6 +67,7 @@ class Call:
 
     function: UserFunction
     arguments: tuple[Expr, ...]
+    span: Span | None = field(default=None, compare=False)
 
     @property
     def column(self) -> str:

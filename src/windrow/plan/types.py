@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from windrow.errors import BindError
 from windrow.plan.exprs import Expr
 from windrow.schema import Schema
 
@@ -37,3 +38,24 @@ class TypeResolver(Protocol):
             depends_on_settings: whether the time zone, or what happens on errors, may matter.
         """
         ...
+
+
+_HINTS = (
+    (("extract", "struct"), "a value has fields only if it is a struct: name one that it has"),
+    (("syntax", "parser error"), "write it as Spark's SQL has it"),
+)
+"""What to write instead, by words of an engine's reason."""
+
+
+def refused_expression(engine: str, expression: Expr, reason: str) -> BindError:
+    """The error for an expression that an engine does not take, for a reason of its own."""
+    said = reason.lower()
+    value = expression.columns[0] if expression.columns else "x"
+    hints = [hint for words, hint in _HINTS if any(word in said for word in words)]
+    casting = f"give it values of types that it takes, casting where needed: CAST({value} AS ..)"
+    return BindError(
+        "bad-expression",
+        f"{engine} does not take the expression {expression.text}",
+        reason=reason,
+        hint=[*hints, casting][0],
+    )

@@ -96,12 +96,12 @@ def _call(node: exp.Expr, function: UserFunction, typed: Typed) -> Call:
     declared = function.arguments
     if declared is None:
         types = tuple(argument.type for argument in arguments)
-        return Call(replace(function, arguments=types), tuple(arguments))
+        return Call(replace(function, arguments=types), tuple(arguments), span_of(node))
     trees = [
         _cast(tree, argument.type, wanted, function)
         for tree, argument, wanted in zip(node.expressions, arguments, declared, strict=True)
     ]
-    return Call(function, tuple(typed(trees)))
+    return Call(function, tuple(typed(trees)), span_of(node))
 
 
 def _check_number(node: exp.Expr, function: UserFunction, given: int) -> None:

@@ -33,6 +33,12 @@ from windrow.sql.spans import mark
 
 _STREAM_WINDOWS = {"RANGE", "ROWS", "PARTITION BY"}
 _TRAILERS = {("EMIT", "CHANGES"), ("KEEP", "UNMATCHED"), ("EITHER", "WAY"), ("BESTMATCH", "JOIN")}
+_ALL_PAIRS = "WINDOW = INTERVAL '5' SECONDS"
+_PAIR = "WINDOW (a, b) = INTERVAL '5' SECONDS"
+_DIRECTED = "DWINDOW (a, b) = INTERVAL '5' SECONDS"
+_BETWEEN = "WINDOW (a, b) BETWEEN INTERVAL '5' SECONDS PRECEDING AND INTERVAL '1' SECOND FOLLOWING"
+_PER_STREAM = "s [RANGE INTERVAL '1' HOUR]"
+_BESTMATCH = "l LEFT OUTER BESTMATCH JOIN r ON l.ts MINDIST r.ts, l.x MINDIST r.x"
 _JOIN_SIDES = {TokenType.LEFT, TokenType.RIGHT, TokenType.FULL}
 
 
@@ -85,7 +91,7 @@ class WindrowParser(SpannedParser):
         table = super()._parse_table(*args, **kwargs)
         if table is not None and self._at_stream_window():
             if "stream_window" in table.meta:
-                self._fail("a stream has one window")
+                self._fail("a stream has one window", _PER_STREAM)
             self._parse_stream_window(table)
             if "alias" not in table.args or table.args["alias"] is None:
                 table.set("alias", self._parse_table_alias())
@@ -107,21 +113,25 @@ class WindrowParser(SpannedParser):
                 self._advance()
             window = StreamWindow(kind=kind)
         else:
-            window = StreamWindow(kind=kind, this=self._parse_length())
+            window = StreamWindow(kind=kind, this=self._parse_length(_PER_STREAM))
         if not self._match(TokenType.R_BRACKET):
-            self._fail("expected ]")
+            self._fail("expected ]", _PER_STREAM)
         mark(window, start, self._prev.end + 1)
         if table is not None:
             table.meta["stream_window"] = window
         return window
 
-    def _fail(self, reason: str) -> NoReturn:
-        """Raises our error at once: sqlglot would take its own for "no table here" after a comma."""
+    def _fail(self, reason: str, *examples: str) -> NoReturn:
+        """Raises our error at once: sqlglot would take its own for "no table here" after a comma.
+
+        The examples show how such a clause is written.
+        """
         token = self._curr or self._prev
         raise ParseError(
             "syntax",
             f"the SQL cannot be read at {token.text!r}",
             reason=reason,
+            hint=f"for instance  {',  or  '.join(examples)}",
             span=Span(token.start, token.end + 1),
         )
 
@@ -161,12 +171,12 @@ class WindrowParser(SpannedParser):
     def _parse_one_window(self) -> exp.Expr:
         start = self._curr.start
         if not self._match(TokenType.WINDOW):
-            self._fail("expected WINDOW or DWINDOW")
+            self._fail("expected WINDOW or DWINDOW", f"{_PAIR} AND {_DIRECTED}")
         keyword = self._prev.text.upper()
         if self._match(TokenType.EQ):
             if keyword == "DWINDOW":
-                self._fail("DWINDOW names its two streams: DWINDOW (first, then) = length")
-            window: exp.Expr = UniformWindow(this=self._parse_length())
+                self._fail("DWINDOW names its two streams", _DIRECTED)
+            window: exp.Expr = UniformWindow(this=self._parse_length(_ALL_PAIRS))
         elif self._match(TokenType.L_PAREN):
             window = self._parse_pair_window(directed=keyword == "DWINDOW")
         elif self._next.token_type == TokenType.ALIAS:
@@ -177,7 +187,9 @@ class WindrowParser(SpannedParser):
                 Span(start, self._curr.end + 1),
             )
         else:
-            self._fail("expected = or (first stream, second stream) after WINDOW")
+            self._fail(
+                "expected = or (first stream, second stream) after WINDOW", _ALL_PAIRS, _PAIR
+            )
         if self._match_text_seq("ROWS"):
             window.set("rows", True)
         if self._match_text_seq("EITHER", "WAY"):
@@ -186,19 +198,20 @@ class WindrowParser(SpannedParser):
         return window
 
     def _parse_pair_window(self, *, directed: bool) -> PairWindow:
-        left = self._required(self._parse_id_var(any_token=False), "the name of a stream")
+        usual = _DIRECTED if directed else _PAIR
+        left = self._required(self._parse_id_var(any_token=False), "the name of a stream", usual)
         if not self._match(TokenType.COMMA):
-            self._fail("expected , and a second stream")
-        right = self._required(self._parse_id_var(any_token=False), "the name of a stream")
+            self._fail("expected , and a second stream", usual)
+        right = self._required(self._parse_id_var(any_token=False), "the name of a stream", usual)
         self._match_r_paren()
         if self._match(TokenType.EQ):
-            length = self._parse_length()
+            length = self._parse_length(usual)
             return PairWindow(left=left, right=right, directed=directed, this=length)
         if directed or not self._match(TokenType.BETWEEN):
-            self._fail("expected = and a length")
+            self._fail("expected = and a length", *([usual] if directed else [_PAIR, _BETWEEN]))
         first, is_first_before = self._parse_end_of_window()
         if not self._match(TokenType.AND):
-            self._fail("expected AND")
+            self._fail("expected AND", _BETWEEN)
         last, is_last_before = self._parse_end_of_window()
         return PairWindow(
             left=left,
@@ -212,17 +225,18 @@ class WindrowParser(SpannedParser):
 
     def _parse_end_of_window(self) -> tuple[exp.Expr, bool]:
         """A length, and whether it leads back in time."""
-        length = self._parse_length()
+        length = self._parse_length(_BETWEEN)
         is_before = bool(self._match_text_seq("PRECEDING"))
         if not is_before and not self._match_text_seq("FOLLOWING"):
-            self._fail("expected PRECEDING or FOLLOWING")
+            self._fail("expected PRECEDING or FOLLOWING", _BETWEEN)
         return length, is_before
 
-    def _parse_length(self) -> exp.Expr:
-        return self._required(self._parse_term(), "a length such as INTERVAL '5' SECONDS")
+    def _parse_length(self, usual: str) -> exp.Expr:
+        return self._required(self._parse_term(), "a length such as INTERVAL '5' SECONDS", usual)
 
-    def _required(self, node: exp.Expr | None, what: str) -> exp.Expr:
-        return self._fail(f"expected {what}") if node is None else node
+    def _required(self, node: exp.Expr | None, what: str, usual: str) -> exp.Expr:
+        """The node; where there is none, an error that shows how such a clause is written."""
+        return self._fail(f"expected {what}", usual) if node is None else node
 
     # Bestmatch joins: l LEFT OUTER BESTMATCH JOIN r ON l.x MINDIST r.x WITHIN eps, ..
 
@@ -236,7 +250,7 @@ class WindrowParser(SpannedParser):
         if not self._match_text_seq("BESTMATCH", "JOIN"):
             self._retreat(index)
             return None
-        table = self._required(self._parse_table(), "a stream after BESTMATCH JOIN")
+        table = self._required(self._parse_table(), "a stream after BESTMATCH JOIN", _BESTMATCH)
         join = exp.Join(this=table, side=side, kind="BESTMATCH")
         if self._match(TokenType.ON):
             join.set("expressions", self._parse_csv(self._parse_match_order))
@@ -246,7 +260,9 @@ class WindrowParser(SpannedParser):
 
     def _parse_match_order(self) -> exp.Expr:
         start = self._curr.start
-        left = self._required(self._parse_bitwise(), "a dimension such as l.x MINDIST r.x")
+        left = self._required(
+            self._parse_bitwise(), "a dimension such as l.x MINDIST r.x", _BESTMATCH
+        )
         order = self._curr.text.upper()
         if self._curr.token_type == TokenType.VAR:
             self._advance()

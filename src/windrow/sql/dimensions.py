@@ -49,6 +49,7 @@ class MatchDimension:
                 "negative-limit",
                 f"the limit {text_of(limit, sql)} is negative",
                 reason="a distance is never below zero",
+                hint="write 0 or more, in the unit of the dimension",
                 span=span_of(limit),
             )
         eps: float | int = int(number) if number.denominator == 1 else float(number)

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
-from windrow.errors import PlanError, Span
+from windrow.errors import PlanError, Span, cover
 from windrow.sql.keys import Condition
 from windrow.sql.refuse import unsupported
-from windrow.sql.spans import cover, span_of
+from windrow.sql.spans import span_of
 
 INNER = {"", "INNER", "CROSS"}
 

@@ -15,14 +15,14 @@ from itertools import pairwise
 
 from sqlglot import exp
 
-from windrow.errors import BindError
+from windrow.errors import BindError, cover
 from windrow.plan.exprs import Expr, Named, column
 from windrow.plan.nodes import Equality, Filter, Node, Project
 from windrow.schema import Field, Schema
 from windrow.sql.refuse import unsupported
 from windrow.sql.render import Renderer
 from windrow.sql.scope import Scope
-from windrow.sql.spans import cover, span_of
+from windrow.sql.spans import span_of
 from windrow.sql.widening import wider_type
 
 

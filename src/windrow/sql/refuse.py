@@ -61,7 +61,14 @@ def as_select(tree: exp.Expr) -> exp.Select:
 
 
 def refuse_clauses(select: exp.Select) -> None:
-    """Refuses the clauses of a SELECT that Windrow does not run."""
+    """Refuses the clauses of a SELECT that Windrow does not run, and one that lists no column."""
+    if not select.expressions:
+        raise ParseError(
+            "empty-select-list",
+            "SELECT lists nothing",
+            hint="list columns, or write SELECT *",
+            span=span_of(select),
+        )
     for key, (name, hint) in _CLAUSES.items():
         found = select.args.get(key)
         if not found:

@@ -70,6 +70,7 @@ class Renderer:
             columns=names,
             type="",
             calls=calls,
+            span=span_of(node),
         )
 
     def _as_predicate(self, expr: Expr, node: exp.Expr, columns: Schema) -> Expr:

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from windrow.errors import BindError, PlanError, Span, nearest
+from windrow.errors import BindError, PlanError, Span, cover, nearest
 from windrow.plan.catalog import Catalog, StreamInfo
 from windrow.plan.nodes import Project, Scan
 from windrow.schema import TIME_TYPES, Field, Schema
 from windrow.sql.join_kinds import join_kind
 from windrow.sql.refuse import refuse_join, unsupported
 from windrow.sql.scope import Source
-from windrow.sql.spans import cover, span_of, text_of
+from windrow.sql.spans import span_of, text_of
 from windrow.sql.windows import range_ticks
 
 MOST_STREAMS = 8

@@ -39,7 +39,9 @@ class SpannedParser(SparkParser):
         try:
             super().raise_error(message, token)
         except ParseError as error:
-            error.errors[0].update(start=token.start, end=token.end + 1, token=token.text)
+            error.errors[0].update(
+                start=token.start, end=token.end + 1, token=token.text, is_last=not self._curr
+            )
             raise
 
 

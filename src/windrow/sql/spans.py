@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from windrow.errors import Span
+from windrow.errors import Span, cover
 
 _SPAN = "windrow_span"
 _FLAT = "windrow_flat"
@@ -51,14 +51,6 @@ def span_of(node: exp.Expr | None) -> Span | None:
     if "start" in token and "end" in token:
         return Span(token["start"], token["end"] + 1)
     return cover(*(span_of(part) for part in node.iter_expressions()))
-
-
-def cover(*spans: Span | None) -> Span | None:
-    """The smallest span that holds all the given ones."""
-    known = [span for span in spans if span is not None]
-    if not known:
-        return None
-    return Span(min(span.start for span in known), max(span.end for span in known))
 
 
 def text_of(node: exp.Expr, sql: str) -> str:

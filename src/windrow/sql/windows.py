@@ -162,7 +162,7 @@ def refuse_unsupported(clause: exp.Expr) -> None:
     if not isinstance(clause, PairWindow | UniformWindow):
         raise ParseError(
             "window-not-read", "a window clause starts with WINDOW or DWINDOW",
-            span=span_of(clause),
+            hint="for instance  WINDOW (a, b) = INTERVAL '5' SECONDS", span=span_of(clause),
         )  # fmt: skip
     if clause.args.get("rows"):
         raise UnsupportedError(

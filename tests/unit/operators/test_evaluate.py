@@ -83,9 +83,23 @@ def test_an_expression_that_duckdb_refuses_is_a_bind_error_with_the_reason():
         DuckdbTypes().types(COLUMNS, [sql('"s.item"'), sql('frobnicate("s.item")')])
     first, reason, *_ = str(error.value).splitlines()
     assert first == (
-        'BindError[bad-expression]: the expression frobnicate("s.item") cannot be evaluated'
+        'BindError[bad-expression]: DuckDB does not take the expression frobnicate("s.item")'
     )
     assert "frobnicate does not exist" in reason
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ('"s.item" + 1', "casting where needed: CAST(s.item AS ..)"),
+        ('"s.item".z', "a value has fields only if it is a struct: name one that it has"),
+        ('"s.item" +', "write it as Spark's SQL has it"),
+    ],
+)
+def test_an_expression_that_duckdb_refuses_comes_with_what_to_write(text, hint):
+    with pytest.raises(BindError) as error:
+        DuckdbTypes().types(COLUMNS, [sql(text, "", "s.item")])
+    assert error.value.hint.endswith(hint)
 
 
 def test_a_filter_keeps_times_ends_and_signs_with_their_rows(evaluator):

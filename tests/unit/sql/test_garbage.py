@@ -59,7 +59,9 @@ def test_broken_queries_are_refused_with_our_errors(compiled, sql):
     if error is not None:
         assert error.condition
         assert error.span is None or 0 <= error.span.start < error.span.end <= len(sql)
+        assert error.hint
         assert "sqlglot" not in str(error)
+        assert "Token" not in str(error)
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
@@ -68,3 +70,4 @@ def test_any_text_is_refused_with_our_errors(compiled, sql):
     error = refusal(compiled, sql)
     assert error is not None
     assert error.condition
+    assert error.hint

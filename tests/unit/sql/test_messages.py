@@ -31,6 +31,11 @@ def test_every_message_points_into_the_sql(refused):
         assert 0 <= span.start < span.end <= len(sql), name
 
 
+def test_every_message_says_what_to_write(refused):
+    for name, sql, _ in CASES:
+        assert refused(sql).hint, name
+
+
 def test_an_error_travels_between_processes_with_its_place(refused):
     error = refused("SELECT nothing FROM sales")
     assert str(pickle.loads(pickle.dumps(error))) == str(error)

@@ -40,7 +40,7 @@ def batch_runner(plan: StagePlan) -> Mapper:
     """The function that runs a stage over ordered, packed rows, for `mapInArrow`."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with told_first():
+        with told_first(plan.sql):
             for label, group in groupby(_packed_rows(batches), key=lambda row: row[0]):
                 blobs = ((tick, blob) for _, tick, blob in group)
                 yield from _run_bucket(plan, label, blobs)

@@ -28,8 +28,8 @@ _UNREADABLE = re.compile(
 
 
 @contextmanager
-def told_first() -> Iterator[None]:
-    """Raises a user's error in a worker so that its text comes first.
+def told_first(sql: str = "") -> Iterator[None]:
+    """Raises a user's error in a worker so that its text comes first, with its place in the SQL.
 
     Spark copies the text of a worker's exception behind its own condition, the traceback first.
     For an error that is the user's to mend, the traceback is noise: the worker is told to leave
@@ -38,7 +38,7 @@ def told_first() -> Iterator[None]:
     try:
         yield
     except WindrowError as error:
-        tell(error)
+        tell(error.in_sql(sql))
 
 
 def tell(error: WindrowError) -> NoReturn:

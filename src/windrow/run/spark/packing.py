@@ -56,7 +56,7 @@ def packer(plan: StagePlan, port: int, *, is_streaming: bool) -> Mapper:
     """The function that packs the rows of one port of a stage, for `mapInArrow`."""
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with told_first():
+        with told_first(plan.sql):
             for gathered in _gather(batches):
                 yield _pack(plan, port, gathered, is_streaming=is_streaming)
         set_aside_modules()

@@ -67,7 +67,7 @@ class StageProcessor(StatefulProcessor):
         timerValues: TimerValues,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
         """Takes the blobs of one bucket."""
-        with told_first():
+        with told_first(self._plan.sql):
             manifest = self._state.manifest()
             if int(key[0]) == GUARD:
                 if manifest is None:
@@ -83,7 +83,7 @@ class StageProcessor(StatefulProcessor):
         expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803, ARG002
     ) -> Iterator[pd.DataFrame]:
         """Advances a bucket that got no rows."""
-        with told_first():
+        with told_first(self._plan.sql):
             manifest = self._state.manifest()
             assert manifest is not None, "a timer without state"
             millis = int(timerValues.getCurrentWatermarkInMs())

@@ -50,6 +50,7 @@ class StagePlan:
     """One stage of a query.
 
     Attributes:
+        sql: the query's text, for messages.
         number: its place among the query's stages, from the bottom up, from 0 on.
         spec: what it computes.
         partitioning: how rows find their buckets.
@@ -67,6 +68,7 @@ class StagePlan:
             late one can be kept whole; None where late rows are not kept.
     """
 
+    sql: str
     number: int
     spec: Stateful
     partitioning: Partitioning
@@ -135,6 +137,7 @@ def plan_stage(
     """
     ports = zip(inputs(spec), fed_by_streams(spec), strict=True)
     return StagePlan(
+        sql=query.sql,
         number=number,
         spec=spec,
         partitioning=partitioning_of(spec, spread.buckets),

@@ -10,6 +10,7 @@ from pyspark.errors import AnalysisException, ParseException
 from windrow.errors import BindError
 from windrow.operators.evaluate import DuckdbTypes
 from windrow.plan.exprs import Expr
+from windrow.plan.types import refused_expression
 from windrow.run.spark.frames import type_text
 from windrow.schema import Schema
 
@@ -70,11 +71,7 @@ class SparkTypes:
         try:
             return self._analyze(columns, [expression])[0]
         except (AnalysisException, ParseException) as error:
-            raise BindError(
-                "bad-expression",
-                f"Spark does not take the expression {expression.text}",
-                reason=first_line(error),
-            ) from error
+            raise refused_expression("Spark", expression, first_line(error)) from error
 
     def _analyze(self, columns: Schema, expressions: Sequence[Expr]) -> list[str]:
         if columns not in self._empty:
