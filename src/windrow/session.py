@@ -13,6 +13,8 @@ from windrow.errors import (
     UnsupportedError,
     WindrowError,
 )
+from windrow.plan import arguments as kinds
+from windrow.plan.arguments import takes
 from windrow.plan.catalog import StreamInfo
 from windrow.plan.registering import Lateness, stream_info
 from windrow.schema import OnArrival, Schema
@@ -50,6 +52,7 @@ class Session:
         {'k': [1]}
     """
 
+    @takes(clock=kinds.CLOCK)
     def __init__(self, spark: Any = None, *, clock: Callable[[], datetime] | None = None) -> None:
         if spark is not None and clock is not None:
             raise UnsupportedError(
@@ -65,6 +68,7 @@ class Session:
         self._resolver: TypeResolver | None = None
         self._figures: WeakKeyDictionary[Any, BatchFigures] = WeakKeyDictionary()
 
+    @takes(name=kinds.NAME, time=kinds.TIME, lateness=kinds.LENGTH)
     def stream(
         self,
         name: str,
@@ -102,6 +106,7 @@ class Session:
         self._catalog[name] = stream_info(name, columns, time, lateness, is_streaming=is_streaming)
         self._data[name] = self._stamped(source, time)
 
+    @takes(name=kinds.NAME)
     def table(self, name: str, data: Any) -> None:
         """Registers a relation that does not move.
 
@@ -127,6 +132,13 @@ class Session:
         self._catalog[name] = StreamInfo(name, schema, None, is_table=True)
         self._data[name] = source
 
+    @takes(
+        name=kinds.NAME,
+        body=kinds.BODY,
+        arguments=kinds.TYPES,
+        returns=kinds.TYPE,
+        vectorized=kinds.FLAG,
+    )
     def function(
         self,
         name: str,
@@ -185,6 +197,7 @@ class Session:
             )
         self._functions[own] = user_function(own, body, arguments, returns, vectorized=vectorized)
 
+    @takes(query=kinds.SQL_TEXT, progress=kinds.PROGRESS)
     def sql(
         self,
         query: str,
@@ -230,6 +243,7 @@ class Session:
             error.in_sql(query)
             raise
 
+    @takes(query=kinds.SQL_TEXT)
     def explain(self, query: str, **options: Any) -> str:
         """How a question would be answered, as stable text.
 
@@ -255,6 +269,7 @@ class Session:
             error.in_sql(query)
             raise
 
+    @takes(query=kinds.SQL_TEXT)
     def progress_reader(self, query: str, **options: Any) -> ProgressReader:
         """What turns Spark's reports of a streaming query into progress records.
 

@@ -38,6 +38,12 @@ _SIMPLE = {
     "timestamp_ntz": pa.timestamp("us"),
     INTERVAL: pa.duration("us"),
 }
+VALUE_TYPES = (
+    *(name for name in _SIMPLE if name != "void"),
+    "decimal(p,s)", "array<..>", "map<..,..>", "struct<name:..>",
+)  # fmt: skip
+"""The types that a value may have, as people write them."""
+
 _SYNONYMS = {
     "byte": "tinyint",
     "short": "smallint",

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.errors import BindError, DataError
-from windrow.operators.arrow_types import arrow_type, conform, spark_type
+from windrow.operators.arrow_types import VALUE_TYPES, arrow_type, conform, spark_type
 from windrow.plan.functions import UserFunction
 
 if TYPE_CHECKING:
@@ -25,24 +25,19 @@ def user_function(
     vectorized: bool,
 ) -> UserFunction:
     """A function as the user registers it, its types checked and spelled in one way."""
-    if not callable(body):
-        raise BindError(
-            "function-body",
-            f"what is registered as {name} cannot be called: it is a {type(body).__name__}",
-            hint="give a function of Arrow arrays, or one of single values and vectorized=False",
-        )
-    if isinstance(arguments, str):
-        raise BindError(
-            "function-arguments",
-            f"the argument types of {name} are one text, {arguments!r}",
-            hint=f"give a list with one type per argument: [{arguments!r}]",
-        )
-    types = None if arguments is None else tuple(map(_spelled, arguments))
-    return UserFunction(name, body, types, _spelled(returns), vectorized)
+    types = None if arguments is None else tuple(_spelled(name, type_) for type_ in arguments)
+    return UserFunction(name, body, types, _spelled(name, returns), vectorized)
 
 
-def _spelled(type_: str) -> str:
-    return spark_type(arrow_type(type_))
+def _spelled(function: str, type_: str) -> str:
+    try:
+        return spark_type(arrow_type(type_))
+    except BindError as error:
+        raise BindError(
+            "unsupported-type",
+            f"{type_!r} is no type that the function {function} can take or give",
+            hint=f"one of {', '.join(VALUE_TYPES)}",
+        ) from error
 
 
 def call_function(function: UserFunction, arguments: Sequence[pa.Array], rows: int) -> pa.Array:

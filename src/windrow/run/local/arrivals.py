@@ -17,6 +17,7 @@ from windrow.schema import ARRIVAL_TYPE, MIN_TICK
 
 Clock = Callable[[], datetime]
 
+_CLOCK = "for instance  Session(clock=lambda: datetime.now(UTC))"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TICK = timedelta(microseconds=1)
 
@@ -48,13 +49,20 @@ class ArrivalClock:
         Raises:
             BindError: the clock gives no instant.
         """
-        instant: object = self._clock()
+        try:
+            instant: object = self._clock()
+        except Exception as error:
+            raise BindError(
+                "bad-clock",
+                f"the session's clock raised {type(error).__name__}: {error}",
+                hint=_CLOCK,
+            ) from error
         if not isinstance(instant, datetime) or instant.tzinfo is None:
             raise BindError(
                 "bad-clock",
                 f"the session's clock gives {instant!r}, which is no instant",
                 reason="it is to give a datetime with a time zone",
-                hint="for instance  Session(clock=lambda: datetime.now(UTC))",
+                hint=_CLOCK,
             )
         self.latest = max(self.latest, (instant - _EPOCH) // _TICK)
         return self.latest

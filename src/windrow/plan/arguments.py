@@ -1,0 +1,111 @@
+"""What the calls of the public face take: each argument is of a kind, or refused in our words.
+
+A call says its kinds in one place, above its signature:
+
+    @takes(query=SQL_TEXT, progress=TEXT)
+    def sql(self, query: str, *, progress: str = "none") -> Any: ...
+
+Kinds look at the type alone. What a value of the right kind must be like (a known column, a length
+of time) is checked by whoever uses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import wraps
+from inspect import signature
+from typing import ParamSpec, TypeVar
+
+from windrow.errors import BindError
+from windrow.schema import OnArrival
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What an argument may be.
+
+    Attributes:
+        name: the kind in words, after "must be".
+        accepts: whether a value is of the kind.
+        example: what to write.
+    """
+
+    name: str
+    accepts: Callable[[object], bool]
+    example: str
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_list_of_texts(value: object) -> bool:
+    return isinstance(value, Sequence) and not _is_text(value) and all(map(_is_text, value))
+
+
+def _is_length(value: object) -> bool:
+    return isinstance(value, str | int | timedelta) and not isinstance(value, bool)
+
+
+def _or_none(accepts: Callable[[object], bool]) -> Callable[[object], bool]:
+    return lambda value: value is None or accepts(value)
+
+
+SQL_TEXT = Kind("the SQL as a text", _is_text, "'SELECT item FROM sales WHERE price > 4'")
+NAME = Kind("a name as a text", _is_text, "'sales'")
+PROGRESS = Kind("a text", _is_text, "'log'")
+CLOCK = Kind("a function without arguments", _or_none(callable), "lambda: datetime.now(UTC)")
+TIME = Kind(
+    "the name of a column, or windrow.ON_ARRIVAL",
+    _or_none(lambda value: isinstance(value, str | OnArrival)),
+    "'ts'",
+)
+LENGTH = Kind(
+    "a length of time: a text, a timedelta or a whole number of ticks", _is_length, "'5 seconds'"
+)
+BODY = Kind("a function", callable, "lambda a, b: pc.equal(a, b)")
+TYPES = Kind("a list with one type per argument", _or_none(_is_list_of_texts), "['string', 'int']")
+TYPE = Kind("a type as a text", _is_text, "'boolean'")
+FLAG = Kind("True or False", lambda value: isinstance(value, bool), "True")
+
+
+def takes(**kinds: Kind) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Has a call refuse arguments that are not of their kind, before it does anything.
+
+    Args:
+        **kinds: what each argument may be, by its name; one that is not given is not looked at.
+
+    Raises:
+        BindError: an argument is of another kind.
+    """
+
+    def checking(call: Callable[P, R]) -> Callable[P, R]:
+        parameters = signature(call)
+
+        @wraps(call)
+        def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+            given = parameters.bind(*args, **kwargs).arguments
+            for name, kind in kinds.items():
+                if name in given and not kind.accepts(given[name]):
+                    raise _other_kind(call.__name__, name, given[name], kind)
+            return call(*args, **kwargs)
+
+        return checked
+
+    return checking
+
+
+def _other_kind(call: str, argument: str, value: object, kind: Kind) -> BindError:
+    known = value is None or isinstance(value, str | int | float)
+    shown = repr(value) if known else f"a value of type {type(value).__name__}"
+    owner = "Session" if call == "__init__" else call
+    return BindError(
+        "bad-argument",
+        f"the argument {argument} of {owner}(..) must be {kind.name}, not {shown}",
+        hint=f"for instance  {argument}={kind.example}",
+    )
