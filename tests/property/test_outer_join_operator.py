@@ -22,6 +22,8 @@ from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import Chunk, ChunkSlice, decode, encode
 from windrow.operators.matched import NUMBER
 from windrow.operators.outer_join import OuterJoinOp
+from windrow.operators.partition import own_slices, route
+from windrow.physical.partitioning import Slices, partitioning_of
 from windrow.physical.specs import KeyClass, RangeRows, ScanStream, WJoin, delay
 from windrow.plan.exprs import Expr
 from windrow.plan.windows import Bound, WindowGraph
@@ -77,8 +79,8 @@ def predicate(text: str) -> Expr:
 
 
 @st.composite
-def cases(draw, kind: str, *, windowed: bool = False) -> Case:
-    names = draw(st.lists(st.sampled_from(sorted(KEYS)), max_size=2, unique=True))
+def cases(draw, kind: str, *, windowed: bool = False, keyed: bool = True) -> Case:
+    names = draw(st.lists(st.sampled_from(sorted(KEYS)), max_size=2 if keyed else 0, unique=True))
     classes = tuple(
         KeyClass((f"a.{name}", f"b.{name}"), name, null_safe=draw(st.booleans())) for name in names
     )
@@ -203,6 +205,32 @@ def run(case: Case) -> list[Given]:
     return out
 
 
+def run_in_buckets(case: Case, buckets: int) -> list[Given]:
+    """All results of a join that is cut into slices of time, bucket by bucket."""
+    partitioning = partitioning_of(case.spec, buckets)
+    assert isinstance(partitioning, Slices)
+    owns = [own_slices(partitioning, bucket) for bucket in range(buckets)]
+    operators = [OuterJoinOp(case.spec, own) for own in owns]
+    out: list[Given] = []
+    at = [0, 0]
+    for step, (cut, watermark) in enumerate(zip(case.cuts, watermarks(case), strict=True)):
+        arrived = []
+        for port, taken in enumerate(cut):
+            batch = batch_of(case, port, case.rows[port][at[port] : at[port] + taken])
+            arrived.append((batch, *route(case.spec, partitioning, port, batch, buckets)))
+            at[port] += taken
+        for bucket, own in enumerate(owns):
+            batches = [batch.take(rows[homes == bucket]) for batch, rows, homes in arrived]
+            operator = operators[bucket]
+            out += given_rows(operator.push(batches), step, is_pushed=True)
+            out += given_rows(operator.advance(watermark), step, is_pushed=False)
+            if step in case.resumes:
+                operators[bucket] = OuterJoinOp(case.spec, own)
+                operators[bucket].restore(stored_and_read_back(operator.snapshot()))
+    assert not any(operator.counters.stored for operator in operators)
+    return out
+
+
 def watermarks(case: Case) -> list[int]:
     """The watermark after each push: no row that is still to come is below it."""
     found, at = [], [0, 0]
@@ -300,6 +328,22 @@ def test_windowed_rows_are_those_of_the_join_at_every_instant(kind, data):
         ]
         wanted = outer_join_at(instant, kind, *case.rows, pairs)
         same_bag(alive, [values_of(case, pair) for pair in wanted])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@EXAMPLES
+@given(data=st.data(), buckets=st.integers(1, 5))
+def test_buckets_of_slices_give_together_each_row_once(kind, data, buckets):
+    case = data.draw(cases(kind, keyed=False))
+    same_bag(run_in_buckets(case, buckets), expected(case))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@EXAMPLES
+@given(data=st.data(), buckets=st.integers(2, 4))
+def test_buckets_of_slices_give_together_the_join_at_every_instant(kind, data, buckets):
+    case = data.draw(cases(kind, windowed=True, keyed=False))
+    same_bag(run_in_buckets(case, buckets), run(case))
 
 
 @pytest.fixture(scope="module")

@@ -68,6 +68,49 @@ def test_flights_that_leave_about_the_same_time_are_paired_as_duckdb_has_it(
     assert bag(found) == bag(expected)
 
 
+@pytest.mark.parametrize("is_streaming", [False, True], ids=["batch", "streaming"])
+def test_flights_of_two_airports_are_paired_or_come_alone_as_duckdb_has_it(
+    spark: Any, tmp_path: Path, is_streaming: bool
+) -> None:
+    tables = {name: flights(name.upper())[:1] for name in ("ewr", "jfk")}
+    session, database = windrow.Session(spark), connection()
+    for name, days in tables.items():
+        files = FileStream(tmp_path / name, FLIGHTS)
+        files.write(*days)
+        session.stream(name, files.read(spark, DDL, is_streaming=is_streaming), time="ts")
+        database.register(name, pa.concat_tables(days))
+    selected = f"{SELECTED}, j.ts AS jts"
+    condition = "e.distance < j.distance AND e.carrier <> j.carrier AND e.flight > 1000"
+    query = (
+        f"SELECT {selected} FROM ewr e FULL JOIN jfk j ON {condition} "
+        "WINDOW (e, j) BETWEEN INTERVAL '15' MINUTES PRECEDING AND INTERVAL '5' MINUTES FOLLOWING"
+    )
+    assert "slices of event time, 20m wide" in session.explain(query)
+    answer = session.sql(query)
+    expected = database.sql(
+        f"SELECT {selected} FROM ewr e FULL JOIN jfk j ON {condition} "
+        "AND epoch_us(j.ts) - epoch_us(e.ts) BETWEEN -900000000 AND 300000000"
+    )
+    if is_streaming:
+        run = Run(tmp_path / "run")
+        run.finish(answer)
+        found = run.rows(spark)
+        # What is final: the watermark is that of the stream that ended first.
+        newest = min(pc.max(pa.concat_tables(days)["ts"]).as_py() for days in tables.values())
+        expected = expected.filter(
+            "e IS NOT NULL AND j IS NOT NULL"
+            f" OR j IS NULL AND ets + INTERVAL 5 MINUTE < TIMESTAMP '{newest}'"
+            f" OR e IS NULL AND jts + INTERVAL 15 MINUTE < TIMESTAMP '{newest}'"
+        )
+    else:
+        found = answer.toArrow()
+    rows = expected.to_arrow_table()
+    alone = [rows[name].null_count for name in ("e", "j")]
+    assert min(alone) > 20
+    assert rows.num_rows - sum(alone) > 100
+    assert bag(found) == bag(rows)
+
+
 def test_with_uniform_times_no_task_holds_over_40_percent(spark: Any, tmp_path: Path) -> None:
     rows = [(tick, "k", 0) for tick in range(2000)]
     streams = Streams(tmp_path, {"x": [table(rows)], "y": [table(rows)]})

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from windrow.operators.base import Operator
 from windrow.physical.algorithms import BY_NAME, DEFAULT, SWEEP
 from windrow.physical.specs import SlidingAggregate, Stateful, WJoin
 
+if TYPE_CHECKING:
+    from windrow.operators.partition import OwnSlices
 
-def build(spec: Stateful) -> Operator:
-    """A new operator, its state empty."""
+
+def build(spec: Stateful, own: OwnSlices | None = None) -> Operator:
+    """A new operator, its state empty.
+
+    Args:
+        spec: what it computes.
+        own: in one bucket of several, which rows it answers for; None: for all that it is given.
+    """
     # Imported here so that a worker loads, and compiles, only the kernels of its own operator.
     if isinstance(spec, WJoin):
-        return _window_join(spec)
+        return _window_join(spec, own)
     if isinstance(spec, SlidingAggregate):
         from windrow.operators.sliding_aggregate import SlidingAggregateOp  # noqa: PLC0415
 
@@ -21,11 +31,11 @@ def build(spec: Stateful) -> Operator:
     return MatwinBestmatchOp(spec)
 
 
-def _window_join(spec: WJoin) -> Operator:
+def _window_join(spec: WJoin, own: OwnSlices | None) -> Operator:
     if spec.kind != "inner":
         from windrow.operators.outer_join import OuterJoinOp  # noqa: PLC0415
 
-        return OuterJoinOp(spec)
+        return OuterJoinOp(spec, own)
     if spec.algorithm == DEFAULT:
         from windrow.operators.bew_join import BewJoinOp  # noqa: PLC0415
 

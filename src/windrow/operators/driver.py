@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from windrow.operators.base import Counters, Snapshot
     from windrow.operators.changes import ChangeBatch
     from windrow.operators.memory import Memory
+    from windrow.operators.partition import OwnSlices
     from windrow.physical.specs import Spec
 
     Collector = Callable[[int, ChangeBatch], None]
@@ -49,6 +50,7 @@ class Stage:
         on_late: "count" (drop), "keep" (drop, and hand to `late`) or "fail".
         late: takes (port, rows) of late rows and of rows without a time, when `on_late` is "keep".
         memory: bounds what the operator holds; None: nothing does.
+        own: in one bucket of several, which rows the operator answers for; None: for all.
 
     Examples:
         >>> stage = Stage(spec, on_late="fail")  # doctest: +SKIP
@@ -63,9 +65,10 @@ class Stage:
         on_late: str = "count",
         late: Collector | None = None,
         memory: Memory | None = None,
+        own: OwnSlices | None = None,
     ) -> None:
         self.spec = spec
-        self.operator = build(spec)
+        self.operator = build(spec, own)
         self.checks_late = fed_by_streams(spec) if checks_late is None else checks_late
         self.on_late = on_late
         self.late = late

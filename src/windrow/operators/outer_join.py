@@ -43,6 +43,7 @@ from windrow.operators.chunks import Chunk, ChunkBuffer
 from windrow.operators.gather import Places
 from windrow.operators.join_inputs import last_needed
 from windrow.operators.matched import NUMBER, Matched, numbered
+from windrow.operators.partition import OwnSlices
 from windrow.physical.specs import WJoin, has_ends
 from windrow.schema import MAX_TICK, MIN_TICK
 
@@ -55,10 +56,17 @@ FINAL_ROWS = 1 << 15
 
 
 class OuterJoinOp(BewJoinOp):
-    """Joins two inputs; rows of one or both come alone."""
+    """Joins two inputs; rows of one or both come alone.
 
-    def __init__(self, spec: WJoin) -> None:
+    Args:
+        spec: the join.
+        own: in one bucket of several, which rows it answers for: only these come alone, and only
+            pairs with a first row among them come. None: all rows.
+    """
+
+    def __init__(self, spec: WJoin, own: OwnSlices | None = None) -> None:
         super().__init__(spec)
+        self._own = own
         self._by_instant = any(map(has_ends, spec.inputs))
         self._matched = {port: Matched(by_instant=self._by_instant) for port in spec.tracked}
         self._next_number = 0
@@ -141,12 +149,28 @@ class OuterJoinOp(BewJoinOp):
         matches: dict[int, list[Intervals]] = {port: [] for port in self._matched}
         for found in self._blocks(windows):
             for port, own in matches.items():
-                own.append(self._matches(windows, port, found))
-            if self._spec.kind not in {"semi", "anti"}:
-                yield self._gathered(windows, found)
+                answered_for = self._answered_for(port, found)
+                if answered_for:
+                    own.append(self._matches(windows, port, answered_for))
+            pairs = self._answered_for(0, found)
+            if pairs and self._spec.kind not in {"semi", "anti"}:
+                yield self._gathered(windows, pairs)
         for port, own in matches.items():
             if own:
                 yield from self._noted(port, windows[port], own)
+
+    def _answered_for(
+        self, port: int, found: Sequence[tuple[Route, Partial]]
+    ) -> Sequence[tuple[Route, Partial]]:
+        """The pairs whose row of an input this join answers for."""
+        if self._own is None:
+            return found
+        kept = []
+        for route, partial in found:
+            own = np.flatnonzero(self._own.holds(partial.times[route.order.index(port)]))
+            if len(own):
+                kept.append((route, partial.take(own)))
+        return kept
 
     def _matches(
         self, windows: Sequence[JoinWindow], port: int, found: Sequence[tuple[Route, Partial]]
@@ -194,6 +218,8 @@ class OuterJoinOp(BewJoinOp):
         rows, log = self._buffers[port].pop_below(bound), matched.log.pop_below(bound)
         lone = matched.lone.pop_below(bound)
         self.counters.drops += sum(len(part) for part in (rows, lone) if part is not None)
+        if rows is not None and self._own is not None:
+            rows = rows.take(np.flatnonzero(self._own.holds(rows.times)))
         if rows is not None and self._spec.kind != "semi":
             yield matched.alone(rows, log)
         elif rows is not None and self._by_instant:

@@ -7,6 +7,8 @@ operator counts them; their event times spread them.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -123,6 +125,29 @@ def _by_slices(slices: Slices, port: int, times: Rows) -> tuple[Rows, Buckets]:
     rows = np.repeat(np.arange(len(times)), counts)
     step = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
     return rows, ((first[rows] + step) % slices.buckets).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class OwnSlices:
+    """What a bucket of a full outer join answers for: the rows that have their home in it.
+
+    Copies of other buckets' rows are there to be met.
+    """
+
+    slices: Slices
+    bucket: int
+
+    def holds(self, times: Rows) -> Flags:
+        """Which rows are at home here, by their times."""
+        homes: Flags = (times // self.slices.width) % self.slices.buckets == self.bucket
+        return homes
+
+
+def own_slices(partitioning: Partitioning, bucket: int) -> OwnSlices | None:
+    """What a bucket answers for; None where it answers for all that it finds."""
+    if not isinstance(partitioning, Slices) or partitioning.anchor is not None:
+        return None
+    return OwnSlices(partitioning, bucket)
 
 
 def _later(times: Rows, ticks: int) -> Rows:

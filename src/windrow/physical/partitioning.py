@@ -1,6 +1,6 @@
 """What a stateful stage is partitioned by on Spark: which bucket, or buckets, a row goes to.
 
-The one law: every combination of rows that can make a result meets in exactly one bucket.
+The one law: every combination of rows that can make a result does so in exactly one bucket.
 
 **Hash shares** (joins with equalities). The buckets form a hypercube with one dimension per group
 of key classes. A row knows its coordinate in the dimensions whose keys it has, and is copied over
@@ -28,6 +28,10 @@ its closed bounds could live, and goes once to each bucket:
               t - before              t + after
     ---|----------[=======|===============]---|------> times of anchor tuples
        |    slice 6       |       slice 7     |        this tuple goes to both
+
+A full outer join judges the tuples of both inputs, so that both are copied like that, and each has
+a home as well, the slice it falls into. A tuple without a match comes from its home, which sees
+all tuples that it can meet; a pair comes from the home of its first tuple.
 
 Everything here is plain arithmetic on specs; `operators/partition.py` routes arrays by it.
 """
@@ -118,14 +122,15 @@ class Slices:
     the slices floor((t - before[j]) / width) .. floor((t + after[j]) / width).
 
     Attributes:
-        anchor: the input whose rows have one home each.
+        anchor: the input whose rows live in one slice each; None where all rows are copied, and
+            each counts for a tuple of its own in its home alone, slice floor(t / width).
         width: width of a slice in ticks.
         before: per input, how far before its own time a row can meet an anchor row.
         after: per input, how far after.
         buckets: how many buckets the slices are dealt out to.
     """
 
-    anchor: int
+    anchor: int | None
     width: int
     before: tuple[int, ...]
     after: tuple[int, ...]
@@ -166,11 +171,6 @@ def _slices(spec: WJoin, buckets: int) -> Partitioning:
     A row that comes out unmatched must be judged in one place, so that it has to be the anchor;
     else the input is the anchor that the others reach with the least copying.
     """
-    if spec.kind == "full":
-        return Single(
-            "a full outer join without an equality judges both sides' rows; an equality between"
-            " its streams would spread it"
-        )
     size = len(spec.inputs)
     graphs = [spec.graph] + ([spec.alternative] if spec.alternative is not None else [])
 
@@ -181,6 +181,10 @@ def _slices(spec: WJoin, buckets: int) -> Partitioning:
         others = [j for j in range(size) if j != anchor]
         return max(max(1, reach(anchor, j) + reach(j, anchor)) for j in others)
 
+    if spec.kind == "full":
+        # Whatever the windows, a row is to be found at its own time too: that is its home.
+        back, on = max(0, reach(1, 0)), max(0, reach(0, 1))
+        return Slices(None, max(1, back + on), (back, on), (on, back), buckets)
     preserved = {"left": 0, "semi": 0, "anti": 0, "right": 1}
     anchor = preserved[spec.kind] if spec.kind in preserved else min(range(size), key=width)
     return Slices(

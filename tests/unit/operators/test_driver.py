@@ -64,7 +64,7 @@ class Recorder(Operator):
 
 @pytest.fixture(autouse=True)
 def _recorded(monkeypatch):
-    monkeypatch.setattr(driver, "build", lambda _: Recorder())
+    monkeypatch.setattr(driver, "build", lambda *_: Recorder())
 
 
 def rows(*times: int) -> ChangeBatch:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from windrow.errors import InternalError
 from windrow.operators.changes import ChangeBatch
-from windrow.operators.partition import route
+from windrow.operators.partition import own_slices, route
 from windrow.physical.partitioning import (
     Cells,
     HashKeys,
@@ -229,6 +229,36 @@ def test_every_combination_within_the_windows_meets_in_one_slice(spec, data, buc
         ):
             shared = set.intersection(*(homes[port][row] for port, row in enumerate(rows)))
             assert shared == homes[slices.anchor][rows[slices.anchor]]
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(st.integers(-9, 9), st.integers(0, 12), st.data(), st.integers(1, 6))
+def test_rows_of_a_full_outer_join_meet_all_they_can_where_each_has_its_home(
+    least, length, data, buckets
+):
+    spec = replace(join(KeyClass((None, None), "int")), classes=(), kind="full")
+    bound = Bound(0, 1, -least, least + length)
+    spec = replace(spec, graph=WindowGraph(spec.aliases, (bound,)))
+    slices = partitioning_of(spec, buckets)
+    times = [data.draw(st.lists(st.integers(-40, 40), min_size=1, max_size=6)) for _ in "ab"]
+    sent, homes = [], []
+    for port, own in enumerate(times):
+        rows, found = route(spec, slices, port, batch(own, x=[0] * len(own)), buckets)
+        sent.append([buckets_of(rows, found, row) for row in range(len(own))])
+        held = [own_slices(slices, n).holds(np.array(own)) for n in range(buckets)]
+        assert np.sum(held, axis=0).tolist() == [1] * len(own)
+        homes.append(np.argmax(held, axis=0).tolist())
+        assert all(home in of for home, of in zip(homes[-1], sent[-1], strict=True))
+    for left, right in itertools.product(range(len(times[0])), range(len(times[1]))):
+        if -bound.lo <= times[1][right] - times[0][left] <= bound.hi:
+            assert homes[0][left] in sent[1][right]
+            assert homes[1][right] in sent[0][left]
+
+
+def test_only_a_full_outer_join_is_told_which_rows_it_answers_for():
+    spec = replace(join(KeyClass((None, None), "int")), classes=())
+    assert own_slices(partitioning_of(replace(spec, kind="left"), 4), 0) is None
+    assert own_slices(partitioning_of(join(KeyClass(("a.k", "b.k"), "int")), 4), 0) is None
 
 
 def test_slices_at_the_ends_of_time_do_not_wrap_around():

@@ -120,11 +120,20 @@ def test_rows_that_may_come_out_unmatched_have_one_home(kind, anchor):
     assert partitioning.anchor == anchor
 
 
-def test_a_full_outer_join_without_equality_has_one_bucket():
-    partitioning = partitioning_of(sliced(Bound(0, 1, 5, 5), kind="full"), 4)
-    assert isinstance(partitioning, Single)
-    assert partitioning.buckets == 1
-    assert "both sides" in partitioning.reason
+def test_the_rows_of_a_full_outer_join_without_equality_are_copied_to_all_that_they_meet():
+    spec = sliced(Bound(0, 1, MINUTE, 2 * MINUTE), kind="full")
+    partitioning = partitioning_of(spec, 4)
+    reaches = (MINUTE, 2 * MINUTE), (2 * MINUTE, MINUTE)
+    assert partitioning == Slices(None, 3 * MINUTE, *reaches, 4)
+    assert describe(partitioning, spec) == (
+        "partitioned by slices of event time, 3m wide (4); "
+        "a copied 2 times, b copied 2 times on average"
+    )
+
+
+def test_the_rows_of_a_full_outer_join_have_a_home_though_they_meet_only_what_lies_before_them():
+    partitioning = partitioning_of(sliced(Bound(0, 1, 9, -5), kind="full"), 4)
+    assert partitioning == Slices(None, 9, (9, 0), (0, 9), 4)
 
 
 def test_groups_go_by_all_their_keys_and_a_global_aggregate_nowhere():

@@ -20,6 +20,7 @@ import pyarrow as pa
 from windrow.operators.chunks import encode
 from windrow.operators.driver import Stage
 from windrow.operators.memory import memory_of
+from windrow.operators.partition import own_slices
 from windrow.run.spark.blobs import Blob, by_port
 from windrow.run.spark.dead_letters import DeadLetters
 from windrow.run.spark.failures import told_first
@@ -52,9 +53,11 @@ def batch_runner(plan: StagePlan) -> Mapper:
 def _run_bucket(
     plan: StagePlan, label: int, blobs: Iterator[tuple[int, Blob]]
 ) -> Iterator[pa.RecordBatch]:
-    letters = DeadLetters(plan, "batch", plan.labels.index(label))
+    bucket = plan.labels.index(label)
+    letters = DeadLetters(plan, "batch", bucket)
     memory = memory_of(plan.options, plan.memory_parts)
-    stage = Stage(plan.spec, on_late=plan.on_late, late=letters.take, memory=memory)
+    own = own_slices(plan.partitioning, bucket)
+    stage = Stage(plan.spec, on_late=plan.on_late, late=letters.take, memory=memory, own=own)
     rows_read = 0
     for step, watermark in _steps(blobs):
         batches, copies = by_port(step, plan.ports, MIN_TICK)

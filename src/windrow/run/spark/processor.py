@@ -29,6 +29,7 @@ from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import encode
 from windrow.operators.driver import Stage, fed_by_streams
 from windrow.operators.memory import memory_of
+from windrow.operators.partition import own_slices
 from windrow.physical.specs import WJoin, scans
 from windrow.run.spark.blobs import Blob, by_port
 from windrow.run.spark.buckets import GUARD
@@ -108,10 +109,12 @@ class StageProcessor(StatefulProcessor):
     ) -> Iterator[pd.DataFrame]:
         """One micro-batch of one bucket."""
         watermark = watermark_ticks(millis, self._plan.time_type)
-        letters = DeadLetters(self._plan, _batch_name(), self._plan.labels.index(label))
         plan = self._plan
+        bucket = plan.labels.index(label)
+        letters = DeadLetters(plan, _batch_name(), bucket)
         memory = memory_of(plan.options, plan.memory_parts)
-        stage = Stage(plan.spec, on_late=plan.on_late, late=letters.take, memory=memory)
+        own = own_slices(plan.partitioning, bucket)
+        stage = Stage(plan.spec, on_late=plan.on_late, late=letters.take, memory=memory, own=own)
         if manifest is not None:
             stage.restore(self._state.snapshot(manifest))
         batches, copies = by_port(_blobs(rows), self._plan.ports, watermark)
