@@ -26,6 +26,7 @@ match comes with NULLs at the watermark 12:00:36, event time 12:00:30.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -43,9 +44,11 @@ from windrow.operators.chunks import Chunk, ChunkBuffer
 from windrow.operators.gather import Places
 from windrow.operators.join_inputs import last_needed
 from windrow.operators.matched import NUMBER, Matched, numbered
-from windrow.operators.partition import OwnSlices
 from windrow.physical.specs import WJoin, has_ends
 from windrow.schema import MAX_TICK, MIN_TICK
+
+if TYPE_CHECKING:
+    from windrow.operators.partition import OwnSlices
 
 STATE_KIND = "outer-join"
 
