@@ -156,16 +156,16 @@ def test_a_row_is_logged_once_however_many_pushes_match_it():
 
 
 def test_a_push_looks_only_at_the_rows_that_it_matches():
-    """The log of a long window is asked by search, and its order is computed once per chunk."""
+    """The log of a long window is asked by bits, which are computed once per chunk."""
     matched = Matched(by_instant=False)
     everyone = rows("a", *((t, 1) for t in range(20_000)))
     matched.note(numbered(everyone, 0))
     (chunk,) = [part.chunk for part in matched.log.slices]
     again = numbered(everyone, 0).take(np.array([7, 19_999]))
     assert len(matched.note(again)) == 0
-    index = chunk.derived["sorted numbers"]
+    index = chunk.derived["bits"]
     assert len(matched.note(again)) == 0
-    assert chunk.derived["sorted numbers"] is index
+    assert chunk.derived["bits"] is index
     assert matched.note(numbered(rows("a", (7, 1)), 20_000)).tolist() == [0]
 
 
