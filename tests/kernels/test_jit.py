@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from windrow.kernels import _jit
+
+THIS = Path(__file__)
 
 
 @pytest.fixture(autouse=True)
@@ -17,7 +21,7 @@ def fresh_choice():
 
 def test_the_cache_is_a_folder_closed_to_others(monkeypatch, tmp_path):
     monkeypatch.setenv(_jit.FOLDER_SETTING, str(tmp_path))
-    folder = _jit._cache_folder()
+    folder = _jit._cache_folder(THIS)
     assert folder is not None
     assert folder.startswith(str(tmp_path))
     assert (tmp_path / folder).stat().st_mode & 0o777 == 0o700
@@ -25,20 +29,24 @@ def test_the_cache_is_a_folder_closed_to_others(monkeypatch, tmp_path):
 
 def test_a_folder_that_others_may_write_is_not_used(monkeypatch, tmp_path):
     monkeypatch.setenv(_jit.FOLDER_SETTING, str(tmp_path))
-    (tmp_path / _jit._version_name()).mkdir()
-    (tmp_path / _jit._version_name()).chmod(0o777)
-    assert _jit._cache_folder() is None
+    (tmp_path / _jit._version_name(THIS)).mkdir()
+    (tmp_path / _jit._version_name(THIS)).chmod(0o777)
+    assert _jit._cache_folder(THIS) is None
 
 
 def test_the_cache_can_be_turned_off_and_kernels_still_work(monkeypatch):
     monkeypatch.setenv(_jit.FOLDER_SETTING, "off")
-    assert _jit._cache_folder() is None
+    assert _jit._cache_folder(THIS) is None
 
     @_jit.kernel
     def doubled(number: int) -> int:
         return 2 * number
 
     assert doubled(21) == 42
+
+
+def test_a_kernel_of_no_file_is_compiled_in_each_process():
+    assert _jit._cache_folder(Path("<stdin>")) is None
 
 
 def test_other_users_of_numba_keep_their_own_cache_folder(monkeypatch, tmp_path):

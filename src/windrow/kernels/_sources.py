@@ -1,0 +1,59 @@
+"""Which files the compiled code of a kernel is made of: its module's, and all that this leads to.
+
+A kernel has the code of the kernels that it calls in it, and the values of the constants it reads.
+Both come from its own module, or from kernel modules that this one imports, and so on:
+
+    published/few.py -> published/few_loops.py -> published/sweep.py -> bew_period.py -> _jit.py
+
+Imports are read from the text. One that names no module, but a package or a place relative to its
+own, counts as an import of every kernel module there is: to compile too often is never wrong.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+KERNELS = Path(__file__).parent
+
+_IMPORT = re.compile(r"^\s*(?:from\s+([\w.]+)\s+import\b|import\s+(.+))", re.MULTILINE)
+
+
+def digest_of(module: Path, kernels: Path = KERNELS) -> str:
+    """A digest of all that the kernels of a module are made of."""
+    digest = hashlib.blake2b(digest_size=8)
+    for source in sorted(sources_of(module, kernels)):
+        text = source.read_bytes()
+        digest.update(f"{source.name} {len(text)} ".encode())
+        digest.update(text)
+    return digest.hexdigest()
+
+
+def sources_of(module: Path, kernels: Path = KERNELS) -> set[Path]:
+    """The file of a module, those of the kernel modules that it imports, that they do, and so on.
+
+    Args:
+        module: the file.
+        kernels: the folder of the package `windrow.kernels`.
+    """
+    found, waiting = {module}, [module]
+    while waiting:
+        new = _imported_by(waiting.pop(), kernels) - found
+        found |= new
+        waiting += new
+    return found
+
+
+def _imported_by(module: Path, kernels: Path) -> set[Path]:
+    names: set[str] = set()
+    for origin, listed in _IMPORT.findall(module.read_text(encoding="utf-8")):
+        names.update([origin] if origin else re.findall(r"[\w.]+", listed))
+    files: set[Path] = set()
+    for name in names:
+        if name.startswith("windrow.kernels."):
+            file = kernels.joinpath(*name.split(".")[2:]).with_suffix(".py")
+            files |= {file} if file.is_file() else set(kernels.rglob("*.py"))
+        elif name.startswith(".") or name in ("windrow", "windrow.kernels"):
+            files |= set(kernels.rglob("*.py"))
+    return files

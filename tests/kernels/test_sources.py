@@ -1,0 +1,119 @@
+"""Which kernels are compiled anew when a file changes: all whose code it is part of, no other."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from windrow.kernels import _jit
+from windrow.kernels._sources import KERNELS, digest_of, sources_of
+
+MODULES = sorted(
+    ".".join(("windrow.kernels", *file.relative_to(KERNELS).with_suffix("").parts))
+    for file in KERNELS.rglob("*.py")
+    if file.name != "__init__.py"
+)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_all_that_a_module_has_from_other_kernel_modules_is_among_its_sources(name):
+    module = importlib.import_module(name)
+    sources = {file.resolve() for file in sources_of(Path(module.__file__))}
+    homes = {getattr(value, "__module__", None) for value in vars(module).values()}
+    for home in homes:
+        if isinstance(home, str) and home.startswith("windrow."):
+            assert Path(importlib.import_module(home).__file__).resolve() in sources
+
+
+@pytest.fixture
+def kernels(tmp_path) -> Path:
+    """A package of four modules, one of which leads to another by way of a third."""
+    texts = {
+        "limit.py": "LIMIT = 10\n",
+        "inner.py": (
+            "from windrow.kernels._jit import kernel\n"
+            "from windrow.kernels.limit import LIMIT\n\n"
+            "@kernel\ndef inner(n):\n    return min(n, LIMIT)\n"
+        ),
+        "outer.py": (
+            "from windrow.kernels._jit import kernel\n"
+            "from windrow.kernels.inner import (\n    inner,\n)\n\n"
+            "@kernel\ndef outer(n):\n    return 2 * inner(n)\n"
+        ),
+        "apart.py": (
+            "from windrow.kernels._jit import kernel\n\n@kernel\ndef apart(n):\n    return -n\n"
+        ),
+    }
+    folder = tmp_path / "windrow" / "kernels"
+    folder.mkdir(parents=True)
+    (tmp_path / "windrow" / "__init__.py").touch()
+    (folder / "__init__.py").touch()
+    for name in ("_jit.py", "_sources.py"):
+        shutil.copy(KERNELS / name, folder)
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+def test_a_change_reaches_all_that_lead_to_it_and_no_other(kernels):
+    def digests() -> dict[str, str]:
+        return {file.stem: digest_of(file, kernels) for file in kernels.glob("*.py")}
+
+    before = digests()
+    (kernels / "limit.py").write_text("LIMIT = 20\n")
+    after = digests()
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {"limit", "inner", "outer"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["from windrow import kernels", "from windrow.kernels import limit", "from . import limit",
+     "from .limit import LIMIT", "import windrow.kernels", "import os, windrow.kernels"],
+)  # fmt: skip
+def test_an_import_that_names_no_module_counts_as_one_of_all(kernels, line):
+    (kernels / "apart.py").write_text(f"{line}\n")
+    assert sources_of(kernels / "apart.py", kernels) == set(kernels.rglob("*.py"))
+
+
+@pytest.mark.parametrize(
+    "line", ["import windrow.kernels.limit as it", "    from windrow.kernels.limit import LIMIT"]
+)
+def test_a_module_is_named_by_any_kind_of_import(kernels, line):
+    (kernels / "apart.py").write_text(f"{line}\n")
+    assert sources_of(kernels / "apart.py", kernels) == {
+        kernels / "apart.py",
+        kernels / "limit.py",
+    }
+
+
+ASK = """
+from windrow.kernels.apart import apart
+from windrow.kernels.outer import outer
+print(outer(100), apart(1), sum(outer.stats.cache_hits.values()), sum(apart.stats.cache_hits.values()))
+"""
+
+
+def test_a_kernel_with_the_code_of_another_in_it_is_never_a_stale_one(kernels, tmp_path):
+    """Tried in processes of their own: the one that is changed has another answer at once."""
+
+    def asked() -> list[int]:
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(kernels.parent.parent),
+            _jit.FOLDER_SETTING: str(tmp_path / "cache"),
+        }
+        run = [sys.executable, "-c", ASK]
+        answer = subprocess.run(run, env=environment, check=True, capture_output=True, text=True)
+        return [int(number) for number in answer.stdout.split()]
+
+    assert asked() == [20, -1, 0, 0]
+    assert asked() == [20, -1, 1, 1]
+    (kernels / "limit.py").write_text("LIMIT = 30\n")
+    assert asked() == [60, -1, 0, 1]
