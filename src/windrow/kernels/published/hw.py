@@ -23,38 +23,32 @@ from windrow.kernels.published.pipeline import (
     BEFORE,
     FILLED,
     LEFT,
-    NONE,
-    NUMBER,
     RIGHT,
     SIDE,
     SLOT,
     Entries,
     Flow,
     Level,
-    bucket_of,
+    climb,
     needed_from,
     next_side,
+    note_met,
     note_tuple,
-    put_together,
-    put_words,
-    remove,
     remove_old,
     same_words,
     take,
 )
+from windrow.kernels.published.stores import NONE, bucket_of, remove
 from windrow.kernels.published.tape import (
     DROP,
     DROPS,
-    FOUND,
     KEY_TESTS,
-    OUTPUT,
     PROBES,
     TOUCH,
     TOUCHED,
     WINDOW_TESTS,
     Numbers,
     Trace,
-    note,
 )
 
 
@@ -125,25 +119,19 @@ def _probe(
     trace: Trace,
 ) -> bool:
     """Goes on through one bucket of the other side; whether it came to the end."""
-    is_left = progress[SIDE] == LEFT
-    other = RIGHT if is_left else LEFT
-    left, right = level.left, level.right
-    left_words, right_words = left.words, right.words
-    left_places, right_places = left.places, right.places
-    left_times, right_times = left.times, right.times
-    numbers, places, times, words = out.numbers, out.places, out.times, out.words
-    shared, from_left, number = level.shared, level.from_left, progress[NUMBER]
-    is_last, is_traced = level.is_last, len(trace.events) > 0
-    mine, store = (left, right) if is_left else (right, left)
+    other = RIGHT if progress[SIDE] == LEFT else LEFT
+    mine, store = (level.left, level.right) if other == RIGHT else (level.right, level.left)
+    own_words, words, shared = mine.words, store.words, level.shared
     lows, highs, links = store.low, store.high, store.links
     heads, tails, free = store.heads, store.tails, store.free
     slot, at, before = progress[SLOT], progress[AT], progress[BEFORE]
     low, high = mine.low[slot], mine.high[slot]
-    bucket = bucket_of(mine.words, slot, shared, len(store.heads))
+    bucket = bucket_of(own_words, slot, shared, len(heads))
     hand.probed[other, bucket] = True
     needed = needed_from(flow.newest, level.streams, level.reach_back, other)
-    filled, room = progress[FILLED], len(numbers)
-    touched, tested, dropped, found = 0, 0, 0, 0
+    met, filled, room = out.numbers, progress[FILLED], len(out.numbers)
+    is_traced = len(trace.events) > 0
+    touched, tested, dropped = 0, 0, 0
     while at != NONE and filled < room:
         following = links[at]
         touched += 1
@@ -158,24 +146,18 @@ def _probe(
             continue
         if lows[at] <= high and low <= highs[at]:  # IsIn
             tested += 1
-            left_slot, right_slot = (slot, at) if is_left else (at, slot)
-            if same_words(left_words, left_slot, right_words, right_slot, shared):
-                numbers[filled] = number
-                put_together(places, filled, left_places, left_slot, right_places, right_slot)
-                put_together(times, filled, left_times, left_slot, right_times, right_slot)
-                put_words(words, filled, left_words, left_slot, right_words, right_slot, from_left)
+            if same_words(own_words, slot, words, at, shared):
+                if is_traced:
+                    note_met(trace, level, filled - progress[FILLED], work)
+                met[filled] = at
                 filled += 1
-                if is_last:
-                    if is_traced:
-                        note(trace, OUTPUT, -1, work[FOUND] + found)
-                    found += 1
         before, at = at, following
-    progress[FILLED], progress[AT], progress[BEFORE] = filled, at, before
+    progress[AT], progress[BEFORE] = at, before
     work[TOUCHED] += touched
     work[WINDOW_TESTS] += touched
     work[KEY_TESTS] += tested
     work[DROPS] += dropped
-    work[FOUND] += found
+    climb(level, out, filled, progress, work)
     return bool(at == NONE)
 
 

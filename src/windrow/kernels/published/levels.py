@@ -23,11 +23,9 @@ from windrow.kernels.published.hw import Hand, hw_level
 from windrow.kernels.published.nlw import nlw_level
 from windrow.kernels.published.pipeline import (
     FILLED,
-    HELD,
     LEFT,
     NEXT_LEFT,
     NEXT_RIGHT,
-    NONE,
     NUMBER,
     RIGHT,
     SEEN,
@@ -35,12 +33,9 @@ from windrow.kernels.published.pipeline import (
     Entries,
     Flow,
     Level,
-    Store,
-    Words,
-    in_list_order,
-    relink,
     remove_all_old,
 )
+from windrow.kernels.published.stores import HELD, NONE, Store, Words, in_list_order, relink
 from windrow.kernels.published.tape import Conditions, Numbers, Trace, no_work, trace_of
 from windrow.kernels.published.xjoin import xjoin_level
 

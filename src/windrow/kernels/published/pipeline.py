@@ -19,11 +19,6 @@ last tuple bounds the next: its period is propagated alone, [t, t + w] if the wi
 Tuples climb in blocks. Each is tagged with the number of the arrival that completed it, and a
 level merges its two sides by those numbers, so that every level does the same steps in the same
 order as if one tuple climbed at a time.
-
-A buffer is a set of slots, linked into lists in order of arrival: one list, or one per bucket.
-
-    heads   [ s0 | s4 | NONE ]        s0 -> s2 -> s7 -> NONE          tails [ s7 | s4 | NONE ]
-    free      s5 -> s1 -> NONE        slots that tuples left, the first to be left taken first
 """
 
 from __future__ import annotations
@@ -35,11 +30,26 @@ from numpy.typing import NDArray
 
 from windrow.kernels._jit import kernel, kernel_part
 from windrow.kernels.bew_period import LEAST, MOST, minus, plus
-from windrow.kernels.published.tape import ADMIT, DROP, Numbers, Trace, note
-
-NONE = -1
-
-Words = NDArray[np.uint64]
+from windrow.kernels.published.stores import (
+    FIRST_FREE,
+    HELD,
+    LAST_FREE,
+    NONE,
+    Store,
+    Words,
+    append,
+    bucket_of,
+    remove,
+)
+from windrow.kernels.published.tape import (
+    ADMIT,
+    DROP,
+    FOUND,
+    OUTPUT,
+    Numbers,
+    Trace,
+    note,
+)
 
 
 class Entries(NamedTuple):
@@ -56,35 +66,6 @@ class Entries(NamedTuple):
     places: Numbers
     times: Numbers
     words: Words
-
-
-class Store(NamedTuple):
-    """The buffer of one side of a level.
-
-    Attributes:
-        places: as in `Entries`, a line per slot.
-        times: likewise.
-        words: likewise.
-        low: the first tick of an m-tuple's period; of a right tuple, its own time.
-        high: the last tick of the period; of a right tuple, its own time.
-        links: the slot that follows in its list.
-        heads: the first slot of each list.
-        tails: the last slot of each list.
-        free: the first free slot, the last, and how many slots are taken.
-    """
-
-    places: Numbers
-    times: Numbers
-    words: Words
-    low: Numbers
-    high: Numbers
-    links: Numbers
-    heads: Numbers
-    tails: Numbers
-    free: Numbers
-
-
-FIRST_FREE, LAST_FREE, HELD = range(3)
 
 
 class Level(NamedTuple):
@@ -149,11 +130,6 @@ FILLED       how many lines of the output are filled
 """
 
 LEFT, RIGHT = 0, 1
-
-
-# The helpers of inner loops take arrays, not tuples of arrays: to hand on a tuple means to copy it
-# and to count a reference per array, which costs more than what the loops do (measured: 1 us a
-# tuple touched, against 30 ns).
 
 
 @kernel_part
@@ -242,69 +218,42 @@ def take(level: Level, side: int, flow: Flow, progress: Numbers, trace: Trace) -
 
 
 @kernel_part
-def append(links: Numbers, heads: Numbers, tails: Numbers, bucket: int, slot: int) -> None:
-    """Adds a slot to the end of a list."""
-    links[slot] = NONE
-    if heads[bucket] == NONE:
-        heads[bucket] = slot
-    else:
-        links[tails[bucket]] = slot
-    tails[bucket] = slot
-
-
-@kernel_part
-def remove(
-    links: Numbers, heads: Numbers, tails: Numbers, free: Numbers, bucket: int, before: int, slot: int
-) -> None:  # fmt: skip
-    """Takes a tuple out of its list; `before` is the one in front of it, or NONE."""
-    if before == NONE:
-        heads[bucket] = links[slot]
-    else:
-        links[before] = links[slot]
-    if tails[bucket] == slot:
-        tails[bucket] = before
-    links[slot] = NONE
-    if free[FIRST_FREE] == NONE:
-        free[FIRST_FREE] = slot
-    else:
-        links[free[LAST_FREE]] = slot
-    free[LAST_FREE] = slot
-    free[HELD] -= 1
-
-
-@kernel_part
 def same_words(
-    left: Words, left_slot: int, right: Words, right_slot: int, shared: NDArray[np.bool_]
+    words: Words, slot: int, others: Words, other_slot: int, shared: NDArray[np.bool_]
 ) -> bool:
-    """Whether both sides agree in every key class that both have."""
+    """Whether two tuples agree in every key class that both sides have."""
     for key in range(len(shared)):
-        if shared[key] and left[left_slot, key] != right[right_slot, key]:
+        if shared[key] and words[slot, key] != others[other_slot, key]:
             return False
     return True
 
 
 @kernel_part
-def put_together(
-    out: Numbers, line: int, left: Numbers, left_slot: int, right: Numbers, right_slot: int
-) -> None:
-    """Writes a left tuple's numbers and a right one's to a line of the output."""
-    last = left.shape[1]
-    for i in range(last):
-        out[line, i] = left[left_slot, i]
-    out[line, last] = right[right_slot, 0]
+def climb(level: Level, out: Entries, filled: int, progress: Numbers, work: Numbers) -> None:
+    """Writes the lines of the tuple being joined and those it has met, up to `filled`.
 
-
-@kernel_part
-def put_words(
-    out: Words, line: int, left: Words, left_slot: int, right: Words, right_slot: int,
-    from_left: NDArray[np.bool_],
-) -> None:  # fmt: skip
-    """Writes the words of a left tuple, or where it has none those of a right one."""
-    for key in range(len(from_left)):
-        if from_left[key]:
-            out[line, key] = left[left_slot, key]
-        else:
-            out[line, key] = right[right_slot, key]
+    Their slots in the other side's buffer are where the arrivals' numbers will be: a loop that
+    meets a tuple has that one array to write to.
+    """
+    left, right, last = level.left, level.right, level.left.places.shape[1]
+    slot, number = progress[SLOT], progress[NUMBER]
+    for line in range(progress[FILLED], filled):
+        met = out.numbers[line]
+        left_slot, right_slot = (slot, met) if progress[SIDE] == LEFT else (met, slot)
+        out.numbers[line] = number
+        for i in range(last):
+            out.places[line, i] = left.places[left_slot, i]
+            out.times[line, i] = left.times[left_slot, i]
+        out.places[line, last] = right.places[right_slot, 0]
+        out.times[line, last] = right.times[right_slot, 0]
+        for key in range(len(level.from_left)):
+            if level.from_left[key]:
+                out.words[line, key] = left.words[left_slot, key]
+            else:
+                out.words[line, key] = right.words[right_slot, key]
+    if level.is_last:
+        work[FOUND] += filled - progress[FILLED]
+    progress[FILLED] = filled
 
 
 @kernel
@@ -319,45 +268,11 @@ def note_tuple(trace: Trace, event: int, level: Level, side: int, slot: int) -> 
         note(trace, event, level.streams[i], level.left.places[slot, i])
 
 
-@kernel_part
-def bucket_of(words: Words, n: int, shared: NDArray[np.bool_], buckets: int) -> int:
-    """The list of a tuple: by its words in the shared key classes."""
-    mixed = np.uint64(0)
-    for key in range(len(shared)):
-        if shared[key]:
-            # Words are spread over all bits already; the odd factor tells (x, y) from (y, x).
-            mixed = mixed * np.uint64(0x9E3779B97F4A7C15) + words[n, key]
-    return int(mixed & np.uint64(buckets - 1))
-
-
 @kernel
-def in_list_order(store: Store) -> Numbers:
-    """The slots that are taken, list after list."""
-    slots = np.empty(store.free[HELD], np.int64)
-    filled = 0
-    for bucket in range(len(store.heads)):
-        at = store.heads[bucket]
-        while at != NONE:
-            slots[filled] = at
-            filled += 1
-            at = store.links[at]
-    return slots
-
-
-@kernel
-def relink(store: Store, shared: NDArray[np.bool_], held: int) -> None:
-    """Links the first `held` slots into lists, in their order, and the others as free ones."""
-    for bucket in range(len(store.heads)):
-        store.heads[bucket] = store.tails[bucket] = NONE
-    for slot in range(held):
-        bucket = bucket_of(store.words, slot, shared, len(store.heads))
-        append(store.links, store.heads, store.tails, bucket, slot)
-    room = len(store.links)
-    for slot in range(held, room):
-        store.links[slot] = slot + 1 if slot + 1 < room else NONE
-    store.free[FIRST_FREE] = held if held < room else NONE
-    store.free[LAST_FREE] = room - 1 if held < room else NONE
-    store.free[HELD] = held
+def note_met(trace: Trace, level: Level, met: int, work: Numbers) -> None:
+    """Records the result that a tuple of the last level completes: the `met`-th of a probe."""
+    if level.is_last:
+        note(trace, OUTPUT, -1, work[FOUND] + met)
 
 
 @kernel_part

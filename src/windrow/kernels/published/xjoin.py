@@ -16,7 +16,6 @@ from windrow.kernels.published.pipeline import (
     AT,
     FILLED,
     LEFT,
-    NONE,
     NUMBER,
     RIGHT,
     SIDE,
@@ -24,26 +23,24 @@ from windrow.kernels.published.pipeline import (
     Entries,
     Flow,
     Level,
+    climb,
     next_side,
+    note_met,
     note_tuple,
-    put_together,
-    put_words,
     remove_all_old,
     same_words,
     take,
 )
+from windrow.kernels.published.stores import NONE
 from windrow.kernels.published.tape import (
     DROPS,
-    FOUND,
     KEY_TESTS,
-    OUTPUT,
     PROBES,
     TOUCH,
     TOUCHED,
     WINDOW_TESTS,
     Numbers,
     Trace,
-    note,
 )
 
 CLEAN_EVERY, CLEANED_AT = range(2)
@@ -94,42 +91,30 @@ def xjoin_level(
 @kernel_part
 def _probe(level: Level, out: Entries, progress: Numbers, work: Numbers, trace: Trace) -> bool:
     """Goes on through one bucket of the other side; whether it came to the end."""
-    is_left = progress[SIDE] == LEFT
-    other = RIGHT if is_left else LEFT
-    left, right = level.left, level.right
-    left_words, right_words = left.words, right.words
-    left_places, right_places = left.places, right.places
-    left_times, right_times = left.times, right.times
-    numbers, places, times, words = out.numbers, out.places, out.times, out.words
-    shared, from_left, number = level.shared, level.from_left, progress[NUMBER]
-    is_last, is_traced = level.is_last, len(trace.events) > 0
-    mine, store = (left, right) if is_left else (right, left)
+    other = RIGHT if progress[SIDE] == LEFT else LEFT
+    mine, store = (level.left, level.right) if other == RIGHT else (level.right, level.left)
+    own_words, words, shared = mine.words, store.words, level.shared
     lows, highs, links = store.low, store.high, store.links
     slot, at = progress[SLOT], progress[AT]
     low, high = mine.low[slot], mine.high[slot]
-    filled, room = progress[FILLED], len(numbers)
-    touched, tested, found = 0, 0, 0
+    met, filled, room = out.numbers, progress[FILLED], len(out.numbers)
+    is_traced = len(trace.events) > 0
+    touched, tested = 0, 0
     while at != NONE and filled < room:
         touched += 1
         if is_traced:
             note_tuple(trace, TOUCH, level, other, at)
-        left_slot, right_slot = (slot, at) if is_left else (at, slot)
-        if same_words(left_words, left_slot, right_words, right_slot, shared):
+        if same_words(own_words, slot, words, at, shared):
             tested += 1
             if lows[at] <= high and low <= highs[at]:
-                numbers[filled] = number
-                put_together(places, filled, left_places, left_slot, right_places, right_slot)
-                put_together(times, filled, left_times, left_slot, right_times, right_slot)
-                put_words(words, filled, left_words, left_slot, right_words, right_slot, from_left)
+                if is_traced:
+                    note_met(trace, level, filled - progress[FILLED], work)
+                met[filled] = at
                 filled += 1
-                if is_last:
-                    if is_traced:
-                        note(trace, OUTPUT, -1, work[FOUND] + found)
-                    found += 1
         at = links[at]
-    progress[FILLED], progress[AT] = filled, at
+    progress[AT] = at
     work[TOUCHED] += touched
     work[KEY_TESTS] += touched
     work[WINDOW_TESTS] += tested
-    work[FOUND] += found
+    climb(level, out, filled, progress, work)
     return bool(at == NONE)
