@@ -226,6 +226,21 @@ def test_rarely_probed_buckets_are_updated_and_often_probed_ones_left_alone():
     assert (machine.buffers.next - machine.buffers.head).max() < 250
 
 
+def test_tables_grow_with_what_is_buffered_however_tuples_are_handed_over():
+    """With tables made for none, the buckets of all keys would be gone through as a few."""
+    streams, each = 3, 4000
+    times = np.concatenate([np.arange(each) * streams + stream for stream in range(streams)])
+    keys = np.tile(np.random.default_rng(7).permutation(each) % 1000, streams)
+    tape = Tape(times, keys.astype(np.uint64).reshape(-1, 1), each * np.arange(streams + 1))
+    window = np.where(np.eye(streams, dtype=bool), 0, 6000)
+    conditions = Conditions(window, np.ones((streams, 1), np.bool_))
+    turns, order = runs.turns_in_time_order(tape), order_by_keys(conditions)
+    at_once = runs.run(BewHash(conditions, tape.first, order), tape, turns)
+    sliced = sum(runs.in_slices(BewHash(conditions, tape.first, order), tape, turns, 500))
+    assert at_once.work[FOUND] == sliced[FOUND] > 0
+    assert at_once.work.sum() < 2 * sliced.sum()
+
+
 def test_ripple_meets_all_that_is_buffered_and_drops_only_when_it_cleans():
     tape = Tape(np.arange(40), np.zeros((40, 0), np.uint64), np.array([0, 20, 40]))
     tape.times[:20], tape.times[20:] = np.arange(0, 40, 2), np.arange(1, 40, 2)

@@ -3,8 +3,8 @@
     turns      0 2 1 1 0 ...      the stream of each arrival; its tuple is the stream's next one
     taken          ^              the arrivals joined so far
 
-What these algorithms have in common is below: how a tuple is taken, when one goes, the period of
-the next. The loops are each algorithm's own.
+What these algorithms have in common: what they are handed, which streams come in which order, and
+when a tuple goes. The steps of their loops are in `loops.py`, the loops in each algorithm's module.
 
 A tuple x of stream i goes when no tuple to come can meet it: x + reach[i][j] < coming[j] for all
 other j, which is x < horizon(i):
@@ -25,18 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.kernels._jit import kernel
-from windrow.kernels.bew_period import LEAST, MOST, minus, plus
-from windrow.kernels.published.tape import (
-    ADMIT,
-    DROP,
-    DROPS,
-    Conditions,
-    Found,
-    Numbers,
-    Tape,
-    Trace,
-    note,
-)
+from windrow.kernels.bew_period import LEAST, MOST, minus
+from windrow.kernels.published.tape import DROP, DROPS, Conditions, Numbers, Tape, Trace, note
 
 Record = tuple[Numbers, Trace]
 """Where a kernel counts its work, and notes its steps."""
@@ -63,34 +53,6 @@ class Arrivals(NamedTuple):
     taken: Numbers
     coming: Numbers
     is_ordered: bool
-
-
-class Stack(NamedTuple):
-    """The cursors of the loops over streams: level 0 is the new tuple, the last level innermost.
-
-    Attributes:
-        level: the level that is being gone through (an array of one); 0: no tuple is joined.
-        order: per start stream, the streams by level.
-        chosen: per level, the tuple chosen.
-        cursor: per level, the tuple to look at next.
-        low: per level, the first tick of its period.
-        high: per level, the last tick of it.
-        horizon: per level, the least time that may still be needed in its stream.
-    """
-
-    level: Numbers
-    order: Numbers
-    chosen: Numbers
-    cursor: Numbers
-    low: Numbers
-    high: Numbers
-    horizon: Numbers
-
-
-def stack_for(order: Numbers) -> Stack:
-    """A stack at rest."""
-    levels = [np.zeros(len(order), np.int64) for _ in range(5)]
-    return Stack(np.zeros(1, np.int64), order, *levels)
 
 
 def linked_first(links: NDArray[np.bool_]) -> Numbers:
@@ -135,22 +97,6 @@ def next_arrivals(before: Arrivals, turns: Numbers, coming: Numbers | None) -> A
 
 
 @kernel
-def take_next(tape: Tape, arrivals: Arrivals, buffers: Buffers, trace: Trace) -> int:
-    """Puts the next tuple into its stream's buffer; gives the stream, or -1 for none."""
-    at = arrivals.taken[0]
-    if at == len(arrivals.turns):
-        return -1
-    stream = arrivals.turns[at]
-    position = buffers.next[stream]
-    arrivals.taken[0] = at + 1
-    buffers.next[stream] = position + 1
-    if arrivals.is_ordered:
-        arrivals.coming[stream] = max(arrivals.coming[stream], tape.times[position])
-    note(trace, ADMIT, stream, position)
-    return int(stream)
-
-
-@kernel
 def horizon(reach: Numbers, coming: Numbers, stream: int) -> int:
     """The least time in a stream that a tuple still to come can meet."""
     least = MOST
@@ -174,48 +120,3 @@ def drop_heads(
             note(trace, DROP, stream, at)
             at += 1
         buffers.head[stream] = at
-
-
-@kernel
-def shrink(tape: Tape, upper: Numbers, stack: Stack, start: int, level: int) -> None:
-    """The period of a level's stream: where it may meet all tuples chosen before.
-
-    low = max of t(i) - upper[j][i], high = min of t(i) + upper[i][j]
-    """
-    stream = stack.order[start, level]
-    low, high = LEAST, MOST
-    for above in range(level):
-        other = stack.order[start, above]
-        time = tape.times[stack.chosen[above]]
-        low = max(low, minus(time, upper[stream, other]))
-        high = min(high, plus(time, upper[other, stream]))
-    stack.low[level], stack.high[level] = low, high
-
-
-@kernel
-def agrees(
-    tape: Tape, conditions: Conditions, stack: Stack, start: int, level: int, at: int
-) -> bool:
-    """Whether a tuple has the keys of those chosen above it, class by class."""
-    keyed, words = conditions.keyed, tape.words
-    stream = stack.order[start, level]
-    for key in range(keyed.shape[1]):
-        if not keyed[stream, key]:
-            continue
-        for above in range(level):
-            if keyed[stack.order[start, above], key]:
-                if words[at, key] != words[stack.chosen[above], key]:
-                    return False
-                break  # those chosen agree among themselves
-    return True
-
-
-@kernel
-def give(found: Found, stack: Stack, start: int, last: int) -> None:
-    """Adds the combination of the chosen tuples and the last stream's; there must be room."""
-    line = found.filled[0]
-    innermost = stack.order.shape[0] - 1
-    for level in range(innermost):
-        found.positions[line, stack.order[start, level]] = stack.chosen[level]
-    found.positions[line, stack.order[start, innermost]] = last
-    found.filled[0] = line + 1

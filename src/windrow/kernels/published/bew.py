@@ -19,13 +19,13 @@ head may be past its time; it is passed by until the head has gone.
 from __future__ import annotations
 
 from windrow.kernels._jit import kernel
-from windrow.kernels.published.arrival import (
-    Arrivals,
-    Buffers,
+from windrow.kernels.published.arrival import Arrivals, Buffers, Record, horizon
+from windrow.kernels.published.loops import (
     Stack,
     agrees,
+    begin_with,
     give,
-    horizon,
+    go_down,
     shrink,
     take_next,
 )
@@ -33,19 +33,13 @@ from windrow.kernels.published.machine import LoopMachine
 from windrow.kernels.published.tape import (
     DROP,
     DROPS,
-    FOUND,
     KEY_TESTS,
-    OUTPUT,
-    PERIOD,
-    PROBES,
     TOUCH,
     TOUCHED,
     WINDOW_TESTS,
     Conditions,
     Found,
-    Numbers,
     Tape,
-    Trace,
     note,
 )
 
@@ -69,23 +63,20 @@ def bew_nested_loop(
     buffers: Buffers,
     stack: Stack,
     found: Found,
-    record: tuple[Numbers, Trace],
+    record: Record,
 ) -> bool:
     """Joins arrivals until all are through (True) or no room is left for combinations."""
     work, trace = record
-    innermost = len(buffers.head) - 1
+    innermost = len(stack.streams) - 1
     while True:
-        level = stack.level[0]
-        if level == 0:
+        if stack.level[0] == 0:
             start = take_next(tape, arrivals, buffers, trace)
             if start < 0:
                 return True
-            stack.chosen[0] = buffers.next[start] - 1
-            _enter(tape, conditions, arrivals, buffers, stack, start, record)
-            continue
-        start = arrivals.turns[arrivals.taken[0] - 1]
-        stream = stack.order[start, level]
-        at = stack.cursor[level]
+            begin_with(stack, start, buffers.next[start] - 1)
+            _enter(tape, conditions, arrivals, buffers, stack, record)
+        level = stack.level[0]
+        stream, at = stack.streams[level], stack.cursor[level]
         if at == buffers.next[stream]:
             stack.level[0] = level - 1
             continue
@@ -105,15 +96,13 @@ def bew_nested_loop(
         if not stack.low[level] <= time <= stack.high[level]:
             continue
         work[KEY_TESTS] += 1
-        if not agrees(tape, conditions, stack, start, level, at):
+        if not agrees(tape, conditions, stack, at):
             continue
+        stack.chosen[level] = at
         if level < innermost:
-            stack.chosen[level] = at
-            _enter(tape, conditions, arrivals, buffers, stack, start, record)
-            continue
-        note(trace, OUTPUT, -1, work[FOUND])
-        work[FOUND] += 1
-        give(found, stack, start, at)
+            _enter(tape, conditions, arrivals, buffers, stack, record)
+        else:
+            give(found, stack, record)
 
 
 @kernel
@@ -123,16 +112,11 @@ def _enter(
     arrivals: Arrivals,
     buffers: Buffers,
     stack: Stack,
-    start: int,
-    record: tuple[Numbers, Trace],
+    record: Record,
 ) -> None:
     """Goes one level down: the period of its stream, and the head of its buffer."""
-    work, trace = record
-    level = stack.level[0] + 1
-    stream = stack.order[start, level]
-    shrink(tape, conditions.upper, stack, start, level)
-    stack.horizon[level] = horizon(conditions.upper, arrivals.coming, stream)
-    stack.cursor[level] = buffers.head[stream]
-    stack.level[0] = level
-    work[PROBES] += 1
-    note(trace, PERIOD, stack.low[level], stack.high[level])
+    below = stack.level[0] + 1
+    stream = stack.streams[below]
+    shrink(tape, conditions.upper, stack)
+    stack.horizon[below] = horizon(conditions.upper, arrivals.coming, stream)
+    go_down(stack, buffers.head[stream], record)

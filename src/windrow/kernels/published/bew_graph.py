@@ -29,14 +29,13 @@ import numpy as np
 
 from windrow.kernels._jit import kernel
 from windrow.kernels.bew_period import MOST, minus
-from windrow.kernels.published.arrival import (
-    Arrivals,
-    Buffers,
-    Record,
+from windrow.kernels.published.arrival import Arrivals, Buffers, Record, linked_first
+from windrow.kernels.published.loops import (
     Stack,
     agrees,
+    begin_with,
     give,
-    linked_first,
+    go_down,
     shrink,
     take_next,
 )
@@ -44,11 +43,7 @@ from windrow.kernels.published.machine import LoopMachine
 from windrow.kernels.published.tape import (
     DROP,
     DROPS,
-    FOUND,
     KEY_TESTS,
-    OUTPUT,
-    PERIOD,
-    PROBES,
     TOUCH,
     TOUCHED,
     WINDOW_TESTS,
@@ -101,20 +96,16 @@ def bew_graph(
 ) -> bool:
     """Joins arrivals until all are through (True) or no room is left for combinations."""
     work, trace = record
-    conditions = constraints[0]
-    innermost = len(buffers.head) - 1
+    innermost = len(stack.streams) - 1
     while True:
-        level = stack.level[0]
-        if level == 0:
+        if stack.level[0] == 0:
             start = take_next(tape, arrivals, buffers, trace)
             if start < 0:
                 return True
-            stack.chosen[0] = buffers.next[start] - 1
-            _enter(tape, constraints, arrivals, buffers, stack, start, record)
-            continue
-        start = arrivals.turns[arrivals.taken[0] - 1]
-        stream = stack.order[start, level]
-        at = stack.cursor[level]
+            begin_with(stack, start, buffers.next[start] - 1)
+            _enter(tape, constraints, arrivals, buffers, stack, record)
+        level = stack.level[0]
+        stream, at = stack.streams[level], stack.cursor[level]
         if at == buffers.next[stream]:
             stack.level[0] = level - 1
             continue
@@ -134,15 +125,13 @@ def bew_graph(
         if not stack.low[level] <= time <= stack.high[level]:
             continue
         work[KEY_TESTS] += 1
-        if not agrees(tape, conditions, stack, start, level, at):
+        if not agrees(tape, constraints[0], stack, at):
             continue
+        stack.chosen[level] = at
         if level < innermost:
-            stack.chosen[level] = at
-            _enter(tape, constraints, arrivals, buffers, stack, start, record)
-            continue
-        note(trace, OUTPUT, -1, work[FOUND])
-        work[FOUND] += 1
-        give(found, stack, start, at)
+            _enter(tape, constraints, arrivals, buffers, stack, record)
+        else:
+            give(found, stack, record)
 
 
 @kernel
@@ -152,20 +141,15 @@ def _enter(
     arrivals: Arrivals,
     buffers: Buffers,
     stack: Stack,
-    start: int,
     record: Record,
 ) -> None:
     """Goes one level down: the period that the constraints to those chosen leave."""
-    work, trace = record
     conditions, reach = constraints
-    level = stack.level[0] + 1
-    stream = stack.order[start, level]
-    shrink(tape, conditions.upper, stack, start, level)
-    stack.horizon[level] = _violates_all_below(reach, arrivals.coming, stream)
-    stack.cursor[level] = buffers.head[stream]
-    stack.level[0] = level
-    work[PROBES] += 1
-    note(trace, PERIOD, stack.low[level], stack.high[level])
+    below = stack.level[0] + 1
+    stream = stack.streams[below]
+    shrink(tape, conditions.upper, stack)
+    stack.horizon[below] = _violates_all_below(reach, arrivals.coming, stream)
+    go_down(stack, buffers.head[stream], record)
 
 
 @kernel

@@ -11,20 +11,20 @@ whole buffer.
 from __future__ import annotations
 
 from windrow.kernels._jit import kernel
-from windrow.kernels.published.arrival import (
-    Arrivals,
-    Buffers,
-    Record,
+from windrow.kernels.published.arrival import Arrivals, Buffers, Record, horizon
+from windrow.kernels.published.loops import (
     Stack,
     agrees,
+    begin_with,
     give,
-    horizon,
+    go_down,
     shrink,
     take_next,
 )
 from windrow.kernels.published.machine import LoopMachine, Move
 from windrow.kernels.published.tables import (
     NONE,
+    TUPLES_PER_BUCKET,
     Tables,
     bucket_of,
     buckets_for,
@@ -38,11 +38,7 @@ from windrow.kernels.published.tables import (
     update_one_bucket,
 )
 from windrow.kernels.published.tape import (
-    FOUND,
     KEY_TESTS,
-    OUTPUT,
-    PERIOD,
-    PROBES,
     TOUCH,
     TOUCHED,
     WINDOW_TESTS,
@@ -77,22 +73,33 @@ class BewHash(LoopMachine):
         self._is_linked = False
 
     def begin(self, tape: Tape, turns: Numbers, coming: Numbers | None = None) -> None:
-        """Hands over the next arrivals; the tables grow with what is buffered."""
+        """Hands over the next arrivals."""
         super().begin(tape, turns, coming)
-        held = self.buffers.next - self.buffers.head
-        buckets = max(self._tables.heads.shape[2], buckets_for(int(held.max())))
-        if buckets > self._tables.heads.shape[2] or not self._is_linked:
-            tables = empty_tables(len(tape.times), buckets, self.stack.order, self._probed_by)
-            tables.gone[:] = self._tables.gone
-            link_all(tables, tape, self.buffers)
-            self._tables, self._is_linked = tables, True
+        if not self._is_linked:
+            self._link_buffered(tape)
 
     def fill(self, tape: Tape, found: Found) -> bool:
-        """Adds combinations while there is room; whether all arrivals are through."""
-        return bew_hash(
-            tape, self.conditions, self.arrivals, (self.buffers, self._tables), self.stack, found,
-            (self.work, self.trace),
-        )  # fmt: skip
+        """Adds combinations while there is room; whether all arrivals are through.
+
+        Between two arrivals the tables grow with what is buffered.
+        """
+        while True:
+            is_through = bew_hash(
+                tape, self.conditions, self.arrivals, (self.buffers, self._tables), self.stack,
+                found, (self.work, self.trace),
+            )  # fmt: skip
+            if is_through or self.stack.level[0] > 0:
+                return is_through
+            self._link_buffered(tape)
+
+    def _link_buffered(self, tape: Tape) -> None:
+        """Makes tables for what is buffered; buckets only ever become more."""
+        held = self.buffers.next - self.buffers.head
+        buckets = max(self._tables.heads.shape[2], buckets_for(int(held.max())))
+        tables = empty_tables(len(tape.times), buckets, self.stack.order, self._probed_by)
+        tables.gone[:] = self._tables.gone
+        link_all(tables, tape, self.buffers)
+        self._tables, self._is_linked = tables, True
 
     def trim(self, tape: Tape, coming: Numbers) -> None:
         """Drops what lies in front of the buffers and nothing to come can meet."""
@@ -116,23 +123,28 @@ def bew_hash(
     found: Found,
     record: Record,
 ) -> bool:
-    """Joins arrivals until all are through (True) or no room is left for combinations."""
+    """Joins arrivals until all are through (True) or no room is left for combinations.
+
+    It also stops before an arrival for which the tables are too full, on level 0.
+    """
     work, trace = record
     buffers, tables = buffered
-    innermost = len(buffers.head) - 1
+    innermost = len(stack.streams) - 1
+    most_held = TUPLES_PER_BUCKET * tables.heads.shape[2]
     while True:
-        level = stack.level[0]
-        if level == 0:
+        if stack.level[0] == 0:
+            last = stack.streams[0]  # no other stream has become longer
+            if buffers.next[last] - buffers.head[last] >= most_held:
+                return False
             start = take_next(tape, arrivals, buffers, trace)
             if start < 0:
                 return True
-            stack.chosen[0] = buffers.next[start] - 1
+            begin_with(stack, start, buffers.next[start] - 1)
             link(tables, tape, start, stack.chosen[0])
             update_one_bucket(tables, tape, conditions, arrivals, buffers, record)
-            _enter(tape, conditions, arrivals, buffered, stack, start, record)
-            continue
-        start = arrivals.turns[arrivals.taken[0] - 1]
-        stream, key = stack.order[start, level], tables.probed_by[start, level]
+            _enter(tape, conditions, arrivals, buffered, stack, record)
+        level = stack.level[0]
+        stream, key = stack.streams[level], tables.probed_by[stack.streams[0], level]
         at = stack.cursor[level]
         if at == NONE:
             stack.level[0] = level - 1
@@ -155,15 +167,13 @@ def bew_hash(
         if not stack.low[level] <= time <= stack.high[level]:
             continue
         work[KEY_TESTS] += 1
-        if not agrees(tape, conditions, stack, start, level, at):
+        if not agrees(tape, conditions, stack, at):
             continue
+        stack.chosen[level] = at
         if level < innermost:
-            stack.chosen[level] = at
-            _enter(tape, conditions, arrivals, buffered, stack, start, record)
-            continue
-        note(trace, OUTPUT, -1, work[FOUND])
-        work[FOUND] += 1
-        give(found, stack, start, at)
+            _enter(tape, conditions, arrivals, buffered, stack, record)
+        else:
+            give(found, stack, record)
 
 
 @kernel
@@ -173,29 +183,25 @@ def _enter(
     arrivals: Arrivals,
     buffered: tuple[Buffers, Tables],
     stack: Stack,
-    start: int,
     record: Record,
 ) -> None:
     """Goes one level down: the period of its stream, and the first tuple of the key's bucket."""
-    work, trace = record
     buffers, tables = buffered
-    level = stack.level[0] + 1
-    stream, key = stack.order[start, level], tables.probed_by[start, level]
-    shrink(tape, conditions.upper, stack, start, level)
-    stack.horizon[level] = horizon(conditions.upper, arrivals.coming, stream)
-    tables.before[level] = NONE
+    below = stack.level[0] + 1
+    stream, key = stack.streams[below], tables.probed_by[stack.streams[0], below]
+    shrink(tape, conditions.upper, stack)
+    stack.horizon[below] = horizon(conditions.upper, arrivals.coming, stream)
+    tables.before[below] = NONE
     if key == NONE:
-        stack.cursor[level] = _following(buffers, tables, stream, key, buffers.head[stream] - 1)
+        first = _following(buffers, tables, stream, key, buffers.head[stream] - 1)
     else:
         above = 0
-        while not conditions.keyed[stack.order[start, above], key]:
+        while not conditions.keyed[stack.streams[above], key]:
             above += 1
         bucket = bucket_of(tables, tape.words[stack.chosen[above], key])
         tables.was_probed[stream, key, bucket] = True
-        stack.cursor[level] = tables.heads[stream, key, bucket]
-    stack.level[0] = level
-    work[PROBES] += 1
-    note(trace, PERIOD, stack.low[level], stack.high[level])
+        first = tables.heads[stream, key, bucket]
+    go_down(stack, first, record)
 
 
 @kernel

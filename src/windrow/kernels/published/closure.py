@@ -23,14 +23,13 @@ from __future__ import annotations
 import numpy as np
 
 from windrow.kernels._jit import kernel
-from windrow.kernels.published.arrival import (
-    Arrivals,
-    Buffers,
-    Record,
+from windrow.kernels.published.arrival import Arrivals, Buffers, Record, horizon
+from windrow.kernels.published.loops import (
     Stack,
     agrees,
+    begin_with,
     give,
-    horizon,
+    go_down,
     shrink,
     take_next,
 )
@@ -38,11 +37,7 @@ from windrow.kernels.published.machine import LoopMachine, Move
 from windrow.kernels.published.tape import (
     DROP,
     DROPS,
-    FOUND,
     KEY_TESTS,
-    OUTPUT,
-    PERIOD,
-    PROBES,
     TOUCH,
     TOUCHED,
     WINDOW_TESTS,
@@ -120,18 +115,16 @@ def closure(
     work, trace = record
     buffers, by_time = buffered
     stack, stop = loops
-    innermost = len(buffers.head) - 1
+    innermost = len(stack.streams) - 1
     while True:
-        level = stack.level[0]
-        if level == 0:
+        if stack.level[0] == 0:
             start = take_next(tape, arrivals, buffers, trace)
             if start < 0:
                 return True
-            stack.chosen[0] = buffers.next[start] - 1
+            begin_with(stack, start, buffers.next[start] - 1)
             _insert(tape, buffers, by_time, start)
-            _enter(tape, conditions, arrivals, buffered, loops, start, record)
-            continue
-        start = arrivals.turns[arrivals.taken[0] - 1]
+            _enter(tape, conditions, arrivals, buffered, loops, record)
+        level = stack.level[0]
         if stack.cursor[level] == stop[level]:
             stack.level[0] = level - 1
             continue
@@ -141,16 +134,14 @@ def closure(
         stack.cursor[level] += 1
         work[TOUCHED] += 1
         work[KEY_TESTS] += 1
-        note(trace, TOUCH, stack.order[start, level], at)
-        if not agrees(tape, conditions, stack, start, level, at):
+        note(trace, TOUCH, stack.streams[level], at)
+        if not agrees(tape, conditions, stack, at):
             continue
+        stack.chosen[level] = at
         if level < innermost:
-            stack.chosen[level] = at
-            _enter(tape, conditions, arrivals, buffered, loops, start, record)
-            continue
-        note(trace, OUTPUT, -1, work[FOUND])
-        work[FOUND] += 1
-        give(found, stack, start, at)
+            _enter(tape, conditions, arrivals, buffered, loops, record)
+        else:
+            give(found, stack, record)
 
 
 @kernel
@@ -171,25 +162,21 @@ def _enter(
     arrivals: Arrivals,
     buffered: tuple[Buffers, Numbers],
     loops: tuple[Stack, Numbers],
-    start: int,
     record: Record,
 ) -> None:
     """Goes one level down: its buffer is cut at the front, and the range of its period found."""
-    work, trace = record
+    work = record[0]
     buffers, by_time = buffered
     stack, stop = loops
-    level = stack.level[0] + 1
-    stream = stack.order[start, level]
-    shrink(tape, conditions.upper, stack, start, level)
+    below = stack.level[0] + 1
+    stream = stack.streams[below]
+    shrink(tape, conditions.upper, stack)
     _drop_old(tape, conditions.upper, arrivals.coming, buffered, stream, record)
     head, end = buffers.head[stream], buffers.next[stream]
-    low, high = stack.low[level], stack.high[level]
-    stack.cursor[level] = _first_from(tape, by_time, head, end, low, work)
-    # From `low` on: where no tuple lies in the period, the range is empty, not turned around.
-    stop[level] = _first_beyond(tape, by_time, stack.cursor[level], end, high, work)
-    stack.level[0] = level
-    work[PROBES] += 1
-    note(trace, PERIOD, low, high)
+    first = _first_from(tape, by_time, head, end, stack.low[below], work)
+    # From `first` on: where no tuple lies in the period, the range is empty, not turned around.
+    stop[below] = _first_beyond(tape, by_time, first, end, stack.high[below], work)
+    go_down(stack, first, record)
 
 
 @kernel

@@ -6,19 +6,15 @@ the turn of its last tuple.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels.published.arrival import (
-    Buffers,
-    drop_heads,
-    next_arrivals,
-    no_arrivals,
-    stack_for,
-)
+from windrow.kernels.published.arrival import Buffers, drop_heads, next_arrivals, no_arrivals
+from windrow.kernels.published.loops import stack_for
 from windrow.kernels.published.tape import (
     Conditions,
     Found,
@@ -65,6 +61,15 @@ class Machine(Protocol):
 
     def moved(self, move: Move) -> None:
         """Takes note that the tuples have new positions."""
+
+
+def blocks(machine: Machine, tape: Tape, found: Found) -> Iterator[Numbers]:
+    """The combinations of the arrivals just handed over; a block is overwritten by the next."""
+    is_through = False
+    while not is_through:
+        found.filled[0] = 0
+        is_through = machine.fill(tape, found)
+        yield found.positions[: found.filled[0]]
 
 
 class ArrivalMachine(Machine, Protocol):

@@ -17,23 +17,13 @@ import numpy as np
 
 from windrow.kernels._jit import kernel
 from windrow.kernels.bew_period import plus
-from windrow.kernels.published.arrival import (
-    Arrivals,
-    Buffers,
-    Record,
-    Stack,
-    agrees,
-    give,
-    horizon,
-    take_next,
-)
+from windrow.kernels.published.arrival import Arrivals, Buffers, Record, horizon
+from windrow.kernels.published.loops import Stack, agrees, begin_with, give, take_next
 from windrow.kernels.published.machine import LoopMachine
 from windrow.kernels.published.tape import (
     DROP,
     DROPS,
-    FOUND,
     KEY_TESTS,
-    OUTPUT,
     PROBES,
     TOUCH,
     TOUCHED,
@@ -97,23 +87,20 @@ def ripple(
     """
     work, trace = record
     buffers, until_cleaning = buffered
-    innermost = len(buffers.head) - 1
+    innermost = len(stack.streams) - 1
     while True:
-        level = stack.level[0]
-        if level == 0:
+        if stack.level[0] == 0:
             if until_cleaning[0] == 0:
                 _clean(tape, conditions, arrivals, buffers, record)
                 until_cleaning[0] = until_cleaning[1]
             start = take_next(tape, arrivals, buffers, trace)
             if start < 0:
                 return True
+            begin_with(stack, start, buffers.next[start] - 1)
             until_cleaning[0] -= 1
-            stack.chosen[0] = buffers.next[start] - 1
-            _enter(buffers, stack, start, work)
-            continue
-        start = arrivals.turns[arrivals.taken[0] - 1]
-        stream = stack.order[start, level]
-        at = stack.cursor[level]
+            _enter(buffers, stack, work)
+        level = stack.level[0]
+        stream, at = stack.streams[level], stack.cursor[level]
         if at == buffers.next[stream]:
             stack.level[0] = level - 1
             continue
@@ -122,43 +109,33 @@ def ripple(
         stack.cursor[level] = at + 1
         work[TOUCHED] += 1
         note(trace, TOUCH, stream, at)
-        if not _is_within(tape, conditions, stack, start, level, at, work):
+        if not _is_within(tape, conditions, stack, at, work):
             continue
         work[KEY_TESTS] += 1
-        if not agrees(tape, conditions, stack, start, level, at):
+        if not agrees(tape, conditions, stack, at):
             continue
+        stack.chosen[level] = at
         if level < innermost:
-            stack.chosen[level] = at
-            _enter(buffers, stack, start, work)
-            continue
-        note(trace, OUTPUT, -1, work[FOUND])
-        work[FOUND] += 1
-        give(found, stack, start, at)
+            _enter(buffers, stack, work)
+        else:
+            give(found, stack, record)
 
 
 @kernel
-def _enter(buffers: Buffers, stack: Stack, start: int, work: Numbers) -> None:
+def _enter(buffers: Buffers, stack: Stack, work: Numbers) -> None:
     """Goes one level down, to the head of its buffer."""
     level = stack.level[0] + 1
-    stack.cursor[level] = buffers.head[stack.order[start, level]]
-    stack.level[0] = level
+    stack.level[0], stack.cursor[level] = level, buffers.head[stack.streams[level]]
     work[PROBES] += 1
 
 
 @kernel
-def _is_within(
-    tape: Tape,
-    conditions: Conditions,
-    stack: Stack,
-    start: int,
-    level: int,
-    at: int,
-    work: Numbers,
-) -> bool:
+def _is_within(tape: Tape, conditions: Conditions, stack: Stack, at: int, work: Numbers) -> bool:
     """Whether a tuple is in the window of each one chosen above it."""
-    stream, time = stack.order[start, level], tape.times[at]
+    level = stack.level[0]
+    stream, time = stack.streams[level], tape.times[at]
     for above in range(level):
-        other, chosen = stack.order[start, above], tape.times[stack.chosen[above]]
+        other, chosen = stack.streams[above], tape.times[stack.chosen[above]]
         work[WINDOW_TESTS] += 1
         if time > plus(chosen, conditions.upper[other, stream]):
             return False
