@@ -21,7 +21,7 @@ from windrow.kernels.published.bew_graph import BewGraph
 from windrow.kernels.published.bew_hash import BewHash
 from windrow.kernels.published.closure import Closure
 from windrow.kernels.published.levels import Plan
-from windrow.kernels.published.machine import Machine
+from windrow.kernels.published.machine import Machine, blocks
 from windrow.kernels.published.pipeline_machine import PipelineMachine
 from windrow.kernels.published.ripple import Ripple
 from windrow.kernels.published.sweep_machines import FewMachine, GcaMachine, LcaMachine, last_blocks
@@ -44,8 +44,8 @@ EVERY = 1_000
 """Service time and work are averaged over so many input tuples, as in the papers."""
 
 HANDED = 500
-"""Tuples are handed over so many at a time: hash tables grow between two hand-overs, so that one
-of all tuples would be served with tables made for none."""
+"""Tuples are handed over so many at a time. Sweeps make their tables for what they were handed:
+with all tuples at once each key would have a bucket of its own."""
 
 CLEAN_EVERY = 10_000
 WARM_UP = 256
@@ -285,10 +285,8 @@ def units_of(counts: Numbers) -> int:
 def take(machine: Machine, tape: Tape, turns: Numbers, found: Found) -> None:
     """Lets a machine take some tuples; the combinations are found and forgotten."""
     machine.begin(tape, turns)
-    is_through = False
-    while not is_through:
-        found.filled[0] = 0
-        is_through = machine.fill(tape, found)
+    for _ in blocks(machine, tape, found):
+        pass
 
 
 def _warm_up(algorithm: Algorithm, join: Join, streams: Streams) -> None:

@@ -12,7 +12,7 @@ dropped. For service times over the run, drive the machine in slices: `in_slices
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ from windrow.kernels.published.bew import BewNestedLoop
 from windrow.kernels.published.bew_graph import BewGraph
 from windrow.kernels.published.bew_hash import BewHash
 from windrow.kernels.published.closure import Closure
-from windrow.kernels.published.machine import Machine
+from windrow.kernels.published.machine import Machine, blocks
 from windrow.kernels.published.ripple import CLEAN_EVERY, Ripple
 from windrow.kernels.published.tape import Conditions, Numbers, Tape, Trace, room_for
 
@@ -93,9 +93,13 @@ def run_ripple(
 
 def run(machine: Machine, tape: Tape, turns: Numbers, *, room: int = ROOM) -> Run:
     """Lets a machine take all arrivals."""
-    blocks = list(filled_blocks(machine, tape, turns, room=room))
-    combinations = np.concatenate(blocks) if blocks else room_for(0, len(tape.first) - 1).positions
-    return Run(combinations, machine.work.copy())
+    return run_of(machine, tape, list(filled_blocks(machine, tape, turns, room=room)))
+
+
+def run_of(machine: Machine, tape: Tape, found: Sequence[Numbers]) -> Run:
+    """What a run gave that is over: the blocks found, and the machine's work."""
+    nothing = room_for(0, len(tape.first) - 1).positions
+    return Run(np.concatenate([nothing, *found]), machine.work.copy())
 
 
 def filled_blocks(
@@ -104,12 +108,9 @@ def filled_blocks(
     """The combinations of some more arrivals, in blocks."""
     found = room_for(room, len(tape.first) - 1)
     machine.begin(tape, turns)
-    through = False
-    while not through:
-        found.filled[0] = 0
-        through = machine.fill(tape, found)
-        if found.filled[0]:
-            yield found.positions[: found.filled[0]].copy()
+    for block in blocks(machine, tape, found):
+        if len(block):
+            yield block.copy()
 
 
 def in_slices(
@@ -120,10 +121,8 @@ def in_slices(
     before = machine.work.copy()
     for start in range(0, len(turns), every):
         machine.begin(tape, turns[start : start + every])
-        through = False
-        while not through:
-            found.filled[0] = 0
-            through = machine.fill(tape, found)
+        for _ in blocks(machine, tape, found):
+            pass  # the work is asked for, not what it gives
         yield machine.work - before
         before = machine.work.copy()
 

@@ -15,8 +15,8 @@ from windrow.kernels.bew_period import MOST
 from windrow.kernels.published.arrival import order_by_keys
 from windrow.kernels.published.conservative import Windows, gca, lca, windows_of
 from windrow.kernels.published.few import cursors_from, few, with_own_window
-from windrow.kernels.published.machine import Machine, Move
-from windrow.kernels.published.runs import ROOM, Run, filled_blocks
+from windrow.kernels.published.machine import Machine, Move, blocks
+from windrow.kernels.published.runs import ROOM, Run, filled_blocks, run_of
 from windrow.kernels.published.sweep import (
     LEAST_BUCKETS,
     drop_below,
@@ -219,22 +219,12 @@ def run_lca(
 
 def _run(machine: Machine, tape: Tape, turns: Numbers) -> Run:
     """Lets a sweep take all arrivals, and then know that no more will come."""
-    streams = len(tape.first) - 1
-    blocks = list(filled_blocks(machine, tape, turns, room=ROOM))
-    blocks += last_blocks(machine, tape)
-    combinations = np.concatenate(blocks) if blocks else room_for(0, streams).positions
-    return Run(combinations, machine.work.copy())
+    found = list(filled_blocks(machine, tape, turns))
+    return run_of(machine, tape, found + last_blocks(machine, tape))
 
 
 def last_blocks(machine: Machine, tape: Tape, *, room: int = ROOM) -> list[Numbers]:
     """What a sweep still gives once every stream has ended, in blocks."""
     streams = len(tape.first) - 1
-    ended = np.full(streams, MOST, np.int64)
-    found = room_for(room, streams)
-    machine.begin(tape, np.zeros(0, np.int64), ended)
-    blocks, through = [], False
-    while not through:
-        found.filled[0] = 0
-        through = machine.fill(tape, found)
-        blocks.append(found.positions[: found.filled[0]].copy())
-    return blocks
+    machine.begin(tape, np.zeros(0, np.int64), np.full(streams, MOST, np.int64))
+    return [block.copy() for block in blocks(machine, tape, room_for(room, streams))]
