@@ -96,9 +96,12 @@ class Operator(ABC):
     def due(self) -> int:
         """The least watermark at which `advance` would give or drop a row; MAX_TICK for none."""
 
+    @abstractmethod
     def buffers(self) -> Sequence[ChunkBuffer]:
-        """The chunk buffers among the state; what else there is, `state_bytes` counts too."""
-        return ()
+        """The chunk buffers among the state; what else there is, `state_bytes` counts too.
+
+        Who bounds memory spills these. An operator that left some out would never be told to.
+        """
 
     @abstractmethod
     def snapshot(self) -> Snapshot:

@@ -10,6 +10,7 @@ from windrow.errors import DataError
 from windrow.operators import driver
 from windrow.operators.base import Operator, Snapshot
 from windrow.operators.changes import ChangeBatch
+from windrow.operators.chunks import ChunkBuffer
 from windrow.operators.driver import Stage, fed_by_streams
 from windrow.physical.specs import (
     FilterRows,
@@ -54,6 +55,9 @@ class Recorder(Operator):
 
     def due(self) -> int:
         return 50
+
+    def buffers(self) -> Sequence[ChunkBuffer]:
+        return ()
 
     def snapshot(self) -> Snapshot:
         return Snapshot("recorder", {}, {"entries": len(self.log)})
