@@ -7,6 +7,8 @@ one entry per version. Sums of no value are 0 there: the caller shows NULL where
 
 A version costs its events plus, where there is a sum, one pass over a row of limbs. Rows are applied
 and taken back exactly (`exact_sum`), so no version depends on how the input was cut.
+
+Each kernel writes its walk over the events out: by a generator it takes several times as long.
 """
 
 from __future__ import annotations
