@@ -21,7 +21,7 @@ from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import Chunk, ChunkSlice, decode, encode
 from windrow.physical.specs import KeyClass, ScanStream, WJoin
 from windrow.plan.windows import Bound, WindowGraph
-from windrow.schema import MAX_TICK, Field, Schema
+from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 
 ALIASES = "abcdef"
 KEY_TYPES = {
@@ -30,6 +30,8 @@ KEY_TYPES = {
     "double": (pa.float64(), st.sampled_from([0.0, -0.0, float("nan"), 1.5])),
     "array<int>": (pa.list_(pa.int32()), st.sampled_from([[], [1], [1, 2]])),
 }
+END_TICKS = st.integers(MIN_TICK + 1, MIN_TICK + 9) | st.integers(MAX_TICK - 9, MAX_TICK - 1)
+"""Times near both ends of the scale."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,13 @@ def cases(draw, most_inputs: int = 4) -> Case:
             break
     resumes = tuple(n for n in range(len(cuts)) if draw(st.booleans()))
     return Case(spec, types, rows, tuple(cuts), resumes, draw(st.integers(0, 5)))
+
+
+@st.composite
+def cases_near_the_ends_of_the_scale(draw) -> Case:
+    case = draw(cases(most_inputs=3))
+    rows = tuple(tuple(Row(row.values, draw(END_TICKS)) for row in own) for own in case.rows)
+    return replace(case, rows=rows, slack=0)
 
 
 @st.composite
@@ -188,6 +197,7 @@ def run(case: Case, operators: Callable[[int], Operator]) -> list[tuple[int, tup
         assert (operator.counters.stored < stored) == (
             (due <= watermark and due < MAX_TICK) or (stored > 0 and watermark == MAX_TICK)
         )
+        assert operator.counters.stored == sum(buffer.rows for buffer in operator.buffers())
         for port in range(len(case.rows)):
             for part in operator.snapshot().buffers[str(port)]:
                 assert part.first + case.spec.retention(port) >= watermark or watermark == MAX_TICK

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from cases.join_runs import Case, cases, expected, same_bag
+from cases.join_runs import Case, cases, cases_near_the_ends_of_the_scale, expected, same_bag
 from cases.join_runs import run as run_case
 from hypothesis import given, settings
-from hypothesis import strategies as st
-from twins.join import Row
 
-from windrow.operators import bew_search, key_columns
+from windrow.operators import bew_search
 from windrow.operators.bew_join import BewJoinOp
-from windrow.schema import MAX_TICK, MIN_TICK
 
 EXAMPLES = settings(max_examples=250, deadline=None, derandomize=True)
 
@@ -34,16 +31,6 @@ def test_both_methods_give_the_same_bag(case):
     hashed = run(replace(case, spec=replace(case.spec, method="hash")))
     looped = run(replace(case, spec=replace(case.spec, method="nested-loop")))
     same_bag(hashed, looped)
-
-
-@pytest.fixture(scope="module")
-def weak_hashes():
-    """Hashes of texts and lists with one bit, so that most candidates are wrong."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("hashed_bytes", "hashed_lists"):
-            strong = getattr(key_columns.kernels, name)
-            patch.setattr(key_columns.kernels, name, lambda a, b, strong=strong: strong(a, b) & 1)
-        yield
 
 
 @EXAMPLES
@@ -68,10 +55,6 @@ def test_results_do_not_depend_on_the_size_of_blocks(tiny_blocks, case):
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
-@given(st.data())
-def test_times_near_the_ends_of_the_scale_do_not_overflow(data):
-    edge = st.integers(MIN_TICK + 1, MIN_TICK + 9) | st.integers(MAX_TICK - 9, MAX_TICK - 1)
-    case = data.draw(cases(most_inputs=3))
-    rows = tuple(tuple(Row(row.values, data.draw(edge)) for row in own) for own in case.rows)
-    case = replace(case, rows=rows, slack=0)
+@given(cases_near_the_ends_of_the_scale())
+def test_times_near_the_ends_of_the_scale_do_not_overflow(case):
     same_bag(run(case), expected(case))

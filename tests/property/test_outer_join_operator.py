@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from cases.join_runs import END_TICKS, stored_and_read_back
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins.join import Bound as TwinBound
@@ -17,9 +18,7 @@ from twins.join import Equal, Row, canonical
 from twins.outer_join import PRESERVED, Pair, matches, outer_join, outer_join_at
 
 from windrow.operators import bew_search
-from windrow.operators.base import Snapshot
 from windrow.operators.changes import ChangeBatch
-from windrow.operators.chunks import Chunk, ChunkSlice, decode, encode
 from windrow.operators.matched import NUMBER
 from windrow.operators.outer_join import OuterJoinOp
 from windrow.operators.partition import own_slices, route
@@ -150,17 +149,6 @@ def batch_of(case: Case, port: int, rows: Iterable[Row]) -> ChangeBatch:
         np.array([row.time for row in rows], np.int64),
         np.array([row.end for row in rows], np.int64) if has_ends else None,
     )
-
-
-def stored_and_read_back(snapshot: Snapshot) -> Snapshot:
-    """The snapshot as a state store would give it back: from bytes, indexes forgotten."""
-
-    def reread(part: ChunkSlice) -> ChunkSlice:
-        batch = decode(encode(part.chunk.batch))
-        return ChunkSlice(Chunk(batch, batch.times), part.skip)
-
-    buffers = {name: tuple(map(reread, parts)) for name, parts in snapshot.buffers.items()}
-    return replace(snapshot, buffers=buffers)
 
 
 @dataclass(frozen=True)
@@ -367,9 +355,8 @@ def test_results_do_not_depend_on_the_size_of_blocks(tiny_blocks, kind, data):
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(data=st.data())
 def test_times_near_the_ends_of_the_scale_do_not_overflow(kind, data):
-    edge = st.integers(MIN_TICK + 1, MIN_TICK + 9) | st.integers(MAX_TICK - 9, MAX_TICK - 1)
     case = data.draw(cases(kind))
-    rows = tuple(tuple(Row(row.values, data.draw(edge)) for row in own) for own in case.rows)
+    rows = tuple(tuple(Row(row.values, data.draw(END_TICKS)) for row in own) for own in case.rows)
     case = replace(case, rows=rows, cuts=(case.cuts[0], *case.cuts[1:]), slack=0)
     answers = [(row.values, row.time) for row in run(case)]
     same_bag(answers, [(row.values, row.time) for row in expected(case)])

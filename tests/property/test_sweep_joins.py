@@ -9,6 +9,7 @@ from cases.join_runs import (
     Case,
     batch_of,
     cases,
+    cases_near_the_ends_of_the_scale,
     expected,
     result_rows,
     same_bag,
@@ -16,12 +17,10 @@ from cases.join_runs import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from twins.join import Row
 
-from windrow.operators import key_columns
 from windrow.operators.base import Operator
 from windrow.operators.bew_join import BewJoinOp
-from windrow.operators.published import lanes, sweep
+from windrow.operators.published import lanes, results
 from windrow.operators.published.arrival import ArrivalJoinOp
 from windrow.operators.published.sweep import SweepJoinOp
 from windrow.schema import MAX_TICK, MIN_TICK
@@ -131,7 +130,7 @@ def test_any_algorithm_goes_on_from_the_state_of_any_other(case, choices):
 def little_room():
     """Room for three combinations and two tuples, so that all is cut and moved many times."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sweep, "MOST_FOUND", 3)
+        patch.setattr(results, "MOST_FOUND", 3)
         patch.setattr(lanes, "LEAST_ROOM", 2)
         yield
 
@@ -143,16 +142,6 @@ def test_results_do_not_depend_on_room(little_room, algorithm, case):
     same_bag(run(case, lambda _: algorithm), all_rows(case))
 
 
-@pytest.fixture(scope="module")
-def weak_hashes():
-    """Hashes of texts and lists with one bit, so that most candidates are wrong."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("hashed_bytes", "hashed_lists"):
-            strong = getattr(key_columns.kernels, name)
-            patch.setattr(key_columns.kernels, name, lambda a, b, strong=strong: strong(a, b) & 1)
-        yield
-
-
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @EXAMPLES
 @given(case=cases())
@@ -162,10 +151,6 @@ def test_weak_hashes_cost_time_but_never_a_result(weak_hashes, algorithm, case):
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @EXAMPLES
-@given(data=st.data())
-def test_times_near_the_ends_of_the_scale_do_not_overflow(algorithm, data):
-    edge = st.integers(MIN_TICK + 1, MIN_TICK + 9) | st.integers(MAX_TICK - 9, MAX_TICK - 1)
-    case = data.draw(cases(most_inputs=3))
-    rows = tuple(tuple(Row(row.values, data.draw(edge)) for row in own) for own in case.rows)
-    case = replace(case, rows=rows, slack=0)
+@given(case=cases_near_the_ends_of_the_scale())
+def test_times_near_the_ends_of_the_scale_do_not_overflow(algorithm, case):
     same_bag(run(case, lambda _: algorithm), all_rows(case))

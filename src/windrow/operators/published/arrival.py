@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from windrow.kernels.published.machine import ArrivalMachine, PipelinedMachine
-from windrow.kernels.published.tape import PROBES, TOUCHED, Numbers, room_for
+from windrow.kernels.published.tape import Numbers
 from windrow.operators.base import Operator, Snapshot
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import ChunkBuffer
@@ -28,9 +28,6 @@ from windrow.operators.published.machines import machine_for
 from windrow.operators.published.results import JoinResults
 from windrow.physical.specs import WJoin
 from windrow.schema import MIN_TICK
-
-MOST_FOUND = 1 << 15
-"""Combinations that a machine hands over together."""
 
 
 class ArrivalJoinOp(Operator):
@@ -86,7 +83,6 @@ class ArrivalJoinOp(Operator):
         self._machine = self._new_machine()
         before = [own[own <= self._joined_to] for own in times]
         self._machine.adopt(self._inputs.lanes.tape, merged_turns(before))
-        self._counted = self._machine.work.copy()
         self._waiting = merged_turns([own[own > self._joined_to] for own in times])
         self._count_state()
 
@@ -95,7 +91,6 @@ class ArrivalJoinOp(Operator):
         self._inputs = LanedInputs(self._spec, self.counters)
         self._results = JoinResults(self._spec, self._inputs.lanes, self._inputs.rows)
         self._machine = self._new_machine()
-        self._counted = self._machine.work.copy()
         self._waiting = np.zeros(0, np.int64)
 
     def _new_machine(self) -> ArrivalMachine:
@@ -111,18 +106,8 @@ class ArrivalJoinOp(Operator):
         """The answers that the tuples of some turns complete."""
         if not len(turns):
             return
-        tape = self._inputs.lanes.tape
-        found = room_for(MOST_FOUND, len(self._spec.inputs))
-        self._machine.begin(tape, turns, self._coming)
-        is_through = False
-        while not is_through:
-            found.filled[0] = 0
-            is_through = self._machine.fill(tape, found)
-            self._count_work()
-            answers = self._results.batch(found.positions[: found.filled[0]])
-            if answers is not None:
-                self.counters.rows_out += len(answers)
-                yield answers
+        self._machine.begin(self._inputs.lanes.tape, turns, self._coming)
+        yield from self._results.given_by(self._machine, self.counters)
 
     @property
     def _coming(self) -> Numbers:
@@ -134,9 +119,3 @@ class ArrivalJoinOp(Operator):
         self.counters.state_bytes += self._machine.nbytes
         if isinstance(self._machine, PipelinedMachine):
             self.counters.intermediate = self._machine.intermediate
-
-    def _count_work(self) -> None:
-        done = self._machine.work - self._counted
-        self.counters.probes += int(done[PROBES])
-        self.counters.comparisons += int(done[TOUCHED])
-        self._counted = self._machine.work.copy()

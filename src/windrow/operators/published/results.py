@@ -12,13 +12,15 @@ combinations that leave a level: each test is made at the first level that has w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.kernels.published.tape import Numbers
+from windrow.kernels.published.machine import Machine, blocks
+from windrow.kernels.published.tape import PROBES, TOUCHED, Numbers, room_for
+from windrow.operators.base import Counters
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.gather import Places
 from windrow.operators.keys import equal_values
@@ -29,6 +31,9 @@ from windrow.operators.theta import Predicates
 from windrow.physical.specs import WJoin
 
 Flags = NDArray[np.bool_]
+
+MOST_FOUND = 1 << 15
+"""Combinations that a machine hands over together."""
 
 
 class JoinResults:
@@ -46,6 +51,20 @@ class JoinResults:
         self._rows = rows
         self._predicates = Predicates(spec) if spec.predicates else None
         self._tests_early = spec.algorithm in PIPELINES
+
+    def given_by(self, machine: Machine, counters: Counters) -> Iterator[ChangeBatch]:
+        """The answers of the turns that a machine was handed; its work is counted on the way."""
+        tape = self._lanes.tape
+        counted = machine.work.copy()
+        for positions in blocks(machine, tape, room_for(MOST_FOUND, len(self._rows))):
+            done = machine.work - counted
+            counted = machine.work.copy()
+            counters.probes += int(done[PROBES])
+            counters.comparisons += int(done[TOUCHED])
+            answers = self.batch(positions)
+            if answers is not None:
+                counters.rows_out += len(answers)
+                yield answers
 
     def batch(self, positions: Numbers) -> ChangeBatch | None:
         """The answers among some combinations; None for none."""

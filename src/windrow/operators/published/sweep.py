@@ -35,7 +35,7 @@ from windrow.kernels.published.sweep_machines import (
     LcaMachine,
     SweepMachine,
 )
-from windrow.kernels.published.tape import PROBES, TOUCHED, Numbers, room_for
+from windrow.kernels.published.tape import Numbers
 from windrow.operators.base import Operator, Snapshot
 from windrow.operators.bew_join import BewJoinOp
 from windrow.operators.changes import ChangeBatch
@@ -46,9 +46,6 @@ from windrow.operators.published.machines import conditions_of, stated_condition
 from windrow.operators.published.results import JoinResults
 from windrow.physical.specs import WJoin
 from windrow.schema import MIN_TICK
-
-MOST_FOUND = 1 << 15
-"""Combinations that a machine hands over together."""
 
 
 class SweepJoinOp(Operator):
@@ -136,7 +133,6 @@ class SweepJoinOp(Operator):
         self._inputs = LanedInputs(self._spec, self.counters)
         self._results = JoinResults(self._spec, self._inputs.lanes, self._inputs.rows)
         self._machine = _machine_for(self._spec, self._inputs.lanes.tape.first)
-        self._counted = self._machine.work.copy()
 
     def _catch_up(self, ahead: BewJoinOp) -> None:
         """Lays out the rows of a state: nothing comes any more at or before what it has joined."""
@@ -144,7 +140,6 @@ class SweepJoinOp(Operator):
         times = self._inputs.restore([buffer.slices for buffer in ahead.buffers()])
         self._machine = _machine_for(self._spec, self._inputs.lanes.tape.first)
         self._machine.adopt(self._inputs.lanes.tape, merged_turns(times))
-        self._counted = self._machine.work.copy()
 
     def _swept(self, watermark: int) -> Iterator[ChangeBatch]:
         """The answers that the rows below the watermark complete."""
@@ -155,18 +150,9 @@ class SweepJoinOp(Operator):
         if not self._inputs.fits(released):
             self._machine.moved(self._inputs.make_room(released, self._machine.heads()))
         turns = self._inputs.append(released)
-        tape = self._inputs.lanes.tape
-        found = room_for(MOST_FOUND, len(released))
-        self._machine.begin(tape, turns, np.full(len(released), watermark))
-        is_through = False
-        while not is_through:
-            found.filled[0] = 0
-            is_through = self._machine.fill(tape, found)
-            self._count_work()
-            answers = self._results.batch(found.positions[: found.filled[0]])
-            if answers is not None:
-                self.counters.rows_out += len(answers)
-                yield answers
+        coming = np.full(len(released), watermark)
+        self._machine.begin(self._inputs.lanes.tape, turns, coming)
+        yield from self._results.given_by(self._machine, self.counters)
 
     def _joined_early(self, watermark: int) -> Iterator[ChangeBatch]:
         """The answers of rows from the watermark on that nothing to come can meet.
@@ -209,12 +195,6 @@ class SweepJoinOp(Operator):
             self.counters.state_bytes = sum(buffer.nbytes for buffer in self._ahead.buffers())
         self.counters.stored += sum(buffer.rows for buffer in self._waiting)
         self.counters.state_bytes += sum(buffer.nbytes for buffer in self._waiting)
-
-    def _count_work(self) -> None:
-        done = self._machine.work - self._counted
-        self.counters.probes += int(done[PROBES])
-        self.counters.comparisons += int(done[TOUCHED])
-        self._counted = self._machine.work.copy()
 
 
 def _machine_for(spec: WJoin, first: Numbers) -> SweepMachine:
