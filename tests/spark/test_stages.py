@@ -113,6 +113,15 @@ def test_with_uniform_keys_no_task_holds_over_40_percent(spark: Any, tmp_path: P
     assert max(stored) < 0.4 * 8000
 
 
+def test_spark_maps_no_columns_whose_names_have_dots(spark: Any) -> None:
+    """Why columns are renamed by place before they are packed; once it maps them, that can go."""
+    from pyspark.errors import PySparkException
+
+    rows = spark.range(1).withColumnRenamed("id", "s.id")
+    with pytest.raises(PySparkException, match="UNRESOLVED_COLUMN"):
+        rows.mapInArrow(lambda batches: batches, rows.schema).collect()
+
+
 def test_the_hash_is_the_one_spark_uses(spark: Any) -> None:
     values = [0, 1, -1, 7, 2**31 - 1, -(2**31), *random.Random(3).sample(range(2**31), 50)]
     rows = spark.createDataFrame([(v,) for v in values], "v int").selectExpr("v", "hash(v) AS h")
