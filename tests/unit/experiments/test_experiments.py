@@ -33,7 +33,9 @@ def test_an_experiment_decides_its_claims_and_writes_its_files(name, tmp_path):
     assert [verdict.claim for verdict in outcome.verdicts] == list(experiment.claims)
     assert outcome.found.table.rows
     files = write(outcome, tmp_path)
-    assert {file.name for file in files} >= {f"{name}.{kind}" for kind in ("csv", "json", "png", "svg")}
+    assert {file.name for file in files} >= {
+        f"{name}.{kind}" for kind in ("csv", "json", "png", "svg")
+    }
     result = read(tmp_path)[name]
     assert result["seed"] == experiment.seed
     assert [claim["verdict"] for claim in result["claims"]] == [
