@@ -5,6 +5,7 @@ from __future__ import annotations
 from cases.aggregates import draw_aggregate
 from cases.base import Case, Stream
 from cases.bestmatches import draw_bestmatch
+from cases.count_windows import draw_count_join
 from cases.joins import draw_join
 from cases.outer_joins import draw_outer_join
 
@@ -13,6 +14,7 @@ FAMILIES = {
     "aggregate": draw_aggregate,
     "bestmatch": draw_bestmatch,
     "outer": draw_outer_join,
+    "count": draw_count_join,
 }
 
 __all__ = [
@@ -21,6 +23,7 @@ __all__ = [
     "Stream",
     "draw_aggregate",
     "draw_bestmatch",
+    "draw_count_join",
     "draw_join",
     "draw_outer_join",
 ]

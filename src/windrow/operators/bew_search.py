@@ -144,7 +144,7 @@ class Search:
         scan = self._scan(partial, route, at, columns)
         found = self._room(at)
         words = key_of([partial.words[key] for key in step.classes], len(partial))
-        low, high = periods(partial.times, step.reach_back, step.reach_on)
+        low, high = self._period(partial, route, at)
         if scan is not None and scan.may_ask is not None:
             high[~scan.may_ask] = MIN_TICK
         filled = 0
@@ -165,6 +165,12 @@ class Search:
             self._counters.comparisons += int(progress[TOUCHED])
         if filled:
             yield from self._taken(partial, route, at, filled)
+
+    def _period(self, partial: Partial, route: Route, at: int) -> tuple[Numbers, Numbers]:
+        """Between which keys the next row of each combination lies, both ends included."""
+        step = route.steps[at]
+        low, high = periods(partial.times, step.reach_back, step.reach_on)
+        return low, high
 
     def _taken(self, partial: Partial, route: Route, at: int, filled: int) -> Iterator[Partial]:
         """The matches of step `at` that lie in its room, as combinations; nothing for none."""

@@ -32,6 +32,10 @@ def build(spec: Stateful, own: OwnSlices | None = None) -> Operator:
 
 
 def _window_join(spec: WJoin, own: OwnSlices | None) -> Operator:
+    if spec.counts is not None:
+        from windrow.operators.count_join import CountJoinOp  # noqa: PLC0415
+
+        return CountJoinOp(spec)
     if spec.kind != "inner":
         from windrow.operators.outer_join import OuterJoinOp  # noqa: PLC0415
 

@@ -174,6 +174,23 @@ class ChunkBuffer:
         rows = concat(taken)
         return rows.sorted_by(self._keys(rows))
 
+    def keep(self, is_kept: NDArray[np.bool_]) -> int:
+        """Keeps the rows marked, of all rows alive in their order; gives how many went.
+
+        Unlike expired prefixes, rows that go from the middle of a chunk make it be rewritten.
+        """
+        kept, start, before = [], 0, self.rows
+        for part in self.slices:
+            marks = is_kept[start : start + len(part)]
+            start += len(part)
+            if marks.all():
+                kept.append(part)
+            elif marks.any():
+                rows = part.chunk.batch.take(part.skip + np.flatnonzero(marks))
+                kept.append(ChunkSlice(self._chunk(rows)))
+        self.slices = kept
+        return before - self.rows
+
     def _cut(self, bound: int) -> list[tuple[ChunkSlice, int]]:
         """Moves every skip up to the bound; gives the slices as they were, with their new skip."""
         cut, kept = [], []

@@ -92,6 +92,7 @@ def _join(
             kind=node.kind,
             alternative=node.alternative,
             functions=functions_of(node.predicates),
+            counts=node.counts,
         )
     return MatwinBestmatch(
         left=inputs[0],
@@ -134,7 +135,16 @@ def key_classes(node: WindowJoin | BestmatchJoin) -> tuple[KeyClass, ...]:
 
 
 def _check_kind(node: WindowJoin, options: Options) -> None:
-    """Refuses what runs for inner joins alone: other algorithms, and conditions left to Spark."""
+    """Refuses what runs for inner joins by time alone: other algorithms, conditions left to Spark."""
+    if node.counts is not None and options.algorithm not in {None, *OUTER}:
+        raise UnsupportedError(
+            "unsupported-algorithm-of-count-window",
+            f"the algorithm {options.algorithm} does not run the join of"
+            f" {' and '.join(node.aliases)}",
+            reason="it knows windows of time, and these count tuples",
+            hint=f"use algorithm {OUTER[0]}",
+            span=node.span,
+        )
     if node.kind == "inner":
         return
     name = KIND_NAMES[node.kind]

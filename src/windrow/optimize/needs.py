@@ -35,6 +35,8 @@ def needs(node: Node, wanted: Set[str]) -> list[set[str]]:
     needed = _compared(node.equalities).union(wanted)
     if isinstance(node, WindowJoin):
         needed |= _read(node.predicates)
+        # The tuples of a count window are ordered by all their columns.
+        needed |= {name for port in node.sealed for name in node.inputs[port].schema.names}
     if isinstance(node, BestmatchJoin):
         # A time dimension is compared by event time, which every row has beside its columns.
         needed |= {name for d in node.dimensions if not d.is_time for name in (d.left, d.right)}

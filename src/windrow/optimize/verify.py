@@ -7,6 +7,7 @@ plan was built.
 from __future__ import annotations
 
 from windrow.errors import PlanError
+from windrow.plan.count_windows import CountWindows
 from windrow.plan.nodes import (
     BestmatchJoin,
     Filter,
@@ -48,6 +49,9 @@ def rows_end(node: Node) -> bool:
 
 
 def _verify_join(join: WindowJoin) -> None:
+    if join.counts is not None:
+        _verify_counts(join, join.counts)
+        return
     _verify_windows(join, join.graph)
     if join.alternative is not None:
         _verify_windows(join, join.alternative)
@@ -73,6 +77,20 @@ def _verify_windows(join: WindowJoin, graph: WindowGraph) -> None:
             hint=f"add WINDOW ({first}, {second}) = INTERVAL '1' HOUR, or the bound that you mean",
             span=join.span,
         )
+
+
+def _verify_counts(join: WindowJoin, counts: CountWindows) -> None:
+    if counts.within is not None:
+        return
+    for alias, window in zip(join.aliases, counts.own, strict=True):
+        if window.rows is None and window.ticks is None:
+            raise PlanError(
+                "unbounded-state",
+                f"the join of {_listed(join.aliases)} keeps tuples of {alias} for ever",
+                reason=f"no window says which tuples of {alias} are there",
+                hint=f"give it one, for instance {alias} [ROWS 100]",
+                span=join.span,
+            )
 
 
 def _verify_aggregate(node: WindowAggregate) -> None:

@@ -5,7 +5,7 @@ All lengths are ticks inside; they are shown in the unit of the query's event ti
 
 from __future__ import annotations
 
-from windrow.physical.specs import FilterRows, ProjectRows, RangeRows, ScanStream, Spec
+from windrow.physical.specs import FilterRows, ProjectRows, RangeRows, ScanStream, Spec, scans
 from windrow.plan.durations import show_ticks
 from windrow.plan.windows import UNBOUNDED, Bound, WindowGraph
 
@@ -86,6 +86,21 @@ def event_time(spec: Spec, alias: str) -> str:
     if isinstance(spec, ScanStream) and spec.alias == alias:
         return f"{alias}.{spec.time}"
     return f"t({alias})"
+
+
+def lag_terms(spec: Spec, below: int) -> list[str]:
+    """What the watermark trails the newest row of an input of a spec by, as terms of a sum.
+
+    That is the largest lateness, the delay `below`, and how far the stream runs ahead of the
+    slowest one.
+    """
+    sources = scans(spec)
+    time_type = sources[0].time_type
+    lateness = max(source.lateness for source in sources)
+    terms = [f"lateness {show_ticks(lateness, time_type)}"] if lateness else []
+    if below:
+        terms.append(f"delay {show_ticks(below, time_type)}")
+    return [*terms, "distance"] if len(sources) > 1 else terms
 
 
 def plus(base: str, ticks: int, time_type: str) -> str:

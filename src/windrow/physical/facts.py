@@ -13,12 +13,14 @@ from windrow.physical.bounds_text import (
     drop_condition,
     event_time,
     implied_windows,
+    lag_terms,
     plus,
     show_bound,
     stated_windows,
     tightened_windows,
     window_meanings,
 )
+from windrow.physical.count_facts import count_facts
 from windrow.physical.options import Options
 from windrow.physical.outer_facts import kind_facts, match_state
 from windrow.physical.partitioning import show_class
@@ -62,6 +64,8 @@ def facts_of(spec: Stateful, options: Options, show: Show) -> list[Fact]:
 
 
 def _join(spec: WJoin, options: Options, show: Show) -> list[Fact]:
+    if spec.counts is not None:
+        return _said(*count_facts(spec, spec.counts, options, show))
     time_type = scans(spec)[0].time_type
     below = max(delay(child) for child in spec.inputs)
     graph = spec.graph
@@ -221,17 +225,9 @@ def _state(spec: Stateful, alias: str, retention: int, below: int) -> str:
         watermark        watermark - retention                       newest
         ------|--------------------[====================================]---> time
     """
-    sources = scans(spec)
-    time_type = sources[0].time_type
+    time_type = scans(spec)[0].time_type
     terms = [show_ticks(retention, time_type)] if retention > 0 else []
-    lateness = max(source.lateness for source in sources)
-    if lateness:
-        terms.append(f"lateness {show_ticks(lateness, time_type)}")
-    if below:
-        terms.append(f"delay {show_ticks(below, time_type)}")
-    if len(sources) > 1:
-        terms.append("distance")
-    length = " + ".join(terms or [show_ticks(0, time_type)])
+    length = " + ".join(terms + lag_terms(spec, below) or [show_ticks(0, time_type)])
     if retention < 0:
         length = f"max(0, {length} - {show_ticks(-retention, time_type)})"
     else:

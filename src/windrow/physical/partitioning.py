@@ -20,6 +20,10 @@ within reach of it could live:
     ---|------------[==============|=============]---|------> left positions
        |     cell 6                |   cell 7        |        this right row goes to both
 
+**Count windows** (`[PARTITION BY k ROWS n]`) are spread by such of the keys as all of them are
+divided by: the tuples that push one another out of a window are in one bucket. A window that is not
+divided so is kept in one bucket.
+
 **Slices** (window joins without an equality). Time is cut into slices of equal width, dealt out to
 the buckets in turn. Every combination has one tuple of the anchor input, which lives in the slice
 it falls into; a tuple of another input is copied to every slice in which an anchor tuple within
@@ -52,6 +56,7 @@ from windrow.physical.specs import (
     WJoin,
     scans,
 )
+from windrow.plan.count_windows import CountWindows
 from windrow.plan.durations import show_ticks
 
 CELL_WIDTHS = 4
@@ -160,9 +165,46 @@ def partitioning_of(spec: Stateful, buckets: int) -> Partitioning:
         return HashKeys(spec.keys, buckets)
     if isinstance(spec, MatwinBestmatch):
         return _bestmatch(spec, buckets)
+    if spec.counts is not None:
+        return _counted(spec, spec.counts, buckets)
     if not spec.classes:
         return _slices(spec, buckets)
     return _hypercube(tuple(key.inputs for key in spec.classes), len(spec.inputs), buckets)
+
+
+def _counted(spec: WJoin, counts: CountWindows, buckets: int) -> Partitioning:
+    """By keys of all inputs that every count window is divided by: its partitions stay whole."""
+    if counts.within is not None:
+        return Single(
+            f"{counts.text or 'WINDOW .. ROWS'} numbers the tuples of all streams together;"
+            " [PARTITION BY k ROWS n] after each stream, k a join key, would spread it"
+        )
+    common = [key for key in spec.classes if len(key.inputs) == len(spec.inputs)]
+    if not common:
+        return Single(
+            "count windows are kept in one place; an equality between all streams, and"
+            " [PARTITION BY k ROWS n] by its columns, would spread them"
+        )
+    counted = [port for port, window in enumerate(counts.own) if window.rows is not None]
+    spread = [
+        key for key in common if all(key.columns[i] in counts.own[i].partition for i in counted)
+    ]
+    if not spread:
+        windows = [
+            f"{spec.aliases[i]} [PARTITION BY {_as_written(common[0].columns[i])} ROWS {window.rows}]"
+            for i, window in enumerate(counts.own)
+            if i in counted and common[0].columns[i] not in window.partition
+        ]
+        return Single(
+            f"count windows are kept in one place; {' and '.join(windows)} would spread them"
+        )
+    shared = tuple(spec.classes.index(key) for key in spread)
+    return HashShares((shared,), (buckets,), (1,) * len(spec.inputs))
+
+
+def _as_written(column: str | None) -> str:
+    """A key column as a user may write it; one that is computed is for a derived table to name."""
+    return "k, computed in a derived table," if column is None or "$" in column else column
 
 
 def _slices(spec: WJoin, buckets: int) -> Partitioning:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from windrow.physical.options import Options
+from windrow.plan.count_windows import CountWindows
 from windrow.plan.exprs import Expr, Named
 from windrow.plan.functions import UserFunction
 from windrow.plan.nodes import PRESERVED, Aggregate, Dimension
@@ -106,6 +107,7 @@ class WJoin:
         kind: "inner"; or, of two inputs, "left", "right" or "full" (outer), "semi" or "anti".
         alternative: windows that do as well as those of `graph` (EITHER WAY).
         functions: the user's functions that the predicates call.
+        counts: windows that count tuples; `graph` then has conditions on time alone.
     """
 
     inputs: tuple[Spec, ...]
@@ -120,6 +122,7 @@ class WJoin:
     kind: str = "inner"
     alternative: WindowGraph | None = None
     functions: tuple[UserFunction, ...] = ()
+    counts: CountWindows | None = None
 
     @property
     def ways(self) -> tuple[WindowGraph, ...]:

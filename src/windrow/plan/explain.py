@@ -60,7 +60,9 @@ def _nodes(node: Node, depth: int, time_type: str, show: ColumnTexts) -> Iterabl
 
 def _node(node: Node, time_type: str, show: ColumnTexts) -> str:
     if isinstance(node, WindowJoin):
-        windows = ", ".join(dict.fromkeys(bound.text for bound in node.graph.stated if bound.text))
+        texts = [] if node.counts is None else node.counts.texts(node.aliases)
+        texts += dict.fromkeys(bound.text for bound in node.graph.stated if bound.text)
+        windows = ", ".join(texts)
         conditions = show_equalities(node.equalities, show)
         if node.predicates:
             conditions += f" AND {show_predicates(node.predicates)}"

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from windrow.errors import Span
 from windrow.plan.catalog import StreamInfo
+from windrow.plan.count_windows import CountWindows
 from windrow.plan.exprs import Expr, Named
 from windrow.plan.windows import WindowGraph
 from windrow.schema import Field, Schema
@@ -111,6 +112,7 @@ class WindowJoin:
             every condition of ON that is neither key nor window.
         kind: "inner"; or, of two inputs, "left", "right" or "full" (outer), "semi" or "anti".
         alternative: windows that do as well as those of `graph` (EITHER WAY).
+        counts: windows that count tuples; `graph` then has conditions on time alone.
         span: where FROM stands in the SQL.
     """
 
@@ -122,6 +124,12 @@ class WindowJoin:
     predicates: tuple[Expr, ...] = ()
     kind: str = "inner"
     alternative: WindowGraph | None = None
+    counts: CountWindows | None = None
+
+    @property
+    def sealed(self) -> tuple[int, ...]:
+        """The inputs that no condition may be tested below: each of their rows takes a place."""
+        return () if self.counts is None else self.counts.sealed
 
     @property
     def preserved(self) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from windrow.plan.nodes import BestmatchJoin, Dimension, Filter, Node
 from windrow.plan.windows import UNBOUNDED, Bound, WindowGraph
 from windrow.sql.clauses import MatchOrder
 from windrow.sql.conditions import sort_conditions
+from windrow.sql.count_windows import refuse_count_windows
 from windrow.sql.dimensions import MatchDimension, distance_limit, is_number
 from windrow.sql.graph_checks import Places, check_contradiction, example_length
 from windrow.sql.keys import add_keys, bare, free_name, with_columns
@@ -67,6 +68,13 @@ class _Bestmatch:
             self._read_dimension(order)
         sorted_ = sort_conditions(conditions, self.scope, self.time_type, self.renderer.sql)
         clauses = [*(select.args.get("windows") or []), *sorted_.clauses]
+        refuse_count_windows(
+            self.scope,
+            clauses,
+            "a bestmatch join",
+            "bound it in time: WHERE abs(l.ts - r.ts) <= INTERVAL '10' MINUTES",
+            self.renderer.sql,
+        )
         windows = read_windows(clauses, self.scope, self.time_type, self.renderer.sql)
         self.bounds += [*windows.bounds, *sorted_.bounds]
         for predicate in sorted_.predicates:

@@ -10,7 +10,7 @@ from sqlglot import exp
 class StreamWindow(exp.Expression):
     """`[RANGE w]`, `[ROWS n]` or `[PARTITION BY k ROWS n]` after a stream."""
 
-    arg_types: ClassVar = {"kind": True, "this": False}
+    arg_types: ClassVar = {"kind": True, "this": True, "partition": False}
 
 
 class UniformWindow(exp.Expression):

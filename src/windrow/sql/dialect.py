@@ -3,15 +3,18 @@
 Added, in any case of letters:
 
     FROM s [RANGE w]                           a window per stream, before or after the alias
+    FROM s [ROWS n]                            its newest n tuples
+    FROM s [PARTITION BY k, .. ROWS n]         its newest n tuples for each k
     WINDOW = w                                 one window for every pair
+    WINDOW = n ROWS                            the same, counted over all streams' tuples
     WINDOW (a, b) = w,  DWINDOW (a, b) = w     one pair; joined by commas or AND
     WINDOW (a, b) BETWEEN x PRECEDING AND y FOLLOWING      also both on one side
     .. EITHER WAY                              all DWINDOWs as written, or all reversed
     l LEFT OUTER BESTMATCH JOIN r ON l.x MINDIST r.x [WITHIN eps], ..  [KEEP UNMATCHED]
     /*+ name(value), .. */                     options of the query
 
-What Windrow knows but does not do (`[ROWS n]`, `EMIT CHANGES`) is read as well, so
-that it can be refused by name.
+What Windrow knows but does not do (`EMIT CHANGES`) is read as well, so that it can be refused by
+name.
 """
 
 from __future__ import annotations
@@ -38,6 +41,8 @@ _PAIR = "WINDOW (a, b) = INTERVAL '5' SECONDS"
 _DIRECTED = "DWINDOW (a, b) = INTERVAL '5' SECONDS"
 _BETWEEN = "WINDOW (a, b) BETWEEN INTERVAL '5' SECONDS PRECEDING AND INTERVAL '1' SECOND FOLLOWING"
 _PER_STREAM = "s [RANGE INTERVAL '1' HOUR]"
+_COUNTED = "s [ROWS 100]"
+_BY_KEY = "s [PARTITION BY k ROWS 100]"
 _BESTMATCH = "l LEFT OUTER BESTMATCH JOIN r ON l.ts MINDIST r.ts, l.x MINDIST r.x"
 _JOIN_SIDES = {TokenType.LEFT, TokenType.RIGHT, TokenType.FULL}
 
@@ -108,18 +113,24 @@ class WindrowParser(SpannedParser):
         self._advance()
         kind = self._curr.text.upper()
         self._advance()
-        if kind == "PARTITION BY":
-            while self._curr and self._curr.token_type != TokenType.R_BRACKET:
-                self._advance()
-            window = StreamWindow(kind=kind)
-        else:
+        partition = self._parse_partition_columns() if kind == "PARTITION BY" else []
+        if kind == "RANGE":
             window = StreamWindow(kind=kind, this=self._parse_length(_PER_STREAM))
+        else:
+            rows = self._required(self._parse_term(), "a number of rows", _COUNTED)
+            window = StreamWindow(kind="ROWS", this=rows, partition=partition)
         if not self._match(TokenType.R_BRACKET):
             self._fail("expected ]", _PER_STREAM)
         mark(window, start, self._prev.end + 1)
         if table is not None:
             table.meta["stream_window"] = window
         return window
+
+    def _parse_partition_columns(self) -> list[exp.Expr]:
+        columns = self._parse_csv(self._parse_bitwise)
+        if not columns or not self._match_text_seq("ROWS"):
+            self._fail("expected columns, then ROWS and their number", _BY_KEY)
+        return columns
 
     def _fail(self, reason: str, *examples: str) -> NoReturn:
         """Raises our error at once: sqlglot would take its own for "no table here" after a comma.

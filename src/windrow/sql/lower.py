@@ -13,15 +13,23 @@ from sqlglot import exp
 
 from windrow.errors import PlanError
 from windrow.plan.catalog import Catalog
+from windrow.plan.count_windows import CountWindows
 from windrow.plan.exprs import Expr, Named
-from windrow.plan.nodes import Filter, Node, Project, Range, WindowJoin
+from windrow.plan.nodes import KIND_NAMES, Filter, Node, Project, Range, WindowJoin
 from windrow.plan.types import TypeResolver
 from windrow.plan.windows import WindowGraph
 from windrow.schema import Field, Schema
 from windrow.sql.bestmatch import lower_bestmatch
 from windrow.sql.calls import Functions
 from windrow.sql.conditions import Conditions, sort_conditions, sort_filters
-from windrow.sql.graph_checks import check_graph, check_reversed, example_length
+from windrow.sql.count_windows import count_windows, refuse_count_windows
+from windrow.sql.graph_checks import (
+    Places,
+    check_contradiction,
+    check_graph,
+    check_reversed,
+    example_length,
+)
 from windrow.sql.grouping import Grouping, is_aggregate_query
 from windrow.sql.join_kinds import FIRST_ONLY, one_key_each, windows_in_where
 from windrow.sql.keys import add_keys
@@ -100,10 +108,14 @@ class Lowering:
             in_where, filters = sort_filters(block.filters, block.seen)
             clauses += in_where
         clauses += sorted_.clauses
-        windows = read_windows(clauses, block.scope, time_type, self.sql)
         grouped = is_aggregate_query(block.select)
+        self._refuse_counted(block, clauses, grouped=grouped)
+        counts, timed = count_windows(clauses, block.scope, self.sql)
+        windows = (
+            StatedWindows(()) if counts else read_windows(timed, block.scope, time_type, self.sql)
+        )
         inputs = self._inputs(block.scope, windows) if grouped else _nodes(block.scope)
-        node = self._join(inputs, block, windows, sorted_)
+        node = self._join(inputs, block, windows, sorted_, counts)
         if filters:
             node = Filter(node, self.renderer.predicates(node.schema, filters))
         if grouped:
@@ -129,16 +141,17 @@ class Lowering:
         block: _Block,
         windows: StatedWindows,
         conditions: Conditions,
+        counts: CountWindows | None,
     ) -> Node:
         if len(inputs) == 1:
             return inputs[0]
         aliases = tuple(source.alias for source in block.scope.sources)
         graph = WindowGraph(aliases, windows.bounds + conditions.bounds)
         places = {**windows.places, **conditions.places}
-        try:
-            check_graph(graph, block.scope, block.from_.span, places)
-        except PlanError as error:
-            raise self._told_of_where(error, block) from None
+        if counts is None:
+            self._check_graph(graph, block, places)
+        else:  # the windows bound the state; what is said of times filters
+            check_contradiction(graph, block.from_.span, places)
         alternative = None
         if windows.reversed is not None:
             alternative = WindowGraph(aliases, windows.reversed + conditions.bounds)
@@ -150,7 +163,8 @@ class Lowering:
             predicates = self.renderer.predicates(
                 block.scope.schema, [*conditions.predicates, *others]
             )
-        nodes, equalities = add_keys(inputs, keys, block.scope, self.renderer)
+        sealed = counts.sealed if counts else ()
+        nodes, equalities = add_keys(inputs, keys, block.scope, self.renderer, sealed)
         return WindowJoin(
             tuple(nodes),
             aliases,
@@ -160,7 +174,26 @@ class Lowering:
             predicates,
             block.from_.kind,
             alternative,
+            counts,
         )
+
+    def _check_graph(self, graph: WindowGraph, block: _Block, places: Places) -> None:
+        try:
+            check_graph(graph, block.scope, block.from_.span, places)
+        except PlanError as error:
+            raise self._told_of_where(error, block) from None
+
+    def _refuse_counted(self, block: _Block, clauses: Sequence[exp.Expr], *, grouped: bool) -> None:
+        """Refuses count windows under what is not an inner join."""
+        length = example_length(block.from_.sources[0].time_type)
+        if block.from_.kind != "inner":
+            over = f"the {KIND_NAMES[block.from_.kind]} join"
+            instead = f"write windows of time, for instance [RANGE {length}] after each stream"
+            refuse_count_windows(block.scope, clauses, over, instead, self.sql)
+        if grouped:
+            instead = f"write [RANGE {length}] after each stream, or aggregate the rows of a join"
+            instead += f" in a derived table: FROM (SELECT ..) x [RANGE {length}]"
+            refuse_count_windows(block.scope, clauses, "an aggregate", instead, self.sql)
 
     def _told_of_where(self, error: PlanError, block: _Block) -> PlanError:
         """The error of a join that lacks a window, told of what WHERE has of one."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from windrow.errors import BindError, Span, UnknownColumn, nearest
+from windrow.plan.count_windows import OwnWindow
 from windrow.plan.nodes import Node
 from windrow.schema import Field, Schema
 from windrow.sql.spans import mark_flat, span_of
@@ -27,6 +28,7 @@ class Source:
         span: its place in the SQL.
         range_ticks: its `[RANGE w]`, where it has one.
         range_text: how the user wrote that.
+        rows: its `[ROWS n]` or `[PARTITION BY k ROWS n]`, where it has one.
         changelog_keys: for a derived table that is a changelog, the columns that tell its rows
             apart at one instant; None for a plain relation.
     """
@@ -39,6 +41,7 @@ class Source:
     span: Span | None
     range_ticks: int | None = None
     range_text: str = ""
+    rows: OwnWindow | None = None
     changelog_keys: tuple[str, ...] | None = None
 
     @property

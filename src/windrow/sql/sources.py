@@ -11,11 +11,12 @@ from windrow.errors import BindError, PlanError, Span, cover, nearest
 from windrow.plan.catalog import Catalog, StreamInfo
 from windrow.plan.nodes import Project, Scan
 from windrow.schema import TIME_TYPES, Field, Schema
+from windrow.sql.count_windows import rows_window
 from windrow.sql.join_kinds import join_kind
+from windrow.sql.lengths import window_ticks
 from windrow.sql.refuse import refuse_join, unsupported
 from windrow.sql.scope import Source
 from windrow.sql.spans import span_of, text_of
-from windrow.sql.windows import range_ticks
 
 MOST_STREAMS = 8
 
@@ -168,7 +169,7 @@ class FromReader:
             raise unsupported(
                 "window-on-changelog",
                 f"{alias} is an aggregate, whose rows already come and go",
-                "leave the [RANGE ..] after it out",
+                f"leave the {text_of(item.meta['stream_window'], self.sql)} after it out",
                 span_of(item.meta["stream_window"]),
             )
         return self._with_range(source, item)
@@ -212,7 +213,9 @@ class FromReader:
         window = item.meta.get("stream_window")
         if window is None:
             return source
-        ticks = range_ticks(window, source.time_type, self.sql)
+        if window.args["kind"] == "ROWS":
+            return replace(source, rows=rows_window(window, source, self.sql))
+        ticks = window_ticks(window.this, source.time_type, self.sql)
         return replace(source, range_ticks=ticks, range_text=text_of(window, self.sql))
 
 

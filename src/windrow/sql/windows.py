@@ -8,9 +8,9 @@ from itertools import combinations
 
 from sqlglot import exp
 
-from windrow.errors import BindError, ParseError, Span, UnsupportedError, nearest
+from windrow.errors import BindError, ParseError, Span, nearest
 from windrow.plan.windows import UNBOUNDED, Bound
-from windrow.sql.clauses import PairWindow, StreamWindow, UniformWindow
+from windrow.sql.clauses import PairWindow, UniformWindow
 from windrow.sql.either_way import goes_either_way, is_directed, one_window_both_ways, reverse
 from windrow.sql.lengths import window_ticks
 from windrow.sql.scope import Scope
@@ -43,7 +43,7 @@ def read_windows(
     directed: list[Bound] = []
     uniform: int | None = None
     for clause in clauses:
-        refuse_unsupported(clause)
+        _check_clause(clause)
         text = text_of(clause, sql)
         if isinstance(clause, PairWindow):
             bounds.append(_pair_bound(clause, scope, time_type, sql))
@@ -145,29 +145,9 @@ def _source(name: exp.Expr, scope: Scope) -> int:
     return found
 
 
-def range_ticks(window: StreamWindow, time_type: str, sql: str) -> int:
-    """The ticks of `[RANGE w]`."""
-    if window.args["kind"] != "RANGE":
-        raise UnsupportedError(
-            "unsupported-count-window",
-            f"the count window {text_of(window, sql)} is not supported",
-            hint="write a time window, for instance [RANGE INTERVAL '1' HOUR]",
-            span=span_of(window),
-        )
-    return window_ticks(window.this, time_type, sql)
-
-
-def refuse_unsupported(clause: exp.Expr) -> None:
-    """Refuses the forms of WINDOW that Windrow reads but does not run."""
+def _check_clause(clause: exp.Expr) -> None:
     if not isinstance(clause, PairWindow | UniformWindow):
         raise ParseError(
             "window-not-read", "a window clause starts with WINDOW or DWINDOW",
             hint="for instance  WINDOW (a, b) = INTERVAL '5' SECONDS", span=span_of(clause),
         )  # fmt: skip
-    if clause.args.get("rows"):
-        raise UnsupportedError(
-            "unsupported-count-window",
-            "WINDOW .. ROWS counts tuples, which is not supported",
-            hint="write a time window, for instance WINDOW = INTERVAL '5' SECONDS",
-            span=span_of(clause),
-        )

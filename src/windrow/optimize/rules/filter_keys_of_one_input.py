@@ -3,7 +3,7 @@
     a.x = b.x AND a.y = b.x   implies   a.x = a.y
 
 A tuple that fails this can join nothing. Where the join keeps such tuples all the same (a side that
-an outer or an anti join preserves), the comparison becomes a condition of the join instead of a
+an outer or an anti join preserves; a count window, in which it takes a place), the comparison becomes a condition of the join instead of a
 Filter. Afterwards each class of equal columns has one column per input, which is what the join
 algorithms take as a key.
 """
@@ -33,10 +33,11 @@ def _split(node: Node) -> Node:
         return node
     compared = [[same for key in classes for same in _same(key, i)] for i in range(len(inputs))]
     equalities = tuple(equality for key in classes for equality in _chain(key))
-    if isinstance(node, WindowJoin) and node.preserved:
-        kept = tuple(same for i in node.preserved for same in compared[i])
+    stay = (*node.preserved, *node.sealed) if isinstance(node, WindowJoin) else ()
+    if isinstance(node, WindowJoin) and stay:
+        kept = tuple(same for i in stay for same in compared[i])
         node = replace(node, predicates=node.predicates + kept)
-        for i in node.preserved:
+        for i in stay:
             compared[i] = []
     filtered = [
         Filter(child, tuple(predicates)) if predicates else child

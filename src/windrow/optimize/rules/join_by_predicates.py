@@ -5,7 +5,8 @@ multiply the combination. Every predicate stands in one place: it leaves the Fil
 
 What stays above: a predicate on which the engine of the session and that of the join would not
 agree (see `sql/portable.py`), and one that reads no column. Only inner joins: in any other, a
-condition above the join says which of its rows to keep, one inside says which rows match.
+condition above the join says which of its rows to keep, one inside says which rows match. A predicate
+on a single input with a count window, which may not go below the join, is tested inside as well.
 """
 
 from __future__ import annotations
@@ -39,4 +40,5 @@ def _move(node: Node) -> Node:
 def _belongs(predicate: Expr, join: WindowJoin) -> bool:
     read = set(predicate.columns)
     inputs = [child for child in join.inputs if not read.isdisjoint(child.schema.names)]
-    return predicate.is_portable and len(inputs) > 1
+    is_sealed = any(join.inputs[port] in inputs for port in join.sealed)
+    return predicate.is_portable and (len(inputs) > 1 or is_sealed)

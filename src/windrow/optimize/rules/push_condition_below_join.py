@@ -6,6 +6,7 @@ preserves the input, such a tuple is still to be answered for, and the condition
     a LEFT JOIN b ON .. AND b.x > 1      moves into b
     a LEFT JOIN b ON .. AND a.x > 1      stays: a tuple of a with x = 1 comes out, unmatched
 
+So it does where the input has a count window: below, it would change which tuples are the newest.
 A condition that reads no column stays.
 """
 
@@ -29,7 +30,8 @@ def _push(node: Node) -> Node:
     inputs = []
     rest = list(node.predicates)
     for i, child in enumerate(node.inputs):
-        moved = tuple(p for p in rest if i not in node.preserved and _reads_only(p, child))
+        stays = i in node.preserved or i in node.sealed
+        moved = tuple(p for p in rest if not stays and _reads_only(p, child))
         inputs.append(Filter(child, moved) if moved else child)
         rest = [predicate for predicate in rest if predicate not in moved]
     if len(rest) == len(node.predicates):

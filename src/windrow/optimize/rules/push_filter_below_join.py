@@ -8,8 +8,11 @@ for where the other, preserved one has no match.
     a LEFT JOIN b WHERE a.x > 1      moves into a
     a LEFT JOIN b WHERE b.x > 1      stays: below, it would turn matched rows into unmatched ones
 
-A predicate that reads no column stays above. A bestmatch join is left alone: below it, a predicate would change which pairs are
-candidates, and so which pairs are dominated.
+A predicate that reads no column stays above. So does one on an input with a count window: below, it
+would change which tuples are the newest. A bestmatch join is left alone: below it, a predicate
+would change which pairs are candidates, and so which pairs are dominated.
+
+    a [ROWS 5], b [ROWS 5] WHERE a.x > 1      stays: the newest 5 of a, then those with x > 1
 """
 
 from __future__ import annotations
@@ -51,5 +54,6 @@ def _only_input(predicate: Expr, join: WindowJoin) -> int | None:
         return None
     for i, child in enumerate(join.inputs):
         if set(predicate.columns) <= set(child.schema.names):
-            return i if set(join.preserved) <= {i} else None
+            may_move = set(join.preserved) <= {i} and i not in join.sealed
+            return i if may_move else None
     return None

@@ -40,12 +40,17 @@ def about(spec: Stateful) -> str:
     return f"{what} of {', '.join(scan.stream for scan in scans(spec))}"
 
 
+def _is_unset(name: str, value: Any) -> bool:
+    """Whether an entry came after checkpoints were made that lack it, and says nothing here."""
+    return name == "counts" and getattr(value, name) is None
+
+
 def _plain(value: Any) -> Any:
     if is_dataclass(value):
         parts = [
             (entry.name, _plain(getattr(value, entry.name)))
             for entry in fields(value)
-            if entry.name not in _FREE
+            if entry.name not in _FREE and not _is_unset(entry.name, value)
         ]
         return (type(value).__name__, *parts)
     if isinstance(value, tuple | list):

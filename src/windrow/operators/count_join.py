@@ -1,0 +1,272 @@
+"""The inner join of 2 to 8 inputs of which some windows count rows (`plan/count_windows.py`).
+
+Which rows are the newest is known only once no earlier one can come: a row waits until the
+watermark has passed its time.
+
+    rows of all inputs    --------------------------------------|------------------------> time
+                           numbered, in their windows or gone    watermark    waiting
+
+A watermark takes the rows below it through four steps, some thousands of rows at a time:
+
+1. They are put in the one order: by time and input, those of one time and input by their columns
+   (`total_order`). Their numbers go on where the last ones ended.
+2. Each finds the rows of the other inputs that were there as it entered, with equal keys
+   (`count_search`); those of the same step count as soon as their number is lower.
+3. Combinations are tested and gathered as in the join by time. The event time of one is that of
+   the row that entered last.
+4. The rows join the state, and those that no later row can find leave it (`count_window`).
+
+State of an input: the rows that wait, with all their columns, by which they are still to be
+ordered; and the numbered rows that are there, with the columns that the answer, the keys, the
+predicates and PARTITION BY need. So no more is held than the newest n rows (of each k) below the
+watermark, and everything from the watermark on.
+
+Example: a [ROWS 1], b [ROWS 1] on equal k, all of one k; the watermark passes 20.
+
+    a at 10, a at 14, b at 14, a at 17     numbers 0, 1, 2, 3 (a is first in FROM)
+    b (2) meets a (1): a at 10 left as a at 14 entered;  a (3) meets b (2)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from windrow.errors import InternalError
+from windrow.operators.base import Operator, Snapshot
+from windrow.operators.bew_search import MOST_FOUND, Partial
+from windrow.operators.bew_steps import Route, routes_of
+from windrow.operators.bew_window import JoinWindow
+from windrow.operators.changes import ChangeBatch, select
+from windrow.operators.chunks import Chunk, ChunkBuffer
+from windrow.operators.count_search import CountSearch
+from windrow.operators.count_window import CountWindow
+from windrow.operators.gather import Places
+from windrow.operators.join_inputs import can_match, columns_needed, last_needed, only_inserts
+from windrow.operators.theta import Predicates
+from windrow.operators.total_order import in_total_order
+from windrow.physical.specs import WJoin
+from windrow.schema import MAX_TICK, MIN_TICK
+
+STATE_KIND = "count-join"
+"""Buffers `0`, `1`, .. of numbered rows and `waiting 0`, .. of those that wait; one scalar."""
+
+NEXT_NUMBER = "next_number"
+
+SETTLED_ROWS = 1 << 15
+"""Rows of a chunk that are numbered together: at the end of the streams, all that wait are."""
+
+Numbers = NDArray[np.int64]
+Found = list[tuple[Route, Partial]]
+
+
+class CountJoinOp(Operator):
+    """Joins inputs of inserts by count windows, and by time windows beside them."""
+
+    def __init__(self, spec: WJoin) -> None:
+        super().__init__()
+        assert spec.counts is not None
+        self._spec = spec
+        self._counts = spec.counts
+        ports = range(len(spec.inputs))
+        self._waiting = [ChunkBuffer("time") for _ in ports]
+        self._there = [ChunkBuffer("end") for _ in ports]
+        self._next_number = 0
+        self._routes = routes_of(spec)
+        self._predicates = Predicates(spec)
+        partitions = [window.partition for window in spec.counts.own]
+        self._kept = [
+            list(dict.fromkeys([*columns_needed(spec, port), *partitions[port]])) for port in ports
+        ]
+        self._ordered = [
+            list(spec.inputs[port].schema.names) if port in spec.counts.sealed else self._kept[port]
+            for port in ports
+        ]
+
+    def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
+        """Lets rows wait; gives nothing."""
+        for port, batch in enumerate(batches):
+            if batch is not None and len(batch):
+                self._wait(port, batch)
+        self._count_state()
+        yield from ()
+
+    def advance(self, watermark: int) -> Iterator[ChangeBatch]:
+        """Gives the combinations whose last row is below the watermark."""
+        for bound in self._steps(watermark):
+            rows = [waiting.pop_below(bound) for waiting in self._waiting]
+            if any(own is not None for own in rows):
+                yield from self._settle(rows)
+            self._forget_before(bound)
+        self._forget_before(watermark)
+        self._count_state()
+
+    def due(self) -> int:
+        """The least watermark that some row waits for, or that ends some row's [RANGE w]."""
+        dues = [waiting.first + 1 for waiting in self._waiting if waiting.slices]
+        for buffer, own in zip(self._there, self._counts.own, strict=True):
+            if buffer.slices and own.ticks is not None:
+                dues.append(_first_time(buffer) + own.ticks + 1)
+        return max(MIN_TICK, min([*dues, MAX_TICK]))
+
+    def buffers(self) -> Sequence[ChunkBuffer]:
+        """The rows of each input, those that wait and those that are there."""
+        return [*self._there, *self._waiting]
+
+    def snapshot(self) -> Snapshot:
+        """The rows of each input, and the number of the next one."""
+        buffers = {str(port): tuple(buffer.slices) for port, buffer in enumerate(self._there)}
+        for port, buffer in enumerate(self._waiting):
+            buffers[f"waiting {port}"] = tuple(buffer.slices)
+        return Snapshot(STATE_KIND, buffers, {NEXT_NUMBER: self._next_number})
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Puts the rows of each input back."""
+        if snapshot.kind != STATE_KIND:
+            raise InternalError(
+                "wrong-state",
+                f"a count-window join was given the state of {snapshot.kind!r}",
+                reason="states are kept per stage and have one kind each",
+            )
+        kept, ports = snapshot.buffers, range(len(self._there))
+        self._there = [ChunkBuffer("end", kept.get(str(port), ())) for port in ports]
+        self._waiting = [ChunkBuffer("time", kept.get(f"waiting {port}", ())) for port in ports]
+        self._next_number = snapshot.numbers.get(NEXT_NUMBER, 0)
+        self._count_state()
+
+    def _wait(self, port: int, batch: ChangeBatch) -> None:
+        self.counters.rows_in += len(batch)
+        rows = only_inserts(self._spec, port, batch, self._ordered[port])
+        rows = ChangeBatch(rows.columns, rows.times)
+        is_usable = rows.times != MIN_TICK
+        if port not in self._counts.sealed:  # a row that takes no place, and matches nothing
+            is_usable = can_match(self._spec, port, rows)
+        if not is_usable.all():
+            rows = rows.take(np.flatnonzero(is_usable))
+        self._waiting[port].append(rows)
+
+    def _steps(self, watermark: int) -> Iterator[int]:
+        """Bounds that lead up to the watermark: so many rows at a time are taken."""
+        bound = MIN_TICK
+        while bound < watermark:
+            parts = [part for buffer in self._waiting for part in buffer.slices]
+            ahead = [
+                int(part.chunk.keys[part.skip + SETTLED_ROWS]) + 1
+                for part in parts
+                if len(part) > SETTLED_ROWS
+            ]
+            bound = min([watermark, *ahead])
+            yield bound
+
+    def _settle(self, rows: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
+        """Numbers rows that nothing can come before, joins them, and puts them in their windows."""
+        new = self._numbered(rows)
+        windows = [
+            JoinWindow(buffer.slices, chunk) for buffer, chunk in zip(self._there, new, strict=True)
+        ]
+        counted = [CountWindow(self._spec, port, own) for port, own in enumerate(windows)]
+        if all(windows):
+            search = CountSearch(self._spec, windows, counted, self.counters, self._predicates)
+            for found in self._blocks(search, new):
+                yield self._gathered(windows, counted, found)
+        for port, chunk in enumerate(new):
+            if chunk is not None:
+                self._enter(port, chunk, counted[port])
+
+    def _numbered(self, rows: Sequence[ChangeBatch | None]) -> list[Chunk | None]:
+        """The rows of each input in the one order, with their numbers as keys."""
+        ordered = [
+            own if own is None or port not in self._counts.sealed else in_total_order(own)
+            for port, own in enumerate(rows)
+        ]
+        sizes = [0 if own is None else len(own) for own in ordered]
+        times = np.concatenate([own.times for own in ordered if own is not None])
+        inputs = np.repeat(np.arange(len(rows)), sizes)
+        numbers = np.empty(len(times), np.int64)
+        numbers[np.lexsort((inputs, times))] = np.arange(len(times)) + self._next_number
+        self._next_number += len(times)
+        chunks: list[Chunk | None] = []
+        for port, own in enumerate(ordered):
+            if own is None:
+                chunks.append(None)
+                continue
+            mine = numbers[inputs == port]
+            kept = ChangeBatch(select(own.columns, self._kept[port]), own.times, mine)
+            chunks.append(Chunk(kept, mine))
+        return chunks
+
+    def _blocks(self, search: CountSearch, new: Sequence[Chunk | None]) -> Iterator[Found]:
+        """All combinations, about MOST_FOUND at a time."""
+        waiting: Found = []
+        for route in self._routes:
+            if new[route.start] is None:
+                continue
+            for combinations in search.combinations(route):
+                waiting.append((route, combinations))
+                if sum(len(partial) for _, partial in waiting) >= MOST_FOUND:
+                    yield waiting
+                    waiting = []
+        if waiting:
+            yield waiting
+
+    def _gathered(
+        self, windows: Sequence[JoinWindow], counted: Sequence[CountWindow], found: Found
+    ) -> ChangeBatch:
+        """The rows of complete combinations, side by side."""
+        arrays: list[pa.Array] = []
+        for port, window in enumerate(windows):
+            chosen = [partial.places[route.order.index(port)] for route, partial in found]
+            arrays += window.columns(self._spec.keep[port], Places(np.concatenate(chosen)))
+        starts = [(counted[route.start], partial.places[0]) for route, partial in found]
+        times = np.concatenate([own.times[own.index(places)] for own, places in starts])
+        self.counters.rows_out += len(times)
+        names = list(self._spec.schema.names)
+        return ChangeBatch(pa.RecordBatch.from_arrays(arrays, names=names), times)
+
+    def _enter(self, port: int, new: Chunk, counted: CountWindow) -> None:
+        """Puts rows in their window, and takes out those that had to leave it."""
+        buffer, own = self._there[port], self._counts.own[port]
+        buffer.append(new.batch)
+        entered = buffer.slices[-1].chunk
+        if entered.batch is new.batch:
+            entered.derived.update(new.derived)
+        if counted.is_leaving is not None:
+            self.counters.drops += buffer.keep(~counted.is_leaving)
+        elif own.rows is not None and len(counted.numbers) > own.rows:
+            self.counters.drops += buffer.drop_below(int(counted.numbers[-own.rows]))
+
+    def _forget_before(self, watermark: int) -> None:
+        """Drops the rows that no row from the watermark on can find, by their time or number."""
+        for buffer, own in zip(self._there, self._counts.own, strict=True):
+            first = 0
+            if watermark == MAX_TICK:
+                first = self._next_number
+            elif own.ticks is not None:
+                first = _first_number_since(buffer, last_needed(watermark, own.ticks))
+            if self._counts.within is not None:
+                first = max(first, self._next_number - self._counts.within)
+            self.counters.drops += buffer.drop_below(first)
+
+    def _count_state(self) -> None:
+        self.counters.stored = sum(buffer.rows for buffer in self.buffers())
+        self.counters.state_bytes = sum(buffer.nbytes for buffer in self.buffers())
+
+
+def _first_time(buffer: ChunkBuffer) -> int:
+    """The least time of the rows of a buffer in order of number, which is one of time too."""
+    first = buffer.slices[0]
+    return int(first.chunk.batch.times[first.skip])
+
+
+def _first_number_since(buffer: ChunkBuffer, time: int) -> int:
+    """The number of the first row from a time on, or one beyond the last."""
+    number = 0
+    for part in buffer.slices:
+        at = int(np.searchsorted(part.chunk.batch.times, time, side="left"))
+        if at < len(part.chunk):
+            return int(part.chunk.keys[max(at, part.skip)])
+        number = part.last + 1
+    return number
