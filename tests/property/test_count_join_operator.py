@@ -260,6 +260,7 @@ def tiny_blocks():
         patch.setattr(bew_search, "MOST_FOUND", 3)
         patch.setattr(operator_module, "MOST_FOUND", 3)
         patch.setattr(operator_module, "SETTLED_ROWS", 2)
+        patch.setattr(operator_module, "FEWER_ROWS", 1)
         yield
 
 

@@ -106,7 +106,7 @@ def test_groups_cannot_be_spilled() -> None:
     assert "SlidingAggregate" in str(error.value)
 
 
-@pytest.mark.parametrize("family", ["join", "bestmatch"])
+@pytest.mark.parametrize("family", ["join", "bestmatch", "count"])
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(random=st.randoms(use_true_random=False))
 def test_any_question_is_answered_from_disk(family: str, random: Random) -> None:

@@ -29,6 +29,10 @@ QUERIES = {
         "ON x.ts MINDIST y.ts, x.v MINDIST y.v WHERE abs(x.ts - y.ts) <= 4 AND abs(x.v - y.v) <= 9"
     ),
     "outer": "SELECT x.ts, y.ts AS yts FROM x FULL JOIN y ON x.k = y.k AND x.v < y.v WINDOW = 7",
+    "count": (
+        "SELECT x.ts, y.ts AS yts, x.v FROM x [PARTITION BY k ROWS 2], y [PARTITION BY k ROWS 1] "
+        "WHERE x.k = y.k AND x.v <> y.v"
+    ),
     "nested": (
         "SELECT j.k, COUNT(*) AS n FROM "
         "(SELECT x.k FROM x, y WHERE x.k = y.k WINDOW = 3) j [RANGE 6] GROUP BY j.k"

@@ -1,36 +1,40 @@
 """When the tuples of count windows leave, by their numbers in the one order of a join.
 
-Contract: `numbers` ascend, one per tuple of a stream, the oldest first; int64. All loops are one
-pass over the tuples.
+Contract: `numbers` ascend, one per tuple of a stream, the oldest first; int64. Leaving takes one
+pass over the tuples, entering a binary search for each tuple that enters.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windrow.kernels._jit import kernel
+from windrow.kernels.key_words import mixed
 
 NEVER = 2**63 - 1
 """Leaves with no tuple that is known."""
 
 Numbers = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+
+class Partitions(NamedTuple):
+    """The tuples of a stream by partition: those of partition p are members[starts[p]:starts[p + 1]].
+
+    `slots` says for each tuple which partition it is of; members are ascending in each.
+    """
+
+    slots: Numbers
+    starts: Numbers
+    members: Numbers
 
 
 @kernel
-def partition_exits(slots: Numbers, numbers: Numbers, rows: int, slot_count: int) -> Numbers:
-    """The number at which each tuple leaves `[PARTITION BY k ROWS n]`: that of its n-th successor.
-
-        number    0   1   2   3   4   5          n = 2
-        slot      A   B   A   A   B   A
-        leaves    3   .   5   .   .   .          0 leaves as 3, the second A after it, enters
-
-    Args:
-        slots: which partition each tuple is of, 0 .. slot_count - 1.
-        numbers: those of the tuples.
-        rows: how many tuples of a partition stay.
-        slot_count: how many partitions there are.
-    """
+def partitioned(slots: Numbers, slot_count: int) -> Partitions:
+    """The partitions of tuples, which are given by number from 0 to slot_count - 1."""
     size = len(slots)
     starts = np.zeros(slot_count + 1, np.int64)
     for i in range(size):
@@ -38,17 +42,82 @@ def partition_exits(slots: Numbers, numbers: Numbers, rows: int, slot_count: int
     for slot in range(slot_count):
         starts[slot + 1] += starts[slot]
     filled = starts[:slot_count].copy()
-    members = np.empty(size, np.int64)  # the tuples of one partition after those of another
+    members = np.empty(size, np.int64)
     for i in range(size):
         members[filled[slots[i]]] = i
         filled[slots[i]] += 1
-    exits = np.empty(size, np.int64)
-    for at in range(size):
+    return Partitions(slots, starts, members)
+
+
+@kernel
+def partition_exits(partitions: Partitions, numbers: Numbers, rows: int) -> Numbers:
+    """The number at which each tuple leaves `[PARTITION BY k ROWS n]`: that of its n-th successor.
+
+    number    0   1   2   3   4   5          n = 2
+    slot      A   B   A   A   B   A
+    leaves    3   .   5   .   .   .          0 leaves as 3, the second A after it, enters
+    """
+    slots, starts, members = partitions
+    exits = np.empty(len(slots), np.int64)
+    for at in range(len(slots)):
         i = members[at]
         successor = at + rows
         is_there = successor < starts[slots[i] + 1]
         exits[i] = numbers[members[successor]] if is_there else NEVER
     return exits
+
+
+@kernel
+def newest_of_partition(
+    partitions: Partitions, numbers: Numbers, slots: Numbers, entering: Numbers, rows: int
+) -> Numbers:
+    """The number of the oldest tuple of one partition that is there as each of some others enters.
+
+    Args:
+        partitions: of the tuples that may be there.
+        numbers: those of the same tuples.
+        slots: the partition that each of the entering tuples asks for; beyond the last: one that
+            nothing is known of. All of its tuples may be there: gives 0.
+        entering: their numbers.
+        rows: how many tuples of a partition stay.
+    """
+    starts, members = partitions.starts, partitions.members
+    out = np.empty(len(entering), np.int64)
+    for i in range(len(entering)):
+        if slots[i] >= len(starts) - 1:
+            out[i] = 0
+            continue
+        first, low, high = starts[slots[i]], starts[slots[i]], starts[slots[i] + 1]
+        while low < high:  # the first member that is not before the one that enters
+            middle = (low + high) // 2
+            if numbers[members[middle]] < entering[i]:
+                low = middle + 1
+            else:
+                high = middle
+        out[i] = numbers[members[low - rows]] if low - rows >= first else 0
+    return out
+
+
+@kernel
+def is_among(words: Words, wanted: Words) -> NDArray[np.bool_]:
+    """Which words are among those wanted: a hash table of these, asked once for each word."""
+    size = 2
+    while size < 2 * len(wanted):
+        size *= 2
+    last = np.uint64(size - 1)
+    cells = np.full(size, -1, np.int64)
+    for i in range(len(wanted)):
+        place = mixed(wanted[i]) & last
+        while cells[place] >= 0 and wanted[cells[place]] != wanted[i]:
+            place = (place + np.uint64(1)) & last
+        cells[place] = i
+    out = np.zeros(len(words), np.bool_)
+    for i in range(len(words)):
+        place = mixed(words[i]) & last
+        while cells[place] >= 0 and wanted[cells[place]] != words[i]:
+            place = (place + np.uint64(1)) & last
+        out[i] = cells[place] >= 0
+    return out
 
 
 @kernel

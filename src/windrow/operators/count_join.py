@@ -43,7 +43,7 @@ from windrow.operators.bew_window import JoinWindow
 from windrow.operators.changes import ChangeBatch, select
 from windrow.operators.chunks import Chunk, ChunkBuffer
 from windrow.operators.count_search import CountSearch
-from windrow.operators.count_window import CountWindow
+from windrow.operators.count_window import CountWindow, partition_keys
 from windrow.operators.gather import Places
 from windrow.operators.join_inputs import can_match, columns_needed, last_needed, only_inserts
 from windrow.operators.theta import Predicates
@@ -58,6 +58,10 @@ NEXT_NUMBER = "next_number"
 
 SETTLED_ROWS = 1 << 15
 """Rows of a chunk that are numbered together: at the end of the streams, all that wait are."""
+
+FEWER_ROWS = 1 << 12
+"""The same, where a row that enters does not say which partition of a window it asks for: it then
+looks at all rows of its key that entered in the same step, those that have left included."""
 
 Numbers = NDArray[np.int64]
 Found = list[tuple[Route, Partial]]
@@ -85,6 +89,13 @@ class CountJoinOp(Operator):
             list(spec.inputs[port].schema.names) if port in spec.counts.sealed else self._kept[port]
             for port in ports
         ]
+        asks_any = [
+            partition_keys(spec, start, port) is None
+            for start in ports
+            for port in ports
+            if port != start
+        ]
+        self._step_rows = FEWER_ROWS if any(asks_any) else SETTLED_ROWS
 
     def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
         """Lets rows wait; gives nothing."""
@@ -154,9 +165,9 @@ class CountJoinOp(Operator):
         while bound < watermark:
             parts = [part for buffer in self._waiting for part in buffer.slices]
             ahead = [
-                int(part.chunk.keys[part.skip + SETTLED_ROWS]) + 1
+                int(part.chunk.keys[part.skip + self._step_rows]) + 1
                 for part in parts
-                if len(part) > SETTLED_ROWS
+                if len(part) > self._step_rows
             ]
             bound = min([watermark, *ahead])
             yield bound

@@ -19,7 +19,8 @@ from windrow.operators.base import Counters
 from windrow.operators.bew_search import Numbers, Partial, Search
 from windrow.operators.bew_steps import Route
 from windrow.operators.bew_window import JoinWindow
-from windrow.operators.count_window import CountWindow
+from windrow.operators.count_window import CountWindow, partition_keys
+from windrow.operators.gather import ROW_MASK
 from windrow.operators.theta import Predicates
 from windrow.physical.specs import WJoin
 from windrow.plan.windows import UNBOUNDED
@@ -47,16 +48,27 @@ class CountSearch(Search):
         super().__init__(spec, windows, counters, predicates)
         self._counted = counted
         self._bounds = spec.graph.stated
+        self._first: dict[tuple[int, int], Numbers] = {}
 
     def _period(self, partial: Partial, route: Route, at: int) -> tuple[Numbers, Numbers]:
         """From the first row there up to the one that enters, which is the route's start."""
-        entering = partial.times[0]
-        start = self._counted[route.start]
-        own = start.index(partial.places[0])
-        low = self._counted[route.steps[at].input].first_there(entering, start.times[own])
-        high = entering - 1
-        can_enter = start.can_enter(partial.places[0])
+        places = partial.places[0]
+        low = self._first_there(route.start, route.steps[at].input)[places & ROW_MASK]
+        high = partial.times[0] - 1
+        can_enter = self._counted[route.start].can_enter(places)
         return low, high if can_enter is None else np.where(can_enter, high, -1)
+
+    def _first_there(self, start: int, port: int) -> Numbers:
+        """The first number of an input that is there as each new row of another one enters."""
+        if (start, port) not in self._first:
+            new = self._windows[start].new
+            assert new is not None
+            names = partition_keys(self._spec, start, port)
+            keys = None if names is None else [new.batch.columns.column(name) for name in names]
+            self._first[start, port] = self._counted[port].first_there(
+                new.keys, new.batch.times, keys
+            )
+        return self._first[start, port]
 
     def _kept(
         self, partial: Partial, route: Route, at: int, probes: Numbers, places: Numbers

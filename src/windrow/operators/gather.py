@@ -19,7 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 ROW_BITS = 32
-_ROW_MASK = (1 << ROW_BITS) - 1
+ROW_MASK = (1 << ROW_BITS) - 1
 
 Numbers = NDArray[np.int64]
 Item = TypeVar("Item", bound=np.generic)
@@ -30,7 +30,7 @@ class Places:
 
     def __init__(self, places: Numbers) -> None:
         self._chunks = (places >> ROW_BITS).astype(np.int16)
-        self._rows = places & _ROW_MASK
+        self._rows = places & ROW_MASK
 
     def __len__(self) -> int:
         return len(self._rows)
