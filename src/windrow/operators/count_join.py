@@ -112,7 +112,6 @@ class CountJoinOp(Operator):
             if any(own is not None for own in rows):
                 yield from self._settle(rows)
             self._forget_before(bound)
-        self._forget_before(watermark)
         self._count_state()
 
     def due(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 import windrow
-from windrow.run.spark.fingerprint import about, fingerprint
+from windrow.run.spark.fingerprint import _plain, about, fingerprint
 from windrow.run.spark.stages import stateful_specs
 
 JOIN = "SELECT a.v FROM a, b WHERE a.k = b.k AND a.v > 1 WINDOW = {}"
@@ -50,3 +50,15 @@ def test_another_filter_is_another_query() -> None:
 
 def test_stages_are_named_for_people() -> None:
     assert about(stage_of(JOIN.format(5))) == "window join of a, b"
+
+
+def test_another_count_window_is_another_query_however_it_is_written() -> None:
+    counted = "SELECT a.v FROM a [PARTITION BY {0} ROWS {1}], b [ROWS 3] WHERE a.k = b.k"
+    first = fingerprint(stage_of(counted.format("k", 5)))
+    assert first == fingerprint(stage_of(counted.format("a.k", 5)))
+    assert first != fingerprint(stage_of(counted.format("k", 6)))
+    assert first != fingerprint(stage_of(counted.format("v", 5)))
+
+
+def test_checkpoints_of_windows_of_time_know_nothing_of_count_windows() -> None:
+    assert "counts" not in repr(_plain(stage_of(JOIN.format(5))))
