@@ -166,6 +166,27 @@ def test_rows_of_a_join_over_count_windows_are_windowed_and_aggregated() -> None
         assert state_at(changes, instant) == [{"n": expected}], instant
 
 
+def test_a_derived_table_that_waits_for_its_own_windows_is_counted_like_a_stream() -> None:
+    tables = {"a": stream(11, 300), "b": stream(12, 300), "c": stream(13, 300)}
+    columns = "a.x, a.s, a.w, a.k, a.m, a.id * 1000 + COALESCE(b.id, 999) AS id"
+    derived = f"SELECT {columns} FROM a LEFT JOIN b ON a.k = b.k AND a.x < b.x"
+    found = in_process(
+        tables,
+        f"SELECT j.id, c.id AS cid FROM ({derived} WINDOW (a, b) = 5) j [ROWS 6], c [ROWS 4] "
+        "WHERE j.m = c.m",
+    )
+    with duckdb.connect() as connection:
+        for name, table in tables.items():
+            connection.register(name, table)
+        joined = connection.sql(
+            f"SELECT GREATEST(a.ts, COALESCE(b.ts, a.ts)) AS ts, {columns} FROM a LEFT JOIN b "
+            "ON a.k = b.k AND a.x < b.x AND abs(a.ts - b.ts) <= 5"
+        ).to_arrow_table()
+    expected = by_duckdb({"j": joined, "c": tables["c"]}, ["6", "4"], "j.m = c.m")
+    assert found == expected
+    assert len(expected) > 100
+
+
 def test_a_filter_in_where_takes_from_the_newest_and_one_in_a_derived_table_comes_before() -> None:
     tables = {"a": stream(9), "b": stream(10)}
     after = in_process(

@@ -59,7 +59,7 @@ NEXT_NUMBER = "next_number"
 SETTLED_ROWS = 1 << 15
 """Rows of a chunk that are numbered together: at the end of the streams, all that wait are."""
 
-FEWER_ROWS = 1 << 12
+FEWER_ROWS = 1 << 11
 """The same, where a row that enters does not say which partition of a window it asks for: it then
 looks at all rows of its key that entered in the same step, those that have left included."""
 
