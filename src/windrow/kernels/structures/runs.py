@@ -1,0 +1,101 @@
+"""Structures run on their own: filled, only searched, only updated; for tests and measuring.
+
+store = filled_store(T_TREE, size=100, keys=window_keys)
+found = search_only(store, lows, highs)          probes, nothing changes
+store = update_only(store, keys)                 each key comes, and the oldest goes
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from windrow.kernels._jit import kernel
+from windrow.kernels.structures.store import (
+    COMPARED,
+    HELD,
+    MOVED,
+    NONE,
+    Numbers,
+    Store,
+    empty_store,
+    grown,
+    has_room,
+)
+from windrow.kernels.structures.window import entry_at, expire, first, following, insert
+
+WORK = slice(COMPARED, MOVED + 1)
+
+
+def filled_store(kind: int, size: int, keys: Numbers) -> Store:
+    """A structure that holds entries 0, 1, 2 and so on, with some keys; its work counted as none.
+
+    There is room for one more, so that it can slide.
+    """
+    store = empty_store(kind, size, len(keys) + 1)
+    done = _insert_some(store, keys, 0)
+    while done < len(keys):
+        store = grown(store)
+        done = _insert_some(store, keys, done)
+    store.numbers[WORK] = 0
+    return store
+
+
+def update_only(store: Store, keys: Numbers) -> Store:
+    """Inserts keys one by one, the oldest going each time; entries count on from those held."""
+    done = _slide(store, keys, 0)
+    while done < len(keys):
+        store = grown(store)
+        done = _slide(store, keys, done)
+    return store
+
+
+@kernel
+def search_only(store: Store, lows: Numbers, highs: Numbers) -> int:
+    """Probes by ranges one after the other; gives how many entries they found."""
+    found, total = 0, 0
+    for n in range(len(lows)):
+        at = first(store, lows[n], highs[n])
+        while at != NONE:
+            found += 1
+            total += entry_at(store, at)  # as a join would read it
+            at = following(store, at, lows[n], highs[n])
+    return found if total >= 0 else NONE
+
+
+@kernel
+def entries_between(store: Store, low: int, high: int) -> Numbers:
+    """The entries that a probe finds, as it finds them."""
+    found = np.empty(store.numbers[HELD], np.int64)
+    count = 0
+    at = first(store, low, high)
+    while at != NONE:
+        found[count] = entry_at(store, at)
+        count += 1
+        at = following(store, at, low, high)
+    return found[:count]
+
+
+def work_of(store: Store) -> tuple[int, int, int]:
+    """Keys compared, entries touched and entries moved so far."""
+    compared, touched, moved = store.numbers[WORK]
+    return int(compared), int(touched), int(moved)
+
+
+@kernel
+def _insert_some(store: Store, keys: Numbers, start: int) -> int:
+    """Inserts keys while there is room; gives how many are in."""
+    for n in range(start, len(keys)):
+        if not has_room(store):
+            return n
+        insert(store, keys[n], n)
+    return len(keys)
+
+
+@kernel
+def _slide(store: Store, keys: Numbers, start: int) -> int:
+    for n in range(start, len(keys)):
+        if not has_room(store):
+            return n
+        oldest = expire(store)
+        insert(store, keys[n], oldest + store.numbers[HELD] + 1)
+    return len(keys)

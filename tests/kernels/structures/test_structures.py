@@ -1,0 +1,195 @@
+"""The window structures against a sorted list, step by step, and the work that they count."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twins.structures import SortedList, check
+
+from windrow.kernels.structures.runs import (
+    entries_between,
+    filled_store,
+    search_only,
+    update_only,
+    work_of,
+)
+from windrow.kernels.structures.store import (
+    BPLUS_TREE,
+    COUNT,
+    HASH,
+    HEIGHT,
+    HELD,
+    LEVELS,
+    NONE,
+    ROOT,
+    T_TREE,
+    empty_store,
+    grown,
+    has_room,
+    nbytes,
+)
+from windrow.kernels.structures.window import STRUCTURES, expire, insert
+
+LAWS = settings(max_examples=200, deadline=None, derandomize=True)
+EVERY = pytest.mark.parametrize("name", sorted(STRUCTURES))
+TREES = pytest.mark.parametrize("kind", [BPLUS_TREE, T_TREE], ids=["btree", "ttree"])
+
+WIDE = st.sampled_from([-(2**63), -(2**63) + 1, -1, 0, 1, 2**63 - 2, 2**63 - 1])
+KEYS = st.integers(-3, 12) | WIDE
+
+
+@st.composite
+def steps(draw):
+    """Inserts, probes, probes by range and expiries, in waves, so that windows fill and empty."""
+    found = []
+    for _ in range(draw(st.integers(0, 6))):
+        kind = draw(st.sampled_from(["insert", "insert", "expire", "probe", "range"]))
+        length = draw(st.integers(1, 25))
+        for _ in range(length):
+            if kind == "range":
+                found.append((kind, draw(KEYS), draw(KEYS)))
+            else:
+                found.append((kind, draw(KEYS), 0))
+    return found
+
+
+@pytest.mark.laws
+@EVERY
+@LAWS
+@given(steps=steps(), size=st.integers(1, 6))
+def test_every_structure_is_a_sorted_list_to_the_outside(name, steps, size):
+    kind = STRUCTURES[name]
+    store, twin = empty_store(kind, max(size, 3 if kind == BPLUS_TREE else 1), 1), SortedList()
+    for entry, (step, key, other) in enumerate(steps):
+        if step == "insert":
+            store = store if has_room(store) else grown(store)
+            insert(store, key, entry)
+            twin.insert(key, entry)
+        elif step == "expire":
+            if twin.arrived:
+                assert expire(store) == twin.expire()
+        elif step == "probe":
+            # Of one key every structure gives the entries in order of arrival.
+            assert entries_between(store, key, key).tolist() == twin.between(key, key)
+        else:
+            low, high = min(key, other), max(key, other)
+            found = entries_between(store, low, high).tolist()
+            in_order = twin.between(low, high)
+            assert (found if kind >= BPLUS_TREE else sorted(found)) == (
+                in_order if kind >= BPLUS_TREE else sorted(in_order)
+            )
+            if low < high:
+                assert not len(entries_between(store, high, low))
+        assert store.numbers[HELD] == len(twin.arrived)
+        check(store)
+
+
+@TREES
+@pytest.mark.parametrize("size", [3, 4, 5, 8])
+@pytest.mark.parametrize("shape", ["random", "rising", "falling", "few", "sawtooth"])
+def test_trees_keep_their_shape_while_a_window_slides(kind, size, shape):
+    random = np.random.default_rng(7)
+    count = 400
+    keys = {
+        "random": random.integers(0, 2**40, count),
+        "rising": np.arange(count),
+        "falling": -np.arange(count),
+        "few": random.integers(0, 3, count),
+        "sawtooth": np.arange(count) % 17,
+    }[shape]
+    store, twin = empty_store(kind, size), SortedList()
+    for entry, key in enumerate(keys.tolist()):
+        store = store if has_room(store) else grown(store)
+        insert(store, key, entry)
+        twin.insert(key, entry)
+        if entry >= 90:
+            assert expire(store) == twin.expire()
+        check(store)
+    while twin.arrived:
+        assert expire(store) == twin.expire()
+        check(store)
+
+
+@EVERY
+def test_a_window_that_slides_for_ever_takes_no_more_memory(name):
+    random = np.random.default_rng(11)
+    store = filled_store(STRUCTURES[name], 10, random.integers(0, 500, 1_000))
+    store = update_only(store, random.integers(0, 500, 20_000))
+    settled = nbytes(store)
+    for _ in range(5):
+        store = update_only(store, random.integers(0, 500, 20_000))
+    assert nbytes(store) == settled
+    assert store.numbers[HELD] == 1_000
+    check(store)
+
+
+@TREES
+def test_nodes_are_well_filled_and_trees_are_low(kind):
+    random = np.random.default_rng(13)
+    held, size = 20_000, 100
+    store = filled_store(kind, size, random.integers(-(2**62), 2**62, held))
+    store = update_only(store, random.integers(-(2**62), 2**62, 2 * held))
+    check(store)
+    used = int((store.nodes[:, COUNT] != NONE).sum())
+    assert held / (used * size) > 0.6
+    if kind == BPLUS_TREE:
+        assert store.numbers[LEVELS] <= 3  # 50 * 50 * 50 > held
+    else:
+        assert store.nodes[store.numbers[ROOT], HEIGHT] <= 11  # 1.44 * log2(400)
+
+
+SIZES = (1_000, 10_000, 100_000, 1_000_000)
+
+
+def probe_and_update_work(kind: int, held: int) -> tuple[float, float]:
+    """Keys compared and entries touched per probe by one key, and per insert and expiry.
+
+    What a node moves to make a gap depends on its size alone.
+    """
+    random = np.random.default_rng([17, held])
+    keys = random.permutation(held) * 3
+    store = filled_store(kind, 10 if kind == HASH else 100, keys)
+    asked = random.choice(keys, 2_000)
+    assert search_only(store, asked, asked) == len(asked)
+    searched = sum(work_of(store)[:2]) / len(asked)
+    before = work_of(store)
+    store = update_only(store, random.choice(keys, 2_000))
+    after = work_of(store)
+    counted = range(3) if kind == HASH else range(2)
+    return searched, sum(after[n] - before[n] for n in counted) / 2_000
+
+
+def test_the_work_of_a_hash_does_not_depend_on_the_window():
+    probed, updated = zip(*(probe_and_update_work(HASH, held) for held in SIZES), strict=True)
+    assert max(probed) < 1.1 * min(probed)
+    assert set(updated) == {2}  # one in, one out
+
+
+@TREES
+def test_the_work_of_a_tree_grows_with_the_logarithm(kind):
+    probed, updated = zip(*(probe_and_update_work(kind, held) for held in SIZES), strict=True)
+    for work in (probed, updated):
+        rises = np.diff(work)  # ten times the window adds log2(10) comparisons, twice that per node
+        assert all(0 <= rise < 12 for rise in rises)
+    for held, found in zip(SIZES, probed, strict=True):
+        assert found < 2.5 * np.log2(held)
+
+
+@TREES
+def test_a_probe_by_range_touches_no_entry_outside_of_it(kind):
+    random = np.random.default_rng(19)
+    store = filled_store(kind, 100, random.integers(0, 10_000, 5_000))
+    lows = random.integers(0, 10_000, 1_000)
+    found = search_only(store, lows, lows + 7)
+    compared, touched, moved = work_of(store)
+    assert touched == found
+    assert moved == 0
+    assert compared / 1_000 < 4 * np.log2(5_000)
+
+
+@EVERY
+def test_a_structure_of_no_size_is_refused(name):
+    with pytest.raises(ValueError, match="sizes from"):
+        empty_store(STRUCTURES[name], 0)
