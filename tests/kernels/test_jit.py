@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +48,26 @@ def test_the_cache_can_be_turned_off_and_kernels_still_work(monkeypatch):
 
 def test_a_kernel_of_no_file_is_compiled_in_each_process():
     assert _jit._cache_folder(Path("<stdin>")) is None
+
+
+def test_a_lean_kernel_leaves_references_to_arrays_as_they_were():
+    @_jit.lean_kernel_part
+    def first(pair: tuple[np.ndarray, np.ndarray]) -> int:
+        one, other = pair
+        return one[0] if len(one) else other[0]
+
+    @_jit.lean_kernel
+    def summed(pair: tuple[np.ndarray, np.ndarray], times: int) -> int:
+        total = 0
+        for _ in range(times):
+            total += first(pair if total % 2 else (pair[1], pair[0]))
+        return total
+
+    pair = (np.arange(1, 4), np.arange(2, 5))
+    before = [sys.getrefcount(array) for array in pair]
+    for _ in range(10):
+        assert summed(pair, 3) == 6
+    assert [sys.getrefcount(array) for array in pair] == before
 
 
 def test_other_users_of_numba_keep_their_own_cache_folder(monkeypatch, tmp_path):

@@ -61,15 +61,29 @@ def kernel_part(function: Function) -> Function:
     return _kernel(function, is_part=True)
 
 
-def _kernel(function: Function, *, is_part: bool) -> Function:
+def lean_kernel(function: Function) -> Function:
+    """As `kernel`, for what makes no array: no references to arrays are counted.
+
+    For what is called per tuple from other kernels. Counting costs an atomic operation per array
+    and call, which is most of the time that a search of a tree takes.
+    """
+    return _kernel(function, is_part=False, is_lean=True)
+
+
+def lean_kernel_part(function: Function) -> Function:
+    """As `lean_kernel`, and compiled into each kernel that calls it."""
+    return _kernel(function, is_part=True, is_lean=True)
+
+
+def _kernel(function: Function, *, is_part: bool, is_lean: bool = False) -> Function:
     folder = _cache_folder(Path(function.__code__.co_filename))
     if folder is None:
-        return _compiled(function, cache=False, is_part=is_part)
+        return _compiled(function, cache=False, is_part=is_part, is_lean=is_lean)
     before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
     # numba reads the folder as the function is decorated; other users of numba keep theirs.
     numba.config.CACHE_DIR = folder  # type: ignore[attr-defined]
     try:
-        return _compiled(function, cache=True, is_part=is_part)
+        return _compiled(function, cache=True, is_part=is_part, is_lean=is_lean)
     finally:
         numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
 
@@ -81,8 +95,11 @@ def writable(array: NDArray[Item]) -> NDArray[Item]:
     return np.array(array, order="C")
 
 
-def _compiled(function: Function, *, cache: bool, is_part: bool) -> Function:
-    compiled = numba.njit(nogil=True, fastmath=False, cache=cache, forceinline=is_part)(function)
+def _compiled(function: Function, *, cache: bool, is_part: bool, is_lean: bool) -> Function:
+    settings: dict[str, Any] = {"cache": cache, "forceinline": is_part}
+    if is_lean:  # numba's runtime is off: nothing can be allocated, no references are counted
+        settings["_nrt"] = False
+    compiled = numba.njit(nogil=True, fastmath=False, **settings)(function)
     return cast("Function", compiled)
 
 

@@ -15,7 +15,7 @@ whose bound is below the key; it may be the first entry of the leaf after that.
 
 from __future__ import annotations
 
-from windrow.kernels._jit import kernel, kernel_part
+from windrow.kernels._jit import lean_kernel, lean_kernel_part
 from windrow.kernels.structures.store import (
     COUNT,
     ENTRY,
@@ -42,7 +42,7 @@ from windrow.kernels.structures.tree_nodes import (
 )
 
 
-@kernel_part
+@lean_kernel_part
 def bplus_find(store: Store, key: int) -> int:
     """The first slot whose key is at or above a key, or NONE."""
     nodes, slots, size = store.nodes, store.slots, store.numbers[SIZE]
@@ -56,7 +56,7 @@ def bplus_find(store: Store, key: int) -> int:
     return NONE if following == NONE else int(following * size)
 
 
-@kernel
+@lean_kernel
 def bplus_insert(store: Store, key: int, entry: int) -> None:
     """Adds an entry behind all with its key."""
     nodes, slots, size = store.nodes, store.slots, store.numbers[SIZE]
@@ -77,7 +77,7 @@ def bplus_insert(store: Store, key: int, entry: int) -> None:
         nodes[entry, PARENT] = node
 
 
-@kernel
+@lean_kernel
 def bplus_remove(store: Store, slot: int) -> None:
     """Takes an entry out."""
     nodes, slots, size = store.nodes, store.slots, store.numbers[SIZE]
@@ -98,7 +98,7 @@ def bplus_remove(store: Store, slot: int) -> None:
         give_up(store, node)
 
 
-@kernel
+@lean_kernel
 def _split(store: Store, node: int, at: int, key: int, entry: int, level: int) -> int:
     """Splits a full node that gets one more entry; gives the right part."""
     nodes, slots, size = store.nodes, store.slots, store.numbers[SIZE]
@@ -121,7 +121,7 @@ def _split(store: Store, node: int, at: int, key: int, entry: int, level: int) -
     return right
 
 
-@kernel
+@lean_kernel
 def _grow(store: Store, left: int, right: int) -> None:
     """Puts a new root above the two parts of the old one."""
     nodes, slots, size = store.nodes, store.slots, store.numbers[SIZE]
@@ -134,7 +134,7 @@ def _grow(store: Store, left: int, right: int) -> None:
     store.numbers[LEVELS] += 1
 
 
-@kernel_part
+@lean_kernel_part
 def _place_in_parent(store: Store, node: int) -> int:
     """Which child of its parent a node is. Bounds may be equal, so that they do not say."""
     at = store.nodes[node, PARENT] * store.numbers[SIZE]
@@ -144,7 +144,7 @@ def _place_in_parent(store: Store, node: int) -> int:
     return place
 
 
-@kernel_part
+@lean_kernel_part
 def _took_from_neighbor(store: Store, node: int, place: int, level: int) -> bool:
     """Whether a neighbor had an entry to spare, which the node now has."""
     nodes, slots, size = store.nodes, store.slots, store.numbers[SIZE]
@@ -171,7 +171,7 @@ def _took_from_neighbor(store: Store, node: int, place: int, level: int) -> bool
     return False
 
 
-@kernel_part
+@lean_kernel_part
 def _merge(store: Store, parent: int, place: int, level: int) -> None:
     """Moves all that the child at a place has into the child before it."""
     nodes, slots, size = store.nodes, store.slots, store.numbers[SIZE]
@@ -188,7 +188,7 @@ def _merge(store: Store, parent: int, place: int, level: int) -> None:
     cut(store, parent, place, 1)
 
 
-@kernel_part
+@lean_kernel_part
 def _first_key(store: Store, node: int, bound: int, level: int) -> int:
     """The key that a node's first slot stands for: of an inner node, its own bound."""
     if level > 0:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from windrow.kernels._jit import kernel
+from windrow.kernels._jit import kernel, lean_kernel
 from windrow.kernels.structures.store import (
     COMPARED,
     HELD,
@@ -49,7 +49,7 @@ def update_only(store: Store, keys: Numbers) -> Store:
     return store
 
 
-@kernel
+@lean_kernel
 def search_only(store: Store, lows: Numbers, highs: Numbers) -> int:
     """Probes by ranges one after the other; gives how many entries they found."""
     found, total = 0, 0
@@ -81,7 +81,7 @@ def work_of(store: Store) -> tuple[int, int, int]:
     return int(compared), int(touched), int(moved)
 
 
-@kernel
+@lean_kernel
 def _insert_some(store: Store, keys: Numbers, start: int) -> int:
     """Inserts keys while there is room; gives how many are in."""
     for n in range(start, len(keys)):
@@ -91,7 +91,7 @@ def _insert_some(store: Store, keys: Numbers, start: int) -> int:
     return len(keys)
 
 
-@kernel
+@lean_kernel
 def _slide(store: Store, keys: Numbers, start: int) -> int:
     for n in range(start, len(keys)):
         if not has_room(store):

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels._jit import kernel, kernel_part
+from windrow.kernels._jit import lean_kernel, lean_kernel_part
 
 Numbers = NDArray[np.int64]
 
@@ -114,7 +114,11 @@ def empty_store(kind: int, size: int, room: int = _LEAST_ROOM) -> Store:
 
 
 def grown(store: Store) -> Store:
-    """The structure with room for more: twice the queue, the nodes, or both, as it is short."""
+    """The structure with room for more: twice the queue, the nodes, or both, as it is short.
+
+    The one given is left as it was; from now on only the new one may change.
+    """
+    store = store._replace(numbers=store.numbers.copy())
     kind, size = int(store.numbers[KIND]), int(store.numbers[SIZE])
     if store.numbers[HELD] == len(store.queue):
         queue = np.empty((2 * len(store.queue), store.queue.shape[1]), np.int64)
@@ -150,13 +154,13 @@ def _with_nodes(store: Store, count: int) -> Store:
     return store._replace(nodes=nodes, slots=slots)
 
 
-@kernel_part
+@lean_kernel_part
 def has_nodes(store: Store) -> bool:
     """Whether one more entry finds nodes: a B+tree may split every level, and get another."""
     return bool(store.numbers[FREE_NODES] >= store.numbers[LEVELS] + 2)
 
 
-@kernel_part
+@lean_kernel_part
 def has_room(store: Store) -> bool:
     """Whether one more entry fits; if not, the store must be `grown` first."""
     numbers = store.numbers
@@ -165,7 +169,7 @@ def has_room(store: Store) -> bool:
     return numbers[KIND] < BPLUS_TREE or has_nodes(store)
 
 
-@kernel_part
+@lean_kernel_part
 def queue_place(store: Store, n: int) -> int:
     """Where in the queue the entry is that n others are older than."""
     at = int(store.numbers[FIRST]) + n
@@ -173,7 +177,7 @@ def queue_place(store: Store, n: int) -> int:
     return at - room if at >= room else at
 
 
-@kernel_part
+@lean_kernel_part
 def enqueue(store: Store, key: int) -> int:
     """Adds a key at the end of the queue; gives its place."""
     at = queue_place(store, store.numbers[HELD])
@@ -183,7 +187,7 @@ def enqueue(store: Store, key: int) -> int:
     return at
 
 
-@kernel_part
+@lean_kernel_part
 def dequeue(store: Store) -> int:
     """Takes the oldest out of the queue; gives the place that it had."""
     numbers = store.numbers
@@ -194,7 +198,7 @@ def dequeue(store: Store) -> int:
     return at
 
 
-@kernel
+@lean_kernel
 def take_node(store: Store) -> int:
     """A free node, now in use and empty; there must be one."""
     nodes, numbers = store.nodes, store.numbers
@@ -211,7 +215,7 @@ def take_node(store: Store) -> int:
     return int(node)
 
 
-@kernel
+@lean_kernel
 def give_up(store: Store, node: int) -> None:
     """Makes a node free."""
     nodes, numbers = store.nodes, store.numbers
@@ -225,14 +229,14 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """Spreads keys over a word's upper half."""
 
 
-@kernel_part
+@lean_kernel_part
 def bucket_of(store: Store, key: int) -> int:
     """The bucket of a key: its spread upper half, scaled to the number of buckets."""
     spread = (np.uint64(key) * _GOLDEN) >> np.uint64(32)
     return int(np.int64((spread * np.uint64(len(store.nodes))) >> np.uint64(32)))
 
 
-@kernel_part
+@lean_kernel_part
 def link(store: Store, at: int) -> None:
     """Adds a place of the queue at the end of its bucket."""
     queue, buckets = store.queue, store.nodes
@@ -246,7 +250,7 @@ def link(store: Store, at: int) -> None:
         queue[tail, FOLLOWING] = at
 
 
-@kernel
+@lean_kernel
 def link_all(store: Store) -> None:
     """Adds all places of the queue to their buckets, which are empty."""
     for n in range(store.numbers[HELD]):

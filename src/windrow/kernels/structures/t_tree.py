@@ -20,7 +20,7 @@ Equal keys may lie in several nodes, one after the other; the newest goes behind
 
 from __future__ import annotations
 
-from windrow.kernels._jit import kernel, kernel_part
+from windrow.kernels._jit import lean_kernel, lean_kernel_part
 from windrow.kernels.structures.store import (
     COMPARED,
     COUNT,
@@ -54,7 +54,7 @@ from windrow.kernels.structures.tree_nodes import (
 )
 
 
-@kernel_part
+@lean_kernel_part
 def t_tree_find(store: Store, key: int) -> int:
     """The first slot whose key is at or above a key, or NONE."""
     nodes, slots, size = store.nodes, store.slots, store.numbers[SIZE]
@@ -75,7 +75,7 @@ def t_tree_find(store: Store, key: int) -> int:
     return found
 
 
-@kernel
+@lean_kernel
 def t_tree_insert(store: Store, key: int, entry: int) -> None:
     """Adds an entry behind all with its key."""
     nodes, slots, size = store.nodes, store.slots, store.numbers[SIZE]
@@ -112,7 +112,7 @@ def t_tree_insert(store: Store, key: int, entry: int) -> None:
         _put_before(store, node, least, oldest)
 
 
-@kernel
+@lean_kernel
 def t_tree_remove(store: Store, slot: int) -> None:
     """Takes an entry out."""
     nodes, size = store.nodes, store.numbers[SIZE]
@@ -133,7 +133,7 @@ def t_tree_remove(store: Store, slot: int) -> None:
         retrace(store, parent)
 
 
-@kernel
+@lean_kernel
 def _put_before(store: Store, node: int, key: int, entry: int) -> None:
     """Adds an entry at the end of what a node's left subtree holds."""
     nodes = store.nodes
@@ -148,7 +148,7 @@ def _put_before(store: Store, node: int, key: int, entry: int) -> None:
         _add_leaf(store, before, RIGHT, key, entry)
 
 
-@kernel
+@lean_kernel
 def _add_leaf(store: Store, parent: int, side: int, key: int, entry: int) -> None:
     """Hangs a new leaf with one entry below a node."""
     nodes = store.nodes

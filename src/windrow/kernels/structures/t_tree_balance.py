@@ -16,7 +16,7 @@ neighbors in order, which have one child at most.
 
 from __future__ import annotations
 
-from windrow.kernels._jit import kernel, kernel_part
+from windrow.kernels._jit import lean_kernel, lean_kernel_part
 from windrow.kernels.structures.store import (
     COUNT,
     HEIGHT,
@@ -37,13 +37,13 @@ SPARE = 2
 """How many entries short of full a node with two children may be."""
 
 
-@kernel_part
+@lean_kernel_part
 def least_inside(store: Store) -> int:
     """The least entries of a node with two children."""
     return max(1, int(store.numbers[SIZE]) - SPARE)
 
 
-@kernel
+@lean_kernel
 def retrace(store: Store, node: int) -> None:
     """Mends a node and all above it."""
     nodes = store.nodes
@@ -65,7 +65,7 @@ def retrace(store: Store, node: int) -> None:
         node = nodes[node, PARENT]
 
 
-@kernel_part
+@lean_kernel_part
 def fits_into_one(store: Store, node: int) -> bool:
     """Whether a node and its only child, a leaf, have entries for one node."""
     nodes = store.nodes
@@ -78,7 +78,7 @@ def fits_into_one(store: Store, node: int) -> bool:
     return bool(nodes[node, COUNT] + nodes[child, COUNT] <= store.numbers[SIZE])
 
 
-@kernel
+@lean_kernel
 def refill(store: Store, node: int) -> int:
     """Fills a node with two children from its neighbors in order.
 
@@ -104,7 +104,7 @@ def refill(store: Store, node: int) -> int:
     return int(parent)
 
 
-@kernel
+@lean_kernel
 def detach(store: Store, node: int) -> None:
     """Takes a node with one child at most out of the tree; the child comes in its place."""
     nodes = store.nodes
@@ -114,7 +114,7 @@ def detach(store: Store, node: int) -> None:
     give_up(store, node)
 
 
-@kernel_part
+@lean_kernel_part
 def _join_child(store: Store, node: int) -> None:
     """Moves the entries of a node's only child, a leaf, into the node."""
     nodes = store.nodes
@@ -130,7 +130,7 @@ def _join_child(store: Store, node: int) -> None:
     give_up(store, child)
 
 
-@kernel_part
+@lean_kernel_part
 def _lift_left(store: Store, node: int) -> int:
     """Rotates a node whose left subtree is too high; gives the node that comes in its place."""
     nodes = store.nodes
@@ -140,7 +140,7 @@ def _lift_left(store: Store, node: int) -> int:
     return _rotate(store, node, LEFT)
 
 
-@kernel_part
+@lean_kernel_part
 def _lift_right(store: Store, node: int) -> int:
     """As `_lift_left`, the other way round."""
     nodes = store.nodes
@@ -150,7 +150,7 @@ def _lift_right(store: Store, node: int) -> int:
     return _rotate(store, node, RIGHT)
 
 
-@kernel
+@lean_kernel
 def _rotate(store: Store, node: int, side: int) -> int:
     """Lifts a node's child on one side into its place; gives the child."""
     nodes = store.nodes
@@ -169,7 +169,7 @@ def _rotate(store: Store, node: int, side: int) -> int:
     return int(child)
 
 
-@kernel_part
+@lean_kernel_part
 def _replace(store: Store, node: int, new: int) -> None:
     """Hangs another node, or NONE, where a node hung."""
     nodes = store.nodes
@@ -184,6 +184,6 @@ def _replace(store: Store, node: int, new: int) -> None:
         nodes[parent, RIGHT] = new
 
 
-@kernel_part
+@lean_kernel_part
 def _height(store: Store, node: int) -> int:
     return 0 if node == NONE else int(store.nodes[node, HEIGHT])

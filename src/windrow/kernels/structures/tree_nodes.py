@@ -6,7 +6,7 @@ order of nodes     node <-> node <-> node      a range of keys is read along it
 
 from __future__ import annotations
 
-from windrow.kernels._jit import kernel, kernel_part
+from windrow.kernels._jit import lean_kernel, lean_kernel_part
 from windrow.kernels.structures.store import (
     COMPARED,
     COUNT,
@@ -22,7 +22,7 @@ from windrow.kernels.structures.store import (
 )
 
 
-@kernel_part
+@lean_kernel_part
 def place_from(store: Store, node: int, start: int, key: int) -> int:
     """The first place in a node, from `start` on, whose key is at or above a key."""
     slots, numbers = store.slots, store.numbers
@@ -40,7 +40,7 @@ def place_from(store: Store, node: int, start: int, key: int) -> int:
     return start
 
 
-@kernel_part
+@lean_kernel_part
 def place_beyond(store: Store, node: int, start: int, key: int) -> int:
     """The first place in a node, from `start` on, whose key is above a key."""
     slots, numbers = store.slots, store.numbers
@@ -58,7 +58,7 @@ def place_beyond(store: Store, node: int, start: int, key: int) -> int:
     return start
 
 
-@kernel_part
+@lean_kernel_part
 def put(store: Store, node: int, at: int, key: int, entry: int) -> None:
     """Adds an entry at a place of a node that has room; those behind it move up."""
     slots, numbers = store.slots, store.numbers
@@ -73,7 +73,7 @@ def put(store: Store, node: int, at: int, key: int, entry: int) -> None:
     numbers[MOVED] += count - at + 1
 
 
-@kernel_part
+@lean_kernel_part
 def put_for_first(store: Store, node: int, at: int, key: int, entry: int) -> None:
     """Adds an entry before a place of a node, whose first entry goes: those between move down."""
     slots, numbers = store.slots, store.numbers
@@ -86,7 +86,7 @@ def put_for_first(store: Store, node: int, at: int, key: int, entry: int) -> Non
     numbers[MOVED] += at
 
 
-@kernel_part
+@lean_kernel_part
 def cut(store: Store, node: int, at: int, length: int) -> None:
     """Takes entries out of a node, from a place on; those behind them move down."""
     slots, numbers = store.slots, store.numbers
@@ -99,7 +99,7 @@ def cut(store: Store, node: int, at: int, length: int) -> None:
     numbers[MOVED] += count - length - at
 
 
-@kernel
+@lean_kernel
 def move_to_end(store: Store, source: int, at: int, length: int, target: int) -> None:
     """Moves entries of a node, from a place on, behind those of another."""
     slots, nodes = store.slots, store.nodes
@@ -113,7 +113,7 @@ def move_to_end(store: Store, source: int, at: int, length: int, target: int) ->
     cut(store, source, at, length)
 
 
-@kernel
+@lean_kernel
 def move_to_front(store: Store, source: int, length: int, target: int) -> None:
     """Moves the last entries of a node before those of another."""
     slots, nodes, size = store.slots, store.nodes, store.numbers[SIZE]
@@ -130,7 +130,7 @@ def move_to_front(store: Store, source: int, length: int, target: int) -> None:
     store.numbers[MOVED] += count + length
 
 
-@kernel
+@lean_kernel
 def thread_after(store: Store, node: int, new: int) -> None:
     """Puts a new node behind one in the order."""
     nodes = store.nodes
@@ -142,7 +142,7 @@ def thread_after(store: Store, node: int, new: int) -> None:
         nodes[following, PREVIOUS] = new
 
 
-@kernel
+@lean_kernel
 def thread_before(store: Store, node: int, new: int) -> None:
     """Puts a new node before one in the order."""
     nodes = store.nodes
@@ -154,7 +154,7 @@ def thread_before(store: Store, node: int, new: int) -> None:
         nodes[before, NEXT] = new
 
 
-@kernel
+@lean_kernel
 def unthread(store: Store, node: int) -> None:
     """Takes a node out of the order."""
     nodes = store.nodes
@@ -165,7 +165,7 @@ def unthread(store: Store, node: int) -> None:
         nodes[following, PREVIOUS] = before
 
 
-@kernel_part
+@lean_kernel_part
 def up_to(store: Store, slot: int, high: int) -> int:
     """The slot, if there is one and its key is within a range that ends at `high`; or NONE."""
     if slot == NONE or store.slots[slot, KEY] > high:
@@ -174,7 +174,7 @@ def up_to(store: Store, slot: int, high: int) -> int:
     return slot
 
 
-@kernel_part
+@lean_kernel_part
 def slot_after(store: Store, slot: int) -> int:
     """The next slot in the order of keys, or NONE."""
     nodes, size = store.nodes, store.numbers[SIZE]

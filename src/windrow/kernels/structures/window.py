@@ -20,7 +20,7 @@ By a range the trees give them in the order of keys.
 
 from __future__ import annotations
 
-from windrow.kernels._jit import kernel, kernel_part
+from windrow.kernels._jit import lean_kernel, lean_kernel_part
 from windrow.kernels.structures.bplus_tree import bplus_find, bplus_insert, bplus_remove
 from windrow.kernels.structures.store import (
     BPLUS_TREE,
@@ -48,7 +48,7 @@ from windrow.kernels.structures.t_tree import t_tree_find, t_tree_insert, t_tree
 from windrow.kernels.structures.tree_nodes import slot_after, up_to
 
 
-@kernel
+@lean_kernel_part
 def insert(store: Store, key: int, entry: int) -> None:
     """Adds an entry, the newest."""
     kind = store.numbers[KIND]
@@ -63,7 +63,7 @@ def insert(store: Store, key: int, entry: int) -> None:
             link(store, at)
 
 
-@kernel
+@lean_kernel
 def expire(store: Store) -> int:
     """Takes the oldest entry out, and gives it; there must be one."""
     kind = store.numbers[KIND]
@@ -89,7 +89,7 @@ def expire(store: Store) -> int:
     return int(store.queue[at, ENTRY])
 
 
-@kernel
+@lean_kernel
 def first(store: Store, low: int, high: int) -> int:
     """The first place of a probe, or NONE."""
     kind = store.numbers[KIND]
@@ -104,7 +104,7 @@ def first(store: Store, low: int, high: int) -> int:
     return _in_queue(store, 0, low, high)
 
 
-@kernel_part
+@lean_kernel_part
 def following(store: Store, at: int, low: int, high: int) -> int:
     """The place after one of the same probe, or NONE."""
     kind = store.numbers[KIND]
@@ -118,7 +118,7 @@ def following(store: Store, at: int, low: int, high: int) -> int:
     return _in_queue(store, n + 1, low, high)
 
 
-@kernel_part
+@lean_kernel_part
 def entry_at(store: Store, at: int) -> int:
     """The entry at a place."""
     if store.numbers[KIND] >= BPLUS_TREE:
@@ -126,7 +126,7 @@ def entry_at(store: Store, at: int) -> int:
     return int(store.queue[at, ENTRY])
 
 
-@kernel_part
+@lean_kernel_part
 def _in_bucket(store: Store, at: int, key: int) -> int:
     """The first place with a key, from one on, along its bucket; or NONE."""
     queue, touched = store.queue, 0
@@ -139,7 +139,7 @@ def _in_bucket(store: Store, at: int, key: int) -> int:
     return at
 
 
-@kernel_part
+@lean_kernel_part
 def _in_queue(store: Store, n: int, low: int, high: int) -> int:
     """The first place with a key in a range, from the n-th oldest on; or NONE."""
     queue, held, touched = store.queue, store.numbers[HELD], 0
