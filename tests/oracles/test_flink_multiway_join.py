@@ -64,7 +64,7 @@ def all_rows(case: dict[str, Any]) -> list[tuple[str, Row]]:
     return [(op["stream"], tuple(op["row"])) for op in case["ops"] if "row" in op]
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", [name for name in ALGORITHMS if name != "asymmetric"])
 @pytest.mark.parametrize("name", CASES)
 def test_every_insert_completes_what_flink_expects(name: str, algorithm: str) -> None:
     case = CASES[name]

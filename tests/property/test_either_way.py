@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import windrow
 from windrow.optimize.options import ALGORITHMS
 
+MULTIWAY = [name for name in ALGORITHMS if name != "asymmetric"]
 EXAMPLES = settings(
     max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
@@ -43,7 +44,7 @@ def test_the_answer_is_the_brute_force_one(algorithm: str, random: Random) -> No
 
 
 @EXAMPLES
-@given(random=st.randoms(use_true_random=False), algorithm=st.sampled_from(ALGORITHMS))
+@given(random=st.randoms(use_true_random=False), algorithm=st.sampled_from(MULTIWAY))
 def test_every_algorithm_gives_the_same_bag(random: Random, algorithm: str) -> None:
     case = draw_either_way(random, has_key=True)
     note(case.sql)

@@ -67,9 +67,9 @@ def ranks_of(values: pa.Array, ranked: Ranked) -> Ranks | None:
         The ranks, or None where a sum leaves its type: SQL then raises, for the rows that are
         asked for.
     """
-    side, numbers = ranked.side, _numbers(values)
+    side, numbers = ranked.side, numbers_of(values)
     if ranked.is_real:
-        return _real_ranks(numbers.astype(np.float64) + np.float64(side.shift))
+        return real_ranks(numbers.astype(np.float64) + np.float64(side.shift))
     whole = numbers.astype(np.int64)
     if not side.shift or not len(whole):
         return whole
@@ -88,7 +88,7 @@ def valid_rows(values: pa.Array) -> Flags:
     return found
 
 
-def _numbers(values: pa.Array) -> NDArray[np.generic]:
+def numbers_of(values: pa.Array) -> NDArray[np.generic]:
     """The values as they lie in memory; a NULL is some number."""
     if pa.types.is_date32(values.type):
         values = values.view(pa.int32())
@@ -100,7 +100,8 @@ def _numbers(values: pa.Array) -> NDArray[np.generic]:
     return found
 
 
-def _real_ranks(numbers: NDArray[np.float64]) -> Ranks:
+def real_ranks(numbers: NDArray[np.float64]) -> Ranks:
+    """The ranks of doubles."""
     plain = numbers + 0.0  # -0.0 becomes 0.0
     plain[np.isnan(plain)] = np.nan  # of the many NaNs the one that is positive
     bits = plain.view(np.int64)

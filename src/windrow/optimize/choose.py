@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Set
+from dataclasses import replace
 
 from windrow.errors import PlanError, UnsupportedError
 from windrow.optimize.keys import classes_of
 from windrow.optimize.needs import needs
-from windrow.physical.algorithms import BY_NAME, CHOICES, DEFAULT, HASH
+from windrow.optimize.structures import structures_of
+from windrow.physical.algorithms import ASYMMETRIC, BY_NAME, CHOICES, DEFAULT, HASH
 from windrow.physical.options import Options
 from windrow.physical.specs import (
     FilterRows,
@@ -79,7 +81,7 @@ def _join(
     if isinstance(node, WindowJoin):
         _check_kind(node, options)
         algorithm, method = _algorithm(node, classes, options)
-        return WJoin(
+        spec = WJoin(
             inputs=inputs,
             aliases=node.aliases,
             classes=classes,
@@ -94,6 +96,9 @@ def _join(
             functions=functions_of(node.predicates),
             counts=node.counts,
         )
+        if algorithm != ASYMMETRIC:
+            return spec
+        return replace(spec, structures=structures_of(spec, node, options))
     return MatwinBestmatch(
         left=inputs[0],
         right=inputs[1],
@@ -148,10 +153,10 @@ def _check_kind(node: WindowJoin, options: Options) -> None:
     if node.kind == "inner":
         return
     name = KIND_NAMES[node.kind]
-    if options.algorithm not in {None, *OUTER}:
+    if options.asked_algorithm not in {None, *OUTER}:
         raise UnsupportedError(
             "unsupported-algorithm-of-outer-join",
-            f"the algorithm {options.algorithm} does not run the {name} join of"
+            f"the algorithm {options.asked_algorithm} does not run the {name} join of"
             f" {' and '.join(node.aliases)}",
             reason="it does not keep which tuples have found a match",
             hint=f"use algorithm {OUTER[0]}",
@@ -177,9 +182,18 @@ def _algorithm(
 
     That is by hash wherever there is a key and the algorithm can, unless told otherwise.
     """
-    chosen = options.algorithm or DEFAULT
+    chosen = options.asked_algorithm or DEFAULT
     name, method = CHOICES[chosen]
-    methods = BY_NAME[name].methods
+    methods, most = BY_NAME[name].methods, BY_NAME[name].most_streams
+    if most is not None and len(node.inputs) > most:
+        raise PlanError(
+            "too-many-streams",
+            f"the algorithm {chosen} does not join {len(node.inputs)} streams:"
+            f" {', '.join(node.aliases)}",
+            reason=f"it joins {most}, each window in a structure of its own",
+            hint=f"use algorithm {DEFAULT}, and leave structure out",
+            span=node.span,
+        )
     if not classes and (method == HASH or BY_NAME[name].needs_key):
         raise PlanError(
             "no-key-to-hash",

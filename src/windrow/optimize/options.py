@@ -7,7 +7,8 @@ from dataclasses import fields, replace
 from typing import Any
 
 from windrow.errors import PlanError, Span, UnsupportedError, WindrowError, nearest
-from windrow.physical.algorithms import CHOICES
+from windrow.optimize.structures import structure_names
+from windrow.physical.algorithms import ASYMMETRIC, CHOICES
 from windrow.physical.options import Options
 from windrow.plan.nodes import Hint
 from windrow.plan.sizes import to_bytes
@@ -50,6 +51,14 @@ def with_hints(options: Options, hints: Iterable[Hint]) -> Options:
         if getattr(options, name) == getattr(defaults, name):
             merged = replace(merged, **{name: value})
             places[name] = hint.span
+    if merged.structure and merged.asked_algorithm != ASYMMETRIC:
+        raise PlanError(
+            "structure-of-another-algorithm",
+            f"the algorithm {merged.algorithm} has no structure to choose",
+            reason=f"structure = {merged.structure!r} is for the algorithm {ASYMMETRIC}",
+            hint="leave out one of the two",
+            span=places.get("structure"),
+        )
     if merged.on_memory is not None and merged.memory is None:
         raise _nothing_to_exceed(merged.on_memory, is_hint="on_memory" in places).at(
             places.get("on_memory")
@@ -66,6 +75,8 @@ def checked(options: Options) -> Options:
             f"there is no algorithm {algorithm!r}",
             hint=f"one of {nearest(str(algorithm), ALGORITHMS)}",
         )
+    if options.structure is not None:
+        structure_names(options.structure)
     if options.on_late not in ON_LATE:
         raise PlanError(
             "bad-option",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from windrow.plan.exprs import Comparison, Expr, quote_duckdb, quote_spark
+from windrow.plan.exprs import Band, Comparison, Expr, quote_duckdb, quote_spark
 
 # A quoted name can only be told from the inside of a string literal by reading both. Strings come
 # first in each alternation, so that a quote within one never starts a name.
@@ -30,6 +30,7 @@ def rename(expr: Expr, new_names: Mapping[str, str]) -> Expr:
         columns=tuple(dict.fromkeys(new_names.get(name, name) for name in expr.columns)),
         calls=calls,
         comparisons=tuple(_renamed(comparison, new_names) for comparison in expr.comparisons),
+        bands=tuple(_renamed_band(band, new_names) for band in expr.bands),
     )
 
 
@@ -39,6 +40,11 @@ def _renamed(comparison: Comparison, new_names: Mapping[str, str]) -> Comparison
         for side in (comparison.left, comparison.right)
     )
     return replace(comparison, left=left, right=right)
+
+
+def _renamed_band(band: Band, new_names: Mapping[str, str]) -> Band:
+    left, right = (new_names.get(name, name) for name in (band.left, band.right))
+    return replace(band, left=left, right=right)
 
 
 def _substitute(tokens: re.Pattern[str], text: str, quoted: Mapping[str, str]) -> str:

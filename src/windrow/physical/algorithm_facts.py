@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windrow.physical.algorithms import BY_NAME, DEFAULT, PIPELINE, SWEEP
+from windrow.physical.algorithms import ASYMMETRIC, BY_NAME, DEFAULT, PIPELINE, SWEEP
 from windrow.physical.bounds_text import event_time, plus
 from windrow.physical.options import Options
 from windrow.physical.outer_facts import emission
@@ -10,6 +10,7 @@ from windrow.physical.pipeline import is_along_path, pipeline_order
 from windrow.physical.probe_facts import probes
 from windrow.physical.routes import first_ready
 from windrow.physical.specs import WJoin
+from windrow.physical.structure_facts import structure_facts
 from windrow.plan.explain import show_predicates
 
 Fact = tuple[str, list[str]]
@@ -18,6 +19,12 @@ Fact = tuple[str, list[str]]
 def algorithm_facts(spec: WJoin, options: Options, keys: str) -> list[Fact]:
     """The algorithm, how it answers, and why it was taken; `keys` are the join's as text."""
     algorithm = BY_NAME[spec.algorithm]
+    if spec.algorithm == ASYMMETRIC:
+        return [
+            ("algorithm", [f"{algorithm.title}, {'/'.join(spec.structures)}"]),
+            ("how", [algorithm.how]),
+            *structure_facts(spec, options, keys),
+        ]
     method = f"hash on {keys}" if spec.method == "hash" else "nested loop"
     return [
         ("algorithm", [f"{algorithm.title}, {method}"]),

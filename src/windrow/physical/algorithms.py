@@ -33,6 +33,7 @@ class Algorithm:
         kind: ARRIVAL, SWEEP or PIPELINE.
         methods: how it can look tuples up; with a key the first, without one the last.
         instead: what to take in its place where there is no equality to hash on.
+        most_streams: how many streams it can join; None for any number.
     """
 
     title: str
@@ -40,6 +41,7 @@ class Algorithm:
     kind: str
     methods: tuple[str, ...]
     instead: str = ""
+    most_streams: int | None = None
 
     @property
     def needs_key(self) -> bool:
@@ -117,6 +119,14 @@ BY_NAME = {
         (HASH,),
         instead="ripple",
     ),
+    "asymmetric": Algorithm(
+        "Asymmetric",
+        "each window has a structure of its own; a new tuple goes into its own, and probes the "
+        "other stream's",
+        ARRIVAL,
+        (HASH, NESTED_LOOP),
+        most_streams=2,
+    ),
 }
 
 CHOICES: dict[str, tuple[str, str | None]] = {
@@ -131,3 +141,5 @@ CHOICES: dict[str, tuple[str, str | None]] = {
 """What the option `algorithm` may say: an algorithm, and how it looks tuples up, if that is said."""
 
 DEFAULT = "bew"
+
+ASYMMETRIC = "asymmetric"

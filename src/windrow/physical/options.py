@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from windrow.physical.algorithms import ASYMMETRIC
 from windrow.plan.sizes import to_bytes
 
 
@@ -13,8 +14,11 @@ class Options:
 
     Attributes:
         algorithm: of window joins, one of "bew" (the default), "few", "nlw", "hw", "gca", "lca",
-            "closure", "bew-graph", "ripple", "xjoin"; "bew" and "few" look tuples up by hash where
-            there is an equality, unless told with "-hash" or "-nested-loop" at their end.
+            "closure", "bew-graph", "ripple", "xjoin", "asymmetric"; "bew" and "few" look tuples up
+            by hash where there is an equality, unless told with "-hash" or "-nested-loop" at their
+            end.
+        structure: of the algorithm "asymmetric", in what each window is kept: "hash/ttree" for the
+            first stream's and the second's, of "buffer", "hash", "btree" and "ttree".
         on_late: what to do with late rows: "count", "keep" (dead letters) or "fail".
         dead_letters: folder for late rows on Spark when `on_late` is "keep".
         memory: how much state the query may hold in memory, '512 MB' for instance or a number of
@@ -25,11 +29,17 @@ class Options:
     """
 
     algorithm: str | None = None
+    structure: str | None = None
     on_late: str = "count"
     dead_letters: str | None = None
     memory: str | int | None = None
     on_memory: str | None = None
     buckets: int | None = None
+
+    @property
+    def asked_algorithm(self) -> str | None:
+        """The algorithm that the user asked for: by its name, or by what only it has."""
+        return ASYMMETRIC if self.algorithm is None and self.structure else self.algorithm
 
     @property
     def memory_bytes(self) -> int | None:

@@ -108,6 +108,7 @@ class WJoin:
         alternative: windows that do as well as those of `graph` (EITHER WAY).
         functions: the user's functions that the predicates call.
         counts: windows that count tuples; `graph` then has conditions on time alone.
+        structures: of the algorithm "asymmetric", per input the structure of its window.
     """
 
     inputs: tuple[Spec, ...]
@@ -123,6 +124,7 @@ class WJoin:
     alternative: WindowGraph | None = None
     functions: tuple[UserFunction, ...] = ()
     counts: CountWindows | None = None
+    structures: tuple[str, ...] = ()
 
     @property
     def ways(self) -> tuple[WindowGraph, ...]:

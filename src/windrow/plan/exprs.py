@@ -4,14 +4,15 @@ Windrow does not evaluate SQL expressions itself: Spark does on Spark, DuckDB do
 expression is therefore carried as the text for either engine, with the columns it reads. Column
 names inside the texts are the flat names of the plan (`a.price` is one quoted name).
 
-Two things are told apart from the text, because Windrow does them itself: calls of the user's
-functions, and plain comparisons of two columns, which joins test in their own loops.
+Three things are told apart from the text, because Windrow does them itself: calls of the user's
+functions, plain comparisons of two columns, which joins test in their own loops, and bands, by
+which joins look tuples up.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from windrow.errors import Span
 from windrow.plan.functions import UserFunction
@@ -30,6 +31,7 @@ class Expr:
         calls: the calls of the user's functions in it. DuckDB is given their values: its text
             names each call's column where Spark's has the call.
         comparisons: where it is nothing but comparisons that must all hold, these.
+        bands: differences of columns outside of which it is never true.
         is_portable: whether DuckDB gives it the value that the session's engine gives.
         span: where it stands in the SQL; None for what nobody wrote.
     """
@@ -41,6 +43,7 @@ class Expr:
     type: str
     calls: tuple[Call, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
+    bands: tuple[Band, ...] = ()
     is_portable: bool = True
     span: Span | None = field(default=None, compare=False)
 
@@ -91,6 +94,37 @@ class Comparison:
     left: Side
     operator: str
     right: Side
+
+
+@dataclass(frozen=True)
+class Band:
+    """`low <= left - right <= high`, which a predicate implies; it need not follow from it.
+
+    Attributes:
+        left: a column of numbers or times.
+        right: another.
+        low: the least difference; None for none. Times differ by ticks.
+        high: the greatest; None for none.
+        scale: of decimals, the digits behind the point that all four are counted in.
+        rounding: of floating-point numbers, how far a sum may be off, relative to what takes part
+            in it; None where all are whole numbers.
+        constants: of floating-point numbers, the size of the constants that take part.
+    """
+
+    left: str
+    right: str
+    low: int | float | None
+    high: int | float | None
+    scale: int = 0
+    rounding: float | None = None
+    constants: float = 0.0
+
+    @property
+    def turned(self) -> Band:
+        """The same with the columns exchanged."""
+        low = None if self.high is None else -self.high
+        high = None if self.low is None else -self.low
+        return replace(self, left=self.right, right=self.left, low=low, high=high)
 
 
 @dataclass(frozen=True)

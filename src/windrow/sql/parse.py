@@ -15,6 +15,7 @@ from windrow.sql.syntax import syntax_error
 
 HINTS = (
     "algorithm",
+    "structure",
     "strategy",
     "scheduling",
     "memory",
@@ -25,7 +26,7 @@ HINTS = (
     "buckets",
 )
 
-_HINT = re.compile(r"\s*,?\s*([A-Za-z_]\w*)\s*(?:\(([^()]*)\)|=\s*([\w.-]+))\s*")
+_HINT = re.compile(r"\s*,?\s*([A-Za-z_]\w*)\s*(?:\(([^()]*)\)|=\s*([\w./-]+))\s*")
 
 
 def parse_query(sql: str) -> exp.Expr:

@@ -12,6 +12,7 @@ from windrow.errors import BindError
 from windrow.plan.exprs import Expr
 from windrow.plan.types import TypeResolver
 from windrow.schema import Field, Schema
+from windrow.sql.bands import bands_of
 from windrow.sql.calls import Functions, take_out_calls, unknown_function
 from windrow.sql.comparisons import comparisons_of
 from windrow.sql.duckdb_text import duckdb_text
@@ -84,7 +85,8 @@ class Renderer:
             depends_on_settings=not comparisons
             and depends_on_settings(node, types, self.functions),
         )
-        return replace(expr, comparisons=comparisons, is_portable=is_portable)
+        bands = bands_of(node, types, comparisons)
+        return replace(expr, comparisons=comparisons, bands=bands, is_portable=is_portable)
 
     def _types(
         self, columns: Schema, exprs: Sequence[Expr], nodes: Sequence[exp.Expr]

@@ -95,7 +95,7 @@ def message(**changes: Any) -> str:
 def test_an_unknown_algorithm_is_refused_with_the_known_ones():
     assert message(options=Options(algorithm="quick")) == (
         "PlanError[unknown-algorithm]: there is no algorithm 'quick'\n"
-        "  hint: one of gca, lca, xjoin, ripple, closure, bew, bew-graph, bew-hash, ..."
+        "  hint: one of asymmetric, gca, lca, xjoin, ripple, closure, bew, bew-graph, ..."
     )
 
 
@@ -117,7 +117,7 @@ def test_hints_count_where_the_user_set_nothing_by_keyword():
 def test_an_unknown_hint_is_refused_with_the_nearest_names():
     assert message(hints=[Hint("algoritm", "bew")]) == (
         "PlanError[unknown-option]: there is no option 'algoritm'\n"
-        "  hint: one of algorithm, dead_letters, memory, on_late, on_memory, buckets"
+        "  hint: one of algorithm, dead_letters, memory, on_late, on_memory, structure, buckets"
     )
 
 

@@ -21,6 +21,7 @@ from windrow.operators.join_inputs import can_match, columns_needed, last_needed
 from windrow.operators.keys import column_words, mixed_words
 from windrow.operators.published.lanes import Lanes, Words
 from windrow.operators.published.rows import LaneRows
+from windrow.operators.published.structure_words import range_of, range_words
 from windrow.physical.specs import WJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 
@@ -43,7 +44,8 @@ class LanedInputs:
         ports = range(len(spec.inputs))
         self._columns = [columns_needed(spec, port) for port in ports]
         self._retention = [spec.retention(port) for port in ports]
-        self.lanes = Lanes(len(ports), len(spec.classes))
+        self._range = range_of(spec)
+        self.lanes = Lanes(len(ports), len(spec.classes) + (0 if self._range is None else 3))
         self.rows = [LaneRows(port, self.lanes) for port in ports]
 
     def __len__(self) -> int:
@@ -122,7 +124,12 @@ class LanedInputs:
         return rows.sorted_by(rows.times) if len(rows) else None
 
     def _words(self, port: int, rows: ChangeBatch) -> Words:
-        """The mixed words of each key class; 0 for those that the input has no column in."""
+        """The mixed words of each key class; 0 for those that the input has no column in.
+
+        Where structures are kept by something else, these are words of their own.
+        """
+        if self._range is not None:
+            return range_words(self._range, port, rows)
         words = np.zeros((len(rows), len(self._spec.classes)), np.uint64)
         for at, key in enumerate(self._spec.classes):
             name = key.columns[port]

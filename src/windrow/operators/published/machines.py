@@ -15,8 +15,10 @@ from windrow.errors import InternalError
 from windrow.kernels.published.arrival import order_by_keys
 from windrow.kernels.published.machine import ArrivalMachine
 from windrow.kernels.published.tape import Conditions, Numbers
+from windrow.operators.published.structure_words import HIGH, KEY, LOW, range_of
 from windrow.physical.pipeline import is_along_path, pipeline_order
 from windrow.physical.specs import WJoin
+from windrow.physical.structures import SIZES
 from windrow.plan.windows import UNBOUNDED, WindowGraph
 from windrow.schema import MAX_TICK
 
@@ -132,9 +134,25 @@ def _ripple(spec: WJoin, first: Numbers) -> ArrivalMachine:
     return Ripple(conditions, first, order_by_keys(conditions))
 
 
+def _asymmetric(spec: WJoin, first: Numbers) -> ArrivalMachine:
+    from windrow.kernels.published.asymmetric import (  # noqa: PLC0415
+        NO_KEY,
+        Asymmetric,
+        KeyWords,
+    )
+
+    if spec.classes:
+        words = KeyWords(0, 0, 0)  # the word of the first key is all that is asked for
+    else:
+        words = NO_KEY if range_of(spec) is None else KeyWords(KEY, LOW, HIGH)
+    left, right = ((name, SIZES[name]) for name in spec.structures)
+    return Asymmetric(conditions_of(spec), first, words, (left, right))
+
+
 _MAKERS: dict[str, Callable[[WJoin, Numbers], ArrivalMachine]] = {
     "bew": _bew,
     "bew-graph": _bew_graph,
     "closure": _closure,
+    "asymmetric": _asymmetric,
     "ripple": _ripple,
 }

@@ -1,0 +1,61 @@
+"""What EXPLAIN says of the structures of an asymmetric join: which, by which key, and why."""
+
+from __future__ import annotations
+
+from windrow.physical.options import Options
+from windrow.physical.specs import WJoin
+from windrow.physical.structures import BUFFER, HASH, TITLES, served_range
+from windrow.plan.explain import show_predicates
+
+Fact = tuple[str, list[str]]
+
+
+def structure_facts(spec: WJoin, options: Options, keys: str) -> list[Fact]:
+    """The structure of each window and who probes it, and what all are kept by."""
+    lines = []
+    for at, (alias, name) in enumerate(zip(spec.aliases, spec.structures, strict=True)):
+        other = spec.aliases[1 - at]
+        lines.append(f"window of {alias}: {TITLES[name]}; a new {other} {_found(spec, name)}")
+    return [
+        ("structures", lines),
+        ("kept by", [_kept_by(spec, keys)]),
+        ("why", _why(spec, options)),
+    ]
+
+
+def _found(spec: WJoin, name: str) -> str:
+    """What a probe looks at."""
+    served = None if spec.classes else served_range(spec)
+    if name == BUFFER:
+        return "goes through all of it"
+    if name == HASH:
+        return "goes through one bucket"
+    if served is None:
+        return "finds the tuples of its key"
+    predicates = show_predicates([spec.predicates[number] for number in served.predicates])
+    return f"finds the range of keys that {predicates} allows"
+
+
+def _kept_by(spec: WJoin, keys: str) -> str:
+    if spec.classes:
+        return keys if len(spec.classes) == 1 else f"the first of {keys}"
+    served = served_range(spec)
+    if served is None:
+        return "nothing: every tuple is a candidate"
+    return f"{served.bands[0].left}, {served.bands[0].right}"
+
+
+def _why(spec: WJoin, options: Options) -> list[str]:
+    asked = f"algorithm = {options.algorithm}" if options.algorithm else ""
+    if options.structure:
+        both = [asked, f"structure = {options.structure}"]
+        return [f"asked for by {', '.join(filter(None, both))}"]
+    return [f"asked for by {asked}", f"{'/'.join(spec.structures)}: {_reason(spec)}"]
+
+
+def _reason(spec: WJoin) -> str:
+    if spec.classes:
+        return "an equality narrows each probe to one bucket, and a bucket costs least to keep"
+    if served_range(spec) is None:
+        return "there is neither an equality nor a comparison to look tuples up by"
+    return "there is no equality, and a tree finds the tuples that a comparison allows"

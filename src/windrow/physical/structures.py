@@ -1,0 +1,68 @@
+"""The window structures of an asymmetric join: their names, and the key that they are kept by.
+
+Each direction of a binary join looks tuples up in the other window, which may be kept in a
+structure of its own. All structures of a join are kept by one key:
+
+    an equality       the first one; every structure can be probed by it
+    else a band       of the predicates, `abs(a.x - b.x) < 5` say: trees find its range of keys,
+                      buffers compare keys; a hash cannot
+    else none         buffers alone
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from windrow.physical.specs import WJoin
+from windrow.plan.exprs import Band
+
+BUFFER, HASH, BTREE, TTREE = "buffer", "hash", "btree", "ttree"
+
+SIZES = {BUFFER: 1, HASH: 10, BTREE: 100, TTREE: 100}
+"""Tuples per bucket, or most tuples of a node, as the paper has them."""
+
+TITLES = {
+    BUFFER: "plain buffer",
+    HASH: f"hash with ordered buckets of {SIZES[HASH]}",
+    BTREE: f"B+tree with nodes of {SIZES[BTREE]}",
+    TTREE: f"T-tree with nodes of {SIZES[TTREE]}",
+}
+
+
+@dataclass(frozen=True)
+class Served:
+    """The range of keys that a probe asks for.
+
+    Attributes:
+        bands: over one pair of columns, that of input 0 on the left.
+        predicates: those that they come from, by number.
+    """
+
+    bands: tuple[Band, ...]
+    predicates: tuple[int, ...]
+
+
+def served_range(spec: WJoin) -> Served | None:
+    """The bands by which structures of a join are probed; None where there are none.
+
+    They are those of one pair of columns that is bounded from both sides, if there is any.
+    """
+    names = [set(child.schema.names) for child in spec.inputs]
+    found: dict[tuple[object, ...], list[tuple[Band, int]]] = {}
+    for number, predicate in enumerate(spec.predicates):
+        for band in predicate.bands:
+            own = band if band.left in names[0] else band.turned
+            if own.left in names[0] and own.right in names[1]:
+                # Numbers of one kind: exact, decimals of a scale, or rounded.
+                key = own.left, own.right, own.scale, own.rounding is None
+                found.setdefault(key, []).append((own, number))
+    if not found:
+        return None
+    chosen = next((own for own in found.values() if _is_closed(own)), next(iter(found.values())))
+    numbers = dict.fromkeys(number for _, number in chosen)
+    return Served(tuple(band for band, _ in chosen), tuple(numbers))
+
+
+def _is_closed(bands: list[tuple[Band, int]]) -> bool:
+    has_low = any(band.low is not None for band, _ in bands)
+    return has_low and any(band.high is not None for band, _ in bands)

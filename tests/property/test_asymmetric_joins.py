@@ -1,0 +1,242 @@
+"""The asymmetric join in all combinations of structures: against the slow twin, DuckDB, the default."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+from cases.join_runs import Case, cases, expected, run, same_bag
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import windrow
+from windrow.operators.bew_join import BewJoinOp
+from windrow.operators.published import arrival, lanes
+from windrow.operators.published.arrival import ArrivalJoinOp
+from windrow.physical import structures
+
+NAMES = ("buffer", "hash", "btree", "ttree")
+ALL = [*itertools.product(NAMES, NAMES)]
+EVERY = pytest.mark.parametrize("pair", ALL, ids=["/".join(pair) for pair in ALL])
+ORDERED = [pair for pair in ALL if "hash" not in pair]
+EXAMPLES = settings(max_examples=30, deadline=None, derandomize=True)
+"""Per combination: the law that all must keep is tried 480 times."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def little_room():
+    """Nodes of three, buckets of two, three results, two tuples: all splits, grows and moves."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(arrival, "MOST_FOUND", 3)
+        patch.setattr(lanes, "LEAST_ROOM", 2)
+        for name, size in {"hash": 2, "btree": 3, "ttree": 3}.items():
+            patch.setitem(structures.SIZES, name, size)
+        yield
+
+
+def operator(case: Case, pair: tuple[str, str]) -> ArrivalJoinOp:
+    own = pair if case.spec.classes else ("buffer", "buffer")
+    return ArrivalJoinOp(replace(case.spec, algorithm="asymmetric", structures=own))
+
+
+@pytest.mark.laws
+@EVERY
+@EXAMPLES
+@given(case=cases(most_inputs=2))
+def test_every_combination_comes_once_in_the_push_of_its_last_row(pair, case):
+    same_bag(run(case, lambda _: operator(case, pair)), expected(case))
+
+
+@pytest.mark.laws
+@settings(EXAMPLES, max_examples=200)
+@given(case=cases(most_inputs=2), choices=st.randoms(use_true_random=False))
+def test_any_structures_go_on_from_the_state_of_any_other_algorithm(case, choices):
+    case = replace(case, resumes=tuple(range(len(case.cuts))))
+
+    def next_operator(_):
+        if choices.random() < 0.3:
+            return BewJoinOp(case.spec)
+        if choices.random() < 0.2:
+            return ArrivalJoinOp(replace(case.spec, algorithm="closure"))
+        return operator(case, choices.choice(ALL))
+
+    same_bag(run(case, next_operator), expected(case))
+
+
+NAN = math.nan
+SCHEMA = pa.schema(
+    [
+        ("ts", pa.int64()),
+        ("id", pa.int64()),
+        ("k", pa.int32()),
+        ("i", pa.int32()),
+        ("l", pa.int64()),
+        ("s", pa.int64()),
+        ("d", pa.float64()),
+        ("e", pa.float64()),
+        ("f", pa.float32()),
+        ("m", pa.decimal128(5, 2)),
+        ("n", pa.decimal128(6, 3)),
+        ("t", pa.timestamp("us")),
+        ("y", pa.date32()),
+    ]
+)
+VALUES = {
+    "k": st.integers(0, 1),
+    "i": st.integers(-6, 6),
+    "l": st.integers(-2, 2) | st.sampled_from([2**53, 2**53 + 1, -(2**63), 2**63 - 1]),
+    "s": st.integers(-6, 6) | st.sampled_from([2**53, 2**53 + 1, -(2**53)]),
+    "d": st.sampled_from([-math.inf, -1.5, -0.0, 0.0, 0.5, 2.0, 2.0**53, math.inf, NAN]),
+    "e": st.sampled_from([0.1, 0.2, 0.3, 0.30000000000000004, 0.4, 1e16, 1e16 + 2, 1e300, 5e-324])
+    | st.floats(-1, 1),
+    "f": st.sampled_from([-1.5, -0.0, 0.0, 0.1, 0.2, 0.3, NAN]),
+    "m": st.sampled_from(["-0.50", "0.00", "0.75", "1.25"]).map(Decimal),
+    "n": st.sampled_from(["-0.505", "0.000", "0.750", "1.251"]).map(Decimal),
+    "t": st.integers(0, 3).map(lambda n: datetime(2024, 1, 1, 0, 0, n)),  # noqa: DTZ001
+    "y": st.integers(1, 5).map(lambda n: date(2024, 1, n)),
+}
+OPERATORS = st.sampled_from(["<", "<=", ">", ">="])
+PAIRS = st.sampled_from(
+    ["i i", "i l", "l l", "d d", "i d", "l d", "d f", "f f", "m m", "m n", "t t", "y y", "e e"]
+)
+NEAR = st.sampled_from(
+    ["i i", "s s", "i s", "d d", "e e", "i d", "s e", "f f", "d f", "m m", "m n"]
+)
+BANDS = [
+    "{p}.i BETWEEN {q}.i - 1 AND {q}.i + 2",
+    "{p}.i + 1 < {q}.i - 1",
+    "{p}.d BETWEEN {q}.d - 0.5 AND {q}.d",
+    "{p}.e BETWEEN {q}.e - 0.1 AND {q}.e + 0.1",
+    "{p}.e + 0.1 <= {q}.e + 0.2",
+    "{p}.e >= 10000000000000000.0 + {q}.e",
+    "{p}.t < {q}.t + INTERVAL '1' SECOND",
+    "{p}.y BETWEEN {q}.y AND {q}.y + INTERVAL '2' DAYS",
+    "{p}.m <= {q}.n + 0.5",
+    "{p}.m BETWEEN {q}.m - 0.25 AND 0.75 + {q}.m",
+    "abs({p}.i - {q}.i) <= 1.5 AND {p}.d < {q}.d",
+    "abs({p}.s - {q}.s) <= 9007199254740992e0",
+    "2 > abs(({p}.i - {q}.i))",
+    "abs({p}.i - {q}.i) < 0",
+    "{p}.i <= {q}.i AND {p}.i >= {q}.i - 1 AND {p}.d <> {q}.d",
+]
+
+
+@dataclass
+class Asked:
+    """Two streams, a window, and a condition, by some structures."""
+
+    rows: dict[str, list[dict[str, Any]]]
+    cuts: dict[str, list[int]]
+    window: int
+    where: str
+    structure: str
+
+    def table(self, name: str) -> pa.Table:
+        return pa.Table.from_pylist(self.rows[name], SCHEMA)
+
+    def answer(self, **options: str) -> Counter[tuple[int, ...]]:
+        session = windrow.Session()
+        for name, cuts in self.cuts.items():
+            table = self.table(name)
+            edges = [0, *cuts, table.num_rows]
+            parts = [table.slice(a, b - a) for a, b in itertools.pairwise(edges)]
+            session.stream(name, parts, time="ts", lateness=100)
+        query = f"SELECT a.id AS i, b.id AS j FROM a, b WHERE {self.where} WINDOW = {self.window}"
+        found = session.sql(query, **options).to_arrow()
+        return Counter(zip(*(column.to_pylist() for column in found.columns), strict=True))
+
+    def asked_of_duckdb(self) -> Counter[tuple[int, ...]]:
+        database = duckdb.connect()
+        for name in self.rows:
+            database.register(name, self.table(name))
+        window = f"b.ts - a.ts BETWEEN {-self.window} AND {self.window}"
+        query = f"SELECT a.id, b.id FROM a CROSS JOIN b WHERE {self.where} AND {window}"
+        return Counter(database.execute(query).fetchall())
+
+
+@st.composite
+def asked(draw) -> Asked:
+    rows, cuts = {}, {}
+    for name in "ab":
+        count = draw(st.integers(1, 12))
+        nullable = {c: values | st.none() for c, values in VALUES.items() if c != "k"}
+        rows[name] = [
+            {"ts": draw(st.integers(0, 8)), "id": n, "k": draw(VALUES["k"])}
+            | {c: draw(values) for c, values in nullable.items()}
+            for n in range(count)
+        ]
+        cuts[name] = sorted(draw(st.lists(st.integers(0, count), max_size=2)))
+    p, q = draw(st.permutations("ab"))
+    kind = draw(st.sampled_from(["compared", "near", "band"]))
+    if kind == "compared":
+        one, other = draw(PAIRS).split()
+        where = f"{p}.{one} {draw(OPERATORS)} {q}.{other}"
+    elif kind == "near":
+        one, other = draw(NEAR).split()
+        limit = draw(st.sampled_from(["0", "1", "2.5", "0.1", "1e0"]))
+        where = f"abs({p}.{one} - {q}.{other}) {draw(st.sampled_from(['<', '<=']))} {limit}"
+    else:
+        where = draw(st.sampled_from(BANDS)).format(p=p, q=q)
+    pairs = ORDERED
+    if draw(st.integers(0, 3)) == 0:
+        where, pairs = f"{where} AND a.k = b.k", ALL
+    return Asked(rows, cuts, draw(st.integers(0, 6)), where, "/".join(draw(st.sampled_from(pairs))))
+
+
+@pytest.mark.laws
+@settings(EXAMPLES, max_examples=400)
+@given(asked())
+def test_a_band_by_trees_gives_what_the_default_and_duckdb_give(case):
+    found = case.answer(structure=case.structure)
+    assert found == case.answer()
+    assert found == case.asked_of_duckdb()
+
+
+def test_a_tree_looks_at_no_tuple_outside_its_range_of_keys():
+    random = np.random.default_rng(23)
+    tables = {
+        name: pa.table({"ts": np.arange(400), "x": random.integers(0, 300, 400)}) for name in "ab"
+    }
+    ranges = {
+        "abs(a.x - b.x) < 3": lambda d: np.abs(d) < 3,
+        "a.x BETWEEN b.x - 4 AND b.x + 1": lambda d: (d >= -4) & (d <= 1),
+        "b.x + 250 < a.x": lambda d: d > 250,
+    }
+    apart = np.subtract.outer(tables["a"]["x"].to_numpy(), tables["b"]["x"].to_numpy())
+    for pair, (where, holds) in itertools.product(["ttree/btree", "btree/ttree"], ranges.items()):
+        session = windrow.Session()
+        for name, table in tables.items():
+            session.stream(name, table, time="ts")
+        result = session.sql(
+            f"SELECT a.x, b.x AS y FROM a, b WHERE {where} WINDOW = 7", structure=pair
+        )
+        rows = result.to_arrow().num_rows
+        counted = result.progress.operators["WJoin a, b"]
+        # All come in one batch, so that no tuple is dropped before it has met all others.
+        assert counted["comparisons"] == holds(apart).sum()
+        assert 0 < rows < counted["comparisons"]
+
+
+def test_trees_find_what_lies_at_the_ends_of_64_bits():
+    ends = [-(2**63), -(2**63) + 1, 0, 2**63 - 2, 2**63 - 1]
+    table = pa.table({"ts": [0] * len(ends), "x": ends})
+    for where, wanted in {
+        "a.x < b.x": 10,
+        "a.x <= b.x": 15,
+        "a.x > b.x": 10,
+        "a.x BETWEEN b.x AND b.x": 5,
+    }.items():
+        session = windrow.Session()
+        for name in "ab":
+            session.stream(name, table, time="ts")
+        query = f"SELECT a.x, b.x AS y FROM a, b WHERE {where} WINDOW = 0"
+        assert session.sql(query, structure="ttree/btree").to_arrow().num_rows == wanted

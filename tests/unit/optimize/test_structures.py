@@ -1,0 +1,131 @@
+"""Which window structures an asymmetric join gets, what is refused, and what EXPLAIN says."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from windrow import Session
+from windrow.errors import PlanError, UnsupportedError
+from windrow.physical.specs import ProjectRows, WJoin
+
+JOIN = "SELECT a.x, b.x AS y FROM a, b WHERE {} WINDOW = 5"
+
+
+@pytest.fixture(scope="module")
+def session() -> Session:
+    made = Session()
+    table = pa.table({name: pa.array([], pa.int64()) for name in ("ts", "k", "x")})
+    for name in "abc":
+        made.stream(name, table, time="ts")
+    return made
+
+
+def planned(session: Session, where: str, **options: str) -> WJoin:
+    _, physical = session._plan(JOIN.format(where), options)
+    root = physical.root
+    while isinstance(root, ProjectRows):
+        root = root.input
+    assert isinstance(root, WJoin)
+    return root
+
+
+@pytest.mark.parametrize(
+    ("where", "structures"),
+    [
+        ("a.k = b.k", ("hash", "hash")),
+        ("a.k = b.k AND a.x < b.x", ("hash", "hash")),
+        ("a.x < b.x", ("ttree", "ttree")),
+        ("abs(a.x - b.x) <= 3 AND a.k <> b.k", ("ttree", "ttree")),
+        ("a.k <> b.k", ("buffer", "buffer")),
+        ("a.x * 2 < b.x + a.k", ("buffer", "buffer")),
+    ],
+)
+def test_the_structures_follow_the_conditions_unless_the_user_says_otherwise(
+    session, where, structures
+):
+    assert planned(session, where, algorithm="asymmetric").structures == structures
+
+
+def test_a_structure_alone_asks_for_the_algorithm(session):
+    spec = planned(session, "a.k = b.k", structure="Hash / TTREE")
+    assert (spec.algorithm, spec.structures) == ("asymmetric", ("hash", "ttree"))
+    hinted = JOIN.replace("SELECT", "SELECT /*+ structure = btree/buffer */").format("a.k = b.k")
+    _, physical = session._plan(hinted, {})
+    assert physical.root.input.structures == ("btree", "buffer")
+
+
+def test_other_algorithms_have_no_structures(session):
+    assert planned(session, "a.k = b.k").structures == ()
+
+
+def refused(session: Session, sql: str, **options: str) -> str:
+    with pytest.raises((PlanError, UnsupportedError)) as caught:
+        session.sql(sql, **options)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["hash", "hash/tree", "hash/ttree/btree", "", "/"])
+def test_what_does_not_name_two_structures_is_refused(session, text):
+    assert refused(session, JOIN.format("a.k = b.k"), structure=text or "/").splitlines() == [
+        f"PlanError[unknown-structure]: structure = {text or '/'!r} does not say in what the two"
+        " windows are kept",
+        "  hint: two of buffer, hash, btree, ttree, the first stream's and the second's:"
+        " 'hash/ttree'",
+    ]
+
+
+def test_a_bad_hint_is_shown_in_its_place(session):
+    sql = "SELECT /*+ structure(heap/hash) */ a.x FROM a, b WHERE a.k = b.k WINDOW = 5"
+    assert refused(session, sql).splitlines()[1:3] == [
+        f"  1 | {sql}",
+        f"    | {' ' * 11}{'^' * len('structure(heap/hash)')}",
+    ]
+
+
+def test_a_hash_without_an_equality_is_refused(session):
+    assert refused(session, JOIN.format("a.x < b.x"), structure="ttree/hash").splitlines() == [
+        "PlanError[no-key-to-hash]: the window of b cannot be a hash: the join of a, b has no"
+        " equality",
+        "  1 | SELECT a.x, b.x AS y FROM a, b WHERE a.x < b.x WINDOW = 5",
+        "    |                           ^^^^",
+        "  hint: use ttree, btree or buffer in its place, or add an equality between the streams",
+    ]
+
+
+def test_a_tree_that_nothing_asks_is_refused(session):
+    text = refused(session, JOIN.format("a.k <> b.k"), structure="buffer/btree")
+    assert text.startswith(
+        "PlanError[no-key-to-order]: the window of b cannot be a btree: nothing in the join of a,"
+        " b asks for a range of keys"
+    )
+
+
+def test_structures_are_for_two_streams(session):
+    sql = "SELECT a.x FROM a, b, c WHERE a.k = b.k AND b.k = c.k WINDOW = 5"
+    text = refused(session, sql, structure="hash/hash")
+    assert text.startswith(
+        "PlanError[too-many-streams]: the algorithm asymmetric does not join 3 streams: a, b, c"
+    )
+
+
+def test_structures_are_for_inner_joins(session):
+    sql = "SELECT a.x FROM a LEFT JOIN b ON a.k = b.k WINDOW = 5"
+    text = refused(session, sql, structure="hash/hash")
+    assert text.startswith("UnsupportedError[unsupported-algorithm-of-outer-join]")
+
+
+def test_structures_beside_another_algorithm_are_refused(session):
+    sql = JOIN.format("a.k = b.k")
+    text = refused(session, sql, structure="hash/hash", algorithm="few")
+    assert text.startswith("PlanError[structure-of-another-algorithm]: the algorithm few has no")
+
+
+def test_explain_says_which_structure_serves_what_and_why(session):
+    text = session.explain(JOIN.format("a.x BETWEEN b.x - 2 AND b.x"), structure="buffer/btree")
+    assert "window of a: plain buffer; a new b goes through all of it" in text
+    assert (
+        "window of b: B+tree with nodes of 100; a new a finds the range of keys that"
+        " a.x BETWEEN b.x - 2 AND b.x allows" in text
+    )
+    assert "asked for by structure = buffer/btree" in text
