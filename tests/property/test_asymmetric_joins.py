@@ -14,15 +14,19 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
-from cases.join_runs import Case, cases, expected, run, same_bag
+from cases.join_runs import Case, cases, expected, run, same_bag, scan
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windrow
 from windrow.operators.bew_join import BewJoinOp
+from windrow.operators.changes import ChangeBatch
 from windrow.operators.published import arrival, lanes
 from windrow.operators.published.arrival import ArrivalJoinOp
 from windrow.physical import structures
+from windrow.physical.specs import KeyClass, WJoin
+from windrow.plan.windows import Bound, WindowGraph
+from windrow.schema import Field, Schema
 
 NAMES = ("buffer", "hash", "btree", "ttree")
 ALL = [*itertools.product(NAMES, NAMES)]
@@ -240,3 +244,26 @@ def test_trees_find_what_lies_at_the_ends_of_64_bits():
             session.stream(name, table, time="ts")
         query = f"SELECT a.x, b.x AS y FROM a, b WHERE {where} WINDOW = 0"
         assert session.sql(query, structure="ttree/btree").to_arrow().num_rows == wanted
+
+
+@pytest.mark.parametrize("stalls", [False, True])
+@pytest.mark.parametrize("pair", [("hash", "ttree"), ("btree", "buffer"), ("ttree", "btree")])
+def test_what_is_held_does_not_grow_while_windows_slide_or_a_stream_stalls(pair, stalls):
+    aliases = ("a", "b")
+    spec = WJoin(
+        tuple(scan(alias, Schema((Field(f"{alias}.k", "bigint"),))) for alias in aliases),
+        aliases, (KeyClass(("a.k", "b.k"), "bigint"),),
+        WindowGraph(aliases, (Bound(0, 1, 10, 10),)), (("a.k",), ()), "hash",
+        Schema((Field("a.k", "bigint"),)), algorithm="asymmetric", structures=pair,
+    )  # fmt: skip
+    join = ArrivalJoinOp(spec)
+    held, rows = [], 0
+    for start in range(0, 20_000, 200):
+        times = np.arange(start, start + 200)
+        keys = [pa.RecordBatch.from_arrays([pa.array(times % 97)], names=[f"{x}.k"]) for x in "ab"]
+        first, second = (ChangeBatch(own, times) for own in keys)
+        rows += sum(map(len, join.push([first, None if stalls else second])))
+        assert not list(join.advance(start + 200))
+        held.append(join.counters.state_bytes)
+    assert rows == (0 if stalls else 20_000)
+    assert max(held) == max(held[: len(held) // 2])
