@@ -104,9 +104,10 @@ def theta_join(data: Path, tuples: int) -> dict[str, object]:
 
 def band_join(tuples: int) -> dict[str, object]:
     """A band join by trees and DuckDB's range join; equal answers checked."""
-    found = {}
+    found: dict[str, object] = {}
     for structure in ("ttree/ttree", "btree/btree"):
-        ran = found[structure] = child("band", "--tuples", str(tuples), "--structure", structure)
+        ran = child("band", "--tuples", str(tuples), "--structure", structure)
+        found[structure] = ran
         ours, theirs = ran["windrow"], ran["duckdb"]
         say(
             f"  {structure}: {ours['seconds']} s ({ours['processor_s']} s of processor), DuckDB "

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import windrow
 from windrow.operators.bew_join import BewJoinOp
 from windrow.operators.changes import ChangeBatch
-from windrow.operators.published import arrival, lanes
+from windrow.operators.published import lanes, results
 from windrow.operators.published.arrival import ArrivalJoinOp
 from windrow.physical import structures
 from windrow.physical.specs import KeyClass, WJoin
@@ -40,7 +40,7 @@ EXAMPLES = settings(max_examples=30, deadline=None, derandomize=True)
 def little_room():
     """Nodes of three, buckets of two, three results, two tuples: all splits, grows and moves."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(arrival, "MOST_FOUND", 3)
+        patch.setattr(results, "MOST_FOUND", 3)
         patch.setattr(lanes, "LEAST_ROOM", 2)
         for name, size in {"hash": 2, "btree": 3, "ttree": 3}.items():
             patch.setitem(structures.SIZES, name, size)
@@ -52,7 +52,6 @@ def operator(case: Case, pair: tuple[str, str]) -> ArrivalJoinOp:
     return ArrivalJoinOp(replace(case.spec, algorithm="asymmetric", structures=own))
 
 
-@pytest.mark.laws
 @EVERY
 @EXAMPLES
 @given(case=cases(most_inputs=2))
@@ -60,7 +59,6 @@ def test_every_combination_comes_once_in_the_push_of_its_last_row(pair, case):
     same_bag(run(case, lambda _: operator(case, pair)), expected(case))
 
 
-@pytest.mark.laws
 @settings(EXAMPLES, max_examples=200)
 @given(case=cases(most_inputs=2), choices=st.randoms(use_true_random=False))
 def test_any_structures_go_on_from_the_state_of_any_other_algorithm(case, choices):
@@ -196,7 +194,6 @@ def asked(draw) -> Asked:
     return Asked(rows, cuts, draw(st.integers(0, 6)), where, "/".join(draw(st.sampled_from(pairs))))
 
 
-@pytest.mark.laws
 @settings(EXAMPLES, max_examples=400)
 @given(asked())
 def test_a_band_by_trees_gives_what_the_default_and_duckdb_give(case):

@@ -55,7 +55,6 @@ def steps(draw):
     return found
 
 
-@pytest.mark.laws
 @EVERY
 @LAWS
 @given(steps=steps(), size=st.integers(1, 6))

@@ -26,7 +26,8 @@ import numpy as np
 
 from windrow.kernels._jit import lean_kernel, lean_kernel_part
 from windrow.kernels.bew_period import minus, plus
-from windrow.kernels.published.arrival import Arrivals, Buffers, Record, Stack
+from windrow.kernels.published.arrival import Arrivals, Buffers, Record
+from windrow.kernels.published.loops import Stack
 from windrow.kernels.published.machine import LoopMachine, Move
 from windrow.kernels.published.tape import (
     ADMIT,
