@@ -1,0 +1,87 @@
+"""Weights in the user's cache folder: written once, read while what they hold for holds."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from windrow.calibration.conditions import changes, conditions
+from windrow.calibration.errors import CalibrationError
+from windrow.optimize.cost.structures import Sizes, Structure
+from windrow.optimize.cost.weights import Weight, Weights
+
+
+def weights_file() -> Path:
+    """Where the weights of this user are kept."""
+    cache_home = os.environ.get("XDG_CACHE_HOME", "")
+    home = Path(cache_home) if cache_home else Path("~/.cache").expanduser()
+    return home / "windrow" / "weights.json"
+
+
+def prepare() -> None:
+    """Makes the folder, so that a measurement does not end with nowhere to go.
+
+    Raises:
+        CalibrationError: it cannot be made, or not be written to.
+    """
+    file = weights_file()
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CalibrationError.not_writable(file, error.strerror or str(error)) from error
+    if not os.access(file.parent, os.W_OK):
+        raise CalibrationError.not_writable(file, "Permission denied")
+
+
+def keep(weights: Weights, sizes: Sizes) -> Path:
+    """Writes weights with what they hold for; gives the file.
+
+    Raises:
+        CalibrationError: the file cannot be written.
+    """
+    file = weights_file()
+    text = json.dumps({"conditions": conditions(sizes), "weights": asdict(weights)}, indent=1)
+    # Under another name at first: who reads meanwhile finds the old weights, whole.
+    fresh = file.with_name(f"{file.name}.{os.getpid()}")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        fresh.write_text(text + "\n")
+        fresh.replace(file)
+    except OSError as error:
+        raise CalibrationError.not_writable(file, error.strerror or str(error)) from error
+    return file
+
+
+def recall(sizes: Sizes) -> Weights:
+    """The weights of this machine.
+
+    Raises:
+        CalibrationError: there are none, they are unreadable, or something has changed since.
+    """
+    file = weights_file()
+    try:
+        text = file.read_bytes()
+    except FileNotFoundError as error:
+        raise CalibrationError.none(file) from error
+    except OSError as error:
+        raise CalibrationError.unreadable(file, error.strerror or str(error)) from error
+    try:
+        found: dict[str, Any] = json.loads(text)
+        weights, held_for = _weights(found["weights"]), dict(found["conditions"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise CalibrationError.unreadable(file, f"{type(error).__name__}: {error}") from error
+    changed = changes(held_for, conditions(sizes))
+    if changed:
+        raise CalibrationError.outdated(changed)
+    return weights
+
+
+def _weights(found: dict[str, Any]) -> Weights:
+    by_structure = {
+        one.name: Weight(float(found[one.name]["search"]), float(found[one.name]["update"]))
+        for one in Structure
+    }
+    return Weights(**by_structure, unit=str(found["unit"]))

@@ -1,0 +1,87 @@
+"""Divides an amount among streams, none getting less than its floor or more than its cap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from windrow.optimize.allocation.errors import AllocationError
+
+_STEPS = 200
+"""Halvings of a range of floats until nothing is left between its ends, and to spare."""
+
+ROUNDING = 1e-12
+"""Sums of floats that differ by such a share of them are equal."""
+
+
+@dataclass(frozen=True)
+class Pot:
+    """An amount to divide.
+
+    Attributes:
+        what: what it is, for messages.
+        amount: how much there is.
+        floors: what each stream gets at least.
+        caps: what each can use at most.
+    """
+
+    what: str
+    amount: float
+    floors: tuple[float, ...]
+    caps: tuple[float, ...]
+
+
+def pot(what: str, amount: float, floors: Sequence[float], caps: Sequence[float]) -> Pot:
+    """A pot; a floor above what a stream can use is lowered to that.
+
+    Raises:
+        AllocationError: the floors together are more than there is.
+    """
+    held = tuple(min(floor, cap) for floor, cap in zip(floors, caps, strict=True))
+    if sum(held) > amount * (1 + ROUNDING):
+        raise AllocationError.least_too_much(what, sum(held), amount)
+    return Pot(what, amount, held, tuple(caps))
+
+
+def in_order(divided: Pot, order: Sequence[int]) -> tuple[float, ...]:
+    """Floors first; then each stream in turn takes all that it can use."""
+    shares = list(divided.floors)
+    left = divided.amount - sum(shares)
+    for stream in order:
+        taken = min(left, divided.caps[stream] - shares[stream])
+        # A sum may round to a hair above the cap that it should end at.
+        shares[stream] = min(shares[stream] + taken, divided.caps[stream])
+        left -= taken
+    return tuple(shares)
+
+
+def in_proportion(divided: Pot, weights: Sequence[float]) -> tuple[float, ...]:
+    """Shares in proportion to weights, as far as floors and caps allow.
+
+    There is one level such that every stream gets its weight times the level, raised to its floor
+    or lowered to its cap, and all together use up the pot:
+
+        level |      cap ____
+              |     ____|        share = clip(weight * level, floor, cap)
+              |____| floor
+    """
+
+    def shares(level: float) -> tuple[float, ...]:
+        limits = zip(weights, divided.floors, divided.caps, strict=True)
+        return tuple(min(max(weight * level, floor), cap) for weight, floor, cap in limits)
+
+    if not any(weight > 0 for weight in weights):
+        return in_proportion(divided, [1.0] * len(weights))
+    reachable = sum(
+        cap if weight > 0 else floor
+        for weight, floor, cap in zip(weights, divided.floors, divided.caps, strict=True)
+    )
+    least = min(weight for weight in weights if weight > 0)
+    high = max(divided.caps) / least
+    if reachable <= divided.amount:
+        return shares(high)
+    low = 0.0
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if sum(shares(middle)) <= divided.amount else (low, middle)
+    return shares(low)

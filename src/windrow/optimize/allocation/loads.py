@@ -1,0 +1,90 @@
+"""What streams ask for, what there is, and what they get."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from windrow.optimize.allocation.errors import AllocationError
+
+
+@dataclass(frozen=True)
+class Load:
+    """A stream that joins with others.
+
+    Attributes:
+        rate: arrivals per unit of time; each is to probe the other windows.
+        window: tuples of its full window.
+        least_rate: arrivals that the application requires to probe.
+        least_window: tuples that it requires to be kept.
+    """
+
+    rate: float
+    window: float
+    least_rate: float = 0.0
+    least_window: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not (math.isfinite(value) and value >= 0):
+                raise AllocationError.bad_number(name.replace("_", " "), value, "0 or more")
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What there is for one join; None for as much as it takes.
+
+    Attributes:
+        memory: tuples that all windows may hold together.
+        service_rate: arrivals, of all streams together, that can probe per unit of time.
+    """
+
+    memory: float | None = None
+    service_rate: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if value is not None and not (math.isfinite(value) and value >= 0):
+                raise AllocationError.bad_number(name.replace("_", " "), value, "0 or more")
+
+
+class Case(StrEnum):
+    """The paper's table 2: what is short."""
+
+    nothing = "nothing is short"
+    processor = "the processor is short"
+    memory = "memory is short"
+    both = "processor and memory are short"
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """What each stream gets.
+
+    Attributes:
+        rates: arrivals per unit of time that probe: the effective rates.
+        windows: tuples that are kept.
+    """
+
+    rates: tuple[float, ...]
+    windows: tuple[float, ...]
+
+
+def everything(loads: Sequence[Load]) -> Allocation:
+    """What streams get when nothing is short."""
+    return Allocation(tuple(one.rate for one in loads), tuple(one.window for one in loads))
+
+
+def case_of(loads: Sequence[Load], resources: Resources) -> Case:
+    """Which of the four cases streams and resources make."""
+    is_processor_short = _is_short(resources.service_rate, [one.rate for one in loads])
+    is_memory_short = _is_short(resources.memory, [one.window for one in loads])
+    if is_processor_short:
+        return Case.both if is_memory_short else Case.processor
+    return Case.memory if is_memory_short else Case.nothing
+
+
+def _is_short(there_is: float | None, asked: Sequence[float]) -> bool:
+    return there_is is not None and sum(asked) > there_is

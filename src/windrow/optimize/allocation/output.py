@@ -1,0 +1,48 @@
+"""How many results an allocation gives, and which share of all results that is.
+
+The last tuple of a combination to arrive finds the others in their windows. With n streams
+
+    output = selectivity * sum over i of  rate[i] * product over j != i of  window[j]
+
+which is the paper's equation 12 for two. Where a window is a random part of the full one, and the
+arrivals that probe are a random part of all, each combination is found with the probability that
+its last tuple probes and its others were kept. So the same formula with the effective rates and the
+kept windows is the expected output, and its ratio to the full one the expected recall.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from windrow.optimize.allocation.loads import Allocation, Load, everything
+
+
+def output_rate(allocation: Allocation, selectivity: float = 1.0) -> float:
+    """The expected results per unit of time.
+
+    Examples:
+        >>> output_rate(Allocation(rates=(100.0, 0.0), windows=(500.0, 1000.0)), 0.01)
+        1000.0
+    """
+    found = sum(
+        rate * product
+        for rate, product in zip(
+            allocation.rates, products_of_others(allocation.windows), strict=True
+        )
+    )
+    return selectivity * found
+
+
+def expected_recall(loads: Sequence[Load], allocation: Allocation) -> float:
+    """The expected share of the results of the full join; 1 where that has none."""
+    full = output_rate(everything(loads))
+    return output_rate(allocation) / full if full > 0 else 1.0
+
+
+def products_of_others(windows: Sequence[float]) -> list[float]:
+    """For each stream, the combinations of tuples in the other streams' windows.
+
+    Without a division, which an empty window would spoil.
+    """
+    return [math.prod(windows[:at]) * math.prod(windows[at + 1 :]) for at in range(len(windows))]

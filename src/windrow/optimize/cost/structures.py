@@ -1,0 +1,124 @@
+"""What a window can be kept in, and how many tuples each structure touches.
+
+A tuple is *touched* when its key is looked at. A search finds the matches of one arrival; an update
+inserts one tuple, or removes one. Inserting and removing touch equally many.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+from windrow.optimize.cost.errors import CostError
+
+
+class Structure(StrEnum):
+    """A structure by the letter that the paper gives it; its name is the word for it.
+
+    Examples:
+        >>> Structure("T").name
+        'ttree'
+        >>> Structure["hash"].value
+        'H'
+    """
+
+    buffer = "N"
+    hash = "H"
+    btree = "B"
+    ttree = "T"
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How large the parts of structures are made; the paper's sizes by default.
+
+    Attributes:
+        bucket: tuples in a bucket of a hash table.
+        node: tuples in a node of a tree.
+    """
+
+    bucket: int = 10
+    node: int = 100
+
+    def __post_init__(self) -> None:
+        if self.bucket < 1:
+            raise CostError.bad_number("the bucket size", self.bucket, "1 or more")
+        # A node of a B+tree is split into parts that are half full or more.
+        if self.node < 3:
+            raise CostError.bad_number("the node size", self.node, "3 or more")
+
+
+@dataclass(frozen=True)
+class Touches:
+    """Tuples touched by one search, and by one insertion or removal."""
+
+    search: float
+    update: float
+
+
+def touches(structure: Structure, window: float, sizes: Sizes) -> Touches:
+    """The tuples that one search and one update touch in a window of so many tuples.
+
+    Examples:
+        >>> touches(Structure.ttree, 5_000, Sizes())
+        Touches(search=14.5, update=14.5)
+    """
+    match structure:
+        case Structure.buffer:
+            return buffer_touches(window)
+        case Structure.hash:
+            return hash_touches(window, sizes.bucket)
+        case Structure.btree:
+            return btree_touches(window, sizes.node)
+        case Structure.ttree:
+            return ttree_touches(window, sizes.node)
+
+
+def buffer_touches(window: float) -> Touches:
+    """Equation 3: a search scans the window; the oldest tuple is at its end."""
+    return Touches(search=window, update=1)
+
+
+def hash_touches(window: float, bucket: int) -> Touches:
+    """Equation 4: a search goes through a bucket; buckets keep the order of arrival.
+
+    The window divides into buckets: it has none that is larger than itself.
+    """
+    return Touches(search=min(bucket, window), update=1)
+
+
+def btree_touches(window: float, node: int) -> Touches:
+    """Equation 5: a binary search in each node from the root to the leaf, for any operation."""
+    inner_nodes = _log_up(_nodes(window, node), node + 1)
+    path = (inner_nodes + 1) * _log_up(node, 2)
+    return Touches(search=path, update=path)
+
+
+def ttree_touches(window: float, node: int) -> Touches:
+    """Equation 6: 1.5 comparisons in each node passed, a binary search in the last one.
+
+    Any node may hold the key, so that on average one less is passed than the tree is high; a tree
+    of one node has none to pass. The paper's equation multiplies the first term of an update by
+    two (insertion and removal) and not the second; its table multiplies both, and so do we.
+    """
+    height = _log_up(_nodes(window, node), 2)
+    path = 1.5 * max(0, height - 1) + _log_up(node, 2)
+    return Touches(search=path, update=path)
+
+
+def _nodes(window: float, node: int) -> int:
+    """The nodes that hold a window, at least the root."""
+    return max(1, math.ceil(window / node))
+
+
+def _log_up(number: int, base: int) -> int:
+    """The logarithm rounded up: the least power of the base that reaches the number.
+
+    By whole numbers: a logarithm of floats may end a hair above the whole number it should be.
+    """
+    power, reached = 0, 1
+    while reached < number:
+        reached *= base
+        power += 1
+    return power

@@ -1,0 +1,79 @@
+"""Weights are found again that a bench was made with, whatever noise adds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from windrow.calibration.measuring import (
+    RATES,
+    Metered,
+    measure,
+    slope,
+    weights_in_microseconds,
+    weights_in_work,
+)
+from windrow.optimize.cost.structures import Sizes, Structure, touches
+from windrow.optimize.cost.weights import PAPER
+
+
+@dataclass
+class PaperBench:
+    """A machine that costs what the paper's does, some runs being disturbed."""
+
+    structure: Structure
+    window: int
+    sizes: Sizes
+    disturbances: list[float] = field(default_factory=lambda: [1.5, 1.0, 3.0])
+    runs: int = 0
+
+    def search(self, count):
+        touched = touches(self.structure, self.window, self.sizes).search
+        return self._cost(count * touched * PAPER.of(self.structure).search)
+
+    def update(self, count):
+        touched = touches(self.structure, self.window, self.sizes).update
+        return self._cost(2 * count * touched * PAPER.of(self.structure).update)
+
+    def _cost(self, cost):
+        self.runs += 1
+        return Metered(cost * self.disturbances[self.runs % 3], cost)
+
+
+@pytest.fixture(scope="module")
+def points():
+    return measure(PaperBench, Sizes(), lambda _: None)
+
+
+@pytest.mark.parametrize("structure", Structure)
+def test_the_weights_of_the_machine_are_found(points, structure):
+    in_work, in_time = weights_in_work(points), weights_in_microseconds(points)
+    expected = PAPER.of(structure)
+    assert in_work.of(structure).search == pytest.approx(expected.search)
+    assert in_work.of(structure).update == pytest.approx(expected.update)
+    assert in_time.of(structure).search == pytest.approx(expected.search * 1e6)
+    assert in_time.of(structure).update == pytest.approx(expected.update * 1e6)
+
+
+def test_each_structure_runs_at_twenty_rates_both_ways(points):
+    for structure in Structure:
+        for is_search in (True, False):
+            own = {
+                (point.window, point.rate)
+                for point in points
+                if point.structure is structure and point.is_search is is_search
+            }
+            windows = {window for window, _ in own}
+            assert own == {(window, rate) for window in windows for rate in RATES}
+    assert len(RATES) == 20
+
+
+def test_what_is_measured_is_told():
+    told: list[str] = []
+    measure(PaperBench, Sizes(), told.append, windows=(100,))
+    assert told == [f"{one.name}: a window of 100, 20 rates" for one in Structure]
+
+
+def test_the_line_through_the_origin_is_the_nearest():
+    assert slope([(1.0, 2.1), (2.0, 3.9)]) == pytest.approx(1.98)
