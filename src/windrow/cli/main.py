@@ -1,4 +1,4 @@
-"""The commands: run a job, explain a query, show the demo, run the papers' experiments."""
+"""The commands: run a job, explain a query, show the demo, weigh costs, run the experiments."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from windrow.cli.cost import cost
 from windrow.cli.experiments import app as experiments
 from windrow.cli.failures import reported
 
@@ -129,6 +130,9 @@ def demo(
 
         if not show_demo(is_quick=quick, stdout=Console(), debug=debug):
             raise typer.Exit(1)
+
+
+app.command()(cost)
 
 
 def _resolve(progress: Shown) -> str:
