@@ -20,8 +20,16 @@ COLORS = {
     "lca": "tab:brown",
     "bew-graph": "tab:pink",
     "closure": "tab:olive",
+    "HH": "tab:green",
+    "TT": "tab:gray",
+    "HT": "tab:blue",
+    "TH": "tab:orange",
+    "HN": "tab:purple",
+    "NH": "tab:brown",
+    "TN": "tab:red",
+    "NT": "tab:cyan",
 }
-"""An algorithm has the same color in every figure."""
+"""An algorithm, or a combination of structures, has the same color in every figure."""
 
 
 @dataclass(frozen=True)

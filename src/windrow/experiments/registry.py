@@ -6,6 +6,12 @@ from collections.abc import Sequence
 
 from windrow.experiments.errors import ExperimentError
 from windrow.experiments.experiment import Experiment
+from windrow.experiments.kang import (
+    cost_crossovers,
+    cost_table,
+    cost_workloads,
+    structure_memory,
+)
 from windrow.experiments.wjoin import (
     bew_graph,
     gca_vs_lca,
@@ -32,6 +38,10 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     throughput.EXPERIMENT,
     response.EXPERIMENT,
     output.EXPERIMENT,
+    cost_table.EXPERIMENT,
+    cost_crossovers.EXPERIMENT,
+    structure_memory.EXPERIMENT,
+    cost_workloads.EXPERIMENT,
 )
 
 ALL = "all"

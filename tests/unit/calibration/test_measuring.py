@@ -26,7 +26,7 @@ class PaperBench:
     window: int
     sizes: Sizes
     disturbances: list[float] = field(default_factory=lambda: [1.5, 1.0, 3.0])
-    runs: int = 0
+    runs: int = 0  # 40 of a round, so that each rate meets every disturbance in three rounds
 
     def search(self, count):
         touched = touches(self.structure, self.window, self.sizes).search
@@ -60,9 +60,9 @@ def test_each_structure_runs_at_twenty_rates_both_ways(points):
     for structure in Structure:
         for is_search in (True, False):
             own = {
-                (point.window, point.rate)
+                (point.run.window, point.run.rate)
                 for point in points
-                if point.structure is structure and point.is_search is is_search
+                if point.run.structure is structure and point.run.is_search is is_search
             }
             windows = {window for window, _ in own}
             assert own == {(window, rate) for window in windows for rate in RATES}
@@ -72,7 +72,8 @@ def test_each_structure_runs_at_twenty_rates_both_ways(points):
 def test_what_is_measured_is_told():
     told: list[str] = []
     measure(PaperBench, Sizes(), told.append, windows=(100,))
-    assert told == [f"{one.name}: a window of 100, 20 rates" for one in Structure]
+    assert told[:4] == [f"round 1 of 5: {one.name}, a window of 100" for one in Structure]
+    assert len(told) == 20
 
 
 def test_the_line_through_the_origin_is_the_nearest():

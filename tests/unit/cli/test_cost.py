@@ -133,7 +133,7 @@ def test_calibrating_shows_the_weights_and_keeps_them(machine):
     assert done.exit_code == 0, done.stderr
     rows = [line.split("│") for line in done.stdout.splitlines() if line.startswith("│")]
     assert [cell.strip() for cell in rows[-1][1:-1]] == ["T-tree", "2.6e+05", "2.7e+05"]
-    assert "ttree: a window of 25,000, 20 rates" in done.stderr
+    assert "round 5 of 5: ttree, a window of 25,000" in done.stderr
     assert f"kept in {machine}/windrow/weights.json" in done.stdout.replace("\n", "")
 
 
@@ -177,4 +177,4 @@ def test_a_cache_folder_that_cannot_be_written_is_said_before_anything_runs(mach
     done = cost("--calibrate")
     assert done.exit_code == 2
     assert "CalibrationError[calibration-not-writable]" in done.stderr
-    assert "20 rates" not in done.stderr
+    assert "round" not in done.stderr

@@ -16,6 +16,7 @@ NAMES = [
     "wjoin-vs-ripple", "wjoin-vs-xjoin", "wjoin-streams-variable", "wjoin-streams-even",
     "wjoin-slow-stream", "gca-vs-lca", "path", "bew-graph-vs-conservative",
     "bew-vs-few-throughput", "bew-vs-few-response", "bew-vs-few-output",
+    "cost-table", "cost-crossovers", "structure-memory", "cost-workloads",
 ]  # fmt: skip
 
 

@@ -1,0 +1,1 @@
+"""The experiments of Kang, Naughton and Viglas: what the structures of windows cost."""

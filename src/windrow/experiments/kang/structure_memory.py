@@ -1,0 +1,160 @@
+"""What a tuple of a window takes in memory, by structure and size of its parts.
+
+A window that has slid for a while is weighed: the queue of arrivals, buckets, nodes and the free
+slots inside nodes. Nodes that are kept for later use are not part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from windrow.calibration.compiled import filled
+from windrow.experiments.charts import Chart, Line, Panel
+from windrow.experiments.claims import Claim, Finding, Reading
+from windrow.experiments.experiment import Experiment, Findings, Say, Size
+from windrow.experiments.kang.combinations import PAPER
+from windrow.experiments.tables import Value, table
+from windrow.kernels.structures.runs import update_only
+from windrow.kernels.structures.store import FREE_NODES, nbytes
+from windrow.optimize.cost.structures import Sizes, Structure
+
+SEED = 51
+BUCKETS = (2, 3, 5, 7, 10, 15, 20, 30, 50, 100)
+NODES = (10, 20, 50, 100, 200)
+PAPER_BUCKET, PAPER_NODE = 10, 100
+MOST_ABOVE = 1.15
+"""How far above the T-tree the hash table may be, to be a little above; the paper's is at 1.05."""
+
+MOST_OF_THE_WAY = 0.75
+"""The share of all that larger buckets save which is saved by 10, for the curve to be flat there."""
+
+Weighed = Mapping[tuple[Structure, int], float]
+"""Bytes per tuple, by structure and size of its parts."""
+
+
+@dataclass(frozen=True)
+class MemorySize:
+    """The window, and how many times over it slides."""
+
+    window: int
+    slides: int
+
+
+SIZES = {
+    Size.tiny: MemorySize(window=2_000, slides=2),
+    Size.quick: MemorySize(window=10_000, slides=5),
+    Size.full: MemorySize(window=100_000, slides=5),
+}
+
+
+def run(size: Size, say: Say) -> Findings:
+    """Weighs and decides."""
+    chosen = SIZES[size]
+    settings = [
+        *((Structure.buffer, one) for one in BUCKETS[:1]),
+        *((Structure.hash, bucket) for bucket in BUCKETS),
+        *((tree, node) for tree in (Structure.btree, Structure.ttree) for node in NODES),
+    ]
+    weighed: dict[tuple[Structure, int], float] = {}
+    for structure, part in settings:
+        say(f"{structure.name}, parts of {part}: a window of {chosen.window:,}")
+        weighed[structure, part] = bytes_per_tuple(structure, part, chosen)
+    rows: list[list[Value]] = [
+        [structure.name, 0 if structure is Structure.buffer else part, weight]
+        for (structure, part), weight in weighed.items()
+    ]
+    return Findings(
+        table(("structure", "bucket or node", "bytes/tuple"), rows),
+        (
+            Finding(
+                _hash_above_ttree(weighed),
+                reason="a bucket of these tables is a chain through the queue of arrivals, with no "
+                "slot that may be free; the paper's buckets are blocks, like nodes, and a window's "
+                "tuples do not fill them",
+            ),
+            Finding(_btree_above(weighed), reason="its leaves are fuller than the others' parts"),
+            Finding(_flattens(weighed), reason="what a bucket takes outweighs its tuples"),
+        ),
+        _chart(weighed),
+    )
+
+
+def bytes_per_tuple(structure: Structure, part: int, chosen: MemorySize) -> float:
+    """What a tuple takes once the window has slid."""
+    dice = np.random.default_rng(SEED)
+    keys = dice.integers(0, chosen.window, chosen.window * (1 + chosen.slides))
+    sizes = Sizes(bucket=part) if structure is Structure.hash else Sizes(node=max(3, part))
+    store = update_only(filled(structure, sizes, keys[: chosen.window]), keys[chosen.window :])
+    taken = nbytes(store)
+    if len(store.slots):
+        of_one = (
+            store.nodes[0].nbytes + len(store.slots) // len(store.nodes) * store.slots[0].nbytes
+        )
+        taken -= int(store.numbers[FREE_NODES]) * of_one
+    return taken / chosen.window
+
+
+def _hash_above_ttree(weighed: Weighed) -> Reading:
+    ratio = weighed[Structure.hash, PAPER_BUCKET] / weighed[Structure.ttree, PAPER_NODE]
+    text = f"{ratio:.2f} of the T-tree's bytes"
+    return Reading(ratio, text, holds=1 < ratio <= MOST_ABOVE)
+
+
+def _btree_above(weighed: Weighed) -> Reading:
+    btree = weighed[Structure.btree, PAPER_NODE]
+    over_hash = btree / weighed[Structure.hash, PAPER_BUCKET]
+    over_ttree = btree / weighed[Structure.ttree, PAPER_NODE]
+    text = f"{over_hash:.2f} of the hash table's bytes, {over_ttree:.2f} of the T-tree's"
+    return Reading(min(over_hash, over_ttree), text, holds=min(over_hash, over_ttree) > 1)
+
+
+def _flattens(weighed: Weighed) -> Reading:
+    first, at_10, last = (
+        weighed[Structure.hash, bucket] for bucket in (BUCKETS[0], PAPER_BUCKET, BUCKETS[-1])
+    )
+    saved = (first - at_10) / (first - last)
+    text = f"buckets of 10 save {saved:.0%} of what buckets of {BUCKETS[-1]} do"
+    return Reading(saved, text, holds=saved >= MOST_OF_THE_WAY)
+
+
+def _chart(weighed: Weighed) -> Chart:
+    def line(structure: Structure, parts: tuple[int, ...]) -> Line:
+        heights = [weighed[structure, part] for part in parts]
+        return Line(structure.name, [float(part) for part in parts], heights)
+
+    panels = [
+        Panel("hash table", "tuples per bucket", "bytes per tuple",
+              [line(Structure.hash, BUCKETS)], is_log=False),
+        Panel("trees", "tuples per node", "bytes per tuple",
+              [line(Structure.btree, NODES), line(Structure.ttree, NODES)], is_log=False),
+    ]  # fmt: skip
+    return Chart("What a tuple of a window takes", panels)
+
+
+EXPERIMENT = Experiment(
+    name="structure-memory",
+    paper=PAPER,
+    figure="section 5.1",
+    setting="a window of 100,000 tuples after sliding five times over, buckets of 2 to 100, nodes of "
+    "10 to 200",
+    claims=(
+        Claim(
+            "the hash table (buckets of 10) takes a little more than the T-tree (nodes of 100)",
+            "bytes per tuple over the T-tree's: above 1, at most 1.15",
+        ),
+        Claim(
+            "the B+tree (nodes of 100) takes more than both",
+            "its bytes per tuple over either's: above 1",
+        ),
+        Claim(
+            "the curve over bucket sizes flattens near 10",
+            "what buckets of 10 save over buckets of 2, of what buckets of 100 do: at least 75%",
+        ),
+    ),
+    seed=SEED,
+    run=run,
+    prose=__doc__,
+)
