@@ -111,11 +111,10 @@ def measure(
 
 
 def _runs(structure: Structure, window: int, bench: Bench) -> Iterator[tuple[Run, Metered]]:
-    """Every rate once, searches and updates."""
-    for rate in RATES:
-        count = rate * SECONDS_WORTH
-        yield Run(structure, window, rate, is_search=True), bench.search(count)
-        yield Run(structure, window, rate, is_search=False), bench.update(count)
+    """Every rate once: searches alone, then updates alone."""
+    for is_search, run in ((True, bench.search), (False, bench.update)):
+        for rate in RATES:
+            yield Run(structure, window, rate, is_search), run(rate * SECONDS_WORTH)
 
 
 def _touched(run: Run, sizes: Sizes) -> float:

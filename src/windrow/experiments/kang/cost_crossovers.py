@@ -70,7 +70,7 @@ class CrossoversSize:
 SIZES = {
     Size.tiny: CrossoversSize(tuples=200, every=20, rounds=1),
     Size.quick: CrossoversSize(tuples=5_000, every=5),
-    Size.full: CrossoversSize(tuples=30_000, every=5),
+    Size.full: CrossoversSize(tuples=20_000, every=5),
 }
 
 

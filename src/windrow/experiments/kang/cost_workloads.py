@@ -52,7 +52,7 @@ class WorkloadsSize:
 SIZES = {
     Size.tiny: WorkloadsSize(tuples=200, windows=(1_000,), rounds=1),
     Size.quick: WorkloadsSize(tuples=20_000),
-    Size.full: WorkloadsSize(tuples=100_000),
+    Size.full: WorkloadsSize(tuples=60_000),
 }
 
 Meetings = Mapping[str, Meeting]

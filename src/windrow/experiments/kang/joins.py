@@ -23,7 +23,7 @@ from windrow.kernels.structures.runs import work_of
 from windrow.optimize.cost.directions import Combination, Workload
 from windrow.optimize.cost.structures import Sizes
 
-REPEATS = 3
+REPEATS = 5
 OPERATIONS_PER_WINDOW = 2
 """An arrival is inserted into its own window, where the oldest goes, and probes the other."""
 

@@ -55,7 +55,7 @@ def test_all_combinations_run_over_the_same_arrivals_in_the_proportion_of_the_ra
     assert (len(came.window_a), len(came.window_b), int(came.sides.sum())) == (300, 100, 40)
     told: list[str] = []
     runs = metered(EIGHT, came, Sizes(), told.append)
-    assert told[0] == "rates 20/80: 50 arrivals, run 1 of 3"
+    assert told[0] == "rates 20/80: 50 arrivals, run 1 of 5"
     again = metered(EIGHT, came, Sizes(), told.append)
     assert {one: run.work for one, run in runs.items()} == {
         one: run.work for one, run in again.items()
