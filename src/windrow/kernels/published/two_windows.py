@@ -9,7 +9,7 @@ and the same with A and B exchanged. What the one window is kept in is nothing t
 
 from __future__ import annotations
 
-from windrow.kernels._jit import kernel
+from windrow.kernels._jit import lean_kernel
 from windrow.kernels.structures.store import HELD, NONE, Numbers, Store, grown, has_room
 from windrow.kernels.structures.window import entry_at, expire, first, following, insert
 
@@ -34,7 +34,7 @@ class TwoWindows:
         return int(found)
 
 
-@kernel
+@lean_kernel
 def _take_some(a: Store, b: Store, sides: Numbers, keys: Numbers, start: int) -> tuple[int, int]:
     """Takes arrivals from one on while there is room; gives how many are taken, and the matches."""
     found, total = 0, 0
