@@ -72,10 +72,13 @@ def cost(
             keys=keys,
         )
         found: Report | Calibrated
+        is_to_report = not (calibrate and asked.is_nothing)
+        if is_to_report:
+            asked.check()  # a mistake is said before a minute is spent on measuring
         if calibrate:
             found = _calibrate(sizes, stderr)
             weights = WeightsFrom.calibrated
-        if not (calibrate and asked.is_nothing):
+        if is_to_report:
             found = report(asked, _weights(weights, sizes), weights.value)
         if as_json:
             typer.echo(json.dumps(found.as_dict(), indent=1))

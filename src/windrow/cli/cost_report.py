@@ -52,6 +52,12 @@ class Asked:
         """Whether no workload was given at all."""
         return all(value is None for value in self.numbers.values())
 
+    def check(self) -> None:
+        """Refuses numbers that are missing, or cannot be."""
+        workload, share = self.workload(), self.share()
+        if share is not None:
+            output_rate(workload, share)
+
     def workload(self) -> Workload:
         """The workload; every number of it is needed."""
         missing = [f"--{name}" for name, value in self.numbers.items() if value is None]

@@ -178,3 +178,10 @@ def test_a_cache_folder_that_cannot_be_written_is_said_before_anything_runs(mach
     assert done.exit_code == 2
     assert "CalibrationError[calibration-not-writable]" in done.stderr
     assert "round" not in done.stderr
+
+
+def test_a_mistake_is_said_before_anything_is_measured(machine):
+    done = cost("--calibrate", "--rate-a", 2)
+    assert done.exit_code == 2
+    assert done.stderr.startswith("CostError[missing-cost-number]: --rate-b, --window-a, ")
+    assert not (machine / "windrow" / "weights.json").exists()

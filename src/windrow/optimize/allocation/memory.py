@@ -19,15 +19,16 @@ whose window gains the most by a tuple and the one whose window loses the least.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from functools import reduce
+from itertools import accumulate
+from typing import NamedTuple
 
 from windrow.optimize.allocation.dividing import Pot, in_proportion, pot
 from windrow.optimize.allocation.loads import Load
-from windrow.optimize.allocation.output import products_of_others
 
 _MOST_EXCHANGES = 10_000
-_NEGLIGIBLE = 1e-13
+_NEGLIGIBLE = 1e-10
 """A gain that is such a share of the output, or less, is none."""
 
 
@@ -53,7 +54,7 @@ def best_windows(divided: Pot, rates: Sequence[float]) -> tuple[float, ...]:
 
 def _exchange(windows: list[float], divided: Pot, rates: Sequence[float]) -> bool:
     """Makes the exchange between the best pair; False when it gains nothing."""
-    slopes = [_slope(windows, rates, stream) for stream in range(len(windows))]
+    slopes = _slopes(windows, rates)
     takers = [at for at, window in enumerate(windows) if window < divided.caps[at]]
     givers = [at for at, window in enumerate(windows) if window > divided.floors[at]]
     if not takers or not givers:
@@ -61,31 +62,46 @@ def _exchange(windows: list[float], divided: Pot, rates: Sequence[float]) -> boo
     taker = max(takers, key=lambda at: slopes[at])
     giver = min(givers, key=lambda at: slopes[at])
     slope = slopes[taker] - slopes[giver]
-    output = sum(map(math.prod, zip(rates, products_of_others(windows), strict=True)))
     room = min(divided.caps[taker] - windows[taker], windows[giver] - divided.floors[giver])
-    if taker == giver or slope * room <= _NEGLIGIBLE * output or slope <= 0:
+    if slope <= 0 or slope * room <= _NEGLIGIBLE * _join(windows, rates).output:
         return False
-    bend = _with_both(windows, rates, taker, giver)
+    rest = [at for at in range(len(windows)) if at not in (taker, giver)]
+    bend = _join([windows[at] for at in rest], [rates[at] for at in rest]).output
     step = min(room, slope / (2 * bend)) if bend > 0 else room
-    if step == room == windows[giver] - divided.floors[giver]:
-        windows[giver] = divided.floors[giver]  # to the very end, whatever rounding says
-    else:
-        windows[giver] -= step
+    # To the very end, whatever rounding says.
+    windows[giver] = max(windows[giver] - step, divided.floors[giver])
     windows[taker] = min(windows[taker] + step, divided.caps[taker])
     return True
 
 
-def _slope(windows: Sequence[float], rates: Sequence[float], stream: int) -> float:
-    """What one more tuple in a stream's window adds to the output."""
-    without = [window for at, window in enumerate(windows) if at != stream]
-    others = [rate for at, rate in enumerate(rates) if at != stream]
-    return sum(map(math.prod, zip(others, products_of_others(without), strict=True)))
+class _Joined(NamedTuple):
+    """Some of the streams: combinations of their windows' tuples, and the output of their join."""
+
+    combinations: float
+    output: float
+
+    def with_also(self, other: _Joined) -> _Joined:
+        """Both together: an arrival of the one meets every combination of the other."""
+        return _Joined(
+            self.combinations * other.combinations,
+            self.output * other.combinations + other.output * self.combinations,
+        )
 
 
-def _with_both(windows: Sequence[float], rates: Sequence[float], one: int, other: int) -> float:
-    """The output per tuple in the one window and tuple in the other."""
-    rest = [at for at in range(len(windows)) if at not in (one, other)]
-    kept = [windows[at] for at in rest]
-    return sum(
-        rates[at] * product for at, product in zip(rest, products_of_others(kept), strict=True)
-    )
+_NOTHING = _Joined(1.0, 0.0)
+
+
+def _join(windows: Sequence[float], rates: Sequence[float]) -> _Joined:
+    """Streams, one after the other."""
+    return reduce(_Joined.with_also, map(_Joined, windows, rates), _NOTHING)
+
+
+def _slopes(windows: Sequence[float], rates: Sequence[float]) -> list[float]:
+    """What one more tuple in each window adds to the output: the output of all other streams.
+
+    From both ends, so that nothing is divided by a window that may be empty.
+    """
+    each = list(map(_Joined, windows, rates))
+    before = [*accumulate(each, _Joined.with_also, initial=_NOTHING)]
+    behind = [*accumulate(reversed(each), _Joined.with_also, initial=_NOTHING)]
+    return [before[at].with_also(behind[len(each) - 1 - at]).output for at in range(len(each))]
