@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from windrow.kernels import _jit
-from windrow.kernels._sources import KERNELS, digest_of, sources_of
+from windrow.kernels.sources import KERNELS, digest_of, sources_of
 
 MODULES = sorted(
     ".".join(("windrow.kernels", *file.relative_to(KERNELS).with_suffix("").parts))
@@ -54,7 +54,7 @@ def kernels(tmp_path) -> Path:
     folder.mkdir(parents=True)
     (tmp_path / "windrow" / "__init__.py").touch()
     (folder / "__init__.py").touch()
-    for name in ("_jit.py", "_sources.py"):
+    for name in ("_jit.py", "sources.py"):
         shutil.copy(KERNELS / name, folder)
     for name, text in texts.items():
         (folder / name).write_text(text)

@@ -7,7 +7,7 @@ import platform
 from importlib.metadata import version
 from pathlib import Path
 
-from windrow.kernels.digest import digest_of_kernels
+from windrow.kernels.sources import KERNELS, digest_of
 from windrow.optimize.cost.structures import Sizes
 
 _CPU_INFO = Path("/proc/cpuinfo")
@@ -21,7 +21,7 @@ def conditions(sizes: Sizes) -> dict[str, object]:
         "python": platform.python_version(),
         "numpy": version("numpy"),
         "numba": version("numba"),
-        "kernels": digest_of_kernels(),
+        "kernels": digest_of(KERNELS / "structures" / "runs.py"),
         "bucket size": sizes.bucket,
         "node size": sizes.node,
     }

@@ -12,7 +12,7 @@ Why it is safe:
 - The folder belongs to the user alone (mode 0700, owner checked): cached code is code.
 - A kernel has the code of those that it calls in it, and numba notices only changes of its own
   file. So each module has a folder of its own, whose name holds numba's, numpy's and Python's
-  versions and a digest of all that its kernels are made of (`_sources.py`). What changes in one
+  versions and a digest of all that its kernels are made of (`sources.py`). What changes in one
   module changes the folder of every module that leads to it, and of no other.
 - numba writes cache files under a temporary name and renames them, so that processes that start
   together at worst compile the same kernel each for itself.
@@ -39,7 +39,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels._sources import digest_of
+from windrow.kernels.sources import digest_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Item = TypeVar("Item", bound=np.generic)
