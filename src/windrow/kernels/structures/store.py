@@ -16,6 +16,7 @@ window that slides for ever takes no more memory.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -60,7 +61,10 @@ HEAD, TAIL = range(2)
 """The columns of a bucket: its oldest and newest, as places in the queue."""
 
 _QUEUE_WIDTHS = {BUFFER: 2, HASH: 3, BPLUS_TREE: 1, T_TREE: 1}
-_TREES = (BPLUS_TREE, T_TREE)
+_OCCUPANCY = {BPLUS_TREE: 0.6, T_TREE: 0.65}
+"""How full nodes are, or fuller, while a window of random keys slides."""
+
+_TREES = tuple(_OCCUPANCY)
 _LEAST_ROOM = 16
 _LEAST_NODES = 4
 LEAST_SIZES = {BUFFER: 1, HASH: 1, BPLUS_TREE: 3, T_TREE: 1}
@@ -106,7 +110,7 @@ def empty_store(kind: int, size: int, room: int = _LEAST_ROOM) -> Store:
         nodes,
     )
     if kind in _TREES:
-        store = _with_nodes(store, max(_LEAST_NODES, -(-3 * room // (2 * size))))
+        store = _with_nodes(store, _LEAST_NODES + math.ceil(room / (size * _OCCUPANCY[kind])))
     if kind == BPLUS_TREE:
         numbers[ROOT] = take_node(store)
         numbers[LEVELS] = 1
@@ -114,7 +118,7 @@ def empty_store(kind: int, size: int, room: int = _LEAST_ROOM) -> Store:
 
 
 def grown(store: Store) -> Store:
-    """The structure with room for more: twice the queue, the nodes, or both, as it is short.
+    """The structure with more room in what is short of it: twice the queue, half as many nodes more.
 
     The one given is left as it was; from now on only the new one may change.
     """
@@ -130,7 +134,7 @@ def grown(store: Store) -> Store:
             store = store._replace(nodes=buckets)
             link_all(store)
     if kind in _TREES and not has_nodes(store):
-        store = _with_nodes(store, 2 * len(store.nodes))
+        store = _with_nodes(store, len(store.nodes) + len(store.nodes) // 2 + _LEAST_NODES)
     return store
 
 
