@@ -141,10 +141,10 @@ def key_classes(node: WindowJoin | BestmatchJoin) -> tuple[KeyClass, ...]:
 
 def _check_kind(node: WindowJoin, options: Options) -> None:
     """Refuses what runs for inner joins by time alone: other algorithms, conditions left to Spark."""
-    if node.counts is not None and options.algorithm not in {None, *OUTER}:
+    if node.counts is not None and options.asked_algorithm not in {None, *OUTER}:
         raise UnsupportedError(
             "unsupported-algorithm-of-count-window",
-            f"the algorithm {options.algorithm} does not run the join of"
+            f"the algorithm {options.asked_algorithm} does not run the join of"
             f" {' and '.join(node.aliases)}",
             reason="it knows windows of time, and these count tuples",
             hint=f"use algorithm {OUTER[0]}",

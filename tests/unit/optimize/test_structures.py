@@ -115,6 +115,12 @@ def test_structures_are_for_inner_joins(session):
     assert text.startswith("UnsupportedError[unsupported-algorithm-of-outer-join]")
 
 
+def test_structures_are_for_windows_of_time(session):
+    sql = "SELECT a.x FROM a [ROWS 3], b [ROWS 3] WHERE a.k = b.k"
+    text = refused(session, sql, structure="hash/hash")
+    assert text.startswith("UnsupportedError[unsupported-algorithm-of-count-window]")
+
+
 def test_structures_beside_another_algorithm_are_refused(session):
     sql = JOIN.format("a.k = b.k")
     text = refused(session, sql, structure="hash/hash", algorithm="few")
