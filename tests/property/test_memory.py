@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import tracemalloc
 from collections import Counter
 from random import Random
 from typing import Any
@@ -93,6 +94,26 @@ def test_spilled_state_goes_into_checkpoints() -> None:
     rows += list(result._execution._pending)
     again = first.sql(JOIN, resume=kept)
     assert bag(pa.Table.from_batches([*rows, *again])) == bag(session().sql(JOIN).to_arrow())
+
+
+def test_pickling_a_checkpoint_leaves_no_copy_behind() -> None:
+    found = windrow.Session()
+    for name in "ab":
+        rows = pa.table({"ts": range(4_000), "k": range(4_000), "text": ["x" * 200] * 4_000})
+        found.stream(name, rows.to_batches(max_chunksize=500), time="ts")
+    query = "SELECT a.text, b.text AS other FROM a, b WHERE a.k = b.k WINDOW = 9000"
+    result = found.sql(query, memory="50 kB", on_memory="spill")
+    for _ in range(6):
+        next(result)
+    kept = result.checkpoint()
+    tracemalloc.start()
+    try:
+        size = len(pickle.dumps(kept))
+        left, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most > size > 1_000_000
+    assert left < 50_000
 
 
 def test_groups_cannot_be_spilled() -> None:

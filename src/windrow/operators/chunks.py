@@ -56,8 +56,10 @@ class Chunk:
         return len(self.batch)
 
     def __reduce__(self) -> tuple[object, ...]:
-        # By its content alone: what is derived is computed again where it is needed.
-        return (_unpickled, (self.blob, self.keys))
+        # By its content alone: what is derived is computed again where it is needed. The bytes are
+        # the pickle's: kept here too, a checkpoint would leave a copy of all rows behind.
+        blob = self.__dict__.get("blob") or encode(self.batch)
+        return (_unpickled, (blob, self.keys))
 
     @property
     def memory_bytes(self) -> int:
