@@ -152,4 +152,9 @@ def test_what_is_held_does_not_grow_while_one_stream_stalls(algorithm, method):
         assert not list(join.push([first, None, last]))
         assert not list(join.advance(start + 200))
         held.append(join.counters.state_bytes)
-    assert max(held) == max(held[: len(held) // 2])
+    if algorithm == "ripple":
+        # Lanes have room for twice what came since a cleaning, 24 bytes each: when they are laid
+        # out anew, and how much is then on them, differs from one cleaning to the next.
+        assert max(held) <= 2 * 24 * (10_000 + 2 * 200) + 20_000
+    else:
+        assert max(held) == max(held[: len(held) // 2])

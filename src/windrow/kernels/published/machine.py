@@ -82,7 +82,8 @@ class ArrivalMachine(Machine, Protocol):
     def trim(self, tape: Tape, coming: Numbers) -> None:
         """Drops what lies in front of the buffers and nothing to come can meet.
 
-        Asked for when tuples are about to be moved, so that the room they take stays bounded.
+        Asked for when tuples are about to be moved, so that the room they take stays bounded. A
+        machine that cleans its buffers at times of its own may let it pass.
         """
 
 

@@ -44,6 +44,9 @@ CLEAN_EVERY = 10_000
 class Ripple(LoopMachine):
     """The ripple join with windows.
 
+    Whoever keeps the tape makes room for all tuples of two cleanings: the machine lets go of none
+    in between, however full the tape is.
+
     Args:
         conditions: the bounds and keys.
         first: where each stream begins on the tape, and after the last where it ends.
@@ -62,6 +65,9 @@ class Ripple(LoopMachine):
     ) -> None:
         super().__init__(conditions, first, order, trace)
         self._until_cleaning = np.array([clean_every, clean_every], np.int64)
+
+    def trim(self, tape: Tape, coming: Numbers) -> None:
+        """Drops nothing: old tuples are met until it is time to clean."""
 
     def fill(self, tape: Tape, found: Found) -> bool:
         """Adds combinations while there is room; whether all arrivals are through."""

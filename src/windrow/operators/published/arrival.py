@@ -24,10 +24,10 @@ from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import ChunkBuffer
 from windrow.operators.join_inputs import state_of, stored_state
 from windrow.operators.published.inputs import LanedInputs, merged_turns
-from windrow.operators.published.machines import machine_for
+from windrow.operators.published.machines import CLEANED_AT_TIMES, machine_for
 from windrow.operators.published.results import JoinResults
 from windrow.physical.specs import WJoin
-from windrow.schema import MIN_TICK
+from windrow.schema import MAX_TICK, MIN_TICK
 
 
 class ArrivalJoinOp(Operator):
@@ -56,7 +56,8 @@ class ArrivalJoinOp(Operator):
         yield from self._join_waiting()
         self._watermark = watermark
         self._inputs.drop(watermark)
-        if not len(self._inputs):
+        meets_old = self._spec.algorithm in CLEANED_AT_TIMES and watermark < MAX_TICK
+        if not len(self._inputs) and not meets_old:
             self._start_empty()
         elif isinstance(self._machine, PipelinedMachine):
             self._machine.drop(self._coming)

@@ -25,6 +25,9 @@ from windrow.schema import MAX_TICK
 PIPELINES = frozenset({"nlw", "hw", "xjoin"})
 """The algorithms that keep partial combinations, and have them tested as they are made."""
 
+CLEANED_AT_TIMES = frozenset({"ripple", "xjoin"})
+"""The algorithms that meet old tuples too, until they clean their buffers."""
+
 PartialTest = Callable[[Sequence[int], Numbers], Numbers]
 """Given inputs, the last one new, and positions of theirs: the combinations to go on with."""
 
