@@ -12,6 +12,7 @@ intermediate results of a pipeline) stays in memory, and fails the query if it a
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windrow.errors import DataError
@@ -26,6 +27,21 @@ if TYPE_CHECKING:
     from windrow.physical.options import Options
 
 
+@dataclass(frozen=True)
+class Part:
+    """One of the equal parts that a query's memory is divided into.
+
+    Attributes:
+        name: what holds this part, as in "bucket 2".
+        parts: how many there are.
+        whole: bytes of all of them.
+    """
+
+    name: str
+    parts: int
+    whole: int
+
+
 class Memory:
     """The memory of one query, or of one bucket of it on Spark.
 
@@ -33,7 +49,7 @@ class Memory:
         limit: bytes that its stages may hold together.
         may_spill: whether old chunks go to disk, rather than the query fails.
         folder: where spilled chunks go; None: where temporary files go.
-        share: of a query whose limit is divided, how: for the message.
+        part: where the query's memory is divided, which part this one is of; None: it is all.
 
     Examples:
         >>> memory = Memory(512 << 20, may_spill=True)
@@ -41,13 +57,13 @@ class Memory:
     """
 
     def __init__(
-        self, limit: int, *, may_spill: bool, folder: Path | None = None, share: str = ""
+        self, limit: int, *, may_spill: bool, folder: Path | None = None, part: Part | None = None
     ) -> None:
         self.limit = limit
         self.may_spill = may_spill
         self.spilled_chunks = 0
         self._folder = folder
-        self._share = share
+        self._part = part
         self._watched: dict[str, Operator] = {}
 
     def watch(self, name: str, operator: Operator) -> None:
@@ -55,25 +71,29 @@ class Memory:
         twin = f"{name}, stage {len(self._watched) + 1}"
         self._watched[twin if name in self._watched else name] = operator
 
+    @property
+    def held(self) -> int:
+        """Bytes that all stages hold in memory."""
+        return sum(map(_held, self._watched.values()))
+
     def settle(self) -> None:
         """Sees to it that no more is held than may be.
 
         Raises:
             DataError: more is held, and must not or cannot be spilled.
         """
-        fixed = sum(map(_fixed_bytes, self._watched.values()))
-        chunks = list(_chunks(self._watched.values()))
-        held = fixed + sum(chunk.memory_bytes for chunk in chunks)
+        held = self.held
         if held <= self.limit:
             return
         if not self.may_spill:
             raise self._too_much(held, "set on_memory to 'spill' to keep old tuples on disk")
+        chunks = _chunks(self._watched.values())
         for chunk in sorted(chunks, key=lambda chunk: int(chunk.keys[-1])):
             held -= chunk.memory_bytes
             self._spill(chunk)
             if held <= self.limit:
                 return
-        raise self._too_much(fixed, "what is left are no old tuples, which could go to disk")
+        raise self._too_much(held, "what is left are no old tuples, which could go to disk")
 
     def _spill(self, chunk: Chunk) -> None:
         if not chunk.memory_bytes:
@@ -91,25 +111,43 @@ class Memory:
 
     def _too_much(self, held: int, instead: str) -> DataError:
         largest = max(self._watched, key=lambda name: _held(self._watched[name]))
+        limit = show_bytes(self.limit)
+        if self._part is None:
+            who, bound = "the query", f"its memory of {limit}"
+            reason = f"most of it in {largest}: {show_bytes(_held(self._watched[largest]))}"
+        else:
+            who, bound = f"{self._part.name} of {largest}", f"its part of the memory, {limit}"
+            whole = show_bytes(self._part.whole)
+            reason = f"the query's {whole} are divided among its {self._part.parts} buckets"
         return DataError(
             "memory-exceeded",
-            f"the query holds {show_bytes(held)} of state, more than its memory of"
-            f" {show_bytes(self.limit)}{self._share}",
-            reason=f"most of it in {largest}: {show_bytes(_held(self._watched[largest]))}",
+            f"{who} holds {show_bytes(held)} of state, more than {bound}",
+            reason=reason,
             hint=f"raise memory, narrow the windows, or {instead}"
             if not self.may_spill
             else f"raise memory or narrow the windows: {instead}",
         )
 
 
-def memory_of(options: Options, parts: int = 1) -> Memory | None:
-    """The memory of a query, or of each of several equal parts of it; None where nobody set one."""
+def memory_of(options: Options) -> Memory | None:
+    """The memory of a query that is one process; None where nobody set one."""
     limit = options.memory_bytes
-    if limit is None:
-        return None
-    share = f" for each of its {parts} parts" if parts > 1 else ""
-    may_spill = options.on_memory == "spill"
-    return Memory(max(1, limit // parts), may_spill=may_spill, share=share)
+    return None if limit is None else Memory(limit, may_spill=options.on_memory == "spill")
+
+
+def memory_of_bucket(options: Options, buckets: int, bucket: int) -> Memory | None:
+    """The part of a query's memory that one of its buckets has; None where nobody set any.
+
+    Args:
+        options: the query's.
+        buckets: how many there are in all stages together.
+        bucket: its number in its stage.
+    """
+    whole = options.memory_bytes
+    if whole is None or buckets == 1:
+        return memory_of(options)
+    part = Part(f"bucket {bucket}", buckets, whole)
+    return Memory(max(1, whole // buckets), may_spill=options.on_memory == "spill", part=part)
 
 
 def _held(operator: Operator) -> int:

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from windrow.operators.chunks import encode
 from windrow.operators.driver import Stage
-from windrow.operators.memory import memory_of
+from windrow.operators.memory import memory_of_bucket
 from windrow.operators.partition import own_slices
 from windrow.run.spark.blobs import Blob, by_port
 from windrow.run.spark.dead_letters import DeadLetters
@@ -55,7 +55,7 @@ def _run_bucket(
 ) -> Iterator[pa.RecordBatch]:
     bucket = plan.labels.index(label)
     letters = DeadLetters(plan, "batch", bucket)
-    memory = memory_of(plan.options, plan.memory_parts)
+    memory = memory_of_bucket(plan.options, plan.memory_parts, bucket)
     own = own_slices(plan.partitioning, bucket)
     stage = Stage(plan.spec, on_late=plan.on_late, late=letters.take, memory=memory, own=own)
     rows_read = 0

@@ -28,7 +28,7 @@ from windrow.operators.base import Counters
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import encode
 from windrow.operators.driver import Stage, fed_by_streams
-from windrow.operators.memory import memory_of
+from windrow.operators.memory import memory_of_bucket
 from windrow.operators.partition import own_slices
 from windrow.physical.specs import WJoin, scans
 from windrow.run.spark.blobs import Blob, by_port
@@ -112,7 +112,7 @@ class StageProcessor(StatefulProcessor):
         plan = self._plan
         bucket = plan.labels.index(label)
         letters = DeadLetters(plan, _batch_name(), bucket)
-        memory = memory_of(plan.options, plan.memory_parts)
+        memory = memory_of_bucket(plan.options, plan.memory_parts, bucket)
         own = own_slices(plan.partitioning, bucket)
         stage = Stage(plan.spec, on_late=plan.on_late, late=letters.take, memory=memory, own=own)
         if manifest is not None:
