@@ -87,7 +87,7 @@ def test_the_algorithm_may_change_and_the_cache_may_be_cold(
 
         def init(self, handle: Any) -> None:
             super().init(handle)
-            self._state._cache = ChunkCache(None, 0, 0)
+            self._cache = ChunkCache(None, 0, 0)
 
     monkeypatch.setattr(processor, "StageProcessor", Cold)
     streams, run = growing(tmp_path), Run(tmp_path / "run")

@@ -3,7 +3,8 @@
 Spark's state store is the only truth; reading a window back from it in every micro-batch would
 cost more than the batch. A chunk never changes, so that its name, a hash of its content, says all:
 
-    in this worker     decoded chunks with the indexes made from them, least recently used go first
+    in this worker     decoded chunks with the indexes made from them, bucket by bucket: of each no
+                       more than its part of the query's memory, least recently used go first
     on this machine    one file per chunk in a folder of this user, read by memory mapping
     the state store    always there; asked last
 
@@ -21,28 +22,100 @@ import time
 from collections import OrderedDict
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from windrow.operators.chunks import Chunk, decode
 
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
 MOST_BYTES_IN_WORKER = 1 << 30
 MOST_BYTES_ON_DISK = 4 << 30
 """Limits; the environment variables WINDROW_CACHE_BYTES and WINDROW_CACHE_DIR change the second
 and its place."""
 
+IDLE_BATCHES = 4
+"""Micro-batches of a query after which the chunks of a bucket go that had no turn here."""
+
 _ABANDONED_S = 3600
 
 
+class Owner(NamedTuple):
+    """Whose chunks they are: a bucket of a stage of a query."""
+
+    query: str
+    stage: str
+    bucket: int
+
+
 class ChunkCache:
-    """Chunks of every query that runs in this worker."""
+    """Chunks of every query that runs in this worker, bucket by bucket.
+
+    A bucket may have its turn in another worker any time, and come back: what left its window
+    meanwhile goes when it comes back, or when the query has gone on for some batches without it.
+
+    Args:
+        folder: where files go; None for none.
+        most_in_worker: bytes of all chunks together.
+        most_on_disk: bytes of all files.
+    """
 
     def __init__(self, folder: Path | None, most_in_worker: int, most_on_disk: int) -> None:
         self._files = _ChunkFiles(folder, most_on_disk) if folder is not None else None
         self._most = most_in_worker
+        self._buckets: OrderedDict[Owner, BucketChunks] = OrderedDict()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all chunks, as they were when their bucket last had its turn."""
+        return sum(bucket.nbytes for bucket in self._buckets.values())
+
+    def turn_of(self, owner: Owner, batch: int, most: int | None = None) -> BucketChunks:
+        """The chunks of the bucket that has its turn.
+
+        Args:
+            owner: the bucket.
+            batch: the number of the micro-batch.
+            most: bytes that may be kept of it, where the query's memory is bounded.
+        """
+        for other, bucket in list(self._buckets.items()):
+            if other.query == owner.query and bucket.batch < batch - IDLE_BATCHES:
+                del self._buckets[other]
+        found = self._buckets.pop(owner, None) or BucketChunks(self._files)
+        found.batch = batch
+        found.most = self._most if most is None else min(most, self._most)
+        self._buckets[owner] = found
+        return found
+
+    def settle(self) -> None:
+        """Keeps to the limit: the buckets whose turn was longest ago lose their chunks first."""
+        too_much = self.nbytes - self._most
+        for bucket in self._buckets.values():
+            if too_much <= 0:
+                return
+            before = bucket.nbytes
+            bucket.shrink(max(0, before - too_much))
+            too_much -= before - bucket.nbytes
+
+
+class BucketChunks:
+    """Chunks of one bucket; the least recently used go first where they are too many bytes.
+
+    Attributes:
+        batch: the micro-batch of the bucket's last turn.
+        most: bytes that may be kept.
+        nbytes: bytes that are.
+    """
+
+    def __init__(self, files: _ChunkFiles | None) -> None:
+        self.batch = 0
+        self.most = 0
+        self.nbytes = 0
+        self._files = files
         self._held: OrderedDict[tuple[str, str], Chunk] = OrderedDict()
-        self._bytes = 0
 
     def get(self, name: str, order: str) -> Chunk | None:
         """The chunk of that name, or None; `order` is what its rows are ordered by."""
@@ -66,25 +139,35 @@ class ChunkCache:
         self._hold(chunk)
 
     def forget(self, name: str) -> None:
-        """Drops a chunk that no state refers to any more."""
+        """Drops a chunk that the bucket's state does not refer to any more."""
         for order in ("time", "end"):
-            chunk = self._held.pop((name, order), None)
-            if chunk is not None:
-                self._bytes -= _size(chunk)
+            self._held.pop((name, order), None)
         if self._files is not None:
             self._files.remove(name)
 
-    def _hold(self, chunk: Chunk) -> Chunk:
-        key = (chunk.id, order_of(chunk))
-        if key in self._held:
-            self._held.move_to_end(key)
-            return self._held[key]
-        self._held[key] = chunk
-        self._bytes += _size(chunk)
-        while self._bytes > self._most and len(self._held) > 1:
+    def settle(self, names: Collection[str]) -> None:
+        """Drops all chunks but those of some names, and of these what is too much.
+
+        Counted anew: an operator may have made indexes, or moved rows to disk.
+        """
+        self._held = OrderedDict(item for item in self._held.items() if item[0][0] in names)
+        self.shrink(self.most)
+
+    def shrink(self, most: int) -> None:
+        """Drops the least recently used chunks until no more bytes are left than that."""
+        self.nbytes = sum(chunk.memory_bytes for chunk in self._held.values())
+        while self.nbytes > most:
             _, oldest = self._held.popitem(last=False)
-            self._bytes -= _size(oldest)
-        return chunk
+            self.nbytes -= oldest.memory_bytes
+
+    def _hold(self, chunk: Chunk) -> Chunk:
+        held = self._held.setdefault((chunk.id, order_of(chunk)), chunk)
+        self._held.move_to_end((chunk.id, order_of(chunk)))
+        if held is chunk:
+            self.nbytes += chunk.memory_bytes
+            if self.nbytes > self.most:
+                self.shrink(self.most)
+        return held
 
 
 def order_of(chunk: Chunk) -> str:
@@ -172,10 +255,6 @@ def _chunk(name: str, order: str, blob: bytes | pa.Buffer) -> Chunk:
     chunk = Chunk(batch, batch.times if order == "time" else batch.ends_or_never())
     chunk.id = name
     return chunk
-
-
-def _size(chunk: Chunk) -> int:
-    return int(chunk.batch.columns.nbytes) + 2 * chunk.keys.nbytes
 
 
 def _folder() -> Path | None:

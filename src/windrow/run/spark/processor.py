@@ -33,7 +33,7 @@ from windrow.operators.partition import own_slices
 from windrow.physical.specs import WJoin, scans
 from windrow.run.spark.blobs import Blob, by_port
 from windrow.run.spark.buckets import GUARD
-from windrow.run.spark.chunk_cache import worker_cache
+from windrow.run.spark.chunk_cache import BucketChunks, Owner, worker_cache
 from windrow.run.spark.dead_letters import DeadLetters
 from windrow.run.spark.failures import told_first
 from windrow.run.spark.stages import FIGURES, StagePlan
@@ -59,7 +59,8 @@ class StageProcessor(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declares the state; called in every task, and once on the driver."""
         self._handle = handle
-        self._state = BucketState(handle, self._plan.identity, worker_cache())
+        self._state = BucketState(handle, self._plan.identity)
+        self._cache = worker_cache()
 
     def handleInputRows(  # noqa: N802  # Spark's name
         self,
@@ -111,19 +112,23 @@ class StageProcessor(StatefulProcessor):
         watermark = watermark_ticks(millis, self._plan.time_type)
         plan = self._plan
         bucket = plan.labels.index(label)
-        letters = DeadLetters(plan, _batch_name(), bucket)
+        batch = int(_property("streaming.sql.batchId") or 0)
+        letters = DeadLetters(plan, f"batch-{batch:010d}", bucket)
         memory = memory_of_bucket(plan.options, plan.memory_parts, bucket)
+        owner = Owner(_property("sql.streaming.queryId"), plan.identity.fingerprint, bucket)
+        near = self._cache.turn_of(owner, batch, memory.limit if memory is not None else None)
         own = own_slices(plan.partitioning, bucket)
         stage = Stage(plan.spec, on_late=plan.on_late, late=letters.take, memory=memory, own=own)
         if manifest is not None:
-            stage.restore(self._state.snapshot(manifest))
+            stage.restore(self._state.snapshot(manifest, near))
         batches, copies = by_port(_blobs(rows), self._plan.ports, watermark)
         newest = _newest(batches, manifest.newest if manifest is not None else [])
         for results in stage.step(batches, watermark, max(watermark, self._settled(newest))):
             if len(results):
                 yield produced(results)
         letters.write()
-        self._save(stage, manifest, newest, millis)
+        self._save(stage, manifest, newest, millis, near)
+        self._cache.settle()
         stage.counters.rows_in -= sum(copies)
         yield counted(stage.counters, manifest)
 
@@ -145,9 +150,16 @@ class StageProcessor(StatefulProcessor):
             for time, stream in zip(newest, streams, strict=True)
         )
 
-    def _save(self, stage: Stage, old: Manifest | None, newest: list[int], millis: int) -> None:
+    def _save(
+        self,
+        stage: Stage,
+        old: Manifest | None,
+        newest: list[int],
+        millis: int,
+        near: BucketChunks,
+    ) -> None:
         snapshot = stage.snapshot()
-        buffers = self._state.write_chunks(snapshot, old)
+        buffers = self._state.write_chunks(snapshot, old, near)
         timer = millis + 1
         if old is None or old.timer != timer:
             if old is not None and old.timer > 0:
@@ -202,8 +214,7 @@ def _blobs(rows: Iterator[pd.DataFrame]) -> Iterator[Blob]:
             yield Blob(int(port), bool(is_copy), data)
 
 
-def _batch_name() -> str:
-    """The micro-batch that this task belongs to, as file names have it."""
+def _property(name: str) -> str:
+    """What Spark says of the micro-batch that this task belongs to; "" outside of one."""
     context = TaskContext.get()
-    number = context.getLocalProperty("streaming.sql.batchId") if context is not None else None
-    return f"batch-{int(number or 0):010d}"
+    return (context.getLocalProperty(name) if context is not None else None) or ""

@@ -25,7 +25,7 @@ from pyspark.sql.types import (
 from windrow.errors import InternalError, PlanError
 from windrow.operators.base import STATE_VERSION, Snapshot
 from windrow.operators.chunks import Chunk, ChunkSlice
-from windrow.run.spark.chunk_cache import ChunkCache, order_of
+from windrow.run.spark.chunk_cache import BucketChunks, order_of
 from windrow.schema import MAX_TICK
 
 if TYPE_CHECKING:
@@ -124,13 +124,10 @@ def manifest_from_json(text: str, expected: Identity) -> Manifest:
 class BucketState:
     """The state of the bucket that Spark is at, through the processor's handle."""
 
-    def __init__(
-        self, handle: StatefulProcessorHandle, identity: Identity, cache: ChunkCache
-    ) -> None:
+    def __init__(self, handle: StatefulProcessorHandle, identity: Identity) -> None:
         self._manifest = handle.getValueState("manifest", _MANIFEST)
         self._chunks = handle.getMapState("chunks", _CHUNK_KEY, _CHUNK)
         self._identity = identity
-        self._cache = cache
 
     def manifest(self) -> Manifest | None:
         """The manifest, checked; None for a bucket without state."""
@@ -141,29 +138,32 @@ class BucketState:
         """Puts the manifest."""
         self._manifest.update((manifest.to_json(),))
 
-    def snapshot(self, manifest: Manifest) -> Snapshot:
-        """The operator's state that a manifest describes."""
+    def snapshot(self, manifest: Manifest, near: BucketChunks) -> Snapshot:
+        """The operator's state that a manifest describes; `near` are the bucket's cached chunks."""
         buffers = {
-            name: tuple(ChunkSlice(self._load(entry), entry.skip) for entry in entries)
+            name: tuple(ChunkSlice(self._load(entry, near), entry.skip) for entry in entries)
             for name, entries in manifest.buffers.items()
         }
         return Snapshot(manifest.kind, buffers, manifest.numbers, manifest.version)
 
-    def write_chunks(self, snapshot: Snapshot, old: Manifest | None) -> dict[str, list[ChunkEntry]]:
+    def write_chunks(
+        self, snapshot: Snapshot, old: Manifest | None, near: BucketChunks
+    ) -> dict[str, list[ChunkEntry]]:
         """Puts the chunks that are new, removes those that left; gives the manifest's buffers."""
         before = old.parts() if old is not None else {}
         buffers = {
-            name: [self._save(part, before) for part in slices]
+            name: [self._save(part, before, near) for part in slices]
             for name, slices in snapshot.buffers.items()
         }
         now = {entry.name for entries in buffers.values() for entry in entries}
         for name in before.keys() - now:
             for part in range(before[name]):
                 self._chunks.removeKey((name, part))
-            self._cache.forget(name)
+            near.forget(name)
+        near.settle(now)
         return buffers
 
-    def _save(self, part: ChunkSlice, before: dict[str, int]) -> ChunkEntry:
+    def _save(self, part: ChunkSlice, before: dict[str, int], near: BucketChunks) -> ChunkEntry:
         chunk = part.chunk
         name = chunk.id
         if name not in before:
@@ -172,16 +172,16 @@ class BucketState:
             for number in range(before[name]):
                 piece = blob[number * PART_BYTES : (number + 1) * PART_BYTES]
                 self._chunks.updateValue((name, number), (piece,))
-            self._cache.keep(chunk)
-            del chunk.blob  # the state store and the cache's file have it
+            near.keep(chunk)
+        chunk.__dict__.pop("blob", None)  # the state store and the cache's file have it
         return ChunkEntry(name, order_of(chunk), part.skip, before[name])
 
-    def _load(self, entry: ChunkEntry) -> Chunk:
-        chunk = self._cache.get(entry.name, entry.order)
+    def _load(self, entry: ChunkEntry, near: BucketChunks) -> Chunk:
+        chunk = near.get(entry.name, entry.order)
         if chunk is not None:
             return chunk
         pieces = b"".join(self._piece(entry.name, number) for number in range(entry.parts))
-        return self._cache.add(entry.name, entry.order, pieces)
+        return near.add(entry.name, entry.order, pieces)
 
     def _piece(self, name: str, number: int) -> bytes:
         found = self._chunks.getValue((name, number))

@@ -10,7 +10,14 @@ import pytest
 
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import Chunk
-from windrow.run.spark.chunk_cache import ChunkCache, content_name, order_of
+from windrow.run.spark.chunk_cache import (
+    IDLE_BATCHES,
+    BucketChunks,
+    ChunkCache,
+    Owner,
+    content_name,
+    order_of,
+)
 
 
 def chunk(*times: int, ends: list[int] | None = None) -> Chunk:
@@ -27,8 +34,19 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def cache(folder: Path | None, *, worker: int = 1 << 20, disk: int = 1 << 20) -> ChunkCache:
-    return ChunkCache(folder, worker, disk)
+ROW = 24
+"""Bytes of a chunk of one row."""
+
+BUCKET = Owner("query", "stage", 0)
+
+
+def cache(folder: Path | None, *, worker: int = 1 << 20, disk: int = 1 << 20) -> BucketChunks:
+    """The chunks of one bucket in a worker of its own."""
+    return ChunkCache(folder, worker, disk).turn_of(BUCKET, batch=0)
+
+
+def names(*chunks: Chunk) -> set[str]:
+    return {each.id for each in chunks}
 
 
 def test_a_chunk_is_found_again_with_what_was_derived_from_it(folder: Path) -> None:
@@ -72,7 +90,7 @@ def test_forgotten_chunks_are_gone_everywhere(folder: Path) -> None:
 
 def test_the_least_recently_used_chunk_leaves_the_worker_first() -> None:
     first, second, third = chunk(1), chunk(2), chunk(3)
-    kept = cache(None, worker=60)  # a chunk of one row counts 24 bytes
+    kept = cache(None, worker=2 * ROW)
     kept.keep(first)
     kept.keep(second)
     kept.get(first.id, "time")
@@ -93,3 +111,76 @@ def test_a_folder_that_cannot_be_written_costs_speed_alone(tmp_path: Path) -> No
     kept, made = cache(tmp_path / "missing"), chunk(1)
     kept.keep(made)
     assert kept.get(made.id, "time") is made
+
+
+def test_no_more_is_kept_of_a_bucket_than_its_part_of_the_memory() -> None:
+    worker = ChunkCache(None, 1 << 20, 0)
+    kept = worker.turn_of(BUCKET, batch=0, most=3 * ROW)
+    chunks = [chunk(time) for time in range(10)]
+    for each in chunks:
+        kept.keep(each)
+        assert worker.nbytes <= 3 * ROW
+    assert [each for each in chunks if kept.get(each.id, "time")] == chunks[-3:]
+
+
+def test_a_bucket_whose_part_is_less_than_a_chunk_keeps_none() -> None:
+    worker = ChunkCache(None, 1 << 20, 0)
+    worker.turn_of(BUCKET, batch=0, most=1).keep(chunk(1))
+    assert worker.nbytes == 0
+
+
+def test_indexes_count_as_soon_as_the_turn_is_over() -> None:
+    worker = ChunkCache(None, 1 << 20, 0)
+    kept, first, second = worker.turn_of(BUCKET, batch=0, most=100), chunk(1), chunk(2)
+    kept.keep(first)
+    kept.keep(second)
+    second.derived["index"] = np.zeros(8, np.int64)
+    kept.settle(names(first, second))
+    assert worker.nbytes == ROW + 64
+    assert kept.get(first.id, "time") is None
+
+
+def test_rows_on_disk_do_not_count(tmp_path: Path) -> None:
+    worker = ChunkCache(None, 1 << 20, 0)
+    kept, first, second = worker.turn_of(BUCKET, batch=0, most=2 * ROW), chunk(1), chunk(2)
+    kept.keep(first)
+    kept.keep(second)
+    first.spill(tmp_path)
+    kept.settle(names(first, second))
+    assert worker.nbytes == ROW
+    assert kept.get(first.id, "time") is first
+
+
+def test_what_is_not_in_the_manifest_goes_when_a_bucket_comes_back() -> None:
+    worker = ChunkCache(None, 1 << 20, 0)
+    old, new = chunk(1), chunk(2)
+    worker.turn_of(BUCKET, batch=0).keep(old)
+    again = worker.turn_of(BUCKET, batch=2)
+    again.keep(new)
+    again.settle(names(new))
+    assert again.get(old.id, "time") is None
+    assert worker.nbytes == ROW
+
+
+def test_a_bucket_that_does_not_come_back_is_let_go_of() -> None:
+    worker = ChunkCache(None, 1 << 20, 0)
+    for owner in (BUCKET, BUCKET._replace(query="another")):
+        worker.turn_of(owner, batch=0).keep(chunk(1))
+    other = BUCKET._replace(bucket=1)
+    worker.turn_of(other, batch=IDLE_BATCHES)
+    assert worker.nbytes == 2 * ROW
+    worker.turn_of(other, batch=IDLE_BATCHES + 1)
+    assert worker.nbytes == ROW  # the other query's, which counts batches of its own
+
+
+def test_the_bucket_whose_turn_was_longest_ago_makes_room_first() -> None:
+    worker = ChunkCache(None, 3 * ROW, 0)
+    first, second = BUCKET, BUCKET._replace(bucket=1)
+    for owner in (first, second, first):
+        kept = worker.turn_of(owner, batch=0)
+        kept.keep(chunk(owner.bucket))
+        kept.keep(chunk(owner.bucket, 7))
+    worker.settle()
+    assert worker.nbytes <= 3 * ROW
+    assert worker.turn_of(first, batch=0).get(chunk(0).id, "time") is not None
+    assert worker.turn_of(second, batch=0).nbytes == 0

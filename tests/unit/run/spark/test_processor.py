@@ -17,6 +17,8 @@ import windrow
 from windrow.operators.arrow_types import arrow_schema
 from windrow.operators.driver import Stage
 from windrow.physical.specs import PhysicalQuery
+from windrow.run.spark import processor
+from windrow.run.spark.chunk_cache import ChunkCache
 from windrow.run.spark.packing import packer, to_changes, unpacker
 from windrow.run.spark.processor import StageProcessor
 from windrow.run.spark.stages import Spread, StagePlan, plan_stage, stateful_specs
@@ -201,6 +203,22 @@ def test_the_state_of_another_query_is_refused_before_a_row_is_touched() -> None
     with pytest.raises(RuntimeError) as refused:
         other.batch(MIN_TICK, [(1, 99, 0)], [])
     assert type(refused.value).__name__ == "PlanError[checkpoint-of-another-query]"
+
+
+def test_a_worker_keeps_no_more_than_the_memory_of_the_query(monkeypatch) -> None:
+    caches = [ChunkCache(None, 1 << 30, 0) for _ in range(2)]
+    stages = []
+    for cache, options in zip(caches, [{"memory": "9 kB", "on_memory": "spill"}, {}], strict=True):
+        monkeypatch.setattr(processor, "worker_cache", lambda cache=cache: cache)
+        stages.append(worker(JOIN.replace("= 5", "= 500"), **options))
+    kept = []
+    for start in range(0, 300, 30):
+        rows = [(t, t % 11, 0) for t in range(start, start + 30)]
+        bounded, free = (stage.batch(MIN_TICK, rows, rows) for stage in stages)
+        assert bounded == free
+        kept.append([cache.nbytes for cache in caches])
+    most, most_without = map(max, zip(*kept, strict=True))
+    assert 0 < most <= 9_000 < most_without
 
 
 def test_the_plan_of_a_stage_can_be_pickled() -> None:

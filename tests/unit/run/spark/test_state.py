@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,7 @@ from windrow.operators.base import Snapshot
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import ChunkBuffer
 from windrow.run.spark import state
-from windrow.run.spark.chunk_cache import ChunkCache
+from windrow.run.spark.chunk_cache import BucketChunks, ChunkCache, Owner
 from windrow.run.spark.state import BucketState, Identity, Manifest, manifest_from_json
 
 MINE = Identity("f1", "window join of a, b", 4, 4)
@@ -63,44 +64,68 @@ def rows(*times: int) -> ChangeBatch:
     return ChangeBatch(pa.record_batch({"v": column}), np.array(times, np.int64))
 
 
-def saved(bucket: BucketState, buffer: ChunkBuffer, old: Manifest | None) -> Manifest:
+def cold() -> BucketChunks:
+    """Cached chunks of a bucket that a worker has never seen."""
+    return ChunkCache(None, 1 << 20, 0).turn_of(Owner("q", "s", 0), batch=0)
+
+
+def saved(
+    bucket: BucketState, buffer: ChunkBuffer, old: Manifest | None, near: BucketChunks
+) -> Manifest:
     snapshot = Snapshot("window-join", {"0": tuple(buffer.slices)})
-    return Manifest(MINE, snapshot.kind, bucket.write_chunks(snapshot, old))
+    return Manifest(MINE, snapshot.kind, bucket.write_chunks(snapshot, old, near))
 
 
 def test_chunks_that_left_the_window_leave_the_state_store() -> None:
     handle = FakeHandle()
-    bucket = BucketState(handle, MINE, ChunkCache(None, 1 << 20, 0))
-    buffer = ChunkBuffer()
+    bucket = BucketState(handle, MINE)
+    buffer, near = ChunkBuffer(), cold()
     buffer.append(rows(1, 2))
-    first = saved(bucket, buffer, None)
+    first = saved(bucket, buffer, None, near)
     buffer.append(rows(7, 8))
-    second = saved(bucket, buffer, first)
+    second = saved(bucket, buffer, first, near)
     assert len(handle.entries) == 2
     buffer.drop_below(5)
-    saved(bucket, buffer, second)
+    saved(bucket, buffer, second, near)
     assert len(handle.entries) == 1
 
 
 def test_a_warm_cache_reads_nothing_and_a_cold_one_the_same_rows(monkeypatch) -> None:
     monkeypatch.setattr(state, "PART_BYTES", 100)
     handle = FakeHandle()
-    warm = BucketState(handle, MINE, ChunkCache(None, 1 << 20, 0))
-    buffer = ChunkBuffer()
+    bucket = BucketState(handle, MINE)
+    buffer, warm = ChunkBuffer(), cold()
     buffer.append(rows(*range(50)))
-    manifest = saved(warm, buffer, None)
+    manifest = saved(bucket, buffer, None, warm)
     assert manifest.parts()[buffer.slices[0].chunk.id] > 1
-    warm.snapshot(manifest)
+    bucket.snapshot(manifest, warm)
     assert handle.reads == 0
-    cold = BucketState(handle, MINE, ChunkCache(None, 1 << 20, 0))
-    (part,) = cold.snapshot(manifest).buffers["0"]
+    (part,) = bucket.snapshot(manifest, cold()).buffers["0"]
     assert part.rows().times.tolist() == list(range(50))
     assert handle.reads == manifest.parts()[part.chunk.id]
 
 
 def test_a_missing_chunk_is_our_fault() -> None:
     handle = FakeHandle()
-    bucket = BucketState(handle, MINE, ChunkCache(None, 1 << 20, 0))
+    bucket = BucketState(handle, MINE)
     manifest = Manifest(MINE, "window-join", {"0": [state.ChunkEntry("gone", "time", 0, 1)]})
     with pytest.raises(InternalError, match="missing-chunk"):
-        bucket.snapshot(manifest)
+        bucket.snapshot(manifest, cold())
+
+
+def test_two_workers_that_take_turns_at_a_bucket_keep_its_window_alone() -> None:
+    bucket = BucketState(FakeHandle(), MINE)
+    workers = [ChunkCache(None, 1 << 30, 0) for _ in range(2)]
+    random, manifest, held = Random(1), None, []
+    for batch in range(400):
+        worker = random.choice(workers)
+        near = worker.turn_of(Owner("q", "s", 0), batch)
+        slices = bucket.snapshot(manifest, near).buffers["0"] if manifest is not None else ()
+        buffer = ChunkBuffer("time", slices)
+        buffer.append(rows(*range(batch * 10, batch * 10 + 10)))
+        buffer.drop_below(batch * 10 - 100)
+        manifest = saved(bucket, buffer, manifest, near)
+        own = {id(part.chunk): part.chunk.memory_bytes for part in buffer.slices}
+        assert worker.nbytes <= sum(own.values())
+        held.append(sum(worker.nbytes for worker in workers))
+    assert max(held[200:]) <= max(held[:200])
