@@ -29,6 +29,12 @@ PATIENCE_S = 0.1
 An iterator over files is ready in time, and the streams are then read in step, as tables are. One
 that is not has stalled: it is not waited for again until it has batches to spare."""
 
+STUCK_BATCHES = 8
+"""Batches in a row that leave a stream where it is in event time, before the others are asked first.
+
+Few enough that none is kept waiting for good by a stream whose time stands still, or is missing;
+more than disorder within a lateness usually makes."""
+
 
 @dataclass(frozen=True)
 class Position:
@@ -51,6 +57,7 @@ class Feed:
     arrivals: ArrivalClock | None = None
     is_stalled: bool = False
     is_awaited: bool = True
+    in_place: int = 0
 
     @property
     def watermark(self) -> int:
@@ -85,6 +92,7 @@ class Feed:
             batch = self.arrivals.stamped(batch, self.time)
         elif batch.num_rows:
             newest = max(newest, int(ticks_of(batch.column(self.time)).max()))
+        self.in_place = self.in_place + 1 if newest == before.newest else 0
         self.position = Position(before.batches + 1, newest)
         return batch
 
@@ -93,8 +101,9 @@ class Feeds:
     """All streams of a query, read one batch at a time.
 
     The next batch comes from the stream that is furthest behind in event time, so that none runs
-    ahead and the windows stay small; among equals the streams take turns. A stream that has nothing
-    now keeps no other from being read.
+    ahead and the windows stay small. Streams at the same time are asked round robin, whether they
+    then have a batch or nothing now; a stream that has nothing now keeps no other from being read.
+    One that is read again and again and stays where it is lets the others go first for once.
     """
 
     def __init__(self, feeds: Sequence[Feed], bell: Bell) -> None:
@@ -131,15 +140,17 @@ class Feeds:
         """
         for clock in self._clocks[:1]:  # one clock for all
             clock.now()
-        for feed in sorted(self._open(), key=lambda feed: feed.position.newest):
+        for feed in sorted(self._open(), key=_turn):
             if self._bell.is_stopped:
                 return None
+            # Round robin: whoever is asked goes to the end, and sorting keeps the order of equals.
+            self._feeds.remove(feed)
+            self._feeds.append(feed)
             taken = feed.ask(self._bell)
             if taken is NOTHING_NOW:
                 continue
-            # Taking turns: whoever was read goes to the end, and sorting keeps the order of equals.
-            self._feeds.remove(feed)
-            self._feeds.append(feed)
+            for other in self._feeds[:-1]:
+                other.in_place = 0
             return feed.stream, taken
         return None
 
@@ -150,6 +161,11 @@ class Feeds:
 
     def _open(self) -> list[Feed]:
         return [feed for feed in self._feeds if not feed.position.has_ended]
+
+
+def _turn(feed: Feed) -> tuple[bool, int]:
+    """What streams are asked by: those that are stuck last, the others by event time."""
+    return feed.in_place >= STUCK_BATCHES, feed.position.newest
 
 
 def open_feeds(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import pickle
+import re
 import threading
 from collections import Counter
 from itertools import chain, islice
@@ -19,7 +20,7 @@ from windrow import NOTHING_NOW, DataError, Session
 from windrow.optimize.options import ALGORITHMS
 from windrow.run.local import feeds as feeding
 from windrow.run.local import inlets
-from windrow.run.local.feeds import Feed, Feeds, Position
+from windrow.run.local.feeds import STUCK_BATCHES, Feed, Feeds, Position
 from windrow.run.local.inlets import HELD, Bell
 
 SCHEMA = pa.schema([("k", pa.string()), ("at", pa.int64())])
@@ -297,6 +298,42 @@ def test_a_list_that_has_nothing_now_keeps_no_other_from_being_read():
 def test_where_no_list_has_anything_the_streams_are_asked_again():
     feeds = feeds_of(a=[NOTHING_NOW, batch(1)], b=[NOTHING_NOW, batch(1)])
     assert order_of(feeds) == [".", "a", "b", "a", "b"]
+
+
+def test_streams_that_have_nothing_now_are_asked_in_turn_with_those_at_the_same_time():
+    asked = []
+
+    class Noted(inlets.InMemory):
+        def __init__(self, name: str, parts: list[object]) -> None:
+            super().__init__(iter(parts))
+            self.name = name
+
+        def take(self) -> object:
+            asked.append(self.name)
+            return super().take()
+
+    silent, steady = [batch(1), *[NOTHING_NOW] * 9], [batch(1)] * 10
+    feeds = Feeds(
+        [
+            Feed(name, "at", 0, Noted(name, parts), Position())
+            for name, parts in {"a": silent, "b": steady, "c": steady}.items()
+        ],
+        Bell(),
+    )
+    read = [feeds.poll()[0] for _ in range(7)]
+    assert "".join(asked) == "abcabcabc"
+    assert "".join(read) == "abcbcbc"
+
+
+@pytest.mark.parametrize("stuck", [batch(1), batch(1).slice(1)], ids=["at one time", "empty"])
+def test_a_stream_that_stays_where_it_is_in_time_does_not_starve_the_others(stuck):
+    feeds = feeds_of(a=[stuck] * 40, b=[batch(5), batch(6)], c=[batch(5), batch(7)])
+    order = "".join(feeds.poll()[0] for _ in range(40))
+    assert [order.index("b"), order.index("c")] == [1, 2]
+    gaps = [len(run) for run in re.split("[bc]", order[3:])]
+    # b's second batch, c's, the ends of both: each after eight more of a at most.
+    assert gaps[:4] == [STUCK_BATCHES] * 4
+    assert order.count("b") == order.count("c") == 3
 
 
 class Scripted:
