@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token
 
 from windrow.errors import BindError, ParseError, Span, nearest
 from windrow.plan.nodes import Hint
@@ -26,6 +28,7 @@ HINTS = (
     "buckets",
 )
 
+_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _HINT = re.compile(r"\s*,?\s*([A-Za-z_]\w*)\s*(?:\(([^()]*)\)|=\s*([\w./-]+))\s*")
 
 
@@ -48,6 +51,7 @@ def parse_query(sql: str) -> exp.Expr:
                 hint="a query starts with SELECT, or with WITH and then SELECT",
                 span=Span(first.start, first.end + 1),
             )
+        _refuse_stray_hints(sql, tokens)
         trees = [tree for tree in dialect.parser().parse(tokens, sql) if tree is not None]
     except SqlglotError as error:
         raise syntax_error(error, sql) from error
@@ -64,13 +68,30 @@ def parse_query(sql: str) -> exp.Expr:
     return tree
 
 
+def _refuse_stray_hints(sql: str, tokens: Sequence[Token]) -> None:
+    """Refuses hints that do not follow a SELECT at once: to the tokenizer they are comments."""
+    starts = [0, *(token.end + 1 for token in tokens)]
+    stops = [*(token.start for token in tokens), len(sql)]
+    for start, stop in zip(starts, stops, strict=True):
+        for comment in _COMMENT.finditer(sql, start, max(start, stop)):
+            if comment[0].startswith("/*+"):
+                raise BindError(
+                    "misplaced-hint",
+                    "a hint stands where it would be read as a comment",
+                    reason="hints are options of the whole query",
+                    hint="write them between one /*+ and */, right behind the outermost SELECT",
+                    span=Span(comment.start(), comment.end()),
+                )
+
+
 def read_hints(select: exp.Select, sql: str) -> tuple[Hint, ...]:
     """The options in `/*+ name(value), name = value */`."""
     for inner in select.find_all(exp.Select):
         if inner is not select and inner.args.get("hint") is not None:
+            in_with = inner.find_ancestor(exp.CTE) is not None
             raise BindError(
                 "hint-in-derived-table",
-                "a hint stands in a derived table",
+                f"a hint stands in {'a query of WITH' if in_with else 'a derived table'}",
                 reason="hints are options of the whole query",
                 hint="write it behind the outermost SELECT",
                 span=span_of(inner.args["hint"]),

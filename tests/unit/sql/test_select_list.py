@@ -64,3 +64,11 @@ def test_a_lambda_keeps_its_own_names(compiled):
     query = compiled("SELECT transform(array(x, y), v -> v + k) AS t FROM a")
     assert query.root.items[0].expr.columns == ("a.x", "a.y", "a.k")
     assert query.root.items[0].expr.type == "array<int>"
+
+
+def test_what_looks_like_a_hint_in_a_text_or_a_comment_is_none(compiled):
+    query = compiled(
+        "SELECT /*+ memory(1 MB) */ name -- no /*+ hint(1) */ at all\n"
+        "FROM a WHERE name <> '/*+ nor(1) */' /* nor /*+ here(1) */ */"
+    )
+    assert [hint.name for hint in query.hints] == ["memory"]
