@@ -84,9 +84,9 @@ class Question:
 
 
 @st.composite
-def questions(draw: Any, *, needs_key: bool = False) -> Question:
-    """Any question; with a key where the algorithm cannot do without one."""
-    size = draw(st.integers(2, MOST_STREAMS))
+def questions(draw: Any, most_streams: int, *, needs_key: bool = False) -> Question:
+    """Any question that an algorithm takes: so many streams at most, and a key if it needs one."""
+    size = draw(st.integers(2, most_streams))
     most_rows = {2: 8, 3: 7, 4: 6, 5: 5, 6: 4}[size]  # the twin takes every product
     streams = tuple(draw(_streams(most_rows)) for _ in range(size))
     pairs = [(draw(st.integers(0, right - 1)), right) for right in range(1, size)]
