@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from watched import Tick, Times, Watch, Work, interpreted
 
+from windrow.kernels import bew_period
 from windrow.kernels.bew_period import MOST
+from windrow.kernels.published import few as few_module
+from windrow.kernels.published import few_loops, sweep, sweep_machines
+from windrow.kernels.published import tape as tape_module
+from windrow.kernels.published.machine import blocks
 from windrow.kernels.published.runs import in_slices, turns_in_time_order
 from windrow.kernels.published.sweep_machines import (
     FewMachine,
@@ -23,15 +30,19 @@ from windrow.kernels.published.sweep_machines import (
     run_lca,
 )
 from windrow.kernels.published.tape import (
+    ADMIT,
+    DROP,
     DROPS,
     FOUND,
     NARROWINGS,
     REFINED,
+    TIME_TESTS,
     TOUCHED,
     WINDOW_TESTS,
     Conditions,
     Tape,
     room_for,
+    trace_of,
 )
 
 EXAMPLES = settings(max_examples=250, deadline=None, derandomize=True)
@@ -149,13 +160,75 @@ def test_every_combination_comes_once(algorithm, method, case, every, room):
     assert machine.work[FOUND] == len(expected(case))
 
 
-@EXAMPLES
-@given(case=cases())
-def test_few_compares_no_time_inside_its_loops(case):
-    for method in ("nested-loop", "hash"):
-        done = run_few(case.tape, case.conditions, case.turns, method=method)
-        assert done.work[WINDOW_TESTS] == 0
-        assert done.work[REFINED] == 0
+def a_case_to_narrow() -> Case:
+    """Where FEW's ranges are narrowed for a tuple just chosen.
+
+    b is within [-4, 5] of a, c within [-3, 6]: c = 11 is beyond what the oldest a = 3 allows, but
+    that may still meet b = 8, and does not go. So c meets a = 5 and 8, and each of them another
+    part of b.
+    """
+    stated = np.array([[0, 5, 6], [4, 0, UNSTATED], [3, UNSTATED, 0]], np.int64)
+    times = np.array([3, 5, 8, 2, 8, 1, 11])
+    tape = Tape(times, np.zeros((7, 0), np.uint64), np.array([0, 3, 5, 7]))
+    conditions = Conditions(closed(stated), np.zeros((3, 0), np.bool_))
+    return Case(tape, turns_in_time_order(tape), stated, conditions)
+
+
+ONE_EACH = (
+    "_drop_unreachable", "next_in_period", "_is_beyond", "_move_cursors", "_fit", "_first_from",
+)  # fmt: skip
+"""Where FEW compares one tuple's time with one other time."""
+
+PERIODS = ("_find_start", "_drop_past", "_next_in_time")
+"""Where it holds one tuple against a period, or against those of all other streams."""
+
+PREPARING = ("_period", "_doom", "_narrow", "take_arrivals", "few", "max", "min")
+"""Where bounds are made of times, to compare others with."""
+
+
+def watched(case: Case, method: str) -> Watch:
+    """FEW as plain Python over a case, streams ended; what it compared, and counted, where."""
+    watch = Watch()
+    tape = case.tape._replace(times=Times(Tick(time, watch) for time in case.tape.times.tolist()))
+    machine = FewMachine(case.conditions, tape.first, method=method)
+    machine.work = Work(len(machine.work), watch)
+    found = room_for(1000, len(case.conditions.upper))
+    for turns, coming in ((case.turns, None), (case.turns[:0], np.full(len(tape.first) - 1, MOST))):
+        machine.begin(tape, turns, coming)
+        for _ in blocks(machine, tape, found):
+            pass
+    assert machine.work[FOUND] == len(expected(case))
+    return watch
+
+
+@pytest.mark.parametrize("method", ["nested-loop", "hash"])
+def test_few_counts_every_comparison_of_times_where_it_makes_it_and_none_is_in_its_loops(
+    method, monkeypatch
+):
+    interpreted(monkeypatch, sweep_machines, few_module, few_loops, sweep, tape_module, bew_period)
+    made: Counter[str] = Counter()
+
+    @settings(EXAMPLES, max_examples=120)
+    @given(case=cases())
+    @example(case=a_case_to_narrow())
+    def holds(case):
+        watch = watched(case, method)
+        assert watch.reads["loop_on"] == watch.comparisons["loop_on"] == 0
+        assert not {key for key in watch.counted if WINDOW_TESTS in key[1:]}
+        assert set(watch.comparisons) <= {*ONE_EACH, *PERIODS, *PREPARING}
+        counted = {
+            name: number
+            for (name, counter), number in watch.counted.items()
+            if counter in (TIME_TESTS, NARROWINGS)
+        }
+        for name in ONE_EACH:
+            assert counted.get(name, 0) == watch.comparisons[name], name
+        for name in PERIODS:
+            assert (counted.get(name, 0) > 0) == (watch.reads[name] > 0), name
+        made.update(watch.comparisons)
+
+    holds()
+    assert set(made) >= {*ONE_EACH, *PERIODS}  # every one of these places was come by
 
 
 ordered = st.lists(st.integers(0, 30), max_size=15).map(sorted)
@@ -176,18 +249,28 @@ def test_with_one_window_few_touches_exactly_the_pairs_within_it(left, right, wi
 
 
 def test_where_windows_differ_ranges_are_narrowed_before_loops_and_no_result_is_lost():
-    # b is within [-4, 5] of a, c within [-3, 6]: c = 11 is beyond what the oldest a = 3 allows,
-    # but that may still meet b = 8, and does not go. So c meets a = 5 and 8, and each of them
-    # another part of b.
-    stated = np.array([[0, 5, 6], [4, 0, UNSTATED], [3, UNSTATED, 0]], np.int64)
-    times = np.array([3, 5, 8, 2, 8, 1, 11])
-    tape = Tape(times, np.zeros((7, 0), np.uint64), np.array([0, 3, 5, 7]))
-    conditions = Conditions(closed(stated), np.zeros((3, 0), np.bool_))
-    case = Case(tape, turns_in_time_order(tape), stated, conditions)
-    done = run_few(tape, conditions, case.turns)
+    case = a_case_to_narrow()
+    done = run_few(case.tape, case.conditions, case.turns)
     assert sorted(map(tuple, done.combinations.tolist())) == expected(case)
     assert done.work[NARROWINGS] > 0
-    assert done.work[WINDOW_TESTS] == 0
+
+
+@pytest.mark.parametrize("algorithm", ["few", "gca", "lca"])
+def test_a_tuple_at_the_very_end_of_the_period_is_admitted_and_one_beyond_it_is_not(algorithm):
+    """A window of 5 around a at 0: b at 5 belongs to the period, b at 6 waits for the next."""
+    tape = Tape(np.array([0, 7, 0, 5, 6]), np.zeros((5, 0), np.uint64), np.array([0, 2, 5]))
+    upper = np.array([[0, 5], [5, 0]], np.int64)
+    trace = trace_of(100)
+    conditions, turns = Conditions(upper, np.zeros((2, 0), np.bool_)), turns_in_time_order(tape)
+    if algorithm == "few":
+        done = run_few(tape, conditions, turns, trace=trace)
+    else:
+        run = run_gca if algorithm == "gca" else run_lca
+        done = run(tape, conditions, turns, stated=upper, trace=trace)
+    assert sorted(done.combinations.tolist()) == [[0, 2], [0, 3], [1, 3], [1, 4]]
+    events = trace.events[: trace.noted[0]].tolist()
+    first_drop = events.index([DROP, 0, 0])
+    assert events.index([ADMIT, 1, 3]) < first_drop < events.index([ADMIT, 1, 4])
 
 
 def test_mode_1_does_not_go_round_for_ever_where_narrow_and_wide_streams_alternate():

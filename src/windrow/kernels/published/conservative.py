@@ -1,7 +1,8 @@
 """GCA and LCA: windows that differ, by filter and refine (2002, section 5.1).
 
 The filter is a two-mode sweep as in FEW-join, with simpler windows that let more through; the
-refinement tests every stated bound on each combination found.
+refinement tests every stated bound on each combination found. A path that may be followed either
+way states two sets of bounds (2002, section 5.2.1): the refinement lets pass what meets one of them.
 
 GCA takes the largest window of all for every pair. One period holds for all streams:
 
@@ -66,7 +67,8 @@ class Windows(NamedTuple):
 
     Attributes:
         local: per stream, its largest window: no tuple of another stream may be farther away.
-        stated: per ordered pair (i, j), the largest t(j) - t(i) stated; MOST for none.
+        stated: per set of bounds and ordered pair (i, j), the largest t(j) - t(i) stated; MOST for
+            none. A combination meets all bounds of one set at least.
     """
 
     local: Numbers
@@ -74,10 +76,15 @@ class Windows(NamedTuple):
 
 
 def windows_of(upper: Numbers, stated: Numbers) -> Windows:
-    """The windows that cover closed bounds, directed and asymmetric ones by their farther end."""
+    """The windows that cover closed bounds, directed and asymmetric ones by their farther end.
+
+    Args:
+        upper: the closed bounds.
+        stated: the bounds to refine by, or several sets of them.
+    """
     reach = np.maximum(abs(upper), abs(upper.T))
     np.fill_diagonal(reach, 0)
-    return Windows(reach.max(axis=1), stated)
+    return Windows(reach.max(axis=1), stated.reshape(-1, *upper.shape))
 
 
 @kernel
@@ -339,7 +346,7 @@ def _loop_on(tape: Tape, windows: Windows, mode_2: Mode2, found: Found, record: 
         if depth < innermost:
             depth += 1
             mode_2.cursor[depth] = UNSET
-        elif _is_within(tape, windows.stated, mode_2.chosen, work):
+        elif _is_within_any(tape, windows.stated, mode_2.chosen, work):
             give(mode_2.chosen, found, record)
         else:
             work[REFINED] += 1
@@ -348,8 +355,17 @@ def _loop_on(tape: Tape, windows: Windows, mode_2: Mode2, found: Found, record: 
 
 
 @kernel
+def _is_within_any(tape: Tape, stated: Numbers, chosen: Numbers, work: Numbers) -> bool:
+    """The refinement: whether a combination meets every bound of some set."""
+    for number in range(len(stated)):  # noqa: SIM110  (numba has no generators in any())
+        if _is_within(tape, stated[number], chosen, work):
+            return True
+    return False
+
+
+@kernel
 def _is_within(tape: Tape, stated: Numbers, chosen: Numbers, work: Numbers) -> bool:
-    """The refinement: whether a combination meets every stated bound."""
+    """Whether a combination meets every stated bound."""
     for older in range(len(chosen)):
         for newer in range(len(chosen)):
             if older == newer or stated[older, newer] == MOST:

@@ -22,7 +22,8 @@ the starting tuples go that nothing to come can meet, and mode 1 begins again. W
 all there is always one, the oldest. Where windows differ there may be none: a tuple may be too late
 for one stream's oldest while that still waits for a third stream. Then the earliest tuple is
 admitted beyond its period, and joined with the ranges of the buffers that it can meet, found by
-cursors that only move on.
+cursors that only move on. Periods end later and later, so that as long as no tuple was admitted
+beyond one, the ranges are the whole buffers, and no time is looked at to know it.
 
 As published, the streams take turns in mode 2, and a stream that has nothing to offer is waited
 for. `coming` says what it may still deliver: a watermark, or its own newest time stamp.
@@ -40,6 +41,7 @@ from windrow.kernels.published.few_loops import begin_loops, loop_on
 from windrow.kernels.published.sweep import (
     CHAIN,
     DEPTH,
+    IS_BEYOND,
     IS_NARROWED,
     NONE,
     TURN,
@@ -104,6 +106,7 @@ def few(
 ) -> bool:
     """Sweeps on until it must wait for tuples (True) or no room is left for combinations."""
     streams = len(sweep.head)
+    is_uniform = conditions.upper[0, 0] < MOST  # see `with_own_window`
     while True:
         if mode_2.at[DEPTH] and not loop_on(tape, conditions, mode_2, found, record):
             return False
@@ -113,9 +116,12 @@ def few(
         if stream == NONE:
             if _drop_past(tape, conditions, sweep, mode_2, record):
                 continue
-            stream = _next_in_time(tape, sweep)
+            if is_uniform:
+                return True  # the oldest waits for a tuple that may yet lie in the period
+            stream = _next_in_time(tape, sweep, record[0])
             if stream == NONE:
                 return True
+            sweep.at[IS_BEYOND] = 1
         at = admit(tape, sweep, mode_2, stream, record)
         if _find_ranges(tape, conditions, sweep, cursors, mode_2, stream, record[0]):
             begin_loops(mode_2, stream, at)
@@ -214,13 +220,16 @@ def _drop_unreachable(
 
 
 @kernel_part
-def _next_in_time(tape: Tape, sweep: Sweep) -> int:
+def _next_in_time(tape: Tape, sweep: Sweep, work: Numbers) -> int:
     """The stream with the earliest tuple not admitted; NONE where an earlier one may yet arrive."""
     earliest = NONE
     time = MOST
     for stream in range(len(sweep.head)):
         at = sweep.taken[stream]
-        if at < sweep.arrived[stream] and (earliest == NONE or tape.times[at] < time):
+        if at == sweep.arrived[stream]:
+            continue
+        work[TIME_TESTS] += 1
+        if earliest == NONE or tape.times[at] < time:
             earliest, time = stream, tape.times[at]
     for stream in range(len(sweep.head)):
         if sweep.taken[stream] == sweep.arrived[stream] and sweep.coming[stream] < time:
@@ -274,22 +283,32 @@ def _find_ranges(
 ) -> bool:
     """Sets what the loops of the tuple just admitted go through; whether there is anything."""
     low, high = mode_2.low[0], mode_2.high[0]
-    is_whole = True
     for other in range(len(low)):
         low[other], high[other] = sweep.head[other], sweep.taken[other]
-        if high[other] > low[other] and tape.times[high[other] - 1] > sweep.ends[other]:
-            is_whole = False
     mode_2.at[IS_NARROWED] = 0
-    if not is_whole:
+    if sweep.at[IS_BEYOND] and _is_beyond(tape, sweep, work):
         for other in range(len(low)):
             if other != stream:
                 _move_cursors(tape, conditions, sweep, cursors, stream, other, work)
             low[other], high[other] = cursors.low[stream, other], cursors.high[stream, other]
-        mode_2.at[IS_NARROWED] = 0 if _fit(tape, conditions, low, high, stream) else 1
+        mode_2.at[IS_NARROWED] = 0 if _fit(tape, conditions, low, high, stream, work) else 1
     empty = 0
     for other in range(len(low)):
         empty += other != stream and low[other] == high[other]
     return empty == 0
+
+
+@kernel
+def _is_beyond(tape: Tape, sweep: Sweep, work: Numbers) -> bool:
+    """Whether a buffered tuple lies beyond its period; if not, none will until one is admitted."""
+    for stream in range(len(sweep.head)):
+        if sweep.head[stream] == sweep.taken[stream]:
+            continue
+        work[TIME_TESTS] += 1
+        if tape.times[sweep.taken[stream] - 1] > sweep.ends[stream]:
+            return True
+    sweep.at[IS_BEYOND] = 0
+    return False
 
 
 @kernel
@@ -306,20 +325,24 @@ def _move_cursors(
     time = tape.times[sweep.taken[stream] - 1]
     low = max(cursors.low[stream, other], sweep.head[other])
     while low < sweep.taken[other]:
+        work[TIME_TESTS] += 1
         if plus(tape.times[low], conditions.upper[other, stream]) >= time:
             break
         low += 1
-        work[TIME_TESTS] += 1
     high = max(cursors.high[stream, other], low)
     last = plus(time, conditions.upper[stream, other])
-    while high < sweep.taken[other] and tape.times[high] <= last:
-        high += 1
+    while high < sweep.taken[other]:
         work[TIME_TESTS] += 1
+        if tape.times[high] > last:
+            break
+        high += 1
     cursors.low[stream, other], cursors.high[stream, other] = low, high
 
 
 @kernel
-def _fit(tape: Tape, conditions: Conditions, low: Numbers, high: Numbers, stream: int) -> bool:
+def _fit(
+    tape: Tape, conditions: Conditions, low: Numbers, high: Numbers, stream: int, work: Numbers
+) -> bool:
     """Whether any two tuples of the other streams' ranges are within their window."""
     for older in range(len(low)):
         for newer in range(len(low)):
@@ -327,6 +350,7 @@ def _fit(tape: Tape, conditions: Conditions, low: Numbers, high: Numbers, stream
                 continue
             if low[older] == high[older] or low[newer] == high[newer]:
                 continue
+            work[TIME_TESTS] += 1
             last = plus(tape.times[low[older]], conditions.upper[older, newer])
             if tape.times[high[newer] - 1] > last:
                 return False

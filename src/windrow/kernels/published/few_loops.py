@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from windrow.kernels._jit import kernel, kernel_part
-from windrow.kernels.bew_period import minus, plus
+from windrow.kernels.bew_period import MOST, minus, plus
 from windrow.kernels.published.sweep import (
     DEPTH,
     IS_NARROWED,
@@ -121,10 +121,23 @@ def _narrow(tape: Tape, conditions: Conditions, mode_2: Mode2, depth: int, work:
         first = minus(time, conditions.upper[other, stream])
         last = plus(time, conditions.upper[stream, other])
         low, high = mode_2.low[depth - 1, other], mode_2.high[depth - 1, other]
-        low += np.searchsorted(tape.times[low:high], first, side="left")
-        high = low + np.searchsorted(tape.times[low:high], last, side="right")
-        work[NARROWINGS] += 1
+        low = _first_from(tape.times, low, high, first, work)
+        if last < MOST:
+            high = _first_from(tape.times, low, high, last + 1, work)
         if low == high:
             return False
         mode_2.low[depth, other], mode_2.high[depth, other] = low, high
     return True
+
+
+@kernel
+def _first_from(times: Numbers, low: int, high: int, time: int, work: Numbers) -> int:
+    """The first position of a range whose time is at or after a time, by binary search."""
+    while low < high:
+        middle = (low + high) // 2
+        work[NARROWINGS] += 1
+        if times[middle] < time:
+            low = middle + 1
+        else:
+            high = middle
+    return low

@@ -51,7 +51,7 @@ class Sweep(NamedTuple):
         doomed: per stream, whether its oldest tuple was found too old for another stream's.
         ends: per stream, the last tick of its period in mode 2.
         next_times: per stream, the least time that is still to be admitted, as mode 2 ended.
-        at: TURN and CHAIN.
+        at: TURN, CHAIN and IS_BEYOND.
     """
 
     head: Numbers
@@ -64,8 +64,9 @@ class Sweep(NamedTuple):
     at: Numbers
 
 
-TURN, CHAIN = range(2)
-"""The stream whose turn it is; how many just before it agree: all of them in mode 2."""
+TURN, CHAIN, IS_BEYOND = range(3)
+"""The stream whose turn it is; how many just before it agree: all of them in mode 2; whether a
+buffered tuple may lie beyond its period."""
 
 
 class Mode2(NamedTuple):
@@ -133,7 +134,7 @@ def sweep_from(positions: Numbers) -> Sweep:
         doomed=np.zeros(streams, np.bool_),
         ends=np.zeros(streams, np.int64),
         next_times=np.zeros(streams, np.int64),
-        at=np.zeros(2, np.int64),
+        at=np.zeros(3, np.int64),
     )
 
 

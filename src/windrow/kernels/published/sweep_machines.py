@@ -18,6 +18,7 @@ from windrow.kernels.published.few import cursors_from, few, with_own_window
 from windrow.kernels.published.machine import Machine, Move, blocks
 from windrow.kernels.published.runs import ROOM, Run, filled_blocks, run_of
 from windrow.kernels.published.sweep import (
+    IS_BEYOND,
     LEAST_BUCKETS,
     drop_below,
     link_buffered,
@@ -74,6 +75,7 @@ class SweepMachine(ABC):
         """Takes tuples whose combinations were all given before."""
         take_arrivals(tape, self.sweep, turns, None)
         self.sweep.taken[:] = self.sweep.arrived
+        self.sweep.at[IS_BEYOND] = 1
         self._is_linked = False
 
     def begin(self, tape: Tape, turns: Numbers, coming: Numbers | None = None) -> None:
@@ -134,7 +136,11 @@ class FewMachine(SweepMachine):
 
 
 class ConservativeMachine(SweepMachine):
-    """Filter and refine; `stated` are the bounds that are tested in the end, MOST for none."""
+    """Filter and refine.
+
+    `stated` are the bounds that are tested in the end, MOST for none; or several sets of bounds, of
+    which a combination must meet one.
+    """
 
     def __init__(
         self,
@@ -195,7 +201,7 @@ def run_gca(
         tape: the tuples.
         conditions: the closed bounds, and the keys.
         turns: the streams in order of arrival.
-        stated: the bounds as stated, MOST for none.
+        stated: the bounds as stated, MOST for none; or several sets of them.
         method: "nested-loop" or "hash".
         trace: where steps are noted.
     """

@@ -74,7 +74,8 @@ REFINED       combinations that a refining step threw away
 FOUND         combinations given
 UPDATES       buffered tuples that an update routine looked at, apart from all joining
 TIME_TESTS    tuples whose time was compared outside of all loops: swept, admitted or dropped
-NARROWINGS    ranges found by search for a tuple just chosen, before the loop that it opens
+NARROWINGS    tuples whose time was compared by the searches that narrow the ranges to come for a
+              tuple just chosen: between two loops, before the inner one begins
 """
 
 ADMIT, TOUCH, DROP, OUTPUT, PERIOD = range(5)
