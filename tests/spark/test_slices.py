@@ -48,12 +48,12 @@ def test_flights_that_leave_about_the_same_time_are_paired_as_duckdb_has_it(
         files.write(*days)
         session.stream(name, files.read(spark, DDL, is_streaming=is_streaming), time="ts")
         database.register(name, pa.concat_tables(days))
-    # Slices are half an hour wide, and most flights leave on the hour or at half past.
+    # Most flights leave on the hour or at half past, where slices of half an hour begin.
     on_boundary = pc.minute(pa.concat_tables(tables["ewr"])["ts"]).to_pylist()
     assert on_boundary.count(0) + on_boundary.count(30) > 100
-    answer = session.sql(
-        f"SELECT {SELECTED} FROM ewr e, jfk j WHERE {CONDITION} WINDOW = INTERVAL '15' MINUTES"
-    )
+    query = f"SELECT {SELECTED} FROM ewr e, jfk j WHERE {CONDITION} WINDOW = INTERVAL '15' MINUTES"
+    assert "slices of event time, 30m wide" in session.explain(query)
+    answer = session.sql(query)
     if is_streaming:
         run = Run(tmp_path / "run")
         run.finish(answer)
