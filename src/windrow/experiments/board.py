@@ -9,7 +9,8 @@ import numpy as np
 
 from windrow.experiments.charts import Line
 from windrow.experiments.claims import Case
-from windrow.experiments.contest import EVERY, Algorithm, Join, Series, measure
+from windrow.experiments.contest import EVERY, Algorithm, Join, Series, agree, measure
+from windrow.experiments.errors import ExperimentError
 from windrow.experiments.experiment import Say
 from windrow.experiments.tables import Table, Value, table
 from windrow.experiments.workloads.streams import Numbers, Streams
@@ -34,10 +35,12 @@ class Board:
     Attributes:
         say: told what is being measured.
         skipped: the share of each run that fills the windows, left out of averages.
+        left_out: cases that could not be measured, and why; the table has a row of each.
     """
 
     say: Say
     skipped: float = 0.0
+    left_out: dict[str, str] = field(default_factory=dict)
     _series: dict[tuple[str, str], Series] = field(default_factory=dict)
 
     def run(
@@ -58,8 +61,13 @@ class Board:
             self.put(case, algorithm.name, series)
 
     def put(self, case: str, algorithm: str, series: Series) -> None:
-        """Adds a measurement."""
+        """Adds a measurement.
+
+        Raises:
+            InternalError: another algorithm gave another number of combinations in this case.
+        """
         self._series[case, algorithm] = series
+        agree(case, {name: one.found for (at, name), one in self._series.items() if at == case})
 
     def series(self, case: str, algorithm: str) -> Series:
         """A measurement."""
@@ -103,7 +111,19 @@ class Board:
                     self.figure(case, name, WORK), self.figure(case, name, TIME) * 1e6,
                 ]
             )  # fmt: skip
+        nothing = [""] * (len(_COLUMNS) - 2)
+        rows += [[case, f"not measured: {why}", *nothing] for case, why in self.left_out.items()]
         return table(_COLUMNS, rows, _BRIEF)
+
+    def leave_out(self, case: str, error: ExperimentError) -> None:
+        """Notes, and says, that a case cannot be measured."""
+        self.say(f"{case}: not measured: {error.sentence}")
+        self.left_out[case] = error.sentence
+
+    @property
+    def said_left_out(self) -> str:
+        """The cases left out in one phrase; empty for none."""
+        return "; ".join(f"{case} ({why})" for case, why in self.left_out.items())
 
     def series_table(self) -> Table:
         """A row per slice of every measurement."""

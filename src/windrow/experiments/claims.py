@@ -111,12 +111,14 @@ class Finding:
         on_time: the reading on this machine's time; None where time says nothing.
         reason: why it does not hold on counts; used only then.
         reason_on_time: why it does not hold on time alone; used only then.
+        left_out: what the claim is about, too, and was not measured; empty: all was.
     """
 
     on_counts: Reading
     on_time: Reading | None = None
     reason: str = ""
     reason_on_time: str = ""
+    left_out: str = ""
 
 
 @dataclass(frozen=True)
@@ -146,10 +148,12 @@ class Verdict:
 
     @property
     def measured(self) -> str:
-        """Both figures."""
+        """Both figures, and what they are not about."""
         counts = f"counts {self.finding.on_counts.text}"
         time = self.finding.on_time
-        return counts if time is None else f"{counts}; time {time.text}"
+        figures = counts if time is None else f"{counts}; time {time.text}"
+        left_out = self.finding.left_out
+        return f"{figures}; not measured here: {left_out}" if left_out else figures
 
     @property
     def reason(self) -> str:

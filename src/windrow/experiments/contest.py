@@ -7,12 +7,13 @@ and how long that took it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from windrow.errors import InternalError
 from windrow.experiments.workloads.streams import Numbers, Streams
 from windrow.kernels.bew_period import MOST
 from windrow.kernels.published.arrival import order_by_keys
@@ -28,6 +29,7 @@ from windrow.kernels.published.sweep_machines import FewMachine, GcaMachine, Lca
 from windrow.kernels.published.tape import (
     FOUND,
     KEY_TESTS,
+    NARROWINGS,
     PROBES,
     TIME_TESTS,
     TOUCHED,
@@ -52,7 +54,7 @@ WARM_UP = 256
 """Tuples per stream that a contestant takes before it is measured: enough for buffers to grow, so
 that all its loops are compiled."""
 
-_COUNTED = (PROBES, WINDOW_TESTS, KEY_TESTS, TIME_TESTS, UPDATES)
+_COUNTED = (PROBES, WINDOW_TESTS, KEY_TESTS, TIME_TESTS, NARROWINGS, UPDATES)
 """What makes up the work of a run: each is one comparison, or one look-up."""
 
 _ROOM = 1 << 14
@@ -166,11 +168,13 @@ class Series:
         inputs: tuples taken in each slice.
         counts: a line per slice, the counts as `tape.py` lists them.
         seconds: processor time of each slice.
+        given_late: combinations given after the last slice, when the streams had ended.
     """
 
     inputs: Numbers
     counts: Numbers
     seconds: NDArray[np.float64]
+    given_late: int = 0
 
     @property
     def work(self) -> Numbers:
@@ -184,8 +188,8 @@ class Series:
 
     @property
     def found(self) -> int:
-        """Combinations given."""
-        return int(self.counts[:, FOUND].sum())
+        """Combinations given, those of the end included."""
+        return int(self.counts[:, FOUND].sum()) + self.given_late
 
     def per_tuple(self, figures: NDArray[np.generic], skipped: float = 0.0) -> float:
         """A figure's average per input tuple, the first share of the slices left out."""
@@ -217,8 +221,9 @@ def measure(
         turns: whose tuple is taken, turn by turn.
         every: tuples per slice.
         mark: the number of tuples after which a slice ends early, so that none lies across.
-        is_ended: whether the streams end there, so that those who wait go on to the end; what they
-            do then belongs to the last slice.
+        is_ended: whether what those who wait do when the streams have ended belongs to the last
+            slice. They go on to the end in any case, so that all give the same combinations; but
+            as a rule they are measured while streams last.
     """
     _warm_up(algorithm, join, streams)
     slices = _slices(turns, every, mark)
@@ -229,7 +234,18 @@ def measure(
         again = _measure_once(algorithm, join, streams, slices, is_ended=is_ended)
         assert np.array_equal(again.counts, first.counts), "counts are the same in every run"
         seconds.append(again.seconds)
-    return Series(first.inputs, first.counts, np.minimum.reduce(seconds))
+    return replace(first, seconds=np.minimum.reduce(seconds))
+
+
+def agree(case: str, found: Mapping[str, int]) -> None:
+    """Checks that contestants over the same input gave the same number of combinations.
+
+    Raises:
+        InternalError: they did not, so that their work is not for the same answer.
+    """
+    if len(set(found.values())) > 1:
+        given = ", ".join(f"{name} {number:,}" for name, number in found.items())
+        raise InternalError("different-answers", f"{case}: combinations given differ: {given}")
 
 
 def count(
@@ -274,7 +290,11 @@ def _measure_once(
         seconds.append(time.thread_time() - began)
         inputs.append(len(part))
         counts.append(machine.work - before)
-    return Series(np.array(inputs), np.array(counts), np.array(seconds))
+    before_end = int(machine.work[FOUND])
+    if not is_ended:
+        last_blocks(machine, tape)
+    given_late = int(machine.work[FOUND]) - before_end
+    return Series(np.array(inputs), np.array(counts), np.array(seconds), given_late)
 
 
 def units_of(counts: Numbers) -> int:

@@ -37,12 +37,14 @@ class Findings:
         findings: what decides each claim, in the order of the claims.
         chart: the figure.
         series: service time and work per 1,000 input tuples, where the figure shows them.
+        left_out: what the setting names and was not measured, and why; empty: all was.
     """
 
     table: Table
     findings: tuple[Finding, ...]
     chart: Chart
     series: Table | None = None
+    left_out: str = ""
 
 
 @dataclass(frozen=True)
@@ -91,10 +93,17 @@ class Outcome:
     verdicts: tuple[Verdict, ...]
     seconds: float
 
+    @property
+    def setting(self) -> str:
+        """The setting as it was: with what was left out."""
+        left_out = self.found.left_out
+        return self.experiment.setting + (f"; not measured here: {left_out}" if left_out else "")
+
     def as_dict(self) -> dict[str, object]:
         """All of it but the figure, for JSON."""
         return {
             **self.experiment.as_dict(),
+            "setting": self.setting,
             "size": str(self.size),
             "seconds": round(self.seconds, 1),
             "machine": machine(),

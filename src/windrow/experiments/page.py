@@ -21,8 +21,9 @@ its own loops and its own counts) and decides the papers' claims as ratios withi
 are decided on counted work first, which is exact and repeatable, and on time second, which is that
 of this machine. A claim that does not hold here is shown as such, with the reason found.
 
-*Work* is look-ups of a buffer, comparisons of times (inside loops, and of tuples that are swept,
-admitted or cleaned up) and comparisons of keys. *Live* streams are taken in order of time;
+*Work* is look-ups of a buffer, comparisons of times (inside loops, between them, and of tuples that
+are swept, admitted or cleaned up) and comparisons of keys. *Results* are counted to the end of the
+streams, and are equal for all algorithms of a case; work and time are those of the time before. *Live* streams are taken in order of time;
 *replayed* ones are polled in turn, a tuple each, as logs are, or a backlog. The 2003 paper calls
 the 2002 report's MW-join FEW: it is `few` in tables and figures.
 
@@ -92,7 +93,7 @@ def _section(experiment: Experiment, result: Mapping[str, Any], folder: str) -> 
     lines = [
         f"## {experiment.name}",
         "",
-        f"{experiment.paper}, {experiment.figure}. {experiment.setting}.",
+        f"{experiment.paper}, {experiment.figure}. {result['setting']}.",
         "",
         dedent(experiment.prose).strip(),
         "",

@@ -35,7 +35,7 @@ def show_result(outcome: Outcome, files: Sequence[Path], stdout: Console) -> Non
     experiment = outcome.experiment
     stdout.print(Rule(experiment.name, align="left"))
     _say(stdout, f"{experiment.paper}, {experiment.figure}")
-    _say(stdout, experiment.setting)
+    _say(stdout, outcome.setting)
     _say(stdout, f"{outcome.size} size, seed {experiment.seed}, {outcome.seconds:.1f} s")
     stdout.print(_grid(outcome.found.table), highlight=False)
     for verdict in outcome.verdicts:
@@ -65,7 +65,7 @@ def _grid(table: Table) -> RichTable:
     grid = RichTable()
     shown = [table.columns.index(name) for name in table.brief or table.columns]
     for number in shown:
-        is_text = any(isinstance(row[number], str) for row in table.rows)
+        is_text = any(isinstance(row[number], str) and row[number] for row in table.rows)
         grid.add_column(table.columns[number], justify="left" if is_text else "right")
     for row in table.rows[:MOST_ROWS]:
         grid.add_row(*(_cell(row[number]) for number in shown))

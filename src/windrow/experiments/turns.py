@@ -12,8 +12,8 @@ import numpy as np
 
 from windrow.experiments.contest import Algorithm, Join, take, units_of
 from windrow.experiments.workloads.streams import Numbers, Streams
-from windrow.kernels.published.sweep_machines import SweepMachine
-from windrow.kernels.published.tape import room_for
+from windrow.kernels.published.sweep_machines import SweepMachine, last_blocks
+from windrow.kernels.published.tape import FOUND, room_for
 
 _ROOM = 1 << 14
 NEVER = -1
@@ -26,10 +26,12 @@ class Turns:
     Attributes:
         units: the work of each turn, the taking of its tuple included.
         done: the turn in which the tuple of each turn was joined or dropped; NEVER if it was not.
+        found: combinations given, those included that come once the streams have ended.
     """
 
     units: Numbers
     done: Numbers
+    found: int
 
 
 def turn_by_turn(algorithm: Algorithm, join: Join, streams: Streams) -> Turns:
@@ -49,10 +51,11 @@ def turn_by_turn(algorithm: Algorithm, join: Join, streams: Streams) -> Turns:
             for stream in np.flatnonzero(now > reached):
                 done[reached[stream] : now[stream]] = turn
             reached = now
-    positions = _positions(turns, tape.first)
+    last_blocks(machine, tape)
+    given = int(machine.work[FOUND])
     if not isinstance(machine, SweepMachine):
-        return Turns(units, np.arange(len(turns)))
-    return Turns(units, done[positions])
+        return Turns(units, np.arange(len(turns)), given)
+    return Turns(units, done[_positions(turns, tape.first)], given)
 
 
 def _positions(turns: Numbers, first: Numbers) -> Numbers:

@@ -1,10 +1,10 @@
-"""A stand-in for a published algorithm: two streams, every pair, nothing dropped."""
+"""Stand-ins for published algorithms: every pair of two streams; one that forgets a result."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from windrow.experiments.contest import Algorithm
+from windrow.experiments.contest import BEW, Algorithm
 from windrow.kernels.published.tape import FOUND, KEY_TESTS, PROBES, TOUCHED, WINDOW_TESTS, no_work
 
 
@@ -37,3 +37,26 @@ class EveryPair:
 
 
 EVERY_PAIR = Algorithm("every pair", EveryPair)
+
+
+def forgetful(make):
+    """The same machine, that forgets one combination."""
+
+    def made(join, tape):
+        machine = make(join, tape)
+        fill, forgotten = machine.fill, []
+
+        def filled(tape, found):
+            is_through = fill(tape, found)
+            if not forgotten:
+                forgotten.append(1)
+                machine.work[FOUND] -= 1
+            return is_through
+
+        machine.fill = filled
+        return machine
+
+    return made
+
+
+FORGETFUL = Algorithm("forgetful", forgetful(BEW.make))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from unit.experiments.standing_in import EVERY_PAIR
+from unit.experiments.standing_in import EVERY_PAIR, FORGETFUL, forgetful
 
+from windrow.errors import InternalError
 from windrow.experiments.board import TOUCHED, WORK, Board
 from windrow.experiments.contest import (
     BEW,
@@ -25,9 +28,12 @@ from windrow.experiments.contest import (
     measure,
     uniform,
 )
+from windrow.experiments.experiment import Size
 from windrow.experiments.turns import turn_by_turn
+from windrow.experiments.wjoin import path, response, throughput
 from windrow.experiments.workloads.streams import SECOND, Streams
 from windrow.experiments.workloads.synthetic import synthetic
+from windrow.kernels.published.tape import REFINED
 from windrow.plan.windows import Bound
 
 TWO = synthetic([40, 30], values=3, seconds=3, seed=5)
@@ -70,9 +76,72 @@ def test_work_is_comparisons_and_look_ups():
 @pytest.mark.parametrize("order", ["live", "replayed"])
 def test_every_contestant_finds_what_brute_force_finds(algorithm, order):
     turns = getattr(TWO, order)()
-    is_ended = algorithm in SWEEPS
-    series = measure(algorithm, uniform(2, WINDOW), TWO, turns, every=37, is_ended=is_ended)
+    series = measure(algorithm, uniform(2, WINDOW), TWO, turns, every=37)
     assert series.found == pairs_by_brute_force(TWO, WINDOW)
+
+
+@pytest.mark.parametrize("algorithm", SWEEPS, ids=lambda a: a.name)
+def test_what_a_sweep_does_when_streams_have_ended_is_measured_only_when_asked(algorithm):
+    """The end belongs to the last slice, or to none; the results are all there either way."""
+    join = uniform(2, WINDOW)
+    lasting, ended = (
+        measure(algorithm, join, TWO, TWO.live(), every=37, is_ended=is_ended)
+        for is_ended in (False, True)
+    )
+    assert np.array_equal(lasting.counts[:-1], ended.counts[:-1])
+    assert lasting.counts[-1].sum() < ended.counts[-1].sum()
+    assert (lasting.given_late > 0, ended.given_late) == (True, 0)
+    assert lasting.found == ended.found
+
+
+def test_contestants_that_disagree_raise_and_nothing_is_published():
+    board = Board(lambda _: None)
+    with pytest.raises(InternalError, match=r"two: combinations given differ: bew \d"):
+        board.run("two", (BEW, FORGETFUL), uniform(2, WINDOW), TWO, TWO.live())
+    board = Board(lambda _: None)
+    board.run("one", (BEW,), uniform(2, WINDOW), TWO, TWO.live())
+    board.run("another", (FORGETFUL,), uniform(2, WINDOW), TWO, TWO.live())
+
+
+def test_throughput_and_response_compare_no_algorithms_that_disagree(monkeypatch):
+    method = replace(throughput.METHODS[0], few=FORGETFUL)
+    with pytest.raises(InternalError, match="nested loop, 2 streams: combinations given differ"):
+        throughput._cost_ratio(method, 2, 20.0)
+    chosen = response.SIZES[Size.tiny]
+    join = uniform(response.STREAMS, SECOND)
+    monkeypatch.setattr(response, "BEW_HASH", replace(BEW_HASH, make=forgetful(BEW_HASH.make)))
+    with pytest.raises(InternalError, match="calibrating: combinations given differ"):
+        response._calibrated(chosen, join, lambda _: None)
+    with pytest.raises(InternalError, match=r"0\.50 of the saturation: combinations given differ"):
+        response._point(chosen, join, 0.5, (1.0, 1.0), lambda _: None)
+
+
+def test_along_a_path_both_algorithms_find_what_follows_it_one_way_or_the_other():
+    streams = synthetic([60.0] * 4, values=3, seconds=2, seed=3)
+    board = Board(lambda _: None)
+    path._measure(board, "small", streams, streams.live(), 50)
+    expected = followed_paths(streams, path.WINDOW)
+    assert expected > 20
+    assert board.series("small", "nlw").found == expected
+    assert board.series("small", "lca").found == expected
+    refined = int(board.series("small", "lca").counts[:, REFINED].sum())
+    assert refined > expected
+
+
+def followed_paths(streams: Streams, window: int) -> int:
+    """Combinations along the streams, and back, by plain loops."""
+    rows = [
+        list(zip(times.tolist(), keys.tolist(), strict=True))
+        for times, keys in zip(streams.times, streams.keys, strict=True)
+    ]
+
+    def onward(time: int, key: int, rest: list[list[tuple[int, int]]]) -> int:
+        if not rest:
+            return 1
+        steps = [at for at, own in rest[0] if own == key and 0 <= at - time <= window]
+        return sum(onward(at, key, rest[1:]) for at in steps)
+
+    return sum(onward(time, key, way[1:]) for way in (rows, rows[::-1]) for time, key in way[0])
 
 
 def test_windows_that_are_not_stated_are_implied():

@@ -11,6 +11,7 @@ from windrow.experiments.experiment import Size, conduct
 from windrow.experiments.page import page, write_page
 from windrow.experiments.record import prepare, read, write
 from windrow.experiments.registry import EXPERIMENTS, chosen
+from windrow.experiments.workloads import transactions
 
 NAMES = [
     "wjoin-vs-ripple", "wjoin-vs-xjoin", "wjoin-streams-variable", "wjoin-streams-even",
@@ -33,6 +34,7 @@ def test_an_experiment_decides_its_claims_and_writes_its_files(name, tmp_path):
     assert told
     assert [verdict.claim for verdict in outcome.verdicts] == list(experiment.claims)
     assert outcome.found.table.rows
+    assert_results_agree(outcome.found.table)
     files = write(outcome, tmp_path)
     assert {file.name for file in files} >= {
         f"{name}.{kind}" for kind in ("csv", "json", "png", "svg")
@@ -46,12 +48,48 @@ def test_an_experiment_decides_its_claims_and_writes_its_files(name, tmp_path):
     assert f"![{name}](figures/{name}.svg)" in text
 
 
+def assert_results_agree(table) -> None:
+    """All algorithms of a case, as the table shows them, give the same number of combinations."""
+    if "results" not in table.columns:
+        return
+    case, results = (table.columns.index(name) for name in ("case", "results"))
+    given = {row[case]: row[results] for row in table.rows}
+    assert all(row[results] == given[row[case]] for row in table.rows)
+
+
 def test_counts_are_the_same_in_every_run():
     (experiment,) = chosen(["gca-vs-lca"])
     first, second = (conduct(experiment, Size.tiny, lambda _: None) for _ in range(2))
     at = first.found.table.columns.index("us/tuple")
     for one, other in zip(first.found.table.rows, second.found.table.rows, strict=True):
         assert one[:at] == other[:at]
+
+
+STORES = {"wjoin-vs-ripple": [1, 1, 0], "wjoin-vs-xjoin": [1], "bew-vs-few-output": [1]}
+"""The experiments with real transactions, and which of their claims are about them."""
+
+
+@pytest.mark.parametrize("name", list(STORES))
+def test_without_the_real_transactions_setting_row_claims_and_page_say_so(name, monkeypatch):
+    monkeypatch.setattr(transactions, "PACKAGE", "no_such_package")
+    (experiment,) = chosen([name])
+    told: list[str] = []
+    outcome = conduct(experiment, Size.tiny, told.append)
+    why = "the Python package no_such_package is not installed"
+    assert f"4 streams, real: not measured: {why}" in told
+    said = f"not measured here: 4 streams, real ({why})"
+    assert outcome.setting.endswith(f"; {said}")
+    about_real = [verdict.measured.endswith(f"; {said}") for verdict in outcome.verdicts]
+    assert about_real == list(map(bool, STORES[name]))
+    last = outcome.found.table.rows[-1]
+    assert last[:3] == ("4 streams, real", f"not measured: {why}", "")
+    text = page(EXPERIMENTS, {name: outcome.as_dict()}, "figures")
+    assert f"{outcome.setting}." in text
+
+
+def test_the_page_says_by_what_bew_graph_drops():
+    (experiment,) = chosen(["bew-graph-vs-conservative"])
+    assert "it drops by the closed bounds" in experiment.prose
 
 
 def test_all_stands_for_every_experiment_and_names_keep_the_order_of_the_papers():

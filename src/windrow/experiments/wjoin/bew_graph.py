@@ -2,7 +2,9 @@
 
 The conservative approaches hold the large window against every stream, or against every stream that
 it touches directly or by a path. BEW along the stated constraints goes through a stream only within
-the constraints that it takes part in, and drops by those.
+the constraints that it takes part in. As printed it also drops by those, which loses answers: a
+tuple that no tuple to come can meet directly may still meet one by way of a tuple that is buffered.
+Here it drops by the closed bounds, along constraints as far as they lead.
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from windrow.errors import InternalError
 from windrow.experiments.board import TIME, WORK, Board
 from windrow.experiments.charts import Chart, Line, Panel
 from windrow.experiments.claims import Claim, Finding, Reading, below
@@ -25,6 +24,7 @@ from windrow.kernels.published.tape import FOUND
 
 SEED = 23
 ALGORITHMS = (BEW_HASH, FEW_HASH)
+REAL = "4 streams, real"
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,11 @@ def run(size: Size, say: Say) -> Findings:
         f"{count} stores": Retail(count, chosen.days, chosen.per_hour, seed=SEED).streams()
         for count in (2, 3, 4)
     }
-    try:
-        workloads["4 streams, real"] = transactions(4, days=chosen.real_days)
-    except ExperimentError as error:
-        say(error.sentence)
     board = Board(say)
+    try:
+        workloads[REAL] = transactions(4, days=chosen.real_days)
+    except ExperimentError as error:
+        board.leave_out(REAL, error)
     for case, streams in workloads.items():
         _measure(board, case, streams, chosen.every)
     return Findings(
@@ -68,10 +68,12 @@ def run(size: Size, say: Say) -> Findings:
                 "joining (sweeping, admitting, dropping in order) weighs more; with more streams, "
                 "hence more to join per tuple, FEW is ahead",
                 reason_on_time=board.costs("4 stores", ALGORITHMS),
+                left_out=board.said_left_out,
             ),
         ),
         _chart(board, list(workloads)),
         board.series_table(),
+        left_out=board.said_left_out,
     )
 
 
@@ -81,9 +83,6 @@ def _measure(board: Board, case: str, streams: Streams, every: int) -> None:
         board.say(f"{case}: {algorithm.name}, {streams.tuples:,} tuples")
         series = measure(algorithm, join, streams, streams.live(), every=every, is_ended=True)
         board.put(case, algorithm.name, series)
-    found = [board.series(case, algorithm.name).found for algorithm in ALGORITHMS]
-    if found[0] != found[1]:
-        raise InternalError("different-answers", f"{case}: BEW gives {found[0]}, FEW {found[1]}")
 
 
 def _less(board: Board, cases: list[str], by: str) -> Reading:

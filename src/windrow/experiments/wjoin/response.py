@@ -17,7 +17,7 @@ import numpy as np
 from windrow.experiments.charts import Chart, Line, Panel
 from windrow.experiments.claims import Case, Claim, Finding, Reading, below
 from windrow.experiments.clock import responses
-from windrow.experiments.contest import BEW_HASH, FEW_HASH, Join, count, measure, uniform
+from windrow.experiments.contest import BEW_HASH, FEW_HASH, Join, agree, count, measure, uniform
 from windrow.experiments.experiment import Experiment, Findings, Say, Size
 from windrow.experiments.tables import Value, table
 from windrow.experiments.turns import Turns, turn_by_turn
@@ -110,8 +110,9 @@ def _calibrated(chosen: ResponseSize, join: Join, say: Say) -> tuple[float, floa
     every = max(1, streams.tuples // 20)
     bew = count(BEW_HASH, join, streams, streams.live(), every=every)
     units = bew.per_tuple(bew.work + bew.inputs, skipped=_filling(chosen))
-    costs_s = [measure(one, join, streams, streams.live()).cost_s for one in (FEW_HASH, BEW_HASH)]
-    return 1.0 / (units * chosen.saturated_per_s * STREAMS), costs_s[0] / costs_s[1]
+    few, bew = (measure(one, join, streams, streams.live()) for one in (FEW_HASH, BEW_HASH))
+    agree("calibrating", {"few": few.found, "bew": bew.found})
+    return 1.0 / (units * chosen.saturated_per_s * STREAMS), few.cost_s / bew.cost_s
 
 
 def _streams(chosen: ResponseSize, rate_per_s: float) -> Streams:
@@ -133,6 +134,7 @@ def _point(
     streams = _streams(chosen, rate)
     bew = turn_by_turn(BEW_HASH, join, streams)
     few = turn_by_turn(FEW_HASH, join, streams)
+    agree(f"{share:.2f} of the saturation", {"bew": bew.found, "few": few.found})
     skipped = _filling(chosen)
     return Point(
         share,

@@ -66,7 +66,7 @@ def run_stores(size: Size, say: Say, algorithms: Sequence[Algorithm]) -> Board:
     try:
         streams = transactions(4, days=chosen.real_days)
     except ExperimentError as error:
-        say(error.sentence)
+        board.leave_out(REAL, error)
         return board
     join = replace(uniform(4, HOUR), clean_every=chosen.clean_every)
     board.run(REAL, algorithms, join, streams, streams.live(), every=chosen.every)

@@ -25,6 +25,7 @@ from windrow.experiments.contest import (
     FEW_HASH,
     Algorithm,
     Join,
+    agree,
     count,
     measure,
     uniform,
@@ -165,8 +166,9 @@ def _cost_ratio(method: Method, streams: int, rate_per_s: float) -> float:
     tuples_per_window = rate_per_s * streams * method.window_s
     windows = max(WINDOWS_PER_RUN, LEAST_TO_CALIBRATE / tuples_per_window)
     made, join = _streams(method, streams, rate_per_s, windows), _join(method, streams)
-    few, bew = (measure(one, join, made, made.live()).cost_s for one in (method.few, method.bew))
-    return few / bew
+    few, bew = (measure(one, join, made, made.live()) for one in (method.few, method.bew))
+    agree(f"{method.name}, {streams} streams", {"few": few.found, "bew": bew.found})
+    return few.cost_s / bew.cost_s
 
 
 def _join(method: Method, streams: int) -> Join:

@@ -41,6 +41,7 @@ def run(size: Size, say: Say) -> Findings:
                 "to save",
                 reason_on_time="where windows hold few tuples, what is done once per tuple "
                 f"outweighs the loops; {board.costs(live(2), ALGORITHMS)}",
+                left_out=board.said_left_out,
             ),
             Finding(
                 _ten_times(board, WORK),
@@ -51,6 +52,7 @@ def run(size: Size, say: Say) -> Findings:
                 "apart, NLW goes over tuples that MW never takes, yet stores drift too little: "
                 f"{_replayed(board)}. See wjoin-streams-variable for streams that drift further",
                 reason_on_time=board.costs(live(2), ALGORITHMS),
+                left_out=board.said_left_out,
             ),
             Finding(
                 _steady(board, WORK),
@@ -61,6 +63,7 @@ def run(size: Size, say: Say) -> Findings:
         ),
         panels(board, ALGORITHMS, "Stores, window 1 h: ripple join, NLW-join, MW-join (few)"),
         board.series_table(),
+        left_out=board.said_left_out,
     )
 
 

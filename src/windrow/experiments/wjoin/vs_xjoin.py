@@ -30,10 +30,12 @@ def run(size: Size, say: Say) -> Findings:
                 "looks at fewer than XJoin, but tests the window of each, XJoin only of those "
                 f"with an equal key. By tuples looked at: {_below_xjoin(board, TOUCHED).text}",
                 reason_on_time=board.costs(live(2), ALGORITHMS),
+                left_out=board.said_left_out,
             ),
         ),
         panels(board, ALGORITHMS, "Stores, window 1 h: XJoin and HW-join"),
         board.series_table(),
+        left_out=board.said_left_out,
     )
 
 
