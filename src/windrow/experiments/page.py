@@ -23,13 +23,10 @@ of this machine. A claim that does not hold here is shown as such, with the reas
 
 *Work* is look-ups of a buffer, comparisons of times (inside loops, between them, and of tuples that
 are swept, admitted or cleaned up) and comparisons of keys. *Results* are counted to the end of the
-streams, and are equal for all algorithms of a case; work and time are those of the time before. *Live* streams are taken in order of time;
-*replayed* ones are polled in turn, a tuple each, as logs are, or a backlog. The 2003 paper calls
-the 2002 report's MW-join FEW: it is `few` in tables and figures.
-
-The experiments of the cost model (`cost-table` and what follows it) compute as well as run. A
-combination of structures has two letters, that of window A first: `N` plain buffer, `H` hash table,
-`B` B+tree, `T` T-tree.
+streams, and are equal for all algorithms of a case; work and time are those of the time before,
+where nothing else is said. *Live* streams are taken in order of time; *replayed* ones are polled in
+turn, a tuple each, as logs are, or a backlog. The 2003 paper calls the 2002 report's MW-join FEW:
+it is `few` in tables and figures.
 """
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -11,8 +12,10 @@ from windrow.experiments.experiment import Size, conduct
 from windrow.experiments.page import page, write_page
 from windrow.experiments.record import prepare, read, write
 from windrow.experiments.registry import EXPERIMENTS, chosen
+from windrow.experiments.tables import table
 from windrow.experiments.workloads import transactions
 
+PUBLISHED = Path(__file__).parents[3] / "docs" / "experiments"
 NAMES = [
     "wjoin-vs-ripple", "wjoin-vs-xjoin", "wjoin-streams-variable", "wjoin-streams-even",
     "wjoin-slow-stream", "gca-vs-lca", "path", "bew-graph-vs-conservative",
@@ -48,13 +51,19 @@ def test_an_experiment_decides_its_claims_and_writes_its_files(name, tmp_path):
     assert f"![{name}](figures/{name}.svg)" in text
 
 
-def assert_results_agree(table) -> None:
+def assert_results_agree(shown) -> None:
     """All algorithms of a case, as the table shows them, give the same number of combinations."""
-    if "results" not in table.columns:
+    if "results" not in shown.columns:
         return
-    case, results = (table.columns.index(name) for name in ("case", "results"))
-    given = {row[case]: row[results] for row in table.rows}
-    assert all(row[results] == given[row[case]] for row in table.rows)
+    case, results = (shown.columns.index(name) for name in ("case", "results"))
+    given = {row[case]: row[results] for row in shown.rows}
+    assert all(row[results] == given[row[case]] for row in shown.rows)
+
+
+@pytest.mark.parametrize("file", sorted(PUBLISHED.glob("*.json")), ids=lambda file: file.stem)
+def test_the_results_that_are_published_agree_in_every_case(file):
+    shown = json.loads(file.read_text())["table"]
+    assert_results_agree(table(shown["columns"], shown["rows"]))
 
 
 def test_counts_are_the_same_in_every_run():
