@@ -8,8 +8,15 @@ import sys
 import pytest
 from hypothesis import is_hypothesis_test
 
-LAWS = ("/tests/property/", "/tests/kernels/published/", "/tests/differential/")
-"""Where every test is one of many cases, and so takes its time."""
+LAWS = (
+    "/tests/property/",
+    "/tests/kernels/published/",
+    "/tests/kernels/structures/",
+    "/tests/differential/",
+    "/tests/unit/experiments/",
+    "/test_every_algorithm.py",
+)
+"""Where tests try many cases each, or compile all of the papers' algorithms."""
 
 # Tests run short queries in many young JVMs: compiling little and collecting simply takes a third
 # off the processor time of each. Processes that tests start inherit it.
