@@ -18,8 +18,8 @@ LAWS = (
 )
 """Where tests try many cases each, or compile all of the papers' algorithms."""
 
-# Tests run short queries in many young JVMs: compiling little and collecting simply takes a third
-# off the processor time of each. Processes that tests start inherit it.
+# Tests run short queries in many young JVMs: compiling little and collecting simply takes a
+# quarter off the processor time of each. Processes that tests start inherit it.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
