@@ -15,10 +15,10 @@ from spark_runs import Run, Streams, bag, closed, draw
 
 from windrow.errors import PlanError
 from windrow.run.progress import renderer
-from windrow.run.spark import processor
+from windrow.run.spark import bucket_worker
+from windrow.run.spark.bucket_worker import BucketWorker
 from windrow.run.spark.chunk_cache import ChunkCache
 from windrow.run.spark.follow import follow
-from windrow.run.spark.processor import StageProcessor
 
 JOIN = "SELECT x.ts, y.ts AS yts, x.v FROM x, y WHERE x.k = y.k WINDOW = 15"
 QUERIES = {
@@ -82,14 +82,14 @@ def test_the_algorithm_may_change_and_the_cache_may_be_cold(
     uninterrupted: Callable[[str], Counter],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    class Cold(StageProcessor):
+    class Cold(BucketWorker):
         """Finds nothing in any cache: all chunks come from the state store."""
 
-        def init(self, handle: Any) -> None:
-            super().init(handle)
+        def open(self, handle: Any, declared: Any) -> None:
+            super().open(handle, declared)
             self._cache = ChunkCache(None, 0, 0)
 
-    monkeypatch.setattr(processor, "StageProcessor", Cold)
+    monkeypatch.setattr(bucket_worker, "BucketWorker", Cold)
     streams, run = growing(tmp_path), Run(tmp_path / "run")
     for batch in range(streams.batches):
         streams.write(batch)
@@ -159,11 +159,11 @@ def test_the_checkpoint_of_other_buckets_is_refused(spark: Any, tmp_path: Path) 
 def test_a_checkpoint_of_an_unknown_version_is_refused(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Newer(StageProcessor):
+    class Newer(BucketWorker):
         """Writes state that only a later Windrow could read."""
 
-        def init(self, handle: Any) -> None:
-            super().init(handle)
+        def open(self, handle: Any, declared: Any) -> None:
+            super().open(handle, declared)
             write = self._state.write_manifest
             self._state.write_manifest = lambda manifest: write(replace(manifest, version=99))
 
@@ -174,7 +174,7 @@ def test_a_checkpoint_of_an_unknown_version_is_refused(
         "reads version 1\n"
     )
     with monkeypatch.context() as patched:
-        patched.setattr(processor, "StageProcessor", Newer)
+        patched.setattr(bucket_worker, "BucketWorker", Newer)
         # The batch without rows that follows the first already reads what was written.
         assert failure_of(run, streams.on_spark(spark).sql(JOIN)).startswith(expected)
     streams.write(1)

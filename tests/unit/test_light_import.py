@@ -27,6 +27,12 @@ def test_importing_windrow_loads_no_engine(statement):
     assert loaded_after(statement) == set()
 
 
+def test_a_process_that_only_declares_state_loads_no_kernel():
+    # Spark starts one for every stage of a query that starts.
+    statement = "from windrow.run.spark.processor import StageProcessor"
+    assert loaded_after(statement) == {"pyspark"}
+
+
 def test_every_public_name_can_be_had():
     assert dir(windrow) == sorted(windrow.__all__)
     for name in windrow.__all__:

@@ -232,10 +232,11 @@ def _letter_types(physical: PhysicalQuery, frames: Mapping[str, DataFrame]) -> d
 
 
 def _streaming(plan: StagePlan, packed: DataFrame) -> DataFrame:
-    from windrow.run.spark.processor import StageProcessor  # noqa: PLC0415  # loads pandas
+    from windrow.run.spark.bucket_worker import BucketWorker  # noqa: PLC0415  # loads pandas
+    from windrow.run.spark.processor import StageProcessor  # noqa: PLC0415  # loads PySpark's part
 
     return packed.groupBy("bucket").transformWithStateInPandas(
-        StageProcessor(plan), PRODUCED, "Append", "EventTime"
+        StageProcessor(BucketWorker(plan)), PRODUCED, "Append", "EventTime"
     )
 
 

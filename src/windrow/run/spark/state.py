@@ -14,14 +14,6 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
-from pyspark.sql.types import (
-    BinaryType,
-    IntegerType,
-    StringType,
-    StructField,
-    StructType,
-)
-
 from windrow.errors import InternalError, PlanError
 from windrow.operators.base import STATE_VERSION, Snapshot
 from windrow.operators.chunks import Chunk, ChunkSlice
@@ -29,14 +21,10 @@ from windrow.run.spark.chunk_cache import BucketChunks, order_of
 from windrow.schema import MAX_TICK
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
+    from windrow.run.spark.processor import Declared
 
 PART_BYTES = 8 << 20
 """A chunk travels to the state store in parts of this size."""
-
-_MANIFEST = StructType([StructField("json", StringType())])
-_CHUNK_KEY = StructType([StructField("name", StringType()), StructField("part", IntegerType())])
-_CHUNK = StructType([StructField("blob", BinaryType())])
 
 
 @dataclass(frozen=True)
@@ -122,11 +110,10 @@ def manifest_from_json(text: str, expected: Identity) -> Manifest:
 
 
 class BucketState:
-    """The state of the bucket that Spark is at, through the processor's handle."""
+    """The state of the bucket that Spark is at, as the processor declared it."""
 
-    def __init__(self, handle: StatefulProcessorHandle, identity: Identity) -> None:
-        self._manifest = handle.getValueState("manifest", _MANIFEST)
-        self._chunks = handle.getMapState("chunks", _CHUNK_KEY, _CHUNK)
+    def __init__(self, declared: Declared, identity: Identity) -> None:
+        self._manifest, self._chunks = declared
         self._identity = identity
 
     def manifest(self) -> Manifest | None:

@@ -17,7 +17,8 @@ import windrow
 from windrow.operators.arrow_types import arrow_schema
 from windrow.operators.driver import Stage
 from windrow.physical.specs import PhysicalQuery
-from windrow.run.spark import processor
+from windrow.run.spark import bucket_worker
+from windrow.run.spark.bucket_worker import BucketWorker
 from windrow.run.spark.chunk_cache import ChunkCache
 from windrow.run.spark.packing import packer, to_changes, unpacker
 from windrow.run.spark.processor import StageProcessor
@@ -50,7 +51,7 @@ class Worker:
     def __init__(self, plan: StagePlan) -> None:
         self.plan = plan
         self.handle = FakeHandle()
-        self.processor = StageProcessor(plan)
+        self.processor = StageProcessor(BucketWorker(plan))
         self.processor.init(self.handle)
 
     def batch(self, tick: int, *ports: list[tuple[int | None, int, int]]) -> list[tuple]:
@@ -209,8 +210,9 @@ def test_a_worker_keeps_no_more_than_the_memory_of_the_query(monkeypatch) -> Non
     caches = [ChunkCache(None, 1 << 30, 0) for _ in range(2)]
     stages = []
     for cache, options in zip(caches, [{"memory": "9 kB", "on_memory": "spill"}, {}], strict=True):
-        monkeypatch.setattr(processor, "worker_cache", lambda cache=cache: cache)
+        monkeypatch.setattr(bucket_worker, "worker_cache", lambda cache=cache: cache)
         stages.append(worker(JOIN.replace("= 5", "= 500"), **options))
+        stages[-1].processor._worker()  # finds its cache now
     kept = []
     for start in range(0, 300, 30):
         rows = [(t, t % 11, 0) for t in range(start, start + 30)]

@@ -16,6 +16,7 @@ from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import ChunkBuffer
 from windrow.run.spark import state
 from windrow.run.spark.chunk_cache import BucketChunks, ChunkCache, Owner
+from windrow.run.spark.processor import declared
 from windrow.run.spark.state import BucketState, Identity, Manifest, manifest_from_json
 
 MINE = Identity("f1", "window join of a, b", 4, 4)
@@ -78,7 +79,7 @@ def saved(
 
 def test_chunks_that_left_the_window_leave_the_state_store() -> None:
     handle = FakeHandle()
-    bucket = BucketState(handle, MINE)
+    bucket = BucketState(declared(handle), MINE)
     buffer, near = ChunkBuffer(), cold()
     buffer.append(rows(1, 2))
     first = saved(bucket, buffer, None, near)
@@ -93,7 +94,7 @@ def test_chunks_that_left_the_window_leave_the_state_store() -> None:
 def test_a_warm_cache_reads_nothing_and_a_cold_one_the_same_rows(monkeypatch) -> None:
     monkeypatch.setattr(state, "PART_BYTES", 100)
     handle = FakeHandle()
-    bucket = BucketState(handle, MINE)
+    bucket = BucketState(declared(handle), MINE)
     buffer, warm = ChunkBuffer(), cold()
     buffer.append(rows(*range(50)))
     manifest = saved(bucket, buffer, None, warm)
@@ -107,14 +108,14 @@ def test_a_warm_cache_reads_nothing_and_a_cold_one_the_same_rows(monkeypatch) ->
 
 def test_a_missing_chunk_is_our_fault() -> None:
     handle = FakeHandle()
-    bucket = BucketState(handle, MINE)
+    bucket = BucketState(declared(handle), MINE)
     manifest = Manifest(MINE, "window-join", {"0": [state.ChunkEntry("gone", "time", 0, 1)]})
     with pytest.raises(InternalError, match="missing-chunk"):
         bucket.snapshot(manifest, cold())
 
 
 def test_two_workers_that_take_turns_at_a_bucket_keep_its_window_alone() -> None:
-    bucket = BucketState(FakeHandle(), MINE)
+    bucket = BucketState(declared(FakeHandle()), MINE)
     workers = [ChunkCache(None, 1 << 30, 0) for _ in range(2)]
     random, manifest, held = Random(1), None, []
     for batch in range(400):

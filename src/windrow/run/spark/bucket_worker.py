@@ -1,0 +1,205 @@
+"""A stage in a streaming worker: one bucket, one micro-batch, once.
+
+    take   the bucket has rows: restore, push, advance, save
+    wake   it has none, but the watermark moved: advance if something is due
+
+After either, the bucket's one timer stands a millisecond beyond the watermark, so that it is asked
+again as soon as the watermark moves, rows or not. A bucket that had rows has moved its timer on
+before Spark looks for expired ones: it is not asked twice in a batch.
+
+Spark hands the watermark of the batches before this one; it holds for the whole batch, which begins
+with it (the late rule) and is advanced to it at its end. An inner window join only forgets when it
+is advanced, or gives what the next batch would: where all streams of the query feed it, it goes on
+to the watermark that its own rows promise (`_settled`), so that what is stored is the window, not
+the window and the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pandas as pd
+from pyspark import TaskContext
+
+from windrow.operators.base import Counters
+from windrow.operators.changes import ChangeBatch
+from windrow.operators.chunks import encode
+from windrow.operators.driver import Stage, fed_by_streams
+from windrow.operators.memory import memory_of_bucket
+from windrow.operators.partition import own_slices
+from windrow.physical.specs import WJoin, scans
+from windrow.run.spark.blobs import Blob, by_port
+from windrow.run.spark.buckets import GUARD
+from windrow.run.spark.chunk_cache import BucketChunks, Owner, worker_cache
+from windrow.run.spark.dead_letters import DeadLetters
+from windrow.run.spark.failures import told_first
+from windrow.run.spark.stages import FIGURES, StagePlan
+from windrow.run.spark.state import BucketState, Manifest
+from windrow.run.spark.ticks import promised_ticks, watermark_ticks
+from windrow.run.spark.worker import set_aside_modules
+from windrow.schema import MIN_TICK
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
+
+    from windrow.run.spark.processor import Declared
+
+
+class BucketWorker:
+    """Drives the operator of a stage with the state that Spark keeps for each bucket."""
+
+    def __init__(self, plan: StagePlan) -> None:
+        self._plan = plan
+
+    def open(self, handle: StatefulProcessorHandle, declared: Declared) -> None:
+        """Begins a task, whose buckets then come one after the other."""
+        self._handle = handle
+        self._state = BucketState(declared, self._plan.identity)
+        self._cache = worker_cache()
+
+    def take(self, label: int, rows: Iterator[pd.DataFrame], millis: int) -> Iterator[pd.DataFrame]:
+        """Takes the blobs of the bucket with that label, the watermark standing at `millis`."""
+        with told_first(self._plan.sql):
+            manifest = self._state.manifest()
+            if label == GUARD:
+                if manifest is None:
+                    self._state.write_manifest(Manifest(self._plan.identity))
+                return
+            yield from self._step(label, manifest, rows, millis)
+
+    def wake(self, label: int, millis: int) -> Iterator[pd.DataFrame]:
+        """Advances a bucket that got no rows."""
+        with told_first(self._plan.sql):
+            manifest = self._state.manifest()
+            assert manifest is not None, "a timer without state"
+            if watermark_ticks(millis, self._plan.time_type) >= manifest.due:
+                yield from self._step(label, manifest, iter(()), millis)
+                return
+            self._handle.registerTimer(millis + 1)
+            self._state.write_manifest(replace(manifest, timer=millis + 1))
+            held = Counters(
+                stored=manifest.stored,
+                intermediate=manifest.intermediate,
+                state_bytes=manifest.state_bytes,
+            )
+            yield counted(held, manifest)
+
+    def close(self) -> None:
+        """Ends the task; the cache outlives it."""
+        set_aside_modules()
+
+    def _step(
+        self, label: int, manifest: Manifest | None, rows: Iterator[pd.DataFrame], millis: int
+    ) -> Iterator[pd.DataFrame]:
+        """One micro-batch of one bucket."""
+        watermark = watermark_ticks(millis, self._plan.time_type)
+        plan = self._plan
+        bucket = plan.labels.index(label)
+        batch = int(_property("streaming.sql.batchId") or 0)
+        letters = DeadLetters(plan, f"batch-{batch:010d}", bucket)
+        memory = memory_of_bucket(plan.options, plan.memory_parts, bucket)
+        owner = Owner(_property("sql.streaming.queryId"), plan.identity.fingerprint, bucket)
+        near = self._cache.turn_of(owner, batch, memory.limit if memory is not None else None)
+        own = own_slices(plan.partitioning, bucket)
+        stage = Stage(plan.spec, on_late=plan.on_late, late=letters.take, memory=memory, own=own)
+        if manifest is not None:
+            stage.restore(self._state.snapshot(manifest, near))
+        batches, copies = by_port(_blobs(rows), self._plan.ports, watermark)
+        newest = _newest(batches, manifest.newest if manifest is not None else [])
+        for results in stage.step(batches, watermark, max(watermark, self._settled(newest))):
+            if len(results):
+                yield produced(results)
+        letters.write()
+        self._save(stage, manifest, newest, millis, near)
+        self._cache.settle()
+        stage.counters.rows_in -= sum(copies)
+        yield counted(stage.counters, manifest)
+
+    def _settled(self, newest: list[int]) -> int:
+        """A watermark that the query will have after this batch, by the rows of this bucket alone.
+
+        The streams' newest times are this bucket's or later, so that what every stream promises
+        after the bucket's own newest row holds for the query. MIN_TICK where nothing is known: a
+        stream that feeds another stage may hold the query's watermark back.
+        """
+        plan = self._plan
+        if not isinstance(plan.spec, WJoin) or plan.spec.kind != "inner":
+            return MIN_TICK
+        if not (plan.sees_all_streams and all(fed_by_streams(plan.spec))):
+            return MIN_TICK
+        streams = [scans(port)[0] for port in plan.spec.inputs]
+        return min(
+            promised_ticks(time, stream.lateness, stream.time_type)
+            for time, stream in zip(newest, streams, strict=True)
+        )
+
+    def _save(
+        self,
+        stage: Stage,
+        old: Manifest | None,
+        newest: list[int],
+        millis: int,
+        near: BucketChunks,
+    ) -> None:
+        snapshot = stage.snapshot()
+        buffers = self._state.write_chunks(snapshot, old, near)
+        timer = millis + 1
+        if old is None or old.timer != timer:
+            if old is not None and old.timer > 0:
+                self._handle.deleteTimer(old.timer)
+            self._handle.registerTimer(timer)
+        self._state.write_manifest(
+            Manifest(
+                identity=self._plan.identity,
+                kind=snapshot.kind,
+                buffers=buffers,
+                numbers=snapshot.numbers,
+                newest=newest,
+                due=stage.due(),
+                timer=timer,
+                stored=stage.counters.stored,
+                intermediate=stage.counters.intermediate,
+                state_bytes=stage.counters.state_bytes,
+                version=snapshot.version,
+            )
+        )
+
+
+def produced(results: ChangeBatch) -> pd.DataFrame:
+    """A row with a blob of results."""
+    return pd.DataFrame({"blob": [encode(results)], **{name: [0] for name in FIGURES}})
+
+
+def counted(counters: Counters, before: Manifest | None) -> pd.DataFrame:
+    """A row with figures alone; `before` is what the bucket held when the batch began."""
+    figures = counters.as_dict() | {
+        "rows_read": 0,
+        "stored_change": counters.stored - (before.stored if before else 0),
+        "intermediate_change": counters.intermediate - (before.intermediate if before else 0),
+        "bytes_change": counters.state_bytes - (before.state_bytes if before else 0),
+    }
+    values = {name: [figures[name]] for name in FIGURES}
+    return pd.DataFrame({"blob": pd.Series([None], dtype=object), **values})
+
+
+def _newest(batches: list[ChangeBatch | None], before: list[int]) -> list[int]:
+    """Per port, the newest time seen; rows without a time stand at MIN_TICK."""
+    known = before or [MIN_TICK] * len(batches)
+    return [
+        time if batch is None or not len(batch) else max(time, int(batch.times.max()))
+        for time, batch in zip(known, batches, strict=True)
+    ]
+
+
+def _blobs(rows: Iterator[pd.DataFrame]) -> Iterator[Blob]:
+    for frame in rows:
+        for port, is_copy, data in zip(frame["port"], frame["is_copy"], frame["blob"], strict=True):
+            yield Blob(int(port), bool(is_copy), data)
+
+
+def _property(name: str) -> str:
+    """What Spark says of the micro-batch that this task belongs to; "" outside of one."""
+    context = TaskContext.get()
+    return (context.getLocalProperty(name) if context is not None else None) or ""
