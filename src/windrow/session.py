@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -17,14 +18,17 @@ from windrow.plan import arguments as kinds
 from windrow.plan.arguments import takes
 from windrow.plan.catalog import StreamInfo
 from windrow.plan.registering import Lateness, stream_info
+from windrow.plan.stream_hints import Hints
 from windrow.schema import OnArrival, Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from windrow.optimize.plans import Machine
     from windrow.physical.specs import PhysicalQuery
     from windrow.plan.functions import UserFunction
     from windrow.plan.nodes import Query
+    from windrow.plan.statistics import Measured
     from windrow.plan.types import TypeResolver
     from windrow.run.local.checkpoint import Checkpoint
     from windrow.run.progress import Progress
@@ -68,7 +72,13 @@ class Session:
         self._resolver: TypeResolver | None = None
         self._figures: WeakKeyDictionary[Any, BatchFigures] = WeakKeyDictionary()
 
-    @takes(name=kinds.NAME, time=kinds.TIME, lateness=kinds.LENGTH)
+    @takes(
+        name=kinds.NAME,
+        time=kinds.TIME,
+        lateness=kinds.LENGTH,
+        rate=kinds.RATE,
+        distinct=kinds.COUNTS,
+    )
     def stream(
         self,
         name: str,
@@ -77,6 +87,8 @@ class Session:
         time: str | OnArrival | None = None,
         lateness: Lateness = 0,
         schema: pa.Schema | None = None,
+        rate: str | float | None = None,
+        distinct: Mapping[str, float] | None = None,
     ) -> None:
         """Registers a stream.
 
@@ -93,9 +105,12 @@ class Session:
                 below m - lateness follows: '5 seconds', a timedelta, or a number of ticks.
             schema: in process, the columns of an iterator, which is then not read before a query
                 asks; else its first batch is read at once, for its columns.
+            rate: a hint to the planner: how many tuples come, '1000 per second' for instance, or a
+                number per second (per day of a DATE, per tick of a BIGINT).
+            distinct: another: how many different values columns have, {'item': 10000}.
 
         Raises:
-            BindError: the data, the time column or the lateness cannot be used.
+            BindError: the data, the time column, the lateness or a hint cannot be used.
 
         Examples:
             >>> import pyarrow as pa
@@ -103,7 +118,14 @@ class Session:
             >>> Session().stream("sales", sales, time="at", lateness=2)
         """
         source, columns, is_streaming = self._read(name, data, schema)
-        self._catalog[name] = stream_info(name, columns, time, lateness, is_streaming=is_streaming)
+        self._catalog[name] = stream_info(
+            name,
+            columns,
+            time,
+            lateness,
+            is_streaming=is_streaming,
+            hints=Hints(rate, distinct or {}),
+        )
         self._data[name] = self._stamped(source, time)
 
     @takes(name=kinds.NAME)
@@ -348,7 +370,15 @@ class Session:
             called = {name: f for name, f in self._functions.items() if name in sql.lower()}
             register(self._spark, called)
         query = compile_query(sql, self._catalog, self._types(), self._functions)
-        return query, optimize(query, chosen)
+        return query, optimize(query, chosen, measured=self._measured(), machine=_machine())
+
+    def _measured(self) -> Measured | None:
+        """Looks numbers up in the tables of a session in process; Spark's are left alone."""
+        if self._spark is not None:
+            return None
+        from windrow.run.local.sampling import TableNumbers  # noqa: PLC0415
+
+        return TableNumbers(self._catalog, self._data)
 
     def _has_function(self, name: str) -> bool:
         """Whether the engine has a function of that name that is not from here."""
@@ -425,3 +455,17 @@ class Session:
         if not answer.isStreaming:
             self._figures[answer] = figures
         return answer
+
+
+@cache
+def _machine() -> Machine:
+    """What operations cost here: as measured, where the measurement still holds."""
+    from windrow.calibration.errors import CalibrationError  # noqa: PLC0415
+    from windrow.calibration.stored import recall  # noqa: PLC0415
+    from windrow.optimize.cost.structures import Sizes  # noqa: PLC0415
+    from windrow.optimize.plans import REFERENCE_MACHINE, Machine  # noqa: PLC0415
+
+    try:
+        return Machine(recall(Sizes()), "measured on this machine")
+    except CalibrationError:
+        return REFERENCE_MACHINE

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from windrow.plan.catalog import Catalog, StreamInfo
+from windrow.plan.registering import stream_info
+from windrow.plan.stream_hints import NO_HINTS, Hints
 from windrow.schema import Field, Schema
 
 SECOND = 1_000_000
 
 
-def _stream(name: str, columns: str, time: str = "ts", lateness: int = 0) -> StreamInfo:
+def _stream(
+    name: str, columns: str, time: str = "ts", lateness: int = 0, hints: Hints = NO_HINTS
+) -> StreamInfo:
     fields = tuple(Field(*column.split(" ", 1)) for column in columns.split(", "))
-    return StreamInfo(name, Schema(fields), time, lateness)
+    return stream_info(name, Schema(fields), time, lateness, hints=hints)
 
 
 STREAMS = (
@@ -25,6 +29,9 @@ STREAMS = (
     _stream("b", "k int, x int, y string, ts timestamp", lateness=2 * SECOND),
     _stream("c", "k int, x int, y string, ts timestamp"),
     _stream("d", "k int, x int, y string, ts timestamp"),
+    _stream("fast", "k int, x int, ts timestamp", hints=Hints("1000 per second", {"k": 100})),
+    _stream("slow", "k int, x int, ts timestamp", hints=Hints(10, {"k": 100})),
+    _stream("rare", "k int, x int, ts timestamp", hints=Hints("2 per minute", {"k": 50})),
     _stream("ticks", "k int, v double, n bigint", "n", 10),
     _stream("orders", "k int, v decimal(10,2), day date", "day", 1),
     _stream("invoices", "k int, v decimal(10,2), day date", "day"),

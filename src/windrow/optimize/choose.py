@@ -8,6 +8,7 @@ from dataclasses import replace
 from windrow.errors import PlanError, UnsupportedError
 from windrow.optimize.keys import classes_of
 from windrow.optimize.needs import needs
+from windrow.optimize.orders import orders_of
 from windrow.optimize.structures import structures_of
 from windrow.physical.algorithms import ASYMMETRIC, BY_NAME, CHOICES, DEFAULT, HASH
 from windrow.physical.options import Options
@@ -95,6 +96,7 @@ def _join(
             alternative=node.alternative,
             functions=functions_of(node.predicates),
             counts=node.counts,
+            orders=orders_of(node, options),
         )
         if algorithm != ASYMMETRIC:
             return spec

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from windrow.errors import InternalError
+from windrow.optimize.by_cost import by_cost, hints_of
 from windrow.optimize.choose import choose
+from windrow.optimize.numbers import Numbers
 from windrow.optimize.options import with_hints
+from windrow.optimize.orders import check_order
+from windrow.optimize.plans import REFERENCE_MACHINE, Machine
 from windrow.optimize.rules.compute_below_aggregate import compute_below_aggregate
 from windrow.optimize.rules.filter_keys_of_one_input import filter_keys_of_one_input
 from windrow.optimize.rules.join_by_predicates import join_by_predicates
@@ -20,6 +24,7 @@ from windrow.optimize.verify import verify
 from windrow.physical.options import Options
 from windrow.physical.specs import PhysicalQuery
 from windrow.plan.nodes import Node, Query
+from windrow.plan.statistics import Measured
 
 Rule = Callable[[Node], Node]
 
@@ -45,11 +50,27 @@ MOST_PASSES = 100
 """Each pass moves some filter at least one node down, so that real plans need a handful."""
 
 
-def optimize(query: Query, options: Options) -> PhysicalQuery:
-    """The physical form of a query, with its hints merged into the options."""
+def optimize(
+    query: Query,
+    options: Options,
+    *,
+    measured: Measured | None = None,
+    machine: Machine = REFERENCE_MACHINE,
+) -> PhysicalQuery:
+    """The physical form of a query, with its hints merged into the options.
+
+    Args:
+        query: what is asked.
+        options: what the user has set.
+        measured: looks up numbers in the data of streams of which no hint tells them.
+        machine: what operations cost.
+    """
     options = with_hints(options, query.hints)
     verify(query.root)
-    root = choose(apply_rules(query.root), options)
+    plan = apply_rules(query.root)
+    root = choose(plan, options)
+    check_order(root, options)
+    root = by_cost(root, options, Numbers(hints_of(plan), measured), machine)
     return PhysicalQuery(root, query.is_changelog, query.time_type, query.sql, options)
 
 

@@ -7,13 +7,17 @@ from dataclasses import fields, replace
 from typing import Any
 
 from windrow.errors import PlanError, Span, UnsupportedError, WindrowError, nearest
+from windrow.optimize.orders import names_in
 from windrow.optimize.structures import structure_names
-from windrow.physical.algorithms import ASYMMETRIC, CHOICES
+from windrow.physical.algorithms import ASYMMETRIC, CHOICES, DEFAULT
 from windrow.physical.options import Options
 from windrow.plan.nodes import Hint
 from windrow.plan.sizes import to_bytes
 
 ALGORITHMS = tuple(CHOICES)
+ORDERED = tuple(asked for asked, (name, _) in CHOICES.items() if name == DEFAULT)
+"""What may be asked for beside an order: in it, new tuples meet the streams one by one."""
+
 ON_LATE = ("count", "keep", "fail")
 ON_MEMORY = ("fail", "spill")
 NOT_BUILT = {
@@ -59,6 +63,14 @@ def with_hints(options: Options, hints: Iterable[Hint]) -> Options:
             hint="leave out one of the two",
             span=places.get("structure"),
         )
+    if merged.order and merged.asked_algorithm not in {None, *ORDERED}:
+        raise PlanError(
+            "order-of-another-algorithm",
+            f"the algorithm {merged.asked_algorithm} has no order to choose",
+            reason=f"order = {merged.order!r} is for the algorithm {DEFAULT}",
+            hint="leave out one of the two",
+            span=places.get("order"),
+        )
     if merged.on_memory is not None and merged.memory is None:
         raise _nothing_to_exceed(merged.on_memory, is_hint="on_memory" in places).at(
             places.get("on_memory")
@@ -77,6 +89,8 @@ def checked(options: Options) -> Options:
         )
     if options.structure is not None:
         structure_names(options.structure)
+    if options.order is not None:
+        names_in(options.order)
     if options.on_late not in ON_LATE:
         raise PlanError(
             "bad-option",

@@ -57,6 +57,8 @@ def emission_of(spec: WJoin, time_type: str) -> str:
 def _why(spec: WJoin, options: Options) -> str:
     if options.algorithm not in {None, DEFAULT}:
         return f"asked for by algorithm = {options.algorithm}"
+    if spec.estimate is not None and spec.estimate.is_decisive:
+        return "of all plans that could run it costs least, or within a fifth of that"
     if spec.method == "hash":
         return "hash, for an equality narrows each look-up to the tuples of one key"
     return "nested loop, for there is no equality to hash on"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from windrow.physical.cost_facts import total_cost
 from windrow.physical.facts import Fact, bestmatch_aliases, facts_of
 from windrow.physical.options import Options
 from windrow.physical.partitioning import Single, describe, partitioning_of
@@ -92,7 +93,7 @@ def _query_lines(physical: PhysicalQuery) -> list[str]:
             ],
         ),
         ("memory", [_memory(physical.options)]),
-        ("cost", ["not estimated"]),
+        ("cost", [total_cost(physical.root, physical.time_type)]),
     ]
     if len(sources) > 1:
         facts.insert(3, ("distance", ["how far a stream runs ahead of the slowest one"]))

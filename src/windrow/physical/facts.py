@@ -20,6 +20,7 @@ from windrow.physical.bounds_text import (
     tightened_windows,
     window_meanings,
 )
+from windrow.physical.cost_facts import estimate_facts
 from windrow.physical.count_facts import count_facts
 from windrow.physical.options import Options
 from windrow.physical.outer_facts import kind_facts, match_state
@@ -90,6 +91,7 @@ def _join(spec: WJoin, options: Options, show: Show) -> list[Fact]:
         *search_facts(spec, below, time_type),
         ("tests", tests(spec)),
         ("emits", [emission_of(spec, time_type)]),
+        *estimate_facts(spec, time_type),
     )
 
 

@@ -19,6 +19,8 @@ class Options:
             end.
         structure: of the algorithm "asymmetric", in what each window is kept: "hash/ttree" for the
             first stream's and the second's, of "buffer", "hash", "btree" and "ttree".
+        order: of window joins, the order in which new tuples meet the other streams: "c, a, b", every
+            stream of the join by the name that the query gives it.
         on_late: what to do with late rows: "count", "keep" (dead letters) or "fail".
         dead_letters: folder for late rows on Spark when `on_late` is "keep".
         memory: how much state the query may hold in memory, '512 MB' for instance or a number of
@@ -30,6 +32,7 @@ class Options:
 
     algorithm: str | None = None
     structure: str | None = None
+    order: str | None = None
     on_late: str = "count"
     dead_letters: str | None = None
     memory: str | int | None = None

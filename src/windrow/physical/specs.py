@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from windrow.physical.estimates import Estimate
 from windrow.physical.options import Options
 from windrow.plan.count_windows import CountWindows
 from windrow.plan.exprs import Expr, Named
@@ -109,6 +110,9 @@ class WJoin:
         functions: the user's functions that the predicates call.
         counts: windows that count tuples; `graph` then has conditions on time alone.
         structures: of the algorithm "asymmetric", per input the structure of its window.
+        orders: per input, the order in which its new tuples meet the others; () leaves it to
+            `physical.routes`.
+        estimate: what it and other plans cost, where enough is known.
     """
 
     inputs: tuple[Spec, ...]
@@ -125,6 +129,8 @@ class WJoin:
     functions: tuple[UserFunction, ...] = ()
     counts: CountWindows | None = None
     structures: tuple[str, ...] = ()
+    orders: tuple[tuple[int, ...], ...] = ()
+    estimate: Estimate | None = None
 
     @property
     def ways(self) -> tuple[WindowGraph, ...]:

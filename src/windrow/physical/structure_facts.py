@@ -50,6 +50,8 @@ def _why(spec: WJoin, options: Options) -> list[str]:
     if options.structure:
         both = [asked, f"structure = {options.structure}"]
         return [f"asked for by {', '.join(filter(None, both))}"]
+    if not asked:
+        return ["of all plans that could run it costs least"]
     return [f"asked for by {asked}", f"{'/'.join(spec.structures)}: {_reason(spec)}"]
 
 

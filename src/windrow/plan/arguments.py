@@ -11,7 +11,7 @@ of time) is checked by whoever uses it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import wraps
@@ -52,6 +52,17 @@ def _is_length(value: object) -> bool:
     return isinstance(value, str | int | timedelta) and not isinstance(value, bool)
 
 
+def _is_rate(value: object) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
+
+
+def _is_counts(value: object) -> bool:
+    return isinstance(value, Mapping) and all(
+        _is_text(name) and isinstance(count, int | float) and not isinstance(count, bool)
+        for name, count in value.items()
+    )
+
+
 def _or_none(accepts: Callable[[object], bool]) -> Callable[[object], bool]:
     return lambda value: value is None or accepts(value)
 
@@ -68,6 +79,8 @@ TIME = Kind(
 LENGTH = Kind(
     "a length of time: a text, a timedelta or a whole number of ticks", _is_length, "'5 seconds'"
 )
+RATE = Kind("a number of tuples, or a text", _or_none(_is_rate), "'1000 per second'")
+COUNTS = Kind("the number of different values by column", _or_none(_is_counts), "{'item': 10000}")
 BODY = Kind("a function", callable, "lambda a, b: pc.equal(a, b)")
 TYPES = Kind("a list with one type per argument", _or_none(_is_list_of_texts), "['string', 'int']")
 TYPE = Kind("a type as a text", _is_text, "'boolean'")

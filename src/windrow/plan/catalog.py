@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from windrow.plan.statistics import NOTHING_KNOWN, Statistics
 from windrow.schema import Schema
 
 
@@ -20,6 +21,7 @@ class StreamInfo:
         is_streaming: whether it is endless (a streaming DataFrame).
         is_table: whether it is a relation that does not move.
         is_on_arrival: whether its time is given as its rows arrive.
+        statistics: what the user has said of its numbers.
     """
 
     name: str
@@ -29,6 +31,7 @@ class StreamInfo:
     is_streaming: bool = False
     is_table: bool = False
     is_on_arrival: bool = False
+    statistics: Statistics = field(default=NOTHING_KNOWN, compare=False)
 
     @property
     def time_type(self) -> str:

@@ -8,6 +8,7 @@ from datetime import timedelta
 from windrow.errors import BindError, UnknownColumn, nearest
 from windrow.plan.catalog import StreamInfo
 from windrow.plan.durations import to_ticks
+from windrow.plan.stream_hints import NO_HINTS, Hints, hinted
 from windrow.schema import ARRIVAL_TYPE, TIME_TYPES, Field, OnArrival, Schema
 
 Lateness = str | int | timedelta
@@ -20,6 +21,7 @@ def stream_info(
     lateness: Lateness = 0,
     *,
     is_streaming: bool = False,
+    hints: Hints = NO_HINTS,
 ) -> StreamInfo:
     """A stream for the catalog.
 
@@ -29,9 +31,10 @@ def stream_info(
         time: the event-time column, or that time is given on arrival; None for no time.
         lateness: its promise of bounded disorder.
         is_streaming: whether it is endless.
+        hints: its rate and the different values of its columns, as the user gave them.
 
     Raises:
-        BindError: the time column or the lateness cannot be used.
+        BindError: the time column, the lateness or a hint cannot be used.
     """
     is_on_arrival = isinstance(time, OnArrival)
     if isinstance(time, OnArrival):
@@ -43,7 +46,8 @@ def stream_info(
         is_streaming=is_streaming,
         is_on_arrival=is_on_arrival,
     )
-    return replace(info, lateness=_lateness(info, lateness))
+    lateness_ticks = _lateness(info, lateness)
+    return replace(info, lateness=lateness_ticks, statistics=hinted(info, hints))
 
 
 def _with_arrival(name: str, schema: Schema, column: str) -> Schema:

@@ -18,6 +18,7 @@ from windrow.sql.syntax import syntax_error
 HINTS = (
     "algorithm",
     "structure",
+    "order",
     "strategy",
     "scheduling",
     "memory",

@@ -117,7 +117,7 @@ def test_hints_count_where_the_user_set_nothing_by_keyword():
 def test_an_unknown_hint_is_refused_with_the_nearest_names():
     assert message(hints=[Hint("algoritm", "bew")]) == (
         "PlanError[unknown-option]: there is no option 'algoritm'\n"
-        "  hint: one of algorithm, dead_letters, memory, on_late, on_memory, structure, buckets"
+        "  hint: one of algorithm, order, dead_letters, memory, on_late, on_memory, structure, buckets"
     )
 
 

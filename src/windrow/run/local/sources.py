@@ -77,6 +77,7 @@ class TableSource:
         self._table = table
         self._shape = _Shape(name, table.schema)
         self.schema = self._shape.schema
+        self.derived: dict[tuple[str, str], Any] = {}  # what has been counted in it, for planning
 
     def batches(self, time: str | None, skip: int) -> Iterator[pa.RecordBatch | Silence]:
         """Slices in event-time order; rows without a time come first."""
@@ -92,10 +93,19 @@ class TableSource:
             rows = pa.array(order[start : start + SLICE_ROWS])
             yield self._shape.fit(table.take(rows))
 
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self._table)
+
+    def column(self, name: str) -> pa.Array:
+        """One column, of canonical type."""
+        column = self._table.select([name])
+        return _Shape(self._name, column.schema).fit(column).column(0)
+
     def _order(self, time: str) -> NDArray[np.int64] | None:
         """The row numbers in event-time order; None where that is the order they are in."""
-        column = self._table.select([time])
-        ticks = ticks_of(_Shape(self._name, column.schema).fit(column).column(0))
+        ticks = ticks_of(self.column(time))
         if bool(np.all(ticks[:-1] <= ticks[1:])):
             return None
         return np.argsort(ticks, kind="stable")

@@ -17,7 +17,7 @@ from windrow.plan.nodes import KIND_NAMES
 _SPACES = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`)|\s+""", re.DOTALL)
 _FREE = {
     "algorithm", "body", "method", "lateness", "text", "duckdb", "span", "calls", "comparisons",
-    "bands", "structures", "is_portable",
+    "bands", "structures", "orders", "estimate", "is_portable",
 }  # fmt: skip
 
 

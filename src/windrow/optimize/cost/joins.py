@@ -1,0 +1,221 @@
+"""The work of a window join of any number of streams, plan by plan.
+
+A new tuple of a stream s meets the other streams one by one. Where tuples come in the order of
+time, those of stream j that it may meet lie in a period that the closed windows bound:
+
+        t(s) - upper[j][s]                       t(s)
+    --------[======================================]----> t(j)       cut at t(s) + upper[s][j]
+                                                                     where that is negative
+
+Each step multiplies the combinations so far by the tuples in the period and by the share of them
+that match. A pair matches by one in as many as the stream with more different keys has of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import astuple, dataclass
+from itertools import permutations
+
+MOST_ORDERED = 6
+"""Streams up to which every order is weighed; beyond, each step takes what leaves fewest."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """An equality: per stream how many different values it has; None where it takes no part."""
+
+    distinct: tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A further condition.
+
+    Attributes:
+        inputs: the streams it reads.
+        share: of combinations, those that pass.
+        us: microseconds to test one.
+    """
+
+    inputs: frozenset[int]
+    share: float
+    us: float = 0.0
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Streams to be joined.
+
+    Attributes:
+        rates: tuples of each per tick.
+        upper: the largest t(b) - t(a), in ticks, per ordered pair.
+        keys: the equalities.
+        tests: the other conditions.
+        ahead: tuples that each may run ahead of the others, for it comes in batches.
+    """
+
+    rates: tuple[float, ...]
+    upper: tuple[tuple[int, ...], ...]
+    keys: tuple[Key, ...] = ()
+    tests: tuple[Condition, ...] = ()
+    ahead: tuple[float, ...] = ()
+
+    @property
+    def streams(self) -> range:
+        """The streams by number."""
+        return range(len(self.rates))
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a plan does per tick.
+
+    Attributes:
+        tuples: tuples taken in.
+        lookups: times that the tuples of a key, or of a period, are asked for.
+        touched: tuples looked at.
+        found: combinations made on the way, complete ones included.
+        results: combinations that come out.
+        testing: microseconds that conditions beside keys take.
+    """
+
+    tuples: float = 0
+    lookups: float = 0
+    touched: float = 0
+    found: float = 0
+    results: float = 0
+    testing: float = 0
+
+    def __add__(self, other: Work) -> Work:
+        return Work(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+
+
+def met(joined: Joined, start: int, chosen: Sequence[int], added: int) -> float:
+    """The tuples of a stream in the period that those chosen leave it; the first is the newest."""
+    upper = joined.upper
+    length = upper[added][start] + min(0, upper[start][added])
+    for one in chosen:
+        if one != start:
+            length = min(length, upper[added][one] + upper[one][added])
+    return joined.rates[added] * max(0, length)
+
+
+def matching(joined: Joined, chosen: Collection[int], added: int) -> float:
+    """The share of a stream's tuples that match combinations of those chosen by their keys."""
+    share = 1.0
+    for key in joined.keys:
+        own = key.distinct[added]
+        others = [key.distinct[one] for one in chosen]
+        theirs = [number for number in others if number is not None]
+        if own is not None and theirs:
+            share /= max(1.0, own, *theirs)
+    return share
+
+
+def ready(joined: Joined, chosen: Collection[int], added: int) -> list[Condition]:
+    """The conditions that a stream makes testable."""
+    before, now = set(chosen), {*chosen, added}
+    return [test for test in joined.tests if test.inputs <= now and not test.inputs <= before]
+
+
+def passed(candidates: float, tests: Sequence[Condition]) -> tuple[float, float]:
+    """How many candidates pass conditions, tested one after the other, and the time that takes."""
+    us = 0.0
+    for test in tests:
+        us += candidates * test.us
+        candidates *= test.share
+    return candidates, us
+
+
+def backward(joined: Joined, start: int, order: Sequence[int], *, is_hashed: bool) -> Work:
+    """The work for the new tuples of one stream that meet the others in an order."""
+    combinations = rate = joined.rates[start]
+    lookups = touched = found = testing = 0.0
+    chosen = [start]
+    for added in order:
+        share = matching(joined, chosen, added)
+        period = met(joined, start, chosen, added)
+        lookups += combinations
+        touched += combinations * period * (share if is_hashed else 1.0)
+        combinations, us = passed(combinations * period * share, ready(joined, chosen, added))
+        found += combinations
+        testing += us
+        chosen.append(added)
+    return Work(rate, lookups, touched, found, combinations, testing)
+
+
+def backward_join(joined: Joined, orders: Sequence[Sequence[int]], *, is_hashed: bool) -> Work:
+    """The work of backward evaluation: that of each stream's new tuples, by its own order."""
+    work = Work()
+    for start, order in enumerate(orders):
+        work += backward(joined, start, order, is_hashed=is_hashed)
+    return work
+
+
+def pipeline(joined: Joined, order: Sequence[int], *, is_hashed: bool) -> Work:
+    """The work of a pipeline of binary joins, which keeps what each level has found.
+
+    At each level combinations from below probe the stream's window, and the stream's tuples probe
+    the combinations kept.
+    """
+    combinations = joined.rates[order[0]]
+    tuples = lookups = touched = found = testing = 0.0
+    for level in range(1, len(order)):
+        below, added = order[:level], order[level]
+        share = matching(joined, below, added)
+        pairs = combinations * met(joined, below[0], below, added)
+        pairs += combinations * joined.rates[added] * _kept(joined, below, added)
+        early = combinations * ahead_of(joined, added) + joined.rates[added] * ahead_of(
+            joined, below[0]
+        )
+        tuples += combinations + joined.rates[added]
+        lookups += combinations + joined.rates[added]
+        touched += (pairs + early) * (share if is_hashed else 1.0)
+        combinations, us = passed(pairs * share, ready(joined, below, added))
+        found += combinations
+        testing += us
+    return Work(tuples, lookups, touched, found, combinations, testing)
+
+
+def ahead_of(joined: Joined, stream: int) -> float:
+    """The tuples beyond its window that a stream holds, on average: half of the time it is ahead.
+
+    Only what is kept in the order of arrival is gone through for them.
+    """
+    return joined.ahead[stream] / 2 if joined.ahead else 0.0
+
+
+def _kept(joined: Joined, below: Sequence[int], added: int) -> float:
+    """How many ticks combinations from below are kept for a stream."""
+    upper = joined.upper
+    return max(0, min(upper[one][added] + min(0, upper[added][one]) for one in below))
+
+
+def output(joined: Joined) -> float:
+    """Results per tick: equation 12 for two streams, along the closed windows for more."""
+    others = [[other for other in joined.streams if other != start] for start in joined.streams]
+    return backward_join(joined, others, is_hashed=True).results
+
+
+def best_orders(joined: Joined) -> tuple[tuple[int, ...], ...]:
+    """Per stream, the order in which its new tuples meet the others at the least work."""
+    return tuple(_best_order(joined, start) for start in joined.streams)
+
+
+def _best_order(joined: Joined, start: int) -> tuple[int, ...]:
+    """The order with the fewest combinations on the way; of equals the first in FROM."""
+    others = [stream for stream in joined.streams if stream != start]
+    if len(joined.rates) <= MOST_ORDERED:
+        return min(permutations(others), key=lambda order: _effort(joined, start, order))
+    chosen: list[int] = []
+    while others:
+        added = min(others, key=lambda one: _effort(joined, start, [*chosen, one]))
+        chosen.append(added)
+        others.remove(added)
+    return tuple(chosen)
+
+
+def _effort(joined: Joined, start: int, order: Sequence[int]) -> float:
+    work = backward(joined, start, order, is_hashed=True)
+    return work.lookups + work.touched + work.found

@@ -1,0 +1,72 @@
+"""What the compiled loops of each plan take, in microseconds of processor per unit of work.
+
+One unit for all plans: only so can a pipeline be weighed against a hash table. The figures were
+fitted, by relative least squares, to runs over random workloads in process (`python -m
+benchmarks.planner --fit` repeats that); the structures' are what `windrow cost --calibrate` found
+on the same machine. On another machine all of them shrink or grow together, more or less: where
+its structures have been measured, the rest is scaled by how they compare.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from windrow.optimize.cost.joins import Work
+from windrow.optimize.cost.structures import Structure
+from windrow.optimize.cost.weights import Weight, Weights
+
+
+@dataclass(frozen=True)
+class KernelCost:
+    """Microseconds per tuple taken in, look-up, tuple looked at, and result."""
+
+    tuple: float
+    lookup: float
+    touched: float
+    result: float
+
+    def us(self, work: Work) -> float:
+        """The time that some work takes."""
+        return (
+            self.tuple * work.tuples
+            + self.lookup * work.lookups
+            + self.touched * work.touched
+            + self.result * work.results
+            + work.testing
+        )
+
+
+KERNELS = {
+    "bew-hash": KernelCost(tuple=0.15, lookup=0.03, touched=0.01, result=0.085),
+    "bew-nested-loop": KernelCost(tuple=0.12, lookup=0.03, touched=0.0005, result=0.11),
+    "few-hash": KernelCost(tuple=1.5, lookup=0.0, touched=0.02, result=0.26),
+    "few-nested-loop": KernelCost(tuple=0.9, lookup=0.0, touched=0.0012, result=0.6),
+    "hw": KernelCost(tuple=1.4, lookup=0.0, touched=0.006, result=0.2),
+    "nlw": KernelCost(tuple=1.4, lookup=0.0, touched=0.003, result=0.2),
+    "asymmetric": KernelCost(tuple=0.8, lookup=0.0, touched=0.006, result=0.2),
+}
+"""Of the algorithm "asymmetric" it is what its loops take beside the structures."""
+
+COMPARED, CALLED, IN_BLOCKS = 0.001, 0.02, 0.035
+"""Microseconds to test a candidate: numbers compared in the loops, by a function of the user's on
+arrays, and by an expression on blocks of candidates."""
+
+REFERENCE = Weights(
+    buffer=Weight(search=0.0024, update=0.0082),
+    hash=Weight(search=0.0073, update=0.0118),
+    btree=Weight(search=0.0043, update=0.0112),
+    ttree=Weight(search=0.0042, update=0.0142),
+    unit="us per unit of time",
+)
+"""The structures' weights on the machine that `KERNELS` were measured on."""
+
+
+def machine_factor(weights: Weights) -> float:
+    """How many times as long this machine takes, by the weights of its structures."""
+    ratios = [
+        getattr(weights.of(one), kind) / getattr(REFERENCE.of(one), kind)
+        for one in Structure
+        for kind in ("search", "update")
+    ]
+    return math.exp(sum(map(math.log, ratios)) / len(ratios))

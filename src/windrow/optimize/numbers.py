@@ -1,0 +1,122 @@
+"""Rates and different keys at every place of a plan, with where each number came from.
+
+What a stream brings is told by a hint or found in its data. On the way up a filter lets a share
+pass, a projection renames columns, and a join gives what its estimate says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from windrow.physical.specs import (
+    FilterRows,
+    ProjectRows,
+    RangeRows,
+    ScanStream,
+    Spec,
+    WJoin,
+    inputs,
+    scans,
+)
+from windrow.plan.exprs import Band, Expr
+from windrow.plan.statistics import NOTHING_KNOWN, Figure, Measured, Statistics
+
+ASSUMED = "assumed"
+ASSUMED_KEYS = 1_000.0
+"""Different keys where nobody knows: some, far fewer than tuples."""
+
+SHARE_OF_BAND, SHARE_OF_OTHERS = 0.01, 1 / 3
+"""The share that passes a condition: one that bounds a difference from both sides, and any other."""
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The numbers of a query's streams.
+
+    Attributes:
+        hints: what the user has said, by stream.
+        measured: looks numbers up in the data; None where there is none to look at.
+    """
+
+    hints: Mapping[str, Statistics] = field(default_factory=dict)
+    measured: Measured | None = None
+
+    def rate(self, spec: Spec) -> Figure | None:
+        """Rows of a spec per tick; None where that is not known."""
+        if isinstance(spec, ScanStream):
+            said = self.hints.get(spec.stream, NOTHING_KNOWN).rate
+            return said or (self.measured.rate(spec.stream) if self.measured else None)
+        if isinstance(spec, ProjectRows | RangeRows):
+            return self.rate(spec.input)
+        if isinstance(spec, FilterRows):
+            return _filtered(self.rate(spec.input), spec.predicates)
+        if isinstance(spec, WJoin) and spec.estimate and spec.estimate.plans:
+            sources = {figure.source for _, figure in spec.estimate.known}
+            return Figure(spec.estimate.output, f"estimate by {', '.join(sorted(sources))}")
+        return None
+
+    def different(self, spec: Spec, column: str) -> Figure:
+        """How many different values a column of a spec has."""
+        found = self._looked_up(spec, column)
+        return found or Figure(ASSUMED_KEYS, ASSUMED)
+
+    def ahead(self, spec: Spec) -> float:
+        """The rows of a stream that come at once, and run ahead of the others."""
+        sources = scans(spec)
+        if self.measured is None or len(sources) != 1:
+            return 0.0
+        return float(self.measured.at_once(sources[0].stream))
+
+    def missing(self, spec: Spec) -> str:
+        """What to give so that the rate of a spec is known."""
+        if any(not isinstance(part, _CARRYING) for part in _parts(spec)):
+            return ""
+        names = [s.stream for s in scans(spec) if self.rate(s) is None]
+        return ", ".join(f"rate= of {name}" for name in names)
+
+    def within(self, left: tuple[Spec, str], right: tuple[Spec, str], band: Band) -> Figure | None:
+        """The share of pairs of two columns whose difference a band allows."""
+        origins = _origin(*left), _origin(*right)
+        if self.measured is None or origins[0] is None or origins[1] is None or band.scale:
+            return None
+        return self.measured.within(origins[0], origins[1], band.low, band.high)
+
+    def _looked_up(self, spec: Spec, column: str) -> Figure | None:
+        origin = _origin(spec, column)
+        if origin is None:
+            return None
+        stream, own = origin
+        said = self.hints.get(stream, NOTHING_KNOWN).different(own)
+        return said or (self.measured.different(stream, own) if self.measured else None)
+
+
+def _origin(spec: Spec, column: str) -> tuple[str, str] | None:
+    """The stream and the column of it that a column of a spec shows; None where it is computed."""
+    if isinstance(spec, ScanStream):
+        return spec.stream, spec.columns[spec.schema.names.index(column)]
+    if isinstance(spec, ProjectRows):
+        made = next(item.expr for item in spec.items if item.name == column)
+        return _origin(spec.input, made.columns[0]) if made.is_column else None
+    below = [child for child in inputs(spec) if column in child.schema.names]
+    return _origin(below[0], column) if below else None
+
+
+_CARRYING = ScanStream | FilterRows | ProjectRows | RangeRows | WJoin
+
+
+def _parts(spec: Spec) -> list[Spec]:
+    return [spec, *(part for child in inputs(spec) for part in _parts(child))]
+
+
+def _filtered(rate: Figure | None, predicates: tuple[Expr, ...]) -> Figure | None:
+    if rate is None:
+        return None
+    share = SHARE_OF_OTHERS ** len(predicates)
+    return Figure(rate.value * share, f"{rate.source}, filtered: 1 in 3 per condition {ASSUMED}")
+
+
+def share_passing(predicate: Expr) -> Figure:
+    """The share of combinations that pass a condition."""
+    is_band = any(band.low is not None and band.high is not None for band in predicate.bands)
+    return Figure(SHARE_OF_BAND if is_band else SHARE_OF_OTHERS, ASSUMED)

@@ -1,0 +1,104 @@
+"""What EXPLAIN says of costs: the numbers they rest on, the plan taken, and those rejected.
+
+Costs are seconds of processor per unit of event time, of all cores together. Estimates are shown
+with two figures: they are not worth more.
+"""
+
+from __future__ import annotations
+
+from windrow.physical.estimates import Estimate, PlanCost
+from windrow.physical.specs import Spec, WJoin, inputs, scans
+from windrow.plan.stream_hints import USUAL_UNIT, ticks_per_unit
+
+Fact = tuple[str, list[str]]
+
+PER_LINE = 4
+"""Combinations of structures that share a line: there are sixteen."""
+
+_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+
+
+def total_cost(root: Spec, time_type: str) -> str:
+    """The cost of all window joins of a query, or what to give to know it."""
+    joins = _joins(root)
+    if not joins:
+        return "not estimated: the query joins no streams by windows"
+    estimates = [join.estimate for join in joins]
+    missing = [name for one in estimates if one for name in one.missing]
+    if missing:
+        return f"not estimated: give {', '.join(dict.fromkeys(missing))}"
+    costs = [one.plans[0].seconds for one in estimates if one and one.plans]
+    if len(costs) < len(joins):
+        return "not estimated: inner joins by time alone are"
+    kind = scans(root)[0].time_type if time_type not in USUAL_UNIT else time_type
+    return f"{_per_unit(sum(costs), kind)} for the window joins"
+
+
+def estimate_facts(spec: WJoin, time_type: str) -> list[Fact]:
+    """The numbers, the output rate, and what each plan costs."""
+    estimate = spec.estimate
+    if estimate is None or not estimate.plans:
+        return []
+    taken, *others = estimate.plans
+    rejected = [f"{plan.name}: {_cost(plan, time_type)}" for plan in others if "/" not in plan.name]
+    pairs = [plan for plan in others if "/" in plan.name]
+    for start in range(0, len(pairs), PER_LINE):
+        line = pairs[start : start + PER_LINE]
+        rejected.append(
+            ", ".join(f"{plan.name}: {_time_per_unit(plan, time_type)}" for plan in line)
+        )
+    return [
+        ("estimated", [*_numbers(estimate, time_type), f"costs: {estimate.weights}"]),
+        ("output", [f"{_count(estimate.output * _ticks(time_type))} per {_unit(time_type)}"]),
+        ("cost", [f"{taken.name}: {_cost(taken, time_type)}"]),
+        ("rejected", rejected),
+    ]
+
+
+def _numbers(estimate: Estimate, time_type: str) -> list[str]:
+    lines = []
+    for name, figure in estimate.known:
+        value = f"{_count(figure.value)}"
+        if name.startswith("rate("):
+            value = f"{_count(figure.value * _ticks(time_type))} per {_unit(time_type)}"
+        lines.append(f"{name} = {value} ({figure.source})")
+    return lines
+
+
+def _cost(plan: PlanCost, time_type: str) -> str:
+    note = f"; {plan.note}" if plan.note else ""
+    return f"{_per_unit(plan.seconds, time_type)}{note}"
+
+
+def _time_per_unit(plan: PlanCost, time_type: str) -> str:
+    return _time(plan.seconds * _ticks(time_type))
+
+
+def _per_unit(seconds: float, time_type: str) -> str:
+    return f"{_time(seconds * _ticks(time_type))} of processor per {_unit(time_type)}"
+
+
+def _unit(time_type: str) -> str:
+    return USUAL_UNIT[time_type]
+
+
+def _ticks(time_type: str) -> float:
+    ticks = ticks_per_unit(_unit(time_type), time_type)
+    assert ticks is not None
+    return ticks
+
+
+def _time(seconds: float) -> str:
+    size, unit = next((one for one in _UNITS if seconds >= one[0]), _UNITS[-1])
+    return f"{_count(seconds / size)} {unit}"
+
+
+def _count(number: float) -> str:
+    """A number with two figures, or whole where it has more before the point."""
+    rounded = float(f"{number:.2g}")
+    return f"{rounded:,.0f}" if rounded >= 10 else f"{rounded:g}"
+
+
+def _joins(spec: Spec) -> list[WJoin]:
+    below = [join for child in inputs(spec) for join in _joins(child)]
+    return [spec, *below] if isinstance(spec, WJoin) else below

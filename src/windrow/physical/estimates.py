@@ -1,0 +1,44 @@
+"""What the planner has estimated of a window join, for EXPLAIN: numbers, and where they are from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from windrow.plan.statistics import Figure
+
+
+@dataclass(frozen=True)
+class PlanCost:
+    """A plan and what it costs.
+
+    Attributes:
+        name: as `algorithm` or `structure` would ask for it.
+        seconds: of processor per tick of event time.
+        note: why it is not taken though it may cost less; "" where cost alone decides.
+    """
+
+    name: str
+    seconds: float
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What is known of a join, and what its plans cost.
+
+    Attributes:
+        known: the numbers that costs were made from, each with its name: "rate(a)", "keys(a.k)",
+            "share(a.x < b.x)".
+        missing: what would have to be known for an estimate; "rate(a)" for instance.
+        output: results per tick.
+        plans: all that could run, the one taken first, the others by their cost.
+        weights: whose costs of single operations these are.
+        is_decisive: whether costs decided; else the user did, or some number was assumed.
+    """
+
+    known: tuple[tuple[str, Figure], ...] = ()
+    missing: tuple[str, ...] = ()
+    output: float = 0.0
+    plans: tuple[PlanCost, ...] = ()
+    weights: str = ""
+    is_decisive: bool = False

@@ -1,0 +1,74 @@
+"""What is known of a stream's numbers, and from where: rates, and how many different keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+HINT = "hint"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number and where it came from.
+
+    Attributes:
+        value: the number.
+        source: "hint", "sample of 5,000 rows", "all 400 rows", "assumed", or a sum of these.
+    """
+
+    value: float
+    source: str
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """The numbers of one stream.
+
+    Attributes:
+        rate: tuples per tick of event time; None where nobody knows.
+        distinct: columns with how many different values each has.
+
+    Examples:
+        >>> known = Statistics(Figure(0.5, HINT), (("k", Figure(100, HINT)),))
+        >>> known.different("k")
+        Figure(value=100, source='hint')
+        >>> known.different("x") is None
+        True
+    """
+
+    rate: Figure | None = None
+    distinct: tuple[tuple[str, Figure], ...] = ()
+
+    def different(self, column: str) -> Figure | None:
+        """How many different values a column has; None where nobody knows."""
+        return dict(self.distinct).get(column)
+
+
+NOTHING_KNOWN = Statistics()
+
+
+class Measured(Protocol):
+    """Numbers that are looked up in the data of streams; None where it tells nothing."""
+
+    def rate(self, stream: str) -> Figure | None:
+        """Tuples per tick of event time."""
+        ...
+
+    def different(self, stream: str, column: str) -> Figure | None:
+        """How many different values a column has."""
+        ...
+
+    def at_once(self, stream: str) -> int:
+        """The most rows that come in one micro-batch; 0 where nothing tells."""
+        ...
+
+    def within(
+        self,
+        left: tuple[str, str],
+        right: tuple[str, str],
+        low: float | None,
+        high: float | None,
+    ) -> Figure | None:
+        """The share of pairs of two columns (stream, column) with low <= left - right <= high."""
+        ...
