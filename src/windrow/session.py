@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -24,7 +24,7 @@ from windrow.schema import OnArrival, Schema
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from windrow.optimize.plans import Machine
+    from windrow.physical.options import Options
     from windrow.physical.specs import PhysicalQuery
     from windrow.plan.functions import UserFunction
     from windrow.plan.nodes import Query
@@ -250,10 +250,13 @@ class Session:
             >>> changes["n"].to_pylist()
             [1, 1, 2, 2, 1, 1, 0]
         """
+        from windrow.optimize.options import by_keyword  # noqa: PLC0415
+
         try:
-            _, physical = self._plan(query, options)
+            logical, physical = self._plan(query, options)
             if self._spark is None:
-                return self._run_in_process(physical, resume, progress)
+                planner = _Planner(logical, by_keyword(options), self._rates())
+                return self._run_in_process(physical, resume, progress, planner)
             if resume is not None:
                 raise UnsupportedError(
                     "unsupported-option",
@@ -359,6 +362,7 @@ class Session:
 
     def _plan(self, sql: str, options: Mapping[str, Any]) -> tuple[Query, PhysicalQuery]:
         # Imported here: `import windrow` and registering streams load neither parser nor planner.
+        from windrow.calibration.machine import this_machine  # noqa: PLC0415
         from windrow.optimize.optimizer import optimize  # noqa: PLC0415
         from windrow.optimize.options import by_keyword  # noqa: PLC0415
         from windrow.sql.compile import compile_query  # noqa: PLC0415
@@ -370,7 +374,8 @@ class Session:
             called = {name: f for name, f in self._functions.items() if name in sql.lower()}
             register(self._spark, called)
         query = compile_query(sql, self._catalog, self._types(), self._functions)
-        return query, optimize(query, chosen, measured=self._measured(), machine=_machine())
+        measured = self._measured()
+        return query, optimize(query, chosen, measured=measured, machine=this_machine())
 
     def _measured(self) -> Measured | None:
         """Looks numbers up in the tables of a session in process; Spark's are left alone."""
@@ -379,6 +384,15 @@ class Session:
         from windrow.run.local.sampling import TableNumbers  # noqa: PLC0415
 
         return TableNumbers(self._catalog, self._data)
+
+    def _rates(self) -> dict[str, float]:
+        """The rates that queries in process are planned by, of all streams that have one known."""
+        measured = self._measured()
+        rates = {
+            name: info.statistics.rate or (measured.rate(name) if measured else None)
+            for name, info in self._catalog.items()
+        }
+        return {name: rate.value for name, rate in rates.items() if rate is not None}
 
     def _has_function(self, name: str) -> bool:
         """Whether the engine has a function of that name that is not from here."""
@@ -433,7 +447,11 @@ class Session:
         return self._resolver
 
     def _run_in_process(
-        self, physical: PhysicalQuery, resume: Checkpoint | None, progress: str
+        self,
+        physical: PhysicalQuery,
+        resume: Checkpoint | None,
+        progress: str,
+        planner: _Planner,
     ) -> Any:
         from windrow.run.local.arrivals import system_clock  # noqa: PLC0415
         from windrow.run.local.execution import Execution  # noqa: PLC0415
@@ -443,7 +461,14 @@ class Session:
         shown = renderer(progress)
         clock = self._clock or system_clock
         return Result(
-            Execution(physical, self._data, resume=resume, renderer=shown, arrival_clock=clock)
+            Execution(
+                physical,
+                self._data,
+                resume=resume,
+                renderer=shown,
+                arrival_clock=clock,
+                planner=planner,
+            )
         )
 
     def _run_on_spark(self, physical: PhysicalQuery) -> Any:
@@ -457,15 +482,26 @@ class Session:
         return answer
 
 
-@cache
-def _machine() -> Machine:
-    """What operations cost here: as measured, where the measurement still holds."""
-    from windrow.calibration.errors import CalibrationError  # noqa: PLC0415
-    from windrow.calibration.stored import recall  # noqa: PLC0415
-    from windrow.optimize.cost.structures import Sizes  # noqa: PLC0415
-    from windrow.optimize.plans import REFERENCE_MACHINE, Machine  # noqa: PLC0415
+@dataclass(frozen=True)
+class _Planner:
+    """Plans a query that runs in process again, by the numbers that it has seen."""
 
-    try:
-        return Machine(recall(Sizes()), "measured on this machine")
-    except CalibrationError:
-        return REFERENCE_MACHINE
+    query: Query
+    options: Options
+    rates: Mapping[str, float]
+
+    def again(self, measured: Measured) -> PhysicalQuery:
+        """The query by these numbers, which are newer than any hint of a rate."""
+        from windrow.calibration.machine import this_machine  # noqa: PLC0415
+        from windrow.optimize.optimizer import optimize  # noqa: PLC0415
+
+        machine = this_machine()
+        return optimize(
+            self.query, self.options, measured=measured, machine=machine, is_running=True
+        )
+
+    def explain(self, query: PhysicalQuery) -> str:
+        """EXPLAIN of the query as it runs."""
+        from windrow.physical.explain import explain  # noqa: PLC0415
+
+        return explain(self.query, query)

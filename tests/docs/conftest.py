@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from windrow import session
+from windrow.calibration import machine
 from windrow.optimize.plans import REFERENCE_MACHINE
 
 
 @pytest.fixture(autouse=True)
 def built_in_costs(monkeypatch):
-    monkeypatch.setattr(session, "_machine", lambda: REFERENCE_MACHINE)
+    monkeypatch.setattr(machine, "this_machine", lambda: REFERENCE_MACHINE)

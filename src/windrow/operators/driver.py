@@ -17,6 +17,7 @@ that it states.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -69,6 +70,7 @@ class Stage:
     ) -> None:
         self.spec = spec
         self.operator = build(spec, own)
+        self._own = own
         self.checks_late = fed_by_streams(spec) if checks_late is None else checks_late
         self.on_late = on_late
         self.late = late
@@ -76,6 +78,14 @@ class Stage:
         if memory is not None:
             memory.watch(stage_name(spec), self.operator)
         self.delay = max(delay(child) for child in inputs(spec))
+
+    def become(self, spec: Stateful) -> None:
+        """Goes on by another plan of the same step, with the state and the figures of this one."""
+        snapshot, figures = self.operator.snapshot(), self.operator.counters
+        self.operator = build(spec, self._own)
+        self.operator.restore(snapshot)
+        self.operator.counters.add(replace(figures, stored=0, intermediate=0, state_bytes=0))
+        self.spec = spec
 
     @property
     def counters(self) -> Counters:

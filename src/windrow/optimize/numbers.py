@@ -37,16 +37,19 @@ class Numbers:
     Attributes:
         hints: what the user has said, by stream.
         measured: looks numbers up in the data; None where there is none to look at.
+        is_running: whether measured rates go before hints.
     """
 
     hints: Mapping[str, Statistics] = field(default_factory=dict)
     measured: Measured | None = None
+    is_running: bool = False
 
     def rate(self, spec: Spec) -> Figure | None:
         """Rows of a spec per tick; None where that is not known."""
         if isinstance(spec, ScanStream):
             said = self.hints.get(spec.stream, NOTHING_KNOWN).rate
-            return said or (self.measured.rate(spec.stream) if self.measured else None)
+            found = self.measured.rate(spec.stream) if self.measured else None
+            return (found or said) if self.is_running else (said or found)
         if isinstance(spec, ProjectRows | RangeRows):
             return self.rate(spec.input)
         if isinstance(spec, FilterRows):

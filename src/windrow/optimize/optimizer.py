@@ -56,6 +56,7 @@ def optimize(
     *,
     measured: Measured | None = None,
     machine: Machine = REFERENCE_MACHINE,
+    is_running: bool = False,
 ) -> PhysicalQuery:
     """The physical form of a query, with its hints merged into the options.
 
@@ -64,13 +65,15 @@ def optimize(
         options: what the user has set.
         measured: looks up numbers in the data of streams of which no hint tells them.
         machine: what operations cost.
+        is_running: whether it runs already: rates are then as measured, whatever hints say.
     """
     options = with_hints(options, query.hints)
     verify(query.root)
     plan = apply_rules(query.root)
     root = choose(plan, options)
     check_order(root, options)
-    root = by_cost(root, options, Numbers(hints_of(plan), measured), machine)
+    numbers = Numbers(hints_of(plan), measured, is_running=is_running)
+    root = by_cost(root, options, numbers, machine)
     return PhysicalQuery(root, query.is_changelog, query.time_type, query.sql, options)
 
 

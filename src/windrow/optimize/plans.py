@@ -90,7 +90,7 @@ def planned(spec: WJoin, options: Options, numbers: Numbers, machine: Machine) -
         return replace(spec, estimate=Estimate(missing=wanted))
     known, joined = _joined(spec, [rate for rate in rates if rate is not None], numbers)
     plans = sorted(_plans(spec, joined, machine), key=lambda plan: plan.seconds)
-    first = next(plan for plan in plans if _is_same(plan.spec, spec))
+    first = next(plan for plan in plans if plan.spec.runs_like(spec))
     # What a plan holds beside the rows is not estimated: with a bound on memory none is changed.
     is_asked = bool(options.asked_algorithm or options.order or options.memory is not None)
     is_known = all(ASSUMED not in figure.source for _, figure in known)
@@ -119,13 +119,6 @@ def _cheapest(plans: list[Plan], first: Plan) -> Plan:
 
 def _loops(spec: WJoin) -> tuple[str, str]:
     return spec.algorithm, spec.method
-
-
-def _is_same(one: WJoin, other: WJoin) -> bool:
-    def way(spec: WJoin) -> tuple[object, ...]:
-        return spec.algorithm, spec.method, spec.structures, spec.orders
-
-    return way(one) == way(other)
 
 
 def _joined(
@@ -173,7 +166,7 @@ def _plans(spec: WJoin, joined: Joined, machine: Machine) -> list[Plan]:
         plans.append(_pipeline_plan(spec, joined, name, factor))
     if len(spec.inputs) == 2:
         plans += _structure_plans(spec, joined, machine)
-    if any(_is_same(plan.spec, spec) for plan in plans):
+    if any(plan.spec.runs_like(spec) for plan in plans):
         return plans
     return [*plans, _like_backward(spec, joined, factor)]
 

@@ -142,6 +142,14 @@ class WJoin:
         """The inputs of which rows come alone: with no match at all, or with one in a semi join."""
         return (0,) if self.kind == "semi" else PRESERVED[self.kind]
 
+    def runs_like(self, other: object) -> bool:
+        """Whether another plan of the same join runs as this one does."""
+        return isinstance(other, WJoin) and self._way == other._way
+
+    @property
+    def _way(self) -> tuple[object, ...]:
+        return self.algorithm, self.method, self.structures, self.orders
+
     def retention(self, port: int) -> int:
         """How many ticks behind the watermark a row of an input may still be needed."""
         return max(graph.retention(port) for graph in self.ways)

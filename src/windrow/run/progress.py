@@ -47,6 +47,8 @@ class Progress:
         ms: how long this batch took.
         operators: the counters of each stateful operator, by its name in EXPLAIN.
         stalled: in process, the streams that have nothing now; they hold the watermark.
+        plans: in process, how each window join runs, by its name in EXPLAIN.
+        plan_changes: how often a join went on by another plan, for rates had changed.
 
     Examples:
         >>> Progress(batch=3, rows_in=10, rows_out=2, watermark=7, time_type="bigint").line()
@@ -65,6 +67,8 @@ class Progress:
     ms: float = 0.0
     operators: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     stalled: tuple[str, ...] = ()
+    plans: Mapping[str, str] = field(default_factory=dict)
+    plan_changes: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """The figures by name, the watermark as text, ready for JSON."""
@@ -80,6 +84,8 @@ class Progress:
             "ms": round(self.ms, 3),
             "operators": {name: dict(counters) for name, counters in self.operators.items()},
             "stalled": list(self.stalled),
+            "plans": dict(self.plans),
+            "plan_changes": self.plan_changes,
         }
 
     def line(self) -> str:
@@ -96,6 +102,8 @@ class Progress:
             parts.append(f"{self.null_time:,} without a time")
         if self.stalled:
             parts.append(f"nothing now from {' and '.join(self.stalled)}")
+        if self.plan_changes:
+            parts.append(f"changes of plan: {self.plan_changes}")
         return ", ".join([*parts, f"{self.ms:,.0f} ms"])
 
 

@@ -20,6 +20,7 @@ from windrow.errors import PlanError, WindrowError
 from windrow.operators.base import Counters
 from windrow.physical.explain import stage_name
 from windrow.physical.specs import PhysicalQuery, scans
+from windrow.run.local.adapting import Adapting, Planner
 from windrow.run.local.answers import Answer
 from windrow.run.local.arrivals import ArrivalClock, Clock, system_clock
 from windrow.run.local.checkpoint import Checkpoint, columns_read
@@ -41,6 +42,7 @@ class Execution:
         renderer: shows the progress.
         clock: seconds, for the figures.
         arrival_clock: the present instant, for streams whose time is given on arrival.
+        planner: plans again when rates have changed; None: the plan stays.
     """
 
     def __init__(
@@ -52,8 +54,10 @@ class Execution:
         renderer: Renderer | None = None,
         clock: Callable[[], float] = time.perf_counter,
         arrival_clock: Clock = system_clock,
+        planner: Planner | None = None,
     ) -> None:
         self.query = query
+        self.adapting = Adapting(query, planner)
         self.answer = Answer(query)
         self.late: dict[str, list[pa.RecordBatch]] = defaultdict(list)
         self._pipeline = Pipeline(query)
@@ -177,6 +181,8 @@ class Execution:
         for rows in self._pipeline.run(work):
             if len(rows):
                 yield self.answer.show(rows)
+        if arrived is not None:
+            self.adapting.adapt(stream, arrived, self._pipeline)
         self._batch += 1
         self.progress = self._measure((self._clock() - started) * 1_000)
         self._renderer.show(self.progress)
@@ -224,6 +230,8 @@ class Execution:
             ms=ms,
             operators=self._by_operator(),
             stalled=self._feeds.stalled,
+            plans=self.adapting.plans(self._pipeline),
+            plan_changes=self.adapting.changes,
         )
 
     def _by_operator(self) -> dict[str, dict[str, int]]:

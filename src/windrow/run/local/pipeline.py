@@ -18,7 +18,7 @@ from windrow.operators.evaluate import Evaluator
 from windrow.operators.memory import memory_of
 from windrow.operators.net import net_by_instant
 from windrow.operators.scan import scan
-from windrow.physical.specs import PhysicalQuery, ScanStream, Spec, Stateful, inputs
+from windrow.physical.specs import PhysicalQuery, ScanStream, Spec, Stateful, WJoin, inputs
 from windrow.schema import MIN_TICK
 
 
@@ -69,6 +69,12 @@ class Pipeline:
             for rows in self._climb_to_stage(step, arrived, watermark):
                 found.update(rows.times.tolist())
         return arrived.take(pa.array(sorted(found), pa.int64()))
+
+    def follow(self, query: PhysicalQuery) -> int:
+        """Goes on by other plans of the same steps, between two micro-batches; gives how many changed."""
+        changed = _followed(self.root, query.root)
+        self.query = query
+        return changed
 
     def close(self) -> None:
         """Lets go of the expression engine."""
@@ -133,6 +139,16 @@ class Pipeline:
         for spec in way:
             late = self._apply(spec, late)
         yield late
+
+
+def _followed(step: Step, spec: Spec) -> int:
+    """Has a step and those below it run as specs of the same shape say."""
+    changed = 0
+    if step.stage is not None and isinstance(spec, WJoin) and not spec.runs_like(step.stage.spec):
+        step.stage.become(spec)
+        changed = 1
+    step.spec = spec
+    return changed + sum(map(_followed, step.below, inputs(spec)))
 
 
 def _chain(step: Step) -> list[Spec]:

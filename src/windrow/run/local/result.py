@@ -62,6 +62,10 @@ class Result:
         """How far the query has come."""
         return self._execution.progress
 
+    def explain(self) -> str:
+        """EXPLAIN of the query as it runs now: by the numbers seen so far, once they count."""
+        return self._execution.adapting.explain()
+
     @property
     def late(self) -> dict[str, pa.Table]:
         """Late rows and rows without a time so far, by stream, as they came.

@@ -14,11 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from windrow.operators.instants import ticks_of
 from windrow.plan.catalog import StreamInfo
 from windrow.plan.statistics import Figure
 from windrow.run.local.sources import SLICE_ROWS, Source, TableSource
-from windrow.schema import MIN_TICK
 
 MOST_ROWS = 100_000
 STRETCHES = 20
@@ -70,23 +68,17 @@ class TableNumbers:
     ) -> Figure | None:
         """The share of pairs of two columns with low <= left - right <= high, from samples."""
         columns = [self._numbers(*side) for side in (left, right)]
-        lefts, rights = columns
-        if lefts is None or rights is None or not len(lefts) or not len(rights):
+        if columns[0] is None or columns[1] is None:
             return None
-        #  rights, in order   ----[==============]----   left - high .. left - low
-        ordered = np.sort(rights)
-        ends = len(ordered) if low is None else np.searchsorted(ordered, lefts - low, "right")
-        starts = 0 if high is None else np.searchsorted(ordered, lefts - high, "left")
-        share = float(np.mean((ends - starts) / len(ordered)))
-        # A share of none in a sample is not a share of none.
-        least = 1 / (len(lefts) * len(rights))
-        return Figure(max(share, least), f"sample of {len(lefts) + len(rights):,} rows")
+        share = share_within(columns[0], columns[1], low, high)
+        rows = sum(len(column) for column in columns if column is not None)
+        return None if share is None else Figure(share, f"sample of {rows:,} rows")
 
     def _numbers(self, stream: str, column: str) -> NDArray[np.float64] | None:
         source = self._sources.get(stream)
         if not isinstance(source, TableSource) or column not in source.schema.names:
             return None
-        return _once(source, ("numbers", column), lambda: _sampled_numbers(source, column))
+        return _once(source, ("numbers", column), lambda: _numbers_in(source, column))
 
 
 def _once(source: TableSource, name: tuple[str, str], looked_up: Callable[[], T]) -> T:
@@ -98,17 +90,23 @@ def _once(source: TableSource, name: tuple[str, str], looked_up: Callable[[], T]
 
 
 def _rate(source: TableSource, time: str) -> Figure | None:
-    ticks = ticks_of(source.column(time))
-    timed = ticks[ticks > MIN_TICK]
-    if len(timed) < 2:
+    timed, first, last = source.span(time)
+    if timed < 2 or first >= last:
         return None
-    span = int(timed.max()) - int(timed.min())
-    return Figure(len(timed) / span, f"all {len(ticks):,} rows") if span > 0 else None
+    return Figure(timed / (last - first), f"all {source.rows:,} rows")
 
 
 def _different(source: TableSource, column: str) -> Figure | None:
-    rows = source.rows
-    sample = _sample(source.column(column))
+    sample = source.sample(column, MOST_ROWS, STRETCHES)
+    found = different_values(sample, source.rows)
+    if found is None:
+        return None
+    seen = "all" if len(sample) == source.rows else "sample of"
+    return Figure(found, f"{seen} {len(sample):,} rows")
+
+
+def different_values(sample: pa.Array, rows: int) -> float | None:
+    """How many different values so many rows have, by a sample of them; None for no values."""
     try:
         counts = pc.value_counts(sample).field("counts").to_numpy()
     except pa.ArrowNotImplementedError:
@@ -116,15 +114,18 @@ def _different(source: TableSource, column: str) -> Figure | None:
     if not len(counts):
         return None
     if len(sample) == rows:
-        return Figure(float(len(counts)), f"all {rows:,} rows")
+        return float(len(counts))
     # Values seen once stand for others that the sample has missed (the estimator GEE).
     once = int(np.count_nonzero(counts == 1))
-    estimate = (rows / len(sample)) ** 0.5 * once + (len(counts) - once)
-    return Figure(float(estimate), f"sample of {len(sample):,} rows")
+    return float((rows / len(sample)) ** 0.5 * once + (len(counts) - once))
 
 
-def _sampled_numbers(source: TableSource, column: str) -> NDArray[np.float64] | None:
-    values = source.column(column)
+def _numbers_in(source: TableSource, column: str) -> NDArray[np.float64] | None:
+    return sampled_numbers(source.sample(column, MOST_ROWS, STRETCHES))
+
+
+def sampled_numbers(values: pa.Array) -> NDArray[np.float64] | None:
+    """Some of the values, evenly spread; None where they are no numbers."""
     if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
         return None
     every = max(1, len(values) // MOST_COMPARED)
@@ -133,10 +134,18 @@ def _sampled_numbers(source: TableSource, column: str) -> NDArray[np.float64] | 
     return found[np.isfinite(found)]
 
 
-def _sample(values: pa.Array) -> pa.Array:
-    """At most `MOST_ROWS` values, in even stretches."""
-    if len(values) <= MOST_ROWS:
-        return values
-    length = MOST_ROWS // STRETCHES
-    starts = np.linspace(0, len(values) - length, STRETCHES).astype(int)
-    return pa.concat_arrays([values.slice(int(start), length) for start in starts])
+def share_within(
+    lefts: NDArray[np.float64],
+    rights: NDArray[np.float64],
+    low: float | None,
+    high: float | None,
+) -> float | None:
+    """The share of pairs with low <= left - right <= high; None where there are no pairs."""
+    if not len(lefts) or not len(rights):
+        return None
+    #  rights, in order   ----[==============]----   left - high .. left - low
+    ordered = np.sort(rights)
+    ends = len(ordered) if low is None else np.searchsorted(ordered, lefts - low, "right")
+    starts = 0 if high is None else np.searchsorted(ordered, lefts - high, "left")
+    # A share of none in a sample is not a share of none.
+    return max(float(np.mean((ends - starts) / len(ordered))), 1 / (len(lefts) * len(rights)))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from windrow.errors import BindError, DataError, WindrowError
 from windrow.operators.arrow_types import arrow_schema, conform, spark_schema, spark_type
@@ -98,14 +99,30 @@ class TableSource:
         """How many rows there are."""
         return len(self._table)
 
-    def column(self, name: str) -> pa.Array:
-        """One column, of canonical type."""
+    def sample(self, name: str, most: int, stretches: int) -> pa.Array:
+        """At most so many values of a column, of canonical type, from even stretches of the rows."""
         column = self._table.select([name])
+        if len(column) > most:
+            length = most // stretches
+            starts = np.linspace(0, len(column) - length, stretches).astype(int)
+            column = pa.concat_tables([column.slice(int(start), length) for start in starts])
+        return self._fit(column)
+
+    def span(self, time: str) -> tuple[int, int, int]:
+        """How many rows have a time, the least time and the greatest, in ticks."""
+        column = self._table.column(time)
+        ends = pc.min_max(column)
+        both = pa.table({time: pa.array([ends["min"], ends["max"]], column.type)})
+        least, greatest = ticks_of(self._fit(both)).tolist()
+        return len(column) - column.null_count, least, greatest
+
+    def _fit(self, column: pa.Table) -> pa.Array:
+        """A table of one column as one array of canonical type."""
         return _Shape(self._name, column.schema).fit(column).column(0)
 
     def _order(self, time: str) -> NDArray[np.int64] | None:
         """The row numbers in event-time order; None where that is the order they are in."""
-        ticks = ticks_of(self.column(time))
+        ticks = ticks_of(self._fit(self._table.select([time])))
         if bool(np.all(ticks[:-1] <= ticks[1:])):
             return None
         return np.argsort(ticks, kind="stable")

@@ -1,0 +1,126 @@
+"""Numbers of streams as their micro-batches bring them, and whether rates have changed.
+
+A rate is that of the last few batches: tuples by the ticks from the newest before them to the
+newest of them, so that a stream which has slowed down is seen to.
+
+    batches     |----b1----|--b2--|-----b3-----|
+    newest      x          x      x            x
+                           |<-- rows(b2, b3) ->|      over these ticks
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from windrow.operators.instants import ticks_of
+from windrow.plan.statistics import Figure
+from windrow.run.local.sampling import different_values, sampled_numbers, share_within
+from windrow.schema import MIN_TICK
+
+RECENT = 8
+"""Batches that a rate is taken over."""
+
+CHANGED = 4.0
+"""Rates that have become so many times as high, or as low, are a reason to plan again."""
+
+SOURCE = "the micro-batches so far"
+
+
+@dataclass
+class _Seen:
+    """The last batches of one stream: rows and newest time of each, and the last batch itself."""
+
+    batches: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=RECENT))
+    last: pa.RecordBatch | None = None
+
+
+class Observed:
+    """The numbers of the streams of one query while it runs.
+
+    Args:
+        times: the event-time column of each stream.
+        planned: the rates that the query was planned for, as far as they were known.
+    """
+
+    def __init__(self, times: Mapping[str, str], planned: Mapping[str, float]) -> None:
+        self._times = times
+        self._seen = {stream: _Seen() for stream in times}
+        self._planned = dict(planned)
+
+    def take(self, stream: str, batch: pa.RecordBatch) -> None:
+        """Looks at a batch as it comes."""
+        if not batch.num_rows:
+            return
+        seen = self._seen[stream]
+        newest = int(ticks_of(batch.column(self._times[stream])).max())
+        if newest == MIN_TICK:  # not one of its rows has a time
+            return
+        if seen.batches:
+            newest = max(newest, seen.batches[-1][1])
+        seen.batches.append((batch.num_rows, newest))
+        seen.last = batch
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether all rates are known, and one is far from what the plan was made for."""
+        rates = {stream: self.rate(stream) for stream in self._times}
+        known = {stream: rate.value for stream, rate in rates.items() if rate is not None}
+        if len(known) < len(rates):
+            return False
+        return any(
+            stream not in self._planned or not _is_near(rate, self._planned[stream])
+            for stream, rate in known.items()
+        )
+
+    def planned(self) -> None:
+        """Takes the present rates for those that the plan is made for."""
+        for stream in self._times:
+            rate = self.rate(stream)
+            if rate is not None:
+                self._planned[stream] = rate.value
+
+    def rate(self, stream: str) -> Figure | None:
+        """Tuples per tick in the last batches; None before there are two of different times."""
+        batches = self._seen[stream].batches
+        if len(batches) < 2:
+            return None
+        span = batches[-1][1] - batches[0][1]
+        rows = sum(rows for rows, _ in list(batches)[1:])
+        return Figure(rows / span, SOURCE) if span > 0 else None
+
+    def different(self, stream: str, column: str) -> Figure | None:
+        """How many different values a column has in the last batch."""
+        values = self._last(stream, column)
+        found = None if values is None else different_values(values, len(values))
+        return None if found is None else Figure(found, SOURCE)
+
+    def at_once(self, stream: str) -> int:
+        """The most rows of a batch."""
+        return max((rows for rows, _ in self._seen[stream].batches), default=0)
+
+    def within(
+        self,
+        left: tuple[str, str],
+        right: tuple[str, str],
+        low: float | None,
+        high: float | None,
+    ) -> Figure | None:
+        """The share of pairs of two columns with low <= left - right <= high, in the last batches."""
+        columns = [self._last(*side) for side in (left, right)]
+        numbers = [None if column is None else sampled_numbers(column) for column in columns]
+        if numbers[0] is None or numbers[1] is None:
+            return None
+        share = share_within(numbers[0], numbers[1], low, high)
+        return None if share is None else Figure(share, SOURCE)
+
+    def _last(self, stream: str, column: str) -> pa.Array | None:
+        last = self._seen[stream].last
+        return None if last is None else last.column(column)
+
+
+def _is_near(rate: float, planned: float) -> bool:
+    return planned / CHANGED <= rate <= planned * CHANGED
