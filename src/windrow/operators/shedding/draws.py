@@ -1,0 +1,80 @@
+"""Who is drawn: a seeded hash of the row against a chance.
+
+A row's draw is a number from [0, 1) that follows from the row and the seed alone:
+
+    draw  0 ----------------|----------------------- 1
+             drawn          chance     not drawn
+
+So it depends neither on the order of arrival, nor on batches or partitions, nor on whether a query
+was stopped and resumed. A chance that is lowered lets go of some of those drawn and of no others:
+what is left is what the lower chance would have drawn in the first place.
+
+Equal rows are different tuples. They are numbered, and the number goes into the hash; that takes
+all rows of an instant together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from windrow.operators.keys import key_words, mixed_words
+
+Words = NDArray[np.uint64]
+Draws = NDArray[np.float64]
+
+_DIGITS = 53
+"""Bits of a float between 0 and 1."""
+
+
+class Purpose(IntEnum):
+    """What a row is drawn for; the draws of one row for either are independent."""
+
+    keep = 1
+    probe = 2
+
+
+def row_words(columns: Sequence[pa.Array], times: NDArray[np.int64]) -> Words:
+    """A word per row, of its columns and its time; equal rows get different ones.
+
+    Which of several equal rows gets which word does not matter: they are equal.
+
+    Args:
+        columns: what tells rows apart, NULLs included.
+        times: their event times; all rows of any instant must be here.
+    """
+    keys = [*columns, pa.array(times)]
+    words = mixed_words(key_words(keys, nulls_match=True).words)
+    return mixed_words(words ^ mixed_words(_number_among_equals(words)))
+
+
+def draws_of(words: Words, seed: int, stream: int, purpose: Purpose) -> Draws:
+    """A number from [0, 1) per row.
+
+    Args:
+        words: of the rows, as `row_words` gives them.
+        seed: the query's.
+        stream: the position of the rows' stream: the same row of two streams is drawn twice.
+        purpose: what they are drawn for.
+    """
+    salt = mixed_words(np.array([seed % (1 << 64), stream, purpose], np.uint64))
+    mixed = words
+    for grain in salt:
+        mixed = mixed_words(mixed ^ grain)
+    return (mixed >> np.uint64(64 - _DIGITS)).astype(np.float64) / (1 << _DIGITS)
+
+
+def _number_among_equals(words: Words) -> Words:
+    """0 for the first of equal words, 1 for the second, and so on."""
+    order = np.argsort(words, kind="stable")
+    inside = words[order]
+    is_first = np.ones(len(words), np.bool_)
+    is_first[1:] = inside[1:] != inside[:-1]
+    starts = np.flatnonzero(is_first)
+    numbers = np.empty(len(words), np.uint64)
+    numbers[order] = np.arange(len(words)) - np.repeat(starts, np.diff([*starts, len(words)]))
+    return numbers
