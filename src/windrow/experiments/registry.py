@@ -10,6 +10,9 @@ from windrow.experiments.kang import (
     cost_crossovers,
     cost_table,
     cost_workloads,
+    shed_both,
+    shed_cpu,
+    shed_memory,
     structure_memory,
 )
 from windrow.experiments.wjoin import (
@@ -42,6 +45,9 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     cost_crossovers.EXPERIMENT,
     structure_memory.EXPERIMENT,
     cost_workloads.EXPERIMENT,
+    shed_cpu.EXPERIMENT,
+    shed_memory.EXPERIMENT,
+    shed_both.EXPERIMENT,
 )
 
 ALL = "all"

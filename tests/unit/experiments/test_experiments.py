@@ -21,6 +21,7 @@ NAMES = [
     "wjoin-slow-stream", "gca-vs-lca", "path", "bew-graph-vs-conservative",
     "bew-vs-few-throughput", "bew-vs-few-response", "bew-vs-few-output",
     "cost-table", "cost-crossovers", "structure-memory", "cost-workloads",
+    "shed-cpu", "shed-memory", "shed-both",
 ]  # fmt: skip
 
 
