@@ -1,7 +1,7 @@
 """Two streams of which some arrivals probe and some tuples are kept, and what their join gives.
 
 Windows hold a number of tuples, as in the paper, and are full from the start. What is kept of a
-window and what is probed with is drawn as queries draw. Arrivals that do not probe are still kept.
+window and what is probed with is drawn by seeded hashes. Arrivals that do not probe are still kept.
 
 An arrival of stream A with n tuples of B before it looks at the newest `window` of these:
 
