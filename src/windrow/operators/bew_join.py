@@ -157,9 +157,13 @@ class BewJoinOp(Operator):
         for found in self._blocks(windows):
             yield self._gathered(windows, found)
 
+    def _search(self, windows: Sequence[JoinWindow]) -> Search:
+        """What finds the combinations of a push."""
+        return Search(self._spec, windows, self.counters, self._predicates)
+
     def _blocks(self, windows: Sequence[JoinWindow]) -> Iterator[list[tuple[Route, Partial]]]:
         """All combinations, about MOST_FOUND at a time."""
-        search = Search(self._spec, windows, self.counters, self._predicates)
+        search = self._search(windows)
         waiting: list[tuple[Route, Partial]] = []
         for route in self._routes:
             if windows[route.start].new is None:
