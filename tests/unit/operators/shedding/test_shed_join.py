@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -32,7 +33,7 @@ def spec(size=2):
     )  # fmt: skip
 
 
-def shedding(seed=0, least_rate=0, least_window=0, **there_is):
+def shedding(seed=0, least_rate=0, least_window=0, **there_is: float):
     def divide(rates, windows):
         asked = zip(rates, windows, strict=True)
         loads = [Load(rate, window, least_rate, least_window) for rate, window in asked]
@@ -67,7 +68,7 @@ def run(operator, batches, cuts=1, restored=None):
     """All rows, in so many parts by time; `restored` makes a new operator between the parts."""
     found, most = Counter(), 0
     edges = np.linspace(0, 1_000, cuts + 1).astype(int)
-    for low, high in zip(edges[:-1], edges[1:], strict=True):
+    for low, high in pairwise(edges):
         for port, batch in enumerate(batches):
             ports = [None] * len(batches)
             ports[port] = batch.take(np.flatnonzero((batch.times >= low) & (batch.times < high)))
