@@ -173,14 +173,14 @@ def _estimates(text: str) -> dict[str, float]:
     }
 
 
-def _options(plan: str, taken: str) -> dict[str, str]:
+def _options(plan: str, taken: str) -> dict[str, Any]:
     """What asks for a plan; nothing for the one that is taken anyway."""
     if plan == taken:
         return {}
     return {"structure": plan} if "/" in plan else {"algorithm": plan}
 
 
-def _run(session: Session, query: str, options: dict[str, str]) -> tuple[float, int]:
+def _run(session: Session, query: str, options: dict[str, Any]) -> tuple[float, int]:
     started = time.process_time()
     rows = sum(batch.num_rows for batch in session.sql(query, **options))
     return time.process_time() - started, rows
