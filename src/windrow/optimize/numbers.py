@@ -38,11 +38,13 @@ class Numbers:
         hints: what the user has said, by stream.
         measured: looks numbers up in the data; None where there is none to look at.
         is_running: whether measured rates go before hints.
+        is_restored: whether every micro-batch begins with a state that is taken up anew.
     """
 
     hints: Mapping[str, Statistics] = field(default_factory=dict)
     measured: Measured | None = None
     is_running: bool = False
+    is_restored: bool = False
 
     def rate(self, spec: Spec) -> Figure | None:
         """Rows of a spec per tick; None where that is not known."""

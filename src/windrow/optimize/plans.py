@@ -28,11 +28,20 @@ from windrow.optimize.cost.kernels import (
     REFERENCE,
     machine_factor,
 )
+from windrow.optimize.cost.restoring import restoring_us
 from windrow.optimize.cost.structures import Sizes, Structure
 from windrow.optimize.cost.weights import Weights
 from windrow.optimize.numbers import ASSUMED, Numbers
 from windrow.optimize.shares import shares
-from windrow.physical.algorithms import ASYMMETRIC, BY_NAME, DEFAULT, HASH, NESTED_LOOP, SWEEP
+from windrow.physical.algorithms import (
+    ASYMMETRIC,
+    BY_NAME,
+    DEFAULT,
+    HASH,
+    NESTED_LOOP,
+    PIPELINE,
+    SWEEP,
+)
 from windrow.physical.estimates import Estimate, PlanCost
 from windrow.physical.options import Options
 from windrow.physical.pipeline import pipeline_order
@@ -47,6 +56,7 @@ CLEARLY = 0.8
 
 US = 1e-6
 WAITS = "answers once the watermark has passed"
+ORDERED = ", ordered by cost"
 
 
 @dataclass(frozen=True)
@@ -77,7 +87,7 @@ REFERENCE_MACHINE = Machine()
 
 def planned(spec: WJoin, options: Options, numbers: Numbers, machine: Machine) -> WJoin:
     """The join by the plan to take, with its estimate; as it was where too little is known."""
-    if spec.kind != "inner" or spec.counts is not None or spec.alternative is not None:
+    if not spec.has_plans:
         return spec
     rates = [numbers.rate(child) for child in spec.inputs]
     missing = [
@@ -89,21 +99,43 @@ def planned(spec: WJoin, options: Options, numbers: Numbers, machine: Machine) -
         wanted = tuple(dict.fromkeys(filter(None, missing)))
         return replace(spec, estimate=Estimate(missing=wanted))
     known, joined = _joined(spec, [rate for rate in rates if rate is not None], numbers)
-    plans = sorted(_plans(spec, joined, machine), key=lambda plan: plan.seconds)
+    plans = _plans(spec, joined, machine)
+    if numbers.is_restored:
+        plans = [_restored(plan, joined, machine) for plan in plans]
+    plans = sorted(plans, key=lambda plan: plan.seconds)
     first = next(plan for plan in plans if plan.spec.runs_like(spec))
-    # What a plan holds beside the rows is not estimated: with a bound on memory none is changed.
-    is_asked = bool(options.asked_algorithm or options.order or options.memory is not None)
     is_known = all(ASSUMED not in figure.source for _, figure in known)
-    taken = first if is_asked or not is_known else _cheapest(plans, first)
+    is_decisive = is_known and options.leaves_plans
+    taken = _cheapest(plans, first) if is_decisive else first
     shown = [PlanCost(plan.name, plan.seconds, plan.note) for plan in plans if plan is not taken]
     estimate = Estimate(
         known=known,
         output=output(joined),
         plans=(PlanCost(taken.name, taken.seconds), *shown),
         weights=machine.source,
-        is_decisive=is_known and not is_asked,
+        is_decisive=is_decisive,
     )
     return replace(taken.spec, estimate=estimate)
+
+
+def plan_names(spec: WJoin, machine: Machine) -> tuple[str, ...]:
+    """The plans that may be taken by their cost, whatever the numbers are."""
+    size = len(spec.inputs)
+    even = Joined((1.0,) * size, spec.graph.upper, (Key((1.0,) * size),) * len(spec.classes))
+    names = [plan.name for plan in _plans(spec, even, machine) if not plan.note]
+    if size > 2:
+        names += [f"{name}{ORDERED}" for name in names if name.startswith(DEFAULT)]
+    return tuple(dict.fromkeys(names))
+
+
+def _restored(plan: Plan, joined: Joined, machine: Machine) -> Plan:
+    """The plan with what it costs to take up a state in every micro-batch."""
+    if plan.spec.algorithm == DEFAULT:
+        return plan
+    is_pipeline = BY_NAME[plan.spec.algorithm].kind == PIPELINE
+    replayed_us = plan.seconds / US if is_pipeline else 0.0
+    us = restoring_us(joined, machine.weights, plan.spec.structures, replayed_us)
+    return replace(plan, seconds=plan.seconds + us * US)
 
 
 def _cheapest(plans: list[Plan], first: Plan) -> Plan:
@@ -183,7 +215,7 @@ def _backward_plans(spec: WJoin, joined: Joined, method: str, factor: float) -> 
     if len(joined.rates) > 2 and not spec.orders and list(map(list, best)) != usual:
         work = backward_join(joined, best, is_hashed=is_hashed)
         own = replace(given, orders=best)
-        plans.append(Plan(f"{name}, ordered by cost", own, KERNELS[name].us(work) * factor))
+        plans.append(Plan(f"{name}{ORDERED}", own, KERNELS[name].us(work) * factor))
     return plans
 
 

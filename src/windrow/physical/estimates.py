@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from windrow.plan.statistics import Figure
 
+CHANGED = 4.0
+"""Numbers that have become so many times as high, or as low, are a reason to plan again."""
+
 
 @dataclass(frozen=True)
 class PlanCost:

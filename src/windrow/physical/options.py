@@ -45,6 +45,14 @@ class Options:
         return ASYMMETRIC if self.algorithm is None and self.structure else self.algorithm
 
     @property
+    def leaves_plans(self) -> bool:
+        """Whether the plans of window joins are left to the planner.
+
+        What a plan holds beside the rows is not estimated: with a bound on memory none is changed.
+        """
+        return not (self.asked_algorithm or self.order or self.memory is not None)
+
+    @property
     def memory_bytes(self) -> int | None:
         """The memory in bytes, or None."""
         return None if self.memory is None else to_bytes(self.memory)

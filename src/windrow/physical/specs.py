@@ -9,6 +9,7 @@ either place.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TypeAlias
 
 from windrow.physical.estimates import Estimate
@@ -142,6 +143,11 @@ class WJoin:
         """The inputs of which rows come alone: with no match at all, or with one in a semi join."""
         return (0,) if self.kind == "semi" else PRESERVED[self.kind]
 
+    @property
+    def has_plans(self) -> bool:
+        """Whether it is of the kind that several plans are weighed for: inner, by time, one way."""
+        return self.kind == "inner" and self.counts is None and self.alternative is None
+
     def runs_like(self, other: object) -> bool:
         """Whether another plan of the same join runs as this one does."""
         return isinstance(other, WJoin) and self._way == other._way
@@ -196,6 +202,14 @@ Spec: TypeAlias = (
 Stateful: TypeAlias = WJoin | SlidingAggregate | MatwinBestmatch
 
 
+class Runner(Enum):
+    """Where a query runs."""
+
+    process = "in process"
+    spark_batch = "on Spark, batch"
+    spark_streaming = "on Spark, streaming"
+
+
 @dataclass(frozen=True)
 class PhysicalQuery:
     """A whole query, ready for a runner.
@@ -209,6 +223,7 @@ class PhysicalQuery:
     time_type: str
     sql: str
     options: Options = field(default_factory=Options)
+    runner: Runner = Runner.process
 
     @property
     def needs_netting(self) -> bool:

@@ -72,3 +72,34 @@ class Measured(Protocol):
     ) -> Figure | None:
         """The share of pairs of two columns (stream, column) with low <= left - right <= high."""
         ...
+
+
+class MeasuredInputs(Protocol):
+    """Numbers of the inputs of one join, by their place, as the worker that runs it sees them."""
+
+    @property
+    def is_restored(self) -> bool:
+        """Whether every micro-batch begins with a state that is taken up anew."""
+        ...
+
+    def rate(self, port: int) -> Figure | None:
+        """Rows per tick of event time."""
+        ...
+
+    def different(self, port: int, column: str) -> Figure | None:
+        """How many different values a column has."""
+        ...
+
+    def at_once(self, port: int) -> int:
+        """The rows of this micro-batch."""
+        ...
+
+    def within(
+        self,
+        left: tuple[int, str],
+        right: tuple[int, str],
+        low: float | None,
+        high: float | None,
+    ) -> Figure | None:
+        """The share of pairs of two columns (port, column) with low <= left - right <= high."""
+        ...

@@ -47,8 +47,12 @@ class Progress:
         ms: how long this batch took.
         operators: the counters of each stateful operator, by its name in EXPLAIN.
         stalled: in process, the streams that have nothing now; they hold the watermark.
-        plans: in process, how each window join runs, by its name in EXPLAIN.
-        plan_changes: how often a join went on by another plan, for rates had changed.
+        plans: how each window join runs, by its name in EXPLAIN; on Spark in the newest micro-batch
+            that brought it rows, `bew-hash (3), btree/btree (1)` where buckets run differently.
+        plan_steps: on Spark, where workers choose: per window join and plan, the micro-batches of
+            buckets that ran by it; in a batch run, the parts that a bucket's rows were taken in.
+        plan_changes: how often a join went on by another plan, for rates had changed; on Spark,
+            how often a bucket of one did.
 
     Examples:
         >>> Progress(batch=3, rows_in=10, rows_out=2, watermark=7, time_type="bigint").line()
@@ -68,6 +72,7 @@ class Progress:
     operators: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     stalled: tuple[str, ...] = ()
     plans: Mapping[str, str] = field(default_factory=dict)
+    plan_steps: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     plan_changes: int = 0
 
     def as_dict(self) -> dict[str, Any]:
@@ -85,6 +90,7 @@ class Progress:
             "operators": {name: dict(counters) for name, counters in self.operators.items()},
             "stalled": list(self.stalled),
             "plans": dict(self.plans),
+            "plan_steps": {name: dict(steps) for name, steps in self.plan_steps.items()},
             "plan_changes": self.plan_changes,
         }
 

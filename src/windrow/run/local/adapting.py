@@ -17,6 +17,7 @@ from windrow.physical.specs import PhysicalQuery, Spec, WJoin, inputs, scans
 from windrow.plan.statistics import Measured
 from windrow.run.local.observed import Observed
 from windrow.run.local.pipeline import Pipeline
+from windrow.run.plan_changes import plan_name
 
 
 class Planner(Protocol):
@@ -78,17 +79,3 @@ class Adapting:
 
 def _has_joins(spec: Spec) -> bool:
     return isinstance(spec, WJoin) or any(map(_has_joins, inputs(spec)))
-
-
-def plan_name(spec: WJoin) -> str:
-    """A plan in a few words, as options would ask for it."""
-    if spec.structures:
-        return "/".join(spec.structures)
-    name = f"{spec.algorithm}-{spec.method}" if spec.algorithm in {"bew", "few"} else spec.algorithm
-    if not spec.orders:
-        return name
-    orders = (
-        f"{spec.aliases[start]} meets {', '.join(spec.aliases[one] for one in order)}"
-        for start, order in enumerate(spec.orders)
-    )
-    return f"{name}: {'; '.join(orders)}"

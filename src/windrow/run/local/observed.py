@@ -18,14 +18,12 @@ import pyarrow as pa
 
 from windrow.operators.instants import ticks_of
 from windrow.plan.statistics import Figure
-from windrow.run.local.sampling import different_values, sampled_numbers, share_within
+from windrow.run.plan_changes import is_near
+from windrow.run.sampled import different_values, sampled_numbers, share_within
 from windrow.schema import MIN_TICK
 
 RECENT = 8
 """Batches that a rate is taken over."""
-
-CHANGED = 4.0
-"""Rates that have become so many times as high, or as low, are a reason to plan again."""
 
 SOURCE = "the micro-batches so far"
 
@@ -72,7 +70,7 @@ class Observed:
         if len(known) < len(rates):
             return False
         return any(
-            stream not in self._planned or not _is_near(rate, self._planned[stream])
+            stream not in self._planned or not is_near(rate, self._planned[stream])
             for stream, rate in known.items()
         )
 
@@ -120,7 +118,3 @@ class Observed:
     def _last(self, stream: str, column: str) -> pa.Array | None:
         last = self._seen[stream].last
         return None if last is None else last.column(column)
-
-
-def _is_near(rate: float, planned: float) -> bool:
-    return planned / CHANGED <= rate <= planned * CHANGED

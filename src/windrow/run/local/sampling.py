@@ -10,18 +10,15 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from windrow.plan.catalog import StreamInfo
 from windrow.plan.statistics import Figure
 from windrow.run.local.sources import SLICE_ROWS, Source, TableSource
+from windrow.run.sampled import different_values, sampled_numbers, share_within
 
 MOST_ROWS = 100_000
 STRETCHES = 20
-MOST_COMPARED = 2_000
-"""Values of either column whose differences are looked at."""
 
 T = TypeVar("T")
 
@@ -105,47 +102,5 @@ def _different(source: TableSource, column: str) -> Figure | None:
     return Figure(found, f"{seen} {len(sample):,} rows")
 
 
-def different_values(sample: pa.Array, rows: int) -> float | None:
-    """How many different values so many rows have, by a sample of them; None for no values."""
-    try:
-        counts = pc.value_counts(sample).field("counts").to_numpy()
-    except pa.ArrowNotImplementedError:
-        return None
-    if not len(counts):
-        return None
-    if len(sample) == rows:
-        return float(len(counts))
-    # Values seen once stand for others that the sample has missed (the estimator GEE).
-    once = int(np.count_nonzero(counts == 1))
-    return float((rows / len(sample)) ** 0.5 * once + (len(counts) - once))
-
-
 def _numbers_in(source: TableSource, column: str) -> NDArray[np.float64] | None:
     return sampled_numbers(source.sample(column, MOST_ROWS, STRETCHES))
-
-
-def sampled_numbers(values: pa.Array) -> NDArray[np.float64] | None:
-    """Some of the values, evenly spread; None where they are no numbers."""
-    if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
-        return None
-    every = max(1, len(values) // MOST_COMPARED)
-    numbers = values.take(pa.array(np.arange(0, len(values), every))).drop_null()
-    found: NDArray[np.float64] = numbers.to_numpy(zero_copy_only=False).astype(np.float64)
-    return found[np.isfinite(found)]
-
-
-def share_within(
-    lefts: NDArray[np.float64],
-    rights: NDArray[np.float64],
-    low: float | None,
-    high: float | None,
-) -> float | None:
-    """The share of pairs with low <= left - right <= high; None where there are no pairs."""
-    if not len(lefts) or not len(rights):
-        return None
-    #  rights, in order   ----[==============]----   left - high .. left - low
-    ordered = np.sort(rights)
-    ends = len(ordered) if low is None else np.searchsorted(ordered, lefts - low, "right")
-    starts = 0 if high is None else np.searchsorted(ordered, lefts - high, "left")
-    # A share of none in a sample is not a share of none.
-    return max(float(np.mean((ends - starts) / len(ordered))), 1 / (len(lefts) * len(rights)))

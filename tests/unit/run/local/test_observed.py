@@ -6,7 +6,8 @@ import pyarrow as pa
 import pytest
 
 from windrow import Session
-from windrow.run.local.observed import CHANGED, Observed
+from windrow.physical.estimates import CHANGED
+from windrow.run.local.observed import Observed
 
 
 def batch(times, keys=None):
