@@ -139,8 +139,7 @@ def chosen_streaming(
         assert isinstance(stage.spec, WJoin)
         return Chosen(stage.choice.planner.usual(stage.spec))
     held = stored_state(snapshot, stage.ports)[0] if snapshot is not None else [()] * stage.ports
-    width = slice_width(stage.partitioning)
-    seen = SeenInputs(held, come, newest, width, is_restored=True)
+    seen = SeenInputs(held, come, newest, _slices(stage.partitioning), is_restored=True)
     return worker_memory().choose(bucket, stage, seen)
 
 
@@ -150,15 +149,15 @@ def chosen_in_batch(
     """How a bucket goes through the next rows of a batch run."""
     if stage.choice is None:
         return Chosen(stage.spec)
-    seen = SeenInputs([()] * stage.ports, come, (), slice_width(stage.partitioning))
+    seen = SeenInputs([()] * stage.ports, come, (), _slices(stage.partitioning))
     return memory.choose(bucket, stage, seen)
 
 
-def slice_width(partitioning: Partitioning) -> int:
-    """The ticks of a slice, where buckets have slices of event time and not all of them."""
+def _slices(partitioning: Partitioning) -> Slices | None:
+    """The slices of event time, where a bucket has some of them and not all."""
     if isinstance(partitioning, Slices) and partitioning.buckets > 1:
-        return partitioning.width
-    return 0
+        return partitioning
+    return None
 
 
 def _is_like(number: float, planned: float) -> bool:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import ChunkSlice
+from windrow.physical.partitioning import Slices
 from windrow.plan.statistics import Figure
 from windrow.run.sampled import different_values, sampled_numbers, share_within
 from windrow.schema import MIN_TICK
@@ -28,7 +29,7 @@ SOURCE = "the bucket's rows"
 
 MOST_LOOKED_AT, STRETCHES = 2_000, 20
 """Values of a column that are looked at to tell how many different ones there are, and in how many
-stretches they lie: keys may come in turns."""
+stretches they lie: keys may come in turns. Also, times that are looked at for gaps."""
 
 CELLS_PER_SLICE = 4
 """Ticks with rows are counted by parts of a slice."""
@@ -41,7 +42,7 @@ class SeenInputs:
         held: per input, the rows of the state.
         come: per input, the rows of the micro-batch.
         newest: per input, the newest time before it; MIN_TICK, or none at all, where nothing came.
-        slice_width: ticks of a slice, where the bucket has slices of event time; 0 where not.
+        slices: how slices of event time are dealt out, where the bucket has some of them.
         is_restored: whether every micro-batch begins with a state that is taken up anew.
     """
 
@@ -50,7 +51,7 @@ class SeenInputs:
         held: Sequence[Sequence[ChunkSlice]],
         come: Sequence[ChangeBatch | None],
         newest: Sequence[int] = (),
-        slice_width: int = 0,
+        slices: Slices | None = None,
         *,
         is_restored: bool = False,
     ) -> None:
@@ -58,7 +59,7 @@ class SeenInputs:
         self._held = held
         self._come = come
         self._newest = newest or [MIN_TICK] * len(come)
-        self._slice_width = slice_width
+        self._slices = slices
 
     @property
     def numbers(self) -> tuple[float, ...]:
@@ -82,9 +83,9 @@ class SeenInputs:
             ends += [int(come.min()), int(come.max())]
         if not held and self._newest[port] > MIN_TICK:
             ends.append(self._newest[port])
-        span = max(ends) - min(ends)
-        if self._slice_width:
-            span = min(span, self._covered(port))
+        span = float(max(ends) - min(ends))
+        if self._slices is not None:
+            span = self._covered(port, self._slices, span)
         return Figure(rows / span, SOURCE) if span > 0 else None
 
     def different(self, port: int, column: str) -> Figure | None:
@@ -122,14 +123,23 @@ class SeenInputs:
         rows = self._come[port]
         if rows is None:
             return np.zeros(0, np.int64)
-        return rows.times[rows.times > MIN_TICK]
+        times = rows.times
+        return times if times.min(initial=0) > MIN_TICK else times[times > MIN_TICK]
 
-    def _covered(self, port: int) -> int:
-        """The ticks in which the bucket has rows, by parts of slices."""
-        width = max(1, self._slice_width // CELLS_PER_SLICE)
-        times = [part.chunk.keys[part.skip :] for part in self._held[port]]
-        cells = [np.unique(own // width) for own in (*times, self._times_come(port))]
-        return len(np.unique(np.concatenate(cells))) * width
+    def _covered(self, port: int, slices: Slices, span: float) -> float:
+        """The ticks of a span in which the bucket has rows: parts of slices that are seen to have some.
+
+        A sample misses parts where there are very many; on the whole a bucket has its share.
+        """
+        width = max(1, slices.width // CELLS_PER_SLICE)
+        held = [part.chunk.keys[part.skip :] for part in self._held[port]]
+        cells = [
+            own[:: max(1, len(own) // MOST_LOOKED_AT)] // width
+            for own in (*held, self._times_come(port))
+        ]
+        seen = len(np.unique(np.concatenate(cells))) * width
+        reach = slices.width + slices.before[port] + slices.after[port]
+        return min(span, max(seen, span * reach / (slices.width * slices.buckets)))
 
     def _values(self, port: int, column: str) -> pa.Array | None:
         """The values of a column in the rows that have come, or in the largest chunk of those held."""

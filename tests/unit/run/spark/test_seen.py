@@ -8,6 +8,7 @@ import pytest
 
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import ChunkBuffer
+from windrow.physical.partitioning import Slices
 from windrow.run.spark.seen import MOST_LOOKED_AT, SeenInputs
 from windrow.schema import MIN_TICK
 
@@ -52,8 +53,12 @@ def test_rows_without_a_time_do_not_stretch_it():
 
 def test_in_slices_the_time_between_them_does_not_count():
     # One row per tick in every fourth slice of 40 ticks.
-    times = [start + tick for start in range(0, 1600, 160) for tick in range(40)]
-    assert SeenInputs([()], [rows(times)], slice_width=40).rate(0).value == pytest.approx(1)
+    dealt = Slices(anchor=0, width=40, before=(0,), after=(0,), buckets=4)
+    for slices in (1, 10, 3_000):
+        starts = range(0, 160 * slices, 160)
+        times = [start + tick for start in starts for tick in range(40)]
+        seen = SeenInputs([()], [rows(times)], slices=dealt)
+        assert seen.rate(0).value == pytest.approx(1, rel=0.05)
     assert SeenInputs([()], [rows(times)]).rate(0).value < 0.3
 
 
