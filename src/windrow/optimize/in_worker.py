@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from windrow.optimize.numbers import ASSUMED, ASSUMED_KEYS, Numbers
+from windrow.optimize.numbers import ASSUMED_KEYS, Numbers
 from windrow.optimize.plans import Machine, plan_names, planned
 from windrow.physical.algorithms import BY_NAME, DEFAULT
 from windrow.physical.options import Options
 from windrow.physical.partitioning import HashShares, Partitioning
 from windrow.physical.specs import Spec, WJoin
 from windrow.plan.exprs import Band
-from windrow.plan.statistics import Figure, MeasuredInputs, Statistics
+from windrow.plan.statistics import ASSUMED, Figure, MeasuredInputs, Statistics
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,20 @@ from dataclasses import fields, replace
 from typing import Any
 
 from windrow.errors import PlanError, Span, UnsupportedError, WindrowError, nearest
-from windrow.optimize.orders import names_in
+from windrow.optimize.orders import asked_order
 from windrow.optimize.structures import structure_names
-from windrow.physical.algorithms import ASYMMETRIC, CHOICES, DEFAULT
+from windrow.physical.algorithms import ASYMMETRIC, BY_NAME, CHOICES, DEFAULT, PIPELINE
 from windrow.physical.options import Options
 from windrow.plan.nodes import Hint
 from windrow.plan.sizes import to_bytes
 
 ALGORITHMS = tuple(CHOICES)
-ORDERED = tuple(asked for asked, (name, _) in CHOICES.items() if name == DEFAULT)
-"""What may be asked for beside an order: in it, new tuples meet the streams one by one."""
+ORDERED = tuple(
+    asked
+    for asked, (name, _) in CHOICES.items()
+    if name == DEFAULT or BY_NAME[name].kind == PIPELINE
+)
+"""What may be asked for beside an order: new tuples meet streams in it, or a pipeline takes them."""
 
 ON_LATE = ("count", "keep", "fail")
 ON_MEMORY = ("fail", "spill")
@@ -67,7 +71,7 @@ def with_hints(options: Options, hints: Iterable[Hint]) -> Options:
         raise PlanError(
             "order-of-another-algorithm",
             f"the algorithm {merged.asked_algorithm} has no order to choose",
-            reason=f"order = {merged.order!r} is for the algorithm {DEFAULT}",
+            reason=f"order = {merged.order!r} is for one of {', '.join(ORDERED)}",
             hint="leave out one of the two",
             span=places.get("order"),
         )
@@ -90,7 +94,7 @@ def checked(options: Options) -> Options:
     if options.structure is not None:
         structure_names(options.structure)
     if options.order is not None:
-        names_in(options.order)
+        asked_order(options.order)
     if options.on_late not in ON_LATE:
         raise PlanError(
             "bad-option",

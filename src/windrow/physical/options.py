@@ -19,8 +19,9 @@ class Options:
             end.
         structure: of the algorithm "asymmetric", in what each window is kept: "hash/ttree" for the
             first stream's and the second's, of "buffer", "hash", "btree" and "ttree".
-        order: of window joins, the order in which new tuples meet the other streams: "c, a, b", every
-            stream of the join by the name that the query gives it.
+        order: of window joins, the order in which new tuples meet the other streams, or a pipeline
+            takes them: "c, a, b", every stream of the join by the name that the query gives it. Or
+            an order for the new tuples of each: "a: c, b; b: c, a; c: a, b".
         on_late: what to do with late rows: "count", "keep" (dead letters) or "fail".
         dead_letters: folder for late rows on Spark when `on_late` is "keep".
         memory: how much state the query may hold in memory, '512 MB' for instance or a number of

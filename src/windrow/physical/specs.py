@@ -111,8 +111,9 @@ class WJoin:
         functions: the user's functions that the predicates call.
         counts: windows that count tuples; `graph` then has conditions on time alone.
         structures: of the algorithm "asymmetric", per input the structure of its window.
-        orders: per input, the order in which its new tuples meet the others; () leaves it to
-            `physical.routes`.
+        orders: per input, the order in which its new tuples meet the others; of a pipeline one
+            order, of all inputs from the bottom up. () leaves it to `physical.routes` and
+            `physical.pipeline`.
         estimate: what it and other plans cost, where enough is known.
     """
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from windrow.plan.exprs import Expr
+
 HINT = "hint"
+ASSUMED = "assumed"
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,15 @@ class Measured(Protocol):
         high: float | None,
     ) -> Figure | None:
         """The share of pairs of two columns (stream, column) with low <= left - right <= high."""
+        ...
+
+    def passing(
+        self, predicates: tuple[Expr, ...], sides: Sequence[tuple[str, Mapping[str, str]]]
+    ) -> Figure | None:
+        """The share of combinations of rows, one of each side, that pass all of some conditions.
+
+        A side is a stream, and its columns by the names that the conditions call them.
+        """
         ...
 
 

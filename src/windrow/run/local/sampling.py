@@ -6,14 +6,17 @@ are looked at in a sample of bounded size, taken in even stretches over the tabl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.plan.catalog import StreamInfo
+from windrow.plan.exprs import Expr
 from windrow.plan.statistics import Figure
+from windrow.run.local.passing import MOST_TESTED, share_passing
 from windrow.run.local.sources import SLICE_ROWS, Source, TableSource
 from windrow.run.sampled import different_values, sampled_numbers, share_within
 
@@ -70,6 +73,28 @@ class TableNumbers:
         share = share_within(columns[0], columns[1], low, high)
         rows = sum(len(column) for column in columns if column is not None)
         return None if share is None else Figure(share, f"sample of {rows:,} rows")
+
+    def passing(
+        self, predicates: tuple[Expr, ...], sides: Sequence[tuple[str, Mapping[str, str]]]
+    ) -> Figure | None:
+        """The share of combinations of rows, one of each side, that pass all of some conditions."""
+        rows = [self._rows(*side) for side in sides]
+        known = [one for one in rows if one is not None]
+        found = share_passing(predicates, known) if len(known) == len(rows) else None
+        if found is None:
+            return None
+        share, asked = found
+        return Figure(share, f"sample of {asked:,} {'rows' if len(rows) == 1 else 'combinations'}")
+
+    def _rows(self, stream: str, columns: Mapping[str, str]) -> pa.RecordBatch | None:
+        """Some rows of a table, with columns by the names that they are called above."""
+        source = self._sources.get(stream)
+        if not isinstance(source, TableSource):
+            return None
+        if not set(columns.values()) <= set(source.schema.names):
+            return None
+        arrays = [source.sample(own, MOST_TESTED, STRETCHES) for own in columns.values()]
+        return pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
     def _numbers(self, stream: str, column: str) -> NDArray[np.float64] | None:
         source = self._sources.get(stream)

@@ -21,9 +21,10 @@ from windrow.operators.base import Snapshot
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.join_inputs import stored_state
 from windrow.physical.partitioning import Partitioning, Slices
+from windrow.physical.plan_names import plan_kind
 from windrow.physical.specs import Stateful, WJoin
 from windrow.plan.statistics import MeasuredInputs
-from windrow.run.plan_changes import is_near, plan_name
+from windrow.run.plan_changes import is_near
 from windrow.run.spark.seen import SeenInputs
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class Remembered:
             self._chosen.move_to_end(name)
             return before
         found = choice.planner.planned(spec, stage.partitioning, seen)
-        chosen = Chosen(found, choice.names.index(_name_of(found)), numbers)
+        chosen = Chosen(found, choice.names.index(plan_kind(found)), numbers)
         self._chosen[name] = chosen
         if len(self._chosen) > self._most:
             self._chosen.popitem(last=False)
@@ -163,9 +164,3 @@ def _slices(partitioning: Partitioning) -> Slices | None:
 def _is_like(number: float, planned: float) -> bool:
     """Whether a number is about what it was; 0, which is not known now, is no news."""
     return not number or is_near(number, planned)
-
-
-def _name_of(spec: WJoin) -> str:
-    """The plan's name, as it was weighed; as options ask for it where none was."""
-    estimate = spec.estimate
-    return estimate.plans[0].name if estimate and estimate.plans else plan_name(spec)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from windrow.physical.explain import stage_name
+from windrow.physical.plan_names import plan_name
 from windrow.physical.specs import PhysicalQuery, WJoin
-from windrow.run.plan_changes import plan_name
 from windrow.run.spark.stages import stateful_specs
 
 STEPS_BY = "steps by "
