@@ -15,6 +15,7 @@ LAWS = (
     "/tests/differential/",
     "/tests/unit/experiments/",
     "/test_every_algorithm.py",
+    "/test_cleaning.py",
 )
 """Where tests try many cases each, or compile all of the papers' algorithms."""
 
