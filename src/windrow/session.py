@@ -364,7 +364,7 @@ class Session:
         # Imported here: `import windrow` and registering streams load neither parser nor planner.
         from windrow.calibration.machine import this_machine  # noqa: PLC0415
         from windrow.optimize.optimizer import optimize  # noqa: PLC0415
-        from windrow.optimize.options import by_keyword  # noqa: PLC0415
+        from windrow.optimize.options import by_keyword, check_on_spark  # noqa: PLC0415
         from windrow.sql.compile import compile_query  # noqa: PLC0415
 
         chosen = by_keyword(options)
@@ -376,6 +376,8 @@ class Session:
         query = compile_query(sql, self._catalog, self._types(), self._functions)
         measured = self._measured()
         physical = optimize(query, chosen, measured=measured, machine=this_machine())
+        if self._spark is not None:
+            check_on_spark(physical.options, query.hints)
         return query, replace(physical, runner=self._runner(physical))
 
     def _runner(self, physical: PhysicalQuery) -> Runner:

@@ -130,6 +130,21 @@ def test_resume_belongs_to_queries_in_process(spark: Any, streams: Streams) -> N
     )
 
 
+def test_the_order_of_asking_belongs_to_queries_in_process(spark: Any, streams: Streams) -> None:
+    session = streams.on_spark(spark)
+    for ask in (session.sql, session.explain, session.progress_reader):
+        with pytest.raises(UnsupportedError) as refused:
+            ask(JOIN, polling="round robin")
+        assert str(refused.value) == (
+            "UnsupportedError[unsupported-option]: polling works in process alone\n"
+            "  Spark reads a part of every stream in each micro-batch\n"
+            "  hint: leave it out"
+        )
+    with pytest.raises(UnsupportedError) as refused:
+        session.sql(JOIN.replace("SELECT", "SELECT /*+ polling(in step) */"))
+    assert refused.value.span is not None
+
+
 def expr(spark_text: str) -> Expr:
     return Expr(spark_text, spark_text, "", (), "")
 

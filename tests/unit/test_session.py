@@ -138,6 +138,7 @@ def test_a_bad_value_of_an_option_is_refused(session):
     [
         ("on_late(drop)", "PlanError[bad-option]"),
         ("buckets = 0", "PlanError[bad-option]"),
+        ("polling(in turn)", "PlanError[bad-option]"),
         ("algorithm( 'quick' )", "PlanError[unknown-algorithm]"),
         ("scheduling(tpa)", "UnsupportedError[unsupported-option]"),
     ],

@@ -10,7 +10,7 @@ from windrow.errors import PlanError, Span, UnsupportedError, WindrowError, near
 from windrow.optimize.orders import asked_order
 from windrow.optimize.structures import structure_names
 from windrow.physical.algorithms import ASYMMETRIC, BY_NAME, CHOICES, DEFAULT, PIPELINE
-from windrow.physical.options import Options
+from windrow.physical.options import IN_STEP, ROUND_ROBIN, Options
 from windrow.plan.nodes import Hint
 from windrow.plan.sizes import to_bytes
 
@@ -24,6 +24,7 @@ ORDERED = tuple(
 
 ON_LATE = ("count", "keep", "fail")
 ON_MEMORY = ("fail", "spill")
+POLLING = (IN_STEP, ROUND_ROBIN)
 NOT_BUILT = {
     "strategy": "the planner takes its one strategy",
     "scheduling": "changes are produced as the watermark passes",
@@ -118,7 +119,27 @@ def checked(options: Options) -> Options:
     buckets = options.buckets
     if buckets is not None and (type(buckets) is not int or not 1 <= buckets <= MOST_BUCKETS):
         raise _bad_buckets(buckets)
+    if options.polling is not None and options.polling not in POLLING:
+        raise PlanError(
+            "bad-option",
+            f"polling = {options.polling!r} is no order in which streams are asked",
+            hint=f"{IN_STEP} (the stream that is furthest behind first) or {ROUND_ROBIN} (each in"
+            " its turn)",
+        )
     return options
+
+
+def check_on_spark(options: Options, hints: Iterable[Hint]) -> None:
+    """Refuses what works in process alone, at its hint if it was one."""
+    if options.polling is not None:
+        places = [hint.span for hint in hints if hint.name.lower() == "polling"]
+        raise UnsupportedError(
+            "unsupported-option",
+            "polling works in process alone",
+            reason="Spark reads a part of every stream in each micro-batch",
+            hint="leave it out",
+            span=places[0] if places else None,
+        )
 
 
 def _nothing_to_exceed(on_memory: str, *, is_hint: bool) -> PlanError:

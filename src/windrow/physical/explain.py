@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from windrow.physical.choice_facts import choice_facts
 from windrow.physical.cost_facts import total_cost
 from windrow.physical.facts import Fact, bestmatch_aliases, facts_of
-from windrow.physical.options import Options
+from windrow.physical.options import IN_STEP, ROUND_ROBIN, Options
 from windrow.physical.partitioning import Single, describe, partitioning_of
 from windrow.physical.specs import (
     FilterRows,
@@ -51,6 +51,11 @@ LATE_ROWS = {
     "count": "counted and dropped",
     "keep": "counted and kept aside, each once",
     "fail": "the query fails",
+}
+
+POLLING = {
+    IN_STEP: "in process, the stream that is furthest behind in event time is asked first",
+    ROUND_ROBIN: "in process, round robin: each stream is asked again after all others",
 }
 
 
@@ -96,6 +101,8 @@ def _query_lines(physical: PhysicalQuery) -> list[str]:
         ("memory", [_memory(physical.options)]),
         ("cost", [total_cost(physical.root, physical.time_type)]),
     ]
+    if physical.options.polling is not None:
+        facts.insert(3, ("polling", [POLLING[physical.options.polling]]))
     if len(sources) > 1:
         facts.insert(3, ("distance", ["how far a stream runs ahead of the slowest one"]))
     return list(_fact_lines(facts, "  "))

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from windrow.physical.algorithms import ASYMMETRIC
 from windrow.plan.sizes import to_bytes
 
+IN_STEP, ROUND_ROBIN = "in step", "round robin"
+"""In which order a query in process asks its streams for batches."""
+
 
 @dataclass(frozen=True)
 class Options:
@@ -29,6 +32,8 @@ class Options:
         on_memory: what happens when it would hold more: "fail", or "spill" old tuples to disk;
             None: "fail". Said only together with `memory`.
         buckets: how many parts a stage is cut into on Spark; None: one per shuffle partition.
+        polling: in process, which stream is asked next: "in step" (the one that is furthest behind
+            in event time) or "round robin" (each in its turn); None: "in step".
     """
 
     algorithm: str | None = None
@@ -39,6 +44,7 @@ class Options:
     memory: str | int | None = None
     on_memory: str | None = None
     buckets: int | None = None
+    polling: str | None = None
 
     @property
     def asked_algorithm(self) -> str | None:

@@ -27,6 +27,7 @@ HINTS = (
     "on_late",
     "on_memory",
     "buckets",
+    "polling",
 )
 
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)

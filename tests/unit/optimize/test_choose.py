@@ -117,7 +117,7 @@ def test_hints_count_where_the_user_set_nothing_by_keyword():
 def test_an_unknown_hint_is_refused_with_the_nearest_names():
     assert message(hints=[Hint("algoritm", "bew")]) == (
         "PlanError[unknown-option]: there is no option 'algoritm'\n"
-        "  hint: one of algorithm, order, dead_letters, memory, on_late, on_memory, structure, buckets"
+        "  hint: one of algorithm, order, dead_letters, memory, on_late, polling, on_memory, structure, ..."
     )
 
 
@@ -150,6 +150,13 @@ def test_a_bad_word_for_late_rows_is_refused():
     assert message(options=Options(on_late="ignore")) == (
         "PlanError[bad-option]: on_late = 'ignore' says nothing about late rows\n"
         "  hint: count (count and drop them), keep (write them aside) or fail (stop the query)"
+    )
+
+
+def test_a_bad_word_for_the_order_of_asking_is_refused():
+    assert message(options=Options(polling="in turn")) == (
+        "PlanError[bad-option]: polling = 'in turn' is no order in which streams are asked\n"
+        "  hint: in step (the stream that is furthest behind first) or round robin (each in its turn)"
     )
 
 

@@ -99,6 +99,19 @@ def test_it_says_what_happens_to_late_rows(on_late, words):
     assert f"below the watermark as their batch begins: {words}\n" in text
 
 
+@pytest.mark.parametrize(
+    ("polling", "words"),
+    [
+        ("in step", "the stream that is furthest behind in event time is asked first"),
+        ("round robin", "round robin: each stream is asked again after all others"),
+    ],
+)
+def test_it_says_in_which_order_streams_are_asked_where_that_was_chosen(polling, words):
+    root = join(INPUTS, "a.k = b.k", *HOURS)
+    assert f"  polling     in process, {words}\n" in explained(root, Options(polling=polling))
+    assert "polling" not in explained(root)
+
+
 def test_a_forced_method_says_who_asked_for_it():
     text = explained(join(INPUTS, "a.k = b.k", *HOURS), Options(algorithm="bew-nested-loop"))
     assert "BEW, nested loop\n" in text

@@ -75,7 +75,9 @@ class Execution:
             self._restore(resume)
         positions = resume.positions if resume else {}
         arrivals = ArrivalClock(arrival_clock, resume.watermark if resume else MIN_TICK)
-        self._feeds = open_feeds(scans(query.root), sources, positions, self._bell, arrivals)
+        self._feeds = open_feeds(
+            scans(query.root), sources, positions, self._bell, arrivals, query.options.polling
+        )
         self._watermark = resume.watermark if resume else self._feeds.watermark
         self.progress = self._measure(0.0)
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from windrow.operators.instants import less_delay, ticks_of
+from windrow.physical.options import IN_STEP
 from windrow.physical.specs import ScanStream
 from windrow.run.local.arrivals import ArrivalClock
 from windrow.run.local.inlets import Bell, Inlet, InMemory, Reader, Taken
@@ -24,7 +25,7 @@ from windrow.run.local.sources import NOTHING_NOW, Source
 from windrow.schema import MAX_TICK, MIN_TICK
 
 PATIENCE_S = 0.1
-"""How long the query waits for the stream that is furthest behind before it reads another one.
+"""In step, how long the query waits for the stream furthest behind before it reads another one.
 
 An iterator over files is ready in time, and the streams are then read in step, as tables are. One
 that is not has stalled: it is not waited for again until it has batches to spare."""
@@ -68,10 +69,14 @@ class Feed:
             return self.arrivals.latest
         return less_delay(self.position.newest, self.lateness)
 
-    def ask(self, bell: Bell) -> Taken:
-        """The next batch, None at the end of the stream, NOTHING_NOW where it has stalled."""
+    def ask(self, bell: Bell, *, has_patience: bool = True) -> Taken:
+        """The next batch, None at the end of the stream, NOTHING_NOW where it has stalled.
+
+        Without patience, a stream that has nothing ready at this instant has stalled.
+        """
         taken = self.inlet.take()
-        if taken is NOTHING_NOW and self.is_awaited and not self.inlet.is_silent:
+        may_wait = has_patience and self.is_awaited and not self.inlet.is_silent
+        if taken is NOTHING_NOW and may_wait:
             bell.wait_for(lambda: self.inlet.is_ready or self.inlet.is_silent, PATIENCE_S)
             taken = self.inlet.take()
         self.is_stalled = taken is NOTHING_NOW
@@ -100,15 +105,20 @@ class Feed:
 class Feeds:
     """All streams of a query, read one batch at a time.
 
-    The next batch comes from the stream that is furthest behind in event time, so that none runs
-    ahead and the windows stay small. Streams at the same time are asked round robin, whether they
-    then have a batch or nothing now; a stream that has nothing now keeps no other from being read.
-    One that is read again and again and stays where it is lets the others go first for once.
+    In step, the next batch comes from the stream that is furthest behind in event time, so that
+    none runs ahead and the windows stay small. Streams at the same time are asked round robin,
+    whether they then have a batch or nothing now; a stream that has nothing now keeps no other from
+    being read. One that is read again and again and stays where it is lets the others go first for
+    once.
+
+    Round robin, every open stream is asked in its turn, wherever it is in event time, and none is
+    waited for.
     """
 
-    def __init__(self, feeds: Sequence[Feed], bell: Bell) -> None:
+    def __init__(self, feeds: Sequence[Feed], bell: Bell, polling: str = IN_STEP) -> None:
         self._feeds = list(feeds)
         self._bell = bell
+        self._is_in_step = polling == IN_STEP
         self._clocks = [feed.arrivals for feed in feeds if feed.arrivals is not None]
         self._watermark = MIN_TICK
 
@@ -134,19 +144,15 @@ class Feeds:
         return tuple(sorted(feed.stream for feed in self._open() if feed.is_stalled))
 
     def poll(self) -> tuple[str, pa.RecordBatch | None] | None:
-        """A stream and its next batch, None for its end; None alone where no stream has any now.
-
-        Streams are asked in turn, from the one that is furthest behind on.
-        """
+        """A stream and its next batch, None for its end; None alone where no stream has any now."""
         for clock in self._clocks[:1]:  # one clock for all
             clock.now()
-        for feed in sorted(self._open(), key=_turn):
+        for feed in self._turns():
             if self._bell.is_stopped:
                 return None
-            # Round robin: whoever is asked goes to the end, and sorting keeps the order of equals.
             self._feeds.remove(feed)
             self._feeds.append(feed)
-            taken = feed.ask(self._bell)
+            taken = feed.ask(self._bell, has_patience=self._is_in_step)
             if taken is NOTHING_NOW:
                 continue
             for other in self._feeds[:-1]:
@@ -159,12 +165,19 @@ class Feeds:
         inlets = [feed.inlet for feed in self._open()]
         self._bell.wait_for(lambda: any(inlet.is_ready for inlet in inlets))
 
+    def _turns(self) -> list[Feed]:
+        """The open streams in the order in which to ask them.
+
+        Whoever is asked goes to the end of all, and sorting keeps the order of equals.
+        """
+        return sorted(self._open(), key=_turn) if self._is_in_step else self._open()
+
     def _open(self) -> list[Feed]:
         return [feed for feed in self._feeds if not feed.position.has_ended]
 
 
 def _turn(feed: Feed) -> tuple[bool, int]:
-    """What streams are asked by: those that are stuck last, the others by event time."""
+    """What streams are asked by in step: those that are stuck last, the others by event time."""
     return feed.in_place >= STUCK_BATCHES, feed.position.newest
 
 
@@ -174,6 +187,7 @@ def open_feeds(
     positions: Mapping[str, Position],
     bell: Bell | None = None,
     arrivals: ArrivalClock | None = None,
+    polling: str | None = None,
 ) -> Feeds:
     """The streams that a query scans, each once whatever its aliases, from the given positions.
 
@@ -190,4 +204,4 @@ def open_feeds(
         inlet: Inlet = Reader(name, rows, bell) if source.may_block else InMemory(rows)
         clock = arrivals if spec.is_on_arrival else None
         feeds.append(Feed(name, spec.time, spec.lateness, inlet, position, clock))
-    return Feeds(feeds, bell)
+    return Feeds(feeds, bell, polling or IN_STEP)

@@ -55,13 +55,14 @@ def session(**streams: object) -> Session:
     return made
 
 
+@pytest.mark.parametrize("polling", ["in step", "round robin"])
 @pytest.mark.parametrize("algorithm", [name for name in ("bew", "nlw", "hw") if name in ALGORITHMS])
-def test_a_stalled_stream_keeps_no_combination_of_the_others_back(taps, algorithm):
+def test_a_stalled_stream_keeps_no_combination_of_the_others_back(taps, algorithm, polling):
     # a   1                  stalls for good
     # b      2               stalls for good
     # c         3   4   5    each meets both at once; the watermark stands at 1
     query = "SELECT c.at FROM a, b, c WHERE a.k = b.k AND b.k = c.k WINDOW = 5"
-    result = session(**taps).sql(query, algorithm=algorithm)
+    result = session(**taps).sql(query, algorithm=algorithm, polling=polling)
     heard = Listener(result)
     taps["a"].give(batch(1))
     taps["b"].give(batch(2))
@@ -393,12 +394,13 @@ def rows_of(batches: list[pa.RecordBatch]) -> Counter:
     return Counter((row["a"], row["b"]) for part in batches for row in part.to_pylist())
 
 
+POLLING = st.sampled_from([None, "round robin"])
 TIMES = st.lists(st.lists(st.integers(0, 12), min_size=1, max_size=3), min_size=1, max_size=5)
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
-@given(a=TIMES, b=TIMES, stops=st.integers(0, 4), data=st.data())
-def test_iterators_that_stall_and_a_resume_give_every_combination_once(a, b, stops, data):
+@given(a=TIMES, b=TIMES, stops=st.integers(0, 4), polling=POLLING, data=st.data())
+def test_iterators_that_stall_and_a_resume_give_every_combination_once(a, b, stops, polling, data):
     def iterator(name: str, parts: list[list[int]]):
         for times in parts:
             for _ in range(data.draw(st.integers(0, 2), label=f"stalls of {name}")):
@@ -413,10 +415,10 @@ def test_iterators_that_stall_and_a_resume_give_every_combination_once(a, b, sto
             made.stream(name, data_, time="at", lateness=20, schema=SCHEMA)
         return made
 
-    with opened().sql(JOIN) as first:
+    with opened().sql(JOIN, polling=polling) as first:
         taken = list(islice(first, stops))
         checkpoint = first.checkpoint()
-    rest = opened().sql(JOIN, resume=checkpoint)
+    rest = opened().sql(JOIN, resume=checkpoint, polling=polling)
     wanted = Counter(
         (left, right) for left in chain(*a) for right in chain(*b) if abs(left - right) <= 5
     )

@@ -1,0 +1,170 @@
+"""The order in which streams are asked: in step with event time, or each in its turn."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice, product
+
+import pyarrow as pa
+import pytest
+
+from windrow import NOTHING_NOW, Session
+from windrow.physical.options import IN_STEP, ROUND_ROBIN
+from windrow.physical.specs import ScanStream
+from windrow.run.local.feeds import Feed, Feeds, Position, open_feeds
+from windrow.run.local.inlets import Bell, InMemory
+from windrow.run.local.sources import source_of
+from windrow.schema import Schema
+
+SCHEMA = pa.schema([("k", pa.string()), ("at", pa.int64())])
+JOIN = (
+    "SELECT a.at AS a, b.at AS b, c.at AS c FROM a, b, c WHERE a.k = b.k AND b.k = c.k WINDOW = 9"
+)
+
+
+def batch(at: int) -> pa.RecordBatch:
+    return pa.record_batch({"k": ["x"], "at": [at]}, schema=SCHEMA)
+
+
+class Recorded:
+    """Streams that write down when they are asked, and what is then read of them."""
+
+    def __init__(self, polling: str, **streams: list[object]) -> None:
+        self.asked: list[str] = []
+        self._feeds = Feeds(
+            [
+                Feed(name, "at", 0, InMemory(self._noting(name, parts)), Position())
+                for name, parts in streams.items()
+            ],
+            Bell(),
+            polling,
+        )
+
+    def _noting(self, name: str, parts: list[object]) -> Iterator[object]:
+        for part in parts:
+            self.asked.append(name)
+            yield part
+        self.asked.append(name.upper())  # the end
+
+    def read(self) -> str:
+        """The streams as batches of them are read, an end as a capital letter; a dot for none."""
+        read = []
+        while not self._feeds.have_ended:
+            polled = self._feeds.poll()
+            read.append("." if polled is None else polled[0] if polled[1] else polled[0].upper())
+        return "".join(read)
+
+
+BEHIND = [batch(at) for at in (1, 2, 3, 4)]
+AHEAD = [batch(at) for at in (50, 60)]
+SILENT = [batch(1), NOTHING_NOW, NOTHING_NOW, batch(2)]
+
+
+@pytest.mark.parametrize(
+    ("polling", "streams", "asked", "read"),
+    [
+        # b is far ahead: in step it waits until a has ended, round robin it is read in its turn.
+        (IN_STEP, {"a": BEHIND, "b": AHEAD}, "abaaaAbB", "abaaaAbB"),
+        (ROUND_ROBIN, {"a": BEHIND, "b": AHEAD}, "ababaBaA", "ababaBaA"),
+        # a has nothing twice: in step it is asked first all the same, round robin in its turn.
+        (IN_STEP, {"a": SILENT, "b": AHEAD, "c": AHEAD}, "abcabacaABC", "abcbcaABC"),
+        (ROUND_ROBIN, {"a": SILENT, "b": AHEAD, "c": AHEAD}, "abcabcaBCaA", "abcbcBCaA"),
+        # Nobody has anything: all are asked once, and then all again.
+        (IN_STEP, {"a": [NOTHING_NOW], "b": [NOTHING_NOW]}, "abAB", ".AB"),
+        (ROUND_ROBIN, {"a": [NOTHING_NOW], "b": [NOTHING_NOW]}, "abAB", ".AB"),
+    ],
+)
+def test_streams_are_asked_in_the_order_of_choice(polling, streams, asked, read):
+    recorded = Recorded(polling, **streams)
+    assert recorded.read() == read
+    assert "".join(recorded.asked) == asked
+
+
+class Late:
+    """An inlet that has nothing yet, though it has not said so: its thread is still reading."""
+
+    is_ready = is_silent = False
+
+    def take(self) -> object:
+        return NOTHING_NOW
+
+
+class Waits(Bell):
+    """A bell that nobody rings: it notes how often someone waits."""
+
+    count = 0
+
+    def wait_for(self, claim, timeout_s=None) -> bool:  # noqa: ARG002
+        self.count += 1
+        return False
+
+
+@pytest.mark.parametrize(("polling", "waits"), [(IN_STEP, 1), (ROUND_ROBIN, 0)])
+def test_round_robin_nobody_is_waited_for(polling, waits):
+    bell = Waits()
+    ready = InMemory(iter([batch(1)]))
+    feeds = Feeds([Feed("a", "at", 0, Late()), Feed("b", "at", 0, ready)], bell, polling)
+    assert feeds.poll() == ("b", batch(1))
+    assert bell.count == waits
+    assert feeds.stalled == ("a",)
+
+
+class Noted(list):
+    """A list of batches that writes down whenever one is taken from it."""
+
+    def __init__(self, name: str, times: list[int], asked: list[str]) -> None:
+        super().__init__(map(batch, times))
+        self._name, self._asked = name, asked
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        for part in super().__iter__():
+            self._asked.append(self._name)
+            yield part
+
+
+def session(asked: list[str]) -> Session:
+    made = Session()
+    for name, times in {"a": [1, 2, 3, 4], "b": [6, 7, 8], "c": [5, 6]}.items():
+        made.stream(name, Noted(name, times, asked), time="at")
+    return made
+
+
+def test_a_query_asks_as_its_option_or_hint_says_and_the_answer_is_the_same():
+    hinted = JOIN.replace("SELECT", "SELECT /*+ polling(round robin) */")
+    answers, orders = [], []
+    for query, options in [
+        (JOIN, {}),
+        (JOIN, {"polling": "in step"}),
+        (JOIN, {"polling": "round robin"}),
+        (hinted, {}),
+        (hinted, {"polling": "in step"}),
+    ]:
+        asked: list[str] = []
+        result = session(asked).sql(query, **options)
+        asked.clear()  # planning has looked into the lists
+        answers.append(Counter(tuple(row.values()) for row in result.to_arrow().to_pylist()))
+        orders.append("".join(asked))
+    assert orders == ["abcaaacbb", "abcaaacbb", "abcabcaba", "abcabcaba", "abcaaacbb"]
+    assert answers == [Counter(product([1, 2, 3, 4], [6, 7, 8], [5, 6]))] * 5
+
+
+@pytest.mark.parametrize("polling", [IN_STEP, ROUND_ROBIN])
+def test_a_query_that_is_resumed_goes_on_with_the_stream_whose_turn_it_is(polling):
+    def drained(feeds: Feeds, most: int = 99) -> list[str]:
+        polls = iter(feeds.poll, None)
+        return [f"{name}{part['at'][0]}" for name, part in islice(polls, most) if part]
+
+    def opened(positions: dict[str, Position]) -> Feeds:
+        times = {"a": [1, 2, 3, 4], "b": [6, 7, 8], "c": [5, 6]}
+        scans = [ScanStream(name, name, (), Schema(()), "at", "bigint", 0) for name in times]
+        sources = {name: source_of(name, [*map(batch, times[name])]) for name in times}
+        return open_feeds(scans, sources, positions, polling=polling)
+
+    whole = drained(opened({}))
+    assert len(whole) == 9
+    for stop in range(9):
+        first = opened({})
+        before = drained(first, stop)
+        assert before + drained(opened(pickle.loads(pickle.dumps(first.positions)))) == whole
