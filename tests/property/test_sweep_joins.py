@@ -150,6 +150,25 @@ def test_weak_hashes_cost_time_but_never_a_result(weak_hashes, algorithm, case):
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
+@settings(EXAMPLES, max_examples=30)
+@given(case=cases())
+def test_rows_on_disk_are_joined_as_those_in_memory(algorithm, case, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("spilled")
+    step = Run.step
+
+    def and_spill(state: Run, batches, watermark: int) -> None:
+        step(state, batches, watermark)
+        for buffer in state.operator.buffers():
+            for part in buffer.slices:
+                part.chunk.spill(folder)
+                assert part.chunk.memory_bytes == 0
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Run, "step", and_spill)
+        same_bag(run(case, lambda _: algorithm), all_rows(case))
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 @EXAMPLES
 @given(case=cases_near_the_ends_of_the_scale())
 def test_times_near_the_ends_of_the_scale_do_not_overflow(algorithm, case):

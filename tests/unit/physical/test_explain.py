@@ -9,6 +9,7 @@ from plans import HOUR, MINUTE, SECOND, Bound, expr, join, query, renamed, scan,
 
 from windrow.operators.bew_steps import route_from
 from windrow.optimize.optimizer import optimize
+from windrow.physical.algorithms import BY_NAME, CHOICES
 from windrow.physical.bounds_text import (
     implied_windows,
     show_bound,
@@ -116,6 +117,33 @@ def test_a_forced_method_says_who_asked_for_it():
     text = explained(join(INPUTS, "a.k = b.k", *HOURS), Options(algorithm="bew-nested-loop"))
     assert "BEW, nested loop\n" in text
     assert "asked for by algorithm = bew-nested-loop\n" in text
+
+
+ALGORITHMS = {
+    "bew": "BEW, hash on a.k = b.k",
+    "bew-hash": "BEW, hash on a.k = b.k",
+    "bew-nested-loop": "BEW, nested loop",
+    "few": "FEW, hash on a.k = b.k",
+    "few-hash": "FEW, hash on a.k = b.k",
+    "few-nested-loop": "FEW, nested loop",
+    "nlw": "NLW, nested loop",
+    "hw": "HW, hash on a.k = b.k",
+    "gca": "GCA, hash on a.k = b.k",
+    "lca": "LCA, hash on a.k = b.k",
+    "closure": "Closure, nested loop",
+    "bew-graph": "BEW for graphs, nested loop",
+    "ripple": "Ripple join, nested loop",
+    "xjoin": "XJoin, hash on a.k = b.k",
+    "asymmetric": "Asymmetric, hash/hash",
+}
+
+
+@pytest.mark.parametrize("algorithm", CHOICES)
+def test_every_algorithm_that_can_be_asked_for_is_named(algorithm):
+    root = join({name: INPUTS[name] for name in "ab"}, "a.k = b.k", HOURS[0])
+    text = explained(root, Options(algorithm=algorithm))
+    assert f"  algorithm   {ALGORITHMS[algorithm]}\n" in text
+    assert f"  how         {BY_NAME[CHOICES[algorithm][0]].how}\n" in text
 
 
 def test_an_operator_above_a_delaying_one_forgets_later():
