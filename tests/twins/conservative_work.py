@@ -158,6 +158,7 @@ class ConservativeTwin:
 
     def _drop_first_out(self) -> None:
         """The end of mode 2: the tuple whose own window ends first goes, and mode 1 seeks another."""
+        self.work[TIME_TESTS] += len(self.streams)
         stream = min(self.streams, key=lambda one: self._time(one) + self.reach[one])
         self._drop(stream)
         self.turn = stream

@@ -104,8 +104,8 @@ def gca(
         stream = next_in_period(tape, sweep, record)
         if stream != NONE:
             _join_next(tape, sweep, mode_2, stream, record)
-        elif _is_over(tape, sweep):
-            _drop_one(tape, sweep, mode_2, _oldest(tape, sweep), record)
+        elif _is_over(sweep):
+            _drop_one(tape, sweep, mode_2, _oldest(tape, sweep, record), record)
         else:
             return True
 
@@ -125,8 +125,9 @@ def lca(
         stream = next_in_period(tape, sweep, record)
         if stream != NONE:
             _join_next(tape, sweep, mode_2, stream, record)
-        elif _is_over(tape, sweep):
-            _drop_one(tape, sweep, mode_2, _first_out(tape, windows.local, sweep), record)
+        elif _is_over(sweep):
+            first_out = _first_out(tape, windows.local, sweep, record)
+            _drop_one(tape, sweep, mode_2, first_out, record)
         else:
             return True
 
@@ -262,31 +263,32 @@ def _drop_until(
 
 
 @kernel_part
-def _is_over(tape: Tape, sweep: Sweep) -> bool:
-    """Whether every stream's next tuple lies beyond the period."""
+def _is_over(sweep: Sweep) -> bool:
+    """Whether no tuple of the period may still arrive; the next ones that are there lie beyond it."""
     for stream in range(len(sweep.head)):
-        at = sweep.taken[stream]
-        is_there = at < sweep.arrived[stream]
-        if (tape.times[at] if is_there else sweep.coming[stream]) <= sweep.ends[stream]:
+        is_there = sweep.taken[stream] < sweep.arrived[stream]
+        if not is_there and sweep.coming[stream] <= sweep.ends[stream]:
             return False
     return True
 
 
 @kernel_part
-def _oldest(tape: Tape, sweep: Sweep) -> int:
+def _oldest(tape: Tape, sweep: Sweep, record: Record) -> int:
     """The stream with the oldest tuple of all."""
     oldest = 0
-    for stream in range(1, len(sweep.head)):
+    for stream in range(len(sweep.head)):
+        record[0][TIME_TESTS] += 1
         if tape.times[sweep.head[stream]] < tape.times[sweep.head[oldest]]:
             oldest = stream
     return oldest
 
 
 @kernel_part
-def _first_out(tape: Tape, local: Numbers, sweep: Sweep) -> int:
+def _first_out(tape: Tape, local: Numbers, sweep: Sweep, record: Record) -> int:
     """The stream with the tuple whose own window ends first."""
     first, end = 0, MOST
     for stream in range(len(sweep.head)):
+        record[0][TIME_TESTS] += 1
         own = plus(tape.times[sweep.head[stream]], local[stream])
         if own < end:
             first, end = stream, own
