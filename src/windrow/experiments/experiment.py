@@ -85,13 +85,17 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Outcome:
-    """An experiment that was run, and its verdicts."""
+    """An experiment that was run, and its verdicts.
+
+    `load` is how many processes wanted a core in the minute before it began.
+    """
 
     experiment: Experiment
     size: Size
     found: Findings
     verdicts: tuple[Verdict, ...]
     seconds: float
+    load: float
 
     @property
     def setting(self) -> str:
@@ -106,6 +110,7 @@ class Outcome:
             "setting": self.setting,
             "size": str(self.size),
             "seconds": round(self.seconds, 1),
+            "load": round(self.load, 1),
             "machine": machine(),
             "claims": [verdict.as_dict() for verdict in self.verdicts],
             "table": self.found.table.as_dict(),
@@ -114,10 +119,10 @@ class Outcome:
 
 def conduct(experiment: Experiment, size: Size, say: Say) -> Outcome:
     """Runs an experiment and decides its claims."""
-    started = time.monotonic()
+    started, load = time.monotonic(), os.getloadavg()[0]
     found = experiment.run(size, say)
     verdicts = decide(experiment.claims, found.findings)
-    return Outcome(experiment, size, found, verdicts, time.monotonic() - started)
+    return Outcome(experiment, size, found, verdicts, time.monotonic() - started, load)
 
 
 def machine() -> dict[str, object]:

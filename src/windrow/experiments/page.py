@@ -104,9 +104,11 @@ def _section(experiment: Experiment, result: Mapping[str, Any], folder: str) -> 
             + (f" Why not: {claim['reason']}." if claim["reason"] else ""),
             "",
         ]
+    # Results of before it was recorded say nothing of it.
+    load = f", {result['load']:.1f} processes at work before it" if "load" in result else ""
     lines += [
         f"`windrow experiment run {experiment.name}` (seed {result['seed']}, {result['size']} "
-        f"size, {result['seconds']:.0f} s); table: "
+        f"size, {result['seconds']:.0f} s{load}); table: "
         f"[{experiment.name}.csv]({folder}/{experiment.name}.csv).",
         "",
     ]

@@ -111,3 +111,16 @@ def test_the_page_is_written_from_results(tmp_path):
 
 def test_every_run_says_on_what_it_was_measured():
     assert set(experiments.machine()) >= {"cores", "python", "numba", "numpy"}
+
+
+def test_every_run_says_how_busy_the_machine_was_before_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(experiments.os, "getloadavg", lambda: (3.21, 9.0, 9.0))
+    runner.invoke(app, ["experiment", "run", "tiny-one", "--out", "results"])
+    file = tmp_path / "results" / "tiny-one.json"
+    result = json.loads(file.read_text())
+    assert result.pop("load") == 3.2
+    runner.invoke(app, ["experiment", "page", "results", "--to", "page.md"])
+    assert " s, 3.2 processes at work before it)" in (tmp_path / "page.md").read_text()
+    file.write_text(json.dumps(result))  # as results were before
+    runner.invoke(app, ["experiment", "page", "results", "--to", "page.md"])
+    assert " s); table" in (tmp_path / "page.md").read_text()
