@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from windrow.allocation.best import allocate
+from windrow.allocation.loads import Load, Resources
 from windrow.operators.bew_join import BewJoinOp
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.shedding.join import Shedding, ShedJoinOp
-from windrow.optimize.allocation.best import allocate
-from windrow.optimize.allocation.loads import Load, Resources
 from windrow.physical.specs import KeyClass, ScanStream, WJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, Field, Schema

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from windrow.optimize.allocation.errors import AllocationError
+from windrow.allocation.errors import AllocationError
 
 _STEPS = 200
 """Halvings of a range of floats until nothing is left between its ends, and to spare."""

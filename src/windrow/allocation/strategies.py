@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from windrow.optimize.allocation.dividing import Pot, in_order, in_proportion
-from windrow.optimize.allocation.loads import Allocation, Load, Resources, everything
-from windrow.optimize.allocation.memory import windows_pot
-from windrow.optimize.allocation.processor import rates_pot
+from windrow.allocation.dividing import Pot, in_order, in_proportion
+from windrow.allocation.loads import Allocation, Load, Resources, everything
+from windrow.allocation.memory import windows_pot
+from windrow.allocation.processor import rates_pot
 
 Strategy = Callable[[Pot, Sequence[Load]], tuple[float, ...]]
 """Divides what there is among streams."""
