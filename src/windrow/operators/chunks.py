@@ -193,6 +193,13 @@ class ChunkBuffer:
         self.slices = kept
         return before - self.rows
 
+    def sweep(self) -> None:
+        """Rewrites chunks of which a part is dead, so that no memory is held for it."""
+        for at, part in enumerate(self.slices):
+            if part.skip:
+                alive = part.chunk.batch.take(np.arange(part.skip, len(part.chunk)))
+                self.slices[at] = ChunkSlice(self._chunk(alive))
+
     def _cut(self, bound: int) -> list[tuple[ChunkSlice, int]]:
         """Moves every skip up to the bound; gives the slices as they were, with their new skip."""
         cut, kept = [], []

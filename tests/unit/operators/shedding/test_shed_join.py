@@ -9,11 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from windrow.allocation.best import allocate
-from windrow.allocation.loads import Load, Resources
 from windrow.operators.bew_join import BewJoinOp
 from windrow.operators.changes import ChangeBatch
-from windrow.operators.shedding.join import Shedding, ShedJoinOp
+from windrow.operators.shedding.join import ShedJoinOp
+from windrow.physical.shedding import Least, Shedding
 from windrow.physical.specs import KeyClass, ScanStream, WJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, Field, Schema
@@ -33,14 +32,9 @@ def spec(size=2):
     )  # fmt: skip
 
 
-def shedding(seed=0, least_rate=0, least_window=0, **there_is: float):
-    def divide(rates, windows):
-        asked = zip(rates, windows, strict=True)
-        loads = [Load(rate, window, least_rate, least_window) for rate, window in asked]
-        given = allocate(loads, Resources(**there_is))
-        return given.rates, given.windows
-
-    return Shedding(divide, seed)
+def shedding(seed=0, least=None, **there_is: float):
+    minima = () if least is None else (Least(least, is_share=True),) * 2
+    return Shedding(seed=seed, least_windows=minima, least_rates=minima, **there_is)
 
 
 def streams(size=2, rows=900, span=1_000, keys=5):
@@ -89,7 +83,9 @@ def test_where_all_fits_the_join_is_exact(size):
     plenty = shedding(memory=10_000, service_rate=10_000)
     found, _, operator = run(ShedJoinOp(spec(size), plenty), batches, cuts=7)
     assert found == exact
-    assert operator.found == operator.estimated == exact.total()
+    counted = operator.counters
+    assert counted.shed_found == exact.total()
+    assert counted.shed_estimated == counted.shed_expected == 1_000 * exact.total()
 
 
 @pytest.mark.parametrize("there_is", [{"memory": 70}, {"service_rate": 0.4},
@@ -126,13 +122,14 @@ def test_no_more_probes_than_the_service_rate_allows():
 
 @pytest.mark.parametrize(
     "there_is",
-    [{"memory": 60, "least_window": 20}, {"service_rate": 0.5, "least_rate": 0.2}],
+    [{"memory": 60}, {"service_rate": 0.5}],
 )
 def test_combinations_are_estimated_where_every_stream_has_a_minimum(there_is):
     batches = streams(rows=700)
     exact = run(BewJoinOp(spec()), batches)[0].total()
-    runs = [run(ShedJoinOp(spec(), shedding(seed, **there_is)), batches)[2] for seed in range(8)]
-    estimates = [one.estimated for one in runs]
+    limits = [shedding(seed, 0.34, **there_is) for seed in range(8)]
+    runs = [run(ShedJoinOp(spec(), limit), batches)[2] for limit in limits]
+    estimates = [one.counters.shed_estimated / 1_000 for one in runs]
     error = np.std(estimates, ddof=1) / np.sqrt(len(estimates))
     assert abs(np.mean(estimates) - exact) < 4 * error
     assert np.mean(estimates) == pytest.approx(exact, rel=0.1)
