@@ -70,6 +70,11 @@ class Chunk:
             _array_bytes(value) for name, value in self.derived.items() if name not in on_disk
         )
 
+    @property
+    def is_spilled(self) -> bool:
+        """Whether the rows are on disk."""
+        return self._spilled is not None
+
     def spill(self, folder: Path | None) -> None:
         """Moves the rows and what was derived from them to disk.
 

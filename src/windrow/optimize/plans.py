@@ -92,7 +92,13 @@ def planned(spec: WJoin, options: Options, numbers: Numbers, machine: Machine) -
     plans = sorted(_plans(spec, joined, machine), key=lambda plan: plan.seconds)
     first = next(plan for plan in plans if plan.spec.runs_like(spec))
     # What a plan holds beside the rows is not estimated: with a bound on memory none is changed.
-    is_asked = bool(options.asked_algorithm or options.order or options.memory is not None)
+    # So it is with a join that sheds, which does so by the algorithm that it has.
+    is_asked = bool(
+        options.asked_algorithm
+        or options.order
+        or options.memory is not None
+        or spec.shedding is not None
+    )
     is_known = all(ASSUMED not in figure.source for _, figure in known)
     taken = first if is_asked or not is_known else _cheapest(plans, first)
     shown = [PlanCost(plan.name, plan.seconds, plan.note) for plan in plans if plan is not taken]

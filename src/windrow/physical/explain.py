@@ -37,7 +37,6 @@ from windrow.plan.explain import (
     show_predicates,
 )
 from windrow.plan.nodes import KIND_NAMES, Query
-from windrow.plan.sizes import show_bytes
 
 ASSUMED_BUCKETS = 4
 """Buckets that EXPLAIN shows where the user set none: enough to see what is copied."""
@@ -101,12 +100,14 @@ def _query_lines(physical: PhysicalQuery) -> list[str]:
 
 
 def _memory(options: Options) -> str:
-    limit = options.memory_bytes
+    limit = options.memory_amount
     if limit is None:
         return "as much as the windows need (not limited)"
+    if options.sheds_memory:
+        return f"at most {limit} of windows; of what would be more a random part is kept"
     if options.on_memory == "spill":
-        return f"at most {show_bytes(limit)} of state; beyond that old tuples go to disk"
-    return f"at most {show_bytes(limit)} of state; beyond that the query fails"
+        return f"at most {limit} of state; beyond that old tuples go to disk"
+    return f"at most {limit} of state; beyond that the query fails"
 
 
 def _stream(source: ScanStream) -> str:

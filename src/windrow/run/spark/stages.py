@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from types import MappingProxyType
 
@@ -52,7 +52,7 @@ class StagePlan:
     Attributes:
         sql: the query's text, for messages.
         number: its place among the query's stages, from the bottom up, from 0 on.
-        spec: what it computes.
+        spec: what it computes, in one bucket where memory or service rate are divided among them.
         partitioning: how rows find their buckets.
         partitions: how many shuffle partitions the buckets are spread over.
         time_type: the type of event time, the same for all streams of a query.
@@ -136,11 +136,12 @@ def plan_stage(
         leftmost: which of the query's scans, from left to right, is the stage's first.
     """
     ports = zip(inputs(spec), fed_by_streams(spec), strict=True)
+    partitioning = partitioning_of(spec, spread.buckets)
     return StagePlan(
         sql=query.sql,
         number=number,
-        spec=spec,
-        partitioning=partitioning_of(spec, spread.buckets),
+        spec=_of_a_bucket(spec, partitioning.buckets),
+        partitioning=partitioning,
         partitions=spread.partitions,
         time_type=scans(spec)[0].time_type,
         on_late=query.options.on_late,
@@ -156,6 +157,13 @@ def plan_stage(
             for port, is_stream in ports
         ),
     )
+
+
+def _of_a_bucket(spec: Stateful, buckets: int) -> Stateful:
+    """What each bucket of a stage computes: what a join may hold and do is divided among them."""
+    if not isinstance(spec, WJoin) or spec.shedding is None:
+        return spec
+    return replace(spec, shedding=spec.shedding.part(buckets))
 
 
 def first_scans(root: Spec) -> list[bool]:
