@@ -32,6 +32,7 @@ from windrow.optimize.cost.structures import Sizes, Structure
 from windrow.optimize.cost.weights import Weights
 from windrow.optimize.numbers import ASSUMED, Numbers
 from windrow.optimize.shares import shares
+from windrow.optimize.shed_plans import effective, with_expected
 from windrow.physical.algorithms import ASYMMETRIC, BY_NAME, DEFAULT, HASH, NESTED_LOOP, SWEEP
 from windrow.physical.estimates import Estimate, PlanCost
 from windrow.physical.options import Options
@@ -89,16 +90,12 @@ def planned(spec: WJoin, options: Options, numbers: Numbers, machine: Machine) -
         wanted = tuple(dict.fromkeys(filter(None, missing)))
         return replace(spec, estimate=Estimate(missing=wanted))
     known, joined = _joined(spec, [rate for rate in rates if rate is not None], numbers)
+    if spec.shedding is not None:
+        spec = with_expected(spec, joined.rates)
+        joined = effective(joined, spec)
     plans = sorted(_plans(spec, joined, machine), key=lambda plan: plan.seconds)
     first = next(plan for plan in plans if plan.spec.runs_like(spec))
-    # What a plan holds beside the rows is not estimated: with a bound on memory none is changed.
-    # So it is with a join that sheds, which does so by the algorithm that it has.
-    is_asked = bool(
-        options.asked_algorithm
-        or options.order
-        or options.memory is not None
-        or spec.shedding is not None
-    )
+    is_asked = bool(options.asked_algorithm or options.order or _is_bound(spec, options))
     is_known = all(ASSUMED not in figure.source for _, figure in known)
     taken = first if is_asked or not is_known else _cheapest(plans, first)
     shown = [PlanCost(plan.name, plan.seconds, plan.note) for plan in plans if plan is not taken]
@@ -110,6 +107,15 @@ def planned(spec: WJoin, options: Options, numbers: Numbers, machine: Machine) -
         is_decisive=is_known and not is_asked,
     )
     return replace(taken.spec, estimate=estimate)
+
+
+def _is_bound(spec: WJoin, options: Options) -> bool:
+    """Whether memory is bounded: what a plan holds beside the rows is not estimated.
+
+    A join that sheds keeps to its memory by any of its plans, and waits for its rates alone.
+    """
+    is_unknown = spec.shedding is not None and spec.shedding.expected is None
+    return is_unknown or (options.memory is not None and not options.sheds_memory)
 
 
 def _cheapest(plans: list[Plan], first: Plan) -> Plan:
@@ -165,7 +171,10 @@ def _plans(spec: WJoin, joined: Joined, machine: Machine) -> list[Plan]:
     """Every plan that can run this join, the one at hand among them."""
     factor = machine_factor(machine.weights) * US
     plans = []
-    for method in BY_NAME[DEFAULT].methods if spec.classes else (NESTED_LOOP,):
+    methods = BY_NAME[DEFAULT].methods if spec.classes else (NESTED_LOOP,)
+    if spec.shedding is not None:
+        return [plan for own in methods for plan in _backward_plans(spec, joined, own, factor)]
+    for method in methods:
         plans += _backward_plans(spec, joined, method, factor)
         plans.append(_sweep_plan(spec, joined, method, factor))
     for name in ("hw", "nlw") if spec.classes else ("nlw",):

@@ -13,7 +13,7 @@ from windrow.errors import PlanError, UnsupportedError
 from windrow.optimize.shed_options import least_of, per_tick, rate_said
 from windrow.physical.algorithms import DEFAULT
 from windrow.physical.options import Options
-from windrow.physical.shedding import BEST, Least, Shedding, hidden_fields
+from windrow.physical.shedding import BEST, Least, Shedding, hidden_fields, is_hidden
 from windrow.physical.specs import (
     FilterRows,
     MatwinBestmatch,
@@ -28,7 +28,7 @@ from windrow.physical.specs import (
 )
 from windrow.plan.exprs import Named, column
 from windrow.plan.nodes import KIND_NAMES
-from windrow.schema import Field, Schema
+from windrow.schema import Schema
 
 LEAST_FOR_TOTALS = Least(0.1, is_share=True)
 """What every stream gets where totals are estimated and the user requires nothing."""
@@ -174,16 +174,12 @@ def _rewritten(spec: Spec, shedding: Shedding) -> Spec:
 
 def _with_hidden(spec: ProjectRows) -> ProjectRows:
     """A projection that hands on the hidden columns below it."""
-    hidden = [field for field in spec.input.schema.fields if _is_hidden(field)]
+    hidden = [field for field in spec.input.schema.fields if is_hidden(field.name)]
     return replace(
         spec,
         items=(*spec.items, *(Named(own.name, column(own.name, own.type)) for own in hidden)),
         schema=Schema((*spec.schema.fields, *hidden)),
     )
-
-
-def _is_hidden(field: Field) -> bool:
-    return field.name.startswith(("$draw_", "$chance_"))
 
 
 def _joins(spec: Spec) -> list[WJoin | MatwinBestmatch]:

@@ -14,6 +14,7 @@ from windrow.physical.cost_facts import total_cost
 from windrow.physical.facts import Fact, bestmatch_aliases, facts_of
 from windrow.physical.options import Options
 from windrow.physical.partitioning import Single, describe, partitioning_of
+from windrow.physical.shedding import is_hidden
 from windrow.physical.specs import (
     FilterRows,
     PhysicalQuery,
@@ -92,6 +93,7 @@ def _query_lines(physical: PhysicalQuery) -> list[str]:
             ],
         ),
         ("memory", [_memory(physical.options)]),
+        *_service_rate(physical.options),
         ("cost", [total_cost(physical.root, physical.time_type)]),
     ]
     if len(sources) > 1:
@@ -108,6 +110,13 @@ def _memory(options: Options) -> str:
     if options.on_memory == "spill":
         return f"at most {limit} of state; beyond that old tuples go to disk"
     return f"at most {limit} of state; beyond that the query fails"
+
+
+def _service_rate(options: Options) -> list[Fact]:
+    if options.service_rate is None:
+        return []
+    beyond = "a random part of the others does" if options.sheds_probes else "the query fails"
+    return [("processor", [f"at most {options.service_rate} tuples probe; beyond that {beyond}"])]
 
 
 def _stream(source: ScanStream) -> str:
@@ -158,7 +167,8 @@ def _spec(spec: Spec) -> str:
     if isinstance(spec, FilterRows):
         return f"FilterRows {show_predicates(spec.predicates)}"
     if isinstance(spec, ProjectRows):
-        return f"ProjectRows {show_items(spec.items)}"
+        shown = tuple(item for item in spec.items if not is_hidden(item.name))
+        return f"ProjectRows {show_items(shown)}"
     assert isinstance(spec, RangeRows)
     return f"RangeRows {show_ticks(spec.ticks, scans(spec)[0].time_type)}"
 

@@ -42,6 +42,27 @@ class Least:
 
 
 @dataclass(frozen=True)
+class Expected:
+    """What the inputs of a join are expected to get, at the rates that the planner knows.
+
+    Attributes:
+        case: what is short, in words.
+        rates: arrivals per tick.
+        windows: tuples of the full windows.
+        probing: arrivals per tick that probe.
+        kept: tuples that are kept.
+        recall: the share of all results that this gives.
+    """
+
+    case: str
+    rates: tuple[float, ...]
+    windows: tuple[float, ...]
+    probing: tuple[float, ...]
+    kept: tuple[float, ...]
+    recall: float
+
+
+@dataclass(frozen=True)
 class Shedding:
     """What a window join may hold and do when there is not enough for all.
 
@@ -58,6 +79,7 @@ class Shedding:
             `hidden_fields`.
         parts: into how many equal parts memory and service rate have been divided: the buckets of a
             stage on Spark. The amounts above are those of one part.
+        expected: what the inputs will get, for EXPLAIN; None where rates are not known.
     """
 
     memory: float | None = None
@@ -70,6 +92,12 @@ class Shedding:
     seed: int = 0
     is_estimated: bool = False
     parts: int = 1
+    expected: Expected | None = None
+
+    @property
+    def sheds(self) -> bool:
+        """Whether the answer may be a part of the whole one."""
+        return self.memory is not None or (self.service_rate is not None and self.may_skip)
 
     def part(self, parts: int) -> Shedding:
         """What one of several equal parts of the join may hold and do."""
@@ -91,6 +119,11 @@ def draw_column(number: int) -> str:
 def chance_column(number: int) -> str:
     """The hidden column with the chance of that draw."""
     return f"$chance_{number}"
+
+
+def is_hidden(column: str) -> bool:
+    """Whether a column is one of the hidden ones."""
+    return column.startswith((draw_column(0)[:-1], chance_column(0)[:-1]))
 
 
 def hidden_fields(inputs: int) -> tuple[Field, ...]:

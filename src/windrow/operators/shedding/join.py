@@ -36,7 +36,13 @@ from windrow.operators.bew_window import JoinWindow
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import ChunkBuffer
 from windrow.operators.gather import Places
-from windrow.operators.join_inputs import STATE_KIND, can_match, only_inserts
+from windrow.operators.join_inputs import (
+    SHEDDING_KIND,
+    STATE_KIND,
+    another_shedding,
+    can_match,
+    only_inserts,
+)
 from windrow.operators.shedding.chances import Chances, chance_of
 from windrow.operators.shedding.control import Control, Division
 from windrow.operators.shedding.draws import (
@@ -53,7 +59,6 @@ from windrow.physical.shedding import Shedding, hidden_fields
 from windrow.physical.specs import WJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 
-KIND = "shedding-join"
 KEEP, PROBE, PROBE_CHANCE = "$keep", "$probe", "$probe_chance"
 NOT_DRAWN = 1.0
 """The draw of a row that is not kept, or does not probe: no chance is above it."""
@@ -115,9 +120,9 @@ class ShedJoinOp(BewJoinOp):
         return max(MIN_TICK, watermark // self.pane * self.pane)
 
     def _decide(self, number: int) -> Iterator[ChangeBatch]:
-        start, end = number * self.pane, (number + 1) * self.pane
+        start, end = max(MIN_TICK, number * self.pane), (number + 1) * self.pane
         # What arrivals from the start of the pane on cannot reach takes no memory from others.
-        for _ in super().advance(max(start, MIN_TICK)):
+        for _ in super().advance(start):
             raise InternalError("unjoined-rows", "a join that sheds has joined all that it holds")
         arrived = [own.pop_below(min(end, MAX_TICK)) for own in self._arriving]
         division = self._divided(number, arrived)
@@ -141,15 +146,12 @@ class ShedJoinOp(BewJoinOp):
 
     def _kept_of_full(self) -> list[float]:
         """Per input, the expected number of tuples that are kept of its full window."""
-        return [
-            float(
-                np.dot(
-                    chances.since(np.array(list(counts), np.int64) * self.pane),
-                    list(counts.values()),
-                )
-            )
-            for chances, counts in zip(self._chances, self._control.counts, strict=True)
-        ]
+        kept = []
+        for chances, counts in zip(self._chances, self._control.counts, strict=True):
+            starts = [max(MIN_TICK, number * self.pane) for number in counts]
+            since = chances.since(np.array(starts, np.int64))
+            kept.append(float(np.dot(since, list(counts.values()))))
+        return kept
 
     def _drawn(
         self, port: int, rows: ChangeBatch | None, start: int, division: Division
@@ -235,21 +237,20 @@ class ShedJoinOp(BewJoinOp):
         """What is held and what waits, and by which chances."""
         held = super().snapshot()
         buffers = dict(held.buffers)
-        numbers = {**held.numbers, **self._control.snapshot(), "row_bytes": self._row_bytes}
+        numbers = {**held.numbers, **self._control.snapshot()}
+        numbers |= {"row_bytes": self._row_bytes, "seed": self._shedding.seed}
         for port, arriving in enumerate(self._arriving):
             buffers[f"arriving{port}"] = tuple(arriving.slices)
             own = self._chances[port]
             for at, least in zip(own.starts, own.least, strict=True):
                 numbers[f"chance{port} {at}"] = bits(least)
-        return Snapshot(KIND, buffers, numbers)
+        return Snapshot(SHEDDING_KIND, buffers, numbers)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Puts a state back."""
-        if snapshot.kind != KIND:
-            raise InternalError(
-                "wrong-state", f"a join that sheds was given the state of {snapshot.kind!r}"
-            )
         numbers = snapshot.numbers
+        if snapshot.kind != SHEDDING_KIND or numbers["seed"] != self._shedding.seed:
+            raise another_shedding()
         self._row_bytes = numbers["row_bytes"]
         self._control.restore(numbers)
         for port in range(len(self._arriving)):

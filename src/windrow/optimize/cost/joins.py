@@ -53,6 +53,8 @@ class Joined:
         keys: the equalities.
         tests: the other conditions.
         ahead: tuples that each may run ahead of the others, for it comes in batches.
+        probing: where some are shed, the tuples of each per tick that probe; `rates` are then
+            those that are kept. () for all.
     """
 
     rates: tuple[float, ...]
@@ -60,6 +62,7 @@ class Joined:
     keys: tuple[Key, ...] = ()
     tests: tuple[Condition, ...] = ()
     ahead: tuple[float, ...] = ()
+    probing: tuple[float, ...] = ()
 
     @property
     def streams(self) -> range:
@@ -130,7 +133,7 @@ def passed(candidates: float, tests: Sequence[Condition]) -> tuple[float, float]
 
 def backward(joined: Joined, start: int, order: Sequence[int], *, is_hashed: bool) -> Work:
     """The work for the new tuples of one stream that meet the others in an order."""
-    combinations = rate = joined.rates[start]
+    combinations = joined.probing[start] if joined.probing else joined.rates[start]
     lookups = touched = found = testing = 0.0
     chosen = [start]
     for added in order:
@@ -142,7 +145,7 @@ def backward(joined: Joined, start: int, order: Sequence[int], *, is_hashed: boo
         found += combinations
         testing += us
         chosen.append(added)
-    return Work(rate, lookups, touched, found, combinations, testing)
+    return Work(joined.rates[start], lookups, touched, found, combinations, testing)
 
 
 def backward_join(joined: Joined, orders: Sequence[Sequence[int]], *, is_hashed: bool) -> Work:

@@ -15,8 +15,9 @@ import numpy as np
 
 from windrow.operators.base import Counters
 from windrow.physical.explain import stage_name
-from windrow.physical.specs import PhysicalQuery
+from windrow.physical.specs import PhysicalQuery, Spec
 from windrow.run.progress import Progress
+from windrow.run.recall import recall_of
 from windrow.run.spark.fingerprint import metric_name
 from windrow.run.spark.stages import COUNTERS, first_scans, stateful_specs
 from windrow.run.spark.ticks import watermark_ticks
@@ -83,6 +84,7 @@ class ProgressReader:
                 self._rows_in += of(f"scan_{number}").get("rows", 0)
         self._rows_out += of("answer").get("rows", 0)
         return _record(
+            self._root,
             self._totals,
             batch=int(report["batchId"]),
             rows_in=self._rows_in,
@@ -106,6 +108,7 @@ def batch_progress(query: PhysicalQuery, observed: Mapping[str, Mapping[str, Any
     rows_out = _figures(observed["answer"])["rows"]
     rows_read = sum(of_stage["rows_read"] for of_stage in figures.values())
     return _record(
+        query.root,
         totals,
         batch=0,
         rows_in=rows_read if names else rows_out,
@@ -128,7 +131,7 @@ def _add(total: Counters, figures: Mapping[str, int], *, tell_all: bool) -> None
         setattr(total, name, now)
 
 
-def _record(totals: Mapping[str, Counters], **figures: Any) -> Progress:
+def _record(root: Spec, totals: Mapping[str, Counters], **figures: Any) -> Progress:
     whole = Counters()
     for counters in totals.values():
         whole.add(counters)
@@ -138,6 +141,7 @@ def _record(totals: Mapping[str, Counters], **figures: Any) -> Progress:
         stored=whole.stored,
         state_bytes=whole.state_bytes,
         operators={name: counters.as_dict() for name, counters in totals.items()},
+        recall=recall_of(root, totals.values()),
         **figures,
     )
 
