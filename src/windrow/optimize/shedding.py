@@ -138,7 +138,7 @@ def _check_least(join: WJoin, name: str, least: tuple[Least, ...], there_is: flo
     if sum(shares) > 1 + ROUNDING:
         raise PlanError(
             "shed-least-too-much",
-            f"{name} requires {sum(shares):.0%} of what there is for {', '.join(join.aliases)}",
+            f"{name} requires {100 * sum(shares):.4g}% of what there is for {', '.join(join.aliases)}",
             reason="every stream gets its minimum before anything else is divided",
             hint="lower it, or allow more",
         )

@@ -2,78 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from itertools import pairwise
-
 import numpy as np
 import pyarrow as pa
 import pytest
+from cases.shed_joins import WINDOW, run, shedding, spec, streams
 
+from windrow.errors import PlanError
 from windrow.operators.bew_join import BewJoinOp
 from windrow.operators.changes import ChangeBatch
+from windrow.operators.shedding.estimates import Found
 from windrow.operators.shedding.join import ShedJoinOp
-from windrow.physical.shedding import Least, Shedding
-from windrow.physical.specs import KeyClass, ScanStream, WJoin
-from windrow.plan.windows import Bound, WindowGraph
-from windrow.schema import MAX_TICK, Field, Schema
-
-WINDOW = 80
-
-
-def spec(size=2):
-    names = tuple("abc"[:size])
-    bounds = [Bound(i, j, WINDOW, WINDOW) for i in range(size) for j in range(i + 1, size)]
-    kept = tuple((f"{name}.v",) for name in names)
-    return WJoin(
-        tuple(ScanStream(n, n, (), Schema(()), "ts", "bigint", 0) for n in names),
-        names, (KeyClass(tuple(f"{n}.k" for n in names), "bigint"),),
-        WindowGraph(names, tuple(bounds)), kept, "hash",
-        Schema(tuple(Field(name, "bigint") for part in kept for name in part)),
-    )  # fmt: skip
-
-
-def shedding(seed=0, least=None, **there_is: float):
-    minima = () if least is None else (Least(least, is_share=True),) * 2
-    return Shedding(seed=seed, least_windows=minima, least_rates=minima, **there_is)
-
-
-def streams(size=2, rows=900, span=1_000, keys=5):
-    """Random tuples, equal ones among them, in no order of time."""
-    dice = np.random.default_rng(4)
-    made = []
-    for name in "abc"[:size]:
-        columns = {
-            f"{name}.k": pa.array(dice.integers(0, keys, rows)),
-            f"{name}.v": pa.array(dice.integers(0, 3, rows)),
-        }
-        made.append(ChangeBatch(pa.record_batch(columns), dice.integers(0, span, rows)))
-    return made
-
-
-def taken(batches):
-    found = Counter()
-    for batch in batches:
-        columns = [column.to_pylist() for column in batch.columns.columns]
-        found.update(zip(*columns, batch.times.tolist(), strict=True))
-    return found
-
-
-def run(operator, batches, cuts=1, restored=None):
-    """All rows, in so many parts by time; `restored` makes a new operator between the parts."""
-    found, most = Counter(), 0
-    edges = np.linspace(0, 1_000, cuts + 1).astype(int)
-    for low, high in pairwise(edges):
-        for port, batch in enumerate(batches):
-            ports = [None] * len(batches)
-            ports[port] = batch.take(np.flatnonzero((batch.times >= low) & (batch.times < high)))
-            found += taken(operator.push(ports))
-        found += taken(operator.advance(int(high)))
-        most = max(most, sum(buffer.rows for buffer in operator.buffers()[: len(batches)]))
-        if restored is not None:
-            before, operator = operator, restored()
-            operator.restore(before.snapshot())
-    found += taken(operator.advance(MAX_TICK))
-    return found, most, operator
+from windrow.schema import MAX_TICK
 
 
 @pytest.mark.parametrize("size", [2, 3])
@@ -148,3 +87,59 @@ def test_a_pane_waits_for_the_watermark():
     assert operator.buffers()[0].rows == 1
     # Dropped at 106, when the pane is over in which that is.
     assert operator.due() == 110
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_results_carry_the_draws_and_chances_that_totals_are_estimated_from(size):
+    batches = streams(size, rows=250)
+    exact = run(BewJoinOp(spec(size)), batches)[0].total()
+    limit = shedding(3, 0.3, size, memory=35 * size, service_rate=0.4, is_estimated=True)
+    operator = ShedJoinOp(spec(size), limit)
+    for port, batch in enumerate(batches):
+        list(operator.push([batch if at == port else None for at in range(size)]))
+    rows = pa.Table.from_batches([one.columns for one in operator.advance(MAX_TICK)])
+    assert rows.column_names[size:] == [
+        name for at in range(size) for name in (f"$draw_{at}", f"$chance_{at}")
+    ]
+    draws = tuple(rows[f"$draw_{at}"].to_numpy() for at in range(size))
+    chances = tuple(rows[f"$chance_{at}"].to_numpy() for at in range(size))
+    assert all(own.dtype == np.int64 for own in draws)
+    assert all(((own > 0) & (own <= 1)).all() for own in chances)
+    found = Found(draws, chances)
+    assert len(found) == operator.counters.shed_found < exact
+    # No tuple is drawn twice for one part, and one draw has one value.
+    values = [set(zip(draws[0].tolist(), rows["a.v"].to_pylist(), strict=True))]
+    assert all(len(own) == len({draw for draw, _ in own}) for own in values)
+    assert np.sum(found.weights) == pytest.approx(
+        operator.counters.shed_estimated / 1_000, rel=0.01
+    )
+
+
+def test_memory_in_bytes_bounds_what_chunks_take():
+    operator = ShedJoinOp(spec(), shedding(memory=9_000, is_in_bytes=True))
+    most = 0
+    for low in range(0, 1_000, 20):
+        for port, batch in enumerate(streams()):
+            part = batch.take(np.flatnonzero((batch.times >= low) & (batch.times < low + 20)))
+            list(operator.push([part, None] if port == 0 else [None, part]))
+        list(operator.advance(low + 20))
+        held = {id(p.chunk): p.chunk for own in operator.buffers()[:2] for p in own.slices}
+        most = max(most, sum(chunk.memory_bytes for chunk in held.values()))
+    assert 4_500 < most <= 9_000
+
+
+def test_what_an_input_never_finds_is_estimated_from_the_others():
+    batches = streams()
+    exact = run(BewJoinOp(spec()), batches)[0].total()
+    operator = run(ShedJoinOp(spec(), shedding(service_rate=0.5)), batches)[2]
+    counted = operator.counters
+    assert counted.shed_estimated / 1_000 == pytest.approx(exact, rel=0.15)
+    assert counted.shed_expected / 1_000 == pytest.approx(counted.shed_found, rel=0.15)
+
+
+@pytest.mark.parametrize("other", [shedding(1, memory=70), None])
+def test_a_state_that_was_kept_by_other_rules_is_refused(other):
+    snapshot = ShedJoinOp(spec(), shedding(memory=70)).snapshot()
+    operator = BewJoinOp(spec()) if other is None else ShedJoinOp(spec(), other)
+    with pytest.raises(PlanError, match="checkpoint-of-another-shedding"):
+        operator.restore(snapshot)
