@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from windrow.physical.cost_facts import total_cost
+from windrow.physical.cost_facts import show_rate, total_cost
 from windrow.physical.facts import Fact, bestmatch_aliases, facts_of
 from windrow.physical.options import Options
 from windrow.physical.partitioning import Single, describe, partitioning_of
@@ -93,7 +93,7 @@ def _query_lines(physical: PhysicalQuery) -> list[str]:
             ],
         ),
         ("memory", [_memory(physical.options)]),
-        *_service_rate(physical.options),
+        *_processor(physical.root),
         ("cost", [total_cost(physical.root, physical.time_type)]),
     ]
     if len(sources) > 1:
@@ -112,11 +112,14 @@ def _memory(options: Options) -> str:
     return f"at most {limit} of state; beyond that the query fails"
 
 
-def _service_rate(options: Options) -> list[Fact]:
-    if options.service_rate is None:
-        return []
-    beyond = "a random part of the others does" if options.sheds_probes else "the query fails"
-    return [("processor", [f"at most {options.service_rate} tuples probe; beyond that {beyond}"])]
+def _processor(root: Spec) -> list[Fact]:
+    """How many arrivals may probe, where someone has said it."""
+    for _, spec in _walk(root, 0):
+        if isinstance(spec, WJoin) and spec.shedding is not None and spec.shedding.service_rate:
+            rate = show_rate(spec.shedding.service_rate, scans(spec)[0].time_type)
+            beyond = "a random part does" if spec.shedding.may_skip else "the query fails"
+            return [("processor", [f"at most {rate} probe; where more arrive {beyond}"])]
+    return []
 
 
 def _stream(source: ScanStream) -> str:
