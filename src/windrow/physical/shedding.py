@@ -99,6 +99,12 @@ class Shedding:
         """Whether the answer may be a part of the whole one."""
         return self.memory is not None or (self.service_rate is not None and self.may_skip)
 
+    @property
+    def gives_nothing(self) -> bool:
+        """Whether totals are estimated, and some input is not even sure to keep one tuple."""
+        memory = self.memory if self.is_estimated and not self.is_in_bytes else None
+        return memory is not None and any(own.of(memory) < 1 for own in self.least_windows)
+
     def part(self, parts: int) -> Shedding:
         """What one of several equal parts of the join may hold and do."""
         return replace(

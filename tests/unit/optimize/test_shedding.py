@@ -212,3 +212,11 @@ def test_totals_need_something_of_every_stream():
         "  of combinations that are never found nobody can tell how many there are\n"
         "  hint: leave shed_least out for 10% each, or give every stream some"
     )
+
+
+def test_totals_need_a_tuple_of_every_stream():
+    assert refusal(COUNT, memory="9 tuples", on_memory="shed") == (
+        "PlanError[too-little-for-totals]: the memory keeps less than one tuple of some of a, b\n"
+        "  totals are estimated from what is kept of every stream\n"
+        "  hint: raise memory or shed_least"
+    )

@@ -29,6 +29,10 @@ from windrow.operators.shedding.numbers import bits, number_of, numbered
 from windrow.physical.shedding import BEST, Least, Shedding
 from windrow.physical.specs import WJoin, scans
 from windrow.plan.stream_hints import USUAL_UNIT, ticks_per_unit
+from windrow.schema import MIN_TICK
+
+MOST_BLOCKS = 64
+"""Arrivals are counted in so many blocks per window, however many panes that is."""
 
 _ROUNDING = 1e-9
 """A share that is so little below a whole number is that number."""
@@ -38,18 +42,20 @@ class Division(NamedTuple):
     """What the inputs get in one pane.
 
     Attributes:
-        probes: arrivals of the pane that probe.
+        arrived: arrivals of the pane.
+        probes: those of them that probe.
         windows: tuples that are held, at most.
         full: tuples that a full window would hold.
     """
 
+    arrived: tuple[int, ...]
     probes: tuple[int, ...]
     windows: tuple[int, ...]
     full: tuple[int, ...]
 
 
 class Control:
-    """Counts arrivals by panes, and divides what there is.
+    """Counts arrivals by blocks of panes, and divides what there is.
 
     Args:
         spec: the join.
@@ -61,6 +67,7 @@ class Control:
         self._shedding = shedding
         self._pane = spec.pane
         self._retention = [spec.retention(port) for port in range(len(spec.inputs))]
+        self._blocks = [max(1, own // self._pane // MOST_BLOCKS) for own in self._retention]
         self.counts: list[dict[int, int]] = [{} for _ in self._retention]
         self._most_tokens = (shedding.service_rate or 0.0) * max(self._pane, *self._retention)
         self._tokens = self._most_tokens
@@ -80,25 +87,33 @@ class Control:
         self._count(number, arrived)
         full = tuple(sum(own.values()) for own in self.counts)
         rates = [
-            window / ((number + 1 - min(own)) * self._pane)
-            for window, own in zip(full, self.counts, strict=True)
+            window / ((number + 1 - min(own) * block) * self._pane)
+            for window, own, block in zip(full, self.counts, self._blocks, strict=True)
         ]
         allocation = self._allocated(rates, full, row_bytes)
         windows = tuple(
             min(window, _whole(kept)) for window, kept in zip(full, allocation.windows, strict=True)
         )
         loads = [Load(rate, window) for rate, window in zip(rates, full, strict=True)]
-        return Division(self._probes(number, arrived, loads, allocation), windows, full)
+        probes = self._probes(number, arrived, loads, allocation)
+        return Division(tuple(arrived), probes, windows, full)
+
+    def starts(self, port: int) -> list[int]:
+        """The instants at which the blocks begin that arrivals of an input are counted in."""
+        length = self._blocks[port] * self._pane
+        return [max(MIN_TICK, at * length) for at in self.counts[port]]
 
     def _count(self, number: int, arrived: Sequence[int]) -> None:
-        """Takes a pane's arrivals in, and forgets panes that no tuple is held of any more.
+        """Takes a pane's arrivals in, and forgets blocks that no tuple is held of any more.
 
-        panes that count   [ start - retention .......... end )
+        blocks that count   [ start - retention .......... end )
         """
         for port, count in enumerate(arrived):
-            oldest = (number * self._pane - self._retention[port]) // self._pane
+            block = self._blocks[port]
+            oldest = (number * self._pane - self._retention[port]) // (self._pane * block)
             kept = {at: many for at, many in self.counts[port].items() if at >= oldest}
-            self.counts[port] = kept | {number: count}
+            kept[number // block] = kept.get(number // block, 0) + count
+            self.counts[port] = kept
 
     def _allocated(self, rates: Sequence[float], full: Sequence[int], row_bytes: int) -> Allocation:
         memory, service_rate = self._shedding.memory, self._shedding.service_rate

@@ -27,7 +27,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.errors import InternalError
 from windrow.operators.base import Snapshot
 from windrow.operators.bew_join import BewJoinOp
 from windrow.operators.bew_search import Partial, Search
@@ -122,8 +121,8 @@ class ShedJoinOp(BewJoinOp):
     def _decide(self, number: int) -> Iterator[ChangeBatch]:
         start, end = max(MIN_TICK, number * self.pane), (number + 1) * self.pane
         # What arrivals from the start of the pane on cannot reach takes no memory from others.
-        for _ in super().advance(start):
-            raise InternalError("unjoined-rows", "a join that sheds has joined all that it holds")
+        unjoined = list(super().advance(start))
+        assert not unjoined, "all that is held has been joined"
         arrived = [own.pop_below(min(end, MAX_TICK)) for own in self._arriving]
         division = self._divided(number, arrived)
         drawn = [self._drawn(port, rows, start, division) for port, rows in enumerate(arrived)]
@@ -134,7 +133,7 @@ class ShedJoinOp(BewJoinOp):
             self.counters.drops += buffer.keep(_of(buffer, KEEP) < NOT_DRAWN)
             if self._shedding.is_in_bytes:
                 buffer.sweep()
-        self._recall.count(self.counters, division, self._kept_of_full(), self._control.counts)
+        self._recall.count(self.counters, division, self._kept_of_full())
         self._count_state()
 
     def _divided(self, number: int, arrived: Sequence[ChangeBatch | None]) -> Division:
@@ -147,9 +146,8 @@ class ShedJoinOp(BewJoinOp):
     def _kept_of_full(self) -> list[float]:
         """Per input, the expected number of tuples that are kept of its full window."""
         kept = []
-        for chances, counts in zip(self._chances, self._control.counts, strict=True):
-            starts = [max(MIN_TICK, number * self.pane) for number in counts]
-            since = chances.since(np.array(starts, np.int64))
+        for port, counts in enumerate(self._control.counts):
+            since = self._chances[port].since(np.array(self._control.starts(port), np.int64))
             kept.append(float(np.dot(since, list(counts.values()))))
         return kept
 

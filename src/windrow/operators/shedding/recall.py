@@ -14,7 +14,7 @@ there is: what it would have found is taken from the others, by the model's rati
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +47,6 @@ class Recall:
         counters: Counters,
         division: Division,
         kept: Sequence[float],
-        counts: Sequence[Mapping[int, int]],
     ) -> None:
         """Ends a pane.
 
@@ -55,10 +54,8 @@ class Recall:
             counters: what is added to.
             division: what the inputs got in the pane.
             kept: tuples of each window that are kept, expected.
-            counts: arrivals of each input, by pane, this pane the last.
         """
-        arrived = [own[max(own)] for own in counts]
-        model = np.array(arrived) * products_of_others(list(map(float, division.full)))
+        model = np.array(division.arrived) * products_of_others(list(map(float, division.full)))
         reached = np.array(division.probes) * products_of_others(list(map(float, kept)))
         rooms = products_of_others([float(most > 0) for most in division.windows])
         can_find = (np.array(division.probes) > 0) & (np.array(rooms) > 0)

@@ -12,6 +12,7 @@ from windrow.operators.changes import END, SIGN, TIME
 from windrow.operators.driver import fed_by_streams
 from windrow.physical.options import Options
 from windrow.physical.partitioning import Partitioning, partitioning_of
+from windrow.physical.shed_errors import too_little_for_totals
 from windrow.physical.specs import (
     MatwinBestmatch,
     PhysicalQuery,
@@ -163,7 +164,10 @@ def _of_a_bucket(spec: Stateful, buckets: int) -> Stateful:
     """What each bucket of a stage computes: what a join may hold and do is divided among them."""
     if not isinstance(spec, WJoin) or spec.shedding is None:
         return spec
-    return replace(spec, shedding=spec.shedding.part(buckets))
+    part = spec.shedding.part(buckets)
+    if part.gives_nothing:
+        raise too_little_for_totals(spec, buckets)
+    return replace(spec, shedding=part)
 
 
 def first_scans(root: Spec) -> list[bool]:
