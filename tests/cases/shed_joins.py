@@ -14,7 +14,7 @@ from windrow.physical.specs import KeyClass, ScanStream, WJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, Field, Schema
 
-WINDOW = 80
+WINDOW, SPAN = 80, 500
 
 
 def spec(size=2):
@@ -34,7 +34,7 @@ def shedding(seed=0, least=None, size=2, **there_is: float):
     return Shedding(seed=seed, least_windows=minima, least_rates=minima, **there_is)
 
 
-def streams(size=2, rows=900, span=1_000, keys=5):
+def streams(size=2, rows=450, keys=5):
     """Random tuples, equal ones among them, in no order of time."""
     dice = np.random.default_rng(4)
     made = []
@@ -43,7 +43,7 @@ def streams(size=2, rows=900, span=1_000, keys=5):
             f"{name}.k": pa.array(dice.integers(0, keys, rows)),
             f"{name}.v": pa.array(dice.integers(0, 3, rows)),
         }
-        made.append(ChangeBatch(pa.record_batch(columns), dice.integers(0, span, rows)))
+        made.append(ChangeBatch(pa.record_batch(columns), dice.integers(0, SPAN, rows)))
     return made
 
 
@@ -58,7 +58,7 @@ def taken(batches):
 def run(operator, batches, cuts=1, restored=None):
     """All rows, in so many parts by time; `restored` makes a new operator between the parts."""
     found, most = Counter(), 0
-    edges = np.linspace(0, 1_000, cuts + 1).astype(int)
+    edges = np.linspace(0, SPAN, cuts + 1).astype(int)
     for low, high in pairwise(edges):
         for port, batch in enumerate(batches):
             ports = [None] * len(batches)

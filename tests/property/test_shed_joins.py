@@ -22,7 +22,7 @@ from windrow.operators.shedding.join import ShedJoinOp
 from windrow.physical.shedding import STRATEGIES, Shedding
 from windrow.schema import MAX_TICK
 
-EXAMPLES = settings(max_examples=60, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=40, deadline=None, derandomize=True)
 LIMITS = st.builds(
     Shedding,
     memory=st.none() | st.integers(1, 8).map(float),

@@ -83,5 +83,7 @@ def in_proportion(divided: Pot, weights: Sequence[float]) -> tuple[float, ...]:
     low = 0.0
     for _ in range(_STEPS):
         middle = (low + high) / 2
+        if middle in {low, high}:
+            break
         low, high = (middle, high) if sum(shares(middle)) <= divided.amount else (low, middle)
     return shares(low)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from cases.shed_joins import WINDOW, run, shedding, spec, streams
+from cases.shed_joins import SPAN, WINDOW, run, shedding, spec, streams
 
 from windrow.errors import PlanError
 from windrow.operators.bew_join import BewJoinOp
@@ -17,7 +17,7 @@ from windrow.schema import MAX_TICK
 
 @pytest.mark.parametrize("size", [2, 3])
 def test_where_all_fits_the_join_is_exact(size):
-    batches = streams(size, rows=200)
+    batches = streams(size, rows=100)
     exact, *_ = run(BewJoinOp(spec(size)), batches)
     plenty = shedding(memory=10_000, service_rate=10_000)
     found, _, operator = run(ShedJoinOp(spec(size), plenty), batches, cuts=7)
@@ -64,7 +64,7 @@ def test_no_more_probes_than_the_service_rate_allows():
     [{"memory": 60}, {"service_rate": 0.5}],
 )
 def test_combinations_are_estimated_where_every_stream_has_a_minimum(there_is):
-    batches = streams(rows=700)
+    batches = streams(rows=350)
     exact = run(BewJoinOp(spec()), batches)[0].total()
     limits = [shedding(seed, 0.34, **there_is) for seed in range(8)]
     runs = [run(ShedJoinOp(spec(), limit), batches)[2] for limit in limits]
@@ -91,7 +91,7 @@ def test_a_pane_waits_for_the_watermark():
 
 @pytest.mark.parametrize("size", [2, 3])
 def test_results_carry_the_draws_and_chances_that_totals_are_estimated_from(size):
-    batches = streams(size, rows=250)
+    batches = streams(size, rows=125)
     exact = run(BewJoinOp(spec(size)), batches)[0].total()
     limit = shedding(3, 0.3, size, memory=35 * size, service_rate=0.4, is_estimated=True)
     operator = ShedJoinOp(spec(size), limit)
@@ -118,7 +118,7 @@ def test_results_carry_the_draws_and_chances_that_totals_are_estimated_from(size
 def test_memory_in_bytes_bounds_what_chunks_take():
     operator = ShedJoinOp(spec(), shedding(memory=9_000, is_in_bytes=True))
     most = 0
-    for low in range(0, 1_000, 20):
+    for low in range(0, SPAN, 20):
         for port, batch in enumerate(streams()):
             part = batch.take(np.flatnonzero((batch.times >= low) & (batch.times < low + 20)))
             list(operator.push([part, None] if port == 0 else [None, part]))
