@@ -24,19 +24,20 @@ def test_a_query_that_is_stopped_after_every_batch_gives_what_a_batch_run_gives(
     tables = {name: closed(draw(seed, 2, rows=40, ticks=16)) for seed, name in enumerate("xy")}
     streams, run = Streams(tmp_path, tables), Run(tmp_path / "run")
     exact = decided(streams.in_process().sql(JOIN).to_arrow())
-    held = []
+    held = 0
     for batch in range(streams.batches):
         streams.write(batch)
         run.finish(streams.on_spark(spark).sql(JOIN, **LIMIT))
-        held.append(held_by_windows(spark, run))
         if batch == 0:
             run.forget_last_commit()  # the next run replays the first batch
+        if batch == 1:
+            held = held_by_windows(spark, run)
     session = streams.on_spark(spark, is_streaming=False)
     whole = session.sql(JOIN, **LIMIT)
     found = decided(whole.toArrow())
     assert found < exact
     assert decided(run.rows(spark)) == found
-    assert TUPLES // 2 < max(held) <= TUPLES
+    assert TUPLES // 2 < held <= TUPLES
     reader = streams.on_spark(spark).progress_reader(JOIN, **LIMIT)
     told = [reader.read(report).recall for report in run.reports][-1]
     in_all = session.progress(whole).recall
@@ -58,7 +59,10 @@ def held_by_windows(spark: Any, run: Run) -> int:
         reader = spark.read.format("statestore").option("stateVarName", variable)
         return reader.load(str(run.folder / "checkpoint")).collect()
 
-    sizes = {row["key"]["name"]: len(decode(row["value"]["blob"])) for row in state("chunks")}
+    sizes = {
+        row["user_map_key"]["name"]: len(decode(row["user_map_value"]["blob"]))
+        for row in state("chunks")
+    }
     return sum(
         sizes[entry["name"]] - entry["skip"]
         for row in state("manifest")
