@@ -1,8 +1,8 @@
 """What a join that sheds gives each of its inputs, pane by pane.
 
-Windows are divided by what has arrived over a whole window: rates of single panes are noisy, and a
-stream that is the slower one of a pane by chance must not take the memory of another, whose tuples
-would not come back.
+Windows are divided by the rates over a whole window, and by the same ones until they have clearly
+changed: a stream that is the slower one for a while by chance must not take the memory of another,
+whose tuples would not come back.
 
 Probes come from a bucket of tokens, which fills by the service rate and holds a window's worth:
 
@@ -30,6 +30,9 @@ from windrow.physical.shedding import BEST, Least, Shedding
 from windrow.physical.specs import WJoin, scans
 from windrow.plan.stream_hints import USUAL_UNIT, ticks_per_unit
 from windrow.schema import MIN_TICK
+
+CLEARLY = 1.25
+"""A rate has changed when it is so many times as high, or as low."""
 
 MOST_BLOCKS = 64
 """Arrivals are counted in so many blocks per window, however many panes that is."""
@@ -72,6 +75,7 @@ class Control:
         self._most_tokens = (shedding.service_rate or 0.0) * max(self._pane, *self._retention)
         self._tokens = self._most_tokens
         self._decided: int | None = None
+        self._rates: tuple[float, ...] | None = None
 
     def divide(self, number: int, arrived: Sequence[int], row_bytes: int) -> Division:
         """What each input gets in a pane, the next one in which any row has arrived.
@@ -90,7 +94,7 @@ class Control:
             window / ((number + 1 - min(own) * block) * self._pane)
             for window, own, block in zip(full, self.counts, self._blocks, strict=True)
         ]
-        allocation = self._allocated(rates, full, row_bytes)
+        allocation = self._allocated(self._steady(rates), full, row_bytes)
         windows = tuple(
             min(window, _whole(kept)) for window, kept in zip(full, allocation.windows, strict=True)
         )
@@ -127,6 +131,12 @@ class Control:
             return allocate(loads, resources)
         strategy = BY_NAME[self._shedding.strategy]
         return allocate_by(loads, resources, processor=strategy, memory=strategy)
+
+    def _steady(self, rates: Sequence[float]) -> Sequence[float]:
+        """The rates to divide by: those of before, as long as none has clearly changed."""
+        if self._rates is None or any(map(_differ, rates, self._rates)):
+            self._rates = tuple(rates)
+        return self._rates
 
     def _least(self, asked: Sequence[Least], whole: float | None) -> list[float]:
         """What each input gets at least; in proportion where there is not even so much."""
@@ -203,6 +213,7 @@ class Control:
             numbers["decided"] = self._decided
         for port, own in enumerate(self.counts):
             numbers |= {f"count{port} {at}": many for at, many in own.items()}
+        numbers |= {f"rate {port}": bits(own) for port, own in enumerate(self._rates or ())}
         return numbers
 
     def restore(self, numbers: dict[str, int]) -> None:
@@ -210,6 +221,12 @@ class Control:
         self._tokens = min(self._most_tokens, number_of(numbers["tokens"]))
         self._decided = numbers.get("decided")
         self.counts = [numbered(numbers, f"count{port} ") for port in range(len(self.counts))]
+        rates = numbered(numbers, "rate ")
+        self._rates = tuple(map(number_of, rates.values())) if rates else None
+
+
+def _differ(rate: float, before: float) -> bool:
+    return rate > before * CLEARLY or before > rate * CLEARLY
 
 
 def _whole(amount: float) -> int:

@@ -133,7 +133,7 @@ class ShedJoinOp(BewJoinOp):
             self.counters.drops += buffer.keep(_of(buffer, KEEP) < NOT_DRAWN)
             if self._shedding.is_in_bytes:
                 buffer.sweep()
-        self._recall.count(self.counters, division, self._kept_of_full())
+        self._recall.count(self.counters, division, *self._kept_of_full())
         self._count_state()
 
     def _divided(self, number: int, arrived: Sequence[ChangeBatch | None]) -> Division:
@@ -143,13 +143,15 @@ class ShedJoinOp(BewJoinOp):
         counts = [0 if rows is None else len(rows) for rows in arrived]
         return self._control.divide(number, counts, self._row_bytes)
 
-    def _kept_of_full(self) -> list[float]:
-        """Per input, the expected number of tuples that are kept of its full window."""
-        kept = []
+    def _kept_of_full(self) -> tuple[list[float], list[float]]:
+        """Per input, the tuples of its window that are kept, expected, and that had a chance."""
+        kept, possible = [], []
         for port, counts in enumerate(self._control.counts):
             since = self._chances[port].since(np.array(self._control.starts(port), np.int64))
-            kept.append(float(np.dot(since, list(counts.values()))))
-        return kept
+            many = np.array(list(counts.values()), np.float64)
+            kept.append(float(np.dot(since, many)))
+            possible.append(float(np.sum(many[since > 0])))
+        return kept, possible
 
     def _drawn(
         self, port: int, rows: ChangeBatch | None, start: int, division: Division
@@ -276,13 +278,17 @@ class _ShedSearch(Search):
         window = self._windows[route.start]
         for block in super()._starts(route):
             (probe,) = window.columns([PROBE], Places(block.places[0]))
-            yield block.take(np.flatnonzero(probe.to_numpy() < NOT_DRAWN))
+            does_probe = np.flatnonzero(probe.to_numpy() < NOT_DRAWN)
+            if len(does_probe):
+                yield block.take(does_probe)
 
     def _taken(self, partial: Partial, route: Route, at: int, filled: int) -> Iterator[Partial]:
         window = self._windows[route.steps[at].input]
         for longer in super()._taken(partial, route, at, filled):
             (keep,) = window.columns([KEEP], Places(longer.places[-1]))
-            yield longer.take(np.flatnonzero(keep.to_numpy() < NOT_DRAWN))
+            is_kept = np.flatnonzero(keep.to_numpy() < NOT_DRAWN)
+            if len(is_kept):
+                yield longer.take(is_kept)
 
 
 def _of(buffer: ChunkBuffer, column: str) -> Draws:

@@ -2,14 +2,16 @@
 
 Of a pane, per input i that probes last:
 
-    found      sum of 1 / chance over those found      where i probes and all others are kept
-    model      arrivals of i x the others' full windows
+    found      sum of 1 / chance over those found
+    all        arrivals of i x the others' full windows         how many there are, by the model
+    possible   0 without probes, else arrivals of i x the others' tuples that had a chance
+    reached    probes of i x the others' tuples that are kept
 
-An input that gets no probes, or that meets a window of which nothing is kept, finds nothing whatever
-there is: what it would have found is taken from the others, by the model's ratio.
+What had no chance is never found, whatever there is: how much that would have been is taken from the
+others, by the model's ratio.
 
-    estimated  =  sum of found, over the inputs that can find,  x  model of all / model of these
-    expected   =  estimated  x  model with the probes and windows given / model of all
+    estimated  =  sum of found  x  all / possible               each summed over the inputs
+    expected   =  estimated  x  reached / all
 """
 
 from __future__ import annotations
@@ -47,6 +49,7 @@ class Recall:
         counters: Counters,
         division: Division,
         kept: Sequence[float],
+        possible: Sequence[float],
     ) -> None:
         """Ends a pane.
 
@@ -54,17 +57,17 @@ class Recall:
             counters: what is added to.
             division: what the inputs got in the pane.
             kept: tuples of each window that are kept, expected.
+            possible: tuples of each window that had a chance to be kept.
         """
-        model = np.array(division.arrived) * products_of_others(list(map(float, division.full)))
-        reached = np.array(division.probes) * products_of_others(list(map(float, kept)))
-        rooms = products_of_others([float(most > 0) for most in division.windows])
-        can_find = (np.array(division.probes) > 0) & (np.array(rooms) > 0)
+        arrived, probes = np.array(division.arrived), np.array(division.probes)
+        there_are = float(arrived @ products_of_others(list(map(float, division.full))))
+        can_find = float((arrived * (probes > 0)) @ products_of_others(possible))
+        reached = float(probes @ products_of_others(kept))
         counters.shed_found += int(self._found.sum())
-        of_these = float(model[can_find].sum())
-        if of_these > 0:
-            there_are = float(self._weights.sum()) * float(model.sum()) / of_these
-            share = min(1.0, float(reached[can_find].sum()) / float(model.sum()))
-            counters.shed_estimated += round(there_are * THOUSANDTHS)
-            counters.shed_expected += round(there_are * share * THOUSANDTHS)
+        if can_find > 0:
+            estimated = float(self._weights.sum()) * there_are / can_find
+            counters.shed_estimated += round(estimated * THOUSANDTHS)
+            share = min(1.0, reached / there_are)
+            counters.shed_expected += round(estimated * share * THOUSANDTHS)
         self._found[:] = 0
         self._weights[:] = 0

@@ -98,3 +98,14 @@ def test_a_rate_that_must_not_be_exceeded_is_told():
         "  in the join of a, b, over the last window\n"
         "  hint: raise service_rate, or set on_service_rate to 'shed' for a part of the answer"
     )
+
+
+def test_rates_that_are_equal_but_for_chance_do_not_change_who_is_kept():
+    control = Control(spec(), Shedding(memory=100.0))
+    panes = [(20, 22), (22, 20)] * 20
+    windows = [control.divide(at, arrived, 1).windows for at, arrived in enumerate(panes)]
+    assert len(set(windows[10:])) == 1
+    # A rate that has clearly changed does.
+    for number in range(40, 60):
+        after = control.divide(number, (60, 20), 1).windows
+    assert after == (0, 100)

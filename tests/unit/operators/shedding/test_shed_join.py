@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -143,3 +145,11 @@ def test_a_state_that_was_kept_by_other_rules_is_refused(other):
     operator = BewJoinOp(spec()) if other is None else ShedJoinOp(spec(), other)
     with pytest.raises(PlanError, match="checkpoint-of-another-shedding"):
         operator.restore(snapshot)
+
+
+def test_three_streams_of_which_hardly_anything_is_kept():
+    batches = streams(3, rows=150)
+    exact, *_ = run(BewJoinOp(spec(3)), batches)
+    found, most, _ = run(ShedJoinOp(spec(3), shedding(memory=9)), batches, cuts=9)
+    assert Counter() < found < exact
+    assert most <= 9
