@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from windrow.operators.base import Operator
-    from windrow.operators.chunks import Chunk
+    from windrow.operators.chunks import Chunk, ChunkSlice
     from windrow.physical.options import Options
 
 
@@ -93,8 +93,7 @@ class Memory:
 
     def _held(self, operator: Operator) -> int:
         if self._is_tuples:
-            slices = (part for buffer in operator.buffers() for part in buffer.slices)
-            on_disk = sum(len(part) for part in slices if part.chunk.is_spilled)
+            on_disk = sum(len(part) for part in _slices([operator]) if part.chunk.is_spilled)
             return max(0, operator.counters.stored - on_disk)
         return _fixed_bytes(operator) + sum(chunk.memory_bytes for chunk in _chunks([operator]))
 
@@ -111,10 +110,17 @@ class Memory:
             raise self._too_much(held, "set on_memory to 'spill' to keep old tuples on disk")
         chunks = _chunks(self._watched.values())
         for chunk in sorted(chunks, key=lambda chunk: int(chunk.keys[-1])):
+            held -= self._freed_by(chunk)
             self._spill(chunk)
-            if self.held <= self.limit:
+            if held <= self.limit:
                 return
-        raise self._too_much(self.held, "what is left are no old tuples, which could go to disk")
+        raise self._too_much(held, "what is left are no old tuples, which could go to disk")
+
+    def _freed_by(self, chunk: Chunk) -> int:
+        if not self._is_tuples:
+            return chunk.memory_bytes
+        slices = _slices(self._watched.values())
+        return sum(len(part) for part in slices if part.chunk is chunk and not chunk.is_spilled)
 
     def _spill(self, chunk: Chunk) -> None:
         if not chunk.memory_bytes:
@@ -189,9 +195,10 @@ def _fixed_bytes(operator: Operator) -> int:
 
 
 def _chunks(operators: Iterable[Operator]) -> Iterable[Chunk]:
-    return {
-        id(part.chunk): part.chunk
-        for operator in operators
-        for buffer in operator.buffers()
-        for part in buffer.slices
-    }.values()
+    return {id(part.chunk): part.chunk for part in _slices(operators)}.values()
+
+
+def _slices(operators: Iterable[Operator]) -> Iterable[ChunkSlice]:
+    return (
+        part for operator in operators for buffer in operator.buffers() for part in buffer.slices
+    )
