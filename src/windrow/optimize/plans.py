@@ -91,7 +91,7 @@ def planned(spec: WJoin, options: Options, numbers: Numbers, machine: Machine) -
         return replace(spec, estimate=Estimate(missing=wanted))
     known, joined = _joined(spec, [rate for rate in rates if rate is not None], numbers)
     if spec.shedding is not None:
-        spec = with_expected(spec, joined.rates)
+        spec = with_expected(spec, joined.rates, machine.weights)
         joined = effective(joined, spec)
     plans = sorted(_plans(spec, joined, machine), key=lambda plan: plan.seconds)
     first = next(plan for plan in plans if plan.spec.runs_like(spec))

@@ -13,12 +13,16 @@ from windrow.allocation.best import allocate
 from windrow.allocation.loads import Allocation, Load, Resources, case_of
 from windrow.allocation.output import expected_recall
 from windrow.allocation.strategies import BY_NAME, allocate_by
+from windrow.optimize.cost.directions import cheapest
+from windrow.optimize.cost.effective import effective_directions
 from windrow.optimize.cost.joins import Joined
+from windrow.optimize.cost.structures import Sizes
+from windrow.optimize.cost.weights import Weights
 from windrow.physical.shedding import BEST, Expected, Least, Shedding
 from windrow.physical.specs import WJoin
 
 
-def with_expected(spec: WJoin, rates: Sequence[float]) -> WJoin:
+def with_expected(spec: WJoin, rates: Sequence[float], weights: Weights) -> WJoin:
     """The join with what it is expected to shed at some rates per tick.
 
     Left out where memory is in bytes: how many tuples that is shows as they come.
@@ -40,6 +44,7 @@ def with_expected(spec: WJoin, rates: Sequence[float]) -> WJoin:
         probing=allocation.rates,
         kept=allocation.windows,
         recall=expected_recall(loads, allocation),
+        structures=_structures(spec, loads, allocation, weights),
     )
     return replace(spec, shedding=replace(shedding, expected=expected))
 
@@ -54,6 +59,16 @@ def effective(joined: Joined, spec: WJoin) -> Joined:
         for rate, part, full in zip(joined.rates, expected.kept, expected.windows, strict=True)
     ]
     return replace(joined, rates=tuple(kept), probing=expected.probing)
+
+
+def _structures(
+    spec: WJoin, loads: Sequence[Load], allocation: Allocation, weights: Weights
+) -> tuple[str, ...]:
+    """What each window costs least in, as it is kept and probed."""
+    if len(loads) != 2 or not spec.classes:
+        return ()
+    directions = effective_directions(loads, allocation)
+    return tuple(cheapest(own, weights, Sizes()).name for own in directions)
 
 
 def _allocation(shedding: Shedding, loads: Sequence[Load]) -> Allocation:

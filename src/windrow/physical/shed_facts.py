@@ -121,6 +121,10 @@ def _expected(spec: WJoin, shedding: Shedding, time_type: str) -> list[str]:
         lines += [
             _of_input(expected, at, alias, time_type) for at, alias in enumerate(spec.aliases)
         ]
+        if expected.structures:
+            kept = zip(spec.aliases, expected.structures, strict=True)
+            named = ", ".join(f"{alias} in {structure}" for alias, structure in kept)
+            lines.append(f"in structures of their own the cheapest would be: {named}")
         if spec.estimate is not None and spec.estimate.is_decisive:
             lines.append("look-ups and their order were chosen for these rates and windows")
     return lines

@@ -52,6 +52,8 @@ class Expected:
         probing: arrivals per tick that probe.
         kept: tuples that are kept.
         recall: the share of all results that this gives.
+        structures: of two streams joined by an equality, what each window would cost least in at
+            these rates; () for others.
     """
 
     case: str
@@ -60,6 +62,7 @@ class Expected:
     probing: tuple[float, ...]
     kept: tuple[float, ...]
     recall: float
+    structures: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -119,6 +119,7 @@ def test_plans_are_weighed_for_what_is_left_after_the_allocation():
     left = join_of(planned(FAST, memory="100 tuples", on_memory="shed"))
     assert left.estimate.output == pytest.approx(whole.estimate.output / 2)
     assert left.estimate.plans[0].seconds < whole.estimate.plans[0].seconds
+    assert left.shedding.expected.structures == ("buffer", "ttree")
     assert {plan.name.split(",")[0] for plan in left.estimate.plans} == {
         "bew-hash", "bew-nested-loop"
     }  # fmt: skip
