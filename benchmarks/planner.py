@@ -3,10 +3,16 @@
 `python -m benchmarks.planner` draws random joins (2 to 5 streams; rates, windows and numbers of
 keys over orders of magnitude; some without an equality, by a band), runs every plan that could
 answer each, in process, and compares the plan taken with the fastest: processor time, the median
-of interleaved runs. All plans must give as many rows. Plans that are estimated to take more than
-`--most` seconds are left out, and counted: they are not the fastest.
+of interleaved runs. All plans must give as many rows. Half of the joins are of tables, which are
+planned by samples; half of streams in micro-batches, of which nothing is known beforehand: what is
+taken for these is what the query comes to by itself, and its first batches are part of its time.
 
-`--fit` prints, by algorithm, measured over estimated time: its median should be near 1.
+Every plan is first tried on a tenth of the tuples. One that then takes more than `--hopeless` times
+as long as the fastest is not run again, and takes no further part. Such plans are counted: they are
+most, by far the slowest, and would take most of the time. `--hopeless inf` has all of them run.
+
+`--fit` prints, by algorithm, measured over estimated time: its median should be near 1. `--rows` writes
+what was measured, plan by plan, as JSON lines.
 """
 
 from __future__ import annotations
@@ -18,8 +24,9 @@ import re
 import statistics
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,12 +37,22 @@ from windrow import Session
 TOTAL_WITHIN, EACH_WITHIN, LEAST_S = 1.15, 2.0, 0.05
 """Times the best that all plans taken may take together, and each whose best takes long enough."""
 
+BANDS = (5, 10)
+"""Of a dozen joins, those without an equality: one of tables, one of streams."""
+
 MOST_FOUND = 20
 """Results per tuple, at most: else a join measures how fast rows are written."""
 
-_PLAN = re.compile(r"([a-z][a-z/-]+(?:, ordered by cost)?): ([\d.,]+) (s|ms|us|ns)\b")
+TRIED = 10
+"""All plans are tried on one in so many of the tuples."""
+
+WARM_TUPLES = 2_000
+"""Tuples of the runs that have loops compiled, or read from their cache, before any is measured."""
+
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-ORDERED = ", ordered by cost"
+_COST = rf"([\d.,]+) ({'|'.join(_SECONDS)})\b"
+_PLAN = re.compile(rf"^ +(?:cost +|rejected +)?([a-z][^\n]*?): {_COST} of processor", re.MULTILINE)
+_PAIR = re.compile(rf"\b([a-z]+/[a-z]+): {_COST}")
 
 
 @dataclass(frozen=True)
@@ -49,6 +66,7 @@ class Workload:
         span: ticks from the first tuple to the last.
         is_band: by a band on the keys, not by their equality.
         seed: of the tuples.
+        batch: tuples of all streams per micro-batch of each; None: tables.
     """
 
     rates: tuple[float, ...]
@@ -57,22 +75,36 @@ class Workload:
     span: int
     is_band: bool
     seed: int
+    batch: int | None = None
 
     @property
     def names(self) -> str:
         """The streams."""
         return "abcde"[: len(self.rates)]
 
-    def session(self) -> Session:
-        """A session with the streams as tables."""
+    @property
+    def tuples(self) -> int:
+        """Of all streams together."""
+        return int(sum(self.rates) * self.span / 1_000)
+
+    def session(self, tuples: int | None = None) -> Session:
+        """A session with the streams, or with about so many tuples of them."""
         rng, session = np.random.default_rng(self.seed), Session()
+        share = 1.0 if tuples is None else tuples / self.tuples
+        span = max(10, int(self.span * share))
         for name, rate in zip(self.names, self.rates, strict=True):
-            rows = max(2, int(rate * self.span / 1_000))
-            at = np.sort(rng.integers(0, self.span, rows))
-            session.stream(
-                name, pa.table({"k": rng.integers(0, self.keys, rows), "at": at}), time="at"
-            )
+            rows = max(2, int(rate * span / 1_000))
+            at = np.sort(rng.integers(0, span, rows))
+            table = pa.table({"k": rng.integers(0, self.keys, rows), "at": at})
+            session.stream(name, self._as_it_comes(table, rate), time="at")
         return session
+
+    def _as_it_comes(self, table: pa.Table, rate: float) -> pa.Table | list[pa.Table]:
+        """All of it, or micro-batches that last as long as those of the other streams."""
+        if self.batch is None:
+            return table
+        size = max(1, round(self.batch * rate / sum(self.rates)))
+        return [table.slice(start, size) for start in range(0, len(table), size)]
 
     @property
     def query(self) -> str:
@@ -91,15 +123,22 @@ class Measured:
         workload: the join.
         taken: the plan that the planner takes.
         estimated_s: by plan, what the run was estimated to take.
-        seconds: by plan, the median.
-        left_out: plans that were not run.
+        tried: by plan, what it took on a tenth of the tuples.
+        times: by plan that is not hopeless, what each run took.
+        rows: of the answer.
     """
 
     workload: Workload
     taken: str
     estimated_s: dict[str, float]
-    seconds: dict[str, float] = field(default_factory=dict)
-    left_out: int = 0
+    tried: dict[str, float] = field(default_factory=dict)
+    times: dict[str, list[float]] = field(default_factory=dict)
+    rows: int = 0
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """By plan, the median."""
+        return {name: statistics.median(own) for name, own in self.times.items()}
 
     @property
     def best_s(self) -> float:
@@ -116,7 +155,7 @@ def workloads(count: int, tuples: int, seed: int) -> Iterator[Workload]:
     """Random joins of about so many tuples each."""
     draw = random.Random(seed)
     for number in range(count):
-        is_band = number % 6 == 5
+        is_band = number % 12 in BANDS
         streams = 2 if is_band else draw.choice((2, 2, 3, 4, 5))
         rates = tuple(10 ** draw.uniform(1, 3.5) for _ in range(streams))
         mean = sum(rates) / streams
@@ -125,7 +164,8 @@ def workloads(count: int, tuples: int, seed: int) -> Iterator[Workload]:
         while _results_per_tuple(rates, window, keys) > MOST_FOUND:
             keys *= 2
         span = max(10, int(1_000 * tuples / sum(rates)))
-        yield Workload(rates, window, keys, span, is_band, seed + number)
+        batch = int(10 ** draw.uniform(2.7, 4)) if number % 2 == 0 else None
+        yield Workload(rates, window, keys, span, is_band, seed + number, batch)
 
 
 def _results_per_tuple(rates: tuple[float, ...], window: int, keys: int) -> float:
@@ -134,34 +174,64 @@ def _results_per_tuple(rates: tuple[float, ...], window: int, keys: int) -> floa
     return float(results / sum(rates))
 
 
-def measure(workload: Workload, runs: int, most_s: float) -> Measured:
-    """Runs every plan of a workload several times, in turns."""
-    session = workload.session()
-    estimates = _estimates(session.explain(workload.query))
-    found = Measured(
-        workload,
-        next(iter(estimates)),
-        {name: cost * workload.span for name, cost in estimates.items()},
-    )
-    plans = [
-        name
-        for name, seconds in found.estimated_s.items()
-        if name == found.taken or (ORDERED not in name and seconds <= most_s)
-    ]
-    found.left_out = len(estimates) - len(plans)
-    times: dict[str, list[float]] = {name: [] for name in plans}
-    rows: set[int] = set()
-    for name in plans:  # compiles, and fills caches
-        rows.add(_run(session, workload.query, _options(name, found.taken))[1])
-    for _ in range(runs):
+class Bench:
+    """Runs workloads.
+
+    Args:
+        runs: how often each plan is run.
+        hopeless: times the fastest beyond which a plan is not run again.
+    """
+
+    def __init__(self, runs: int, hopeless: float) -> None:
+        self._runs = runs
+        self._hopeless = hopeless
+        self._warm: set[tuple[int, bool, bool, str]] = set()
+
+    def measure(self, workload: Workload) -> Measured:
+        """Runs every plan of a workload several times, in turns."""
+        session = workload.session()
+        first = session.sql(workload.query)
+        rows = {sum(batch.num_rows for batch in first)}
+        estimates = _estimates(first.explain())  # of streams, as they turned out
+        found = Measured(
+            workload,
+            next(iter(estimates)),
+            {name: cost * workload.span for name, cost in estimates.items()},
+        )
+        self._compile(workload, list(estimates))
+        self._try(found)
+        for _ in range(self._runs):
+            for name in found.times:
+                seconds, own = _run(session, workload.query, _options(name, found.taken))
+                found.times[name].append(seconds)
+                rows.add(own)
+        if len(rows) != 1:
+            raise SystemExit(f"plans gave different numbers of rows: {rows}\n{workload}")
+        found.rows = rows.pop()
+        return found
+
+    def _try(self, found: Measured) -> None:
+        """Tries all plans, and lets those go on that are not hopeless; the one taken always."""
+        workload = found.workload
+        small = workload.session(workload.tuples // TRIED)
+        for name in found.estimated_s:
+            found.tried[name] = _run(small, workload.query, _options(name, ""))[0]
+        most = self._hopeless * min(found.tried.values())
+        found.times = {
+            name: []
+            for name, seconds in found.tried.items()
+            if name == found.taken or seconds <= most
+        }
+
+    def _compile(self, workload: Workload, plans: list[str]) -> None:
+        few = None
         for name in plans:
-            seconds, own = _run(session, workload.query, _options(name, found.taken))
-            times[name].append(seconds)
-            rows.add(own)
-    if len(rows) != 1:
-        raise SystemExit(f"plans gave different numbers of rows: {rows}\n{workload}")
-    found.seconds = {name: statistics.median(own) for name, own in times.items()}
-    return found
+            kind = workload.is_band, workload.batch is None
+            key = len(workload.rates), *kind, name.split(",")[0]
+            if key not in self._warm:
+                few = few or workload.session(WARM_TUPLES)
+                _run(few, workload.query, _options(name, ""))
+                self._warm.add(key)
 
 
 def _estimates(text: str) -> dict[str, float]:
@@ -169,7 +239,7 @@ def _estimates(text: str) -> dict[str, float]:
     costs = text[text.rindex("\n          cost ") :].split("\n04)", maxsplit=1)[0]
     return {
         name: float(number.replace(",", "")) * _SECONDS[unit]
-        for name, number, unit in _PLAN.findall(costs)
+        for name, number, unit in [*_PLAN.findall(costs), *_PAIR.findall(costs)]
     }
 
 
@@ -177,41 +247,55 @@ def _options(plan: str, taken: str) -> dict[str, Any]:
     """What asks for a plan; nothing for the one that is taken anyway."""
     if plan == taken:
         return {}
-    return {"structure": plan} if "/" in plan else {"algorithm": plan}
+    name, _, order = plan.partition(", order ")
+    options = {"structure": name} if "/" in name else {"algorithm": name}
+    return options | {"order": order} if order else options
 
 
 def _run(session: Session, query: str, options: dict[str, Any]) -> tuple[float, int]:
+    """Seconds of processor that a run takes once it is planned, and the rows of its answer."""
+    result = session.sql(query, **options)
     started = time.process_time()
-    rows = sum(batch.num_rows for batch in session.sql(query, **options))
+    rows = sum(batch.num_rows for batch in result)
     return time.process_time() - started, rows
 
 
-def summary(measured: list[Measured]) -> dict[str, Any]:
+def summary(measured: list[Measured], runs: int) -> dict[str, Any]:
     """The figures that decide."""
     taken = sum(one.seconds[one.taken] for one in measured)
     best = sum(one.best_s for one in measured)
     slow = [one.ratio for one in measured if one.best_s > LEAST_S]
     worst = max(slow, default=1.0)
+    plans, run = (sum(len(getattr(one, part)) for one in measured) for part in ("tried", "times"))
     return {
         "workloads": len(measured),
-        "plans_run": sum(len(one.seconds) for one in measured),
-        "plans_left_out": sum(one.left_out for one in measured),
-        "taken_s": taken,
-        "best_s": best,
-        "total_ratio": taken / best,
-        "worst_ratio": worst,
+        "plans": plans,
+        f"plans_run_{runs}_times": run,
+        "hopeless_plans_tried_on_a_tenth": plans - run,
+        "took_the_fastest": sum(one.ratio == 1 for one in measured),
+        "taken_s": round(taken, 3),
+        "best_s": round(best, 3),
+        "total_ratio": round(taken / best, 3),
+        "best_over_50_ms": len(slow),
+        "worst_ratio_of_these": round(worst, 3),
         "holds": taken <= TOTAL_WITHIN * best and worst <= EACH_WITHIN,
     }
 
 
-def fitted(measured: list[Measured]) -> dict[str, float]:
-    """By algorithm, the median of measured over estimated time."""
+def fitted(measured: list[Measured]) -> dict[str, dict[str, float]]:
+    """By algorithm, measured over estimated time: quartiles."""
     ratios: dict[str, list[float]] = {}
     for one in measured:
         for name, seconds in one.seconds.items():
-            kind = "asymmetric" if "/" in name else name.removesuffix(ORDERED)
+            kind = "asymmetric" if "/" in name else name.split(",")[0]
             ratios.setdefault(kind, []).append(seconds / one.estimated_s[name])
-    return {name: statistics.median(own) for name, own in ratios.items()}
+    shown = ("lower", "median", "upper")
+    return {
+        kind: dict(
+            zip(shown, (round(q, 2) for q in np.quantile(own, (0.25, 0.5, 0.75))), strict=True)
+        )
+        for kind, own in ratios.items()
+    }
 
 
 def main() -> None:
@@ -220,23 +304,28 @@ def main() -> None:
     parser.add_argument("--workloads", type=int, default=60)
     parser.add_argument("--tuples", type=int, default=100_000, help="about so many per workload")
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--most", type=float, default=5.0, help="seconds that a plan may take")
+    parser.add_argument("--hopeless", type=float, default=2.0, help="times the fastest")
     parser.add_argument("--seed", type=int, default=4)
     parser.add_argument("--fit", action="store_true")
+    parser.add_argument("--rows", type=Path, help="a file for all that was measured")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    measured = []
+    bench, measured = Bench(given.runs, given.hopeless), []
     for workload in workloads(given.workloads, given.tuples, given.seed):
-        found = measure(workload, given.runs, given.most)
+        found = bench.measure(workload)
         measured.append(found)
         if not given.json:
             best = min(found.seconds, key=found.seconds.__getitem__)
-            print(f"{len(workload.rates)} streams, window {workload.window}, {workload.keys} keys:"
+            held = int(sum(workload.rates) * workload.window / 1_000)
+            print(f"{len(workload.rates)} {'tables' if workload.batch is None else 'streams'},"
+                  f" {held:,} tuples in windows, {workload.keys:,} keys:"
                   f" took {found.taken} {found.seconds[found.taken] * 1e3:,.0f} ms,"
-                  f" best {best} {found.best_s * 1e3:,.0f} ms")  # fmt: skip
-    figures = summary(measured) | (
-        {"measured_over_estimated": fitted(measured)} if given.fit else {}
-    )
+                  f" best {best} {found.best_s * 1e3:,.0f} ms", flush=True)  # fmt: skip
+    if given.rows is not None:
+        given.rows.write_text("".join(json.dumps(asdict(one)) + "\n" for one in measured))
+    figures = summary(measured, given.runs)
+    if given.fit:
+        figures["measured_over_estimated"] = fitted(measured)
     print(json.dumps(figures, indent=None if given.json else 1))
 
 

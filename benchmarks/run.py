@@ -19,6 +19,7 @@ from typing import Any
 from benchmarks.workloads import ThetaStreams, ThreeStreams, TripletStreams, write
 
 HERE = Path(__file__).parent
+PARTS = ("join", "growth", "kernel", "memory", "theta", "band", "planner")
 PACKAGES = ("pyspark", "pyarrow", "numpy", "numba", "duckdb", "windrow")
 
 
@@ -117,11 +118,22 @@ def band_join(tuples: int) -> dict[str, object]:
     return found
 
 
+def planner_choices(tuples: int) -> dict[str, object]:
+    """The plans that the planner takes for 60 random joins, against the fastest of all plans."""
+    found = child("planner", "--json", "--tuples", str(tuples))
+    say(
+        f"  {found['workloads']} joins, {found['plans']} plans: those taken {found['taken_s']} s, the"
+        f" fastest {found['best_s']} s, {found['total_ratio']} times; of the {found['best_over_50_ms']}"
+        f" joins whose fastest takes over 50 ms, at most {found['worst_ratio_of_these']} times"
+    )
+    return found
+
+
 def main() -> None:
     """Runs what was asked for."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true", help="a tenth of the size")
-    parser.add_argument("--only", choices=("join", "growth", "kernel", "memory", "theta", "band"))
+    parser.add_argument("--only", choices=PARTS)
     parser.add_argument("--json", type=Path, default=HERE / "results" / "latest.json")
     given = parser.parse_args()
     size = 10 if given.quick else 1
@@ -152,6 +164,9 @@ def main() -> None:
     if given.only in (None, "band"):
         say("in process, a band join without an equality, against DuckDB's range join")
         results["band"] = band_join(1_000_000 // size)
+    if given.only in (None, "planner"):
+        say("in process, the plans that the planner takes, against all that could run")
+        results["planner"] = planner_choices(100_000 // size)
     given.json.parent.mkdir(parents=True, exist_ok=True)
     given.json.write_text(json.dumps(results, indent=1))
     say(f"written to {given.json}")

@@ -15,12 +15,19 @@ LAWS = (
     "/tests/differential/",
     "/tests/unit/experiments/",
     "/test_every_algorithm.py",
+    "/test_cleaning.py",
 )
 """Where tests try many cases each, or compile all of the papers' algorithms."""
 
 # Tests run short queries in many young JVMs: compiling little and collecting simply takes a
-# quarter off the processor time of each. Processes that tests start inherit it.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# quarter off the processor time of each. Spark's other way to write checkpoints takes off another:
+# without Hadoop's native library, its usual one starts 80 processes (readlink) per micro-batch.
+# Processes that tests start inherit all of it.
+os.environ.setdefault(
+    "SPARK_SUBMIT_OPTS",
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dspark.sql.streaming.checkpointFileManagerClass="
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager",
+)
 
 
 def pytest_collection_modifyitems(items):
@@ -63,11 +70,20 @@ def spark(shared_spark):
         shared_spark.conf.set(name, value)
 
 
+@pytest.fixture
+def four_partitions(spark):
+    """The session, shuffling over four partitions."""
+    from windrow.run.spark.query import PARTITIONS_SETTING
+
+    spark.conf.set(PARTITIONS_SETTING, "4")
+    return spark
+
+
 def _settings() -> dict[str, str]:
     from windrow.run.spark.query import PARTITIONS_SETTING, PROVIDER_SETTING, ROCKSDB
 
     return {
-        PARTITIONS_SETTING: "4",
+        PARTITIONS_SETTING: "2",
         PROVIDER_SETTING: ROCKSDB,
         "spark.sql.session.timeZone": "UTC",
     }

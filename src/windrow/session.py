@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.physical.options import Options
-    from windrow.physical.specs import PhysicalQuery
+    from windrow.physical.specs import PhysicalQuery, Runner
     from windrow.plan.functions import UserFunction
     from windrow.plan.nodes import Query
     from windrow.plan.statistics import Measured
@@ -375,7 +375,17 @@ class Session:
             register(self._spark, called)
         query = compile_query(sql, self._catalog, self._types(), self._functions)
         measured = self._measured()
-        return query, optimize(query, chosen, measured=measured, machine=this_machine())
+        physical = optimize(query, chosen, measured=measured, machine=this_machine())
+        return query, replace(physical, runner=self._runner(physical))
+
+    def _runner(self, physical: PhysicalQuery) -> Runner:
+        from windrow.physical.specs import Runner, scans  # noqa: PLC0415
+
+        if self._spark is None:
+            return Runner.process
+        streams = [self._catalog[scan.stream] for scan in scans(physical.root)]
+        is_streaming = any(stream.is_streaming for stream in streams)
+        return Runner.spark_streaming if is_streaming else Runner.spark_batch
 
     def _measured(self) -> Measured | None:
         """Looks numbers up in the tables of a session in process; Spark's are left alone."""
@@ -472,11 +482,15 @@ class Session:
         )
 
     def _run_on_spark(self, physical: PhysicalQuery) -> Any:
+        from windrow.calibration.machine import this_machine  # noqa: PLC0415
+        from windrow.optimize.in_worker import WorkerPlanner  # noqa: PLC0415
         from windrow.run.spark.figures import BatchFigures  # noqa: PLC0415
         from windrow.run.spark.query import dataframe  # noqa: PLC0415
 
         figures = BatchFigures(physical)
-        answer = dataframe(self._spark, physical, self._data, figures)
+        said = {name: info.statistics for name, info in self._catalog.items()}
+        planner = WorkerPlanner(physical.options, said, this_machine())
+        answer = dataframe(self._spark, physical, self._data, figures, planner)
         if not answer.isStreaming:
             self._figures[answer] = figures
         return answer

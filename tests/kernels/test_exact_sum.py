@@ -12,7 +12,7 @@ from twins.aggregate import nearest_double
 
 from windrow.kernels import exact_sum as kernels
 
-EXAMPLES = settings(max_examples=400, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 INT64 = st.integers(-(2**63), 2**63 - 1)

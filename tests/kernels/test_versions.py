@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from windrow.kernels.versions import OPENING, Events, changes_of, mark_changed, versions_of
 
-EXAMPLES = settings(max_examples=300, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
 
 SLOTS = 3
 

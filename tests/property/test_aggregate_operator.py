@@ -23,7 +23,7 @@ from windrow.plan.exprs import column
 from windrow.plan.nodes import Aggregate
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 
-EXAMPLES = settings(max_examples=250, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
 
 ARROW = {
     "string": pa.string(),

@@ -194,7 +194,7 @@ def asked(draw) -> Asked:
     return Asked(rows, cuts, draw(st.integers(0, 6)), where, "/".join(draw(st.sampled_from(pairs))))
 
 
-@settings(EXAMPLES, max_examples=400)
+@settings(EXAMPLES, max_examples=200)
 @given(asked())
 def test_a_band_by_trees_gives_what_the_default_and_duckdb_give(case):
     found = case.answer(structure=case.structure)

@@ -24,7 +24,7 @@ from windrow.physical.specs import KeyClass, MatwinBestmatch, ScanStream
 from windrow.plan.nodes import Dimension
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 
-EXAMPLES = settings(max_examples=250, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
 
 ARROW = {
     "int": pa.int32(),

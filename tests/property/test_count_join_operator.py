@@ -25,7 +25,7 @@ from windrow.plan.count_windows import CountWindows, OwnWindow
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 
-EXAMPLES = settings(max_examples=250, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
 KEYS = {
     "bigint": (pa.int64(), st.integers(0, 2)),
     "string": (pa.string(), st.sampled_from(["", "x", "a longer text"])),

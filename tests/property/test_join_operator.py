@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from windrow.operators import bew_search
 from windrow.operators.bew_join import BewJoinOp
 
-EXAMPLES = settings(max_examples=250, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
 
 
 def run(case: Case) -> list[tuple[int, tuple]]:

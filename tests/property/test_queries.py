@@ -41,7 +41,7 @@ def bag(table: pa.Table) -> Counter[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(random=st.randoms(use_true_random=False))
 def test_the_answer_is_the_brute_force_one(family: str, random: Random) -> None:
     case = FAMILIES[family](random)

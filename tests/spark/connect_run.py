@@ -43,6 +43,8 @@ def main(folder: Path) -> None:
         SparkSession.builder.remote("local[2]")
         .config("spark.ui.enabled", "false")
         .config("spark.driver.memory", "1g")
+        .config("spark.sql.codegen.wholeStage", "false")
+        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         .config("spark.sql.shuffle.partitions", "2")
         .config(PROVIDER_SETTING, ROCKSDB)
         .getOrCreate()

@@ -33,6 +33,6 @@ def test_a_join_that_may_hold_too_little_says_so(spark: Any, tmp_path: Path) -> 
         Run(tmp_path / "run").finish(streams.on_spark(spark).sql(JOIN, memory="400 B"))
     text = str(error.value)
     assert re.search(r"bucket \d of WJoin x, y holds [\d.]+ k?B of state, more than its part", text)
-    assert "part of the memory, 100 B" in text
-    assert "the query's 400 B are divided among its 4 buckets" in text
+    assert "part of the memory, 200 B" in text
+    assert "the query's 400 B are divided among its 2 buckets" in text
     assert "on_memory" in text

@@ -151,8 +151,8 @@ def test_the_checkpoint_of_other_buckets_is_refused(spark: Any, tmp_path: Path) 
     streams.write(1)
     text = failure_of(run, streams.on_spark(spark).sql(JOIN, buckets=3))
     assert text.startswith(
-        "PlanError[checkpoint-of-other-buckets]: the checkpoint has 2 buckets over 4 shuffle "
-        "partitions, the query 3 over 4\n"
+        "PlanError[checkpoint-of-other-buckets]: the checkpoint has 2 buckets over 2 shuffle "
+        "partitions, the query 3 over 2\n"
     )
 
 

@@ -101,7 +101,10 @@ def test_four_buckets_are_four_tasks(spark: Any) -> None:
     assert sorted(row.task for row in tasks) == [0, 1, 2, 3]
 
 
-def test_with_uniform_keys_no_task_holds_over_40_percent(spark: Any, tmp_path: Path) -> None:
+def test_with_uniform_keys_no_task_holds_over_40_percent(
+    four_partitions: Any, tmp_path: Path
+) -> None:
+    spark = four_partitions
     rows = [(tick, str(tick % 1000), 0) for tick in range(4000)]
     streams = Streams(tmp_path, {"x": [table(rows)], "y": [table(rows)]})
     streams.write_all()

@@ -61,4 +61,4 @@ def _declared(text: str) -> Source:
 def _register(session: windrow.Session, source: Source) -> None:
     """A stream without rows: EXPLAIN looks at columns alone."""
     empty = pa.Table.from_batches([], arrow_schema(schema_of(source)))
-    session.stream(source.name, empty, time=source.event_time, lateness=source.lateness)
+    session.stream(source.name, empty, **source.about)

@@ -10,6 +10,8 @@
     format = "parquet"                # or "csv", "json" (one object per line)
     time = "ts"                       # or "on arrival"
     lateness = "5 seconds"
+    rate = "1000 per second"          # hints to the planner, as for `Session.stream`
+    distinct = { item = 10000 }
 
     [functions.similar]
     body = "shapes:similar"           # a module, beside the job file or installed, and its function
@@ -54,11 +56,23 @@ class Source:
     lateness: str | int = 0
     schema: Schema | None = None
     files_per_batch: int | None = None
+    rate: str | float | None = None
+    distinct: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def event_time(self) -> str | OnArrival:
         """The time as a session takes it."""
         return ON_ARRIVAL if " ".join(self.time.lower().split()) == ARRIVAL else self.time
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What a session is told of the stream, beside its rows."""
+        return {
+            "time": self.event_time,
+            "lateness": self.lateness,
+            "rate": self.rate,
+            "distinct": self.distinct,
+        }
 
 
 @dataclass(frozen=True)
@@ -118,6 +132,8 @@ _STREAM = {
     "lateness": (str, int),
     "schema": str,
     "files_per_batch": int,
+    "rate": (str, int, float),
+    "distinct": dict,
 }
 _FUNCTION = {"body": str, "arguments": list, "returns": str, "vectorized": bool}
 _SINK = {"path": str, "format": str, "checkpoint": str, "overwrite": bool}
@@ -128,6 +144,7 @@ _KINDS = {
     dict: "a table",
     list: "a list of types",
     (str, int): "a text such as '5 seconds', or a whole number of ticks",
+    (str, int, float): "a text such as '1000 per second', or a number",
 }
 
 
@@ -203,7 +220,17 @@ def _source(folder: Path, name: str, table: object) -> Source:
         lateness=table.get("lateness", 0),
         schema=parse_ddl(table["schema"]) if "schema" in table else None,
         files_per_batch=table.get("files_per_batch"),
+        rate=table.get("rate"),
+        distinct=_distinct(where, table.get("distinct", {})),
     )
+
+
+def _distinct(where: str, table: Mapping[str, Any]) -> dict[str, float]:
+    """How many different values columns have; the session knows the columns, and checks them."""
+    for column, number in table.items():
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            raise JobError.wrong_type(where, f"distinct.{column}", number, "a number of values")
+    return dict(table)
 
 
 def _function(name: str, table: object) -> Function:

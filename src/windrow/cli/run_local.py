@@ -25,7 +25,7 @@ def open_session(job: Job) -> windrow.Session:
     for source in job.streams:
         reader = read_batches(source)
         data = reader.read_all() if job.mode == "batch" else reader
-        session.stream(source.name, data, time=source.event_time, lateness=source.lateness)
+        session.stream(source.name, data, **source.about)
     register_functions(session, job)
     return session
 

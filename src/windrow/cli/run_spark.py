@@ -45,7 +45,7 @@ def run_on_spark(job: Job, *, progress: str, stdout: Console, debug: bool) -> No
         session = windrow.Session(spark)
         for source in job.streams:
             rows = _frame(spark, source, is_streaming=job.mode == "streaming")
-            session.stream(source.name, rows, time=source.event_time, lateness=source.lateness)
+            session.stream(source.name, rows, **source.about)
         send_whole(register_functions(session, job))
         answer = session.sql(job.query, **job.options)
         if job.sink is not None:

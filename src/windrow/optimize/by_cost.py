@@ -1,4 +1,4 @@
-"""Every window join of a plan by the plan that costs least, from the streams up."""
+"""Every window join of a query by the plan that costs least, from the streams up."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def _join(
             alternative=node.alternative,
             functions=functions_of(node.predicates),
             counts=node.counts,
-            orders=orders_of(node, options),
+            orders=orders_of(node, algorithm, options),
         )
         if algorithm != ASYMMETRIC:
             return spec

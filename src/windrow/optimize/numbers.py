@@ -6,7 +6,7 @@ pass, a projection renames columns, and a join gives what its estimate says.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from windrow.physical.specs import (
@@ -20,9 +20,8 @@ from windrow.physical.specs import (
     scans,
 )
 from windrow.plan.exprs import Band, Expr
-from windrow.plan.statistics import NOTHING_KNOWN, Figure, Measured, Statistics
+from windrow.plan.statistics import ASSUMED, NOTHING_KNOWN, Figure, Measured, Statistics
 
-ASSUMED = "assumed"
 ASSUMED_KEYS = 1_000.0
 """Different keys where nobody knows: some, far fewer than tuples."""
 
@@ -38,11 +37,13 @@ class Numbers:
         hints: what the user has said, by stream.
         measured: looks numbers up in the data; None where there is none to look at.
         is_running: whether measured rates go before hints.
+        is_restored: whether every micro-batch begins with a state that is taken up anew.
     """
 
     hints: Mapping[str, Statistics] = field(default_factory=dict)
     measured: Measured | None = None
     is_running: bool = False
+    is_restored: bool = False
 
     def rate(self, spec: Spec) -> Figure | None:
         """Rows of a spec per tick; None where that is not known."""
@@ -53,7 +54,7 @@ class Numbers:
         if isinstance(spec, ProjectRows | RangeRows):
             return self.rate(spec.input)
         if isinstance(spec, FilterRows):
-            return _filtered(self.rate(spec.input), spec.predicates)
+            return self._filtered(spec)
         if isinstance(spec, WJoin) and spec.estimate and spec.estimate.plans:
             sources = {figure.source for _, figure in spec.estimate.known}
             return Figure(spec.estimate.output, f"estimate by {', '.join(sorted(sources))}")
@@ -72,11 +73,11 @@ class Numbers:
         return float(self.measured.at_once(sources[0].stream))
 
     def missing(self, spec: Spec) -> str:
-        """What to give so that the rate of a spec is known."""
+        """What to give so that the rate of a spec is known; "" where nothing helps."""
         if any(not isinstance(part, _CARRYING) for part in _parts(spec)):
             return ""
         names = [s.stream for s in scans(spec) if self.rate(s) is None]
-        return ", ".join(f"rate= of {name}" for name in names)
+        return ", ".join(f"rate= of {name}" for name in dict.fromkeys(names))
 
     def within(self, left: tuple[Spec, str], right: tuple[Spec, str], band: Band) -> Figure | None:
         """The share of pairs of two columns whose difference a band allows."""
@@ -84,6 +85,28 @@ class Numbers:
         if self.measured is None or origins[0] is None or origins[1] is None or band.scale:
             return None
         return self.measured.within(origins[0], origins[1], band.low, band.high)
+
+    def passing(self, predicates: tuple[Expr, ...], sides: Sequence[Spec]) -> Figure | None:
+        """The share of combinations of rows, one of each side, that pass all of some conditions."""
+        read = [
+            _read(side, [name for p in predicates for name in p.columns])
+            for side in sides
+            if any(name in side.schema.names for p in predicates for name in p.columns)
+        ]
+        known = [one for one in read if one is not None]
+        if self.measured is None or not read or len(known) < len(read):
+            return None
+        return self.measured.passing(predicates, known)
+
+    def _filtered(self, spec: FilterRows) -> Figure | None:
+        rate = self.rate(spec.input)
+        if rate is None:
+            return None
+        share = self.passing(spec.predicates, [spec.input])
+        if share is None:
+            share = Figure(SHARE_OF_OTHERS ** len(spec.predicates), ASSUMED)
+        passing = f"{rate.source}, of which {share.value:.2g} pass: {share.source}"
+        return Figure(rate.value * share.value, passing)
 
     def _looked_up(self, spec: Spec, column: str) -> Figure | None:
         origin = _origin(spec, column)
@@ -112,14 +135,16 @@ def _parts(spec: Spec) -> list[Spec]:
     return [spec, *(part for child in inputs(spec) for part in _parts(child))]
 
 
-def _filtered(rate: Figure | None, predicates: tuple[Expr, ...]) -> Figure | None:
-    if rate is None:
+def _read(side: Spec, names: list[str]) -> tuple[str, dict[str, str]] | None:
+    """The stream of a side and its columns by their names above; None where one is computed."""
+    if len(scans(side)) != 1:
         return None
-    share = SHARE_OF_OTHERS ** len(predicates)
-    return Figure(rate.value * share, f"{rate.source}, filtered: 1 in 3 per condition {ASSUMED}")
+    origins = {name: _origin(side, name) for name in names if name in side.schema.names}
+    columns = {name: origin[1] for name, origin in origins.items() if origin is not None}
+    return (scans(side)[0].stream, columns) if len(columns) == len(origins) else None
 
 
-def share_passing(predicate: Expr) -> Figure:
-    """The share of combinations that pass a condition."""
+def assumed_share(predicate: Expr) -> Figure:
+    """The share of combinations that pass a condition, where nothing tells it."""
     is_band = any(band.low is not None and band.high is not None for band in predicate.bands)
     return Figure(SHARE_OF_BAND if is_band else SHARE_OF_OTHERS, ASSUMED)

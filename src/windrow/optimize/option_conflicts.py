@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from windrow.errors import PlanError, Span
-from windrow.physical.algorithms import ASYMMETRIC, CHOICES, DEFAULT
+from windrow.physical.algorithms import ASYMMETRIC, BY_NAME, CHOICES, DEFAULT, PIPELINE
 from windrow.physical.options import Options
 
-ORDERED = tuple(asked for asked, (name, _) in CHOICES.items() if name == DEFAULT)
-"""What may be asked for beside an order: in it, new tuples meet the streams one by one."""
+ORDERED = tuple(
+    asked
+    for asked, (name, _) in CHOICES.items()
+    if name == DEFAULT or BY_NAME[name].kind == PIPELINE
+)
+"""What may be asked for beside an order: new tuples meet streams in it, or a pipeline takes them."""
 
 _OF_SHEDDING = ("shed_strategy", "shed_least", "shed_least_rate", "seed")
 
@@ -34,7 +38,7 @@ def check_together(options: Options, places: Mapping[str, Span | None]) -> None:
         raise PlanError(
             "order-of-another-algorithm",
             f"the algorithm {asked} has no order to choose",
-            reason=f"order = {options.order!r} is for the algorithm {DEFAULT}",
+            reason=f"order = {options.order!r} is for one of {', '.join(ORDERED)}",
             hint="leave out one of the two",
             span=places.get("order"),
         )

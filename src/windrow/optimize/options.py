@@ -8,7 +8,7 @@ from typing import Any
 
 from windrow.errors import PlanError, Span, UnsupportedError, WindrowError, nearest
 from windrow.optimize.option_conflicts import check_together
-from windrow.optimize.orders import names_in
+from windrow.optimize.orders import asked_order
 from windrow.optimize.shed_options import least_said, rate_said
 from windrow.optimize.structures import structure_names
 from windrow.physical.algorithms import CHOICES
@@ -71,7 +71,7 @@ def checked(options: Options) -> Options:
     if options.structure is not None:
         structure_names(options.structure)
     if options.order is not None:
-        names_in(options.order)
+        asked_order(options.order)
     if options.on_late not in ON_LATE:
         raise PlanError(
             "bad-option",

@@ -6,45 +6,42 @@ The plan that the conditions alone suggest (`choose`) stays unless another one c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from windrow.optimize.cost.directions import Direction, direction_cost
-from windrow.optimize.cost.joins import (
-    Condition,
-    Joined,
-    Key,
-    Work,
-    ahead_of,
-    backward_join,
-    best_orders,
-    output,
-    pipeline,
-)
-from windrow.optimize.cost.kernels import (
-    CALLED,
-    COMPARED,
-    IN_BLOCKS,
-    KERNELS,
-    REFERENCE,
-    machine_factor,
-)
+from windrow.optimize.cost.joins import Joined, Key, Work, ahead_of, backward_join, pipeline
+from windrow.optimize.cost.kernels import KERNELS, REFERENCE, KernelCost, machine_factor
+from windrow.optimize.cost.orders import best_orders, best_pipeline
+from windrow.optimize.cost.restoring import restoring_us
 from windrow.optimize.cost.structures import Sizes, Structure
 from windrow.optimize.cost.weights import Weights
-from windrow.optimize.numbers import ASSUMED, Numbers
-from windrow.optimize.shares import shares
+from windrow.optimize.joined import Sized, sized
+from windrow.optimize.numbers import Numbers
 from windrow.optimize.shed_plans import effective, with_expected
-from windrow.physical.algorithms import ASYMMETRIC, BY_NAME, DEFAULT, HASH, NESTED_LOOP, SWEEP
+from windrow.physical.algorithms import (
+    ASYMMETRIC,
+    BY_NAME,
+    DEFAULT,
+    HASH,
+    NESTED_LOOP,
+    PIPELINE,
+    SWEEP,
+)
 from windrow.physical.estimates import Estimate, PlanCost
 from windrow.physical.options import Options
 from windrow.physical.pipeline import pipeline_order
-from windrow.physical.routes import predicate_inputs, probe_order
+from windrow.physical.plan_names import plan_kinds, plan_name
+from windrow.physical.routes import probe_order
 from windrow.physical.specs import WJoin
 from windrow.physical.structures import BUFFER, SIZES, served_range
-from windrow.plan.exprs import Expr
 from windrow.plan.statistics import Figure
 
 CLEARLY = 0.8
 """Another plan is taken where it costs at most this share of the one that it replaces."""
+
+BY_ORDER = 0.95
+"""The same of another order by the same loops: what is counted of it is surer, and measured so."""
 
 US = 1e-6
 WAITS = "answers once the watermark has passed"
@@ -52,12 +49,22 @@ WAITS = "answers once the watermark has passed"
 
 @dataclass(frozen=True)
 class Plan:
-    """A way to run a join, and what it costs in seconds of processor per tick."""
+    """A way to run a join, and what it costs in seconds of processor per tick.
 
-    name: str
+    Attributes:
+        spec: the join, run so.
+        seconds: what it costs.
+        note: why it is never taken by itself; "" where cost alone decides.
+    """
+
     spec: WJoin
     seconds: float
     note: str = ""
+
+    @property
+    def name(self) -> str:
+        """As options would ask for it."""
+        return plan_name(self.spec)
 
 
 @dataclass(frozen=True)
@@ -72,41 +79,81 @@ class Machine:
     weights: Weights = REFERENCE
     source: str = "built in; windrow cost --calibrate measures this machine"
 
+    @property
+    def seconds_per_us(self) -> float:
+        """The seconds that it takes here to do what took a microsecond where kernels were measured."""
+        return machine_factor(self.weights) * US
+
 
 REFERENCE_MACHINE = Machine()
 
 
 def planned(spec: WJoin, options: Options, numbers: Numbers, machine: Machine) -> WJoin:
     """The join by the plan to take, with its estimate; as it was where too little is known."""
-    if spec.kind != "inner" or spec.counts is not None or spec.alternative is not None:
-        return spec
     rates = [numbers.rate(child) for child in spec.inputs]
-    missing = [
-        numbers.missing(child)
-        for child, rate in zip(spec.inputs, rates, strict=True)
-        if rate is None
-    ]
-    if missing:
-        wanted = tuple(dict.fromkeys(filter(None, missing)))
-        return replace(spec, estimate=Estimate(missing=wanted))
-    known, joined = _joined(spec, [rate for rate in rates if rate is not None], numbers)
+    known_rates = [rate for rate in rates if rate is not None]
+    if len(known_rates) < len(rates):
+        return replace(spec, estimate=_not_estimated(spec, rates, numbers))
+    join = sized(spec, known_rates, numbers)
     if spec.shedding is not None:
-        spec = with_expected(spec, joined.rates, machine.weights)
-        joined = effective(joined, spec)
-    plans = sorted(_plans(spec, joined, machine), key=lambda plan: plan.seconds)
+        spec = with_expected(spec, join.widest.rates, machine.weights)
+        join = effective(join, spec)
+    plans = _plans(spec, join, machine)
+    if numbers.is_restored:
+        plans = [_restored(plan, join.widest, machine) for plan in plans]
+    plans = sorted(plans, key=lambda plan: plan.seconds)
     first = next(plan for plan in plans if plan.spec.runs_like(spec))
-    is_asked = bool(options.asked_algorithm or options.order or _is_bound(spec, options))
-    is_known = all(ASSUMED not in figure.source for _, figure in known)
-    taken = first if is_asked or not is_known else _cheapest(plans, first)
-    shown = [PlanCost(plan.name, plan.seconds, plan.note) for plan in plans if plan is not taken]
-    estimate = Estimate(
-        known=known,
-        output=output(joined),
-        plans=(PlanCost(taken.name, taken.seconds), *shown),
-        weights=machine.source,
-        is_decisive=is_known and not is_asked,
+    estimate = Estimate(known=join.known, output=join.output, weights=machine.source)
+    open_ = (
+        [plan for plan in plans if _is_open(plan, first, options)]
+        if not estimate.is_guessed
+        else []
     )
-    return replace(taken.spec, estimate=estimate)
+    taken = _cheapest(open_, first)
+    shown = [PlanCost(plan.name, plan.seconds, plan.note) for plan in plans if plan is not taken]
+    plans_shown = (PlanCost(taken.name, taken.seconds), *shown)
+    return replace(
+        taken.spec, estimate=replace(estimate, plans=plans_shown, is_decisive=bool(open_))
+    )
+
+
+def plan_names(spec: WJoin, machine: Machine) -> tuple[str, ...]:
+    """The plans that may be taken by their cost, whatever the numbers are, by their kinds."""
+    size = len(spec.inputs)
+    even = Joined((1.0,) * size, spec.graph.upper, (Key((1.0,) * size),) * len(spec.classes))
+    plans = _plans(spec, Sized((), (even,), even, 0.0), machine)
+    names = [name for plan in plans if not plan.note for name in plan_kinds(plan.spec)]
+    return tuple(dict.fromkeys(names))
+
+
+def _restored(plan: Plan, joined: Joined, machine: Machine) -> Plan:
+    """The plan with what it costs to take up a state in every micro-batch."""
+    if plan.spec.algorithm == DEFAULT:
+        return plan
+    is_pipeline = BY_NAME[plan.spec.algorithm].kind == PIPELINE
+    replayed_us = plan.seconds / US if is_pipeline else 0.0
+    us = restoring_us(joined, machine.weights, plan.spec.structures, replayed_us)
+    return replace(plan, seconds=plan.seconds + us * US)
+
+
+def _not_estimated(spec: WJoin, rates: Sequence[Figure | None], numbers: Numbers) -> Estimate:
+    """What would have to be given for an estimate, or why nothing helps."""
+    missing = []
+    for child, alias, rate in zip(spec.inputs, spec.aliases, rates, strict=True):
+        if rate is None:
+            missing.append(numbers.missing(child))
+            if not missing[-1]:
+                return Estimate(reason=f"how many rows {alias} has, nothing tells beforehand")
+    return Estimate(missing=tuple(dict.fromkeys(missing)))
+
+
+def _is_open(plan: Plan, first: Plan, options: Options) -> bool:
+    """Whether a plan may be taken in place of the first one: what the user asks for is not."""
+    if plan.note or options.order or options.structure or _is_bound(first.spec, options):
+        return False
+    if options.algorithm == ASYMMETRIC:  # in which structures, it does not say
+        return plan.spec.algorithm == first.spec.algorithm
+    return options.algorithm is None
 
 
 def _is_bound(spec: WJoin, options: Options) -> bool:
@@ -119,121 +166,100 @@ def _is_bound(spec: WJoin, options: Options) -> bool:
 
 
 def _cheapest(plans: list[Plan], first: Plan) -> Plan:
-    """The plan to take in place of the first: in another order, or another one, if clearly cheaper.
-
-    An order is weighed with the loops as they are: that is surer than a change of the loops.
-    """
-    able = [plan for plan in plans if not plan.note]
-    alike = next(plan for plan in able if _loops(plan.spec) == _loops(first.spec))
-    taken = alike if alike.seconds <= CLEARLY * first.seconds else first
-    return able[0] if able[0].seconds <= CLEARLY * taken.seconds else taken
+    """The plan to take in place of the first: in another order, or another one, if clearly cheaper."""
+    if not plans:
+        return first
+    alike = next((plan for plan in plans if _loops(plan.spec) == _loops(first.spec)), first)
+    taken = alike if alike.seconds <= BY_ORDER * first.seconds else first
+    return plans[0] if plans[0].seconds <= CLEARLY * taken.seconds else taken
 
 
 def _loops(spec: WJoin) -> tuple[str, str]:
     return spec.algorithm, spec.method
 
 
-def _joined(
-    spec: WJoin, rates: list[Figure], numbers: Numbers
-) -> tuple[tuple[tuple[str, Figure], ...], Joined]:
-    """The streams of a join for the cost model, and the numbers by name."""
-    known = [(f"rate({alias})", rate) for alias, rate in zip(spec.aliases, rates, strict=True)]
-    keys = []
-    for key in spec.classes:
-        different: list[float | None] = [None] * len(spec.inputs)
-        for at in key.inputs:
-            column = key.columns[at]
-            assert column is not None
-            found = numbers.different(spec.inputs[at], column)
-            known.append((f"keys({column})", found))
-            different[at] = found.value
-        keys.append(Key(tuple(different)))
-    passing = shares(spec, numbers)
-    known += [(f"share({p.text})", f) for p, f in zip(spec.predicates, passing, strict=True)]
-    tests = [
-        Condition(inputs, figure.value, _test_us(predicate))
-        for inputs, figure, predicate in zip(
-            predicate_inputs(spec), passing, spec.predicates, strict=True
-        )
-    ]
-    ahead = tuple(map(numbers.ahead, spec.inputs))
-    values = tuple(rate.value for rate in rates)
-    return tuple(known), Joined(values, spec.graph.upper, tuple(keys), tuple(tests), ahead)
-
-
-def _test_us(predicate: Expr) -> float:
-    if predicate.comparisons:
-        return COMPARED
-    return CALLED if predicate.calls else IN_BLOCKS
-
-
-def _plans(spec: WJoin, joined: Joined, machine: Machine) -> list[Plan]:
+def _plans(spec: WJoin, join: Sized, machine: Machine) -> list[Plan]:
     """Every plan that can run this join, the one at hand among them."""
-    factor = machine_factor(machine.weights) * US
-    plans = []
+    plans: list[Plan] = []
     methods = BY_NAME[DEFAULT].methods if spec.classes else (NESTED_LOOP,)
-    if spec.shedding is not None:
-        return [plan for own in methods for plan in _backward_plans(spec, joined, own, factor)]
     for method in methods:
-        plans += _backward_plans(spec, joined, method, factor)
-        plans.append(_sweep_plan(spec, joined, method, factor))
-    for name in ("hw", "nlw") if spec.classes else ("nlw",):
-        plans.append(_pipeline_plan(spec, joined, name, factor))
-    if len(spec.inputs) == 2:
-        plans += _structure_plans(spec, joined, machine)
+        plans += _backward_plans(spec, join, method, machine)
+    if spec.kind == "inner" and spec.counts is None and spec.shedding is None:
+        plans += [_sweep_plan(spec, join, method, machine) for method in methods]
+        for name in ("hw", "nlw") if spec.classes else ("nlw",):
+            plans += _pipeline_plans(spec, join, name, machine)
+        if len(spec.inputs) == 2:
+            plans += _structure_plans(spec, join, machine)
     if any(plan.spec.runs_like(spec) for plan in plans):
         return plans
-    return [*plans, _like_backward(spec, joined, factor)]
+    return [*plans, _like_another(spec, join, machine)]
 
 
-def _backward_plans(spec: WJoin, joined: Joined, method: str, factor: float) -> list[Plan]:
-    """Backward evaluation in the order that windows suggest, and in the one that costs least."""
-    name, is_hashed = f"{DEFAULT}-{method}", method == HASH
-    given = replace(spec, algorithm=DEFAULT, method=method, structures=())
-    usual = [probe_order(given, start) for start in joined.streams]
-    work = backward_join(joined, usual, is_hashed=is_hashed)
-    label = f"{name}, in the order asked for" if spec.orders else name
-    plans = [Plan(label, given, KERNELS[name].us(work) * factor)]
-    best = best_orders(joined)
-    if len(joined.rates) > 2 and not spec.orders and list(map(list, best)) != usual:
-        work = backward_join(joined, best, is_hashed=is_hashed)
-        own = replace(given, orders=best)
-        plans.append(Plan(f"{name}, ordered by cost", own, KERNELS[name].us(work) * factor))
+def _backward_plans(spec: WJoin, join: Sized, method: str, machine: Machine) -> list[Plan]:
+    """Backward evaluation in the usual order or the one asked for, and in that which costs least."""
+    orders = spec.orders if spec.algorithm == DEFAULT else ()
+    own = replace(spec, algorithm=DEFAULT, method=method, structures=(), orders=orders)
+    plans = [_backward_plan(own, join, machine)]
+    best = best_orders(*join.ways)
+    usual = [tuple(probe_order(own, start)) for start in join.widest.streams]
+    if len(spec.inputs) > 2 and list(best) != usual:
+        plans.append(_backward_plan(replace(own, orders=best), join, machine))
     return plans
 
 
-def _sweep_plan(spec: WJoin, joined: Joined, method: str, factor: float) -> Plan:
-    name = f"few-{method}"
+def _backward_plan(own: WJoin, join: Sized, machine: Machine) -> Plan:
+    work = Work()
+    for graph, way in zip(own.ways, join.ways, strict=True):
+        turned = replace(own, graph=graph)
+        orders = [probe_order(turned, start) for start in way.streams]
+        work += backward_join(way, orders, is_hashed=own.method == HASH)
+    return Plan(own, _backward_kernel(own).us(work) * machine.seconds_per_us)
+
+
+def _backward_kernel(spec: WJoin) -> KernelCost:
+    kind = "outer" if spec.kind != "inner" else DEFAULT
+    return KERNELS[f"{'count' if spec.counts is not None else kind}-{spec.method}"]
+
+
+def _sweep_plan(spec: WJoin, join: Sized, method: str, machine: Machine) -> Plan:
     own = replace(spec, algorithm="few", method=method, structures=(), orders=())
-    orders = [probe_order(own, start) for start in joined.streams]
-    work = backward_join(joined, orders, is_hashed=method == HASH)
-    return Plan(name, own, KERNELS[name].us(work) * factor, WAITS)
+    orders = [probe_order(own, start) for start in join.widest.streams]
+    work = backward_join(join.widest, orders, is_hashed=method == HASH)
+    return Plan(own, KERNELS[f"few-{method}"].us(work) * machine.seconds_per_us, WAITS)
 
 
-def _pipeline_plan(spec: WJoin, joined: Joined, name: str, factor: float) -> Plan:
+def _pipeline_plans(spec: WJoin, join: Sized, name: str, machine: Machine) -> list[Plan]:
+    """A pipeline in the usual order or the one asked for, and in that which costs least."""
     method = BY_NAME[name].methods[0]
-    own = replace(spec, algorithm=name, method=method, structures=(), orders=())
-    work = pipeline(joined, pipeline_order(own), is_hashed=method == HASH)
-    return Plan(name, own, KERNELS[name].us(work) * factor)
+    orders = spec.orders if spec.algorithm == name else ()
+    own = replace(spec, algorithm=name, method=method, structures=(), orders=orders)
+    specs = [own]
+    if len(spec.inputs) > 2:
+        best = best_pipeline(join.widest, KERNELS[name].us, is_hashed=method == HASH)
+        if best != pipeline_order(own):
+            specs.append(replace(own, orders=(best,)))
+    return [_pipeline_plan(one, join, machine) for one in specs]
 
 
-def _structure_plans(spec: WJoin, joined: Joined, machine: Machine) -> list[Plan]:
+def _pipeline_plan(own: WJoin, join: Sized, machine: Machine) -> Plan:
+    work = pipeline(join.widest, pipeline_order(own), is_hashed=own.method == HASH)
+    return Plan(own, KERNELS[own.algorithm].us(work) * machine.seconds_per_us)
+
+
+def _structure_plans(spec: WJoin, join: Sized, machine: Machine) -> list[Plan]:
     """Two windows, each in every structure that can serve the join's conditions."""
     names = list(SIZES)
     if not spec.classes:
         names = [BUFFER] if served_range(spec) is None else [n for n in names if n != HASH]
     method = BY_NAME[ASYMMETRIC].methods[0 if spec.classes else -1]
-    sides = [[(name, _side(joined, at, name, machine)) for name in names] for at in (0, 1)]
-    loops = KERNELS[ASYMMETRIC].us(_matched(joined)) * machine_factor(machine.weights)
-    plans = []
-    for left, cost_left in sides[0]:
-        for right, cost_right in sides[1]:
-            own = replace(
-                spec, algorithm=ASYMMETRIC, method=method, structures=(left, right), orders=()
-            )
-            seconds = (loops + cost_left + cost_right) * US
-            plans.append(Plan(f"{left}/{right}", own, seconds))
-    return plans
+    sides = [[(name, _side(join.widest, at, name, machine)) for name in names] for at in (0, 1)]
+    loops = KERNELS[ASYMMETRIC].us(_matched(join.widest)) * machine.seconds_per_us
+    own = replace(spec, algorithm=ASYMMETRIC, method=method, orders=())
+    return [
+        Plan(replace(own, structures=(left, right)), loops + (cost_left + cost_right) * US)
+        for left, cost_left in sides[0]
+        for right, cost_right in sides[1]
+    ]
 
 
 def _side(joined: Joined, at: int, name: str, machine: Machine) -> float:
@@ -255,10 +281,11 @@ def _matched(joined: Joined) -> Work:
     return replace(work, touched=work.found, testing=testing)
 
 
-def _like_backward(spec: WJoin, joined: Joined, factor: float) -> Plan:
-    """An algorithm that the user asked for and no kernel was measured of: as nested loops."""
+def _like_another(spec: WJoin, join: Sized, machine: Machine) -> Plan:
+    """An algorithm that the user asked for and no kernel was measured of: as one that was."""
     name = f"few-{spec.method}" if BY_NAME[spec.algorithm].kind == SWEEP else "nlw"
-    orders = [probe_order(spec, start) for start in joined.streams]
-    work = backward_join(joined, orders, is_hashed=spec.method == HASH)
+    usual = replace(spec, orders=())
+    orders = [probe_order(usual, start) for start in join.widest.streams]
+    work = backward_join(join.widest, orders, is_hashed=spec.method == HASH)
     note = f"as {name}: no kernel of its own was measured"
-    return Plan(spec.algorithm, spec, KERNELS[name].us(work) * factor, note)
+    return Plan(spec, KERNELS[name].us(work) * machine.seconds_per_us, note)

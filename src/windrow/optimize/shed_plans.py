@@ -15,9 +15,10 @@ from windrow.allocation.output import expected_recall
 from windrow.allocation.strategies import BY_NAME, allocate_by
 from windrow.optimize.cost.directions import cheapest
 from windrow.optimize.cost.effective import effective_directions
-from windrow.optimize.cost.joins import Joined
+from windrow.optimize.cost.joins import Joined, output
 from windrow.optimize.cost.structures import Sizes
 from windrow.optimize.cost.weights import Weights
+from windrow.optimize.joined import Sized
 from windrow.physical.shedding import BEST, Expected, Least, Shedding
 from windrow.physical.specs import WJoin
 
@@ -49,11 +50,18 @@ def with_expected(spec: WJoin, rates: Sequence[float], weights: Weights) -> WJoi
     return replace(spec, shedding=replace(shedding, expected=expected))
 
 
-def effective(joined: Joined, spec: WJoin) -> Joined:
+def effective(join: Sized, spec: WJoin) -> Sized:
     """The streams as a join keeps them and probes with them; the same where nothing is expected."""
     expected = None if spec.shedding is None else spec.shedding.expected
     if expected is None:
-        return joined
+        return join
+    ways = tuple(_left_of(way, expected) for way in join.ways)
+    widest = _left_of(join.widest, expected)
+    found = min(sum(map(output, ways)), output(widest))
+    return replace(join, ways=ways, widest=widest, output=found)
+
+
+def _left_of(joined: Joined, expected: Expected) -> Joined:
     kept = [
         rate * (part / full if full else 1.0)
         for rate, part, full in zip(joined.rates, expected.kept, expected.windows, strict=True)

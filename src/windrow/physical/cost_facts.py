@@ -7,6 +7,7 @@ with two figures: they are not worth more.
 from __future__ import annotations
 
 from windrow.physical.estimates import Estimate, PlanCost
+from windrow.physical.plan_names import is_of_structures
 from windrow.physical.specs import Spec, WJoin, inputs, scans
 from windrow.plan.stream_hints import USUAL_UNIT, ticks_per_unit
 
@@ -25,11 +26,12 @@ def total_cost(root: Spec, time_type: str) -> str:
         return "not estimated: the query joins no streams by windows"
     estimates = [join.estimate for join in joins]
     missing = [name for one in estimates if one for name in one.missing]
+    reasons = [one.reason for one in estimates if one and one.reason]
+    if reasons:
+        return f"not estimated: {reasons[0]}"
     if missing:
         return f"not estimated: give {', '.join(dict.fromkeys(missing))}"
     costs = [one.plans[0].seconds for one in estimates if one and one.plans]
-    if len(costs) < len(joins):
-        return "not estimated: inner joins by time alone are"
     kind = scans(root)[0].time_type if time_type not in USUAL_UNIT else time_type
     return f"{_per_unit(sum(costs), kind)} for the window joins"
 
@@ -40,8 +42,8 @@ def estimate_facts(spec: WJoin, time_type: str) -> list[Fact]:
     if estimate is None or not estimate.plans:
         return []
     taken, *others = estimate.plans
-    rejected = [f"{plan.name}: {_cost(plan, time_type)}" for plan in others if "/" not in plan.name]
-    pairs = [plan for plan in others if "/" in plan.name]
+    pairs = [plan for plan in others if is_of_structures(plan.name)]
+    rejected = [f"{plan.name}: {_cost(plan, time_type)}" for plan in others if plan not in pairs]
     for start in range(0, len(pairs), PER_LINE):
         line = pairs[start : start + PER_LINE]
         rejected.append(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from windrow.physical.algorithm_facts import algorithm_facts
 from windrow.physical.bounds_text import drop_condition, lag_terms, plus, stated_windows
+from windrow.physical.cost_facts import estimate_facts
 from windrow.physical.options import Options
 from windrow.physical.partitioning import show_class
 from windrow.physical.probe_facts import probes, tests
@@ -39,6 +40,7 @@ def count_facts(
             "emits",
             ["each combination once the watermark has passed its newest tuple; adds no delay"],
         ),
+        *estimate_facts(spec, time_type),
     ]
 
 

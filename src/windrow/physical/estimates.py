@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from windrow.plan.statistics import Figure
+from windrow.plan.statistics import ASSUMED, Figure
+
+CHANGED = 4.0
+"""Numbers that have become so many times as high, or as low, are a reason to plan again."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,8 @@ class Estimate:
     Attributes:
         known: the numbers that costs were made from, each with its name: "rate(a)", "keys(a.k)",
             "share(a.x < b.x)".
-        missing: what would have to be known for an estimate; "rate(a)" for instance.
+        missing: what would have to be given for an estimate: "rate= of a" for instance.
+        reason: why there is none, where nothing that could be given would help.
         output: results per tick.
         plans: all that could run, the one taken first, the others by their cost.
         weights: whose costs of single operations these are.
@@ -38,7 +42,13 @@ class Estimate:
 
     known: tuple[tuple[str, Figure], ...] = ()
     missing: tuple[str, ...] = ()
+    reason: str = ""
     output: float = 0.0
     plans: tuple[PlanCost, ...] = ()
     weights: str = ""
     is_decisive: bool = False
+
+    @property
+    def is_guessed(self) -> bool:
+        """Whether some number was assumed."""
+        return any(ASSUMED in figure.source for _, figure in self.known)

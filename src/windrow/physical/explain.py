@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from windrow.physical.choice_facts import choice_facts
 from windrow.physical.cost_facts import show_rate, total_cost
 from windrow.physical.facts import Fact, bestmatch_aliases, facts_of
 from windrow.physical.options import Options
@@ -139,9 +140,8 @@ def _physical_lines(physical: PhysicalQuery) -> list[str]:
         number += 1
         lines.append(f"{number:02}) {'  ' * depth}{_spec(spec)}")
         if isinstance(spec, Stateful):
-            lines += _fact_lines(
-                facts_of(spec, physical.options, show), "    " + "  " * depth + "  "
-            )
+            facts = [*facts_of(spec, physical.options, show), *choice_facts(spec, physical)]
+            lines += _fact_lines(facts, "    " + "  " * depth + "  ")
     return lines
 
 

@@ -21,8 +21,9 @@ class Options:
             end.
         structure: of the algorithm "asymmetric", in what each window is kept: "hash/ttree" for the
             first stream's and the second's, of "buffer", "hash", "btree" and "ttree".
-        order: of window joins, the order in which new tuples meet the other streams: "c, a, b", every
-            stream of the join by the name that the query gives it.
+        order: of window joins, the order in which new tuples meet the other streams, or a pipeline
+            takes them: "c, a, b", every stream of the join by the name that the query gives it. Or
+            an order for the new tuples of each: "a: c, b; b: c, a; c: a, b".
         on_late: what to do with late rows: "count", "keep" (dead letters) or "fail".
         dead_letters: folder for late rows on Spark when `on_late` is "keep".
         memory: how much state the query may hold in memory, '512 MB' or '5000 tuples' for instance,
@@ -65,6 +66,16 @@ class Options:
     def asked_algorithm(self) -> str | None:
         """The algorithm that the user asked for: by its name, or by what only it has."""
         return ASYMMETRIC if self.algorithm is None and self.structure else self.algorithm
+
+    @property
+    def leaves_plans(self) -> bool:
+        """Whether the plans of window joins are left to the planner.
+
+        What a plan holds beside the rows is not estimated: with a bound on it none is changed, nor is
+        that of a join that sheds.
+        """
+        is_bound = self.memory is not None or self.service_rate is not None
+        return not (self.asked_algorithm or self.order or is_bound)
 
     @property
     def memory_amount(self) -> Amount | None:

@@ -1,6 +1,6 @@
 """In which order a left-deep pipeline takes its streams.
 
-Along a path of windows, if there is one: each level then needs the period of the last stream
+As the plan says, if it does. Else along a path of windows, if there is one: each level then needs the period of the last stream
 only. By hash, every level must have a key then. Otherwise as BEW's probes go: by keys, then by the
 narrowest window.
 """
@@ -17,6 +17,8 @@ from windrow.plan.windows import WindowGraph
 
 def pipeline_order(spec: WJoin) -> tuple[int, ...]:
     """The inputs of a join from the bottom of the pipeline to its top."""
+    if spec.orders:
+        return spec.orders[0]
     graph = spec.graph
     if graph.form in {"binary", "path"}:
         order = path_order(graph)

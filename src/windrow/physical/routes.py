@@ -21,8 +21,9 @@ def probe_order(spec: WJoin, start: int) -> list[int]:
 def next_input(spec: WJoin, chosen: Sequence[int]) -> int:
     """The input to meet after those chosen: the one that leaves fewest combinations.
 
-    As `spec.orders` says, if it does. Else one that a key class connects to those chosen, if there is any; else one that a predicate does;
-    else any. Among these the one with the narrowest window, then the first in FROM.
+    As `spec.orders` says, if it does. Else one that a key class connects to those chosen, if there
+    is any; else one that a predicate does; else any. Among these the one with the narrowest window,
+    then the first in FROM.
     """
     if spec.orders:
         return spec.orders[chosen[0]][len(chosen) - 1]

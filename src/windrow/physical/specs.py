@@ -9,6 +9,7 @@ either place.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TypeAlias
 
 from windrow.physical.estimates import Estimate
@@ -111,8 +112,9 @@ class WJoin:
         functions: the user's functions that the predicates call.
         counts: windows that count tuples; `graph` then has conditions on time alone.
         structures: of the algorithm "asymmetric", per input the structure of its window.
-        orders: per input, the order in which its new tuples meet the others; () leaves it to
-            `physical.routes`.
+        orders: per input, the order in which its new tuples meet the others; of a pipeline one
+            order, of all inputs from the bottom up. () leaves it to `physical.routes` and
+            `physical.pipeline`.
         estimate: what it and other plans cost, where enough is known.
         shedding: what it may hold and do; None: as much as it takes. Where totals are estimated
             from its results, `schema` ends with `physical.shedding.hidden_fields`.
@@ -145,6 +147,11 @@ class WJoin:
     def tracked(self) -> tuple[int, ...]:
         """The inputs of which rows come alone: with no match at all, or with one in a semi join."""
         return (0,) if self.kind == "semi" else PRESERVED[self.kind]
+
+    @property
+    def has_plans(self) -> bool:
+        """Whether it is of the kind that several plans are weighed for: inner, by time, one way."""
+        return self.kind == "inner" and self.counts is None and self.alternative is None
 
     def runs_like(self, other: object) -> bool:
         """Whether another plan of the same join runs as this one does."""
@@ -206,6 +213,14 @@ Spec: TypeAlias = (
 Stateful: TypeAlias = WJoin | SlidingAggregate | MatwinBestmatch
 
 
+class Runner(Enum):
+    """Where a query runs."""
+
+    process = "in process"
+    spark_batch = "on Spark, batch"
+    spark_streaming = "on Spark, streaming"
+
+
 @dataclass(frozen=True)
 class PhysicalQuery:
     """A whole query, ready for a runner.
@@ -219,6 +234,7 @@ class PhysicalQuery:
     time_type: str
     sql: str
     options: Options = field(default_factory=Options)
+    runner: Runner = Runner.process
 
     @property
     def needs_netting(self) -> bool:

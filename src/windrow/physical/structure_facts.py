@@ -56,6 +56,8 @@ def _why(spec: WJoin, options: Options) -> list[str]:
 
 
 def _reason(spec: WJoin) -> str:
+    if spec.estimate is not None and spec.estimate.is_decisive:
+        return "of all pairs of structures they cost least, or within a fifth of that"
     if spec.classes:
         return "an equality narrows each probe to one bucket, and a bucket costs least to keep"
     if served_range(spec) is None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from windrow.plan.exprs import Expr
+
 HINT = "hint"
+ASSUMED = "assumed"
 
 
 @dataclass(frozen=True)
@@ -71,4 +75,44 @@ class Measured(Protocol):
         high: float | None,
     ) -> Figure | None:
         """The share of pairs of two columns (stream, column) with low <= left - right <= high."""
+        ...
+
+    def passing(
+        self, predicates: tuple[Expr, ...], sides: Sequence[tuple[str, Mapping[str, str]]]
+    ) -> Figure | None:
+        """The share of combinations of rows, one of each side, that pass all of some conditions.
+
+        A side is a stream, and its columns by the names that the conditions call them.
+        """
+        ...
+
+
+class MeasuredInputs(Protocol):
+    """Numbers of the inputs of one join, by their place, as the worker that runs it sees them."""
+
+    @property
+    def is_restored(self) -> bool:
+        """Whether every micro-batch begins with a state that is taken up anew."""
+        ...
+
+    def rate(self, port: int) -> Figure | None:
+        """Rows per tick of event time."""
+        ...
+
+    def different(self, port: int, column: str) -> Figure | None:
+        """How many different values a column has."""
+        ...
+
+    def at_once(self, port: int) -> int:
+        """The rows of this micro-batch."""
+        ...
+
+    def within(
+        self,
+        left: tuple[int, str],
+        right: tuple[int, str],
+        low: float | None,
+        high: float | None,
+    ) -> Figure | None:
+        """The share of pairs of two columns (port, column) with low <= left - right <= high."""
         ...

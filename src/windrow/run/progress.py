@@ -48,8 +48,12 @@ class Progress:
         ms: how long this batch took.
         operators: the counters of each stateful operator, by its name in EXPLAIN.
         stalled: in process, the streams that have nothing now; they hold the watermark.
-        plans: in process, how each window join runs, by its name in EXPLAIN.
-        plan_changes: how often a join went on by another plan, for rates had changed.
+        plans: how each window join runs, by its name in EXPLAIN; on Spark in the newest micro-batch
+            that brought it rows, `bew-hash (3), btree/btree (1)` where buckets run differently.
+        plan_steps: on Spark, where workers choose: per window join and plan, the micro-batches of
+            buckets that ran by it; in a batch run, the parts that a bucket's rows were taken in.
+        plan_changes: how often a join went on by another plan, for rates had changed; on Spark,
+            how often a bucket of one did.
         recall: of a query that sheds, the share of its answer that it has found; None where nothing
             is shed.
 
@@ -71,6 +75,7 @@ class Progress:
     operators: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     stalled: tuple[str, ...] = ()
     plans: Mapping[str, str] = field(default_factory=dict)
+    plan_steps: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     plan_changes: int = 0
     recall: Recall | None = None
 
@@ -89,6 +94,7 @@ class Progress:
             "operators": {name: dict(counters) for name, counters in self.operators.items()},
             "stalled": list(self.stalled),
             "plans": dict(self.plans),
+            "plan_steps": {name: dict(steps) for name, steps in self.plan_steps.items()},
             "plan_changes": self.plan_changes,
             "recall": None if self.recall is None else self.recall.as_dict(),
         }

@@ -45,7 +45,7 @@ from windrow.kernels.published.tape import (
     trace_of,
 )
 
-EXAMPLES = settings(max_examples=250, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
 UNSTATED = MOST
 
 

@@ -24,6 +24,8 @@ WHOLE = """
     lateness = "5 seconds"
     schema = "item STRING, ts TIMESTAMP"
     files_per_batch = 2
+    rate = "500 per second"
+    distinct = { item = 40 }
 
     [sink]
     path = "out"
@@ -81,6 +83,8 @@ def test_every_key_of_a_job_is_read(tmp_path):
             lateness="5 seconds",
             schema=Schema((Field("item", "string"), Field("ts", "timestamp"))),
             files_per_batch=2,
+            rate="500 per second",
+            distinct={"item": 40},
         ),
     )
     assert job.sink == Sink(str(tmp_path / "out"), "csv", str(tmp_path / "state"), overwrite=True)
@@ -138,7 +142,7 @@ def test_a_job_file_that_is_no_toml(tmp_path):
 def test_an_unknown_key_names_the_nearest_ones(tmp_path):
     assert refusal(tmp_path, SMALL + 'latenes = "1 second"\n') == (
         "JobError[unknown-key]: [streams.sales] has no key 'latenes'\n"
-        "  hint: known here: lateness, path, time, format, files_per_batch, schema"
+        "  hint: known here: lateness, rate, path, time, format, files_per_batch, distinct, schema"
     )
 
 
@@ -198,6 +202,8 @@ def test_a_job_has_exactly_one_query(tmp_path, query, said):
         ("lateness = true", "lateness of [streams.sales] is True"),
         ("files_per_batch = 0", "files_per_batch of [streams.sales] is 0"),
         ("schema = 3", "schema of [streams.sales] is 3"),
+        ("rate = true", "rate of [streams.sales] is True"),
+        ('distinct = { item = "many" }', "distinct.item of [streams.sales] is 'many'"),
         ('format = "parket"', "format of [streams.sales] is 'parket'"),
     ],
 )

@@ -30,7 +30,7 @@ def keys_of(buffer: ChunkBuffer) -> list[int]:
 pushes = st.lists(st.lists(st.tuples(TICKS, TICKS), max_size=12), max_size=12)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(pushes, st.lists(TICKS, max_size=12), st.sampled_from(["time", "end"]))
 def test_a_buffer_holds_what_a_plain_list_would_hold(
     pushed: list[list[tuple[int, int]]], bounds: list[int], order: str

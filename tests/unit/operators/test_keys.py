@@ -88,6 +88,7 @@ def canonical(value: object) -> object:
     return value
 
 
+@pytest.mark.laws
 @pytest.mark.parametrize("kind", COLUMNS)
 def test_words_and_equality_agree_with_python_values(kind):
     @settings(max_examples=30, deadline=None, derandomize=True)

@@ -20,7 +20,7 @@ def rows(numbers: list[int]) -> ChangeBatch:
 numbers_of_a_push = st.lists(st.integers(0, 60) | st.integers(900, 909), min_size=1, unique=True)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=200, deadline=None, derandomize=True)
 @given(st.lists(numbers_of_a_push, min_size=1, max_size=12))
 def test_a_row_is_fresh_the_first_time_it_finds_a_match_and_never_again(pushed):
     matched = Matched(by_instant=False)

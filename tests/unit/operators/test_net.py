@@ -48,13 +48,13 @@ def net_of(rows: list[Change]) -> Counter[Change]:
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(changes)
 def test_only_what_is_left_of_inserts_minus_deletes_stays(rows: list[Change]) -> None:
     assert bag_of([net_changes(batch_of(rows))]) == net_of(rows)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(changes, st.lists(st.integers(0, 14), max_size=4))
 def test_an_instant_may_be_cut_anywhere(rows: list[Change], cuts: list[int]) -> None:
     ordered = sorted(rows, key=lambda row: row[0])

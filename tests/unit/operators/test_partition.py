@@ -148,7 +148,7 @@ def test_a_single_bucket_takes_everything():
 wide = st.floats(-1e6, 1e6) | st.floats(allow_nan=True, allow_infinity=True)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=200, deadline=None, derandomize=True)
 @given(
     st.lists(wide | st.none(), min_size=1, max_size=6),
     st.lists(st.floats(-3.0, 3.0), min_size=6, max_size=6),
@@ -209,7 +209,7 @@ def sliced_joins(draw):
     )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=200, deadline=None, derandomize=True)
 @given(sliced_joins(), st.data(), st.integers(1, 6))
 def test_every_combination_within_the_windows_meets_in_one_slice(spec, data, buckets):
     times = st.lists(st.integers(-40, 40), min_size=1, max_size=5)

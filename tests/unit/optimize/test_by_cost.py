@@ -11,9 +11,11 @@ import pytest
 
 from windrow import Session
 from windrow.errors import BindError, PlanError
-from windrow.optimize.cost.joins import Condition, Joined, Key, best_orders, output
+from windrow.optimize.cost.joins import Condition, Joined, Key, matchless, output, pipeline
+from windrow.optimize.cost.orders import best_orders, best_pipeline
 
 KEYED = "SELECT a.k FROM a, b WHERE a.k = b.k WINDOW = 50"
+THREE = "SELECT a.k FROM a, b, c WHERE a.k = b.k AND b.k = c.k WINDOW = 50"
 BAND = "SELECT a.x FROM a, b WHERE abs(a.x - b.x) < 1 WINDOW = 20000"
 
 
@@ -146,41 +148,146 @@ def test_a_user_may_force_any_plan():
     w = session()
     assert "algorithm   BEW, nested loop" in w.explain(BAND, algorithm="bew")
     assert "Asymmetric, buffer/ttree" in w.explain(BAND, structure="buffer/ttree")
-    three = "SELECT a.k FROM a, b, c WHERE a.k = b.k AND b.k = c.k WINDOW = 50"
-    text = w.explain(three, order="C, b, a")
+    text = w.explain(THREE, order="C, b, a")
     assert "a new a meets c, then b" in text
     assert "a new b meets c, then a" in text
-    assert "cost        bew-hash, in the order asked for" in text
+    assert "cost        bew-hash, order c, b, a: " in text
 
 
-@pytest.mark.parametrize("order", ["a", "a, a, b", "a,,b", ""])
+def test_an_order_may_be_given_for_the_tuples_of_each_stream():
+    order = "b: c, a; a: b, c; c: a, b"
+    text = session().explain(THREE, order=order)
+    for line in ("a new a meets b, then c", "a new b meets c, then a", "a new c meets a, then b"):
+        assert line in text
+    assert "cost        bew-hash, order a: b, c; b: c, a; c: a, b: " in text
+
+
+def test_a_pipeline_takes_its_streams_in_the_order_asked_for():
+    text = session().explain(THREE, order="c, a, b", algorithm="hw")
+    assert "pipeline    c with a, then b" in text
+    assert "cost        hw, order c, a, b: " in text
+    with pytest.raises(PlanError, match="gives each stream an order of its own"):
+        session().explain(THREE, order="a: c, b; b: c, a; c: a, b", algorithm="nlw")
+
+
+def test_structures_that_are_not_named_are_chosen_by_cost():
+    text = session().explain(BAND, algorithm="asymmetric")
+    assert "of all pairs of structures they cost least" in text
+    assert "tree" in text.split("algorithm", 1)[1].split("\n")[0]
+
+
+@pytest.mark.parametrize(
+    "order", ["a", "a, a, b", "a,,b", "", "a: b", "a: b; a: b", "a: a; b: a", "a, b; b: a"]
+)
 def test_an_order_lists_streams(order):
     with pytest.raises(PlanError, match="bad-order"):
         session().explain(KEYED, order=order)
 
 
 def test_an_order_of_other_streams_is_refused():
-    with pytest.raises(PlanError, match="does not name the streams of the join of a, b"):
-        session().explain(KEYED, order="a, c")
+    for order in ("a, c", "a, b, c", "a: b; c: a", "a: b; b: c"):
+        with pytest.raises(PlanError, match="does not name the streams of the join of a, b"):
+            session().explain(KEYED, order=order)
 
 
 def test_an_order_is_for_the_algorithm_that_has_one():
-    with pytest.raises(PlanError, match="the algorithm hw has no order to choose"):
-        session().explain(KEYED, order="b, a", algorithm="hw")
+    with pytest.raises(PlanError, match="the algorithm few has no order to choose"):
+        session().explain(KEYED, order="b, a", algorithm="few")
 
 
 def test_an_order_can_be_a_hint():
     text = session().explain(KEYED.replace("SELECT", "SELECT /*+ order(b, a) */"))
-    assert "in the order asked for" in text
+    assert "cost        bew-hash, order " in text
 
 
 def test_a_bound_on_memory_leaves_the_plan_as_it_is():
     assert "algorithm   BEW, nested loop" in session().explain(BAND, memory="64 MB")
 
 
-def test_the_rate_of_a_filtered_stream_is_marked_as_assumed():
-    text = session().explain(KEYED.replace("WINDOW", "AND a.x > 5 WINDOW"))
-    assert "filtered: 1 in 3 per condition assumed" in text
+def test_the_rate_of_a_filtered_stream_is_that_of_the_rows_that_pass():
+    query = KEYED.replace("WINDOW", "AND a.x % 4 = 1 AND a.x > 5 WINDOW")
+    text = session().explain(query)
+    assert re.search(r"\(all 4,000 rows, of which 0.2[3-7] pass: sample of 4,000 rows\)", text)
+    query = query.replace("50", "INTERVAL '5' SECONDS")
+    assert "(hint, of which 0.11 pass: assumed)" in streaming(rate=5).explain(query)
+
+
+def test_the_share_of_a_condition_that_is_no_band_is_sampled():
+    query = KEYED.replace("WINDOW", "AND (a.x + b.x) % 10 = 3 WINDOW")
+    found = re.search(
+        r"share\(.*\) = ([\d.]+) \(sample of 10,000 combinations\)", session().explain(query)
+    )
+    assert float(found[1]) == pytest.approx(0.1, abs=0.015)
+
+
+def test_a_condition_that_fails_for_a_value_is_assumed():
+    query = KEYED.replace("WINDOW", "AND a.x / (b.x - b.x) > 2 WINDOW")
+    assert re.search(r"share\(.*\) = 0.33 \(assumed\)", session().explain(query))
+
+
+def test_functions_are_not_called_to_plan():
+    w = session()
+    w.function("fails", lambda x: x / 0, arguments=["bigint"])
+    text = w.explain(KEYED.replace("WINDOW", "AND fails(a.x + b.x) WINDOW"))
+    assert "share(fails(a.x + b.x)) = 0.33 (assumed)" in text
+
+
+KINDS = {
+    "left": "SELECT a.k FROM a LEFT JOIN b ON a.k = b.k WINDOW = 500",
+    "full": "SELECT a.k FROM a FULL JOIN b ON a.k = b.k WINDOW = 500",
+    "semi": "SELECT a.k FROM a LEFT SEMI JOIN b ON a.k = b.k WINDOW = 500",
+    "anti": "SELECT a.k FROM a LEFT ANTI JOIN b ON a.k = b.k WINDOW = 500",
+    "either way": "SELECT a.k FROM a, b WHERE a.k = b.k DWINDOW (a, b) = 700 EITHER WAY",
+    "rows": "SELECT a.k FROM a [ROWS 30], b [ROWS 90] WHERE a.k = b.k",
+    "rows of each": "SELECT a.k FROM a [PARTITION BY k ROWS 2], b [ROWS 90] WHERE a.k = b.k",
+    "rows of all": "SELECT a.k FROM a, b, c WHERE a.k = b.k AND b.k = c.k WINDOW = 120 ROWS",
+}
+
+
+@pytest.mark.parametrize("query", KINDS.values(), ids=KINDS)
+def test_every_kind_of_join_is_estimated(query):
+    w = session()
+    text = w.explain(query)
+    output = float(re.search(r"output +([\d.,]+) per tick", text)[1])
+    assert output * 100_000 == pytest.approx(w.sql(query).to_arrow().num_rows, rel=0.15)
+    assert re.search(r"cost +bew-hash: ", text)
+    assert re.search(r"rejected +.*bew-nested-loop: ", text, re.DOTALL)
+
+
+def test_what_comes_out_of_a_bestmatch_join_is_not_estimated():
+    query = (
+        "SELECT d.k FROM (SELECT a.k AS k, a.at AS at FROM a LEFT OUTER BESTMATCH JOIN b"
+        " ON a.at MINDIST b.at WHERE a.k = b.k AND abs(a.at - b.at) <= 5) d, c"
+        " WHERE d.k = c.k WINDOW = 10"
+    )
+    text = session().explain(query)
+    assert "cost        not estimated: how many rows d has, nothing tells beforehand" in text
+
+
+def test_matches_that_no_key_allows_leave_tuples_alone():
+    joined = clique((1, 1), 1_000_000, (100, 20))
+    assert matchless(joined, 0, 1) == pytest.approx(0.8)
+    assert matchless(joined, 1, 0) == pytest.approx(0)
+
+
+def test_a_pipeline_begins_with_the_streams_that_leave_fewest_combinations():
+    joined = clique((100, 100, 1), 50, (10, 10, 10))
+
+    def cost(work):
+        return work.found
+
+    order = best_pipeline(joined, cost, is_hashed=True)
+    assert order[2] in {0, 1}
+    usual = pipeline(joined, (0, 1, 2), is_hashed=True)
+    assert cost(pipeline(joined, order, is_hashed=True)) < cost(usual)
+
+
+def test_by_hash_a_pipeline_has_a_key_at_every_level():
+    keys = (Key((10.0, 10.0, None)), Key((None, 10.0, 10.0)))
+    upper = tuple(tuple(0 if a == b else 50 for b in range(3)) for a in range(3))
+    joined = Joined((1.0, 1_000.0, 1.0), upper, keys)
+    order = best_pipeline(joined, lambda work: work.touched, is_hashed=True)
+    assert set(order[:2]) != {0, 2}
 
 
 def test_the_output_of_a_join_below_is_the_rate_above():

@@ -126,7 +126,7 @@ def outer_plans(draw):
     return renamed(node, {f"out{i}": name for i, name in enumerate(shown)})
 
 
-@settings(max_examples=250, deadline=None, derandomize=True)
+@settings(max_examples=200, deadline=None, derandomize=True)
 @given(plan=outer_plans())
 def test_no_rule_changes_the_answer_of_an_outer_semi_or_anti_join(tables, plan):
     expected = rows_of(plan, tables)
@@ -137,7 +137,7 @@ def test_no_rule_changes_the_answer_of_an_outer_semi_or_anti_join(tables, plan):
     assert final.schema == plan.schema
 
 
-@settings(max_examples=250, deadline=None, derandomize=True)
+@settings(max_examples=200, deadline=None, derandomize=True)
 @given(plan=plans(), instant=st.integers(0, 25))
 def test_no_rule_and_not_all_together_change_the_answer(tables, plan, instant):
     expected = rows_of(plan, tables, instant)

@@ -72,6 +72,7 @@ def test_json_has_one_object_per_line_with_the_counters_of_each_operator():
         "operators": {"WJoin a, b": {"rows_in": 11_997, "late": 2}},
         "stalled": [],
         "plans": {},
+        "plan_steps": {},
         "plan_changes": 0,
         "recall": None,
     }

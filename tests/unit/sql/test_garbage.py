@@ -52,7 +52,7 @@ def refusal(compiled, sql: str) -> WindrowError | None:
     return None
 
 
-@settings(max_examples=600, deadline=None, derandomize=True)
+@settings(max_examples=200, deadline=None, derandomize=True)
 @given(sql=broken())
 def test_broken_queries_are_refused_with_our_errors(compiled, sql):
     error = refusal(compiled, sql)

@@ -15,10 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import astuple, dataclass
-from itertools import permutations
-
-MOST_ORDERED = 6
-"""Streams up to which every order is weighed; beyond, each step takes what leaves fewest."""
+from math import exp, inf
 
 
 @dataclass(frozen=True)
@@ -53,6 +50,7 @@ class Joined:
         keys: the equalities.
         tests: the other conditions.
         ahead: tuples that each may run ahead of the others, for it comes in batches.
+        held: the tuples that each window has at most, where windows count them.
         probing: where some are shed, the tuples of each per tick that probe; `rates` are then
             those that are kept. () for all.
     """
@@ -62,6 +60,7 @@ class Joined:
     keys: tuple[Key, ...] = ()
     tests: tuple[Condition, ...] = ()
     ahead: tuple[float, ...] = ()
+    held: tuple[float, ...] = ()
     probing: tuple[float, ...] = ()
 
     @property
@@ -101,7 +100,7 @@ def met(joined: Joined, start: int, chosen: Sequence[int], added: int) -> float:
     for one in chosen:
         if one != start:
             length = min(length, upper[added][one] + upper[one][added])
-    return joined.rates[added] * max(0, length)
+    return min(joined.rates[added] * max(0, length), joined.held[added] if joined.held else inf)
 
 
 def matching(joined: Joined, chosen: Collection[int], added: int) -> float:
@@ -201,24 +200,18 @@ def output(joined: Joined) -> float:
     return backward_join(joined, others, is_hashed=True).results
 
 
-def best_orders(joined: Joined) -> tuple[tuple[int, ...], ...]:
-    """Per stream, the order in which its new tuples meet the others at the least work."""
-    return tuple(_best_order(joined, start) for start in joined.streams)
+def matchless(joined: Joined, own: int, other: int) -> float:
+    """The share of a stream's tuples that another has no match for, before them or after.
 
-
-def _best_order(joined: Joined, start: int) -> tuple[int, ...]:
-    """The order with the fewest combinations on the way; of equals the first in FROM."""
-    others = [stream for stream in joined.streams if stream != start]
-    if len(joined.rates) <= MOST_ORDERED:
-        return min(permutations(others), key=lambda order: _effort(joined, start, order))
-    chosen: list[int] = []
-    while others:
-        added = min(others, key=lambda one: _effort(joined, start, [*chosen, one]))
-        chosen.append(added)
-        others.remove(added)
-    return tuple(chosen)
-
-
-def _effort(joined: Joined, start: int, order: Sequence[int]) -> float:
-    work = backward(joined, start, order, is_hashed=True)
-    return work.lookups + work.touched + work.found
+    Of its keys the other stream has as many as it has different ones; of these so many tuples lie
+    in reach, on average, and none of them with the probability of Poisson's law.
+    """
+    upper = joined.upper
+    candidates = joined.rates[other] * max(0, upper[own][other] + upper[other][own])
+    pairs, _ = passed(candidates * matching(joined, [own], other), ready(joined, [own], other))
+    shared = 1.0
+    for key in joined.keys:
+        mine, theirs = key.distinct[own], key.distinct[other]
+        if mine is not None and theirs is not None:
+            shared *= min(1.0, theirs / mine)
+    return 1 - shared * (1 - exp(-pairs / shared))

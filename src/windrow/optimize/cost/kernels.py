@@ -19,12 +19,13 @@ from windrow.optimize.cost.weights import Weight, Weights
 
 @dataclass(frozen=True)
 class KernelCost:
-    """Microseconds per tuple taken in, look-up, tuple looked at, and result."""
+    """Microseconds per tuple taken in, look-up, tuple looked at, result, and combination found."""
 
     tuple: float
     lookup: float
     touched: float
     result: float
+    found: float = 0.0
 
     def us(self, work: Work) -> float:
         """The time that some work takes."""
@@ -33,13 +34,18 @@ class KernelCost:
             + self.lookup * work.lookups
             + self.touched * work.touched
             + self.result * work.results
+            + self.found * work.found
             + work.testing
         )
 
 
 KERNELS = {
-    "bew-hash": KernelCost(tuple=0.15, lookup=0.03, touched=0.01, result=0.085),
-    "bew-nested-loop": KernelCost(tuple=0.12, lookup=0.03, touched=0.0005, result=0.11),
+    "bew-hash": KernelCost(tuple=0.15, lookup=0.05, touched=0.01, result=0.035, found=0.04),
+    "bew-nested-loop": KernelCost(0.12, lookup=0.05, touched=0.0005, result=0.07, found=0.04),
+    "outer-hash": KernelCost(tuple=0.15, lookup=0.05, touched=0.01, result=0.035, found=0.04),
+    "outer-nested-loop": KernelCost(0.12, lookup=0.05, touched=0.0005, result=0.07, found=0.04),
+    "count-hash": KernelCost(tuple=0.15, lookup=0.05, touched=0.01, result=0.035, found=0.04),
+    "count-nested-loop": KernelCost(0.12, lookup=0.05, touched=0.0005, result=0.07, found=0.04),
     "few-hash": KernelCost(tuple=1.5, lookup=0.0, touched=0.02, result=0.26),
     "few-nested-loop": KernelCost(tuple=0.9, lookup=0.0, touched=0.0012, result=0.6),
     "hw": KernelCost(tuple=1.4, lookup=0.0, touched=0.006, result=0.2),

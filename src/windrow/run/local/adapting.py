@@ -13,6 +13,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from windrow.physical.explain import stage_name
+from windrow.physical.plan_names import plan_name
 from windrow.physical.specs import PhysicalQuery, Spec, WJoin, inputs, scans
 from windrow.plan.statistics import Measured
 from windrow.run.local.observed import Observed
@@ -48,16 +49,22 @@ class Adapting:
         self.query = query
         self.changes = 0
         self._planner = planner
-        self._has_joins = _has_joins(query.root)
+        joins = _joins(query.root)
+        self._has_joins = bool(joins)
+        self._is_guessed = any(join.estimate and join.estimate.is_guessed for join in joins)
         times = {scan.stream: scan.time for scan in scans(query.root)}
         self._observed = Observed(times, planner.rates if planner is not None else {})
 
     def adapt(self, stream: str, arrived: pa.RecordBatch, pipeline: Pipeline) -> None:
-        """After a micro-batch: plans again if rates have changed, and follows the new plan."""
+        """After a micro-batch: plans again if rates have changed, and follows the new plan.
+
+        Where the plan rests on assumed numbers it is made again, once, by those of the batches.
+        """
         if self._planner is None or not self._has_joins:
             return
         self._observed.take(stream, arrived)
-        if self._observed.has_changed:
+        if self._observed.has_changed or (self._is_guessed and self._observed.is_known):
+            self._is_guessed = False
             self._observed.planned()
             self.query = self._planner.again(self._observed)
             self.changes += pipeline.follow(self.query)
@@ -76,19 +83,6 @@ class Adapting:
         }
 
 
-def _has_joins(spec: Spec) -> bool:
-    return isinstance(spec, WJoin) or any(map(_has_joins, inputs(spec)))
-
-
-def plan_name(spec: WJoin) -> str:
-    """A plan in a few words, as options would ask for it."""
-    if spec.structures:
-        return "/".join(spec.structures)
-    name = f"{spec.algorithm}-{spec.method}" if spec.algorithm in {"bew", "few"} else spec.algorithm
-    if not spec.orders:
-        return name
-    orders = (
-        f"{spec.aliases[start]} meets {', '.join(spec.aliases[one] for one in order)}"
-        for start, order in enumerate(spec.orders)
-    )
-    return f"{name}: {'; '.join(orders)}"
+def _joins(spec: Spec) -> list[WJoin]:
+    below = [join for child in inputs(spec) for join in _joins(child)]
+    return [spec, *below] if isinstance(spec, WJoin) else below

@@ -11,31 +11,38 @@ newest of them, so that a stream which has slowed down is seen to.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
 
+from windrow.operators.changes import take_columns
 from windrow.operators.instants import ticks_of
+from windrow.plan.exprs import Expr
 from windrow.plan.statistics import Figure
-from windrow.run.local.sampling import different_values, sampled_numbers, share_within
+from windrow.run.local.passing import SEED, share_passing
+from windrow.run.plan_changes import is_near
+from windrow.run.sampled import different_values, sampled_numbers, share_within
 from windrow.schema import MIN_TICK
 
 RECENT = 8
 """Batches that a rate is taken over."""
 
-CHANGED = 4.0
-"""Rates that have become so many times as high, or as low, are a reason to plan again."""
-
 SOURCE = "the micro-batches so far"
+
+
+MOST_KEPT = 1_000
+"""Rows of a batch that are kept, drawn by a fixed seed, to look values up in."""
 
 
 @dataclass
 class _Seen:
-    """The last batches of one stream: rows and newest time of each, and the last batch itself."""
+    """The last batches of one stream: rows and newest time of each, and some of their rows."""
 
     batches: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=RECENT))
-    last: pa.RecordBatch | None = None
+    kept: deque[pa.RecordBatch] = field(default_factory=lambda: deque(maxlen=RECENT))
+    rows: int = 0
 
 
 class Observed:
@@ -50,6 +57,7 @@ class Observed:
         self._times = times
         self._seen = {stream: _Seen() for stream in times}
         self._planned = dict(planned)
+        self._draw = np.random.default_rng(SEED)
 
     def take(self, stream: str, batch: pa.RecordBatch) -> None:
         """Looks at a batch as it comes."""
@@ -62,7 +70,20 @@ class Observed:
         if seen.batches:
             newest = max(newest, seen.batches[-1][1])
         seen.batches.append((batch.num_rows, newest))
-        seen.last = batch
+        seen.kept.append(self._some_of(batch))
+        seen.rows += batch.num_rows
+
+    def _some_of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        if batch.num_rows <= MOST_KEPT:
+            return batch
+        # Drawn, not every so many: keys may go round.
+        drawn = self._draw.choice(batch.num_rows, MOST_KEPT, replace=False, shuffle=False)
+        return take_columns(batch, drawn)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the batches have told all rates."""
+        return all(self.rate(stream) is not None for stream in self._times)
 
     @property
     def has_changed(self) -> bool:
@@ -72,7 +93,7 @@ class Observed:
         if len(known) < len(rates):
             return False
         return any(
-            stream not in self._planned or not _is_near(rate, self._planned[stream])
+            stream not in self._planned or not is_near(rate, self._planned[stream])
             for stream, rate in known.items()
         )
 
@@ -93,9 +114,9 @@ class Observed:
         return Figure(rows / span, SOURCE) if span > 0 else None
 
     def different(self, stream: str, column: str) -> Figure | None:
-        """How many different values a column has in the last batch."""
+        """How many different values a column has, by rows of the last batches."""
         values = self._last(stream, column)
-        found = None if values is None else different_values(values, len(values))
+        found = None if values is None else different_values(values, self._seen[stream].rows)
         return None if found is None else Figure(found, SOURCE)
 
     def at_once(self, stream: str) -> int:
@@ -117,10 +138,20 @@ class Observed:
         share = share_within(numbers[0], numbers[1], low, high)
         return None if share is None else Figure(share, SOURCE)
 
+    def passing(
+        self, predicates: tuple[Expr, ...], sides: Sequence[tuple[str, Mapping[str, str]]]
+    ) -> Figure | None:
+        """The share of combinations that pass all of some conditions, in the last batches."""
+        rows = []
+        for stream, columns in sides:
+            arrays = [self._last(stream, own) for own in columns.values()]
+            if any(array is None for array in arrays):
+                return None
+            rows.append(pa.RecordBatch.from_arrays(arrays, names=list(columns)))
+        found = share_passing(predicates, rows)
+        return None if found is None else Figure(found[0], SOURCE)
+
     def _last(self, stream: str, column: str) -> pa.Array | None:
-        last = self._seen[stream].last
-        return None if last is None else last.column(column)
-
-
-def _is_near(rate: float, planned: float) -> bool:
-    return planned / CHANGED <= rate <= planned * CHANGED
+        """Values of a column in the last batches; None where there are none yet."""
+        kept = self._seen[stream].kept
+        return pa.concat_arrays([batch.column(column) for batch in kept]) if kept else None

@@ -6,22 +6,22 @@ are looked at in a sample of bounded size, taken in even stretches over the tabl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from windrow.plan.catalog import StreamInfo
+from windrow.plan.exprs import Expr
 from windrow.plan.statistics import Figure
+from windrow.run.local.passing import MOST_TESTED, share_passing
 from windrow.run.local.sources import SLICE_ROWS, Source, TableSource
+from windrow.run.sampled import different_values, sampled_numbers, share_within
 
 MOST_ROWS = 100_000
 STRETCHES = 20
-MOST_COMPARED = 2_000
-"""Values of either column whose differences are looked at."""
 
 T = TypeVar("T")
 
@@ -74,6 +74,28 @@ class TableNumbers:
         rows = sum(len(column) for column in columns if column is not None)
         return None if share is None else Figure(share, f"sample of {rows:,} rows")
 
+    def passing(
+        self, predicates: tuple[Expr, ...], sides: Sequence[tuple[str, Mapping[str, str]]]
+    ) -> Figure | None:
+        """The share of combinations of rows, one of each side, that pass all of some conditions."""
+        rows = [self._rows(*side) for side in sides]
+        known = [one for one in rows if one is not None]
+        found = share_passing(predicates, known) if len(known) == len(rows) else None
+        if found is None:
+            return None
+        share, asked = found
+        return Figure(share, f"sample of {asked:,} {'rows' if len(rows) == 1 else 'combinations'}")
+
+    def _rows(self, stream: str, columns: Mapping[str, str]) -> pa.RecordBatch | None:
+        """Some rows of a table, with columns by the names that they are called above."""
+        source = self._sources.get(stream)
+        if not isinstance(source, TableSource):
+            return None
+        if not set(columns.values()) <= set(source.schema.names):
+            return None
+        arrays = [source.sample(own, MOST_TESTED, STRETCHES) for own in columns.values()]
+        return pa.RecordBatch.from_arrays(arrays, names=list(columns))
+
     def _numbers(self, stream: str, column: str) -> NDArray[np.float64] | None:
         source = self._sources.get(stream)
         if not isinstance(source, TableSource) or column not in source.schema.names:
@@ -105,47 +127,5 @@ def _different(source: TableSource, column: str) -> Figure | None:
     return Figure(found, f"{seen} {len(sample):,} rows")
 
 
-def different_values(sample: pa.Array, rows: int) -> float | None:
-    """How many different values so many rows have, by a sample of them; None for no values."""
-    try:
-        counts = pc.value_counts(sample).field("counts").to_numpy()
-    except pa.ArrowNotImplementedError:
-        return None
-    if not len(counts):
-        return None
-    if len(sample) == rows:
-        return float(len(counts))
-    # Values seen once stand for others that the sample has missed (the estimator GEE).
-    once = int(np.count_nonzero(counts == 1))
-    return float((rows / len(sample)) ** 0.5 * once + (len(counts) - once))
-
-
 def _numbers_in(source: TableSource, column: str) -> NDArray[np.float64] | None:
     return sampled_numbers(source.sample(column, MOST_ROWS, STRETCHES))
-
-
-def sampled_numbers(values: pa.Array) -> NDArray[np.float64] | None:
-    """Some of the values, evenly spread; None where they are no numbers."""
-    if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
-        return None
-    every = max(1, len(values) // MOST_COMPARED)
-    numbers = values.take(pa.array(np.arange(0, len(values), every))).drop_null()
-    found: NDArray[np.float64] = numbers.to_numpy(zero_copy_only=False).astype(np.float64)
-    return found[np.isfinite(found)]
-
-
-def share_within(
-    lefts: NDArray[np.float64],
-    rights: NDArray[np.float64],
-    low: float | None,
-    high: float | None,
-) -> float | None:
-    """The share of pairs with low <= left - right <= high; None where there are no pairs."""
-    if not len(lefts) or not len(rights):
-        return None
-    #  rights, in order   ----[==============]----   left - high .. left - low
-    ordered = np.sort(rights)
-    ends = len(ordered) if low is None else np.searchsorted(ordered, lefts - low, "right")
-    starts = 0 if high is None else np.searchsorted(ordered, lefts - high, "left")
-    # A share of none in a sample is not a share of none.
-    return max(float(np.mean((ends - starts) / len(ordered))), 1 / (len(lefts) * len(rights)))

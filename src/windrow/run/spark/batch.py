@@ -22,9 +22,10 @@ from windrow.operators.driver import Stage
 from windrow.operators.memory import memory_of_bucket
 from windrow.operators.partition import own_slices
 from windrow.run.spark.blobs import Blob, by_port
+from windrow.run.spark.choosing import NO_PLAN, Remembered, chosen_in_batch
 from windrow.run.spark.dead_letters import DeadLetters
 from windrow.run.spark.failures import told_first
-from windrow.run.spark.stages import FIGURES, StagePlan
+from windrow.run.spark.stages import FIGURES, PLAN, StagePlan
 from windrow.run.spark.worker import set_aside_modules
 from windrow.schema import MAX_TICK, MIN_TICK
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 STEP_BYTES = 8 << 20
 """Blobs are pushed together up to this size: many small steps would cost more than the rows."""
 
-_PRODUCED = pa.schema([("blob", pa.binary()), *((name, pa.int64()) for name in FIGURES)])
+_PRODUCED = pa.schema([("blob", pa.binary()), *((name, pa.int64()) for name in (*FIGURES, PLAN))])
 
 
 def batch_runner(plan: StagePlan) -> Mapper:
@@ -57,10 +58,20 @@ def _run_bucket(
     letters = DeadLetters(plan, "batch", bucket)
     memory = memory_of_bucket(plan.options, plan.memory_parts, bucket)
     own = own_slices(plan.partitioning, bucket)
-    stage = Stage(plan.spec, on_late=plan.on_late, late=letters.take, memory=memory, own=own)
+    stage: Stage | None = None
+    choices = Remembered()
     rows_read = 0
     for step, watermark in _steps(blobs):
         batches, copies = by_port(step, plan.ports, MIN_TICK)
+        chosen = chosen_in_batch(choices, bucket, plan, batches)
+        if stage is None:
+            stage = Stage(
+                chosen.spec, on_late=plan.on_late, late=letters.take, memory=memory, own=own
+            )
+        elif chosen.is_change:
+            stage.become(chosen.spec)
+        if plan.choice is not None:
+            yield _row(None, {"plan_changes": int(chosen.is_change), PLAN: chosen.plan})
         for results in stage.step(batches, MIN_TICK, watermark):
             if len(results):
                 yield _row(encode(results), {})
@@ -71,6 +82,7 @@ def _run_bucket(
             if batch is not None and is_read
         )
     letters.write()
+    assert stage is not None  # a bucket without a blob is not asked
     yield _row(None, {**stage.counters.as_dict(), "rows_read": rows_read})
 
 
@@ -97,6 +109,7 @@ def _packed_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, int, 
 
 
 def _row(blob: bytes | None, figures: dict[str, int]) -> pa.RecordBatch:
-    numbers = (pa.array([figures.get(name, 0)], pa.int64()) for name in FIGURES)
+    values = {**dict.fromkeys(FIGURES, 0), PLAN: NO_PLAN, **figures}
+    numbers = (pa.array([values[name]], pa.int64()) for name in (*FIGURES, PLAN))
     arrays = [pa.array([blob], pa.binary()), *numbers]
     return pa.RecordBatch.from_arrays(arrays, schema=_PRODUCED)

@@ -32,10 +32,11 @@ from windrow.operators.partition import own_slices
 from windrow.physical.specs import WJoin, scans
 from windrow.run.spark.blobs import Blob, by_port
 from windrow.run.spark.buckets import GUARD
+from windrow.run.spark.choosing import NO_PLAN, Chosen, chosen_streaming
 from windrow.run.spark.chunk_cache import BucketChunks, Owner, worker_cache
 from windrow.run.spark.dead_letters import DeadLetters
 from windrow.run.spark.failures import told_first
-from windrow.run.spark.stages import FIGURES, StagePlan
+from windrow.run.spark.stages import FIGURES, PLAN, StagePlan
 from windrow.run.spark.state import BucketState, Manifest
 from windrow.run.spark.ticks import promised_ticks, watermark_ticks
 from windrow.run.spark.worker import set_aside_modules
@@ -103,11 +104,14 @@ class BucketWorker:
         owner = Owner(_property("sql.streaming.queryId"), plan.identity.fingerprint, bucket)
         near = self._cache.turn_of(owner, batch, memory.most_bytes if memory is not None else None)
         own = own_slices(plan.partitioning, bucket)
-        stage = Stage(plan.spec, on_late=plan.on_late, late=letters.take, memory=memory, own=own)
-        if manifest is not None:
-            stage.restore(self._state.snapshot(manifest, near))
+        snapshot = self._state.snapshot(manifest, near) if manifest is not None else None
+        before = manifest.newest if manifest is not None else []
         batches, copies = by_port(_blobs(rows), self._plan.ports, watermark)
-        newest = _newest(batches, manifest.newest if manifest is not None else [])
+        chosen = chosen_streaming(owner, plan, snapshot, batches, before)
+        stage = Stage(chosen.spec, on_late=plan.on_late, late=letters.take, memory=memory, own=own)
+        if snapshot is not None:
+            stage.restore(snapshot)
+        newest = _newest(batches, before)
         for results in stage.step(batches, watermark, max(watermark, self._settled(newest))):
             if len(results):
                 yield produced(results)
@@ -115,7 +119,7 @@ class BucketWorker:
         self._save(stage, manifest, newest, millis, near)
         self._cache.settle()
         stage.counters.rows_in -= sum(copies)
-        yield counted(stage.counters, manifest)
+        yield counted(stage.counters, manifest, chosen)
 
     def _settled(self, newest: list[int]) -> int:
         """A watermark that the query will have after this batch, by the rows of this bucket alone.
@@ -169,18 +173,26 @@ class BucketWorker:
 
 def produced(results: ChangeBatch) -> pd.DataFrame:
     """A row with a blob of results."""
-    return pd.DataFrame({"blob": [encode(results)], **{name: [0] for name in FIGURES}})
+    figures = {name: [0] for name in FIGURES}
+    return pd.DataFrame({"blob": [encode(results)], **figures, PLAN: [NO_PLAN]})
 
 
-def counted(counters: Counters, before: Manifest | None) -> pd.DataFrame:
-    """A row with figures alone; `before` is what the bucket held when the batch began."""
+def counted(
+    counters: Counters, before: Manifest | None, chosen: Chosen | None = None
+) -> pd.DataFrame:
+    """A row with figures alone.
+
+    `before` is what the bucket held when the batch began, `chosen` how it ran.
+    """
     figures = counters.as_dict() | {
         "rows_read": 0,
         "stored_change": counters.stored - (before.stored if before else 0),
         "intermediate_change": counters.intermediate - (before.intermediate if before else 0),
         "bytes_change": counters.state_bytes - (before.state_bytes if before else 0),
+        "plan_changes": int(chosen.is_change) if chosen else 0,
+        PLAN: chosen.plan if chosen else NO_PLAN,
     }
-    values = {name: [figures[name]] for name in FIGURES}
+    values = {name: [figures[name]] for name in (*FIGURES, PLAN)}
     return pd.DataFrame({"blob": pd.Series([None], dtype=object), **values})
 
 

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from windrow.operators.base import Counters
-from windrow.physical.explain import stage_name
 from windrow.physical.specs import PhysicalQuery, Spec
 from windrow.run.progress import Progress
 from windrow.run.recall import recall_of
 from windrow.run.spark.fingerprint import metric_name
-from windrow.run.spark.stages import COUNTERS, first_scans, stateful_specs
+from windrow.run.spark.plan_figures import PlanFigures, operator_names
+from windrow.run.spark.stages import COUNTERS, first_scans
 from windrow.run.spark.ticks import watermark_ticks
 from windrow.schema import MAX_TICK
 
@@ -56,9 +56,10 @@ class ProgressReader:
 
     def __init__(self, query: PhysicalQuery) -> None:
         self._time_type = query.time_type
-        self._names = _operator_names(query)
+        self._names = operator_names(query)
         self._root = query.root
         self._totals = {name: Counters() for name in self._names}
+        self._plans = PlanFigures(query)
         self._rows_in = 0
         self._rows_out = 0
         self._watermark: int | None = None
@@ -79,6 +80,7 @@ class ProgressReader:
         self._watermark = watermark
         for number, name in enumerate(self._names):
             _add(self._totals[name], of(f"stage_{number}"), tell_all=tell_all)
+            self._plans.add(name, of(f"stage_{number}"))
         for number, is_first in enumerate(first_scans(self._root)):
             if is_first:
                 self._rows_in += of(f"scan_{number}").get("rows", 0)
@@ -86,6 +88,7 @@ class ProgressReader:
         return _record(
             self._root,
             self._totals,
+            self._plans,
             batch=int(report["batchId"]),
             rows_in=self._rows_in,
             rows_out=self._rows_out,
@@ -100,16 +103,19 @@ def batch_progress(query: PhysicalQuery, observed: Mapping[str, Mapping[str, Any
 
     Spark does not read what a WHERE removes, or not always: `rows_in` counts what is left.
     """
-    names = _operator_names(query)
+    names = operator_names(query)
     figures = {name: _figures(observed[f"stage_{i}"]) for i, name in enumerate(names)}
     totals = {name: Counters() for name in names}
+    plans = PlanFigures(query)
     for name in names:
         _add(totals[name], figures[name], tell_all=True)
+        plans.add(name, figures[name])
     rows_out = _figures(observed["answer"])["rows"]
     rows_read = sum(of_stage["rows_read"] for of_stage in figures.values())
     return _record(
         query.root,
         totals,
+        plans,
         batch=0,
         rows_in=rows_read if names else rows_out,
         rows_out=rows_out,
@@ -131,7 +137,9 @@ def _add(total: Counters, figures: Mapping[str, int], *, tell_all: bool) -> None
         setattr(total, name, now)
 
 
-def _record(root: Spec, totals: Mapping[str, Counters], **figures: Any) -> Progress:
+def _record(
+    root: Spec, totals: Mapping[str, Counters], plans: PlanFigures, **figures: Any
+) -> Progress:
     whole = Counters()
     for counters in totals.values():
         whole.add(counters)
@@ -142,18 +150,11 @@ def _record(root: Spec, totals: Mapping[str, Counters], **figures: Any) -> Progr
         state_bytes=whole.state_bytes,
         operators={name: counters.as_dict() for name, counters in totals.items()},
         recall=recall_of(root, totals.values()),
+        plans=dict(plans.shown),
+        plan_steps={name: dict(steps) for name, steps in plans.steps.items()},
+        plan_changes=plans.changes,
         **figures,
     )
-
-
-def _operator_names(query: PhysicalQuery) -> list[str]:
-    """The stages' names from the bottom up; equal names are numbered."""
-    names: list[str] = []
-    for spec in stateful_specs(query.root):
-        name = stage_name(spec)
-        taken = sum(other.split(" #")[0] == name for other in names)
-        names.append(f"{name} #{taken + 1}" if taken else name)
-    return names
 
 
 def _figures(row: Any) -> dict[str, int]:

@@ -42,11 +42,13 @@ from windrow.run.spark.frames import type_text
 from windrow.run.spark.letters import ways, with_letters
 from windrow.run.spark.netting import netted
 from windrow.run.spark.packing import packer, unpacker
+from windrow.run.spark.plan_figures import STEPS_BY
 from windrow.run.spark.progress import run_names
 from windrow.run.spark.stages import (
     FIGURES,
     LETTER,
     PACKED,
+    PLAN,
     PRODUCED,
     Spread,
     StagePlan,
@@ -60,6 +62,8 @@ from windrow.run.spark.ticks import time_sql
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
+    from windrow.run.spark.choosing import Planner
+
 PROVIDER_SETTING = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 POLICY_SETTING = "spark.sql.streaming.multipleWatermarkPolicy"
@@ -72,6 +76,7 @@ def dataframe(
     physical: PhysicalQuery,
     frames: Mapping[str, DataFrame],
     figures: BatchFigures | None = None,
+    planner: Planner | None = None,
 ) -> DataFrame:
     """The answer of a query over DataFrames, batch or streaming.
 
@@ -80,6 +85,7 @@ def dataframe(
         physical: the query.
         frames: the DataFrame of each stream, by the name it was registered under.
         figures: where a batch run counts; a streaming one counts in Spark's progress.
+        planner: chooses the plans of window joins in workers; None: they stay.
 
     Raises:
         ResourceError: a setting of the session stands in the way of a streaming query.
@@ -92,7 +98,7 @@ def dataframe(
     if is_streaming and stateful_specs(physical.root):
         check_settings(spark)
     counting = None if is_streaming else figures or BatchFigures(physical)
-    builder = _Builder(spark, physical, frames, counting)
+    builder = _Builder(spark, physical, frames, counting, planner)
     rows = builder.relation(physical.root)
     if physical.needs_netting:
         rows = netted(rows, physical.root)
@@ -144,8 +150,10 @@ class _Builder:
         physical: PhysicalQuery,
         frames: Mapping[str, DataFrame],
         figures: BatchFigures | None,
+        planner: Planner | None,
     ) -> None:
         self._physical = physical
+        self._planner = planner
         self._frames = frames
         self._figures = figures
         self._named = run_names(physical)
@@ -197,7 +205,13 @@ class _Builder:
     def _stage(self, spec: Stateful, below: list[DataFrame]) -> DataFrame:
         leftmost = self._scans - len(scans(spec))
         plan = plan_stage(
-            self._physical, spec, self._stages, self._spread, self._letter_types, leftmost
+            self._physical,
+            spec,
+            self._stages,
+            self._spread,
+            self._letter_types,
+            leftmost,
+            self._planner,
         )
         self._stages += 1
         packed = reduce(
@@ -206,6 +220,9 @@ class _Builder:
         )
         produced = _streaming(plan, packed) if self._is_streaming else _batch(plan, packed)
         sums = [F.sum(name).alias(name) for name in FIGURES]
+        for number, name in enumerate(plan.choice.names if plan.choice is not None else ()):
+            is_run = F.when(F.col(PLAN) == number, 1).otherwise(0)
+            sums.append(F.sum(is_run).alias(f"{STEPS_BY}{name}"))
         produced = self.observe(produced, f"stage_{plan.number}", *sums)
         return produced.select("blob").mapInArrow(unpacker(spec), row_schema(spec).ddl())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -26,6 +27,7 @@ from windrow.physical.specs import (
     scans,
 )
 from windrow.run.spark.buckets import labels
+from windrow.run.spark.choosing import Choice, Planner
 from windrow.run.spark.fingerprint import about, fingerprint
 from windrow.run.spark.state import Identity
 from windrow.schema import Field, Schema
@@ -38,11 +40,22 @@ COUNTERS = tuple(entry.name for entry in fields(Counters))
 PACKED = "bucket INT, port INT, first_tick BIGINT, is_copy BOOLEAN, blob BINARY"
 """Rows on their way to a stage: one per bucket, port and slice of time, the payload a blob."""
 
-FIGURES = (*COUNTERS, "rows_read", "stored_change", "intermediate_change", "bytes_change")
+FIGURES = (
+    *COUNTERS,
+    "rows_read",
+    "stored_change",
+    "intermediate_change",
+    "bytes_change",
+    "plan_changes",
+)
 """What a stage reports: its counters; in a batch run, the rows that streams have brought it; while
-streaming, by how much the two levels among the counters have changed."""
+streaming, by how much the levels among the counters have changed; how often a worker changed the
+plan of a bucket."""
 
-PRODUCED = ", ".join(["blob BINARY", *(f"{name} BIGINT" for name in FIGURES)])
+PLAN = "plan"
+"""Beside figures, the number of the plan that a bucket ran by."""
+
+PRODUCED = ", ".join(["blob BINARY", *(f"{name} BIGINT" for name in (*FIGURES, PLAN))])
 """Rows on their way out: a blob of results, or figures."""
 
 
@@ -67,6 +80,7 @@ class StagePlan:
             aliases.
         letters: per port, the type of the column that carries each row as it arrived, so that a
             late one can be kept whole; None where late rows are not kept.
+        choice: what of the plan is left to workers; None where it stays as `spec` says.
     """
 
     sql: str
@@ -82,6 +96,7 @@ class StagePlan:
     sees_all_streams: bool
     reads: tuple[bool, ...]
     letters: tuple[str | None, ...]
+    choice: Choice | None = None
 
     @cached_property
     def labels(self) -> tuple[int, ...]:
@@ -125,6 +140,7 @@ def plan_stage(
     spread: Spread,
     letter_types: Mapping[str, str] = MappingProxyType({}),
     leftmost: int = 0,
+    planner: Planner | None = None,
 ) -> StagePlan:
     """The stage of one stateful spec of a query.
 
@@ -135,6 +151,7 @@ def plan_stage(
         spread: how widely its rows are spread.
         letter_types: the row type of each stream by name, where late rows are kept.
         leftmost: which of the query's scans, from left to right, is the stage's first.
+        planner: chooses plans in workers; None: they stay.
     """
     ports = zip(inputs(spec), fed_by_streams(spec), strict=True)
     partitioning = partitioning_of(spec, spread.buckets)
@@ -157,6 +174,7 @@ def plan_stage(
             letter_types.get(scans(port)[0].stream) if is_stream else None
             for port, is_stream in ports
         ),
+        choice=_choice(spec, planner),
     )
 
 
@@ -168,6 +186,14 @@ def _of_a_bucket(spec: Stateful, buckets: int) -> Stateful:
     if part.gives_nothing:
         raise too_little_for_totals(spec, buckets)
     return replace(spec, shedding=part)
+
+
+def _choice(spec: Stateful, planner: Planner | None) -> Choice | None:
+    """What of a stage's plan its workers choose."""
+    if planner is None or not isinstance(spec, WJoin):
+        return None
+    names = planner.names(spec)
+    return Choice(planner, names, uuid.uuid4().hex) if names else None
 
 
 def first_scans(root: Spec) -> list[bool]:

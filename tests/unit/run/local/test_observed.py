@@ -6,7 +6,8 @@ import pyarrow as pa
 import pytest
 
 from windrow import Session
-from windrow.run.local.observed import CHANGED, Observed
+from windrow.physical.estimates import CHANGED
+from windrow.run.local.observed import Observed
 
 
 def batch(times, keys=None):
@@ -75,12 +76,20 @@ def test_a_change_is_by_more_than_the_factor(factor, has_changed):
     assert seen.has_changed is has_changed
 
 
-def test_keys_are_counted_in_the_last_batch():
+def test_keys_are_counted_in_the_last_batches():
     seen = observed()
     seen.take("s", batch([1, 2], [5, 6]))
     seen.take("s", batch([3, 4, 5], [5, 5, 5]))
-    assert seen.different("s", "k").value == 1
+    assert seen.different("s", "k").value == 2
     assert seen.at_once("s") == 3
+
+
+def test_keys_of_large_batches_are_estimated_from_some_of_their_rows():
+    seen = observed()
+    for number in range(3):
+        rows = range(number * 20_000, (number + 1) * 20_000)
+        seen.take("s", batch(list(rows), [row * 7919 % 500 for row in rows]))
+    assert seen.different("s", "k").value == pytest.approx(500, rel=0.1)
 
 
 def batches(rows, ticks):
@@ -114,3 +123,15 @@ def test_a_plan_that_was_asked_for_stays():
     result.to_arrow()
     assert result.progress.plans == {"WJoin a, b": "bew-nested-loop"}
     assert result.progress.plan_changes == 0
+
+
+def test_numbers_that_were_assumed_are_looked_up_in_the_batches():
+    w = Session()
+    for name in "ab":
+        w.stream(name, batches(40, 100), time="at", rate=0.4)
+    band = "SELECT a.k, b.k AS o FROM a, b WHERE abs(a.k - b.k) < 1 WINDOW = 10000"
+    result = w.sql(band)
+    assert "share(abs(a.k - b.k) < 1) = 0.01 (assumed)" in result.explain()
+    result.to_arrow()
+    assert "tree" in result.progress.plans["WJoin a, b"]
+    assert result.progress.plan_changes == 1

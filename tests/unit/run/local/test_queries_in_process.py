@@ -80,6 +80,7 @@ def test_a_window_with_both_ends_on_one_side_includes_them(window, differences):
     assert sorted(rows_of(made.sql(query).to_arrow())) == sorted(expected)
 
 
+@pytest.mark.laws
 @pytest.mark.parametrize(("window", "_"), ONE_SIDED)
 @pytest.mark.parametrize("algorithm", ["bew", "few", "nlw"])
 def test_what_is_held_under_a_one_sided_window_stays_within_the_bound_of_explain(

@@ -7,26 +7,19 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from unit.run.spark.fake_handle import FakeHandle
+from unit.run.spark.fake_worker import Worker, planned
 
-import windrow
 from windrow.operators.arrow_types import arrow_schema
 from windrow.operators.driver import Stage
-from windrow.physical.specs import PhysicalQuery
 from windrow.run.spark import bucket_worker
-from windrow.run.spark.bucket_worker import BucketWorker
 from windrow.run.spark.chunk_cache import ChunkCache
-from windrow.run.spark.packing import packer, to_changes, unpacker
-from windrow.run.spark.processor import StageProcessor
-from windrow.run.spark.stages import Spread, StagePlan, plan_stage, stateful_specs
+from windrow.run.spark.packing import to_changes
+from windrow.run.spark.stages import Spread, plan_stage, stateful_specs
 from windrow.run.spark.ticks import shifted_millis
 from windrow.schema import MIN_TICK
 
-SCHEMA = pa.schema([("ts", pa.int64()), ("k", pa.int64()), ("v", pa.int64())])
 JOIN = "SELECT a.ts, b.ts AS bts FROM a, b WHERE a.k = b.k WINDOW = 5"
 SUM = "SELECT k, SUM(v) AS s FROM a [RANGE 5] GROUP BY k"
 
@@ -35,73 +28,6 @@ SUM = "SELECT k, SUM(v) AS s FROM a [RANGE 5] GROUP BY k"
 def _own_environment(monkeypatch) -> None:
     # A worker that fails asks Spark to leave the traceback out, and ends; this process goes on.
     monkeypatch.setenv("SPARK_HIDE_TRACEBACK", "")
-
-
-class Watermark:
-    def __init__(self, millis: int) -> None:
-        self.millis = millis
-
-    def getCurrentWatermarkInMs(self) -> int:  # noqa: N802
-        return self.millis
-
-
-class Worker:
-    """All buckets of one stage, one micro-batch at a time, as Spark would call them."""
-
-    def __init__(self, plan: StagePlan) -> None:
-        self.plan = plan
-        self.handle = FakeHandle()
-        self.processor = StageProcessor(BucketWorker(plan))
-        self.processor.init(self.handle)
-
-    def batch(self, tick: int, *ports: list[tuple[int | None, int, int]]) -> list[tuple]:
-        """The rows that come out of a micro-batch which begins at the watermark `tick`."""
-        millis = 0 if tick == MIN_TICK else shifted_millis(tick, "bigint")
-        frames = []
-        for bucket, rows in self.packed(*ports).groupby("bucket"):
-            self.handle.key = bucket
-            call = self.processor.handleInputRows((bucket,), iter([rows]), Watermark(millis))
-            frames += list(call)
-        for bucket, timer in self.handle.expired(millis):
-            self.handle.key = bucket
-            frames += list(self.processor.handleExpiredTimer((bucket,), Watermark(millis), timer))
-            self.handle.timers.discard((bucket, timer))
-        self.figures = {} if not frames else pd.concat(frames).drop(columns="blob").sum().to_dict()
-        return self.unpacked(frames)
-
-    def packed(self, *ports: list[tuple[int | None, int, int]]) -> pd.DataFrame:
-        found = []
-        for port, rows in enumerate(ports):
-            batch = self.rows(port, rows)
-            found += list(packer(self.plan, port, is_streaming=True)(iter([batch])))
-        return pa.Table.from_batches(found).to_pandas() if found else pd.DataFrame({"bucket": []})
-
-    def rows(self, port: int, rows: list[tuple[int | None, int, int]]) -> pa.RecordBatch:
-        times = [MIN_TICK if t is None else t for t, _, _ in rows]
-        values = {
-            "ts": [t for t, _, _ in rows],
-            "k": [k for _, k, _ in rows],
-            "v": [v for _, _, v in rows],
-            "__time": times,
-            "__end": [t + 6 for t in times],
-        }
-        values["__letter"] = [dict(zip(SCHEMA.names, row, strict=True)) for row in rows]
-        schema = arrow_schema(self.plan.packed_schema(port))
-        columns = [pa.array(values[f.name.split(".")[-1]], f.type) for f in schema]
-        return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-    def unpacked(self, frames: list[pd.DataFrame]) -> list[tuple]:
-        blobs = [blob for frame in frames for blob in frame["blob"] if blob is not None]
-        batch = pa.record_batch({"blob": pa.array(blobs, pa.binary())})
-        rows = unpacker(self.plan.spec)(iter([batch]))
-        return sorted(tuple(row.values()) for part in rows for row in part.to_pylist())
-
-
-def planned(sql: str, **options: str) -> PhysicalQuery:
-    session = windrow.Session()
-    for name in ("a", "b"):
-        session.stream(name, SCHEMA.empty_table(), time="ts", lateness=2)
-    return session._plan(sql, options)[1]
 
 
 def worker(sql: str, buckets: int = 3, **options: str) -> Worker:

@@ -91,3 +91,20 @@ def test_the_watermark_is_shown_in_true_time(time: pa.DataType, shown: str, tick
     physical = query(time)
     record = ProgressReader(physical).read(report(physical, classic, shown, stored=0))
     assert record.watermark == tick
+
+
+@pytest.mark.parametrize("row", [classic, connect])
+def test_plans_are_those_of_the_newest_micro_batch_and_their_steps_are_added_up(row: Any) -> None:
+    physical = query(pa.int64())
+    reader = ProgressReader(physical)
+    assert reader.read(report(physical, row, None, late=0)).plans == {"WJoin a, b": "bew-hash"}
+    first = {"steps by bew-hash": 4, "steps by btree/hash": 0}
+    reader.read(report(physical, row, None, 1, **first))
+    second = {"steps by bew-hash": 1, "steps by btree/hash": 3, "plan_changes": 3}
+    record = reader.read(report(physical, row, None, 2, **second))
+    assert record.plans == {"WJoin a, b": "btree/hash (3), bew-hash (1)"}
+    assert record.plan_steps == {"WJoin a, b": {"bew-hash": 5, "btree/hash": 3}}
+    assert record.plan_changes == 3
+    # A micro-batch without rows tells nothing new.
+    idle = {"steps by bew-hash": 0, "steps by btree/hash": None}
+    assert reader.read(report(physical, row, None, 3, **idle)).plans == record.plans

@@ -1,0 +1,125 @@
+"""The plan of a window join on Spark, taken by the worker that runs a bucket of it.
+
+The worker sees the rows of its bucket at every input: their rates, whatever filters and joins lie
+below, and samples of their values. What the user has said of whole streams holds for a bucket in
+proportion: of a key that rows are spread by, a bucket has its share of the values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from windrow.optimize.numbers import ASSUMED_KEYS, Numbers
+from windrow.optimize.plans import Machine, plan_names, planned
+from windrow.physical.algorithms import BY_NAME, DEFAULT
+from windrow.physical.options import Options
+from windrow.physical.partitioning import HashShares, Partitioning
+from windrow.physical.specs import Spec, WJoin
+from windrow.plan.exprs import Band
+from windrow.plan.statistics import ASSUMED, Figure, MeasuredInputs, Statistics
+
+
+@dataclass(frozen=True)
+class WorkerPlanner:
+    """Plans window joins in workers, by the numbers of one bucket.
+
+    Attributes:
+        options: the query's.
+        hints: what the user has said, by stream.
+        machine: what operations cost.
+    """
+
+    options: Options
+    hints: Mapping[str, Statistics]
+    machine: Machine
+
+    def names(self, spec: WJoin) -> tuple[str, ...]:
+        """The plans that a worker may take; none where the plan stays as it is."""
+        if not (spec.has_plans and self.options.leaves_plans):
+            return ()
+        return plan_names(self.usual(spec), self.machine)
+
+    def usual(self, spec: WJoin) -> WJoin:
+        """The join by the plan that its conditions alone suggest."""
+        method = BY_NAME[DEFAULT].methods[0 if spec.classes else -1]
+        return replace(spec, algorithm=DEFAULT, method=method, structures=(), orders=())
+
+    def planned(self, spec: WJoin, partitioning: Partitioning, seen: MeasuredInputs) -> WJoin:
+        """The join by the plan to take in a bucket; without a rate of some input, as it is."""
+        numbers = BucketNumbers(
+            self.hints,
+            is_restored=seen.is_restored,
+            join=spec,
+            partitioning=partitioning,
+            seen=seen,
+        )
+        found = planned(self.usual(spec), self.options, numbers, self.machine)
+        return found if found.estimate is not None and found.estimate.plans else spec
+
+
+@dataclass(frozen=True, kw_only=True)
+class BucketNumbers(Numbers):
+    """The numbers of the inputs of a join in one bucket.
+
+    Attributes:
+        join: the join.
+        partitioning: how rows find their buckets.
+        seen: what the bucket shows.
+    """
+
+    join: WJoin
+    partitioning: Partitioning
+    seen: MeasuredInputs
+
+    def rate(self, spec: Spec) -> Figure | None:
+        """Rows of an input per tick: as seen, or else a bucket's part of what was said."""
+        port = self._port(spec)
+        if port is None:
+            return super().rate(spec)
+        found = self.seen.rate(port)
+        if found is not None:
+            return found
+        said = super().rate(spec)
+        return said and Figure(said.value * self._part_of_rows(port), said.source)
+
+    def different(self, spec: Spec, column: str) -> Figure:
+        """How many different values a column of an input has in the bucket."""
+        port = self._port(spec)
+        assert port is not None
+        said = self._looked_up(spec, column)
+        if said is not None:
+            return Figure(max(1.0, said.value / self._parts_of_key(port, column)), said.source)
+        return self.seen.different(port, column) or Figure(ASSUMED_KEYS, ASSUMED)
+
+    def ahead(self, spec: Spec) -> float:
+        """The rows of an input that come at once."""
+        port = self._port(spec)
+        return 0.0 if port is None else float(self.seen.at_once(port))
+
+    def within(self, left: tuple[Spec, str], right: tuple[Spec, str], band: Band) -> Figure | None:
+        """The share of pairs of two columns whose difference a band allows."""
+        ports = self._port(left[0]), self._port(right[0])
+        if ports[0] is None or ports[1] is None or band.scale:
+            return None
+        return self.seen.within((ports[0], left[1]), (ports[1], right[1]), band.low, band.high)
+
+    def _port(self, spec: Spec) -> int | None:
+        """Which input a spec is; None for what lies below one."""
+        return next((at for at, child in enumerate(self.join.inputs) if child is spec), None)
+
+    def _part_of_rows(self, port: int) -> float:
+        """The share of an input's rows that a bucket has. Of slices it has few, and these whole."""
+        spread = self.partitioning
+        return spread.copies[port] / spread.buckets if isinstance(spread, HashShares) else 1.0
+
+    def _parts_of_key(self, port: int, column: str) -> int:
+        """Over how many buckets the values of a key are spread.
+
+        Keys that are hashed together are not spread one by one.
+        """
+        if not isinstance(self.partitioning, HashShares):
+            return 1
+        at = next(at for at, key in enumerate(self.join.classes) if key.columns[port] == column)
+        groups = zip(self.partitioning.classes, self.partitioning.shares, strict=True)
+        return next((share for group, share in groups if group == (at,)), 1)

@@ -1,0 +1,133 @@
+"""A window join in the numbers of the cost model: rates, windows, keys and shares, with sources."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from windrow.optimize.cost.joins import Condition, Joined, Key, matchless, output
+from windrow.optimize.cost.kernels import CALLED, COMPARED, IN_BLOCKS
+from windrow.optimize.numbers import Numbers
+from windrow.optimize.shares import shares
+from windrow.physical.routes import predicate_inputs
+from windrow.physical.specs import WJoin
+from windrow.plan.exprs import Expr
+from windrow.plan.statistics import Figure
+
+
+@dataclass(frozen=True)
+class Sized:
+    """A join with its numbers.
+
+    Attributes:
+        known: the numbers by name, each with where it came from.
+        ways: the join by its windows; under EITHER WAY both ways, which backward evaluation takes
+            one after the other.
+        widest: by windows that all ways lie within, as the other algorithms take them.
+        output: rows that come out per tick.
+    """
+
+    known: tuple[tuple[str, Figure], ...]
+    ways: tuple[Joined, ...]
+    widest: Joined
+    output: float
+
+
+def sized(spec: WJoin, rates: list[Figure], numbers: Numbers) -> Sized:
+    """The join with all numbers that its cost rests on.
+
+    Args:
+        spec: the join.
+        rates: of its inputs.
+        numbers: where the others are looked up.
+    """
+    known = [(f"rate({alias})", rate) for alias, rate in zip(spec.aliases, rates, strict=True)]
+    keys, of_keys = _keys(spec, numbers)
+    tests, of_tests = _tests(spec, numbers)
+    held, of_windows = _held(spec, [rate.value for rate in rates], numbers)
+    joined = Joined(
+        tuple(rate.value for rate in rates),
+        spec.graph.upper,
+        tuple(keys),
+        tuple(tests),
+        tuple(map(numbers.ahead, spec.inputs)),
+        held,
+    )
+    ways = tuple(replace(joined, upper=graph.upper) for graph in spec.ways)
+    widest = replace(joined, upper=reduce(_wider, (graph.upper for graph in spec.ways)))
+    return Sized((*known, *of_keys, *of_tests, *of_windows), ways, widest, _out(spec, ways, widest))
+
+
+Named = list[tuple[str, Figure]]
+
+
+def _keys(spec: WJoin, numbers: Numbers) -> tuple[list[Key], Named]:
+    keys, known = [], []
+    for key in spec.classes:
+        different: list[float | None] = [None] * len(spec.inputs)
+        for at in key.inputs:
+            column = key.columns[at]
+            assert column is not None
+            found = numbers.different(spec.inputs[at], column)
+            known.append((f"keys({column})", found))
+            different[at] = found.value
+        keys.append(Key(tuple(different)))
+    return keys, known
+
+
+def _tests(spec: WJoin, numbers: Numbers) -> tuple[list[Condition], Named]:
+    passing = shares(spec, numbers)
+    known = [(f"share({p.text})", f) for p, f in zip(spec.predicates, passing, strict=True)]
+    tests = [
+        Condition(inputs, figure.value, _test_us(predicate))
+        for inputs, figure, predicate in zip(
+            predicate_inputs(spec), passing, spec.predicates, strict=True
+        )
+    ]
+    return tests, known
+
+
+def _test_us(predicate: Expr) -> float:
+    if predicate.comparisons:
+        return COMPARED
+    return CALLED if predicate.calls else IN_BLOCKS
+
+
+def _held(spec: WJoin, rates: list[float], numbers: Numbers) -> tuple[tuple[float, ...], Named]:
+    """The tuples that each window holds where windows count them: () where none does."""
+    if spec.counts is None:
+        return (), []
+    held, known = [], []
+    for child, rate, window in zip(spec.inputs, rates, spec.counts.own, strict=True):
+        most = float("inf")
+        if window.rows is not None:
+            most = float(window.rows)
+            for column in window.partition:
+                found = numbers.different(child, column)
+                known.append((f"keys({column})", found))
+                most *= found.value
+        if window.ticks is not None:
+            most = min(most, rate * window.ticks)
+        if spec.counts.within is not None:  # its part of the newest of all streams
+            most = min(most, spec.counts.within * rate / sum(rates))
+        held.append(most)
+    return tuple(held), known
+
+
+def _wider(
+    one: tuple[tuple[int, ...], ...], other: tuple[tuple[int, ...], ...]
+) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(map(max, mine, theirs)) for mine, theirs in zip(one, other, strict=True))
+
+
+def _out(spec: WJoin, ways: tuple[Joined, ...], widest: Joined) -> float:
+    """What comes out: combinations, each once though it meets both ways, and rows alone."""
+    pairs = min(sum(map(output, ways)), output(widest))
+    if spec.kind == "inner":
+        return pairs
+    alone = [rate * matchless(widest, at, 1 - at) for at, rate in enumerate(widest.rates)]
+    if spec.kind == "semi":
+        return widest.rates[0] - alone[0]
+    if spec.kind == "anti":
+        return alone[0]
+    return pairs + sum(alone[at] for at in spec.tracked)

@@ -1,0 +1,63 @@
+"""Plans of a window join by name, as the options would ask for them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from windrow.physical.algorithms import BY_NAME, DEFAULT, PIPELINE
+from windrow.physical.specs import WJoin
+from windrow.physical.structures import SIZES
+
+ORDERED = ", ordered by cost"
+
+_BY_METHOD = frozenset({DEFAULT, "few"})
+"""Algorithms whose names say how they look tuples up: they could do it in either way."""
+
+
+def plan_name(spec: WJoin) -> str:
+    """The algorithm or the structures, and the order where it is not the usual one.
+
+    Examples of names: `bew-hash`, `hash/ttree`, `bew-hash, order c, a, b`.
+    """
+    if spec.structures:
+        return "/".join(spec.structures)
+    name = f"{spec.algorithm}-{spec.method}" if spec.algorithm in _BY_METHOD else spec.algorithm
+    return f"{name}, order {_order(spec)}" if spec.orders else name
+
+
+def plan_kind(spec: WJoin) -> str:
+    """The name without the order itself: there are few of these, whatever the numbers are."""
+    usual = plan_name(replace(spec, orders=()))
+    return f"{usual}{ORDERED}" if spec.orders else usual
+
+
+def plan_kinds(spec: WJoin) -> tuple[str, ...]:
+    """The kinds of a plan in the usual order, and in another one where it has any."""
+    usual = plan_kind(replace(spec, orders=()))
+    return (usual, f"{usual}{ORDERED}") if len(spec.inputs) > 2 else (usual,)
+
+
+def is_of_structures(name: str) -> bool:
+    """Whether a name of a plan is a pair of structures."""
+    return set(name.split("/")) <= set(SIZES)
+
+
+def _order(spec: WJoin) -> str:
+    """One order for all, where there is one; else for each input its own."""
+    if BY_NAME[spec.algorithm].kind == PIPELINE:
+        return _listed(spec, spec.orders[0])
+    # An order for all, less its first stream, is what that stream's own tuples meet.
+    for start, others in enumerate(spec.orders):
+        together = (start, *others)
+        if all(
+            own == tuple(one for one in together if one != at) for at, own in enumerate(spec.orders)
+        ):
+            return _listed(spec, together)
+    return "; ".join(
+        f"{spec.aliases[start]}: {_listed(spec, others)}"
+        for start, others in enumerate(spec.orders)
+    )
+
+
+def _listed(spec: WJoin, numbers: tuple[int, ...]) -> str:
+    return ", ".join(spec.aliases[one] for one in numbers)

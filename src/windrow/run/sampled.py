@@ -1,0 +1,53 @@
+"""What samples of columns tell of all their values: how many different ones, which pairs are near."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+MOST_COMPARED = 2_000
+"""Values of either column whose differences are looked at."""
+
+
+def different_values(sample: pa.Array, rows: int) -> float | None:
+    """How many different values so many rows have, by a sample of them; None for no values."""
+    try:
+        counts = pc.value_counts(sample).field("counts").to_numpy()
+    except pa.ArrowNotImplementedError:
+        return None
+    if not len(counts):
+        return None
+    if len(sample) == rows:
+        return float(len(counts))
+    # Values seen once stand for others that the sample has missed (the estimator GEE).
+    once = int(np.count_nonzero(counts == 1))
+    return float((rows / len(sample)) ** 0.5 * once + (len(counts) - once))
+
+
+def sampled_numbers(values: pa.Array) -> NDArray[np.float64] | None:
+    """Some of the values, evenly spread; None where they are no numbers."""
+    if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
+        return None
+    every = max(1, len(values) // MOST_COMPARED)
+    numbers = values.take(pa.array(np.arange(0, len(values), every))).drop_null()
+    found: NDArray[np.float64] = numbers.to_numpy(zero_copy_only=False).astype(np.float64)
+    return found[np.isfinite(found)]
+
+
+def share_within(
+    lefts: NDArray[np.float64],
+    rights: NDArray[np.float64],
+    low: float | None,
+    high: float | None,
+) -> float | None:
+    """The share of pairs with low <= left - right <= high; None where there are no pairs."""
+    if not len(lefts) or not len(rights):
+        return None
+    #  rights, in order   ----[==============]----   left - high .. left - low
+    ordered = np.sort(rights)
+    ends = len(ordered) if low is None else np.searchsorted(ordered, lefts - low, "right")
+    starts = 0 if high is None else np.searchsorted(ordered, lefts - high, "left")
+    # A share of none in a sample is not a share of none.
+    return max(float(np.mean((ends - starts) / len(ordered))), 1 / (len(lefts) * len(rights)))
