@@ -41,6 +41,10 @@ class Counters:
         state_bytes: bytes of all that is held.
         late: rows below the watermark as their batch began.
         null_time: rows without an event time.
+        shed_found: combinations that a join which sheds has found.
+        shed_estimated: thousandths of combinations that there are, as far as those found can tell.
+        shed_expected: thousandths of combinations that were to be found of these, as memory and
+            processor were divided.
     """
 
     rows_in: int = 0
@@ -53,6 +57,9 @@ class Counters:
     state_bytes: int = 0
     late: int = 0
     null_time: int = 0
+    shed_found: int = 0
+    shed_estimated: int = 0
+    shed_expected: int = 0
 
     def add(self, other: Counters) -> None:
         """Adds another's figures to these."""

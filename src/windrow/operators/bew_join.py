@@ -193,7 +193,7 @@ class BewJoinOp(Operator):
             if window.has_ends:
                 own = window.ends(places)
                 ends = own if ends is None else np.minimum(ends, own)
-        names = list(self._spec.schema.names)
+        names = [name for own in self._spec.keep for name in own]
         times = np.concatenate([partial.times.max(axis=0) for _, partial in found])
         return ChangeBatch(pa.RecordBatch.from_arrays(arrays, names=names), times, ends)
 

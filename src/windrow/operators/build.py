@@ -40,6 +40,10 @@ def _window_join(spec: WJoin, own: OwnSlices | None) -> Operator:
         from windrow.operators.outer_join import OuterJoinOp  # noqa: PLC0415
 
         return OuterJoinOp(spec, own)
+    if spec.shedding is not None:
+        from windrow.operators.shedding.join import ShedJoinOp  # noqa: PLC0415
+
+        return ShedJoinOp(spec, spec.shedding)
     if spec.algorithm == DEFAULT:
         from windrow.operators.bew_join import BewJoinOp  # noqa: PLC0415
 

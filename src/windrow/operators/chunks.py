@@ -70,6 +70,11 @@ class Chunk:
             _array_bytes(value) for name, value in self.derived.items() if name not in on_disk
         )
 
+    @property
+    def is_spilled(self) -> bool:
+        """Whether the rows are on disk."""
+        return self._spilled is not None
+
     def spill(self, folder: Path | None) -> None:
         """Moves the rows and what was derived from them to disk.
 
@@ -192,6 +197,13 @@ class ChunkBuffer:
                 kept.append(ChunkSlice(self._chunk(rows)))
         self.slices = kept
         return before - self.rows
+
+    def sweep(self) -> None:
+        """Rewrites chunks of which a part is dead, so that no memory is held for it."""
+        for at, part in enumerate(self.slices):
+            if part.skip:
+                alive = part.chunk.batch.take(np.arange(part.skip, len(part.chunk)))
+                self.slices[at] = ChunkSlice(self._chunk(alive))
 
     def _cut(self, bound: int) -> list[tuple[ChunkSlice, int]]:
         """Moves every skip up to the bound; gives the slices as they were, with their new skip."""

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.errors import InternalError
+from windrow.errors import InternalError, PlanError
 from windrow.operators.base import Snapshot
 from windrow.operators.changes import ChangeBatch, select
 from windrow.operators.chunks import Chunk, ChunkSlice
@@ -26,6 +26,7 @@ from windrow.physical.specs import WJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 
 STATE_KIND = "window-join"
+SHEDDING_KIND = "shedding-join"
 JOINED_TO = "joined_to"
 
 
@@ -79,6 +80,8 @@ def state_of(buffers: Sequence[Iterable[ChunkSlice]], joined_to: int | None = No
 
 def stored_state(snapshot: Snapshot, ports: int) -> tuple[list[tuple[ChunkSlice, ...]], int]:
     """The buffers of a state, and the time up to which they have been joined."""
+    if snapshot.kind == SHEDDING_KIND:
+        raise another_shedding()
     if snapshot.kind != STATE_KIND:
         raise InternalError(
             "wrong-state",
@@ -87,6 +90,16 @@ def stored_state(snapshot: Snapshot, ports: int) -> tuple[list[tuple[ChunkSlice,
         )
     buffers = [snapshot.buffers.get(str(port), ()) for port in range(ports)]
     return buffers, snapshot.numbers.get(JOINED_TO, MAX_TICK)
+
+
+def another_shedding() -> PlanError:
+    """A state that was kept by other rules than those that the query has now."""
+    return PlanError(
+        "checkpoint-of-another-shedding",
+        "the checkpoint was made by a query that sheds otherwise",
+        reason="what is kept was drawn with its seed, or all of it was kept",
+        hint="resume with the options it was made with, or start without the checkpoint",
+    )
 
 
 def parted(

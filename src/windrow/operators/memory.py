@@ -6,6 +6,8 @@ steps, the batch at hand and its results apart. A query that would hold more
     fails     with an error that says how much it holds, and where; or
     spills    its oldest chunks to disk, until what is left fits. The answer is the same.
 
+A join that sheds keeps to its memory by itself.
+
 Only chunks of rows can be spilled. What a stage keeps beside them (the groups of an aggregate, the
 intermediate results of a pipeline) stays in memory, and fails the query if it alone is too much.
 """
@@ -16,14 +18,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windrow.errors import DataError
-from windrow.plan.sizes import show_bytes
+from windrow.plan.sizes import Amount
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
     from windrow.operators.base import Operator
-    from windrow.operators.chunks import Chunk
+    from windrow.operators.chunks import Chunk, ChunkSlice
     from windrow.physical.options import Options
 
 
@@ -34,22 +36,23 @@ class Part:
     Attributes:
         name: what holds this part, as in "bucket 2".
         parts: how many there are.
-        whole: bytes of all of them.
+        whole: what all of them are together.
     """
 
     name: str
     parts: int
-    whole: int
+    whole: Amount
 
 
 class Memory:
     """The memory of one query, or of one bucket of it on Spark.
 
     Args:
-        limit: bytes that its stages may hold together.
+        limit: bytes, or tuples, that its stages may hold together.
         may_spill: whether old chunks go to disk, rather than the query fails.
         folder: where spilled chunks go; None: where temporary files go.
         part: where the query's memory is divided, which part this one is of; None: it is all.
+        is_tuples: whether the limit counts tuples.
 
     Examples:
         >>> memory = Memory(512 << 20, may_spill=True)
@@ -57,13 +60,20 @@ class Memory:
     """
 
     def __init__(
-        self, limit: int, *, may_spill: bool, folder: Path | None = None, part: Part | None = None
+        self,
+        limit: int,
+        *,
+        may_spill: bool,
+        folder: Path | None = None,
+        part: Part | None = None,
+        is_tuples: bool = False,
     ) -> None:
         self.limit = limit
         self.may_spill = may_spill
         self.spilled_chunks = 0
         self._folder = folder
         self._part = part
+        self._is_tuples = is_tuples
         self._watched: dict[str, Operator] = {}
 
     def watch(self, name: str, operator: Operator) -> None:
@@ -73,8 +83,19 @@ class Memory:
 
     @property
     def held(self) -> int:
-        """Bytes that all stages hold in memory."""
-        return sum(map(_held, self._watched.values()))
+        """Bytes, or tuples, that all stages hold in memory."""
+        return sum(map(self._held, self._watched.values()))
+
+    @property
+    def most_bytes(self) -> int | None:
+        """The limit, if it is one of bytes."""
+        return None if self._is_tuples else self.limit
+
+    def _held(self, operator: Operator) -> int:
+        if self._is_tuples:
+            on_disk = sum(len(part) for part in _slices([operator]) if part.chunk.is_spilled)
+            return max(0, operator.counters.stored - on_disk)
+        return _fixed_bytes(operator) + sum(chunk.memory_bytes for chunk in _chunks([operator]))
 
     def settle(self) -> None:
         """Sees to it that no more is held than may be.
@@ -89,11 +110,17 @@ class Memory:
             raise self._too_much(held, "set on_memory to 'spill' to keep old tuples on disk")
         chunks = _chunks(self._watched.values())
         for chunk in sorted(chunks, key=lambda chunk: int(chunk.keys[-1])):
-            held -= chunk.memory_bytes
+            held -= self._freed_by(chunk)
             self._spill(chunk)
             if held <= self.limit:
                 return
         raise self._too_much(held, "what is left are no old tuples, which could go to disk")
+
+    def _freed_by(self, chunk: Chunk) -> int:
+        if not self._is_tuples:
+            return chunk.memory_bytes
+        slices = _slices(self._watched.values())
+        return sum(len(part) for part in slices if part.chunk is chunk and not chunk.is_spilled)
 
     def _spill(self, chunk: Chunk) -> None:
         if not chunk.memory_bytes:
@@ -110,29 +137,36 @@ class Memory:
         self.spilled_chunks += 1
 
     def _too_much(self, held: int, instead: str) -> DataError:
-        largest = max(self._watched, key=lambda name: _held(self._watched[name]))
-        limit = show_bytes(self.limit)
+        largest = max(self._watched, key=lambda name: self._held(self._watched[name]))
+        limit = self._shown(self.limit)
         if self._part is None:
             who, bound = "the query", f"its memory of {limit}"
-            reason = f"most of it in {largest}: {show_bytes(_held(self._watched[largest]))}"
+            reason = f"most of it in {largest}: {self._shown(self._held(self._watched[largest]))}"
         else:
             who, bound = f"{self._part.name} of {largest}", f"its part of the memory, {limit}"
-            whole = show_bytes(self._part.whole)
-            reason = f"the query's {whole} are divided among its {self._part.parts} buckets"
+            reason = (
+                f"the query's {self._part.whole} are divided among its {self._part.parts} buckets"
+            )
         return DataError(
             "memory-exceeded",
-            f"{who} holds {show_bytes(held)} of state, more than {bound}",
+            f"{who} holds {self._shown(held)} of state, more than {bound}",
             reason=reason,
             hint=f"raise memory, narrow the windows, or {instead}"
             if not self.may_spill
             else f"raise memory or narrow the windows: {instead}",
         )
 
+    def _shown(self, count: int) -> str:
+        return str(Amount(count, self._is_tuples))
+
 
 def memory_of(options: Options) -> Memory | None:
-    """The memory of a query that is one process; None where nobody set one."""
-    limit = options.memory_bytes
-    return None if limit is None else Memory(limit, may_spill=options.on_memory == "spill")
+    """The memory of a query that is one process; None where nobody set one, or the query sheds."""
+    limit = options.memory_amount
+    if limit is None or options.sheds_memory:
+        return None
+    may_spill = options.on_memory == "spill"
+    return Memory(limit.count, may_spill=may_spill, is_tuples=limit.is_tuples)
 
 
 def memory_of_bucket(options: Options, buckets: int, bucket: int) -> Memory | None:
@@ -143,15 +177,15 @@ def memory_of_bucket(options: Options, buckets: int, bucket: int) -> Memory | No
         buckets: how many there are in all stages together.
         bucket: its number in its stage.
     """
-    whole = options.memory_bytes
-    if whole is None or buckets == 1:
+    whole = options.memory_amount
+    if whole is None or options.sheds_memory or buckets == 1:
         return memory_of(options)
-    part = Part(f"bucket {bucket}", buckets, whole)
-    return Memory(max(1, whole // buckets), may_spill=options.on_memory == "spill", part=part)
-
-
-def _held(operator: Operator) -> int:
-    return _fixed_bytes(operator) + sum(chunk.memory_bytes for chunk in _chunks([operator]))
+    return Memory(
+        max(1, whole.count // buckets),
+        may_spill=options.on_memory == "spill",
+        part=Part(f"bucket {bucket}", buckets, whole),
+        is_tuples=whole.is_tuples,
+    )
 
 
 def _fixed_bytes(operator: Operator) -> int:
@@ -161,9 +195,10 @@ def _fixed_bytes(operator: Operator) -> int:
 
 
 def _chunks(operators: Iterable[Operator]) -> Iterable[Chunk]:
-    return {
-        id(part.chunk): part.chunk
-        for operator in operators
-        for buffer in operator.buffers()
-        for part in buffer.slices
-    }.values()
+    return {id(part.chunk): part.chunk for part in _slices(operators)}.values()
+
+
+def _slices(operators: Iterable[Operator]) -> Iterable[ChunkSlice]:
+    return (
+        part for operator in operators for buffer in operator.buffers() for part in buffer.slices
+    )

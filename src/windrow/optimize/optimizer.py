@@ -20,6 +20,7 @@ from windrow.optimize.rules.push_condition_below_join import push_condition_belo
 from windrow.optimize.rules.push_filter_below_join import push_filter_below_join
 from windrow.optimize.rules.push_filter_below_range import push_filter_below_range
 from windrow.optimize.rules.push_filter_through_project import push_filter_through_project
+from windrow.optimize.shedding import with_shedding
 from windrow.optimize.verify import verify
 from windrow.physical.options import Options
 from windrow.physical.specs import PhysicalQuery
@@ -70,7 +71,7 @@ def optimize(
     options = with_hints(options, query.hints)
     verify(query.root)
     plan = apply_rules(query.root)
-    root = choose(plan, options)
+    root = with_shedding(choose(plan, options), options)
     check_order(root, options)
     numbers = Numbers(hints_of(plan), measured, is_running=is_running)
     root = by_cost(root, options, numbers, machine)

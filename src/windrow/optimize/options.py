@@ -7,28 +7,24 @@ from dataclasses import fields, replace
 from typing import Any
 
 from windrow.errors import PlanError, Span, UnsupportedError, WindrowError, nearest
+from windrow.optimize.option_conflicts import check_together
 from windrow.optimize.orders import asked_order
+from windrow.optimize.shed_options import least_said, rate_said
 from windrow.optimize.structures import structure_names
-from windrow.physical.algorithms import ASYMMETRIC, BY_NAME, CHOICES, DEFAULT, PIPELINE
+from windrow.physical.algorithms import CHOICES
 from windrow.physical.options import IN_STEP, ROUND_ROBIN, Options
+from windrow.physical.shedding import STRATEGIES
 from windrow.plan.nodes import Hint
-from windrow.plan.sizes import to_bytes
+from windrow.plan.sizes import to_amount
 
 ALGORITHMS = tuple(CHOICES)
-ORDERED = tuple(
-    asked
-    for asked, (name, _) in CHOICES.items()
-    if name == DEFAULT or BY_NAME[name].kind == PIPELINE
-)
-"""What may be asked for beside an order: new tuples meet streams in it, or a pipeline takes them."""
-
 ON_LATE = ("count", "keep", "fail")
-ON_MEMORY = ("fail", "spill")
+ON_MEMORY = ("fail", "spill", "shed")
+ON_SERVICE_RATE = ("fail", "shed")
 POLLING = (IN_STEP, ROUND_ROBIN)
 NOT_BUILT = {
     "strategy": "the planner takes its one strategy",
     "scheduling": "changes are produced as the watermark passes",
-    "service_rate": "every tuple is processed",
     "updates": "read a delete and an insert of one key at one instant as an update",
 }
 """Options that are part of the language and have no effect to offer yet: what happens instead."""
@@ -60,26 +56,7 @@ def with_hints(options: Options, hints: Iterable[Hint]) -> Options:
         if getattr(options, name) == getattr(defaults, name):
             merged = replace(merged, **{name: value})
             places[name] = hint.span
-    if merged.structure and merged.asked_algorithm != ASYMMETRIC:
-        raise PlanError(
-            "structure-of-another-algorithm",
-            f"the algorithm {merged.algorithm} has no structure to choose",
-            reason=f"structure = {merged.structure!r} is for the algorithm {ASYMMETRIC}",
-            hint="leave out one of the two",
-            span=places.get("structure"),
-        )
-    if merged.order and merged.asked_algorithm not in {None, *ORDERED}:
-        raise PlanError(
-            "order-of-another-algorithm",
-            f"the algorithm {merged.asked_algorithm} has no order to choose",
-            reason=f"order = {merged.order!r} is for one of {', '.join(ORDERED)}",
-            hint="leave out one of the two",
-            span=places.get("order"),
-        )
-    if merged.on_memory is not None and merged.memory is None:
-        raise _nothing_to_exceed(merged.on_memory, is_hint="on_memory" in places).at(
-            places.get("on_memory")
-        )
+    check_together(merged, places)
     return merged
 
 
@@ -109,13 +86,14 @@ def checked(options: Options) -> Options:
             hint="give its path or URI as a text, for instance '/data/late'",
         )
     if options.memory is not None:
-        to_bytes(options.memory)
+        to_amount(options.memory)
     if options.on_memory is not None and options.on_memory not in ON_MEMORY:
         raise PlanError(
             "bad-option",
             f"on_memory = {options.on_memory!r} says nothing about memory that is used up",
-            hint="fail (stop the query) or spill (keep old tuples on disk)",
+            hint="fail (stop the query), spill (keep old tuples on disk) or shed (keep a random part)",
         )
+    _check_shedding(options)
     buckets = options.buckets
     if buckets is not None and (type(buckets) is not int or not 1 <= buckets <= MOST_BUCKETS):
         raise _bad_buckets(buckets)
@@ -142,14 +120,32 @@ def check_on_spark(options: Options, hints: Iterable[Hint]) -> None:
         )
 
 
-def _nothing_to_exceed(on_memory: str, *, is_hint: bool) -> PlanError:
+def _check_shedding(options: Options) -> None:
+    if options.service_rate is not None:
+        rate_said(options.service_rate)
+    if options.on_service_rate is not None and options.on_service_rate not in ON_SERVICE_RATE:
+        raise PlanError(
+            "bad-option",
+            f"on_service_rate = {options.on_service_rate!r} says nothing about tuples beyond the rate",
+            hint="fail (stop the query) or shed (probe with a random part of them)",
+        )
+    if options.shed_strategy is not None and options.shed_strategy not in STRATEGIES:
+        raise PlanError(
+            "bad-option",
+            f"shed_strategy = {options.shed_strategy!r} is no way to divide memory or probes",
+            hint=f"one of {nearest(str(options.shed_strategy), STRATEGIES)}",
+        )
+    for name in ("shed_least", "shed_least_rate"):
+        given = getattr(options, name)
+        if given is not None:
+            least_said(name, given)
+    if options.seed is not None and type(options.seed) is not int:
+        raise _bad_seed(options.seed)
+
+
+def _bad_seed(value: object) -> PlanError:
     return PlanError(
-        "on-memory-without-memory",
-        f"on_memory is {on_memory!r}, but nothing says how much memory there is",
-        reason="a query without memory may hold as much as its windows need",
-        hint=f"write both: /*+ memory(512 MB), on_memory({on_memory}) */"
-        if is_hint
-        else "say both, for instance memory = '512 MB'",
+        "bad-option", f"seed = {value!r} is no seed", hint="a whole number, for instance 7"
     )
 
 
@@ -178,8 +174,9 @@ def _check_name(name: str) -> None:
 
 def _hint_value(name: str, text: str) -> str | int:
     _check_name(name)
-    if name != "buckets":
+    if name not in {"buckets", "seed"}:
         return text
-    if not text.isascii() or not text.isdigit():
-        raise _bad_buckets(text)
+    digits = text.removeprefix("-") if name == "seed" else text
+    if not digits.isascii() or not digits.isdigit():
+        raise _bad_seed(text) if name == "seed" else _bad_buckets(text)
     return int(text)

@@ -18,6 +18,7 @@ from windrow.optimize.cost.structures import Sizes, Structure
 from windrow.optimize.cost.weights import Weights
 from windrow.optimize.joined import Sized, sized
 from windrow.optimize.numbers import Numbers
+from windrow.optimize.shed_plans import effective, with_expected
 from windrow.physical.algorithms import (
     ASYMMETRIC,
     BY_NAME,
@@ -94,6 +95,9 @@ def planned(spec: WJoin, options: Options, numbers: Numbers, machine: Machine) -
     if len(known_rates) < len(rates):
         return replace(spec, estimate=_not_estimated(spec, rates, numbers))
     join = sized(spec, known_rates, numbers)
+    if spec.shedding is not None:
+        spec = with_expected(spec, join.widest.rates, machine.weights)
+        join = effective(join, spec)
     plans = _plans(spec, join, machine)
     if numbers.is_restored:
         plans = [_restored(plan, join.widest, machine) for plan in plans]
@@ -145,12 +149,20 @@ def _not_estimated(spec: WJoin, rates: Sequence[Figure | None], numbers: Numbers
 
 def _is_open(plan: Plan, first: Plan, options: Options) -> bool:
     """Whether a plan may be taken in place of the first one: what the user asks for is not."""
-    # What a plan holds beside the rows is not estimated: with a bound on memory none is changed.
-    if plan.note or options.order or options.structure or options.memory is not None:
+    if plan.note or options.order or options.structure or _is_bound(first.spec, options):
         return False
     if options.algorithm == ASYMMETRIC:  # in which structures, it does not say
         return plan.spec.algorithm == first.spec.algorithm
     return options.algorithm is None
+
+
+def _is_bound(spec: WJoin, options: Options) -> bool:
+    """Whether memory is bounded: what a plan holds beside the rows is not estimated.
+
+    A join that sheds keeps to its memory by any of its plans, and waits for its rates alone.
+    """
+    is_unknown = spec.shedding is not None and spec.shedding.expected is None
+    return is_unknown or (options.memory is not None and not options.sheds_memory)
 
 
 def _cheapest(plans: list[Plan], first: Plan) -> Plan:
@@ -172,7 +184,7 @@ def _plans(spec: WJoin, join: Sized, machine: Machine) -> list[Plan]:
     methods = BY_NAME[DEFAULT].methods if spec.classes else (NESTED_LOOP,)
     for method in methods:
         plans += _backward_plans(spec, join, method, machine)
-    if spec.kind == "inner" and spec.counts is None:
+    if spec.kind == "inner" and spec.counts is None and spec.shedding is None:
         plans += [_sweep_plan(spec, join, method, machine) for method in methods]
         for name in ("hw", "nlw") if spec.classes else ("nlw",):
             plans += _pipeline_plans(spec, join, name, machine)

@@ -9,6 +9,7 @@ from windrow.physical.outer_facts import emission
 from windrow.physical.pipeline import is_along_path, pipeline_order
 from windrow.physical.probe_facts import probes
 from windrow.physical.routes import first_ready
+from windrow.physical.shed_facts import shed_emission
 from windrow.physical.specs import WJoin
 from windrow.physical.structure_facts import structure_facts
 from windrow.plan.explain import show_predicates
@@ -49,6 +50,8 @@ def search_facts(spec: WJoin, below: int, time_type: str) -> list[Fact]:
 
 def emission_of(spec: WJoin, time_type: str) -> str:
     """When results come out."""
+    if spec.shedding is not None:
+        return shed_emission(spec, time_type)
     if BY_NAME[spec.algorithm].kind == SWEEP:
         return "each combination once the watermark has passed its newest tuple; adds no delay"
     return emission(spec, time_type)

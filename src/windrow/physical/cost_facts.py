@@ -51,18 +51,23 @@ def estimate_facts(spec: WJoin, time_type: str) -> list[Fact]:
         )
     return [
         ("estimated", [*_numbers(estimate, time_type), f"costs: {estimate.weights}"]),
-        ("output", [f"{_count(estimate.output * _ticks(time_type))} per {_unit(time_type)}"]),
+        ("output", [show_rate(estimate.output, time_type)]),
         ("cost", [f"{taken.name}: {_cost(taken, time_type)}"]),
         ("rejected", rejected),
     ]
 
 
+def show_rate(per_tick: float, time_type: str) -> str:
+    """A number per tick as people read it: per second, or per day or tick."""
+    return f"{show_count(per_tick * _ticks(time_type))} per {_unit(time_type)}"
+
+
 def _numbers(estimate: Estimate, time_type: str) -> list[str]:
     lines = []
     for name, figure in estimate.known:
-        value = f"{_count(figure.value)}"
+        value = f"{show_count(figure.value)}"
         if name.startswith("rate("):
-            value = f"{_count(figure.value * _ticks(time_type))} per {_unit(time_type)}"
+            value = show_rate(figure.value, time_type)
         lines.append(f"{name} = {value} ({figure.source})")
     return lines
 
@@ -92,10 +97,10 @@ def _ticks(time_type: str) -> float:
 
 def _time(seconds: float) -> str:
     size, unit = next((one for one in _UNITS if seconds >= one[0]), _UNITS[-1])
-    return f"{_count(seconds / size)} {unit}"
+    return f"{show_count(seconds / size)} {unit}"
 
 
-def _count(number: float) -> str:
+def show_count(number: float) -> str:
     """A number with two figures, or whole where it has more before the point."""
     rounded = float(f"{number:.2g}")
     return f"{rounded:,.0f}" if rounded >= 10 else f"{rounded:g}"

@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterator
 
 from windrow.physical.choice_facts import choice_facts
-from windrow.physical.cost_facts import total_cost
+from windrow.physical.cost_facts import show_rate, total_cost
 from windrow.physical.facts import Fact, bestmatch_aliases, facts_of
 from windrow.physical.options import IN_STEP, ROUND_ROBIN, Options
 from windrow.physical.partitioning import Single, describe, partitioning_of
+from windrow.physical.shedding import is_hidden
 from windrow.physical.specs import (
     FilterRows,
     PhysicalQuery,
@@ -38,7 +39,6 @@ from windrow.plan.explain import (
     show_predicates,
 )
 from windrow.plan.nodes import KIND_NAMES, Query
-from windrow.plan.sizes import show_bytes
 
 ASSUMED_BUCKETS = 4
 """Buckets that EXPLAIN shows where the user set none: enough to see what is copied."""
@@ -99,6 +99,7 @@ def _query_lines(physical: PhysicalQuery) -> list[str]:
             ],
         ),
         ("memory", [_memory(physical.options)]),
+        *_processor(physical.root),
         ("cost", [total_cost(physical.root, physical.time_type)]),
     ]
     if physical.options.polling is not None:
@@ -109,12 +110,24 @@ def _query_lines(physical: PhysicalQuery) -> list[str]:
 
 
 def _memory(options: Options) -> str:
-    limit = options.memory_bytes
+    limit = options.memory_amount
     if limit is None:
         return "as much as the windows need (not limited)"
+    if options.sheds_memory:
+        return f"at most {limit} of windows; of what would be more a random part is kept"
     if options.on_memory == "spill":
-        return f"at most {show_bytes(limit)} of state; beyond that old tuples go to disk"
-    return f"at most {show_bytes(limit)} of state; beyond that the query fails"
+        return f"at most {limit} of state; beyond that old tuples go to disk"
+    return f"at most {limit} of state; beyond that the query fails"
+
+
+def _processor(root: Spec) -> list[Fact]:
+    """How many arrivals may probe, where someone has said it."""
+    for _, spec in _walk(root, 0):
+        if isinstance(spec, WJoin) and spec.shedding is not None and spec.shedding.service_rate:
+            rate = show_rate(spec.shedding.service_rate, scans(spec)[0].time_type)
+            beyond = "a random part does" if spec.shedding.may_skip else "the query fails"
+            return [("processor", [f"at most {rate} probe; where more arrive {beyond}"])]
+    return []
 
 
 def _stream(source: ScanStream) -> str:
@@ -164,7 +177,8 @@ def _spec(spec: Spec) -> str:
     if isinstance(spec, FilterRows):
         return f"FilterRows {show_predicates(spec.predicates)}"
     if isinstance(spec, ProjectRows):
-        return f"ProjectRows {show_items(spec.items)}"
+        shown = tuple(item for item in spec.items if not is_hidden(item.name))
+        return f"ProjectRows {show_items(shown)}"
     assert isinstance(spec, RangeRows)
     return f"RangeRows {show_ticks(spec.ticks, scans(spec)[0].time_type)}"
 

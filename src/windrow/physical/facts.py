@@ -27,6 +27,7 @@ from windrow.physical.outer_facts import kind_facts, match_state
 from windrow.physical.partitioning import show_class
 from windrow.physical.pipeline import path_order
 from windrow.physical.probe_facts import tests
+from windrow.physical.shed_facts import shed_facts, shed_state
 from windrow.physical.specs import (
     FilterRows,
     MatwinBestmatch,
@@ -74,6 +75,7 @@ def _join(spec: WJoin, options: Options, show: Show) -> list[Fact]:
     members = list(zip(spec.inputs, spec.aliases, map(spec.retention, _range(graph)), strict=True))
     return _said(
         *algorithm_facts(spec, options, keys),
+        *shed_facts(spec, time_type),
         *kind_facts(spec, below, time_type),
         ("form", [_form(spec)]),
         ("windows", stated_windows(graph, time_type)),
@@ -86,6 +88,7 @@ def _join(spec: WJoin, options: Options, show: Show) -> list[Fact]:
             [
                 *(_state(spec, alias, kept, below) for _, alias, kept in members),
                 *match_state(spec),
+                *shed_state(spec, time_type),
             ],
         ),
         *search_facts(spec, below, time_type),

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from windrow.physical.algorithms import ASYMMETRIC
-from windrow.plan.sizes import to_bytes
+from windrow.plan.sizes import Amount, to_amount
+
+SHED = "shed"
 
 IN_STEP, ROUND_ROBIN = "in step", "round robin"
 """In which order a query in process asks its streams for batches."""
@@ -27,10 +29,24 @@ class Options:
             an order for the new tuples of each: "a: c, b; b: c, a; c: a, b".
         on_late: what to do with late rows: "count", "keep" (dead letters) or "fail".
         dead_letters: folder for late rows on Spark when `on_late` is "keep".
-        memory: how much state the query may hold in memory, '512 MB' for instance or a number of
-            bytes; None: as much as its windows need.
-        on_memory: what happens when it would hold more: "fail", or "spill" old tuples to disk;
-            None: "fail". Said only together with `memory`.
+        memory: how much state the query may hold in memory, '512 MB' or '5000 tuples' for instance,
+            or a number of bytes; None: as much as its windows need.
+        on_memory: what happens when it would hold more: "fail", "spill" old tuples to disk, or
+            "shed": keep a random part of each window; None: "fail". Said only together with
+            `memory`.
+        service_rate: how many arrivals may probe, '1000 per second' of event time for instance, or
+            a number per second (per day of a DATE, per tick of a BIGINT); None: all of them.
+        on_service_rate: what happens when more arrive: "fail", or "shed": probe with a random part
+            of them; None: "fail". Said only together with `service_rate`.
+        shed_strategy: how what there is is divided among the streams when something is shed: "best",
+            for the most results, or "equal", by "rates", by "windows" or "inverse" to rates;
+            None: "best".
+        shed_least: what is kept of each window at least when memory is short: '100 tuples', or a
+            share of the memory, '10%'; for single streams 'a = 100, b = 10%'. None: nothing, or
+            10% of the memory where totals are estimated.
+        shed_least_rate: how many arrivals of each stream probe at least when the service rate is
+            short: '50 per second' or '10%', and for single streams as `shed_least`.
+        seed: of the draws that decide what is shed, a whole number; None: 0.
         buckets: how many parts a stage is cut into on Spark; None: one per shuffle partition.
         polling: in process, which stream is asked next: "in step" (the one that is furthest behind
             in event time) or "round robin" (each in its turn); None: "in step".
@@ -43,6 +59,12 @@ class Options:
     dead_letters: str | None = None
     memory: str | int | None = None
     on_memory: str | None = None
+    service_rate: str | float | None = None
+    on_service_rate: str | None = None
+    shed_strategy: str | None = None
+    shed_least: str | int | None = None
+    shed_least_rate: str | float | None = None
+    seed: int | None = None
     buckets: int | None = None
     polling: str | None = None
 
@@ -55,11 +77,28 @@ class Options:
     def leaves_plans(self) -> bool:
         """Whether the plans of window joins are left to the planner.
 
-        What a plan holds beside the rows is not estimated: with a bound on memory none is changed.
+        What a plan holds beside the rows is not estimated: with a bound on it none is changed, nor is
+        that of a join that sheds.
         """
-        return not (self.asked_algorithm or self.order or self.memory is not None)
+        is_bound = self.memory is not None or self.service_rate is not None
+        return not (self.asked_algorithm or self.order or is_bound)
 
     @property
-    def memory_bytes(self) -> int | None:
-        """The memory in bytes, or None."""
-        return None if self.memory is None else to_bytes(self.memory)
+    def memory_amount(self) -> Amount | None:
+        """The memory in bytes or tuples, or None."""
+        return None if self.memory is None else to_amount(self.memory)
+
+    @property
+    def sheds_memory(self) -> bool:
+        """Whether windows are kept in part when memory is short."""
+        return self.on_memory == SHED
+
+    @property
+    def sheds_probes(self) -> bool:
+        """Whether arrivals do not probe when the service rate is short."""
+        return self.on_service_rate == SHED
+
+    @property
+    def sheds(self) -> bool:
+        """Whether the answer may be a part of the whole one."""
+        return self.sheds_memory or self.sheds_probes

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from windrow.physical.estimates import Estimate
 from windrow.physical.options import Options
+from windrow.physical.shedding import PANES_PER_WINDOW, Shedding
 from windrow.plan.count_windows import CountWindows
 from windrow.plan.exprs import Expr, Named
 from windrow.plan.functions import UserFunction
@@ -115,6 +116,8 @@ class WJoin:
             order, of all inputs from the bottom up. () leaves it to `physical.routes` and
             `physical.pipeline`.
         estimate: what it and other plans cost, where enough is known.
+        shedding: what it may hold and do; None: as much as it takes. Where totals are estimated
+            from its results, `schema` ends with `physical.shedding.hidden_fields`.
     """
 
     inputs: tuple[Spec, ...]
@@ -133,6 +136,7 @@ class WJoin:
     structures: tuple[str, ...] = ()
     orders: tuple[tuple[int, ...], ...] = ()
     estimate: Estimate | None = None
+    shedding: Shedding | None = None
 
     @property
     def ways(self) -> tuple[WindowGraph, ...]:
@@ -160,6 +164,12 @@ class WJoin:
     def retention(self, port: int) -> int:
         """How many ticks behind the watermark a row of an input may still be needed."""
         return max(graph.retention(port) for graph in self.ways)
+
+    @property
+    def pane(self) -> int:
+        """Ticks of event time for which a join that sheds decides at once."""
+        reaches = [own for own in map(self.retention, range(len(self.inputs))) if own > 0]
+        return max(1, min(reaches, default=0) // PANES_PER_WINDOW)
 
 
 @dataclass(frozen=True)
@@ -273,11 +283,13 @@ def delay(spec: Spec) -> int:
     A runner hands an operator the query's watermark less the delays below it. A left row that a
     bestmatch join still keeps has t >= watermark - hi, and its pairs' event time is never below t.
     (With a negative hi none trails: left rows still to come have t >= watermark.) So it is with the
-    rows that come alone from a window join which is not inner: each waits for its own reach.
+    rows that come alone from a window join which is not inner: each waits for its own reach. A join
+    that sheds decides once a pane is over.
     """
     below = max((delay(child) for child in inputs(spec)), default=0)
     if isinstance(spec, MatwinBestmatch):
         return below + max(spec.hi, 0)
     if isinstance(spec, WJoin):
-        return below + max([0, *map(spec.retention, spec.tracked)])
+        pane = 0 if spec.shedding is None else spec.pane
+        return below + max([pane, *map(spec.retention, spec.tracked)])
     return below

@@ -1,8 +1,9 @@
-"""Amounts of memory, as people write and read them."""
+"""Amounts of memory, as people write and read them: bytes, or tuples."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from fractions import Fraction
 
 from windrow.errors import PlanError
@@ -13,10 +14,39 @@ _UNITS = {
     "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
 }  # fmt: skip
 _EXAMPLES = "for instance '512 MB', '2 GiB', or a number of bytes"
+_TUPLES = re.compile(r"\s*([0-9][0-9_,]{0,25})\s*tuples?\s*", re.IGNORECASE)
 _SIZE = re.compile(r"\s*([0-9]{1,40}(?:\.[0-9]{1,40})?)\s*([a-z]*)\s*", re.IGNORECASE)
 
 MOST_BYTES = 2**63 - 1
 """What the counters of operators, and Spark's, can hold."""
+
+
+@dataclass(frozen=True)
+class Amount:
+    """How much memory: so many bytes, or so many tuples of whatever size."""
+
+    count: int
+    is_tuples: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.count:,} tuples" if self.is_tuples else show_bytes(self.count)
+
+
+def to_amount(size: str | int) -> Amount:
+    """An amount of memory: '5000 tuples', or what `to_bytes` reads.
+
+    Raises:
+        PlanError: it is no amount of memory.
+
+    Examples:
+        >>> str(to_amount("5000 tuples")), str(to_amount(1_000))
+        ('5,000 tuples', '1.0 kB')
+    """
+    found = _TUPLES.fullmatch(size) if isinstance(size, str) else None
+    count = int(re.sub("[_,]", "", found[1])) if found else 0
+    if 1 <= count <= MOST_BYTES:
+        return Amount(count, is_tuples=True)
+    return Amount(to_bytes(size))
 
 
 def to_bytes(size: str | int) -> int:

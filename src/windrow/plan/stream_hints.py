@@ -58,7 +58,10 @@ def _rate(info: StreamInfo, given: str | float) -> float:
     if info.time is None:
         raise _bad_rate(info, given, "it has no time column that a rate could be counted by")
     if isinstance(given, str):
-        number, unit = _parts(info, given)
+        parts = rate_parts(given)
+        if parts is None:
+            raise _bad_rate(info, given, "it is not a number of tuples per unit of time")
+        number, unit = parts
     else:
         number, unit = float(given), USUAL_UNIT[info.time_type]
     ticks = ticks_per_unit(unit, info.time_type)
@@ -70,14 +73,13 @@ def _rate(info: StreamInfo, given: str | float) -> float:
     return rate
 
 
-def _parts(info: StreamInfo, given: str) -> tuple[float, str]:
-    """The number and the unit in `1000 per second`."""
+def rate_parts(given: str) -> tuple[float, str] | None:
+    """The number and the unit in `1000 per second`; None for what is no rate."""
     found = _RATE.fullmatch(given)
     if found is None:
-        raise _bad_rate(info, given, "it is not a number of tuples per unit of time")
+        return None
     unit = found[2].lower()
-    name = _SHORT.get(unit, unit.removesuffix("s"))
-    return float(re.sub("[_,]", "", found[1])), name
+    return float(re.sub("[_,]", "", found[1])), _SHORT.get(unit, unit.removesuffix("s"))
 
 
 def _bad_rate(info: StreamInfo, given: object, reason: str) -> BindError:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO
 from windrow.errors import PlanError, nearest
 from windrow.operators.instants import show_instant
 from windrow.plan.sizes import show_bytes
+from windrow.run.recall import Recall
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -53,6 +54,8 @@ class Progress:
             buckets that ran by it; in a batch run, the parts that a bucket's rows were taken in.
         plan_changes: how often a join went on by another plan, for rates had changed; on Spark,
             how often a bucket of one did.
+        recall: of a query that sheds, the share of its answer that it has found; None where nothing
+            is shed.
 
     Examples:
         >>> Progress(batch=3, rows_in=10, rows_out=2, watermark=7, time_type="bigint").line()
@@ -74,6 +77,7 @@ class Progress:
     plans: Mapping[str, str] = field(default_factory=dict)
     plan_steps: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     plan_changes: int = 0
+    recall: Recall | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The figures by name, the watermark as text, ready for JSON."""
@@ -92,6 +96,7 @@ class Progress:
             "plans": dict(self.plans),
             "plan_steps": {name: dict(steps) for name, steps in self.plan_steps.items()},
             "plan_changes": self.plan_changes,
+            "recall": None if self.recall is None else self.recall.as_dict(),
         }
 
     def line(self) -> str:
@@ -110,6 +115,8 @@ class Progress:
             parts.append(f"nothing now from {' and '.join(self.stalled)}")
         if self.plan_changes:
             parts.append(f"changes of plan: {self.plan_changes}")
+        if self.recall is not None:
+            parts.append(str(self.recall))
         return ", ".join([*parts, f"{self.ms:,.0f} ms"])
 
 

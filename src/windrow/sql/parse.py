@@ -26,6 +26,11 @@ HINTS = (
     "updates",
     "on_late",
     "on_memory",
+    "on_service_rate",
+    "shed_strategy",
+    "shed_least",
+    "shed_least_rate",
+    "seed",
     "buckets",
     "polling",
 )

@@ -117,11 +117,12 @@ def test_hints_count_where_the_user_set_nothing_by_keyword():
 def test_an_unknown_hint_is_refused_with_the_nearest_names():
     assert message(hints=[Hint("algoritm", "bew")]) == (
         "PlanError[unknown-option]: there is no option 'algoritm'\n"
-        "  hint: one of algorithm, order, dead_letters, memory, on_late, polling, on_memory, structure, ..."
+        "  hint: one of algorithm, order, dead_letters, memory, on_late, polling, "
+        "shed_least_rate, on_memory, ..."
     )
 
 
-@pytest.mark.parametrize("name", ["strategy", "scheduling", "service_rate", "updates"])
+@pytest.mark.parametrize("name", ["strategy", "scheduling", "updates"])
 def test_an_option_that_is_not_built_is_refused_by_name(name):
     text = message(hints=[Hint(name, "1")])
     assert text.startswith(

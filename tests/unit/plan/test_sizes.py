@@ -7,7 +7,7 @@ import math
 import pytest
 
 from windrow.errors import PlanError
-from windrow.plan.sizes import show_bytes, to_bytes
+from windrow.plan.sizes import Amount, show_bytes, to_amount, to_bytes
 
 
 @pytest.mark.parametrize(
@@ -64,3 +64,24 @@ def test_more_bytes_than_can_be_counted_are_refused(size):
 )
 def test_bytes_are_shown_in_the_unit_that_fits(count, text):
     assert show_bytes(count) == text
+
+
+@pytest.mark.parametrize(
+    ("size", "amount", "shown"),
+    [
+        ("5000 tuples", Amount(5000, is_tuples=True), "5,000 tuples"),
+        ("1_000 Tuples", Amount(1000, is_tuples=True), "1,000 tuples"),
+        ("1 tuple", Amount(1, is_tuples=True), "1 tuples"),
+        ("64 kB", Amount(64_000), "64.0 kB"),
+        (512, Amount(512), "512 B"),
+    ],
+)
+def test_memory_is_counted_in_tuples_or_bytes(size, amount, shown):
+    assert to_amount(size) == amount
+    assert str(amount) == shown
+
+
+@pytest.mark.parametrize("size", ["0 tuples", "tuples", "-5 tuples", "1.5 tuples"])
+def test_what_is_no_number_of_tuples_is_refused(size):
+    with pytest.raises(PlanError, match="is no amount of memory"):
+        to_amount(size)

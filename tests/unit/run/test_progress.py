@@ -74,6 +74,7 @@ def test_json_has_one_object_per_line_with_the_counters_of_each_operator():
         "plans": {},
         "plan_steps": {},
         "plan_changes": 0,
+        "recall": None,
     }
 
 

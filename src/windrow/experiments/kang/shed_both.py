@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from windrow.allocation.best import allocate
+from windrow.allocation.loads import Allocation, Load, Resources
+from windrow.allocation.strategies import allocate_by, equally, favoring
 from windrow.experiments.claims import Case, Claim, Finding, Reading
 from windrow.experiments.experiment import Experiment, Findings, Say, Size
 from windrow.experiments.kang.combinations import PAPER
@@ -19,9 +22,6 @@ from windrow.experiments.kang.shed_streams import (
     runs_of,
     runs_table,
 )
-from windrow.optimize.allocation.best import allocate
-from windrow.optimize.allocation.loads import Allocation, Load, Resources
-from windrow.optimize.allocation.strategies import allocate_by, equally, favoring
 
 SEED = 7
 SERVICE_RATE, MEMORY = 10, 100

@@ -6,6 +6,15 @@ streams, over the same tuples, and the one that `allocate` decides on.
 
 from __future__ import annotations
 
+from windrow.allocation.best import allocate
+from windrow.allocation.loads import Load, Resources
+from windrow.allocation.strategies import (
+    allocate_by,
+    by_rates,
+    by_windows,
+    equally,
+    favoring,
+)
 from windrow.experiments.claims import Claim, Finding
 from windrow.experiments.experiment import Experiment, Findings, Say, Size
 from windrow.experiments.kang.combinations import PAPER
@@ -17,15 +26,6 @@ from windrow.experiments.kang.shed_streams import (
     runs_of,
     runs_table,
     worst_of,
-)
-from windrow.optimize.allocation.best import allocate
-from windrow.optimize.allocation.loads import Load, Resources
-from windrow.optimize.allocation.strategies import (
-    allocate_by,
-    by_rates,
-    by_windows,
-    equally,
-    favoring,
 )
 
 SEED = 5

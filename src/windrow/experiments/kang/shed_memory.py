@@ -9,6 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from windrow.allocation.best import allocate
+from windrow.allocation.loads import Load, Resources
+from windrow.allocation.strategies import (
+    allocate_by,
+    by_rates,
+    equally,
+    favoring,
+    inverse_to_rates,
+)
 from windrow.experiments.claims import Claim, Finding, Reading
 from windrow.experiments.experiment import Experiment, Findings, Say, Size
 from windrow.experiments.kang.combinations import PAPER
@@ -19,15 +28,6 @@ from windrow.experiments.kang.shed_streams import (
     output_chart,
     runs_of,
     runs_table,
-)
-from windrow.optimize.allocation.best import allocate
-from windrow.optimize.allocation.loads import Load, Resources
-from windrow.optimize.allocation.strategies import (
-    allocate_by,
-    by_rates,
-    equally,
-    favoring,
-    inverse_to_rates,
 )
 
 SEED = 6

@@ -18,13 +18,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from windrow.allocation.loads import Allocation, Load
+from windrow.allocation.output import output_rate
 from windrow.experiments.charts import Chart, Line, Panel
 from windrow.experiments.claims import Case, Reading
 from windrow.experiments.tables import Table, Value, table
 from windrow.experiments.workloads.streams import Numbers
 from windrow.operators.shedding.draws import Purpose, draws_of, row_words
-from windrow.optimize.allocation.loads import Allocation, Load
-from windrow.optimize.allocation.output import output_rate
 
 MARKS = 10
 """Points of a curve of the figures."""

@@ -58,9 +58,13 @@ class Chances:
 def chance_of(draws: Floats, most: float) -> float:
     """The chance that draws no more than so many: the next draw after theirs, or 1 for all.
 
+    It is 0 for none, which nothing can be estimated from.
+
     Whoever is drawn would be drawn with that chance whatever its own draw was, so that it may stand
     for the tuple's probability.
     """
     if len(draws) <= most:
         return 1.0
+    if most < 1:
+        return 0.0
     return float(np.partition(draws, int(most))[int(most)])

@@ -68,6 +68,15 @@ def draws_of(words: Words, seed: int, stream: int, purpose: Purpose) -> Draws:
     return (mixed >> np.uint64(64 - _DIGITS)).astype(np.float64) / (1 << _DIGITS)
 
 
+def draw_numbers(draws: Draws, purpose: Purpose) -> NDArray[np.int64]:
+    """A whole number per draw: the same for the same tuple and purpose, else another one.
+
+    Draws of either purpose are apart: a tuple that is kept and probes has two numbers.
+    """
+    numbers = (draws * (1 << _DIGITS)).astype(np.int64)
+    return numbers + (np.int64(purpose - Purpose.keep) << np.int64(_DIGITS))
+
+
 def _number_among_equals(words: Words) -> Words:
     """0 for the first of equal words, 1 for the second, and so on."""
     order = np.argsort(words, kind="stable")

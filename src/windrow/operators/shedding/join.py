@@ -14,18 +14,19 @@ All arrivals of a pane are there when it is decided, and panes are decided one a
 who is drawn, and the answer, depend neither on the order of arrival nor on batches. The last tuple
 of a combination, by time and then by input, is new when the combination is found: it probes, and
 the others were kept. After each pane no more is held than there is memory for.
+
+Where totals are estimated above, results carry which draws made them, and by which chances: the
+columns of `physical.shedding.hidden_fields`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.errors import InternalError
 from windrow.operators.base import Snapshot
 from windrow.operators.bew_join import BewJoinOp
 from windrow.operators.bew_search import Partial, Search
@@ -34,54 +35,51 @@ from windrow.operators.bew_window import JoinWindow
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import ChunkBuffer
 from windrow.operators.gather import Places
-from windrow.operators.join_inputs import can_match, only_inserts
+from windrow.operators.join_inputs import (
+    SHEDDING_KIND,
+    STATE_KIND,
+    another_shedding,
+    can_match,
+    only_inserts,
+)
 from windrow.operators.shedding.chances import Chances, chance_of
-from windrow.operators.shedding.draws import Draws, Purpose, draws_of, row_words
+from windrow.operators.shedding.control import Control, Division
+from windrow.operators.shedding.draws import (
+    Draws,
+    Purpose,
+    draw_numbers,
+    draws_of,
+    row_words,
+)
+from windrow.operators.shedding.numbers import bits, number_of, numbered
+from windrow.operators.shedding.recall import Recall
+from windrow.operators.shedding.widths import row_bytes
+from windrow.physical.shedding import Shedding, hidden_fields
 from windrow.physical.specs import WJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 
-KIND = "shedding-join"
-KEEP, PROBES, PROBE_CHANCE = "$keep", "$probes", "$probe_chance"
-PANES_PER_WINDOW = 8
+KEEP, PROBE, PROBE_CHANCE = "$keep", "$probe", "$probe_chance"
+NOT_DRAWN = 1.0
+"""The draw of a row that is not kept, or does not probe: no chance is above it."""
 
-Amounts = Sequence[float]
-Divide = Callable[[Amounts, Amounts], tuple[Amounts, Amounts]]
-"""From rates per tick and full windows to the rates that probe and the windows that are kept."""
-
-
-@dataclass(frozen=True)
-class Shedding:
-    """What a join may do, and with which seed it draws.
-
-    `divide` gives every stream what it asks for where that is there.
-    """
-
-    divide: Divide
-    seed: int = 0
+Found = Sequence[tuple[Route, Partial]]
 
 
 class ShedJoinOp(BewJoinOp):
-    """Joins 2 to 8 inputs of inserts, as far as memory and processor go.
-
-    Attributes:
-        found: combinations found.
-        estimated: combinations that there are, as far as those found can tell.
-    """
+    """Joins 2 to 8 inputs of inserts, as far as memory and processor go."""
 
     def __init__(self, spec: WJoin, shedding: Shedding) -> None:
         super().__init__(spec)
         ports = range(len(spec.inputs))
         self._shedding = shedding
         self._kept_columns = self._columns
-        self._columns = [[*own, KEEP, PROBES, PROBE_CHANCE] for own in self._kept_columns]
-        reaches = [own for own in self._retention if own > 0]
-        self.pane = max(1, min(reaches, default=0) // PANES_PER_WINDOW)
+        self._columns = [[*own, KEEP, PROBE, PROBE_CHANCE] for own in self._kept_columns]
+        self.pane = spec.pane
         self._arriving = [ChunkBuffer("time") for _ in ports]
         self._chances = [Chances() for _ in ports]
-        self._counts: list[dict[int, int]] = [{} for _ in ports]
-        self._budgets = [0.0 for _ in ports]
-        self.found = 0
-        self.estimated = 0.0
+        self._control = Control(spec, shedding)
+        self._recall = Recall(len(ports))
+        self._row_bytes = 1
 
     def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
         """Stores the rows until their pane is decided; gives nothing."""
@@ -121,71 +119,59 @@ class ShedJoinOp(BewJoinOp):
         return max(MIN_TICK, watermark // self.pane * self.pane)
 
     def _decide(self, number: int) -> Iterator[ChangeBatch]:
-        start, end = number * self.pane, (number + 1) * self.pane
+        start, end = max(MIN_TICK, number * self.pane), (number + 1) * self.pane
         # What arrivals from the start of the pane on cannot reach takes no memory from others.
-        for _ in super().advance(max(start, MIN_TICK)):
-            raise InternalError("unjoined-rows", "a join that sheds has joined all that it holds")
+        unjoined = list(super().advance(start))
+        assert not unjoined, "all that is held has been joined"
         arrived = [own.pop_below(min(end, MAX_TICK)) for own in self._arriving]
-        rates, windows = self._divided(number, arrived)
-        drawn = [
-            None if rows is None else self._drawn(port, rows, start, rates[port], windows[port])
-            for port, rows in enumerate(arrived)
-        ]
-        for port, rows in enumerate(arrived):
-            if rows is None:
-                self._keep_at_most(port, np.empty(0), start, windows[port])
+        division = self._divided(number, arrived)
+        drawn = [self._drawn(port, rows, start, division) for port, rows in enumerate(arrived)]
         self.counters.rows_in -= sum(len(rows) for rows in drawn if rows is not None)
         yield from super().push(drawn)
         for buffer in self._buffers:
             # Those that only probe have met all that they can.
-            self.counters.drops += buffer.keep(_of(buffer, KEEP) < 1)
+            self.counters.drops += buffer.keep(_of(buffer, KEEP) < NOT_DRAWN)
+            if self._shedding.is_in_bytes:
+                buffer.sweep()
+        self._recall.count(self.counters, division, *self._kept_of_full())
         self._count_state()
 
-    def _divided(
-        self, number: int, arrived: Sequence[ChangeBatch | None]
-    ) -> tuple[list[float], list[float]]:
-        """How many of the pane's arrivals probe, and how many tuples are held, per input.
-
-        A window is counted in whole panes, so that it is no less than what may be held:
-
-            panes that count   [ start - retention .......... end )
-        """
+    def _divided(self, number: int, arrived: Sequence[ChangeBatch | None]) -> Division:
+        if self._shedding.is_in_bytes:
+            widest = [row_bytes(self._spec, rows.columns) for rows in arrived if rows is not None]
+            self._row_bytes = max(self._row_bytes, *widest)
         counts = [0 if rows is None else len(rows) for rows in arrived]
-        for port, count in enumerate(counts):
-            oldest = (number * self.pane - self._retention[port]) // self.pane
-            kept = {at: many for at, many in self._counts[port].items() if at >= oldest}
-            self._counts[port] = kept | {number: count}
-        full = [float(sum(own.values())) for own in self._counts]
-        # Over a whole window: a stream that is the slower one of a single pane by chance must not
-        # take the memory of the other, whose tuples would not come back.
-        spans = [(number + 1 - min(own)) * self.pane for own in self._counts]
-        usual = [window / span for window, span in zip(full, spans, strict=True)]
-        rates, windows = self._shedding.divide(usual, full)
-        probes = []
-        for port, count in enumerate(counts):
-            budget = self._budgets[port] + rates[port] * self.pane
-            probes.append(float(count) if rates[port] >= usual[port] else budget // 1)
-            self._budgets[port] = budget % 1
-        return probes, [
-            full[port] if windows[port] >= full[port] else windows[port] // 1
-            for port in range(len(counts))
-        ]
+        return self._control.divide(number, counts, self._row_bytes)
+
+    def _kept_of_full(self) -> tuple[list[float], list[float]]:
+        """Per input, the tuples of its window that are kept, expected, and that had a chance."""
+        kept, possible = [], []
+        for port, counts in enumerate(self._control.counts):
+            since = self._chances[port].since(np.array(self._control.starts(port), np.int64))
+            many = np.array(list(counts.values()), np.float64)
+            kept.append(float(np.dot(since, many)))
+            possible.append(float(np.sum(many[since > 0])))
+        return kept, possible
 
     def _drawn(
-        self, port: int, rows: ChangeBatch, start: int, probes: float, window: float
-    ) -> ChangeBatch:
-        """The rows that are kept or probe; one that only probes has a draw of 1, kept by nobody."""
+        self, port: int, rows: ChangeBatch | None, start: int, division: Division
+    ) -> ChangeBatch | None:
+        """The rows that are kept or probe; lets go of rows held for which there is no room."""
+        most = division.windows[port]
+        if rows is None:
+            self._keep_at_most(port, np.empty(0), start, most)
+            return None
         seed = self._shedding.seed
         columns = [rows.columns.column(name) for name in self._kept_columns[port]]
         words = row_words(columns, rows.times)
         keep = draws_of(words, seed, port, Purpose.keep)
         probe = draws_of(words, seed, port, Purpose.probe)
-        chance = chance_of(probe, probes)
+        chance = chance_of(probe, division.probes[port])
         does_probe = probe < chance
-        is_kept = keep < self._keep_at_most(port, keep, start, window)
+        is_kept = keep < self._keep_at_most(port, keep, start, most)
         columns += [
-            pa.array(np.where(is_kept, keep, 1.0)),
-            pa.array(does_probe),
+            pa.array(np.where(is_kept, keep, NOT_DRAWN)),
+            pa.array(np.where(does_probe, probe, NOT_DRAWN)),
             pa.array(np.full(len(rows), chance)),
         ]
         drawn = ChangeBatch(
@@ -193,7 +179,7 @@ class ShedJoinOp(BewJoinOp):
         )
         return drawn.take(np.flatnonzero(is_kept | does_probe))
 
-    def _keep_at_most(self, port: int, new: Draws, start: int, window: float) -> float:
+    def _keep_at_most(self, port: int, new: Draws, start: int, window: int) -> float:
         """The chance to be kept from a pane on; lets go of rows held that it does not draw."""
         buffer = self._buffers[port]
         held = _of(buffer, KEEP)
@@ -206,56 +192,74 @@ class ShedJoinOp(BewJoinOp):
     def _search(self, windows: Sequence[JoinWindow]) -> Search:
         return _ShedSearch(self._spec, windows, self.counters, self._predicates)
 
-    def _blocks(self, windows: Sequence[JoinWindow]) -> Iterator[list[tuple[Route, Partial]]]:
-        """All combinations, counted with what they stand for."""
-        for found in super()._blocks(windows):
-            for route, partial in found:
-                chances = self._chances_of(windows, route, partial)
-                self.found += len(partial)
-                self.estimated += float(np.sum(1 / np.prod(chances, axis=0)))
-            yield found
+    def _gathered(self, windows: Sequence[JoinWindow], found: Found) -> ChangeBatch:
+        """The rows of complete combinations, counted with what they stand for."""
+        rows = super()._gathered(windows, found)
+        chances = [self._chances_of(windows, route, partial) for route, partial in found]
+        for (route, _), own in zip(found, chances, strict=True):
+            self._recall.found(route.start, own)
+        if not self._shedding.is_estimated:
+            return rows
+        hidden: list[pa.Array] = []
+        for port in range(len(windows)):
+            draws = [self._draws_of(windows, port, *combinations) for combinations in found]
+            hidden += [
+                pa.array(np.concatenate(draws)),
+                pa.array(np.concatenate([own[port] for own in chances])),
+            ]
+        names = [*rows.columns.schema.names, *(own.name for own in hidden_fields(len(windows)))]
+        columns = pa.RecordBatch.from_arrays([*rows.columns.columns, *hidden], names=names)
+        return ChangeBatch(columns, rows.times, rows.ends)
 
     def _chances_of(
         self, windows: Sequence[JoinWindow], route: Route, partial: Partial
     ) -> NDArray[np.float64]:
-        """Per combination and input, the chance that its row was drawn with; the start probes."""
-        start = windows[route.start].columns([PROBE_CHANCE], Places(partial.places[0]))[0]
-        kept = [
-            self._chances[port].since(partial.times[at])
-            for at, port in enumerate(route.order)
-            if at > 0
-        ]
-        return np.stack([start.to_numpy(), *kept])
+        """Per input and combination, the chance that its row was drawn with; the start probes."""
+        chances = np.empty((len(windows), len(partial)))
+        for at, port in enumerate(route.order):
+            if at == 0:
+                (probing,) = windows[port].columns([PROBE_CHANCE], Places(partial.places[0]))
+                chances[port] = probing.to_numpy()
+            else:
+                chances[port] = self._chances[port].since(partial.times[at])
+        return chances
+
+    def _draws_of(
+        self, windows: Sequence[JoinWindow], port: int, route: Route, partial: Partial
+    ) -> NDArray[np.int64]:
+        """Per combination, the number of the draw that put the row of an input there."""
+        at = route.order.index(port)
+        purpose, column = (Purpose.probe, PROBE) if at == 0 else (Purpose.keep, KEEP)
+        (draws,) = windows[port].columns([column], Places(partial.places[at]))
+        return draw_numbers(draws.to_numpy(), purpose)
 
     def snapshot(self) -> Snapshot:
         """What is held and what waits, and by which chances."""
         held = super().snapshot()
         buffers = dict(held.buffers)
-        numbers = {**held.numbers, "found": self.found, "estimated": _bits(self.estimated)}
+        numbers = {**held.numbers, **self._control.snapshot()}
+        numbers |= {"row_bytes": self._row_bytes, "seed": self._shedding.seed}
         for port, arriving in enumerate(self._arriving):
             buffers[f"arriving{port}"] = tuple(arriving.slices)
-            numbers[f"budget{port}"] = _bits(self._budgets[port])
             own = self._chances[port]
             for at, least in zip(own.starts, own.least, strict=True):
-                numbers[f"chance{port} {at}"] = _bits(least)
-            numbers |= {f"count{port} {at}": many for at, many in self._counts[port].items()}
-        return Snapshot(KIND, buffers, numbers)
+                numbers[f"chance{port} {at}"] = bits(least)
+        return Snapshot(SHEDDING_KIND, buffers, numbers)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Puts a state back."""
-        if snapshot.kind != KIND:
-            raise InternalError(
-                "wrong-state", f"a join that sheds was given the state of {snapshot.kind!r}"
-            )
         numbers = snapshot.numbers
+        if snapshot.kind != SHEDDING_KIND or numbers["seed"] != self._shedding.seed:
+            raise another_shedding()
+        self._row_bytes = numbers["row_bytes"]
+        self._control.restore(numbers)
         for port in range(len(self._arriving)):
-            self._arriving[port] = ChunkBuffer("time", snapshot.buffers[f"arriving{port}"])
-            self._budgets[port] = _number(numbers[f"budget{port}"])
-            chances = _numbered(numbers, f"chance{port} ")
-            self._chances[port] = Chances(list(chances), [_number(own) for own in chances.values()])
-            self._counts[port] = _numbered(numbers, f"count{port} ")
-        self.found, self.estimated = numbers["found"], _number(numbers["estimated"])
-        super().restore(Snapshot("window-join", snapshot.buffers))
+            self._arriving[port] = ChunkBuffer("time", snapshot.buffers.get(f"arriving{port}", ()))
+            chances = numbered(numbers, f"chance{port} ")
+            self._chances[port] = Chances(
+                list(chances), [number_of(own) for own in chances.values()]
+            )
+        super().restore(Snapshot(STATE_KIND, snapshot.buffers))
 
     def buffers(self) -> Sequence[ChunkBuffer]:
         """The rows held, and those of panes that are not decided."""
@@ -273,30 +277,21 @@ class _ShedSearch(Search):
     def _starts(self, route: Route) -> Iterator[Partial]:
         window = self._windows[route.start]
         for block in super()._starts(route):
-            (probes,) = window.columns([PROBES], Places(block.places[0]))
-            yield block.take(np.flatnonzero(probes.to_numpy(zero_copy_only=False)))
+            (probe,) = window.columns([PROBE], Places(block.places[0]))
+            does_probe = np.flatnonzero(probe.to_numpy() < NOT_DRAWN)
+            if len(does_probe):
+                yield block.take(does_probe)
 
     def _taken(self, partial: Partial, route: Route, at: int, filled: int) -> Iterator[Partial]:
         window = self._windows[route.steps[at].input]
         for longer in super()._taken(partial, route, at, filled):
             (keep,) = window.columns([KEEP], Places(longer.places[-1]))
-            yield longer.take(np.flatnonzero(keep.to_numpy() < 1))
+            is_kept = np.flatnonzero(keep.to_numpy() < NOT_DRAWN)
+            if len(is_kept):
+                yield longer.take(is_kept)
 
 
 def _of(buffer: ChunkBuffer, column: str) -> Draws:
     """A column of the rows alive, in their order."""
     parts = [part.rows().columns.column(column).to_numpy() for part in buffer.slices]
     return np.concatenate(parts) if parts else np.empty(0)
-
-
-def _bits(number: float) -> int:
-    return int(np.float64(number).view(np.int64))
-
-
-def _number(bits: int) -> float:
-    return float(np.int64(bits).view(np.float64))
-
-
-def _numbered(numbers: dict[str, int], prefix: str) -> dict[int, int]:
-    found = {int(k.removeprefix(prefix)): v for k, v in numbers.items() if k.startswith(prefix)}
-    return dict(sorted(found.items()))

@@ -51,6 +51,8 @@ class Joined:
         tests: the other conditions.
         ahead: tuples that each may run ahead of the others, for it comes in batches.
         held: the tuples that each window has at most, where windows count them.
+        probing: where some are shed, the tuples of each per tick that probe; `rates` are then
+            those that are kept. () for all.
     """
 
     rates: tuple[float, ...]
@@ -59,6 +61,7 @@ class Joined:
     tests: tuple[Condition, ...] = ()
     ahead: tuple[float, ...] = ()
     held: tuple[float, ...] = ()
+    probing: tuple[float, ...] = ()
 
     @property
     def streams(self) -> range:
@@ -129,7 +132,7 @@ def passed(candidates: float, tests: Sequence[Condition]) -> tuple[float, float]
 
 def backward(joined: Joined, start: int, order: Sequence[int], *, is_hashed: bool) -> Work:
     """The work for the new tuples of one stream that meet the others in an order."""
-    combinations = rate = joined.rates[start]
+    combinations = joined.probing[start] if joined.probing else joined.rates[start]
     lookups = touched = found = testing = 0.0
     chosen = [start]
     for added in order:
@@ -141,7 +144,7 @@ def backward(joined: Joined, start: int, order: Sequence[int], *, is_hashed: boo
         found += combinations
         testing += us
         chosen.append(added)
-    return Work(rate, lookups, touched, found, combinations, testing)
+    return Work(joined.rates[start], lookups, touched, found, combinations, testing)
 
 
 def backward_join(joined: Joined, orders: Sequence[Sequence[int]], *, is_hashed: bool) -> Work:

@@ -29,6 +29,7 @@ from windrow.run.local.inlets import Bell
 from windrow.run.local.pipeline import Pipeline, Round
 from windrow.run.local.sources import NOTHING_NOW, Silence, Source
 from windrow.run.progress import Progress, Renderer, Silent
+from windrow.run.recall import recall_of
 from windrow.schema import MIN_TICK
 
 
@@ -234,6 +235,7 @@ class Execution:
             stalled=self._feeds.stalled,
             plans=self.adapting.plans(self._pipeline),
             plan_changes=self.adapting.changes,
+            recall=recall_of(self.query.root, (stage.counters for stage in self._pipeline.stages)),
         )
 
     def _by_operator(self) -> dict[str, dict[str, int]]:

@@ -12,6 +12,7 @@ from windrow.errors import ResourceError
 from windrow.run.local.checkpoint import Checkpoint
 from windrow.run.local.execution import Execution
 from windrow.run.progress import Progress
+from windrow.run.recall import Recall
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,8 +55,21 @@ class Result:
 
     @property
     def schema(self) -> pa.Schema:
-        """The Arrow schema of the answer; a changelog has `_change_type` and `_event_time`."""
-        return self._execution.answer.schema
+        """The Arrow schema of the answer; a changelog has `_change_type` and `_event_time`.
+
+        Of a query that sheds, its metadata tell the recall of what has been handed out.
+        """
+        schema = self._execution.answer.schema
+        recall = self.recall
+        if recall is None:
+            return schema
+        told = {f"windrow.recall.{name}": str(own) for name, own in recall.as_dict().items()}
+        return schema.with_metadata(told)
+
+    @property
+    def recall(self) -> Recall | None:
+        """Of a query that sheds, the share of the answer found so far; None where nothing is shed."""
+        return self.progress.recall
 
     @property
     def progress(self) -> Progress:
@@ -76,11 +90,16 @@ class Result:
 
     def to_arrow(self) -> pa.Table:
         """The rest of the answer as an Arrow table."""
-        return pa.Table.from_batches(list(self), self.schema)
+        batches = list(self)
+        return pa.Table.from_batches(batches, self.schema)
 
     def to_pandas(self) -> pd.DataFrame:
-        """The rest of the answer as a pandas DataFrame."""
-        return self.to_arrow().to_pandas()
+        """The rest of the answer as a pandas DataFrame; `attrs` tell the recall if it sheds."""
+        table = self.to_arrow()
+        frame = table.to_pandas()
+        if self.recall is not None:
+            frame.attrs["recall"] = self.recall.as_dict()
+        return frame
 
     def to_polars(self) -> Any:
         """The rest of the answer as a polars DataFrame.

@@ -102,7 +102,7 @@ class BucketWorker:
         letters = DeadLetters(plan, f"batch-{batch:010d}", bucket)
         memory = memory_of_bucket(plan.options, plan.memory_parts, bucket)
         owner = Owner(_property("sql.streaming.queryId"), plan.identity.fingerprint, bucket)
-        near = self._cache.turn_of(owner, batch, memory.limit if memory is not None else None)
+        near = self._cache.turn_of(owner, batch, memory.most_bytes if memory is not None else None)
         own = own_slices(plan.partitioning, bucket)
         snapshot = self._state.snapshot(manifest, near) if manifest is not None else None
         before = manifest.newest if manifest is not None else []

@@ -18,6 +18,9 @@ _SPACES = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`)|\s+""", r
 _FREE = {
     "algorithm", "body", "method", "lateness", "text", "duckdb", "span", "calls", "comparisons",
     "bands", "structures", "orders", "estimate", "is_portable",
+    # How much there is may change from run to run, and chances go on from what is held.
+    "memory", "is_in_bytes", "service_rate", "may_skip", "strategy", "least_windows",
+    "least_rates", "parts", "expected",
 }  # fmt: skip
 
 
@@ -42,7 +45,7 @@ def about(spec: Stateful) -> str:
 
 def _is_unset(name: str, value: Any) -> bool:
     """Whether an entry came after checkpoints were made that lack it, and says nothing here."""
-    return name == "counts" and getattr(value, name) is None
+    return name in {"counts", "shedding"} and getattr(value, name) is None
 
 
 def _plain(value: Any) -> Any:

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from windrow.operators.base import Counters
-from windrow.physical.specs import PhysicalQuery
+from windrow.physical.specs import PhysicalQuery, Spec
 from windrow.run.progress import Progress
+from windrow.run.recall import recall_of
 from windrow.run.spark.fingerprint import metric_name
 from windrow.run.spark.plan_figures import PlanFigures, operator_names
 from windrow.run.spark.stages import COUNTERS, first_scans
@@ -85,6 +86,7 @@ class ProgressReader:
                 self._rows_in += of(f"scan_{number}").get("rows", 0)
         self._rows_out += of("answer").get("rows", 0)
         return _record(
+            self._root,
             self._totals,
             self._plans,
             batch=int(report["batchId"]),
@@ -111,6 +113,7 @@ def batch_progress(query: PhysicalQuery, observed: Mapping[str, Mapping[str, Any
     rows_out = _figures(observed["answer"])["rows"]
     rows_read = sum(of_stage["rows_read"] for of_stage in figures.values())
     return _record(
+        query.root,
         totals,
         plans,
         batch=0,
@@ -134,7 +137,9 @@ def _add(total: Counters, figures: Mapping[str, int], *, tell_all: bool) -> None
         setattr(total, name, now)
 
 
-def _record(totals: Mapping[str, Counters], plans: PlanFigures, **figures: Any) -> Progress:
+def _record(
+    root: Spec, totals: Mapping[str, Counters], plans: PlanFigures, **figures: Any
+) -> Progress:
     whole = Counters()
     for counters in totals.values():
         whole.add(counters)
@@ -144,6 +149,7 @@ def _record(totals: Mapping[str, Counters], plans: PlanFigures, **figures: Any) 
         stored=whole.stored,
         state_bytes=whole.state_bytes,
         operators={name: counters.as_dict() for name, counters in totals.items()},
+        recall=recall_of(root, totals.values()),
         plans=dict(plans.shown),
         plan_steps={name: dict(steps) for name, steps in plans.steps.items()},
         plan_changes=plans.changes,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from types import MappingProxyType
 
@@ -13,6 +13,7 @@ from windrow.operators.changes import END, SIGN, TIME
 from windrow.operators.driver import fed_by_streams
 from windrow.physical.options import Options
 from windrow.physical.partitioning import Partitioning, partitioning_of
+from windrow.physical.shed_errors import too_little_for_totals
 from windrow.physical.specs import (
     MatwinBestmatch,
     PhysicalQuery,
@@ -65,7 +66,7 @@ class StagePlan:
     Attributes:
         sql: the query's text, for messages.
         number: its place among the query's stages, from the bottom up, from 0 on.
-        spec: what it computes.
+        spec: what it computes, in one bucket where memory or service rate are divided among them.
         partitioning: how rows find their buckets.
         partitions: how many shuffle partitions the buckets are spread over.
         time_type: the type of event time, the same for all streams of a query.
@@ -153,11 +154,12 @@ def plan_stage(
         planner: chooses plans in workers; None: they stay.
     """
     ports = zip(inputs(spec), fed_by_streams(spec), strict=True)
+    partitioning = partitioning_of(spec, spread.buckets)
     return StagePlan(
         sql=query.sql,
         number=number,
-        spec=spec,
-        partitioning=partitioning_of(spec, spread.buckets),
+        spec=_of_a_bucket(spec, partitioning.buckets),
+        partitioning=partitioning,
         partitions=spread.partitions,
         time_type=scans(spec)[0].time_type,
         on_late=query.options.on_late,
@@ -174,6 +176,16 @@ def plan_stage(
         ),
         choice=_choice(spec, planner),
     )
+
+
+def _of_a_bucket(spec: Stateful, buckets: int) -> Stateful:
+    """What each bucket of a stage computes: what a join may hold and do is divided among them."""
+    if not isinstance(spec, WJoin) or spec.shedding is None:
+        return spec
+    part = spec.shedding.part(buckets)
+    if part.gives_nothing:
+        raise too_little_for_totals(spec, buckets)
+    return replace(spec, shedding=part)
 
 
 def _choice(spec: Stateful, planner: Planner | None) -> Choice | None:

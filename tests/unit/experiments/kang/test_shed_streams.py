@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from windrow.allocation.loads import Allocation, Load, everything
 from windrow.experiments.kang.shed_streams import Setting, arrived, results_per_second, runs_of
 from windrow.operators.shedding.draws import Purpose, draws_of, row_words
-from windrow.optimize.allocation.loads import Allocation, Load, everything
 
 SETTING = Setting((Load(rate=7, window=20), Load(rate=5, window=30)), (4, 8), seconds=6)
 SEED = 3

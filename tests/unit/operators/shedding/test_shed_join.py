@@ -3,93 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from cases.shed_joins import SPAN, WINDOW, run, shedding, spec, streams
 
+from windrow.errors import PlanError
 from windrow.operators.bew_join import BewJoinOp
 from windrow.operators.changes import ChangeBatch
-from windrow.operators.shedding.join import Shedding, ShedJoinOp
-from windrow.optimize.allocation.best import allocate
-from windrow.optimize.allocation.loads import Load, Resources
-from windrow.physical.specs import KeyClass, ScanStream, WJoin
-from windrow.plan.windows import Bound, WindowGraph
-from windrow.schema import MAX_TICK, Field, Schema
-
-WINDOW = 80
-
-
-def spec(size=2):
-    names = tuple("abc"[:size])
-    bounds = [Bound(i, j, WINDOW, WINDOW) for i in range(size) for j in range(i + 1, size)]
-    kept = tuple((f"{name}.v",) for name in names)
-    return WJoin(
-        tuple(ScanStream(n, n, (), Schema(()), "ts", "bigint", 0) for n in names),
-        names, (KeyClass(tuple(f"{n}.k" for n in names), "bigint"),),
-        WindowGraph(names, tuple(bounds)), kept, "hash",
-        Schema(tuple(Field(name, "bigint") for part in kept for name in part)),
-    )  # fmt: skip
-
-
-def shedding(seed=0, least_rate=0, least_window=0, **there_is: float):
-    def divide(rates, windows):
-        asked = zip(rates, windows, strict=True)
-        loads = [Load(rate, window, least_rate, least_window) for rate, window in asked]
-        given = allocate(loads, Resources(**there_is))
-        return given.rates, given.windows
-
-    return Shedding(divide, seed)
-
-
-def streams(size=2, rows=900, span=1_000, keys=5):
-    """Random tuples, equal ones among them, in no order of time."""
-    dice = np.random.default_rng(4)
-    made = []
-    for name in "abc"[:size]:
-        columns = {
-            f"{name}.k": pa.array(dice.integers(0, keys, rows)),
-            f"{name}.v": pa.array(dice.integers(0, 3, rows)),
-        }
-        made.append(ChangeBatch(pa.record_batch(columns), dice.integers(0, span, rows)))
-    return made
-
-
-def taken(batches):
-    found = Counter()
-    for batch in batches:
-        columns = [column.to_pylist() for column in batch.columns.columns]
-        found.update(zip(*columns, batch.times.tolist(), strict=True))
-    return found
-
-
-def run(operator, batches, cuts=1, restored=None):
-    """All rows, in so many parts by time; `restored` makes a new operator between the parts."""
-    found, most = Counter(), 0
-    edges = np.linspace(0, 1_000, cuts + 1).astype(int)
-    for low, high in pairwise(edges):
-        for port, batch in enumerate(batches):
-            ports = [None] * len(batches)
-            ports[port] = batch.take(np.flatnonzero((batch.times >= low) & (batch.times < high)))
-            found += taken(operator.push(ports))
-        found += taken(operator.advance(int(high)))
-        most = max(most, sum(buffer.rows for buffer in operator.buffers()[: len(batches)]))
-        if restored is not None:
-            before, operator = operator, restored()
-            operator.restore(before.snapshot())
-    found += taken(operator.advance(MAX_TICK))
-    return found, most, operator
+from windrow.operators.shedding.estimates import Found
+from windrow.operators.shedding.join import ShedJoinOp
+from windrow.schema import MAX_TICK
 
 
 @pytest.mark.parametrize("size", [2, 3])
 def test_where_all_fits_the_join_is_exact(size):
-    batches = streams(size, rows=200)
+    batches = streams(size, rows=100)
     exact, *_ = run(BewJoinOp(spec(size)), batches)
     plenty = shedding(memory=10_000, service_rate=10_000)
     found, _, operator = run(ShedJoinOp(spec(size), plenty), batches, cuts=7)
     assert found == exact
-    assert operator.found == operator.estimated == exact.total()
+    counted = operator.counters
+    assert counted.shed_found == exact.total()
+    assert counted.shed_estimated == counted.shed_expected == 1_000 * exact.total()
 
 
 @pytest.mark.parametrize("there_is", [{"memory": 70}, {"service_rate": 0.4},
@@ -126,13 +63,14 @@ def test_no_more_probes_than_the_service_rate_allows():
 
 @pytest.mark.parametrize(
     "there_is",
-    [{"memory": 60, "least_window": 20}, {"service_rate": 0.5, "least_rate": 0.2}],
+    [{"memory": 60}, {"service_rate": 0.5}],
 )
 def test_combinations_are_estimated_where_every_stream_has_a_minimum(there_is):
-    batches = streams(rows=700)
+    batches = streams(rows=350)
     exact = run(BewJoinOp(spec()), batches)[0].total()
-    runs = [run(ShedJoinOp(spec(), shedding(seed, **there_is)), batches)[2] for seed in range(8)]
-    estimates = [one.estimated for one in runs]
+    limits = [shedding(seed, 0.34, **there_is) for seed in range(8)]
+    runs = [run(ShedJoinOp(spec(), limit), batches)[2] for limit in limits]
+    estimates = [one.counters.shed_estimated / 1_000 for one in runs]
     error = np.std(estimates, ddof=1) / np.sqrt(len(estimates))
     assert abs(np.mean(estimates) - exact) < 4 * error
     assert np.mean(estimates) == pytest.approx(exact, rel=0.1)
@@ -151,3 +89,67 @@ def test_a_pane_waits_for_the_watermark():
     assert operator.buffers()[0].rows == 1
     # Dropped at 106, when the pane is over in which that is.
     assert operator.due() == 110
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_results_carry_the_draws_and_chances_that_totals_are_estimated_from(size):
+    batches = streams(size, rows=125)
+    exact = run(BewJoinOp(spec(size)), batches)[0].total()
+    limit = shedding(3, 0.3, size, memory=35 * size, service_rate=0.4, is_estimated=True)
+    operator = ShedJoinOp(spec(size), limit)
+    for port, batch in enumerate(batches):
+        list(operator.push([batch if at == port else None for at in range(size)]))
+    rows = pa.Table.from_batches([one.columns for one in operator.advance(MAX_TICK)])
+    assert rows.column_names[size:] == [
+        name for at in range(size) for name in (f"$draw_{at}", f"$chance_{at}")
+    ]
+    draws = tuple(rows[f"$draw_{at}"].to_numpy() for at in range(size))
+    chances = tuple(rows[f"$chance_{at}"].to_numpy() for at in range(size))
+    assert all(own.dtype == np.int64 for own in draws)
+    assert all(((own > 0) & (own <= 1)).all() for own in chances)
+    found = Found(draws, chances)
+    assert len(found) == operator.counters.shed_found < exact
+    # No tuple is drawn twice for one part, and one draw has one value.
+    values = [set(zip(draws[0].tolist(), rows["a.v"].to_pylist(), strict=True))]
+    assert all(len(own) == len({draw for draw, _ in own}) for own in values)
+    assert np.sum(found.weights) == pytest.approx(
+        operator.counters.shed_estimated / 1_000, rel=0.01
+    )
+
+
+def test_memory_in_bytes_bounds_what_chunks_take():
+    operator = ShedJoinOp(spec(), shedding(memory=9_000, is_in_bytes=True))
+    most = 0
+    for low in range(0, SPAN, 20):
+        for port, batch in enumerate(streams()):
+            part = batch.take(np.flatnonzero((batch.times >= low) & (batch.times < low + 20)))
+            list(operator.push([part, None] if port == 0 else [None, part]))
+        list(operator.advance(low + 20))
+        held = {id(p.chunk): p.chunk for own in operator.buffers()[:2] for p in own.slices}
+        most = max(most, sum(chunk.memory_bytes for chunk in held.values()))
+    assert 4_500 < most <= 9_000
+
+
+def test_what_an_input_never_finds_is_estimated_from_the_others():
+    batches = streams()
+    exact = run(BewJoinOp(spec()), batches)[0].total()
+    operator = run(ShedJoinOp(spec(), shedding(service_rate=0.5)), batches)[2]
+    counted = operator.counters
+    assert counted.shed_estimated / 1_000 == pytest.approx(exact, rel=0.15)
+    assert counted.shed_expected / 1_000 == pytest.approx(counted.shed_found, rel=0.15)
+
+
+@pytest.mark.parametrize("other", [shedding(1, memory=70), None])
+def test_a_state_that_was_kept_by_other_rules_is_refused(other):
+    snapshot = ShedJoinOp(spec(), shedding(memory=70)).snapshot()
+    operator = BewJoinOp(spec()) if other is None else ShedJoinOp(spec(), other)
+    with pytest.raises(PlanError, match="checkpoint-of-another-shedding"):
+        operator.restore(snapshot)
+
+
+def test_three_streams_of_which_hardly_anything_is_kept():
+    batches = streams(3, rows=150)
+    exact, *_ = run(BewJoinOp(spec(3)), batches)
+    found, most, _ = run(ShedJoinOp(spec(3), shedding(memory=9)), batches, cuts=9)
+    assert Counter() < found < exact
+    assert most <= 9

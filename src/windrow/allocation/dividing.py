@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from windrow.optimize.allocation.errors import AllocationError
+from windrow.allocation.errors import AllocationError
 
 _STEPS = 200
 """Halvings of a range of floats until nothing is left between its ends, and to spare."""
@@ -83,5 +83,7 @@ def in_proportion(divided: Pot, weights: Sequence[float]) -> tuple[float, ...]:
     low = 0.0
     for _ in range(_STEPS):
         middle = (low + high) / 2
+        if middle in {low, high}:
+            break
         low, high = (middle, high) if sum(shares(middle)) <= divided.amount else (low, middle)
     return shares(low)

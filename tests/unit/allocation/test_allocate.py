@@ -8,10 +8,10 @@ import random
 import numpy as np
 import pytest
 
-from windrow.optimize.allocation.best import allocate
-from windrow.optimize.allocation.errors import AllocationError
-from windrow.optimize.allocation.loads import Allocation, Case, Load, Resources, case_of
-from windrow.optimize.allocation.output import expected_recall, output_rate
+from windrow.allocation.best import allocate
+from windrow.allocation.errors import AllocationError
+from windrow.allocation.loads import Allocation, Case, Load, Resources, case_of
+from windrow.allocation.output import expected_recall, output_rate
 
 STEPS = {2: 60, 3: 30, 4: 12}
 """How finely the grid divides what each stream may have, by number of streams."""

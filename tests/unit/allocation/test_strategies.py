@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.optimize.allocation.dividing import in_order, in_proportion, pot
-from windrow.optimize.allocation.loads import Load, Resources
-from windrow.optimize.allocation.output import output_rate
-from windrow.optimize.allocation.strategies import (
+from windrow.allocation.dividing import in_order, in_proportion, pot
+from windrow.allocation.loads import Load, Resources
+from windrow.allocation.output import output_rate
+from windrow.allocation.strategies import (
     allocate_by,
     by_rates,
     by_windows,

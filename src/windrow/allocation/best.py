@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-from windrow.optimize.allocation.dividing import ROUNDING, Pot, in_order
-from windrow.optimize.allocation.loads import Allocation, Case, Load, Resources, case_of, everything
-from windrow.optimize.allocation.memory import best_windows, windows_pot
-from windrow.optimize.allocation.output import output_rate
-from windrow.optimize.allocation.processor import best_rates, rates_pot
+from windrow.allocation.dividing import ROUNDING, Pot, in_order
+from windrow.allocation.loads import Allocation, Case, Load, Resources, case_of, everything
+from windrow.allocation.memory import best_windows, windows_pot
+from windrow.allocation.output import output_rate
+from windrow.allocation.processor import best_rates, rates_pot
 
 
 def allocate(loads: Sequence[Load], resources: Resources) -> Allocation:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from windrow.optimize.allocation.dividing import Pot, in_order, pot
-from windrow.optimize.allocation.loads import Load
-from windrow.optimize.allocation.output import products_of_others
+from windrow.allocation.dividing import Pot, in_order, pot
+from windrow.allocation.loads import Load
+from windrow.allocation.output import products_of_others
 
 
 def rates_pot(loads: Sequence[Load], service_rate: float) -> Pot:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from windrow.optimize.allocation.best import allocate
-from windrow.optimize.allocation.effective import effective_directions
-from windrow.optimize.allocation.loads import Allocation, Load, Resources
+from windrow.allocation.best import allocate
+from windrow.allocation.loads import Allocation, Load, Resources
 from windrow.optimize.cost.directions import Direction, cheapest
+from windrow.optimize.cost.effective import effective_directions
 from windrow.optimize.cost.structures import Sizes, Structure
 from windrow.optimize.cost.weights import PAPER
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from windrow.optimize.allocation.loads import Allocation, Load
+from windrow.allocation.loads import Allocation, Load
 from windrow.optimize.cost.directions import Direction
 
 

@@ -14,12 +14,12 @@ than it requires, and what one leaves goes to the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from windrow.optimize.allocation.dividing import Pot, in_order, in_proportion
-from windrow.optimize.allocation.loads import Allocation, Load, Resources, everything
-from windrow.optimize.allocation.memory import windows_pot
-from windrow.optimize.allocation.processor import rates_pot
+from windrow.allocation.dividing import Pot, in_order, in_proportion
+from windrow.allocation.loads import Allocation, Load, Resources, everything
+from windrow.allocation.memory import windows_pot
+from windrow.allocation.processor import rates_pot
 
 Strategy = Callable[[Pot, Sequence[Load]], tuple[float, ...]]
 """Divides what there is among streams."""
@@ -53,6 +53,14 @@ def inverse_to_rates(divided: Pot, loads: Sequence[Load]) -> tuple[float, ...]:
     """The slower a stream, the more; one that never arrives counts as the slowest of the others."""
     slowest = min((one.rate for one in loads if one.rate > 0), default=1.0)
     return in_proportion(divided, [1 / (one.rate or slowest) for one in loads])
+
+
+BY_NAME: Mapping[str, Strategy] = {
+    "equal": equally,
+    "rates": by_rates,
+    "windows": by_windows,
+    "inverse": inverse_to_rates,
+}
 
 
 def allocate_by(

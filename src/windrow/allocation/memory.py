@@ -24,8 +24,8 @@ from functools import reduce
 from itertools import accumulate
 from typing import NamedTuple
 
-from windrow.optimize.allocation.dividing import Pot, in_proportion, pot
-from windrow.optimize.allocation.loads import Load
+from windrow.allocation.dividing import Pot, in_proportion, pot
+from windrow.allocation.loads import Load
 
 _MOST_EXCHANGES = 10_000
 _NEGLIGIBLE = 1e-10

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from windrow.optimize.allocation.loads import Allocation, Load, everything
+from windrow.allocation.loads import Allocation, Load, everything
 
 
 def output_rate(allocation: Allocation, selectivity: float = 1.0) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from windrow.optimize.allocation.errors import AllocationError
+from windrow.allocation.errors import AllocationError
 
 
 @dataclass(frozen=True)

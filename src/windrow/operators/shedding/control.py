@@ -1,0 +1,244 @@
+"""What a join that sheds gives each of its inputs, pane by pane.
+
+Windows are divided by the rates over a whole window, and by the same ones until they have clearly
+changed: a stream that is the slower one for a while by chance must not take the memory of another,
+whose tuples would not come back.
+
+Probes come from a bucket of tokens, which fills by the service rate and holds a window's worth:
+
+    tokens   <=  service rate x longest window       a burst that a lull before or after makes up for
+                                                     is probed with in full
+
+So over any span of event time no more arrivals probe than the service rate allows for that span and
+one window.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from windrow.allocation.best import allocate
+from windrow.allocation.dividing import Pot
+from windrow.allocation.loads import Allocation, Load, Resources
+from windrow.allocation.processor import best_rates
+from windrow.allocation.strategies import BY_NAME, allocate_by
+from windrow.errors import DataError
+from windrow.operators.shedding.numbers import bits, number_of, numbered
+from windrow.physical.shedding import BEST, Least, Shedding
+from windrow.physical.specs import WJoin, scans
+from windrow.plan.stream_hints import USUAL_UNIT, ticks_per_unit
+from windrow.schema import MIN_TICK
+
+CLEARLY = 1.25
+"""A rate has changed when it is so many times as high, or as low."""
+
+MOST_BLOCKS = 64
+"""Arrivals are counted in so many blocks per window, however many panes that is."""
+
+_ROUNDING = 1e-9
+"""A share that is so little below a whole number is that number."""
+
+
+class Division(NamedTuple):
+    """What the inputs get in one pane.
+
+    Attributes:
+        arrived: arrivals of the pane.
+        probes: those of them that probe.
+        windows: tuples that are held, at most.
+        full: tuples that a full window would hold.
+    """
+
+    arrived: tuple[int, ...]
+    probes: tuple[int, ...]
+    windows: tuple[int, ...]
+    full: tuple[int, ...]
+
+
+class Control:
+    """Counts arrivals by blocks of panes, and divides what there is.
+
+    Args:
+        spec: the join.
+        shedding: what it may hold and do.
+    """
+
+    def __init__(self, spec: WJoin, shedding: Shedding) -> None:
+        self._spec = spec
+        self._shedding = shedding
+        self._pane = spec.pane
+        self._retention = [spec.retention(port) for port in range(len(spec.inputs))]
+        self._blocks = [max(1, own // self._pane // MOST_BLOCKS) for own in self._retention]
+        self.counts: list[dict[int, int]] = [{} for _ in self._retention]
+        self._most_tokens = (shedding.service_rate or 0.0) * max(self._pane, *self._retention)
+        self._tokens = self._most_tokens
+        self._decided: int | None = None
+        self._rates: tuple[float, ...] | None = None
+
+    def divide(self, number: int, arrived: Sequence[int], row_bytes: int) -> Division:
+        """What each input gets in a pane, the next one in which any row has arrived.
+
+        Args:
+            number: the pane's.
+            arrived: how many tuples of each input.
+            row_bytes: what a tuple takes.
+
+        Raises:
+            DataError: more arrive than may probe, and none of them may be skipped.
+        """
+        self._count(number, arrived)
+        full = tuple(sum(own.values()) for own in self.counts)
+        rates = [
+            window / ((number + 1 - min(own) * block) * self._pane)
+            for window, own, block in zip(full, self.counts, self._blocks, strict=True)
+        ]
+        allocation = self._allocated(self._steady(rates), full, row_bytes)
+        windows = tuple(
+            min(window, _whole(kept)) for window, kept in zip(full, allocation.windows, strict=True)
+        )
+        loads = [Load(rate, window) for rate, window in zip(rates, full, strict=True)]
+        probes = self._probes(number, arrived, loads, allocation)
+        return Division(tuple(arrived), probes, windows, full)
+
+    def starts(self, port: int) -> list[int]:
+        """The instants at which the blocks begin that arrivals of an input are counted in."""
+        length = self._blocks[port] * self._pane
+        return [max(MIN_TICK, at * length) for at in self.counts[port]]
+
+    def _count(self, number: int, arrived: Sequence[int]) -> None:
+        """Takes a pane's arrivals in, and forgets blocks that no tuple is held of any more.
+
+        blocks that count   [ start - retention .......... end )
+        """
+        for port, count in enumerate(arrived):
+            block = self._blocks[port]
+            oldest = (number * self._pane - self._retention[port]) // (self._pane * block)
+            kept = {at: many for at, many in self.counts[port].items() if at >= oldest}
+            kept[number // block] = kept.get(number // block, 0) + count
+            self.counts[port] = kept
+
+    def _allocated(self, rates: Sequence[float], full: Sequence[int], row_bytes: int) -> Allocation:
+        memory, service_rate = self._shedding.memory, self._shedding.service_rate
+        if memory is not None and self._shedding.is_in_bytes:
+            memory = memory // row_bytes
+        least_windows = self._least(self._shedding.least_windows, memory)
+        least_rates = self._least(self._shedding.least_rates, service_rate)
+        loads = list(map(Load, rates, map(float, full), least_rates, least_windows))
+        resources = Resources(memory, service_rate)
+        if self._shedding.strategy == BEST:
+            return allocate(loads, resources)
+        strategy = BY_NAME[self._shedding.strategy]
+        return allocate_by(loads, resources, processor=strategy, memory=strategy)
+
+    def _steady(self, rates: Sequence[float]) -> Sequence[float]:
+        """The rates to divide by: those of before, as long as none has clearly changed."""
+        if self._rates is None or any(map(_differ, rates, self._rates)):
+            self._rates = tuple(rates)
+        return self._rates
+
+    def _least(self, asked: Sequence[Least], whole: float | None) -> list[float]:
+        """What each input gets at least; in proportion where there is not even so much."""
+        if whole is None or not asked:
+            return [0.0] * len(self._retention)
+        amounts = [least.of(whole) for least in asked]
+        scale = min(1.0, whole / sum(amounts)) if sum(amounts) > 0 else 1.0
+        return [amount * scale for amount in amounts]
+
+    def _probes(
+        self, number: int, arrived: Sequence[int], loads: Sequence[Load], allocation: Allocation
+    ) -> tuple[int, ...]:
+        """How many arrivals of each input probe; what they take from the tokens is gone."""
+        service_rate = self._shedding.service_rate
+        if service_rate is None:
+            return tuple(arrived)
+        if self._decided is not None:
+            passed = (number - self._decided) * self._pane
+            self._tokens = min(self._most_tokens, self._tokens + service_rate * passed)
+        self._decided = number
+        there_is = _whole(self._tokens)
+        if sum(arrived) <= there_is:
+            probes = tuple(arrived)
+        elif self._shedding.may_skip:
+            probes = self._shared(there_is, arrived, loads, allocation)
+        else:
+            raise self._too_many(sum(load.rate for load in loads))
+        self._tokens -= sum(probes)
+        return probes
+
+    def _shared(
+        self, there_is: int, arrived: Sequence[int], loads: Sequence[Load], allocation: Allocation
+    ) -> tuple[int, ...]:
+        """The tokens, divided as the rates were; every input that totals need gets one at least."""
+        floors = self._least(self._shedding.least_rates, self._shedding.service_rate)
+        scale = there_is / self._shedding.service_rate if self._shedding.service_rate else 0.0
+        needed = 1 if self._shedding.is_estimated else 0
+        held = [
+            min(max(math.ceil(floor * scale - _ROUNDING), needed), count)
+            for floor, count in zip(floors, arrived, strict=True)
+        ]
+        while sum(held) > there_is:
+            held[held.index(max(held))] -= 1
+        pot = Pot("probes", float(there_is), tuple(map(float, held)), tuple(map(float, arrived)))
+        if self._shedding.strategy == BEST:
+            shares = best_rates(pot, allocation.windows)
+        else:
+            shares = BY_NAME[self._shedding.strategy](pot, loads)
+        return _rounded(shares, there_is)
+
+    def _too_many(self, rate: float) -> DataError:
+        time_type = scans(self._spec)[0].time_type
+        unit = USUAL_UNIT[time_type]
+        ticks = ticks_per_unit(unit, time_type) or 1.0
+        allowed = (self._shedding.service_rate or 0.0) * ticks
+        who = "the streams" if self._shedding.parts == 1 else "the streams, in one bucket,"
+        return DataError(
+            "service-rate-exceeded",
+            f"{who} bring {rate * ticks:,.4g} tuples per {unit}, more than the service rate of"
+            f" {allowed:,.4g}",
+            reason=f"in the join of {', '.join(self._spec.aliases)}, over the last window"
+            + (
+                f"; the service rate is divided among {self._shedding.parts} buckets"
+                if self._shedding.parts > 1
+                else ""
+            ),
+            hint="raise service_rate, or set on_service_rate to 'shed' for a part of the answer",
+        )
+
+    def snapshot(self) -> dict[str, int]:
+        """What is counted, as numbers by name."""
+        numbers = {"tokens": bits(self._tokens)}
+        if self._decided is not None:
+            numbers["decided"] = self._decided
+        for port, own in enumerate(self.counts):
+            numbers |= {f"count{port} {at}": many for at, many in own.items()}
+        numbers |= {f"rate {port}": bits(own) for port, own in enumerate(self._rates or ())}
+        return numbers
+
+    def restore(self, numbers: dict[str, int]) -> None:
+        """Puts it back."""
+        self._tokens = min(self._most_tokens, number_of(numbers["tokens"]))
+        self._decided = numbers.get("decided")
+        self.counts = [numbered(numbers, f"count{port} ") for port in range(len(self.counts))]
+        rates = numbered(numbers, "rate ")
+        self._rates = tuple(map(number_of, rates.values())) if rates else None
+
+
+def _differ(rate: float, before: float) -> bool:
+    return rate > before * CLEARLY or before > rate * CLEARLY
+
+
+def _whole(amount: float) -> int:
+    return math.floor(amount + _ROUNDING)
+
+
+def _rounded(shares: Sequence[float], most: int) -> tuple[int, ...]:
+    """Whole numbers close to shares, that together are no more than these, and than there is."""
+    whole = [_whole(share) for share in shares]
+    left = min(most, _whole(sum(shares))) - sum(whole)
+    # Those that lost the most by rounding get one more.
+    by_loss = sorted(range(len(shares)), key=lambda at: whole[at] - shares[at])
+    for at in by_loss[: max(0, left)]:
+        whole[at] += 1
+    return tuple(whole)

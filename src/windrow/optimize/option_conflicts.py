@@ -1,0 +1,86 @@
+"""Options that say nothing, or contradict each other, when given together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from windrow.errors import PlanError, Span
+from windrow.physical.algorithms import ASYMMETRIC, BY_NAME, CHOICES, DEFAULT, PIPELINE
+from windrow.physical.options import Options
+
+ORDERED = tuple(
+    asked
+    for asked, (name, _) in CHOICES.items()
+    if name == DEFAULT or BY_NAME[name].kind == PIPELINE
+)
+"""What may be asked for beside an order: new tuples meet streams in it, or a pipeline takes them."""
+
+_OF_SHEDDING = ("shed_strategy", "shed_least", "shed_least_rate", "seed")
+
+
+def check_together(options: Options, places: Mapping[str, Span | None]) -> None:
+    """Refuses options of which one needs, or excludes, another.
+
+    Args:
+        options: each of them checked by itself.
+        places: where the query's hints stand, by option.
+    """
+    asked = options.asked_algorithm
+    if options.structure and asked != ASYMMETRIC:
+        raise PlanError(
+            "structure-of-another-algorithm",
+            f"the algorithm {options.algorithm} has no structure to choose",
+            reason=f"structure = {options.structure!r} is for the algorithm {ASYMMETRIC}",
+            hint="leave out one of the two",
+            span=places.get("structure"),
+        )
+    if options.order and asked not in {None, *ORDERED}:
+        raise PlanError(
+            "order-of-another-algorithm",
+            f"the algorithm {asked} has no order to choose",
+            reason=f"order = {options.order!r} is for one of {', '.join(ORDERED)}",
+            hint="leave out one of the two",
+            span=places.get("order"),
+        )
+    if options.on_memory is not None and options.memory is None:
+        raise _nothing_to_exceed(options.on_memory, is_hint="on_memory" in places).at(
+            places.get("on_memory")
+        )
+    if options.on_service_rate is not None and options.service_rate is None:
+        raise PlanError(
+            "on-service-rate-without-service-rate",
+            f"on_service_rate is {options.on_service_rate!r}, but nothing says what the rate is",
+            reason="without service_rate every tuple probes",
+            hint="say both, for instance service_rate = '1000 per second'",
+            span=places.get("on_service_rate"),
+        )
+    _check_shedding(options, places)
+
+
+def _check_shedding(options: Options, places: Mapping[str, Span | None]) -> None:
+    """Refuses to say how to shed what is not shed."""
+    needed = {
+        "shed_least": (options.sheds_memory, "on_memory = 'shed'"),
+        "shed_least_rate": (options.sheds_probes, "on_service_rate = 'shed'"),
+    }
+    either = (options.sheds, "on_memory = 'shed' or on_service_rate = 'shed'")
+    for name in _OF_SHEDDING:
+        does_shed, by = needed.get(name, either)
+        if getattr(options, name) is not None and not does_shed:
+            raise PlanError(
+                "nothing-is-shed",
+                f"{name} is set, but nothing is shed that it could be about",
+                hint=f"set {by}, or leave it out",
+                span=places.get(name),
+            )
+
+
+def _nothing_to_exceed(on_memory: str, *, is_hint: bool) -> PlanError:
+    return PlanError(
+        "on-memory-without-memory",
+        f"on_memory is {on_memory!r}, but nothing says how much memory there is",
+        reason="a query without memory may hold as much as its windows need",
+        hint=f"write both: /*+ memory(512 MB), on_memory({on_memory}) */"
+        if is_hint
+        else "say both, for instance memory = '512 MB'",
+    )

@@ -1,0 +1,194 @@
+"""Where a query sheds: its one window join is told what it may hold and do, or it is refused.
+
+Where an aggregate stands above, the join's results carry which draws made them and by which chances
+(`physical.shedding.hidden_fields`), and what lies between hands those on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from windrow.allocation.dividing import ROUNDING
+from windrow.errors import PlanError, UnsupportedError
+from windrow.optimize.shed_options import least_of, per_tick, rate_said
+from windrow.physical.algorithms import DEFAULT
+from windrow.physical.options import Options
+from windrow.physical.shed_errors import too_little_for_totals
+from windrow.physical.shedding import BEST, Least, Shedding, hidden_fields, is_hidden
+from windrow.physical.specs import (
+    FilterRows,
+    MatwinBestmatch,
+    ProjectRows,
+    RangeRows,
+    ScanStream,
+    SlidingAggregate,
+    Spec,
+    WJoin,
+    inputs,
+    scans,
+)
+from windrow.plan.exprs import Named, column
+from windrow.plan.nodes import KIND_NAMES
+from windrow.schema import Schema
+
+LEAST_FOR_TOTALS = Least(0.1, is_share=True)
+"""What every stream gets where totals are estimated and the user requires nothing."""
+
+
+def with_shedding(root: Spec, options: Options) -> Spec:
+    """The plan, its window join shedding as the options say; the same where they say nothing.
+
+    Raises:
+        UnsupportedError: a join of this kind does not shed.
+        PlanError: what every stream is to get at least is more than there is, or too little for
+            totals.
+    """
+    if not options.sheds_memory and options.service_rate is None:
+        return root
+    join = _shedding_join(root, options)
+    has_totals = options.sheds and _has_aggregate(root)
+    shedding = _shedding(join, options, is_estimated=has_totals)
+    return _rewritten(root, shedding)
+
+
+def _shedding_join(root: Spec, options: Options) -> WJoin:
+    """The one window join of a query, if it can shed."""
+    found = _joins(root)
+    asked = "on_memory = 'shed'" if options.sheds_memory else "service_rate"
+    if not found:
+        raise UnsupportedError(
+            "unsupported-shedding",
+            f"{asked} is set, and the query joins no streams by windows",
+            reason="what is shed are tuples of a join's windows, and probes of them",
+            hint="leave it out",
+        )
+    if len(found) > 1:
+        raise UnsupportedError(
+            "unsupported-shedding",
+            f"{asked} is set, and the query has more than one join",
+            reason="what one of them sheds the others could not tell from what never was",
+            hint="join all streams in one FROM, or leave it out",
+        )
+    (join,) = found
+    what = _unable(join, options)
+    if what:
+        raise UnsupportedError(
+            "unsupported-shedding",
+            f"{asked} is set, and {what}",
+            reason="inner joins by time windows shed, by the algorithm bew",
+            hint="leave one of the two out"
+            if options.asked_algorithm
+            else "leave it out, or ask with an inner join by time",
+        )
+    assert isinstance(join, WJoin)
+    return join
+
+
+def _unable(join: WJoin | MatwinBestmatch, options: Options) -> str:
+    """Why a join cannot shed; "" where it can."""
+    if isinstance(join, MatwinBestmatch):
+        return "the query's join is a bestmatch join"
+    names = " and ".join(join.aliases)
+    if join.kind != "inner":
+        return f"the join of {names} is a {KIND_NAMES[join.kind]} join"
+    if join.counts is not None:
+        return f"the windows of {names} count tuples"
+    if join.algorithm != DEFAULT:
+        return f"the algorithm {options.asked_algorithm} does not shed"
+    return ""
+
+
+def _shedding(join: WJoin, options: Options, *, is_estimated: bool) -> Shedding:
+    time_type = scans(join)[0].time_type
+    memory = options.memory_amount if options.sheds_memory else None
+    rate = None if options.service_rate is None else rate_said(options.service_rate)
+    service_rate = None if rate is None else per_tick(rate, time_type)
+    usual = (LEAST_FOR_TOTALS if is_estimated else Least(0.0),) * len(join.inputs)
+    windows = rates = usual
+    if options.shed_least is not None:
+        windows = least_of("shed_least", options.shed_least, join.aliases, None)
+    if options.shed_least_rate is not None:
+        rates = least_of("shed_least_rate", options.shed_least_rate, join.aliases, time_type)
+    shedding = Shedding(
+        memory=None if memory is None else float(memory.count),
+        is_in_bytes=memory is not None and not memory.is_tuples,
+        service_rate=service_rate,
+        may_skip=options.sheds_probes,
+        strategy=options.shed_strategy or BEST,
+        least_windows=windows,
+        least_rates=rates,
+        seed=options.seed or 0,
+        is_estimated=is_estimated,
+    )
+    if options.sheds_memory:
+        _check_least(join, "shed_least", windows, None if shedding.is_in_bytes else shedding.memory)
+    if options.sheds_probes:
+        _check_least(join, "shed_least_rate", rates, service_rate)
+    if is_estimated:
+        for name, least in (("shed_least", windows), ("shed_least_rate", rates)):
+            _check_totals(join, name, least)
+    if shedding.gives_nothing:
+        raise too_little_for_totals(join)
+    return shedding
+
+
+def _check_least(join: WJoin, name: str, least: tuple[Least, ...], there_is: float | None) -> None:
+    """Refuses minima that are more than there is, as far as that can be told."""
+    shares = [
+        one.amount if one.is_share else one.amount / there_is if there_is is not None else 0.0
+        for one in least
+    ]
+    if sum(shares) > 1 + ROUNDING:
+        raise PlanError(
+            "shed-least-too-much",
+            f"{name} requires {100 * sum(shares):.4g}% of what there is for {', '.join(join.aliases)}",
+            reason="every stream gets its minimum before anything else is divided",
+            hint="lower it, or allow more",
+        )
+
+
+def _check_totals(join: WJoin, name: str, least: tuple[Least, ...]) -> None:
+    """Refuses a stream that gets nothing where totals are estimated."""
+    for alias, one in zip(join.aliases, least, strict=True):
+        if one.amount == 0:
+            raise PlanError(
+                "shed-least-nothing",
+                f"{name} lets {alias} have nothing, and totals are to be estimated",
+                reason="of combinations that are never found nobody can tell how many there are",
+                hint=f"leave {name} out for 10% each, or give every stream some",
+            )
+
+
+def _rewritten(spec: Spec, shedding: Shedding) -> Spec:
+    """The plan with the join's shedding, and its hidden columns up to the aggregate."""
+    if isinstance(spec, ScanStream | MatwinBestmatch):
+        return spec
+    if isinstance(spec, WJoin):
+        hidden = hidden_fields(len(spec.inputs)) if shedding.is_estimated else ()
+        return replace(spec, shedding=shedding, schema=Schema((*spec.schema.fields, *hidden)))
+    below = _rewritten(spec.input, shedding)
+    if isinstance(spec, ProjectRows):
+        return _with_hidden(replace(spec, input=below))
+    if isinstance(spec, SlidingAggregate):
+        return replace(spec, input=below)
+    assert isinstance(spec, FilterRows | RangeRows)
+    return replace(spec, input=below)
+
+
+def _with_hidden(spec: ProjectRows) -> ProjectRows:
+    """A projection that hands on the hidden columns below it."""
+    hidden = [field for field in spec.input.schema.fields if is_hidden(field.name)]
+    return replace(
+        spec,
+        items=(*spec.items, *(Named(own.name, column(own.name, own.type)) for own in hidden)),
+        schema=Schema((*spec.schema.fields, *hidden)),
+    )
+
+
+def _joins(spec: Spec) -> list[WJoin | MatwinBestmatch]:
+    below = [join for child in inputs(spec) for join in _joins(child)]
+    return [spec, *below] if isinstance(spec, WJoin | MatwinBestmatch) else below
+
+
+def _has_aggregate(spec: Spec) -> bool:
+    return isinstance(spec, SlidingAggregate) or any(map(_has_aggregate, inputs(spec)))

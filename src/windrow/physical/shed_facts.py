@@ -1,0 +1,154 @@
+"""What EXPLAIN says of a join that sheds: what, how much of it, and what is left of the answer."""
+
+from __future__ import annotations
+
+from windrow.physical.cost_facts import show_count, show_rate
+from windrow.physical.shedding import BEST, Expected, Least, Shedding
+from windrow.physical.specs import WJoin
+from windrow.plan.durations import show_ticks
+from windrow.plan.sizes import show_bytes
+
+Fact = tuple[str, list[str]]
+
+_DIVIDED = {
+    BEST: "so that the most results are expected",
+    "equal": "as much to each stream",
+    "rates": "in proportion to the arrival rates",
+    "windows": "in proportion to the windows",
+    "inverse": "in inverse proportion to the arrival rates",
+}
+
+
+def shed_facts(spec: WJoin, time_type: str) -> list[Fact]:
+    """What is shed, by which rule, and what is expected of it; nothing for a join that does not."""
+    shedding = spec.shedding
+    if shedding is None:
+        return []
+    return [
+        ("sheds", _what(shedding, time_type)),
+        ("divided", _divided(spec, shedding, time_type)),
+        ("expected", _expected(spec, shedding, time_type)),
+        ("on Spark", _on_spark(shedding)),
+    ]
+
+
+def shed_state(spec: WJoin, time_type: str) -> list[str]:
+    """What a join that sheds holds; () where windows alone say that."""
+    shedding = spec.shedding
+    if shedding is None:
+        return []
+    pane = show_ticks(spec.pane, time_type)
+    waiting = f"tuples wait on top until the watermark has passed their {pane}"
+    if shedding.memory is None:
+        return [waiting]
+    return [f"all windows together <= {show_memory(shedding)}; {waiting}"]
+
+
+def shed_emission(spec: WJoin, time_type: str) -> str:
+    """When the results of a join that sheds come."""
+    pane = show_ticks(spec.pane, time_type)
+    return f"each combination once the {pane} of its last tuple are over; adds a delay of {pane}"
+
+
+def show_memory(shedding: Shedding) -> str:
+    """The memory as text."""
+    assert shedding.memory is not None
+    if shedding.is_in_bytes:
+        return f"{show_bytes(int(shedding.memory))}, each tuple as wide as the widest so far"
+    return f"{int(shedding.memory):,} tuples"
+
+
+def _what(shedding: Shedding, time_type: str) -> list[str]:
+    lines = []
+    if shedding.memory is not None:
+        lines.append(
+            f"memory: a random part of each window is kept where all are more than"
+            f" {show_memory(shedding)}"
+        )
+    if shedding.service_rate is not None:
+        rate = show_rate(shedding.service_rate, time_type)
+        beyond = (
+            "beyond that a random part of the arrivals probes, and all of them may be kept"
+            if shedding.may_skip
+            else "beyond that the query fails"
+        )
+        lines.append(f"probes: at most {rate}, and a window's worth in a burst; {beyond}")
+    lines.append(
+        "by backward evaluation, pane by pane: structures of their own (asymmetric) take tuples one"
+        " by one"
+    )
+    if shedding.sheds:
+        lines.append(
+            f"drawn by a hash of the tuple and of seed {shedding.seed}: the same in any order of"
+            " arrival and after a restart"
+        )
+    return lines
+
+
+def _divided(spec: WJoin, shedding: Shedding, time_type: str) -> list[str]:
+    if not shedding.sheds:
+        return []
+    lines = [f"{_DIVIDED[shedding.strategy]} (shed_strategy = {shedding.strategy})"]
+    windows = [_show_least(own, "tuples") for own in shedding.least_windows]
+    rates = [_show_least(own, "", show_rate(own.amount, time_type)) for own in shedding.least_rates]
+    if shedding.memory is not None and any(own.amount for own in shedding.least_windows):
+        lines.append(f"kept at least: {_by_alias(spec, windows, 'of the memory')}")
+    if shedding.service_rate is not None and any(own.amount for own in shedding.least_rates):
+        lines.append(f"probing at least: {_by_alias(spec, rates, 'of the service rate')}")
+    return lines
+
+
+def _show_least(least: Least, unit: str, amount: str = "") -> str:
+    if least.is_share:
+        return f"{least.amount:.0%}"
+    return amount or f"{least.amount:g} {unit}"
+
+
+def _by_alias(spec: WJoin, amounts: list[str], of_what: str) -> str:
+    named = [f"{alias} {own}" for alias, own in zip(spec.aliases, amounts, strict=True)]
+    return f"{', '.join(named)}{f' {of_what}' if '%' in amounts[-1] else ''}"
+
+
+def _expected(spec: WJoin, shedding: Shedding, time_type: str) -> list[str]:
+    if not shedding.sheds:
+        return []
+    expected = shedding.expected
+    if expected is None:
+        why = "memory is in bytes" if shedding.is_in_bytes else "not all rates are known"
+        return [f"not estimated: {why}; the progress tells the recall"]
+    lines = [f"{expected.case}: recall {expected.recall:.0%}"]
+    if expected.recall < 1:
+        lines += [
+            _of_input(expected, at, alias, time_type) for at, alias in enumerate(spec.aliases)
+        ]
+        if expected.structures:
+            kept = zip(spec.aliases, expected.structures, strict=True)
+            named = ", ".join(f"{alias} in {structure}" for alias, structure in kept)
+            lines.append(f"in structures of their own the cheapest would be: {named}")
+        if spec.estimate is not None and spec.estimate.is_decisive:
+            lines.append("look-ups and their order were chosen for these rates and windows")
+    return lines
+
+
+def _of_input(expected: Expected, at: int, alias: str, time_type: str) -> str:
+    return (
+        f"{alias}: {show_rate(expected.probing[at], time_type)} of"
+        f" {show_rate(expected.rates[at], time_type)} probe,"
+        f" {show_count(expected.kept[at])} of {show_count(expected.windows[at])} tuples are kept"
+    )
+
+
+def _on_spark(shedding: Shedding) -> list[str]:
+    shared = [
+        name
+        for name, amount in (
+            ("memory", shedding.memory),
+            ("service rate", shedding.service_rate),
+        )
+        if amount is not None
+    ]
+    verb = "are" if len(shared) > 1 else "is"
+    return [
+        f"{' and '.join(shared)} {verb} divided evenly among the buckets, so that the bound holds"
+        " for the query"
+    ]

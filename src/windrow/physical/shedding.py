@@ -1,0 +1,144 @@
+"""How a window join sheds: what it may hold and do, and how that is divided among its inputs.
+
+Where an aggregate estimates totals from what a join has found, the join's rows carry two columns
+more per input, after all others: `hidden_fields`.
+
+    $draw_0  $chance_0  $draw_1  $chance_1 ..
+
+`$draw_i`, a bigint, says which draw put the tuple of input i there: the same number for the same
+tuple in the same part (kept, or probing), different ones for different tuples, and for one tuple in
+different parts. Numbers of different inputs are not to be compared. `$chance_i`, a double in
+(0, 1], is the chance of that draw when the combination was found. With the columns of all inputs a
+batch of rows is what `operators.shedding.estimates.Found` holds. Neither is ever NULL. Filters and
+projections between the join and the aggregate hand them on under the same names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from windrow.schema import Field
+
+BEST = "best"
+STRATEGIES = (BEST, "equal", "rates", "windows", "inverse")
+PANES_PER_WINDOW = 8
+"""Into how many panes, in each of which chances are constant, the shortest window is cut."""
+
+
+@dataclass(frozen=True)
+class Least:
+    """What one input gets at least: an amount, or a share of what there is."""
+
+    amount: float
+    is_share: bool = False
+
+    def of(self, whole: float) -> float:
+        """The amount, out of so much."""
+        return self.amount * whole if self.is_share else self.amount
+
+    def part(self, parts: int) -> Least:
+        """For one of several equal parts of the whole."""
+        return self if self.is_share else Least(self.amount / parts)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the inputs of a join are expected to get, at the rates that the planner knows.
+
+    Attributes:
+        case: what is short, in words.
+        rates: arrivals per tick.
+        windows: tuples of the full windows.
+        probing: arrivals per tick that probe.
+        kept: tuples that are kept.
+        recall: the share of all results that this gives.
+        structures: of two streams joined by an equality, what each window would cost least in at
+            these rates; () for others.
+    """
+
+    case: str
+    rates: tuple[float, ...]
+    windows: tuple[float, ...]
+    probing: tuple[float, ...]
+    kept: tuple[float, ...]
+    recall: float
+    structures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Shedding:
+    """What a window join may hold and do when there is not enough for all.
+
+    Attributes:
+        memory: what its windows may hold together; None: as much as it takes.
+        is_in_bytes: whether memory counts bytes, not tuples.
+        service_rate: arrivals of all inputs together that may probe per tick; None: all of them.
+        may_skip: whether arrivals beyond that do not probe, rather than the query fails.
+        strategy: how what there is is divided, one of STRATEGIES.
+        least_windows: per input, what is kept of its window at least.
+        least_rates: per input, how many of its arrivals probe at least.
+        seed: of the draws.
+        is_estimated: whether an aggregate above estimates totals, so that results carry
+            `hidden_fields`.
+        parts: into how many equal parts memory and service rate have been divided: the buckets of a
+            stage on Spark. The amounts above are those of one part.
+        expected: what the inputs will get, for EXPLAIN; None where rates are not known.
+    """
+
+    memory: float | None = None
+    is_in_bytes: bool = False
+    service_rate: float | None = None
+    may_skip: bool = True
+    strategy: str = BEST
+    least_windows: tuple[Least, ...] = ()
+    least_rates: tuple[Least, ...] = ()
+    seed: int = 0
+    is_estimated: bool = False
+    parts: int = 1
+    expected: Expected | None = None
+
+    @property
+    def sheds(self) -> bool:
+        """Whether the answer may be a part of the whole one."""
+        return self.memory is not None or (self.service_rate is not None and self.may_skip)
+
+    @property
+    def gives_nothing(self) -> bool:
+        """Whether totals are estimated, and some input is not even sure to keep one tuple."""
+        memory = self.memory if self.is_estimated and not self.is_in_bytes else None
+        return memory is not None and any(own.of(memory) < 1 for own in self.least_windows)
+
+    def part(self, parts: int) -> Shedding:
+        """What one of several equal parts of the join may hold and do."""
+        return replace(
+            self,
+            memory=None if self.memory is None else self.memory / parts,
+            service_rate=None if self.service_rate is None else self.service_rate / parts,
+            least_windows=tuple(least.part(parts) for least in self.least_windows),
+            least_rates=tuple(least.part(parts) for least in self.least_rates),
+            parts=self.parts * parts,
+        )
+
+
+def draw_column(number: int) -> str:
+    """The hidden column that tells which draw put the tuple of an input into a combination."""
+    return f"$draw_{number}"
+
+
+def chance_column(number: int) -> str:
+    """The hidden column with the chance of that draw."""
+    return f"$chance_{number}"
+
+
+def is_hidden(column: str) -> bool:
+    """Whether a column is one of the hidden ones."""
+    return column.startswith((draw_column(0)[:-1], chance_column(0)[:-1]))
+
+
+def hidden_fields(inputs: int) -> tuple[Field, ...]:
+    """The hidden columns of the results of a join of so many inputs, in their order."""
+    return tuple(
+        field
+        for number in range(inputs)
+        for field in (Field(draw_column(number), "bigint"), Field(chance_column(number), "double"))
+    )

@@ -1,0 +1,59 @@
+"""How much of its answer a query that sheds has found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+
+from windrow.operators.base import Counters
+from windrow.operators.shedding.recall import THOUSANDTHS
+from windrow.physical.specs import Spec, WJoin, inputs
+
+
+@dataclass(frozen=True)
+class Recall:
+    """The share of all combinations of a join that were found, from 0 to 1.
+
+    Attributes:
+        expected: as memory and processor were divided; None before anything was found.
+        estimated: as the chances of those found tell; None before anything was found.
+
+    Examples:
+        >>> str(Recall(expected=0.5, estimated=0.4875))
+        'recall 48.8% estimated, 50.0% expected'
+    """
+
+    expected: float | None = None
+    estimated: float | None = None
+
+    def as_dict(self) -> dict[str, float | None]:
+        """Both by name."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        if self.expected is None or self.estimated is None:
+            return "recall not known yet"
+        return f"recall {self.estimated:.1%} estimated, {self.expected:.1%} expected"
+
+
+def recall_of(root: Spec, figures: Iterable[Counters]) -> Recall | None:
+    """The recall of a query by the figures of its operators; None where nothing may be shed."""
+    if not may_shed(root):
+        return None
+    total = Counters()
+    for counters in figures:
+        total.add(counters)
+    if not total.shed_estimated:
+        return Recall()
+    found = total.shed_found * THOUSANDTHS
+    return Recall(
+        expected=total.shed_expected / total.shed_estimated,
+        estimated=min(1.0, found / total.shed_estimated),
+    )
+
+
+def may_shed(spec: Spec) -> bool:
+    """Whether the answer of a plan may be a part of the whole one."""
+    if isinstance(spec, WJoin) and spec.shedding is not None:
+        return spec.shedding.sheds
+    return any(map(may_shed, inputs(spec)))

@@ -1,0 +1,73 @@
+"""Small joins that shed, their streams, and runs of them cut in any way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.operators.changes import ChangeBatch
+from windrow.physical.shedding import Least, Shedding
+from windrow.physical.specs import KeyClass, ScanStream, WJoin
+from windrow.plan.windows import Bound, WindowGraph
+from windrow.schema import MAX_TICK, Field, Schema
+
+WINDOW, SPAN = 80, 500
+
+
+def spec(size=2):
+    names = tuple("abc"[:size])
+    bounds = [Bound(i, j, WINDOW, WINDOW) for i in range(size) for j in range(i + 1, size)]
+    kept = tuple((f"{name}.v",) for name in names)
+    return WJoin(
+        tuple(ScanStream(n, n, (), Schema(()), "ts", "bigint", 0) for n in names),
+        names, (KeyClass(tuple(f"{n}.k" for n in names), "bigint"),),
+        WindowGraph(names, tuple(bounds)), kept, "hash",
+        Schema(tuple(Field(name, "bigint") for part in kept for name in part)),
+    )  # fmt: skip
+
+
+def shedding(seed=0, least=None, size=2, **there_is: float):
+    minima = () if least is None else (Least(least, is_share=True),) * size
+    return Shedding(seed=seed, least_windows=minima, least_rates=minima, **there_is)
+
+
+def streams(size=2, rows=450, keys=5):
+    """Random tuples, equal ones among them, in no order of time."""
+    dice = np.random.default_rng(4)
+    made = []
+    for name in "abc"[:size]:
+        columns = {
+            f"{name}.k": pa.array(dice.integers(0, keys, rows)),
+            f"{name}.v": pa.array(dice.integers(0, 3, rows)),
+        }
+        made.append(ChangeBatch(pa.record_batch(columns), dice.integers(0, SPAN, rows)))
+    return made
+
+
+def taken(batches):
+    found = Counter()
+    for batch in batches:
+        columns = [column.to_pylist() for column in batch.columns.columns]
+        found.update(zip(*columns, batch.times.tolist(), strict=True))
+    return found
+
+
+def run(operator, batches, cuts=1, restored=None):
+    """All rows, in so many parts by time; `restored` makes a new operator between the parts."""
+    found, most = Counter(), 0
+    edges = np.linspace(0, SPAN, cuts + 1).astype(int)
+    for low, high in pairwise(edges):
+        for port, batch in enumerate(batches):
+            ports = [None] * len(batches)
+            ports[port] = batch.take(np.flatnonzero((batch.times >= low) & (batch.times < high)))
+            found += taken(operator.push(ports))
+        found += taken(operator.advance(int(high)))
+        most = max(most, sum(buffer.rows for buffer in operator.buffers()[: len(batches)]))
+        if restored is not None:
+            before, operator = operator, restored()
+            operator.restore(before.snapshot())
+    found += taken(operator.advance(MAX_TICK))
+    return found, most, operator

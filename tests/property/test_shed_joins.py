@@ -1,0 +1,93 @@
+"""Joins that shed: a part of the exact answer, within bounds, however their input is cut."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from cases.join_runs import (
+    Case,
+    batch_of,
+    cases,
+    cases_near_the_ends_of_the_scale,
+    expected,
+    result_rows,
+    stored_and_read_back,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from windrow.operators.shedding.join import ShedJoinOp
+from windrow.physical.shedding import STRATEGIES, Shedding
+from windrow.schema import MAX_TICK
+
+EXAMPLES = settings(max_examples=40, deadline=None, derandomize=True)
+LIMITS = st.builds(
+    Shedding,
+    memory=st.none() | st.integers(1, 8).map(float),
+    service_rate=st.none() | st.floats(0.1, 3),
+    strategy=st.sampled_from(STRATEGIES),
+    seed=st.integers(0, 3),
+)
+
+
+def run(case: Case, limit: Shedding) -> Counter:
+    """All results; checks the bound and what `due` promises on the way."""
+    operator = ShedJoinOp(case.spec, limit)
+    out, positions = Counter(), [0] * len(case.rows)
+    for number, cut in enumerate(case.cuts):
+        batches = []
+        for port, taken in enumerate(cut):
+            rows = case.rows[port][positions[port] : positions[port] + taken]
+            batches.append(batch_of(case, port, rows) if rows else None)
+            positions[port] += taken
+        assert not list(operator.push(batches))
+        rest = [row.time for own, at in zip(case.rows, positions, strict=True) for row in own[at:]]
+        watermark = min(rest) - case.slack if rest else MAX_TICK
+        due, stored = operator.due(), operator.counters.stored
+        results = list(operator.advance(watermark))
+        if due > watermark:
+            assert not results
+            assert operator.counters.stored == stored
+        for result in results:
+            out.update(map(repr, result_rows(result, case.spec)))
+        held = sum(buffer.rows for buffer in operator.buffers()[: len(case.rows)])
+        assert limit.memory is None or held <= limit.memory
+        assert operator.counters.stored == sum(buffer.rows for buffer in operator.buffers())
+        if number in case.resumes:
+            figures = operator.counters
+            snapshot = stored_and_read_back(operator.snapshot())
+            operator = ShedJoinOp(case.spec, limit)
+            operator.restore(snapshot)
+            operator.counters.shed_found = figures.shed_found
+    assert operator.counters.stored == 0 or not case.cuts
+    assert operator.counters.shed_found == out.total()
+    return out
+
+
+def at_once(case: Case) -> Case:
+    """The same rows in one push, never resumed."""
+    sizes = tuple(len(own) for own in case.rows)
+    return replace(case, cuts=(sizes,) if any(sizes) else (), resumes=())
+
+
+@EXAMPLES
+@given(cases(), LIMITS)
+def test_what_is_found_is_a_part_of_the_answer_that_no_cut_changes(case, limit):
+    found = run(case, limit)
+    assert found <= Counter(repr(row) for _, row in expected(case))
+    assert found == run(at_once(case), limit)
+
+
+@pytest.mark.parametrize("limit", [Shedding(memory=100.0, service_rate=100.0), Shedding()])
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(cases())
+def test_where_all_fits_the_answer_is_whole(limit, case):
+    assert run(case, limit) == Counter(repr(row) for _, row in expected(case))
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(cases_near_the_ends_of_the_scale(), LIMITS)
+def test_times_near_the_ends_of_the_scale_do_not_overflow(case, limit):
+    assert run(case, limit) <= Counter(repr(row) for _, row in expected(case))

@@ -1,0 +1,111 @@
+"""What each input gets, pane by pane: never more than there is, everything where that suffices."""
+
+from __future__ import annotations
+
+import pytest
+from cases.shed_joins import WINDOW, spec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from windrow.errors import DataError
+from windrow.operators.shedding.control import Control
+from windrow.physical.shedding import STRATEGIES, Least, Shedding
+
+PANE = WINDOW // 8
+COUNTS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=30)
+LIMITS = st.builds(
+    Shedding,
+    memory=st.none() | st.integers(2, 300).map(float),
+    service_rate=st.none() | st.floats(0.2, 8),
+    strategy=st.sampled_from(STRATEGIES),
+    least_windows=st.just((Least(0.1, is_share=True),) * 2) | st.just(()),
+    least_rates=st.just((Least(0.1, is_share=True),) * 2) | st.just(()),
+    is_estimated=st.booleans(),
+)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(LIMITS, COUNTS)
+def test_no_more_is_given_than_there_is_over_any_span(limit, panes):
+    control = Control(spec(), limit)
+    probed = []
+    for number, arrived in enumerate(panes):
+        given_ = control.divide(number, arrived, 1)
+        assert all(0 <= n <= own for n, own in zip(given_.probes, arrived, strict=True))
+        assert all(0 <= n <= own for n, own in zip(given_.windows, given_.full, strict=True))
+        assert limit.memory is None or sum(given_.windows) <= limit.memory
+        if limit.memory is None or sum(given_.full) <= limit.memory:
+            assert given_.windows == given_.full
+        probed.append(sum(given_.probes))
+        if limit.service_rate is not None:
+            for first in range(len(probed)):
+                span = (len(probed) - first) * PANE + WINDOW
+                assert sum(probed[first:]) <= limit.service_rate * span + 1e-6
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(LIMITS, COUNTS)
+def test_who_is_restored_goes_on_as_if_it_had_never_stopped(limit, panes):
+    control, resumed = Control(spec(), limit), Control(spec(), limit)
+    for number, arrived in enumerate(panes):
+        before, resumed = resumed, Control(spec(), limit)
+        resumed.restore(before.snapshot())
+        assert resumed.divide(number, arrived, 1) == control.divide(number, arrived, 1)
+
+
+def test_a_burst_that_a_lull_makes_up_for_is_probed_with_in_full():
+    control = Control(spec(), Shedding(service_rate=1.0))
+    assert control.divide(0, (40, 40), 1).probes == (40, 40)
+    # All tokens are gone: what comes in one pane are those of its length.
+    assert sum(control.divide(1, (40, 40), 1).probes) == PANE
+    # Eight panes later there is a window's worth again.
+    assert control.divide(9, (40, 40), 1).probes == (40, 40)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "windows"),
+    [("best", (100, 0)), ("equal", (50, 50)), ("rates", (20, 80)), ("inverse", (80, 20))],
+)
+def test_windows_are_divided_by_the_strategy(strategy, windows):
+    control = Control(spec(), Shedding(memory=100.0, strategy=strategy))
+    for number in range(8):
+        control.divide(number, (20, 80), 1)
+    assert control.divide(8, (20, 80), 1).windows == windows
+
+
+def test_memory_in_bytes_holds_as_many_tuples_as_fit():
+    control = Control(spec(), Shedding(memory=1_000.0, is_in_bytes=True, strategy="equal"))
+    assert control.divide(0, (20, 20), 100).windows == (5, 5)
+
+
+def test_where_totals_are_estimated_every_input_probes():
+    limit = Shedding(service_rate=0.3, least_rates=(Least(0.1, is_share=True),) * 2,
+                     is_estimated=True)  # fmt: skip
+    control = Control(spec(), limit)
+    shares = [control.divide(number, (50, 50), 1).probes for number in range(20)]
+    assert all(min(probes) >= 1 for probes in shares)
+    assert sum(map(sum, shares)) <= 0.3 * (20 * PANE + WINDOW)
+
+
+def test_a_rate_that_must_not_be_exceeded_is_told():
+    control = Control(spec(), Shedding(service_rate=2.0, may_skip=False))
+    control.divide(0, (80, 80), 1)
+    with pytest.raises(DataError) as caught:
+        control.divide(1, (15, 15), 1)
+    assert str(caught.value) == (
+        "DataError[service-rate-exceeded]: the streams bring 9.5 tuples per tick, more than the "
+        "service rate of 2\n"
+        "  in the join of a, b, over the last window\n"
+        "  hint: raise service_rate, or set on_service_rate to 'shed' for a part of the answer"
+    )
+
+
+def test_rates_that_are_equal_but_for_chance_do_not_change_who_is_kept():
+    control = Control(spec(), Shedding(memory=100.0))
+    panes = [(20, 22), (22, 20)] * 20
+    windows = [control.divide(at, arrived, 1).windows for at, arrived in enumerate(panes)]
+    assert len(set(windows[10:])) == 1
+    # A rate that has clearly changed does.
+    for number in range(40, 60):
+        after = control.divide(number, (60, 20), 1).windows
+    assert after == (0, 100)

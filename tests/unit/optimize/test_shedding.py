@@ -1,0 +1,223 @@
+"""Options of shedding become what a window join may hold and do, or are refused with the reason."""
+
+from __future__ import annotations
+
+import pytest
+from golden.catalog import CATALOG
+
+from windrow.errors import WindrowError
+from windrow.operators.evaluate import DuckdbTypes
+from windrow.optimize.optimizer import optimize
+from windrow.optimize.options import by_keyword
+from windrow.physical.shedding import Least
+from windrow.physical.specs import ProjectRows, SlidingAggregate, WJoin, delay, inputs
+from windrow.sql.compile import compile_query
+
+JOIN = "SELECT a.x FROM a, b WHERE a.k = b.k WINDOW = INTERVAL 80 SECONDS"
+COUNT = (
+    "SELECT j.y, COUNT(*) AS n FROM (SELECT a.y FROM a, b WHERE a.k = b.k AND a.x + b.x > 3 "
+    "WINDOW = INTERVAL 80 SECONDS) j [RANGE INTERVAL 60 SECONDS] GROUP BY j.y"
+)
+MEMORY = {"memory": "500 tuples", "on_memory": "shed"}
+RATE = {"service_rate": 200, "on_service_rate": "shed"}
+SECOND = 1_000_000
+
+
+def planned(sql: str, **options: object):
+    query = compile_query(sql, CATALOG, DuckdbTypes())
+    return optimize(query, by_keyword(options)).root
+
+
+def join_of(spec) -> WJoin:
+    return spec if isinstance(spec, WJoin) else join_of(inputs(spec)[0])
+
+
+def refusal(sql: str, **options: object) -> str:
+    with pytest.raises(WindrowError) as caught:
+        planned(sql, **options)
+    return str(caught.value)
+
+
+def test_options_reach_the_join():
+    join = join_of(planned(JOIN, **MEMORY, **RATE, seed=7, shed_strategy="equal",
+                           shed_least="b = 10%, a = 40", shed_least_rate="1200 per minute"))  # fmt: skip
+    shedding = join.shedding
+    assert (shedding.memory, shedding.is_in_bytes, shedding.seed) == (500, False, 7)
+    assert shedding.service_rate == 200 / SECOND
+    assert shedding.strategy == "equal"
+    assert shedding.least_windows == (Least(40.0), Least(0.1, is_share=True))
+    assert shedding.least_rates == (Least(20 / SECOND),) * 2
+    assert not shedding.is_estimated
+    assert join.pane == delay(join) == 10 * SECOND
+
+
+def test_hints_reach_the_join_as_keywords_do():
+    hints = "memory(500 tuples), on_memory(shed), service_rate(200), on_service_rate(shed), seed(7)"
+    hinted = join_of(planned(JOIN.replace("SELECT", f"SELECT /*+ {hints} */")))
+    assert hinted.shedding == join_of(planned(JOIN, **MEMORY, **RATE, seed=7)).shedding
+
+
+def test_a_query_without_these_options_does_not_shed():
+    assert join_of(planned(JOIN)).shedding is None
+    assert join_of(planned(JOIN, memory="500 tuples", on_memory="spill")).shedding is None
+
+
+def test_memory_may_spill_while_probes_are_shed():
+    shedding = join_of(planned(JOIN, memory="1 MB", on_memory="spill", **RATE)).shedding
+    assert shedding.memory is None
+    assert shedding.sheds
+
+
+def test_results_below_an_aggregate_carry_their_draws_up_to_it():
+    root = planned(COUNT, **MEMORY)
+    join = join_of(root)
+    hidden = ("$draw_0", "$chance_0", "$draw_1", "$chance_1")
+    assert join.schema.names[-4:] == hidden
+    assert join.shedding.is_estimated
+    assert join.shedding.least_windows == (Least(0.1, is_share=True),) * 2
+    between, spec = [], root
+    while not isinstance(spec, WJoin):
+        between.append(spec)
+        spec = inputs(spec)[0]
+    above = next(n for n, spec in enumerate(between) if isinstance(spec, SlidingAggregate))
+    assert all(spec.schema.names[-4:] == hidden for spec in between[above + 1 :])
+    assert any(isinstance(spec, ProjectRows) for spec in between[above + 1 :])
+    assert not any(name in hidden for spec in between[: above + 1] for name in spec.schema.names)
+
+
+def test_an_aggregate_over_a_join_that_only_fails_is_as_ever():
+    join = join_of(planned(COUNT, service_rate=200))
+    assert not join.shedding.is_estimated
+    assert not any(name.startswith("$") for name in join.schema.names)
+
+
+FAST = "SELECT fast.x FROM fast, slow WHERE fast.k = slow.k WINDOW = INTERVAL 10 SECONDS"
+
+
+@pytest.mark.parametrize(
+    ("options", "case", "recall"),
+    [
+        # 1,000 and 10 per second; windows of 10,000 and 100 tuples.
+        ({"memory": "20000 tuples", "on_memory": "shed"}, "nothing is short", 1.0),
+        ({"memory": "100 tuples", "on_memory": "shed"}, "memory is short", 0.5),
+        ({"service_rate": 505, "on_service_rate": "shed"}, "the processor is short", 0.7475),
+        (
+            {"memory": "100 tuples", "on_memory": "shed",
+             "service_rate": 500, "on_service_rate": "shed"},
+            "processor and memory are short", 0.25,
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_expected_follows_the_papers_four_cases(options, case, recall):
+    expected = join_of(planned(FAST, **options)).shedding.expected
+    assert expected.case == case
+    assert expected.recall == pytest.approx(recall)
+
+
+def test_plans_are_weighed_for_what_is_left_after_the_allocation():
+    whole = join_of(planned(FAST))
+    left = join_of(planned(FAST, memory="100 tuples", on_memory="shed"))
+    assert left.estimate.output == pytest.approx(whole.estimate.output / 2)
+    assert left.estimate.plans[0].seconds < whole.estimate.plans[0].seconds
+    assert left.shedding.expected.structures == ("buffer", "ttree")
+    assert {plan.name.split(",")[0] for plan in left.estimate.plans} == {
+        "bew-hash", "bew-nested-loop"
+    }  # fmt: skip
+
+
+REFUSED = [
+    (JOIN.replace("FROM a, b WHERE", "FROM a LEFT JOIN b ON"), MEMORY, "is a left outer join"),
+    ("SELECT a.x FROM a [ROWS 9], b [ROWS 9] WHERE a.k = b.k", MEMORY, "count tuples"),
+    (JOIN, {**MEMORY, "algorithm": "few"}, "the algorithm few does not shed"),
+    (JOIN, {**RATE, "structure": "hash/ttree"}, "the algorithm asymmetric does not shed"),
+    ("SELECT x FROM a WHERE x > 3", MEMORY, "joins no streams by windows"),
+    (
+        "SELECT j.x FROM (SELECT a.x, a.k, a.ts FROM a, b WHERE a.k = b.k WINDOW = INTERVAL 9 "
+        "SECONDS) j, c WHERE j.k = c.k WINDOW = INTERVAL 9 SECONDS",
+        MEMORY, "has more than one join",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sql", "options", "why"), REFUSED)
+def test_what_does_not_shed_is_refused_with_the_reason(sql, options, why):
+    text = refusal(sql, **options)
+    assert text.startswith("UnsupportedError[unsupported-shedding]: ")
+    assert why in text.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"on_service_rate": "shed"},
+            "PlanError[on-service-rate-without-service-rate]: on_service_rate is 'shed', but nothing "
+            "says what the rate is\n  without service_rate every tuple probes\n"
+            "  hint: say both, for instance service_rate = '1000 per second'",
+        ),
+        (
+            {"memory": "1 MB", "seed": 3},
+            "PlanError[nothing-is-shed]: seed is set, but nothing is shed that it could be about\n"
+            "  hint: set on_memory = 'shed' or on_service_rate = 'shed', or leave it out",
+        ),
+        (
+            {**RATE, "shed_least": "10%"},
+            "PlanError[nothing-is-shed]: shed_least is set, but nothing is shed that it could be "
+            "about\n  hint: set on_memory = 'shed', or leave it out",
+        ),
+        (
+            {**MEMORY, "shed_least": "a = 300, b = 201"},
+            "PlanError[shed-least-too-much]: shed_least requires 100.2% of what there is for a, b\n"
+            "  every stream gets its minimum before anything else is divided\n"
+            "  hint: lower it, or allow more",
+        ),
+        (
+            {**MEMORY, "shed_least": "c = 10%"},
+            "PlanError[shed-least-of-other-streams]: shed_least names 'c', which is no stream of the "
+            "join of a, b\n  hint: one of a, b, as the query calls it",
+        ),
+        (
+            {**RATE, "service_rate": "9 per tock"},
+            "PlanError[bad-option]: a rate per tock says nothing about streams whose time is "
+            "timestamp\n  hint: say it per second, for instance '1000 per second'",
+        ),
+        (
+            {**RATE, "service_rate": 0},
+            "PlanError[bad-option]: service_rate = 0 is no rate\n"
+            "  hint: more than 0, for instance '1000 per second', or a number per second",
+        ),
+        (
+            {**RATE, "shed_strategy": "best of all"},
+            "PlanError[bad-option]: shed_strategy = 'best of all' is no way to divide memory or "
+            "probes\n  hint: one of best, equal, rates, inverse, windows",
+        ),
+        (
+            {**MEMORY, "shed_least": "a lot"},
+            "PlanError[bad-option]: shed_least = 'a lot' does not say what each stream gets at "
+            "least\n  hint: for instance '100 tuples', '10%', or for single streams 'a = 10%, b = 5%'",
+        ),
+        (
+            {**MEMORY, "seed": 1.5},
+            "PlanError[bad-option]: seed = 1.5 is no seed\n  hint: a whole number, for instance 7",
+        ),
+    ],
+)
+def test_options_that_say_nothing_are_refused(options, message):
+    assert refusal(JOIN, **options) == message
+
+
+def test_totals_need_something_of_every_stream():
+    assert refusal(COUNT, **MEMORY, shed_least="a = 10%") == (
+        "PlanError[shed-least-nothing]: shed_least lets b have nothing, and totals are to be "
+        "estimated\n"
+        "  of combinations that are never found nobody can tell how many there are\n"
+        "  hint: leave shed_least out for 10% each, or give every stream some"
+    )
+
+
+def test_totals_need_a_tuple_of_every_stream():
+    assert refusal(COUNT, memory="9 tuples", on_memory="shed") == (
+        "PlanError[too-little-for-totals]: the memory keeps less than one tuple of some of a, b\n"
+        "  totals are estimated from what is kept of every stream\n"
+        "  hint: raise memory or shed_least"
+    )

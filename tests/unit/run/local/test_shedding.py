@@ -1,0 +1,141 @@
+"""Queries that shed, in process: exact where all fits, marked where not, the same after a restart."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import windrow
+from windrow.errors import DataError, PlanError
+
+WINDOW, TICKS = 80, 1_000
+QUERY = f"SELECT a.n, b.n AS m FROM a, b WHERE a.k = b.k WINDOW = {WINDOW}"
+CASES = {
+    "memory": {"memory": "90 tuples", "on_memory": "shed"},
+    "processor": {"service_rate": 0.9, "on_service_rate": "shed"},
+    "both": {"memory": "90 tuples", "on_memory": "shed",
+             "service_rate": 0.9, "on_service_rate": "shed"},
+}  # fmt: skip
+
+
+def rows(rate: float, seed: int) -> pa.Table:
+    dice = np.random.default_rng(seed)
+    many = int(rate * TICKS)
+    return pa.table(
+        {
+            "ts": np.sort(dice.integers(0, TICKS, many)),
+            "k": dice.integers(0, 4, many),
+            "n": np.arange(many),
+        }
+    )
+
+
+def session(batch: int = 200) -> windrow.Session:
+    made = windrow.Session()
+    for seed, (name, rate) in enumerate({"a": 0.5, "b": 1.0}.items()):
+        made.stream(name, rows(rate, seed).to_batches(max_chunksize=batch), time="ts")
+    return made
+
+
+def bag(table: pa.Table) -> Counter:
+    return Counter(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+@pytest.fixture(scope="module")
+def exact() -> Counter:
+    return bag(session().sql(QUERY).to_arrow())
+
+
+def test_where_all_fits_the_answer_is_exact(exact):
+    plenty = {"memory": "200 tuples", "on_memory": "shed",
+              "service_rate": 3, "on_service_rate": "shed"}  # fmt: skip
+    result = session().sql(QUERY, **plenty)
+    assert bag(result.to_arrow()) == exact
+    assert result.recall.as_dict() == {"expected": 1.0, "estimated": 1.0}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_shed_is_marked_in_progress_and_metadata(case, exact):
+    result = session().sql(QUERY, **CASES[case])
+    table = result.to_arrow()
+    found = bag(table)
+    assert found < exact
+    recall = found.total() / exact.total()
+    assert result.recall.estimated == pytest.approx(recall, abs=0.1)
+    assert result.recall.expected == pytest.approx(recall, abs=0.1)
+    told = {k.decode(): float(v) for k, v in table.schema.metadata.items()}
+    assert told == {
+        "windrow.recall.expected": result.recall.expected,
+        "windrow.recall.estimated": result.recall.estimated,
+    }
+    assert result.progress.as_dict()["recall"] == result.recall.as_dict()
+    assert str(result.recall) in result.progress.line()
+
+
+def test_the_answer_is_the_same_however_the_streams_are_cut(exact):
+    answers = [bag(session(batch).sql(QUERY, **CASES["both"]).to_arrow()) for batch in (900, 70)]
+    assert answers[0] == answers[1] < exact
+    other = bag(session().sql(QUERY, **CASES["both"], seed=1).to_arrow())
+    assert other != answers[0]
+
+
+def test_a_query_that_was_stopped_goes_on_as_if_it_had_not():
+    whole = session().sql(QUERY, **CASES["both"])
+    wanted = bag(whole.to_arrow())
+    first = session().sql(QUERY, **CASES["both"])
+    got = [next(first), next(first)]
+    kept = pickle.loads(pickle.dumps(first.checkpoint()))
+    first.stop()
+    rest = session().sql(QUERY, **CASES["both"], resume=kept)
+    found = sum((bag(pa.Table.from_batches([batch])) for batch in got), Counter())
+    assert found + bag(rest.to_arrow()) == wanted
+    assert rest.recall == whole.recall
+
+
+def test_a_checkpoint_goes_on_only_with_its_own_draws():
+    result = session().sql(QUERY, **CASES["memory"])
+    next(result)
+    kept = result.checkpoint()
+    result.stop()
+    for others in ({}, {**CASES["memory"], "seed": 3}):
+        with pytest.raises(PlanError, match="checkpoint-of-another-shedding"):
+            session().sql(QUERY, **others, resume=kept).to_arrow()
+
+
+def test_a_query_that_does_not_shed_has_no_recall():
+    result = session().sql(QUERY)
+    assert result.recall is None
+    assert not result.to_arrow().schema.metadata
+
+
+def test_a_rate_that_is_exceeded_fails_the_query_unless_it_sheds(exact):
+    with pytest.raises(DataError, match="service-rate-exceeded"):
+        session().sql(QUERY, service_rate=0.9).to_arrow()
+    result = session().sql(QUERY, service_rate=3)
+    assert bag(result.to_arrow()) == exact
+    assert result.recall is None
+
+
+def test_memory_may_be_counted_in_tuples_whatever_happens_beyond(exact):
+    with pytest.raises(DataError, match=r"holds \d+ tuples of state, more than its memory of 100"):
+        session().sql(QUERY, memory="100 tuples").to_arrow()
+    spilled = session().sql(QUERY, memory="100 tuples", on_memory="spill").to_arrow()
+    assert bag(spilled) == exact
+
+
+def test_minima_are_kept_whatever_the_strategy_says():
+    # The slower stream would get all of the memory.
+    alone = session().sql(QUERY, memory="40 tuples", on_memory="shed")
+    shared = session().sql(QUERY, memory="40 tuples", on_memory="shed", shed_least="b = 50%")
+    assert shared.to_arrow().num_rows != alone.to_arrow().num_rows
+    assert shared.recall.expected < alone.recall.expected
+
+
+def test_pandas_frames_are_marked_too():
+    result = session().sql(QUERY, **CASES["memory"])
+    frame = result.to_pandas()
+    assert frame.attrs["recall"] == result.recall.as_dict()
