@@ -12,8 +12,9 @@ x (2 s + x). Each argument column has two sums, of its weights and of its weight
 group three squares: weights with weights, weights with values, values with values. From these the
 variance of COUNT, of SUM, and of AVG, as the total of value - average, are read at each version.
 
-All are pairs of doubles (`precise.py`), and what is read is rounded to 20 bits: margins do not
-depend on what came and went before, so that a query that was stopped goes on with the same ones.
+All are pairs of doubles (`precise.py`). What is read is rounded to 20 bits, and is 0 where it is far
+below what it once was, a trace of what has gone. So margins do not depend on what came and went
+before, and a query that was stopped goes on with the same ones.
 """
 
 from __future__ import annotations
@@ -38,7 +39,11 @@ COUNT, SUM, AVERAGE = 0, 1, 2
 """Columns of the margins."""
 
 _LEAST_PART = 2.0**-72
-"""A variance that is so small beside the squares that it is the difference of, is none."""
+"""A variance that is so small beside the squares that it comes from, now or before, is none."""
+
+WEIGHTS, CROSSED, VALUES, MOST_WEIGHTS, MOST_VALUES = 0, 2, 4, 6, 7
+"""Where the squares begin, and the most that two of them ever were."""
+SQUARES = 8
 
 _Z95 = 1.959963984540054
 """A normal variable is within so many deviations of its mean in 95% of all cases."""
@@ -78,7 +83,8 @@ class Sums(NamedTuple):
     Attributes:
         rows: per entry, the rows that are part of it.
         of_entry: per entry and argument, the sums of weights and of weighted values, as pairs.
-        squares: per slot, input (the last one: all larger sets) and argument, the three squares.
+        squares: per slot, input (the last one: all larger sets) and argument, the three squares as
+            pairs, and the most that the first and the last of them ever were.
         draws: per slot and input, how many different draws are there.
         out: per slot and argument, how many values are out of range.
         has_shed: per slot, whether a combination ever had a chance below 1.
@@ -178,7 +184,7 @@ def _change(
     With dw and dy added to w and y, which gives w' and y', w w changes by dw (w + w'), w y by
     dw y' + w dy, and y y by dy (y + y').
     """
-    argument = at[2]
+    slot, place, argument = at
     if entry >= 0:
         kept = sums.of_entry
         weight_before = (kept[entry, argument, 0], kept[entry, argument, 1])
@@ -193,10 +199,15 @@ def _change(
     else:  # it goes: what it was, becomes nothing
         weight_before, value_before = (-weight, 0.0), (-value, 0.0)
         weight_after, value_after = (0.0, 0.0), (0.0, 0.0)
-    _add(sums.squares, at, 0, times(sum_of(weight_before, weight_after), weight * sign))
+    _add(sums.squares, at, WEIGHTS, times(sum_of(weight_before, weight_after), weight * sign))
     crossed = sum_of(times(value_after, weight), times(weight_before, value))
-    _add(sums.squares, at, 2, times(crossed, sign))
-    _add(sums.squares, at, 4, times(sum_of(value_before, value_after), value * sign))
+    _add(sums.squares, at, CROSSED, times(crossed, sign))
+    _add(sums.squares, at, VALUES, times(sum_of(value_before, value_after), value * sign))
+    for which, most in ((WEIGHTS, MOST_WEIGHTS), (VALUES, MOST_VALUES)):
+        now = abs(sums.squares[slot, place, argument, which])
+        sums.squares[slot, place, argument, most] = max(
+            sums.squares[slot, place, argument, most], now
+        )
 
 
 @kernel_part
@@ -235,11 +246,11 @@ def _margin(sums: Sums, slot: int, argument: int, weights: float, values: float)
 
 @kernel
 def _form(squares: Floats, weights: float, values: float) -> tuple[Pair, float]:
-    """The square of weights * w + values * y, and the size of the largest terms in it."""
-    of_weights = times(times((squares[0], squares[1]), weights), weights)
-    crossed = times(times((squares[2], squares[3]), 2.0 * weights), values)
-    of_values = times(times((squares[4], squares[5]), values), values)
-    size = abs(of_weights[0]) + abs(crossed[0]) + abs(of_values[0])
+    """The square of weights * w + values * y, and the size that its terms have had at most."""
+    of_weights = times(times((squares[WEIGHTS], squares[WEIGHTS + 1]), weights), weights)
+    crossed = times(times((squares[CROSSED], squares[CROSSED + 1]), 2.0 * weights), values)
+    of_values = times(times((squares[VALUES], squares[VALUES + 1]), values), values)
+    size = squares[MOST_WEIGHTS] * weights * weights + squares[MOST_VALUES] * values * values
     return sum_of(sum_of(of_weights, crossed), of_values), size
 
 

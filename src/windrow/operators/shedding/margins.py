@@ -24,6 +24,7 @@ from windrow.kernels.key_words import chain_words
 from windrow.kernels.sliding_margins import (
     NONE,
     OWN,
+    SQUARES,
     Margins,
     Rows,
     Sets,
@@ -97,7 +98,7 @@ class MarginKeeper:
         self._sums = Sums(
             np.zeros(0, np.int64),
             np.zeros((0, arguments, 4)),
-            np.zeros((0, inputs + 1, arguments, 6)),
+            np.zeros((0, inputs + 1, arguments, SQUARES)),
             np.zeros((0, inputs), np.int64),
             np.zeros((0, arguments), np.int64),
             np.zeros(0, np.bool_),

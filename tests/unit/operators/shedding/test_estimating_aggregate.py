@@ -140,6 +140,19 @@ def test_values_that_cannot_be_squared_have_no_interval_while_they_are_there(val
     assert came == {0: alone, 1: (2 * value + 8, None, None), 3: alone}
 
 
+def test_values_that_have_gone_leave_no_trace():
+    dice = np.random.default_rng(8)
+    draws = np.stack([np.arange(40) // 4, np.arange(40) % 4])
+    chances = [np.full(40, 0.3), np.full(40, 0.7)]
+    is_zero = np.arange(40) % 3 == 0
+    values = np.where(is_zero, 0.0, dice.lognormal(3.0, 2.0, 40))
+    ends = np.where(is_zero, 99, dice.integers(1, 9, 40))
+    operator = aggregate((("sum", "y"), ("avg", "y")))
+    list(operator.push([combinations([0] * 40, values, draws, chances, np.zeros(40), ends)]))
+    *_, (_, _, row) = shown(operator.advance(50))
+    assert row == (0, *[0.0] * 6)
+
+
 def test_averages_of_large_values_that_differ_little_keep_their_interval():
     dice = np.random.default_rng(3)
     draws = dice.integers(0, 20, (2, 200))
