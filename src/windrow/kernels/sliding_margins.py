@@ -52,11 +52,18 @@ _LEAST_FREEDOM = 3.0
 """The expansion of Student's quantile is good from here on."""
 
 
-class Sets(NamedTuple):
-    """The sets of inputs: the only input of a set of one, else -1; 1 or -1, for adding or taking."""
+class Layout(NamedTuple):
+    """What there is to keep.
+
+    Attributes:
+        inputs: per set of inputs, its only one; -1 for a larger set.
+        signs: per set, 1 where its squares add to the variance, -1 where they are taken away.
+        asked: per argument, whether COUNT, SUM and AVG are asked for.
+    """
 
     inputs: Numbers
     signs: Floats
+    asked: NDArray[np.bool_]
 
 
 class Rows(NamedTuple):
@@ -114,7 +121,7 @@ class Margins(NamedTuple):
 
 @kernel
 def slide_margins(
-    versions: Versions, rows: Rows, sets: Sets, averages: Floats, sums: Sums
+    versions: Versions, rows: Rows, layout: Layout, averages: Floats, sums: Sums
 ) -> Margins:
     """The margins of every version; `averages` has one entry per version and argument."""
     total, arguments = averages.shape
@@ -124,39 +131,44 @@ def slide_margins(
     for version in range(total):
         slot = versions.slots[version]
         for event in range(versions.first_event[version], versions.first_event[version + 1]):
-            _apply(rows, sets, versions.event_rows[event], slot, versions.event_signs[event], sums)
+            _apply(
+                rows, layout, versions.event_rows[event], slot, versions.event_signs[event], sums
+            )
         has_shed[version] = sums.has_shed[slot]
         if sums.draws[slot].max() == 0:
             sums.squares[slot] = 0.0
             continue
         is_certain[version] = False
         for argument in range(arguments):
-            average = averages[version, argument]
-            totals[version, argument, COUNT] = _margin(sums, slot, argument, 1.0, 0.0)
+            if layout.asked[argument, COUNT]:
+                totals[version, argument, COUNT] = _margin(sums, slot, argument, 1.0, 0.0)
             if sums.out[slot, argument] > 0:
                 totals[version, argument, SUM] = totals[version, argument, AVERAGE] = math.nan
                 continue
-            totals[version, argument, SUM] = _margin(sums, slot, argument, 0.0, 1.0)
-            totals[version, argument, AVERAGE] = _margin(sums, slot, argument, -average, 1.0)
+            if layout.asked[argument, SUM]:
+                totals[version, argument, SUM] = _margin(sums, slot, argument, 0.0, 1.0)
+            if layout.asked[argument, AVERAGE]:
+                average = averages[version, argument]
+                totals[version, argument, AVERAGE] = _margin(sums, slot, argument, -average, 1.0)
     return Margins(totals, is_certain, has_shed)
 
 
 @kernel
-def enter_rows(slots: Numbers, rows: Rows, sets: Sets, sums: Sums) -> None:
+def enter_rows(slots: Numbers, rows: Rows, layout: Layout, sums: Sums) -> None:
     """Takes in rows that are alive already."""
     for row in range(len(slots)):
-        _apply(rows, sets, row, slots[row], 1, sums)
+        _apply(rows, layout, row, slots[row], 1, sums)
 
 
 @kernel_part
-def _apply(rows: Rows, sets: Sets, row: int, slot: int, sign: int, sums: Sums) -> None:
+def _apply(rows: Rows, layout: Layout, row: int, slot: int, sign: int, sums: Sums) -> None:
     """Adds a row to its sums, or takes it away, and the change of their squares to the group's."""
     last = sums.squares.shape[1] - 1
     for argument in range(rows.is_out.shape[1]):
         if rows.is_out[row, argument]:
             sums.out[slot, argument] += sign
-    for at in range(len(sets.inputs)):
-        entry, source = rows.entries[row, at], sets.inputs[at]
+    for at in range(len(layout.inputs)):
+        entry, source = rows.entries[row, at], layout.inputs[at]
         if entry == NONE:
             continue
         sums.has_shed[slot] = True
@@ -166,13 +178,35 @@ def _apply(rows: Rows, sets: Sets, row: int, slot: int, sign: int, sums: Sums) -
                 sums.draws[slot, source] += 1
             sums.rows[entry] += sign
         for argument in range(rows.values.shape[1]):
-            weight = sign * rows.factors[row, at] * rows.present[row, argument]
-            value = sign * rows.factors[row, at] * rows.values[row, argument]
-            _change(sums, entry, (slot, place, argument), weight, value, sets.signs[at])
+            factor = sign * rows.factors[row, at]
+            weight = factor * rows.present[row, argument]
+            value = factor * rows.values[row, argument]
+            if layout.asked[argument, SUM] or layout.asked[argument, AVERAGE]:
+                _change(sums, entry, (slot, place, argument), weight, value, layout.signs[at])
+            else:
+                _count(sums, entry, (slot, place, argument), weight, layout.signs[at])
         if entry >= 0 and sums.rows[entry] == 0:
             sums.of_entry[entry] = 0.0
             if source >= 0:
                 sums.draws[slot, source] -= 1
+
+
+@kernel_part
+def _count(sums: Sums, entry: int, at: tuple[int, int, int], weight: float, sign: float) -> None:
+    """As `_change` of a column whose values are not added."""
+    slot, place, argument = at
+    if entry >= 0:
+        before = (sums.of_entry[entry, argument, 0], sums.of_entry[entry, argument, 1])
+        after = sum_of(before, (weight, 0.0))
+        sums.of_entry[entry, argument, 0], sums.of_entry[entry, argument, 1] = after
+    else:
+        before, after = (max(-weight, 0.0), 0.0), (max(weight, 0.0), 0.0)
+    _add(sums.squares, at, WEIGHTS, times(sum_of(before, after), weight * sign))
+    most = max(
+        sums.squares[slot, place, argument, MOST_WEIGHTS],
+        abs(sums.squares[slot, place, argument, WEIGHTS]),
+    )
+    sums.squares[slot, place, argument, MOST_WEIGHTS] = most
 
 
 @kernel_part

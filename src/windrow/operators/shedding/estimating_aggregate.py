@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from windrow.kernels.sliding_margins import AVERAGE, COUNT, SUM
 from windrow.kernels.versions import Versions
 from windrow.operators.accumulators import Accumulator, Doubles, validity
 from windrow.operators.answers import Answers
@@ -38,6 +39,8 @@ Floats = NDArray[np.float64]
 LEAST, MOST = 1e-140, 1e140
 """Between these the squares of weighted values are sure to be normal numbers."""
 
+FUNCTIONS = {"count": COUNT, "sum": SUM, "avg": AVERAGE}
+
 _SUM = Aggregate("sum", None, "", "double")
 _AVG = Aggregate("avg", None, "", "double")
 
@@ -51,16 +54,15 @@ class EstimatingAggregateOp(SlidingAggregateOp):
         named = [None if a.argument is None else a.argument.columns[0] for a in spec.aggregates]
         self._columns = list(dict.fromkeys(named))
         self._places = [self._columns.index(name) for name in named]
-        self._is_added = [
-            any(a.function != "count" for a, name in zip(spec.aggregates, named, strict=True)
-                if name == column)
-            for column in self._columns
-        ]  # fmt: skip
+        self._asked = np.zeros((len(self._columns), len(FUNCTIONS)), np.bool_)
+        for aggregate, place in zip(spec.aggregates, self._places, strict=True):
+            self._asked[place, FUNCTIONS[aggregate.function]] = True
+        self._is_added = [bool(own[SUM] or own[AVERAGE]) for own in self._asked]
         super().__init__(spec)
 
     def _reset(self) -> None:
         super()._reset()
-        self._keeper = MarginKeeper(self._spec.estimated_from, len(self._columns))
+        self._keeper = MarginKeeper(self._spec.estimated_from, self._asked)
         self._knows_alive = True
 
     def _new_accumulators(self) -> dict[str, Accumulator]:

@@ -25,9 +25,9 @@ from windrow.kernels.sliding_margins import (
     NONE,
     OWN,
     SQUARES,
+    Layout,
     Margins,
     Rows,
-    Sets,
     Sums,
     enter_rows,
     slide_margins,
@@ -81,18 +81,20 @@ class MarginKeeper:
 
     Args:
         inputs: how many the join has.
-        arguments: of how many columns there are totals.
+        asked: per argument column, which of COUNT, SUM and AVG are asked for.
     """
 
-    def __init__(self, inputs: int, arguments: int) -> None:
+    def __init__(self, inputs: int, asked: NDArray[np.bool_]) -> None:
+        arguments = len(asked)
         self._members = [
             members
             for size in range(1, inputs + 1)
             for members in combinations(range(inputs), size)
         ]
-        self._sets = Sets(
+        self._layout = Layout(
             np.array([own[0] if len(own) == 1 else -1 for own in self._members], np.int64),
             np.array([1.0 if len(own) % 2 else -1.0 for own in self._members]),
+            asked,
         )
         self._directory = KeyDirectory()
         self._sums = Sums(
@@ -140,14 +142,14 @@ class MarginKeeper:
             averages: per version and argument, the estimated average.
         """
         rows = self._rows(drawn, arguments)
-        margins = slide_margins(versions, rows, self._sets, averages, self._sums)
+        margins = slide_margins(versions, rows, self._layout, averages, self._sums)
         self._forget(rows.entries)
         return margins
 
     def enter(self, drawn: Drawn, arguments: Arguments) -> None:
         """Takes in rows that are alive already."""
         rows = self._rows(drawn, arguments)
-        enter_rows(writable(drawn.slots), rows, self._sets, self._sums)
+        enter_rows(writable(drawn.slots), rows, self._layout, self._sums)
 
     def _rows(self, drawn: Drawn, arguments: Arguments) -> Rows:
         shape = (len(drawn.slots), len(self._members))
@@ -183,7 +185,10 @@ class MarginKeeper:
     def _forget(self, touched: Numbers) -> None:
         """Gives up the entries that no row is part of any more."""
         entries = touched[touched >= 0]
-        self._directory.release(np.unique(entries[self._sums.rows[entries] == 0]))
+        is_empty = np.zeros(len(self._sums.rows), np.bool_)
+        is_empty[entries[self._sums.rows[entries] == 0]] = True
+        self._directory.release(np.flatnonzero(is_empty))
+        self._fit_entries()
 
 
 def _words(drawn: Drawn, rows: Numbers, number: int, members: Sequence[int]) -> NDArray[np.uint64]:
