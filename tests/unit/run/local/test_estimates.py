@@ -113,6 +113,18 @@ def test_what_computes_with_an_estimate_is_refused_where_it_stands(query, condit
     assert error.value.span is not None
 
 
+def test_totals_over_more_than_five_streams_are_refused():
+    streams = windrow.Session()
+    for name in "abcdef":
+        streams.stream(name, pa.table({"ts": [1], "k": [1]}), time="ts")
+    windows = ", ".join(f"{name} [RANGE 9]" for name in "abcdef")
+    equal = " AND ".join(f"a.k = {name}.k" for name in "bcdef")
+    query = f"SELECT COUNT(*) AS n FROM {windows} WHERE {equal}"
+    with pytest.raises(WindrowError, match="unsupported-estimate") as error:
+        streams.explain(query, memory="900 tuples", on_memory="shed")
+    assert error.value.hint
+
+
 def test_estimates_go_through_derived_tables_and_conditions_on_keys():
     query = f"SELECT x.k, x.n AS many FROM ({BY_KEY} HAVING a.k < 2) x"
     table = session(100).sql(query, **SHORT).to_arrow()
