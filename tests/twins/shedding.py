@@ -1,15 +1,16 @@
-"""Joins of which all combinations are known, shed and estimated: what estimates are held against."""
+"""Joins of which all combinations are known: what estimates over shed ones are held against."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
 import pyarrow as pa
 
 from windrow.operators.shedding.draws import Purpose, draws_of, row_words
-from windrow.operators.shedding.estimates import Found
 
 
 @dataclass(frozen=True)
@@ -32,39 +33,48 @@ class Population:
     kept: tuple[float, ...]
     probed: tuple[float, ...]
 
-    @property
-    def whole(self) -> Found:
-        """All combinations, with the chances that they have."""
-        draws, chances = [], []
-        for at, member in enumerate(self.members):
-            probes = self.last == at
-            draws.append(member * 2 + probes)
-            chances.append(np.where(probes, self.probed[at], self.kept[at]))
-        return Found(tuple(draws), tuple(chances))
+    @cached_property
+    def draws(self) -> list[np.ndarray]:
+        """Per input, the number of the draw that puts each combination's tuple there."""
+        return [member * 2 + (self.last == at) for at, member in enumerate(self.members)]
 
-    def shed(self, seed: int) -> tuple[Found, np.ndarray]:
-        """What is found with a seed, and the values."""
+    @cached_property
+    def chances(self) -> list[np.ndarray]:
+        """Per input, the chance of that draw."""
+        both = zip(self.kept, self.probed, strict=True)
+        return [np.where(self.last == at, probed, kept) for at, (kept, probed) in enumerate(both)]
+
+    def found(self, seed: int) -> np.ndarray:
+        """The combinations that are found with a seed."""
         found = np.ones(len(self.values), np.bool_)
         for at, member in enumerate(self.members):
             keeps = draws_of(self.words[at], seed, at, Purpose.keep) < self.kept[at]
             probes = draws_of(self.words[at], seed, at, Purpose.probe) < self.probed[at]
             found &= np.where(self.last == at, probes[member], keeps[member])
-        return self.whole.take(found), self.values[found]
+        return np.flatnonzero(found)
+
+    def truths(self) -> dict[str, tuple[float, float]]:
+        """Per aggregate: the true value, and the deviation of its estimate."""
+        count, total = float(len(self.values)), float(self.values.sum())
+        average = total / count
+        ones = np.ones(len(self.values))
+        return {
+            "count": (count, math.sqrt(self.true_variance(ones))),
+            "sum": (total, math.sqrt(self.true_variance(self.values))),
+            "avg": (average, math.sqrt(self.true_variance(self.values - average)) / count),
+        }
 
     def true_variance(self, values: np.ndarray) -> float:
         """Of the estimated total: over pairs of combinations, their values times what the draws
         that both have add: the product of 1 / chance, less 1."""
-        whole = self.whole
-        odds = [1 / own - 1 for own in whole.chances]
+        odds = [1 / own - 1 for own in self.chances]
         variance = 0.0
         for size in range(1, len(self.members) + 1):
             for chosen in combinations(range(len(self.members)), size):
-                sums: dict[tuple[int, ...], float] = {}
-                keys = list(zip(*(whole.draws[at].tolist() for at in chosen), strict=True))
+                keys = np.stack([self.draws[at] for at in chosen])
+                _, groups = np.unique(keys, axis=1, return_inverse=True)
                 part = values * np.sqrt(np.prod([odds[at] for at in chosen], axis=0))
-                for key, value in zip(keys, part.tolist(), strict=True):
-                    sums[key] = sums.get(key, 0.0) + value
-                variance += sum(total**2 for total in sums.values())
+                variance += float(np.sum(np.bincount(groups.reshape(-1), part) ** 2))
         return variance
 
 

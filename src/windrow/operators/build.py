@@ -23,6 +23,12 @@ def build(spec: Stateful, own: OwnSlices | None = None) -> Operator:
     if isinstance(spec, WJoin):
         return _window_join(spec, own)
     if isinstance(spec, SlidingAggregate):
+        if spec.estimated_from:
+            from windrow.operators.shedding.estimating_aggregate import (  # noqa: PLC0415
+                EstimatingAggregateOp,
+            )
+
+            return EstimatingAggregateOp(spec)
         from windrow.operators.sliding_aggregate import SlidingAggregateOp  # noqa: PLC0415
 
         return SlidingAggregateOp(spec)

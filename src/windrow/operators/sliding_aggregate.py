@@ -42,14 +42,14 @@ from windrow.physical.specs import SlidingAggregate
 from windrow.plan.nodes import Aggregate
 from windrow.schema import MAX_TICK
 
-KIND = "sliding-aggregate"
-
 STEP_ROWS = 1 << 17
 """About how many rows of a chunk are worked on at once: their arrays then stay in the cache."""
 
 
 class SlidingAggregateOp(Operator):
     """GROUP BY with SUM, COUNT and AVG over the rows alive at each instant."""
+
+    kind = "sliding-aggregate"
 
     def __init__(self, spec: SlidingAggregate) -> None:
         super().__init__()
@@ -61,11 +61,12 @@ class SlidingAggregateOp(Operator):
         self._arriving = ChunkBuffer("time")
         self._alive = ChunkBuffer("end")
         self._directory = KeyDirectory()
-        self._accumulators: dict[str, Accumulator] = {
-            name: accumulator_of(aggregates) for name, aggregates in self._arguments.items()
-        }
+        self._accumulators = self._new_accumulators()
         self._row_counts: NDArray[np.int64] = np.zeros(0, np.int64)
         self._groups: tuple[tuple[ChunkSlice, ...], dict[str, int]] | None = None
+
+    def _new_accumulators(self) -> dict[str, Accumulator]:
+        return {name: accumulator_of(aggregates) for name, aggregates in self._arguments.items()}
 
     def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
         """Stores the rows; gives nothing."""
@@ -104,13 +105,13 @@ class SlidingAggregateOp(Operator):
             "alive": tuple(self._alive.slices),
             "groups": groups,
         }
-        return Snapshot(KIND, buffers, numbers)
+        return Snapshot(self.kind, buffers, numbers)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Puts a state back."""
-        if snapshot.kind != KIND:
+        if snapshot.kind != self.kind:
             raise InternalError(
-                "state-kind", f"a {KIND} operator was given the state of a {snapshot.kind}"
+                "state-kind", f"a {self.kind} operator was given the state of a {snapshot.kind}"
             )
         groups = snapshot.buffers["groups"]
         self._reset()
@@ -151,8 +152,7 @@ class SlidingAggregateOp(Operator):
         if not columns:
             # One group: all rows have the same key.
             columns["key0"] = pa.array(np.zeros(len(batch), np.int8))
-        for i, (name, accumulator) in enumerate(self._accumulators.items()):
-            columns[f"argument{i}"] = accumulator.kept(batch.columns.column(name))
+        columns |= self._kept_values(batch.columns)
         kept = ChangeBatch(
             pa.RecordBatch.from_pydict(columns), batch.times, batch.ends, batch.signs
         )
@@ -160,6 +160,13 @@ class SlidingAggregateOp(Operator):
             return kept
         is_alive = (batch.ends > batch.times) | (batch.signs_or_insert() < 0)
         return kept if is_alive.all() else kept.take(np.flatnonzero(is_alive))
+
+    def _kept_values(self, columns: pa.RecordBatch) -> dict[str, pa.Array]:
+        """What is stored of rows beside their keys, to take them back later."""
+        return {
+            f"argument{i}": accumulator.kept(columns.column(name))
+            for i, (name, accumulator) in enumerate(self._accumulators.items())
+        }
 
     def _bound_of_step(self, watermark: int) -> int:
         """The watermark, or an earlier instant with fewer events before it."""
@@ -230,7 +237,7 @@ class SlidingAggregateOp(Operator):
         before = self._directory.probes
         columns = {"slot": pa.array(self._directory.slots_of(keys))}
         self.counters.probes += self._directory.probes - before
-        columns |= {n: coming.columns.column(n) for n in names if n.startswith("argument")}
+        columns |= {n: coming.columns.column(n) for n in names if not n.startswith("key")}
         return replace(coming, columns=pa.RecordBatch.from_pydict(columns))
 
     def _keep_alive(self, entering: ChangeBatch, stays: NDArray[np.bool_]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from windrow.errors import InternalError
 from windrow.optimize.by_cost import by_cost, hints_of
 from windrow.optimize.choose import choose
+from windrow.optimize.estimating import with_estimates
 from windrow.optimize.numbers import Numbers
 from windrow.optimize.options import with_hints
 from windrow.optimize.orders import check_order
@@ -71,7 +72,7 @@ def optimize(
     options = with_hints(options, query.hints)
     verify(query.root)
     plan = apply_rules(query.root)
-    root = with_shedding(choose(plan, options), options)
+    root = with_estimates(with_shedding(choose(plan, options), options))
     check_order(root, options)
     numbers = Numbers(hints_of(plan), measured, is_running=is_running)
     root = by_cost(root, options, numbers, machine)

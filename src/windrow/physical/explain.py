@@ -189,7 +189,8 @@ def stage_name(spec: Stateful) -> str:
         kind = f", {KIND_NAMES[spec.kind]}" if spec.kind in KIND_NAMES else ""
         return f"WJoin {', '.join(spec.aliases)}{kind}"
     if isinstance(spec, SlidingAggregate):
-        return f"SlidingAggregate {show_aggregates(spec.aggregates)}"
+        kind = "EstimatingAggregate" if spec.estimated_from else "SlidingAggregate"
+        return f"{kind} {show_aggregates(spec.aggregates)}"
     return f"MatwinBestmatch {' with '.join(bestmatch_aliases(spec))}, left outer"
 
 

@@ -22,6 +22,7 @@ from windrow.physical.bounds_text import (
 )
 from windrow.physical.cost_facts import estimate_facts
 from windrow.physical.count_facts import count_facts
+from windrow.physical.estimating_facts import ESTIMATORS, estimating_facts
 from windrow.physical.options import Options
 from windrow.physical.outer_facts import kind_facts, match_state
 from windrow.physical.partitioning import show_class
@@ -116,10 +117,12 @@ def _aggregate(spec: SlidingAggregate, show: Show) -> list[Fact]:
     keys = ", ".join(map(show, spec.keys))
     source, alive = _source(spec), _alive(spec.input)
     trailing = plus("the watermark", -below, time_type)
-    accumulators = [f"{show_aggregate(a)}: {ACCUMULATORS[a.function]}" for a in spec.aggregates]
+    kept = ESTIMATORS if spec.estimated_from else ACCUMULATORS
+    accumulators = [f"{show_aggregate(a)}: {kept[a.function]}" for a in spec.aggregates]
     if keys:
         accumulators.append("the number of rows alive, to know when a group is gone")
     return _said(
+        *estimating_facts(spec),
         ("groups", [f"one per {keys}" if keys else "one, from the first event on"]),
         ("rows", [_lifetime(spec.input, alive)]),
         ("keeps", accumulators),
@@ -165,6 +168,8 @@ def _expiry(spec: SlidingAggregate, source: str, alive: int | None, below: int) 
 
 def _aggregate_state(spec: SlidingAggregate, source: str, alive: int | None, below: int) -> str:
     groups = "one accumulator row per group" if spec.keys else "one accumulator row"
+    if spec.estimated_from:
+        groups += f", and at most {2**spec.estimated_from - 2} sums per row"
     if alive is None:
         return groups
     return f"{_state(spec, source, alive, below)}, and {groups}"

@@ -178,12 +178,17 @@ class SlidingAggregate:
 
     `keys` and every aggregate's argument are plain columns of the input (a projection below
     computes them). Output: keys under their own names, then aggregates.
+
+    `estimated_from`: the rows are combinations of a join of so many inputs that sheds, and carry
+    `physical.shedding.hidden_fields`. Each aggregate is then estimated, and gives three columns,
+    the estimate and the ends of its interval. 0: the rows are all there are.
     """
 
     input: Spec
     keys: tuple[str, ...]
     aggregates: tuple[Aggregate, ...]
     schema: Schema
+    estimated_from: int = 0
 
 
 @dataclass(frozen=True)

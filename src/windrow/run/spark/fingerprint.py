@@ -45,6 +45,8 @@ def about(spec: Stateful) -> str:
 
 def _is_unset(name: str, value: Any) -> bool:
     """Whether an entry came after checkpoints were made that lack it, and says nothing here."""
+    if name == "estimated_from":
+        return not getattr(value, name)
     return name in {"counts", "shedding"} and getattr(value, name) is None
 
 

@@ -1,0 +1,192 @@
+"""Aggregates over a join that sheds: of each total the estimate, and the interval that holds it.
+
+As the sliding aggregate, with three answers for one: the estimate, and the ends of an interval that
+holds what the whole join would have given in 95 of 100 cases.
+
+    COUNT   sum of weights                  a combination found stands for 1 / its chance
+    SUM     sum of weights x values
+    AVG     the one over the other
+
+Sums are exact, as those of the sliding aggregate are, so that estimates are its answers where
+nothing was shed. How wide the interval is, `margins.py` knows; docs/design/shedding.md has the
+formulas. Rows are combinations: they come with the draws and chances of their tuples, and go by
+their own ends.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from windrow.kernels.sliding_margins import AVERAGE, COUNT, SUM
+from windrow.kernels.versions import Versions
+from windrow.operators.accumulators import Accumulator, Doubles, validity
+from windrow.operators.answers import Answers
+from windrow.operators.base import Snapshot
+from windrow.operators.changes import ChangeBatch
+from windrow.operators.chunks import ChunkSlice
+from windrow.operators.key_columns import fixed_values
+from windrow.operators.shedding.intervals import Totals
+from windrow.operators.shedding.margins import Arguments, Drawn, MarginKeeper
+from windrow.operators.sliding_aggregate import SlidingAggregateOp
+from windrow.physical.shedding import chance_column, draw_column
+from windrow.physical.specs import SlidingAggregate
+from windrow.plan.nodes import Aggregate
+
+Floats = NDArray[np.float64]
+
+LEAST, MOST = 1e-140, 1e140
+"""Between these the squares of weighted values are sure to be normal numbers."""
+
+FUNCTIONS = {"count": COUNT, "sum": SUM, "avg": AVERAGE}
+
+_SUM = Aggregate("sum", None, "", "double")
+_AVG = Aggregate("avg", None, "", "double")
+
+
+class EstimatingAggregateOp(SlidingAggregateOp):
+    """GROUP BY with SUM, COUNT and AVG, estimated from the combinations that were found."""
+
+    kind = "estimating-aggregate"
+
+    def __init__(self, spec: SlidingAggregate) -> None:
+        named = [None if a.argument is None else a.argument.columns[0] for a in spec.aggregates]
+        self._columns = list(dict.fromkeys(named))
+        self._places = [self._columns.index(name) for name in named]
+        self._asked = np.zeros((len(self._columns), len(FUNCTIONS)), np.bool_)
+        for aggregate, place in zip(spec.aggregates, self._places, strict=True):
+            self._asked[place, FUNCTIONS[aggregate.function]] = True
+        self._is_added = [bool(own[SUM] or own[AVERAGE]) for own in self._asked]
+        super().__init__(spec)
+
+    def _reset(self) -> None:
+        super()._reset()
+        self._keeper = MarginKeeper(self._spec.estimated_from, self._asked)
+        self._knows_alive = True
+
+    def _new_accumulators(self) -> dict[str, Accumulator]:
+        """Per column the sum of its weights, and of its weighted values where these are added."""
+        made: dict[str, Accumulator] = {}
+        for i, is_added in enumerate(self._is_added):
+            made[f"weights{i}"] = Doubles([_SUM])
+            if is_added:
+                made[f"values{i}"] = Doubles([_SUM, _AVG])
+        return made
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Puts a state back; what follows from the rows alive is made before it is needed."""
+        super().restore(snapshot)
+        self._knows_alive = False
+
+    def _stored_groups(self) -> tuple[tuple[ChunkSlice, ...], dict[str, int]]:
+        groups, numbers = super()._stored_groups()
+        if groups and not self._spec.keys:
+            numbers["has_shed"] = int(self._keeper.has_shed(0))
+        return groups, numbers
+
+    def _load(self, columns: pa.RecordBatch, numbers: dict[str, int]) -> None:
+        super()._load(columns, numbers)
+        if not self._spec.keys:
+            self._keeper.mark_shed(np.zeros(1, np.int64), has_shed=bool(numbers["has_shed"]))
+
+    def _kept_values(self, columns: pa.RecordBatch) -> dict[str, pa.Array]:
+        """The arguments as doubles, and the draws and chances of every input."""
+        kept = {}
+        for i, (name, is_added) in enumerate(zip(self._columns, self._is_added, strict=True)):
+            if name is None:
+                continue
+            column = columns.column(name)
+            if is_added:
+                kept[f"argument{i}"] = column.cast(pa.float64(), safe=False)
+            else:
+                kept[f"argument{i}"] = pa.array(np.ones(len(column)), mask=~validity(column))
+        for at in range(self._spec.estimated_from):
+            kept[f"draw{at}"] = columns.column(draw_column(at))
+            kept[f"chance{at}"] = columns.column(chance_column(at))
+        return kept
+
+    def _step(self, bound: int) -> ChangeBatch:
+        if not self._knows_alive:
+            self._fit()
+            for part in self._alive.slices:
+                rows = part.rows()
+                drawn = self._drawn(rows)
+                self._keeper.enter(drawn, self._arguments_of(rows, drawn.weights))
+            self._knows_alive = True
+        return super()._step(bound)
+
+    def _fit(self) -> None:
+        super()._fit()
+        self._keeper.fit(self._directory.slot_count)
+
+    def _forget_empty_groups(self) -> None:
+        in_use = self._directory.slots_in_use()
+        super()._forget_empty_groups()
+        if self._spec.keys:
+            empty = in_use[self._row_counts[in_use] == 0]
+            self._keeper.mark_shed(empty, has_shed=False)
+
+    def _measure(self) -> None:
+        super()._measure()
+        self.counters.state_bytes += self._keeper.nbytes
+
+    def _drawn(self, rows: ChangeBatch) -> Drawn:
+        inputs = range(self._spec.estimated_from)
+        return Drawn(
+            rows.columns.column("slot").to_numpy(),
+            [rows.columns.column(f"draw{at}").to_numpy() for at in inputs],
+            [rows.columns.column(f"chance{at}").to_numpy() for at in inputs],
+        )
+
+    def _arguments_of(self, rows: ChangeBatch, weights: Floats) -> Arguments:
+        present, values = [], []
+        for i, name in enumerate(self._columns):
+            if name is None:
+                present.append(np.ones(len(rows), np.bool_))
+                values.append(np.zeros(len(rows)))
+                continue
+            column = rows.columns.column(f"argument{i}")
+            present.append(validity(column))
+            values.append(np.where(present[-1], fixed_values(column, "<f8"), 0.0))
+        counted, added = np.stack(present, axis=1), np.stack(values, axis=1)
+        sizes = np.abs(added * weights[:, None])
+        is_out = ~((sizes == 0) | ((sizes > LEAST) & (sizes < MOST)))
+        return Arguments(counted.astype(np.float64), np.where(is_out, 0.0, added), is_out)
+
+    def _answers(
+        self, versions: Versions, rows: ChangeBatch, row_counts: NDArray[np.int64]
+    ) -> list[Answers]:
+        """Of every version and aggregate the estimate and the ends of its interval."""
+        drawn = self._drawn(rows)
+        weights = drawn.weights
+        totals = [self._totals(i, versions, rows, weights) for i in range(len(self._columns))]
+        averages = np.stack([each.averages for each in totals], axis=1)
+        arguments = self._arguments_of(rows, weights)
+        margins = self._keeper.slide(
+            versions, drawn, arguments, np.where(np.isfinite(averages), averages, 0.0)
+        )
+        # Without a row nothing is known of what was shed, unless nothing ever was.
+        is_known = np.where(row_counts > 0, margins.is_certain, ~margins.has_shed)
+        return [
+            answers
+            for aggregate, place in zip(self._spec.aggregates, self._places, strict=True)
+            for answers in totals[place].shown(aggregate.function, margins, place, is_known)
+        ]
+
+    def _totals(self, place: int, versions: Versions, rows: ChangeBatch, weights: Floats) -> Totals:
+        """The estimates of one column in every version."""
+        column, mask = None, np.zeros(len(rows), np.bool_)
+        if self._columns[place] is not None:
+            column = rows.columns.column(f"argument{place}")
+            mask = ~validity(column)
+        of_weights = self._accumulators[f"weights{place}"].slide(
+            versions, pa.array(weights, mask=mask)
+        )
+        found, counts = of_weights["count"].values, of_weights["sum"].values
+        if column is None or not self._is_added[place]:
+            nothing = np.zeros(len(counts))
+            return Totals(found, counts, nothing, nothing)
+        weighted = pa.array(fixed_values(column, "<f8") * weights, mask=mask)
+        of_values = self._accumulators[f"values{place}"].slide(versions, weighted)
+        return Totals(found, counts, of_values["sum"].values, of_values["avg"].values)

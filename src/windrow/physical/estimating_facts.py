@@ -1,0 +1,37 @@
+"""What EXPLAIN says of an aggregate over a join that sheds, beyond what it says of every one."""
+
+from __future__ import annotations
+
+from windrow.physical.specs import SlidingAggregate
+
+Fact = tuple[str, list[str]]
+
+ESTIMATORS = {
+    "sum": "the exact sum of its values, each times the weight of its combination",
+    "avg": "the exact sums of its values times weights, and of weights",
+    "count": "the exact sum of weights",
+}
+"""What is kept per aggregate, by function."""
+
+
+def estimating_facts(spec: SlidingAggregate) -> list[Fact]:
+    """What its answers are, and how they come about; none for one that is exact."""
+    if not spec.estimated_from:
+        return []
+    return [
+        (
+            "estimates",
+            [
+                "each with its 95% interval, from _low to _high: the join below sheds",
+                "where nothing was shed they are exact, and both ends are the value",
+            ],
+        ),
+        (
+            "how",
+            [
+                "a combination found weighs 1 / its chance (Horvitz and Thompson)",
+                "variance: squares of the sums over combinations that share a tuple, by each of the"
+                f" {2**spec.estimated_from - 1} sets of streams; Student's quantile",
+            ],
+        ),
+    ]

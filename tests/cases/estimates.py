@@ -1,0 +1,55 @@
+"""Aggregates over a join that sheds: operators, and the rows that they read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.operators.changes import ChangeBatch
+from windrow.operators.shedding.estimating_aggregate import EstimatingAggregateOp
+from windrow.operators.sliding_aggregate import SlidingAggregateOp
+from windrow.physical.shedding import chance_column, draw_column
+from windrow.physical.specs import ScanStream, SlidingAggregate
+from windrow.plan.exprs import column
+from windrow.plan.nodes import Aggregate
+from windrow.schema import Field, Schema
+
+ASKED = (("count", None), ("count", "y"), ("sum", "y"), ("avg", "y"))
+
+
+def aggregate(asked=ASKED, *, inputs=2, is_keyed=True):
+    """Of column y by column k; over a join of so many inputs, or exact for none."""
+    aggregates = tuple(
+        Aggregate(function, column(name, "double") if name else None, f"a{i}", "double")
+        for i, (function, name) in enumerate(asked)
+    )
+    keys = ("k",) if is_keyed else ()
+    ends = ("", "_low", "_high") if inputs else ("",)
+    names = (*keys, *(each.name + end for each in aggregates for end in ends))
+    scan = ScanStream("s", "s", (), Schema(()), "t", "bigint", 0)
+    spec = SlidingAggregate(
+        scan, keys, aggregates, Schema(tuple(Field(name, "double") for name in names)), inputs
+    )
+    return EstimatingAggregateOp(spec) if inputs else SlidingAggregateOp(spec)
+
+
+def combinations(keys, values, draws, chances, times, ends):
+    """Rows of a join that sheds; `values` may hold None."""
+    columns = {"k": pa.array(keys), "y": pa.array(values, pa.float64())}
+    for at, (own, chance) in enumerate(zip(draws, chances, strict=True)):
+        columns[draw_column(at)] = pa.array(own, pa.int64())
+        columns[chance_column(at)] = pa.array(chance, pa.float64())
+    return ChangeBatch(
+        pa.RecordBatch.from_pydict(columns),
+        np.asarray(times, np.int64),
+        np.asarray(ends, np.int64),
+    )
+
+
+def shown(batches):
+    """(instant, sign, row) of every row that came out, in order."""
+    changes = []
+    for batch in batches:
+        rows = zip(*(each.to_pylist() for each in batch.columns.columns), strict=True)
+        changes += zip(batch.times.tolist(), batch.signs.tolist(), rows, strict=True)
+    return changes

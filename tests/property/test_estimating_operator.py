@@ -1,0 +1,113 @@
+"""Estimates against the twin: any combinations, any batches, stopped or not."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from cases.estimates import ASKED, aggregate, combinations, shown
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twins.estimates import Combination, estimate
+
+from windrow.operators import sliding_aggregate
+from windrow.schema import MAX_TICK
+
+EXAMPLES = settings(max_examples=60, deadline=None, derandomize=True)
+CHANCES = st.sampled_from([1.0, 1.0, 0.5, 0.3, 0.01])
+VALUES = st.one_of(
+    st.none(),
+    st.sampled_from([0.0, 1.0, -1.0, 0.1, 1e6, -1e6]),
+    st.integers(-9000, 9000).map(lambda n: n * 0.001),
+)
+
+
+@st.composite
+def streams(draw):
+    """How many inputs, and combinations of a few draws; each has its draws but once."""
+    inputs = draw(st.integers(2, 3))
+    numbers = st.tuples(*[st.integers(0, 3)] * inputs)
+    chances = st.tuples(*[CHANCES] * inputs)
+    rows = []
+    for own in draw(st.lists(numbers, unique=True, max_size=12)):
+        time = draw(st.integers(0, 6))
+        end = time + draw(st.integers(1, 5))
+        key, value = draw(st.integers(0, 1)), draw(VALUES)
+        rows.append(Combination(key, value, own, draw(chances), time, end))
+    return inputs, sorted(rows, key=lambda row: row.time)
+
+
+def batch_of(rows, inputs):
+    return combinations(
+        [row.key for row in rows],
+        [row.value for row in rows],
+        [[row.draws[at] for row in rows] for at in range(inputs)],
+        [[row.chances[at] for row in rows] for at in range(inputs)],
+        [row.time for row in rows],
+        [row.end for row in rows],
+    )
+
+
+def run(inputs, rows, watermarks=(), *, is_keyed=True, restart=False):
+    """All changes; rows come in the micro-batch before their time is passed."""
+    operator = aggregate(inputs=inputs, is_keyed=is_keyed)
+    changes, start = [], 0
+    for watermark in (*watermarks, MAX_TICK):
+        stop = sum(row.time < watermark for row in rows)
+        if stop > start:
+            list(operator.push([batch_of(rows[start:stop], inputs)]))
+        start = max(start, stop)
+        changes += shown(operator.advance(watermark))
+        if restart:
+            before = operator.snapshot()
+            operator = aggregate(inputs=inputs, is_keyed=is_keyed)
+            operator.restore(before)
+    return changes
+
+
+def expected(rows):
+    made = [estimate(function, argument, rows) for function, argument in ASKED]
+    return [end for low, value, high in made for end in (value, low, high)]
+
+
+@EXAMPLES
+@given(streams(), st.booleans())
+def test_estimates_are_those_of_the_twin_at_every_instant(stream, is_keyed):
+    inputs, rows = stream
+    changes = run(inputs, rows, is_keyed=is_keyed)
+    for instant in range(12):
+        standing = Counter()
+        for time, sign, row in changes:
+            if time <= instant:
+                standing[row] += sign
+        answers = {row[:is_keyed]: row[is_keyed:] for row, many in standing.items() if many}
+        groups: dict[tuple[int, ...], list[Combination]] = {}
+        for row in rows:
+            if row.time <= instant < row.end:
+                groups.setdefault((row.key,) if is_keyed else (), []).append(row)
+        if not is_keyed and not groups and answers:
+            continue  # what is known of no combination is for another test
+        assert answers.keys() == groups.keys()
+        for group, members in groups.items():
+            scale = sum(abs(row.value or 0.0) * row.weight for row in members) + 1.0
+            for answer, twin in zip(answers[group], expected(members), strict=True):
+                assert answer == (twin if twin is None else pytest.approx(twin, 1e-5, 1e-9 * scale))
+
+
+@EXAMPLES
+@given(
+    streams(),
+    st.lists(st.integers(0, 12), max_size=5).map(sorted),
+    st.booleans(),
+    st.sampled_from([1, sliding_aggregate.STEP_ROWS]),
+)
+def test_the_same_rows_come_out_whatever_the_batches_and_the_stops(
+    stream, watermarks, is_keyed, step_rows
+):
+    inputs, rows = stream
+    whole = run(inputs, rows, is_keyed=is_keyed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sliding_aggregate, "STEP_ROWS", step_rows)
+        assert Counter(run(inputs, rows, watermarks, is_keyed=is_keyed, restart=True)) == Counter(
+            whole
+        )

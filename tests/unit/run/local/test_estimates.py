@@ -1,0 +1,132 @@
+"""COUNT, SUM and AVG over a join that sheds, in process: estimates that hold, exact where all fits."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import windrow
+from windrow.errors import WindrowError
+
+WINDOW, TICKS, SEEDS = 120, 1_500, 5
+JOIN = f"FROM a [RANGE {WINDOW}], b [RANGE {WINDOW}] WHERE a.k = b.k"
+TOTALS = f"SELECT COUNT(*) AS n, SUM(a.y * b.y) AS s, AVG(a.y * b.y) AS m {JOIN}"
+BY_KEY = f"SELECT a.k, COUNT(*) AS n, SUM(a.y) AS s, AVG(b.y) AS m {JOIN} GROUP BY a.k"
+SHORT = {"memory": "240 tuples", "on_memory": "shed", "shed_least": "40%"}
+SLOW = {"service_rate": 1.5, "on_service_rate": "shed"}
+PLENTY = {"memory": "5000 tuples", "on_memory": "shed",
+          "service_rate": 100, "on_service_rate": "shed"}  # fmt: skip
+
+
+def session(ticks=TICKS, batch=500):
+    """Stream a brings 2 tuples per tick, b one."""
+    made = windrow.Session()
+    for seed, (name, rate) in enumerate({"a": 2, "b": 1}.items()):
+        dice = np.random.default_rng(seed)
+        rows = {
+            "ts": np.sort(dice.integers(0, ticks, rate * ticks)),
+            "k": dice.integers(0, 6, rate * ticks),
+            "y": dice.lognormal(0.0, 0.4, rate * ticks),
+        }
+        made.stream(name, pa.table(rows).to_batches(max_chunksize=batch), time="ts")
+    return made
+
+
+def standing(changes, instants):
+    """The one row that stands at each instant."""
+    inserted = changes.filter(pa.compute.equal(changes["_change_type"], "insert"))
+    times = inserted["_event_time"].to_numpy()
+    return inserted.take(np.searchsorted(times, instants, side="right") - 1).to_pylist()
+
+
+def bag(table):
+    return Counter(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def test_intervals_hold_the_truth_of_a_real_join():
+    # More than a window apart, so that no tuple is counted twice.
+    instants = np.arange(WINDOW, TICKS, WINDOW + 1)
+    streams = session()
+    exact = standing(streams.sql(TOTALS).to_arrow(), instants)
+    shed = [
+        standing(streams.sql(TOTALS, seed=seed, **SHORT).to_arrow(), instants)
+        for seed in range(SEEDS)
+    ]
+    for name in ("n", "s", "m"):
+        truth = np.array([row[name] for row in exact])
+        value, low, high = (
+            np.array([[row[name + end] for row in rows] for rows in shed])
+            for end in ("", "_low", "_high")
+        )
+        held = np.mean((low <= truth) & (truth <= high))
+        assert held >= 0.85, f"{name} in {held:.1%}"
+        errors = value / truth - 1
+        assert abs(errors.mean()) < 4 * errors.std() / np.sqrt(errors.size), name
+        assert errors.std() > 0.01
+
+
+@pytest.mark.parametrize("query", [TOTALS, BY_KEY])
+def test_where_all_fits_the_answer_is_exact_and_so_are_both_ends(query):
+    streams = session(300)
+    exact = streams.sql(query).to_arrow()
+    shed = streams.sql(query, **PLENTY).to_arrow()
+    keys = ["k"] if "GROUP" in query else []
+    own = [*keys, "n", "s", "m", "_change_type", "_event_time"]
+    assert bag(shed.select(own)) == bag(exact.select(own))
+    for name in ("n", "s", "m"):
+        assert shed.schema.field(name).type == pa.float64()
+        assert shed[name].to_pylist() == shed[f"{name}_low"].to_pylist()
+        assert shed[name].to_pylist() == shed[f"{name}_high"].to_pylist()
+
+
+@pytest.mark.parametrize("limit", [SHORT, SLOW], ids=["memory", "processor"])
+def test_the_changelog_is_the_same_however_it_is_cut_stopped_and_resumed(limit):
+    table = session(300, 900).sql(BY_KEY, **limit).to_arrow()
+    whole = bag(table)
+    widths = np.subtract(table["n_high"].to_numpy(), table["n_low"].to_numpy())
+    assert np.mean(widths > 0) > 0.5
+    result = session(300, 40).sql(BY_KEY, **limit)
+    first = [next(result), next(result)]
+    kept = pickle.loads(pickle.dumps(result.checkpoint()))
+    rest = session(300, 40).sql(BY_KEY, **limit, resume=kept)
+    assert bag(pa.Table.from_batches([*first, *rest])) == whole
+
+
+@pytest.mark.parametrize(
+    ("query", "condition"),
+    [
+        (f"{BY_KEY} HAVING COUNT(*) > 5", "unsupported-estimate"),
+        (f"SELECT a.k, SUM(a.y) / COUNT(*) AS r {JOIN} GROUP BY a.k", "unsupported-estimate"),
+        (f"SELECT x.k FROM ({BY_KEY}) x WHERE x.n > 5", "unsupported-estimate"),
+        (f"SELECT COUNT(*) AS n, SUM(a.y) AS n_low {JOIN}", "estimate-name-taken"),
+    ],
+)
+def test_what_computes_with_an_estimate_is_refused_where_it_stands(query, condition):
+    with pytest.raises(WindrowError) as error:
+        session(10).sql(query, **SHORT)
+    assert error.value.condition == condition
+    assert error.value.hint
+    assert error.value.span is not None
+
+
+def test_totals_over_more_than_five_streams_are_refused():
+    streams = windrow.Session()
+    for name in "abcdef":
+        streams.stream(name, pa.table({"ts": [1], "k": [1]}), time="ts")
+    windows = ", ".join(f"{name} [RANGE 9]" for name in "abcdef")
+    equal = " AND ".join(f"a.k = {name}.k" for name in "bcdef")
+    query = f"SELECT COUNT(*) AS n FROM {windows} WHERE {equal}"
+    with pytest.raises(WindrowError, match="unsupported-estimate") as error:
+        streams.explain(query, memory="900 tuples", on_memory="shed")
+    assert error.value.hint
+
+
+def test_estimates_go_through_derived_tables_and_conditions_on_keys():
+    query = f"SELECT x.k, x.n AS many FROM ({BY_KEY} HAVING a.k < 2) x"
+    table = session(100).sql(query, **SHORT).to_arrow()
+    assert table.column_names[:4] == ["k", "many", "many_low", "many_high"]
+    assert table.num_rows
