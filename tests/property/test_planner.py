@@ -28,7 +28,7 @@ from windrow.sql.compile import compile_query
 
 ROW = st.tuples(st.integers(0, 3), st.integers(0, 9), st.integers(0, 40))
 STREAM = st.lists(ROW, min_size=2, max_size=14)
-AT_ONCE = 6
+AT_ONCE = 5
 """Plans that an example runs: over all examples each of them is run, by where they begin."""
 
 OF_TWO = {
@@ -114,7 +114,7 @@ def check(streams, where, window, first):
 
 
 @pytest.mark.parametrize("where", OF_TWO.values(), ids=OF_TWO)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     st.lists(STREAM, min_size=2, max_size=2), st.integers(0, 12), st.sampled_from(range(0, 24, 4))
 )
@@ -123,7 +123,7 @@ def test_every_plan_for_two_streams_gives_the_same_bag(where, streams, window, f
 
 
 @pytest.mark.parametrize("where", OF_MORE.values(), ids=OF_MORE)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     st.lists(STREAM, min_size=3, max_size=3), st.integers(0, 12), st.sampled_from(range(0, 12, 4))
 )
@@ -131,7 +131,7 @@ def test_every_plan_for_three_streams_gives_the_same_bag(where, streams, window,
     check(streams, where, window, first)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     st.lists(STREAM, min_size=4, max_size=4), st.integers(0, 12), st.sampled_from(range(0, 12, 4))
 )
@@ -140,7 +140,7 @@ def test_every_plan_for_four_streams_gives_the_same_bag(streams, window, first):
 
 
 @pytest.mark.parametrize("algorithm", ["bew-hash", "bew-nested-loop", "hw", "nlw", "xjoin"])
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     st.lists(STREAM, min_size=3, max_size=3),
     st.sampled_from([*OF_MORE.values()][:4]),
