@@ -56,7 +56,7 @@ class Adapting:
         self._observed = Observed(times, planner.rates if planner is not None else {})
 
     def adapt(self, stream: str, arrived: pa.RecordBatch, pipeline: Pipeline) -> None:
-        """After a micro-batch: plans again if rates have changed, and follows the new plan.
+        """Before a micro-batch: plans again if rates have changed, and follows the new plan.
 
         Where the plan rests on assumed numbers it is made again, once, by those of the batches.
         """

@@ -180,12 +180,11 @@ class Execution:
         if arrived is not None:
             self._rows_in += arrived.num_rows
             self._keep_late(stream, arrived, before)
+            self.adapting.adapt(stream, arrived, self._pipeline)
         work = Round({} if arrived is None else {stream: arrived}, before, self._watermark)
         for rows in self._pipeline.run(work):
             if len(rows):
                 yield self.answer.show(rows)
-        if arrived is not None:
-            self.adapting.adapt(stream, arrived, self._pipeline)
         self._batch += 1
         self.progress = self._measure((self._clock() - started) * 1_000)
         self._renderer.show(self.progress)

@@ -32,6 +32,9 @@ RECENT = 8
 SOURCE = "the micro-batches so far"
 
 
+ENOUGH = 100
+"""Rows of a first batch that tell a rate."""
+
 MOST_KEPT = 1_000
 """Rows of a batch that are kept, drawn by a fixed seed, to look values up in."""
 
@@ -43,6 +46,7 @@ class _Seen:
     batches: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=RECENT))
     kept: deque[pa.RecordBatch] = field(default_factory=lambda: deque(maxlen=RECENT))
     rows: int = 0
+    first_span: int = 0
 
 
 class Observed:
@@ -64,9 +68,12 @@ class Observed:
         if not batch.num_rows:
             return
         seen = self._seen[stream]
-        newest = int(ticks_of(batch.column(self._times[stream])).max())
+        ticks = ticks_of(batch.column(self._times[stream]))
+        newest = int(ticks.max())
         if newest == MIN_TICK:  # not one of its rows has a time
             return
+        if not seen.batches and batch.num_rows >= ENOUGH:
+            seen.first_span = newest - int(ticks[ticks > MIN_TICK].min())
         if seen.batches:
             newest = max(newest, seen.batches[-1][1])
         seen.batches.append((batch.num_rows, newest))
@@ -105,8 +112,13 @@ class Observed:
                 self._planned[stream] = rate.value
 
     def rate(self, stream: str) -> Figure | None:
-        """Tuples per tick in the last batches; None before there are two of different times."""
+        """Tuples per tick in the last batches; None before there are two of different times.
+
+        A first batch that is large tells it by itself, so that none has to be joined unplanned.
+        """
         batches = self._seen[stream].batches
+        if len(batches) == 1 and self._seen[stream].first_span > 0:
+            return Figure(batches[0][0] / self._seen[stream].first_span, SOURCE)
         if len(batches) < 2:
             return None
         span = batches[-1][1] - batches[0][1]

@@ -32,6 +32,14 @@ def test_a_rate_is_known_from_the_second_batch_on():
     assert seen.rate("s").source == "the micro-batches so far"
 
 
+def test_a_large_first_batch_tells_a_rate():
+    seen = observed()
+    seen.take("s", batch(list(range(0, 1_000, 5))))
+    assert seen.rate("s").value == pytest.approx(200 / 995)
+    seen.take("s", batch([1_995]))
+    assert seen.rate("s").value == pytest.approx(1 / 1_000)
+
+
 def test_batches_at_one_instant_tell_no_rate():
     seen = observed()
     seen.take("s", batch([7]))
