@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 
 from windrow.kernels.count_join import (
     NEVER,
-    is_among,
-    newest_before,
     newest_of_partition,
     partition_exits,
     partitioned,
@@ -32,22 +30,6 @@ def test_a_tuple_leaves_with_its_nth_successor_in_the_same_partition(slots, rows
 
 @EXAMPLES
 @given(
-    st.sets(st.integers(0, 30), max_size=12),
-    st.lists(st.integers(0, 31), max_size=6),
-    st.integers(1, 4),
-)
-def test_the_oldest_tuple_there_is_the_nth_newest_before_the_one_that_enters(
-    numbers, entering, rows
-):
-    ordered = sorted(numbers)
-    found = newest_before(np.array(ordered, np.int64), np.array(entering, np.int64), rows)
-    for at, enters in enumerate(entering):
-        before = [n for n in ordered if n < enters]
-        assert found[at] == (before[-rows] if len(before) >= rows else 0)
-
-
-@EXAMPLES
-@given(
     st.lists(st.integers(0, 3), max_size=20),
     st.lists(st.tuples(st.integers(0, 5), st.integers(0, 45)), max_size=6),
     st.integers(1, 3),
@@ -64,10 +46,3 @@ def test_the_oldest_of_a_partition_is_its_nth_newest_before_the_one_that_enters(
     for at, (slot, enters) in enumerate(asked):
         own = [n for n, other in zip(numbers, slots, strict=True) if other == slot and n < enters]
         assert found[at] == (own[-rows] if len(own) >= rows else 0)
-
-
-@EXAMPLES
-@given(st.lists(st.integers(0, 9), max_size=20), st.lists(st.integers(0, 9), max_size=8))
-def test_a_word_is_among_others_if_one_of_them_is_equal(words, wanted):
-    found = is_among(np.array(words, np.uint64), np.array(wanted, np.uint64))
-    assert found.tolist() == [word in wanted for word in words]

@@ -18,7 +18,7 @@ from windrow.operators import bew_search, key_columns
 from windrow.operators import count_join as operator_module
 from windrow.operators.base import Snapshot
 from windrow.operators.changes import ChangeBatch
-from windrow.operators.chunks import Chunk, ChunkSlice, decode, encode
+from windrow.operators.chunks import Chunk, ChunkBuffer, ChunkSlice, decode, encode
 from windrow.operators.count_join import CountJoinOp
 from windrow.physical.specs import KeyClass, ScanStream, WJoin
 from windrow.plan.count_windows import CountWindows, OwnWindow
@@ -128,7 +128,7 @@ def stored_and_read_back(snapshot: Snapshot) -> Snapshot:
         batch = decode(encode(part.chunk.batch))
         keys = batch.times if name.startswith("waiting") else batch.ends
         assert keys is not None
-        return ChunkSlice(Chunk(batch, keys), part.skip)
+        return ChunkSlice(Chunk(batch, keys), part.skip, part.gone)
 
     buffers = {
         name: tuple(reread(name, part) for part in parts)
@@ -262,6 +262,21 @@ def tiny_blocks():
         patch.setattr(operator_module, "SETTLED_ROWS", 2)
         patch.setattr(operator_module, "FEWER_ROWS", 1)
         yield
+
+
+@pytest.fixture(scope="module")
+def rows_stay_in_chunks():
+    """No chunk is rewritten before all of it is dead: many rows that are gone lie about."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ChunkBuffer, "_compact", lambda _, part: part)
+        yield
+
+
+@pytest.mark.parametrize("resumes", [False, True])
+@EXAMPLES
+@given(case=cases())
+def test_rows_that_are_gone_are_never_found_again(rows_stay_in_chunks, case, resumes):
+    assert Counter(run(case, resumes=resumes)) == Counter(expected(case))
 
 
 @EXAMPLES

@@ -1,7 +1,7 @@
 """When the tuples of count windows leave, by their numbers in the one order of a join.
 
-Contract: `numbers` ascend, one per tuple of a stream, the oldest first; int64. Leaving takes one
-pass over the tuples, entering a binary search for each tuple that enters.
+Contract: `numbers` ascend, one per tuple of the partitions that are looked at, the oldest first;
+int64. Leaving takes one pass over these tuples, entering a binary search for each that enters.
 """
 
 from __future__ import annotations
@@ -12,13 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.kernels._jit import kernel
-from windrow.kernels.key_words import mixed
 
 NEVER = 2**63 - 1
 """Leaves with no tuple that is known."""
 
 Numbers = NDArray[np.int64]
-Words = NDArray[np.uint64]
 
 
 class Partitions(NamedTuple):
@@ -95,42 +93,4 @@ def newest_of_partition(
             else:
                 high = middle
         out[i] = numbers[members[low - rows]] if low - rows >= first else 0
-    return out
-
-
-@kernel
-def is_among(words: Words, wanted: Words) -> NDArray[np.bool_]:
-    """Which words are among those wanted: a hash table of these, asked once for each word."""
-    size = 2
-    while size < 2 * len(wanted):
-        size *= 2
-    last = np.uint64(size - 1)
-    cells = np.full(size, -1, np.int64)
-    for i in range(len(wanted)):
-        place = mixed(wanted[i]) & last
-        while cells[place] >= 0 and wanted[cells[place]] != wanted[i]:
-            place = (place + np.uint64(1)) & last
-        cells[place] = i
-    out = np.zeros(len(words), np.bool_)
-    for i in range(len(words)):
-        place = mixed(words[i]) & last
-        while cells[place] >= 0 and wanted[cells[place]] != words[i]:
-            place = (place + np.uint64(1)) & last
-        out[i] = cells[place] >= 0
-    return out
-
-
-@kernel
-def newest_before(numbers: Numbers, entering: Numbers, rows: int) -> Numbers:
-    """The number of the oldest tuple in `[ROWS n]` as each of some others enters.
-
-        numbers    2   5   6   9           n = 2
-        entering             8             5 and 6 are there: gives 5
-
-    Where fewer than n have come, all of them are there: gives the first number possible, 0.
-    """
-    out = np.empty(len(entering), np.int64)
-    for i in range(len(entering)):
-        before = np.searchsorted(numbers, entering[i])
-        out[i] = numbers[before - rows] if before >= rows else 0
     return out

@@ -1,14 +1,15 @@
 """Windows kept as immutable chunks of rows in time order.
 
 A buffer is a list of chunks. New rows become a new chunk; small neighbours are merged, so that the
-number of chunks grows with the logarithm of the window; old rows leave from a chunk's front:
+number of chunks grows with the logarithm of the window; old rows leave from a chunk's front, and
+from windows that count rows by key out of its middle:
 
-    chunk     [ dead | alive ........ ]
-               0      skip             rows        order keys ascend
+    chunk     [ dead | alive .. x .... x .. ]
+               0      skip    gone     gone  rows        order keys ascend
 
-A chunk is never changed: `skip` lives in the slice that refers to it, and a chunk is rewritten
-only when more than half of it is dead. So a micro-batch costs what the batch holds, whatever the
-window holds, and a chunk's content can be stored, hashed and cached once.
+A chunk is never changed: `skip` and `gone`, a bit per row, live in the slice that refers to it, and
+a chunk is rewritten only when more than half of it is dead. So a micro-batch costs what the batch
+holds, whatever the window holds, and a chunk's content can be stored, hashed and cached once.
 
 Merging is by tiers of four: a row is copied at most once per tier (log4 of the window in rows),
 and at most three chunks of each tier stay.
@@ -110,17 +111,26 @@ def _unpickled(blob: bytes, keys: NDArray[np.int64]) -> Chunk:
 
 @dataclass(frozen=True)
 class ChunkSlice:
-    """A chunk without its first `skip` rows."""
+    """A chunk without its first `skip` rows, and without those that `gone` has a bit for.
+
+    `gone` begins with the least bit of its first byte; empty, it says that no row has gone.
+    """
 
     chunk: Chunk
     skip: int = 0
+    gone: bytes = b""
 
     def __len__(self) -> int:
-        return len(self.chunk) - self.skip
+        return len(self.chunk) - self.skip - self._gone_rows
+
+    @cached_property
+    def _gone_rows(self) -> int:
+        """How many rows behind the first `skip` are gone."""
+        return (int.from_bytes(self.gone, "little") >> self.skip).bit_count()
 
     @property
     def first(self) -> int:
-        """The least order key alive."""
+        """The least order key that is not skipped."""
         return int(self.chunk.keys[self.skip])
 
     @property
@@ -130,7 +140,39 @@ class ChunkSlice:
 
     def rows(self) -> ChangeBatch:
         """The rows alive."""
-        return self.chunk.batch.slice(self.skip, len(self.chunk))
+        return self.rows_until(len(self.chunk))
+
+    def rows_until(self, stop: int) -> ChangeBatch:
+        """The rows alive among the first `stop` of the chunk."""
+        if not self.gone:
+            return self.chunk.batch.slice(self.skip, stop)
+        rows = np.arange(self.skip, stop)
+        return self.chunk.batch.take(rows[~self.is_gone(rows)])
+
+    def since(self, start: int) -> ChunkSlice:
+        """The slice without the rows before one of the chunk."""
+        return ChunkSlice(self.chunk, start, self.gone)
+
+    def without(self, rows: NDArray[np.int64]) -> ChunkSlice:
+        """The slice without some more rows of the chunk."""
+        bits = bytearray(self.gone or -(-len(self.chunk) // 8))
+        np.bitwise_or.at(np.frombuffer(bits, np.uint8), rows >> 3, _bit(rows))
+        return ChunkSlice(self.chunk, self.skip, bytes(bits))
+
+    def is_gone(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which rows of the chunk are gone; those skipped may count as either."""
+        if not self.gone:
+            return np.zeros(len(rows), np.bool_)
+        is_set: NDArray[np.bool_] = (
+            np.frombuffer(self.gone, np.uint8)[rows >> 3] & _bit(rows)
+        ).astype(np.bool_)
+        return is_set
+
+
+def _bit(rows: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """The bit of each row in its byte."""
+    bits: NDArray[np.uint8] = np.left_shift(1, rows & 7).astype(np.uint8)
+    return bits
 
 
 class ChunkBuffer:
@@ -153,7 +195,10 @@ class ChunkBuffer:
     @property
     def nbytes(self) -> int:
         """Bytes of the chunks, dead rows included."""
-        return sum(part.chunk.batch.columns.nbytes + part.chunk.keys.nbytes for part in self.slices)
+        return sum(
+            part.chunk.batch.columns.nbytes + part.chunk.keys.nbytes + len(part.gone)
+            for part in self.slices
+        )
 
     @property
     def first(self) -> int:
@@ -171,20 +216,33 @@ class ChunkBuffer:
 
     def drop_below(self, bound: int) -> int:
         """Drops the rows whose order key is below the bound; gives their number."""
-        return sum(stop - part.skip for part, stop in self._cut(bound))
+        before = self.rows
+        self._cut(bound)
+        return before - self.rows
 
     def pop_below(self, bound: int) -> ChangeBatch | None:
         """Takes out the rows whose order key is below the bound, in order."""
-        taken = [part.chunk.batch.slice(part.skip, stop) for part, stop in self._cut(bound)]
+        taken = [part.rows_until(stop) for part, stop in self._cut(bound)]
         if not taken:
             return None
         rows = concat(taken)
         return rows.sorted_by(self._keys(rows))
 
+    def drop(self, rows: Sequence[NDArray[np.int64]]) -> int:
+        """Drops rows from anywhere: per slice, which of its chunk's; gives their number."""
+        before = self.rows
+        self.slices = [
+            self._compact(part.without(own)) if len(own) else part
+            for part, own in zip(self.slices, rows, strict=True)
+        ]
+        self.slices = [part for part in self.slices if len(part)]
+        return before - self.rows
+
     def keep(self, is_kept: NDArray[np.bool_]) -> int:
         """Keeps the rows marked, of all rows alive in their order; gives how many went.
 
-        Unlike expired prefixes, rows that go from the middle of a chunk make it be rewritten.
+        Unlike `drop`, it rewrites each chunk that loses a row: nobody who reads it needs to look
+        for rows that are gone.
         """
         kept, start, before = [], 0, self.rows
         for part in self.slices:
@@ -193,8 +251,7 @@ class ChunkBuffer:
             if marks.all():
                 kept.append(part)
             elif marks.any():
-                rows = part.chunk.batch.take(part.skip + np.flatnonzero(marks))
-                kept.append(ChunkSlice(self._chunk(rows)))
+                kept.append(ChunkSlice(self._chunk(part.rows().take(np.flatnonzero(marks)))))
         self.slices = kept
         return before - self.rows
 
@@ -214,16 +271,19 @@ class ChunkBuffer:
                 kept.append(part)
                 continue
             cut.append((part, stop))
-            if stop == len(part.chunk):
-                continue
-            rest = ChunkSlice(part.chunk, stop)
-            if stop * 2 > len(part.chunk):
-                # Rewrite: a take, not a slice, so that the dead rows' memory goes too.
-                alive = np.arange(stop, len(part.chunk))
-                rest = ChunkSlice(self._chunk(part.chunk.batch.take(alive)))
-            kept.append(rest)
+            rest = part.since(stop)
+            if len(rest):
+                kept.append(self._compact(rest))
         self.slices = kept
         return cut
+
+    def _compact(self, part: ChunkSlice) -> ChunkSlice:
+        """The slice, its chunk rewritten if more than half of it is dead."""
+        if 2 * len(part) >= len(part.chunk):
+            return part
+        # A take, not a slice, so that the dead rows' memory goes too.
+        alive = np.arange(part.skip, len(part.chunk))
+        return ChunkSlice(self._chunk(part.chunk.batch.take(alive[~part.is_gone(alive)])))
 
     def _run_to_merge(self) -> int | None:
         """Where the newest chunks begin that make FANOUT or more of one tier; None for none."""

@@ -231,7 +231,7 @@ class CountJoinOp(Operator):
             chosen = [partial.places[route.order.index(port)] for route, partial in found]
             arrays += window.columns(self._spec.keep[port], Places(np.concatenate(chosen)))
         starts = [(counted[route.start], partial.places[0]) for route, partial in found]
-        times = np.concatenate([own.times[own.index(places)] for own, places in starts])
+        times = np.concatenate([own.times_at(places) for own, places in starts])
         self.counters.rows_out += len(times)
         names = list(self._spec.schema.names)
         return ChangeBatch(pa.RecordBatch.from_arrays(arrays, names=names), times)
@@ -239,14 +239,17 @@ class CountJoinOp(Operator):
     def _enter(self, port: int, new: Chunk, counted: CountWindow) -> None:
         """Puts rows in their window, and takes out those that had to leave it."""
         buffer, own = self._there[port], self._counts.own[port]
-        buffer.append(new.batch)
+        stored, passing = counted.leaving()
+        self.counters.drops += buffer.drop(stored) + len(passing)
+        batch = new.batch
+        if len(passing):  # what came and left in this step never gets into a chunk
+            batch = batch.take(np.delete(np.arange(len(batch)), passing))
+        buffer.append(batch)
         entered = buffer.slices[-1].chunk
         if entered.batch is new.batch:
             entered.derived.update(new.derived)
-        if counted.is_leaving is not None:
-            self.counters.drops += buffer.keep(~counted.is_leaving)
-        elif own.rows is not None and len(counted.numbers) > own.rows:
-            self.counters.drops += buffer.drop_below(int(counted.numbers[-own.rows]))
+        if own.rows is not None and not own.partition:
+            self.counters.drops += buffer.drop_below(_first_of_newest(buffer, own.rows))
 
     def _forget_before(self, watermark: int) -> None:
         """Drops the rows that no row from the watermark on can find, by their time or number."""
@@ -263,6 +266,15 @@ class CountJoinOp(Operator):
     def _count_state(self) -> None:
         self.counters.stored = sum(buffer.rows for buffer in self.buffers())
         self.counters.state_bytes = sum(buffer.nbytes for buffer in self.buffers())
+
+
+def _first_of_newest(buffer: ChunkBuffer, rows: int) -> int:
+    """The number of the oldest of the newest n rows of a buffer that none has left by itself."""
+    for part in reversed(buffer.slices):
+        if len(part) >= rows:
+            return int(part.chunk.keys[len(part.chunk) - rows])
+        rows -= len(part)
+    return 0
 
 
 def _first_time(buffer: ChunkBuffer) -> int:

@@ -74,6 +74,8 @@ class CountSearch(Search):
         self, partial: Partial, route: Route, at: int, probes: Numbers, places: Numbers
     ) -> Numbers | None:
         """The matches that are there, that conditions on time hold for, and that pass the tests."""
+        if not len(places):
+            return None
         added = route.steps[at].input
         there = self._counted[added].is_there(places, partial.times[0][probes])
         holds = _both(there, self._in_time(partial, route, at, probes, places))
@@ -97,10 +99,7 @@ class CountSearch(Search):
             own = self._counted[added]
             theirs = self._counted[other]
             their_places = partial.places[chosen.index(other)][probes]
-            ours_at, theirs_at = (
-                own.times[own.index(places)],
-                theirs.times[theirs.index(their_places)],
-            )
+            ours_at, theirs_at = own.times_at(places), theirs.times_at(their_places)
             lo, hi = (bound.lo, bound.hi) if bound.right == added else (bound.hi, bound.lo)
             holds = _both(holds, _lies_within(theirs_at, ours_at, lo, hi))
         return holds

@@ -5,10 +5,16 @@ leave by number. What a probe may find of an input, as row x of another one ente
 
     rows of the input, by number      0   2   3   5   7   8
     [ROWS n], [RANGE w], WINDOW                   [=======]  x      from `first_there` up to x
-    [PARTITION BY k ROWS n]           .   2   .   5   .   8         those of them with exit > x;
+    [PARTITION BY k ROWS n]           .   2   .   5   .   8         those of them that have not
+                                                                    left before x;
                                                                     k known: from the n-th before x
 
-A row with a NULL in a key takes its place but is never found: its exit counts as passed.
+Of a window that is divided, rows leave from the middle of chunks. Those that left in an earlier step
+are marked as gone in their slices; those that leave in this one are known by the number at which
+they do. Only partitions that new rows are of can lose a row: their rows are looked up, by the words
+of PARTITION BY, so that a step costs what enters, whatever the window holds.
+
+A row with a NULL in a key takes its place but is never found.
 """
 
 from __future__ import annotations
@@ -23,19 +29,16 @@ from windrow.kernels._jit import writable
 from windrow.kernels.count_join import (
     NEVER,
     Partitions,
-    is_among,
-    newest_before,
     newest_of_partition,
     partition_exits,
     partitioned,
 )
 from windrow.operators.bew_window import JoinWindow
-from windrow.operators.chunks import Chunk, ChunkSlice
-from windrow.operators.gather import ROW_BITS, ROW_MASK
+from windrow.operators.chunks import Chunk
+from windrow.operators.gather import ROW_BITS, ROW_MASK, Places
 from windrow.operators.join_inputs import can_match
-from windrow.operators.key_columns import Words
 from windrow.operators.key_directory import KeyDirectory
-from windrow.operators.keys import key_words
+from windrow.operators.partition_rows import partition_words, rows_of_partitions
 from windrow.physical.specs import WJoin
 from windrow.schema import MIN_TICK
 
@@ -54,28 +57,24 @@ class CountWindow:
 
     def __init__(self, spec: WJoin, port: int, rows: JoinWindow) -> None:
         assert spec.counts is not None
+        self._spec, self._port = spec, port
         self._own = spec.counts.own[port]
         self._within = spec.counts.within
-        parts = rows.slices
-        self.numbers = _joined([part.chunk.keys[part.skip :] for part in parts])
-        self.times = _joined([part.chunk.batch.times[part.skip :] for part in parts])
-        skips = [part.skip for part in parts]
-        lengths = [len(part) for part in parts]
-        self._starts = np.array([sum(lengths[:at]) for at in range(len(parts))], np.int64)
-        self._starts -= np.array(skips, np.int64)
-        self.is_leaving: Flags | None = None
-        self._exits: Numbers | None = None
+        self._parts = rows.slices
+        self._stored = rows.stored
+        self._has_gone = any(part.gone for part in rows.slices)
+        self._hides = any(len(self._unmatched(part.chunk)) for part in rows.slices)
         self._directory = KeyDirectory()
         self._partitions: Partitions | None = None
-        self._members: Numbers = self.numbers
+        self._members: Numbers = np.zeros(0, np.int64)
+        self._leaving: Numbers = np.zeros(0, np.int64)  # places, ascending
+        self._exits: Numbers = np.zeros(0, np.int64)  # the number at which each of them leaves
         if self._own.partition and rows.new is not None:
-            self._divide(parts, rows.new)
-        self._hide_unmatched(spec, port, parts)
+            self._divide(rows.new)
 
-    def index(self, places: Numbers) -> Numbers:
-        """Where rows at some places stand in `numbers` and `times`."""
-        found: Numbers = self._starts[places >> ROW_BITS] + (places & ROW_MASK)
-        return found
+    def times_at(self, places: Numbers) -> Numbers:
+        """The event times of rows at some places."""
+        return Places(places).numbers(lambda at: self._parts[at].chunk.batch.times)
 
     def first_there(
         self, entering: Numbers, times: Numbers, keys: Sequence[pa.Array] | None
@@ -91,7 +90,7 @@ class CountWindow:
         rows = self._own.rows
         first = np.zeros(len(entering), np.int64)
         if rows is not None and not self._own.partition:
-            first = newest_before(self.numbers, writable(entering), rows)
+            first = self._newest_before(entering, rows)
         if rows is not None and self._partitions is not None and keys is not None:
             slots = self._directory.slots_of(keys)
             entering = writable(entering)
@@ -104,63 +103,86 @@ class CountWindow:
 
     def first_since(self, times: Numbers) -> Numbers:
         """The number of the first row from each of some times on; NEVER for none."""
-        at = np.searchsorted(self.times, times, side="left")
-        return np.append(self.numbers, NEVER)[at]
+        parts = self._parts
+        lasts = np.array([part.chunk.batch.times[-1] for part in parts], np.int64)
+        # Times ascend with numbers, over all chunks: the first that reaches a time has the row.
+        holders = np.searchsorted(lasts, times, side="left")
+        first = np.full(len(times), NEVER, np.int64)
+        for at in np.unique(holders[holders < len(parts)]).tolist():
+            part, asked = parts[at], np.flatnonzero(holders == at)
+            rows = np.searchsorted(part.chunk.batch.times, times[asked], side="left")
+            first[asked] = part.chunk.keys[np.maximum(rows, part.skip)]
+        return first
 
     def is_there(self, places: Numbers, entering: Numbers) -> Flags | None:
         """Whether rows that `first_there` allows are there as others enter; None: all are."""
-        if self._exits is None:
-            return None
-        there: Flags = self._exits[self.index(places)] > entering
+        there: Flags | None = None
+        if self._has_gone:
+            there = Places(places).computed(lambda at, rows: ~self._parts[at].is_gone(rows))
+        if self._hides:
+            there = _both(there, self._can_match(places))
+        if len(self._leaving):
+            at = np.minimum(np.searchsorted(self._leaving, places), len(self._leaving) - 1)
+            there = _both(there, (self._leaving[at] != places) | (self._exits[at] > entering))
         return there
 
     def can_enter(self, places: Numbers) -> Flags | None:
         """Whether rows can match anything at all as they enter; None: all can."""
-        if self._exits is None:
-            return None
-        able: Flags = self._exits[self.index(places)] >= 0
-        return able
+        return self._can_match(places) if self._hides else None
 
-    def _divide(self, parts: Sequence[ChunkSlice], new: Chunk) -> None:
-        """Finds the partition of rows, and the number at which each leaves that.
+    def leaving(self) -> tuple[list[Numbers], Numbers]:
+        """Per slice stored the rows of its chunk that leave in this step, and those of the new."""
+        chunks, rows = self._leaving >> ROW_BITS, self._leaving & ROW_MASK
+        return [rows[chunks == at] for at in range(self._stored)], rows[chunks == self._stored]
 
-        Only rows of a partition that new rows are of: from any other, none can leave now.
+    def _newest_before(self, entering: Numbers, rows: int) -> Numbers:
+        """The number of the oldest row in [ROWS n] as each of some others enters.
+
+            numbers    2   5   6   9           n = 2
+            entering             8             5 and 6 are there: gives 5
+
+        Where fewer than n have come, all of them are there: gives the first number possible, 0.
+        All that is stored came before all that enters.
         """
+        lengths = [len(part) for part in self._parts]
+        starts = np.array([sum(lengths[:at]) for at in range(len(lengths))], np.int64)
+        skips = np.array([part.skip for part in self._parts], np.int64)
+        before = np.full(len(entering), sum(lengths[: self._stored]), np.int64)
+        for part in self._parts[self._stored :]:
+            before += np.searchsorted(part.chunk.keys, entering, side="left")
+        first = np.zeros(len(entering), np.int64)
+        asked = np.flatnonzero(before >= rows)
+        if len(asked):
+            oldest = before[asked] - rows
+            at = np.searchsorted(starts, oldest, side="right") - 1
+            places = Places((at << ROW_BITS) + skips[at] + oldest - starts[at])
+            first[asked] = places.numbers(lambda at: self._parts[at].chunk.keys)
+        return first
+
+    def _divide(self, new: Chunk) -> None:
+        """Finds the rows of the partitions that new rows are of, and which of them leave when."""
         assert self._own.rows is not None
         names = self._own.partition
-        wanted = _partition_words(new, names)
-        words = [_partition_words(part.chunk, names)[part.skip :] for part in parts]
-        chosen = [
-            part.skip + np.flatnonzero(is_among(own, wanted))
-            for part, own in zip(parts, words, strict=True)
-        ]
-        keys = [
-            pa.concat_arrays(
-                [
-                    part.chunk.batch.columns.column(name).take(pa.array(rows))
-                    for part, rows in zip(parts, chosen, strict=True)
-                ]
-            )
-            for name in names
-        ]
-        places = np.concatenate(
-            [rows + start for rows, start in zip(chosen, self._starts, strict=True)]
-        )
-        self._members = self.numbers[places]
-        slots = self._directory.slots_of(keys)
+        wanted = np.unique(partition_words(new, names))
+        chosen = [rows_of_partitions(part, names, wanted) for part in self._parts[: self._stored]]
+        chosen.append(np.arange(len(new)))
+        places = np.concatenate([(at << ROW_BITS) + rows for at, rows in enumerate(chosen)])
+        found = Places(places)
+        keys = found.columns(lambda at: self._parts[at].chunk.batch.columns.select(names))
+        self._members = found.numbers(lambda at: self._parts[at].chunk.keys)
+        slots = self._directory.slots_of(keys.columns)
         self._partitions = partitioned(slots, self._directory.slot_count)
-        self._exits = np.full(len(self.numbers), NEVER, np.int64)
-        self._exits[places] = partition_exits(self._partitions, self._members, self._own.rows)
-        self.is_leaving = self._exits != NEVER
+        exits = partition_exits(self._partitions, self._members, self._own.rows)
+        leaves = np.flatnonzero(exits != NEVER)
+        self._leaving, self._exits = places[leaves], exits[leaves]
 
-    def _hide_unmatched(self, spec: WJoin, port: int, parts: Sequence[ChunkSlice]) -> None:
-        """Lets rows that can match nothing count as gone before anything enters."""
-        masks = [_can_match(spec, port, part.chunk)[part.skip :] for part in parts]
-        can = np.concatenate(masks) if masks else np.ones(0, np.bool_)
-        if can.all():
-            return
-        exits = np.full(len(can), NEVER, np.int64) if self._exits is None else self._exits
-        self._exits = np.where(can, exits, -1)
+    def _can_match(self, places: Numbers) -> Flags:
+        return Places(places).computed(
+            lambda at, rows: ~_is_among(rows, self._unmatched(self._parts[at].chunk))
+        )
+
+    def _unmatched(self, chunk: Chunk) -> Numbers:
+        return _unmatched(self._spec, self._port, chunk)
 
 
 def partition_keys(spec: WJoin, start: int, port: int) -> tuple[str, ...] | None:
@@ -176,18 +198,16 @@ def partition_keys(spec: WJoin, start: int, port: int) -> tuple[str, ...] | None
     return tuple(found)
 
 
-def _partition_words(chunk: Chunk, names: tuple[str, ...]) -> Words:
-    """The words of the columns of PARTITION BY; equal for equal keys."""
-    name = f"partition words of {names}"
-    if name not in chunk.derived:
-        columns = [chunk.batch.columns.column(column) for column in names]
-        chunk.derived[name] = key_words(columns, nulls_match=True).words
-    words: Words = writable(chunk.derived[name])
-    return words
+def _is_among(rows: Numbers, some: Numbers) -> Flags:
+    """Which rows are among some others, which ascend."""
+    if not len(some):
+        return np.zeros(len(rows), np.bool_)
+    found: Flags = some[np.minimum(np.searchsorted(some, rows), len(some) - 1)] == rows
+    return found
 
 
-def _joined(arrays: Sequence[Numbers]) -> Numbers:
-    return np.concatenate(arrays) if arrays else np.zeros(0, np.int64)
+def _both(first: Flags | None, second: Flags) -> Flags:
+    return second if first is None else first & second
 
 
 def _earlier(times: Numbers, ticks: int) -> Numbers:
@@ -195,11 +215,11 @@ def _earlier(times: Numbers, ticks: int) -> Numbers:
     return np.where(times < MIN_TICK + ticks, MIN_TICK, times - np.int64(ticks))
 
 
-def _can_match(spec: WJoin, port: int, chunk: Chunk) -> Flags:
-    """Which rows of a chunk have a key that can equal another."""
+def _unmatched(spec: WJoin, port: int, chunk: Chunk) -> Numbers:
+    """The rows of a chunk with a key that can equal no other, ascending."""
     keys = [(key.columns[port], key.null_safe) for key in spec.classes]
-    name = f"can match by {keys}"
+    name = f"unmatched by {keys}"
     if name not in chunk.derived:
-        chunk.derived[name] = can_match(spec, port, chunk.batch)
-    known: Flags = chunk.derived[name]
+        chunk.derived[name] = np.flatnonzero(~can_match(spec, port, chunk.batch))
+    known: Numbers = chunk.derived[name]
     return known

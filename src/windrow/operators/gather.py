@@ -43,7 +43,11 @@ class Places:
 
     def numbers(self, chunk: Callable[[int], NDArray[Item]]) -> NDArray[Item]:
         """The numbers at these places; `chunk` gives those of a chunk."""
-        taken = [chunk(at)[rows] for at, rows in self._runs]
+        return self.computed(lambda at, rows: chunk(at)[rows])
+
+    def computed(self, of: Callable[[int, Numbers], NDArray[Item]]) -> NDArray[Item]:
+        """What `of` gives for each place, told a chunk and rows of it."""
+        taken = [of(at, rows) for at, rows in self._runs]
         whole = taken[0] if len(taken) == 1 else np.concatenate(taken)
         return whole if self._order is None else whole[self._back]
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -24,7 +26,11 @@ def batch_of(rows: list[tuple[int, int]]) -> ChangeBatch:
 
 
 def keys_of(buffer: ChunkBuffer) -> list[int]:
-    return sorted(int(key) for part in buffer.slices for key in part.chunk.keys[part.skip :])
+    return sorted(
+        int(key)
+        for part in buffer.slices
+        for key in (part.rows().times if buffer.order == "time" else part.rows().ends_or_never())
+    )
 
 
 pushes = st.lists(st.lists(st.tuples(TICKS, TICKS), max_size=12), max_size=12)
@@ -52,6 +58,46 @@ def test_a_buffer_holds_what_a_plain_list_would_hold(
         assert keys_of(buffer) == sorted(plain)
         assert buffer.rows == len(plain)
         assert buffer.first == min(plain, default=MAX_TICK)
+
+
+@settings(max_examples=100, deadline=None)
+@given(pushes, st.randoms(use_true_random=False))
+def test_rows_dropped_from_anywhere_are_those_that_a_plain_list_would_lose(pushed, dice) -> None:
+    buffer, plain = ChunkBuffer(), []
+    for turn, rows in enumerate(pushed):
+        buffer.append(batch_of(rows))
+        plain = sorted([*plain, *(time for time, _ in rows)])
+        dropped = []
+        for part in buffer.slices:
+            alive = np.arange(part.skip, len(part.chunk))
+            alive = alive[~part.is_gone(alive)]
+            dropped.append(np.array([row for row in alive if dice.random() < 0.3], np.int64))
+            for row in dropped[-1]:
+                plain.remove(int(part.chunk.keys[row]))
+        assert buffer.drop(dropped) == sum(map(len, dropped))
+        if turn % 3 == 2:
+            bound = dice.randint(-40, 40)
+            gone = sum(key < bound for key in plain)
+            plain = [key for key in plain if key >= bound]
+            popped = buffer.pop_below(bound) if turn % 2 else None
+            assert buffer.drop_below(bound) == (gone if popped is None else 0)
+            assert popped is None or len(popped) == gone
+        assert keys_of(buffer) == plain
+        assert buffer.rows == len(plain)
+        assert all(2 * len(part) >= len(part.chunk) for part in buffer.slices)
+
+
+def test_a_chunk_that_loses_a_few_rows_stays_as_it_is() -> None:
+    buffer = ChunkBuffer()
+    buffer.append(batch_of([(time, MAX_TICK) for time in range(20)]))
+    chunk = buffer.slices[0].chunk
+    assert buffer.drop([np.array([3, 8, 17])]) == 3
+    assert buffer.slices[0].chunk is chunk
+    assert keys_of(buffer) == [n for n in range(20) if n not in {3, 8, 17}]
+    assert buffer.drop_below(5) == 4
+    assert buffer.slices[0].chunk is chunk
+    assert buffer.rows == 13
+    assert len(pickle.loads(pickle.dumps(buffer.slices[0])).rows()) == 13
 
 
 def test_one_row_at_a_time_leaves_few_chunks() -> None:

@@ -92,6 +92,26 @@ def test_each_key_has_its_newest():
     assert operator.counters.stored == 4
 
 
+def test_a_batch_rewrites_no_chunk_of_the_window_that_loses_a_few_rows():
+    # a [PARTITION BY k ROWS 1] with 10,000 keys: each batch replaces the tuples of 20 of them.
+    keys = 10_000
+    operator = CountJoinOp(join(OwnWindow(1, ("a.k",)), OwnWindow(1)))
+    pushed(operator, 1, rows("a", *([0] * keys), keys=range(keys)), None)
+    (whole,) = operator.snapshot().buffers["0"]
+    for number in range(1, 100):
+        new = range(20 * number, 20 * number + 20)
+        found = pushed(
+            operator, number + 1, rows("a", *([number] * 20), keys=new, values=new),
+            rows("b", number, keys=[20 * number + 3]),
+        )  # fmt: skip
+        assert found == [(20 * number + 3, number, number)]
+        first, *newer = operator.snapshot().buffers["0"]
+        assert first.chunk is whole.chunk
+        assert sum(len(part.chunk) for part in newer) == 20 * number
+        assert operator.counters.stored == keys + 1
+    assert operator.counters.comparisons <= 2 * 99  # the tuple there, and the one that is gone
+
+
 def test_numbers_of_all_streams_together():
     # a1 b2 b3 b4: numbers 0 1 2 3; within 2, b2 and b3 meet a1
     operator = CountJoinOp(join(OwnWindow(), OwnWindow(), within=2))

@@ -5,12 +5,14 @@
 
 A micro-batch reads the manifest, takes the chunks from the cache of this worker (the map is asked
 only for chunks that the cache lacks), and writes the chunks that are new. Chunks that left are
-removed. So a batch writes what the batch brought, whatever the window holds.
+removed. So a batch writes what the batch brought, whatever the window holds; but for windows that
+count rows by key, of which the manifest has a bit per row.
 """
 
 from __future__ import annotations
 
 import json
+from base64 import b64decode, b64encode
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
@@ -46,12 +48,13 @@ class Identity:
 
 @dataclass(frozen=True)
 class ChunkEntry:
-    """One chunk of a buffer, as the manifest names it."""
+    """One chunk of a buffer, as the manifest names it; `gone` is its slice's, in base 64."""
 
     name: str
     order: str
     skip: int
     parts: int
+    gone: str = ""
 
 
 @dataclass(frozen=True)
@@ -128,7 +131,10 @@ class BucketState:
     def snapshot(self, manifest: Manifest, near: BucketChunks) -> Snapshot:
         """The operator's state that a manifest describes; `near` are the bucket's cached chunks."""
         buffers = {
-            name: tuple(ChunkSlice(self._load(entry, near), entry.skip) for entry in entries)
+            name: tuple(
+                ChunkSlice(self._load(entry, near), entry.skip, b64decode(entry.gone))
+                for entry in entries
+            )
             for name, entries in manifest.buffers.items()
         }
         return Snapshot(manifest.kind, buffers, manifest.numbers, manifest.version)
@@ -161,7 +167,8 @@ class BucketState:
                 self._chunks.updateValue((name, number), (piece,))
             near.keep(chunk)
         chunk.__dict__.pop("blob", None)  # the state store and the cache's file have it
-        return ChunkEntry(name, order_of(chunk), part.skip, before[name])
+        gone = b64encode(part.gone).decode()
+        return ChunkEntry(name, order_of(chunk), part.skip, before[name], gone)
 
     def _load(self, entry: ChunkEntry, near: BucketChunks) -> Chunk:
         chunk = near.get(entry.name, entry.order)

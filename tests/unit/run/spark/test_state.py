@@ -91,6 +91,20 @@ def test_chunks_that_left_the_window_leave_the_state_store() -> None:
     assert len(handle.entries) == 1
 
 
+def test_rows_that_went_from_the_middle_of_a_chunk_stay_gone_and_the_chunk_as_it_was() -> None:
+    handle = FakeHandle()
+    bucket = BucketState(handle, MINE)
+    buffer, near = ChunkBuffer(), cold()
+    buffer.append(rows(*range(20)))
+    first = saved(bucket, buffer, None, near)
+    before = dict(handle.entries)
+    buffer.drop([np.array([3, 11])])
+    second = saved(bucket, buffer, first, near)
+    assert handle.entries == before
+    (part,) = bucket.snapshot(manifest_from_json(second.to_json(), MINE), cold()).buffers["0"]
+    assert part.rows().times.tolist() == [n for n in range(20) if n not in {3, 11}]
+
+
 def test_a_warm_cache_reads_nothing_and_a_cold_one_the_same_rows(monkeypatch) -> None:
     monkeypatch.setattr(state, "PART_BYTES", 100)
     handle = FakeHandle()
