@@ -70,6 +70,23 @@ def test_a_lean_kernel_leaves_references_to_arrays_as_they_were():
     assert [sys.getrefcount(array) for array in pair] == before
 
 
+def test_this_numba_can_leave_references_uncounted():
+    assert _jit._knows_lean()
+
+
+def test_a_numba_that_cannot_leave_its_runtime_out_compiles_lean_kernels_as_others(monkeypatch):
+    monkeypatch.setattr(_jit, "_RUNTIME", "_option_that_no_numba_has")
+    _jit._knows_lean.cache_clear()
+    assert not _jit._knows_lean()
+
+    @_jit.lean_kernel
+    def doubled(number: int) -> int:
+        return 2 * number
+
+    assert doubled(21) == 42
+    _jit._knows_lean.cache_clear()
+
+
 def test_other_users_of_numba_keep_their_own_cache_folder(monkeypatch, tmp_path):
     import numba
 

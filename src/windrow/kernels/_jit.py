@@ -97,10 +97,22 @@ def writable(array: NDArray[Item]) -> NDArray[Item]:
 
 def _compiled(function: Function, *, cache: bool, is_part: bool, is_lean: bool) -> Function:
     settings: dict[str, Any] = {"cache": cache, "forceinline": is_part}
-    if is_lean:  # numba's runtime is off: nothing can be allocated, no references are counted
-        settings["_nrt"] = False
+    if is_lean and _knows_lean():
+        settings[_RUNTIME] = False  # nothing can be allocated, no references are counted
     compiled = numba.njit(nogil=True, fastmath=False, **settings)(function)
     return cast("Function", compiled)
+
+
+_RUNTIME = "_nrt"
+"""numba's option to leave its runtime out. By its name it is numba's own, and there is no other."""
+
+
+@functools.cache
+def _knows_lean() -> bool:
+    """Whether this numba has the option; without it lean kernels are slower, and do the same."""
+    from numba.core import cpu  # noqa: PLC0415
+
+    return hasattr(getattr(cpu, "CPUTargetOptions", None), _RUNTIME)
 
 
 @functools.cache
