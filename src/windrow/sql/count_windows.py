@@ -76,7 +76,7 @@ def count_windows(
 
 
 def refuse_count_windows(
-    scope: Scope, clauses: Sequence[exp.Expr], over: str, instead: str, sql: str
+    scope: Scope, clauses: Sequence[exp.Expr], over: str, instead: str, sql: str, why: str = ""
 ) -> None:
     """Refuses count windows under what does not run over them yet.
 
@@ -86,6 +86,7 @@ def refuse_count_windows(
         over: what stands over the windows, for the sentence: "an aggregate".
         instead: what to write.
         sql: the text.
+        why: the reason, where there is more to say than that it is not built.
     """
     windows = [source.rows for source in scope.sources if source.rows is not None]
     places = [(window.text, window.span) for window in windows]
@@ -94,7 +95,7 @@ def refuse_count_windows(
         raise UnsupportedError(
             "unsupported-over-count-window",
             f"{over} over the count window {text} is not supported",
-            reason="count windows are built for inner joins of two or more streams",
+            reason=f"count windows are built for inner joins of two or more streams{why}",
             hint=instead,
             span=span,
         )

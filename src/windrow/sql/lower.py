@@ -189,7 +189,11 @@ class Lowering:
         if block.from_.kind != "inner":
             over = f"the {KIND_NAMES[block.from_.kind]} join"
             instead = f"write windows of time, for instance [RANGE {length}] after each stream"
-            refuse_count_windows(block.scope, clauses, over, instead, self.sql)
+            why = (
+                ": a tuple without a match would be final only as it leaves its window, and no"
+                " watermark says when that is"
+            )
+            refuse_count_windows(block.scope, clauses, over, instead, self.sql, why)
         if grouped:
             instead = f"write [RANGE {length}] after each stream, or aggregate the rows of a join"
             instead += f" in a derived table: FROM (SELECT ..) x [RANGE {length}]"

@@ -89,9 +89,24 @@ def refuse_clauses(select: exp.Select) -> None:
         raise unsupported(
             "emit-changes",
             "EMIT CHANGES is not supported",
-            "an aggregate over windowed streams is a changelog by itself; leave EMIT CHANGES out",
+            _instead_of_changes(select),
             Span(*select.meta["emit_changes"]),
         )
+
+
+def _instead_of_changes(select: exp.Select) -> str:
+    if any(map(_counts_rows, select.walk())):
+        return (
+            "leave EMIT CHANGES out: a join of count windows gives each combination once, as its"
+            " last tuple enters, and takes none back"
+        )
+    return "an aggregate over windowed streams is a changelog by itself; leave EMIT CHANGES out"
+
+
+def _counts_rows(node: exp.Expr) -> bool:
+    """Whether a part of a query is a count window, or has one."""
+    window = node.meta.get("stream_window")
+    return bool(node.args.get("rows")) or (window is not None and window.args["kind"] == "ROWS")
 
 
 def _head(select: exp.Select) -> Span | None:
