@@ -19,7 +19,9 @@ from typing import Any
 from benchmarks.workloads import ThetaStreams, ThreeStreams, TripletStreams, write
 
 HERE = Path(__file__).parent
-PARTS = ("join", "growth", "kernel", "memory", "theta", "band", "planner")
+PARTS = (
+    "join", "growth", "kernel", "memory", "theta", "band", "planner", "structures", "counts",
+)  # fmt: skip
 PACKAGES = ("pyspark", "pyarrow", "numpy", "numba", "duckdb", "windrow")
 
 
@@ -129,6 +131,32 @@ def planner_choices(tuples: int) -> dict[str, object]:
     return found
 
 
+def structures(most: int) -> dict[str, object]:
+    """Window structures of growing windows: counted work and time."""
+    found = child("structures", "--most", str(most))
+    for name, own in found.items():
+        for line in own["sizes"]:
+            say(
+                f"  {name:<5} {line['tuples']:>9,} tuples: a probe {line['probe_work']:>6} of work,"
+                f" {line['probe_ns']:>6} ns; in and out {line['slide_work']:>6},"
+                f" {line['slide_ns']:>6} ns"
+            )
+        say(f"  {name:<5} the largest over the smallest: {own['largest / smallest']}")
+    return found
+
+
+def count_windows(keys: int) -> dict[str, object]:
+    """A micro-batch over count windows by key, and over ten times as many keys."""
+    found = child("counts", "--keys", str(keys), "--batch", str(keys // 10))
+    for own in (found["small"], found["large"]):
+        say(
+            f"  windows of {own['stored']:>9,} tuples: micro-batch {own['ms_per_batch']:>6} ms,"
+            f" {own['results_per_batch']:,} rows"
+        )
+    say(f"  ten times the window costs {found['ratio']} times as much")
+    return found
+
+
 def main() -> None:
     """Runs what was asked for."""
     parser = argparse.ArgumentParser()
@@ -167,6 +195,12 @@ def main() -> None:
     if given.only in (None, "planner"):
         say("in process, the plans that the planner takes, against all that could run")
         results["planner"] = planner_choices(100_000 // size)
+    if given.only in (None, "structures"):
+        say("window structures, 1,000 to 1,000,000 tuples, one core")
+        results["structures"] = structures(1_000_000 // size)
+    if given.only in (None, "counts"):
+        say("in process, a join of count windows by key that grow, batch and output do not")
+        results["counts"] = count_windows(20_000 // size)
     given.json.parent.mkdir(parents=True, exist_ok=True)
     given.json.write_text(json.dumps(results, indent=1))
     say(f"written to {given.json}")

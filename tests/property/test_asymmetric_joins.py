@@ -23,7 +23,7 @@ from windrow.operators.bew_join import BewJoinOp
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.published import lanes, results
 from windrow.operators.published.arrival import ArrivalJoinOp
-from windrow.physical import structures
+from windrow.physical.part_sizes import PartSizes
 from windrow.physical.specs import KeyClass, WJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import Field, Schema
@@ -38,18 +38,20 @@ EXAMPLES = settings(max_examples=30, deadline=None, derandomize=True)
 
 @pytest.fixture(scope="module", autouse=True)
 def little_room():
-    """Nodes of three, buckets of two, three results, two tuples: all splits, grows and moves."""
+    """Room for three results and two tuples: all grows and moves."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(results, "MOST_FOUND", 3)
         patch.setattr(lanes, "LEAST_ROOM", 2)
-        for name, size in {"hash": 2, "btree": 3, "ttree": 3}.items():
-            patch.setitem(structures.SIZES, name, size)
         yield
+
+
+SMALL = PartSizes(bucket=2, node=3)
+"""Nodes of three and buckets of two: all splits."""
 
 
 def operator(case: Case, pair: tuple[str, str]) -> ArrivalJoinOp:
     own = pair if case.spec.classes else ("buffer", "buffer")
-    return ArrivalJoinOp(replace(case.spec, algorithm="asymmetric", structures=own))
+    return ArrivalJoinOp(replace(case.spec, algorithm="asymmetric", structures=own, sizes=SMALL))
 
 
 @EVERY
@@ -141,11 +143,12 @@ class Asked:
     window: int
     where: str
     structure: str
+    sizes: dict[str, int]
 
     def table(self, name: str) -> pa.Table:
         return pa.Table.from_pylist(self.rows[name], SCHEMA)
 
-    def answer(self, **options: str) -> Counter[tuple[int, ...]]:
+    def answer(self, **options: Any) -> Counter[tuple[int, ...]]:
         session = windrow.Session()
         for name, cuts in self.cuts.items():
             table = self.table(name)
@@ -191,13 +194,17 @@ def asked(draw) -> Asked:
     pairs = ORDERED
     if draw(st.integers(0, 3)) == 0:
         where, pairs = f"{where} AND a.k = b.k", ALL
-    return Asked(rows, cuts, draw(st.integers(0, 6)), where, "/".join(draw(st.sampled_from(pairs))))
+    structure = "/".join(draw(st.sampled_from(pairs)))
+    sizes = {"bucket_size": draw(st.integers(1, 3))} if "hash" in structure else {}
+    if "tree" in structure:
+        sizes["node_size"] = draw(st.sampled_from([3, 4, 100]))
+    return Asked(rows, cuts, draw(st.integers(0, 6)), where, structure, sizes)
 
 
 @settings(EXAMPLES, max_examples=200)
 @given(asked())
 def test_a_band_by_trees_gives_what_the_default_and_duckdb_give(case):
-    found = case.answer(structure=case.structure)
+    found = case.answer(structure=case.structure, **case.sizes)
     assert found == case.answer()
     assert found == case.asked_of_duckdb()
 

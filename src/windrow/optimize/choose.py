@@ -9,7 +9,7 @@ from windrow.errors import PlanError, UnsupportedError
 from windrow.optimize.keys import classes_of
 from windrow.optimize.needs import needs
 from windrow.optimize.orders import orders_of
-from windrow.optimize.structures import structures_of
+from windrow.optimize.structures import by_trees, structures_of
 from windrow.physical.algorithms import ASYMMETRIC, BY_NAME, CHOICES, DEFAULT, HASH
 from windrow.physical.options import Options
 from windrow.physical.specs import (
@@ -97,9 +97,10 @@ def _join(
             functions=functions_of(node.predicates),
             counts=node.counts,
             orders=orders_of(node, algorithm, options),
+            sizes=options.part_sizes,
         )
         if algorithm != ASYMMETRIC:
-            return spec
+            return by_trees(spec, options)
         return replace(spec, structures=structures_of(spec, node, options))
     return MatwinBestmatch(
         left=inputs[0],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from windrow.errors import PlanError, Span
+from windrow.optimize.structures import SIZES, check_sizes
 from windrow.physical.algorithms import ASYMMETRIC, BY_NAME, CHOICES, DEFAULT, PIPELINE
 from windrow.physical.options import Options
 
@@ -34,6 +35,7 @@ def check_together(options: Options, places: Mapping[str, Span | None]) -> None:
             hint="leave out one of the two",
             span=places.get("structure"),
         )
+    _check_sizes(options, places)
     if options.order and asked not in {None, *ORDERED}:
         raise PlanError(
             "order-of-another-algorithm",
@@ -84,3 +86,20 @@ def _nothing_to_exceed(on_memory: str, *, is_hint: bool) -> PlanError:
         if is_hint
         else "say both, for instance memory = '512 MB'",
     )
+
+
+def _check_sizes(options: Options, places: Mapping[str, Span | None]) -> None:
+    """Refuses sizes of buckets and nodes that nothing asked for has."""
+    try:
+        check_sizes(options)
+    except PlanError as error:
+        raise error.at(next((places[name] for name in SIZES if name in places), None)) from None
+    sized = [name for name in SIZES if getattr(options, name) is not None]
+    if sized and options.asked_algorithm not in {None, ASYMMETRIC}:
+        raise PlanError(
+            "structure-of-another-algorithm",
+            f"the algorithm {options.asked_algorithm} has no structure whose size to choose",
+            reason=f"{sized[0]} is for the algorithm {ASYMMETRIC}",
+            hint="leave out one of the two",
+            span=places.get(sized[0]),
+        )

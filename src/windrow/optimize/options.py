@@ -10,7 +10,7 @@ from windrow.errors import PlanError, Span, UnsupportedError, WindrowError, near
 from windrow.optimize.option_conflicts import check_together
 from windrow.optimize.orders import asked_order
 from windrow.optimize.shed_options import least_said, rate_said
-from windrow.optimize.structures import structure_names
+from windrow.optimize.structures import SIZES, check_sizes, structure_names
 from windrow.physical.algorithms import CHOICES
 from windrow.physical.options import IN_STEP, ROUND_ROBIN, Options
 from windrow.physical.shedding import STRATEGIES
@@ -31,6 +31,8 @@ NOT_BUILT = {
 
 KNOWN = tuple(field.name for field in fields(Options))
 MOST_BUCKETS = 10_000
+NUMBERS = ("buckets", "seed", *SIZES)
+"""The options whose hint is a number."""
 
 
 def by_keyword(options: Mapping[str, Any]) -> Options:
@@ -71,6 +73,7 @@ def checked(options: Options) -> Options:
         )
     if options.structure is not None:
         structure_names(options.structure)
+    check_sizes(options)
     if options.order is not None:
         asked_order(options.order)
     if options.on_late not in ON_LATE:
@@ -174,9 +177,9 @@ def _check_name(name: str) -> None:
 
 def _hint_value(name: str, text: str) -> str | int:
     _check_name(name)
-    if name not in {"buckets", "seed"}:
+    if name not in NUMBERS:
         return text
     digits = text.removeprefix("-") if name == "seed" else text
     if not digits.isascii() or not digits.isdigit():
-        raise _bad_seed(text) if name == "seed" else _bad_buckets(text)
+        return text  # `checked` refuses it
     return int(text)

@@ -30,11 +30,12 @@ from windrow.physical.algorithms import (
 )
 from windrow.physical.estimates import Estimate, PlanCost
 from windrow.physical.options import Options
+from windrow.physical.part_sizes import BUFFER, USUAL
 from windrow.physical.pipeline import pipeline_order
 from windrow.physical.plan_names import plan_kinds, plan_name
 from windrow.physical.routes import probe_order
 from windrow.physical.specs import WJoin
-from windrow.physical.structures import BUFFER, SIZES, served_range
+from windrow.physical.structures import NAMES, served_range
 from windrow.plan.statistics import Figure
 
 CLEARLY = 0.8
@@ -103,7 +104,7 @@ def planned(spec: WJoin, options: Options, numbers: Numbers, machine: Machine) -
         plans = [_restored(plan, join.widest, machine) for plan in plans]
     plans = sorted(plans, key=lambda plan: plan.seconds)
     first = next(plan for plan in plans if plan.spec.runs_like(spec))
-    estimate = Estimate(known=join.known, output=join.output, weights=machine.source)
+    estimate = Estimate(known=join.known, output=join.output, weights=_weights(spec, machine))
     open_ = (
         [plan for plan in plans if _is_open(plan, first, options)]
         if not estimate.is_guessed
@@ -163,6 +164,13 @@ def _is_bound(spec: WJoin, options: Options) -> bool:
     """
     is_unknown = spec.shedding is not None and spec.shedding.expected is None
     return is_unknown or (options.memory is not None and not options.sheds_memory)
+
+
+def _weights(spec: WJoin, machine: Machine) -> str:
+    """Where the weights are from, and what sizes they were measured for, if others are used."""
+    if spec.sizes == USUAL:
+        return machine.source
+    return f"{machine.source} (with buckets of {USUAL.bucket} and nodes of {USUAL.node})"
 
 
 def _cheapest(plans: list[Plan], first: Plan) -> Plan:
@@ -248,11 +256,13 @@ def _pipeline_plan(own: WJoin, join: Sized, machine: Machine) -> Plan:
 
 def _structure_plans(spec: WJoin, join: Sized, machine: Machine) -> list[Plan]:
     """Two windows, each in every structure that can serve the join's conditions."""
-    names = list(SIZES)
+    names = list(NAMES)
     if not spec.classes:
         names = [BUFFER] if served_range(spec) is None else [n for n in names if n != HASH]
     method = BY_NAME[ASYMMETRIC].methods[0 if spec.classes else -1]
-    sides = [[(name, _side(join.widest, at, name, machine)) for name in names] for at in (0, 1)]
+    sides = [
+        [(name, _side(spec, join.widest, at, name, machine)) for name in names] for at in (0, 1)
+    ]
     loops = KERNELS[ASYMMETRIC].us(_matched(join.widest)) * machine.seconds_per_us
     own = replace(spec, algorithm=ASYMMETRIC, method=method, orders=())
     return [
@@ -262,7 +272,7 @@ def _structure_plans(spec: WJoin, join: Sized, machine: Machine) -> list[Plan]:
     ]
 
 
-def _side(joined: Joined, at: int, name: str, machine: Machine) -> float:
+def _side(spec: WJoin, joined: Joined, at: int, name: str, machine: Machine) -> float:
     """Microseconds per tick that one window costs in a structure, probed by the other stream."""
     other = 1 - at
     length = joined.upper[at][other] + min(0, joined.upper[other][at])
@@ -271,7 +281,8 @@ def _side(joined: Joined, at: int, name: str, machine: Machine) -> float:
         probes=joined.rates[other],
         arrivals=joined.rates[at],
     )
-    return direction_cost(Structure[name], direction, machine.weights, Sizes())
+    sizes = Sizes(spec.sizes.bucket, spec.sizes.node)
+    return direction_cost(Structure[name], direction, machine.weights, sizes)
 
 
 def _matched(joined: Joined) -> Work:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from windrow.errors import PlanError
+from windrow.physical.algorithms import ASYMMETRIC
 from windrow.physical.options import Options
+from windrow.physical.part_sizes import BUFFER, HASH, LEAST_BUCKET, LEAST_NODE, MOST, TREES, TTREE
 from windrow.physical.specs import WJoin
-from windrow.physical.structures import BUFFER, HASH, SIZES, TTREE, served_range
+from windrow.physical.structures import NAMES, served_range
 from windrow.plan.nodes import WindowJoin
+
+SIZES = ("bucket_size", "node_size")
+"""The options that say how large the parts of structures are."""
 
 
 def structures_of(spec: WJoin, node: WindowJoin, options: Options) -> tuple[str, ...]:
@@ -23,6 +30,25 @@ def structures_of(spec: WJoin, node: WindowJoin, options: Options) -> tuple[str,
     return chosen
 
 
+def by_trees(spec: WJoin, options: Options) -> WJoin:
+    """The join with both windows in trees, where the user leaves that open and they answer best.
+
+    So it is where there is no equality and a band is bounded from both sides: a tree looks at what
+    lies within, however large the window is, and costs no more than going through a small one. A
+    comparison that is open to one side leaves half of the window to look at, which goes faster
+    through tuples side by side. A tree cannot be spilled.
+    """
+    is_open = options.asked_algorithm is None and options.order is None and options.memory is None
+    is_open = is_open and not options.sheds
+    is_plain = spec.kind == "inner" and spec.counts is None and spec.alternative is None
+    if spec.classes or len(spec.inputs) != 2 or not (is_open and is_plain):
+        return spec
+    served = served_range(spec)
+    if served is None or not served.is_closed:
+        return spec
+    return replace(spec, algorithm=ASYMMETRIC, structures=(TTREE, TTREE))
+
+
 def decided_structures(spec: WJoin) -> tuple[str, str]:
     """The structures of a join for which the user asked for none."""
     if spec.classes:
@@ -37,13 +63,41 @@ def structure_names(text: str) -> tuple[str, str]:
         PlanError: they are not two, or not names of structures.
     """
     names = tuple(name.strip().lower() for name in str(text).split("/"))
-    if len(names) != 2 or not set(names) <= set(SIZES):
+    if len(names) != 2 or not set(names) <= set(NAMES):
         raise PlanError(
             "unknown-structure",
             f"structure = {text!r} does not say in what the two windows are kept",
-            hint=f"two of {', '.join(SIZES)}, the first stream's and the second's: 'hash/ttree'",
+            hint=f"two of {', '.join(NAMES)}, the first stream's and the second's: 'hash/ttree'",
         )
     return names[0], names[1]
+
+
+def check_sizes(options: Options) -> None:
+    """Refuses sizes of buckets and nodes that cannot be, or that nothing asked for has.
+
+    Raises:
+        PlanError: the size of one is no such number, or the structures have no such parts.
+    """
+    for name, size, least, kinds in (
+        ("bucket_size", options.bucket_size, LEAST_BUCKET, (HASH,)),
+        ("node_size", options.node_size, LEAST_NODE, TREES),
+    ):
+        if size is None:
+            continue
+        if type(size) is not int or not least <= size <= MOST:
+            raise PlanError(
+                "bad-option",
+                f"{name} = {size!r} is no number of tuples for a"
+                f" {'bucket' if kinds == (HASH,) else 'node'}",
+                hint=f"a whole number from {least} to {MOST:,}",
+            )
+        asked = options.structure
+        if asked is not None and not set(kinds) & set(structure_names(asked)):
+            raise PlanError(
+                "size-of-no-structure",
+                f"{name} = {size}, but structure = {asked!r} has no {' or '.join(kinds)}",
+                hint=f"leave {name} out, or keep a window in a {kinds[0]}",
+            )
 
 
 def _check(spec: WJoin, node: WindowJoin, name: str, alias: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from windrow.physical.algorithms import ASYMMETRIC
+from windrow.physical.part_sizes import USUAL, PartSizes
 from windrow.plan.sizes import Amount, to_amount
 
 SHED = "shed"
@@ -24,6 +25,8 @@ class Options:
             end.
         structure: of the algorithm "asymmetric", in what each window is kept: "hash/ttree" for the
             first stream's and the second's, of "buffer", "hash", "btree" and "ttree".
+        bucket_size: tuples in a bucket of a hash, where windows are kept in structures; None: 10.
+        node_size: the most tuples in a node of a tree, likewise; None: 100.
         order: of window joins, the order in which new tuples meet the other streams, or a pipeline
             takes them: "c, a, b", every stream of the join by the name that the query gives it. Or
             an order for the new tuples of each: "a: c, b; b: c, a; c: a, b".
@@ -54,6 +57,8 @@ class Options:
 
     algorithm: str | None = None
     structure: str | None = None
+    bucket_size: int | None = None
+    node_size: int | None = None
     order: str | None = None
     on_late: str = "count"
     dead_letters: str | None = None
@@ -102,3 +107,8 @@ class Options:
     def sheds(self) -> bool:
         """Whether the answer may be a part of the whole one."""
         return self.sheds_memory or self.sheds_probes
+
+    @property
+    def part_sizes(self) -> PartSizes:
+        """How large buckets and nodes are made."""
+        return PartSizes(self.bucket_size or USUAL.bucket, self.node_size or USUAL.node)

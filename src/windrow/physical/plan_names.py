@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from windrow.physical.algorithms import BY_NAME, DEFAULT, PIPELINE
 from windrow.physical.specs import WJoin
-from windrow.physical.structures import SIZES
+from windrow.physical.structures import NAMES
 
 ORDERED = ", ordered by cost"
 
@@ -39,7 +39,7 @@ def plan_kinds(spec: WJoin) -> tuple[str, ...]:
 
 def is_of_structures(name: str) -> bool:
     """Whether a name of a plan is a pair of structures."""
-    return set(name.split("/")) <= set(SIZES)
+    return set(name.split("/")) <= set(NAMES)
 
 
 def _order(spec: WJoin) -> str:

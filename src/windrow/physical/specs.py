@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from windrow.physical.estimates import Estimate
 from windrow.physical.options import Options
+from windrow.physical.part_sizes import USUAL, PartSizes
 from windrow.physical.shedding import PANES_PER_WINDOW, Shedding
 from windrow.plan.count_windows import CountWindows
 from windrow.plan.exprs import Expr, Named
@@ -112,6 +113,7 @@ class WJoin:
         functions: the user's functions that the predicates call.
         counts: windows that count tuples; `graph` then has conditions on time alone.
         structures: of the algorithm "asymmetric", per input the structure of its window.
+        sizes: how large buckets and nodes are made, wherever structures are.
         orders: per input, the order in which its new tuples meet the others; of a pipeline one
             order, of all inputs from the bottom up. () leaves it to `physical.routes` and
             `physical.pipeline`.
@@ -134,6 +136,7 @@ class WJoin:
     functions: tuple[UserFunction, ...] = ()
     counts: CountWindows | None = None
     structures: tuple[str, ...] = ()
+    sizes: PartSizes = USUAL
     orders: tuple[tuple[int, ...], ...] = ()
     estimate: Estimate | None = None
     shedding: Shedding | None = None

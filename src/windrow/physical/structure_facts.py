@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from windrow.physical.options import Options
+from windrow.physical.part_sizes import BUFFER, HASH
 from windrow.physical.specs import WJoin
-from windrow.physical.structures import BUFFER, HASH, TITLES, served_range
+from windrow.physical.structures import served_range
 from windrow.plan.explain import show_predicates
 
 Fact = tuple[str, list[str]]
@@ -15,7 +16,8 @@ def structure_facts(spec: WJoin, options: Options, keys: str) -> list[Fact]:
     lines = []
     for at, (alias, name) in enumerate(zip(spec.aliases, spec.structures, strict=True)):
         other = spec.aliases[1 - at]
-        lines.append(f"window of {alias}: {TITLES[name]}; a new {other} {_found(spec, name)}")
+        title = spec.sizes.title(name)
+        lines.append(f"window of {alias}: {title}; a new {other} {_found(spec, name)}")
     return [
         ("structures", lines),
         ("kept by", [_kept_by(spec, keys)]),
@@ -49,10 +51,18 @@ def _why(spec: WJoin, options: Options) -> list[str]:
     asked = f"algorithm = {options.algorithm}" if options.algorithm else ""
     if options.structure:
         both = [asked, f"structure = {options.structure}"]
-        return [f"asked for by {', '.join(filter(None, both))}"]
-    if not asked:
-        return ["of all plans that could run it costs least"]
-    return [f"asked for by {asked}", f"{'/'.join(spec.structures)}: {_reason(spec)}"]
+        return [f"asked for by {', '.join(filter(None, both))}", *_sizes(options)]
+    reason = f"{'/'.join(spec.structures)}: {_reason(spec)}"
+    if not asked and spec.estimate is not None and spec.estimate.is_decisive:
+        reason = "of all plans that could run it costs least, or within a fifth of that"
+    return [*([f"asked for by {asked}"] if asked else []), reason, *_sizes(options)]
+
+
+def _sizes(options: Options) -> list[str]:
+    """The sizes that the user asked for."""
+    asked = {"bucket_size": options.bucket_size, "node_size": options.node_size}
+    given = [f"{name} = {size}" for name, size in asked.items() if size is not None]
+    return [f"sizes asked for by {', '.join(given)}"] if given else []
 
 
 def _reason(spec: WJoin) -> str:

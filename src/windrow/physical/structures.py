@@ -13,20 +13,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from windrow.physical.part_sizes import BTREE, BUFFER, HASH, TTREE
 from windrow.physical.specs import WJoin
 from windrow.plan.exprs import Band
 
-BUFFER, HASH, BTREE, TTREE = "buffer", "hash", "btree", "ttree"
-
-SIZES = {BUFFER: 1, HASH: 10, BTREE: 100, TTREE: 100}
-"""Tuples per bucket, or most tuples of a node, as the paper has them."""
-
-TITLES = {
-    BUFFER: "plain buffer",
-    HASH: f"hash with ordered buckets of {SIZES[HASH]}",
-    BTREE: f"B+tree with nodes of {SIZES[BTREE]}",
-    TTREE: f"T-tree with nodes of {SIZES[TTREE]}",
-}
+NAMES = (BUFFER, HASH, BTREE, TTREE)
 
 
 @dataclass(frozen=True)
@@ -40,6 +31,12 @@ class Served:
 
     bands: tuple[Band, ...]
     predicates: tuple[int, ...]
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the range is bounded from both sides."""
+        has_low = any(band.low is not None for band in self.bands)
+        return has_low and any(band.high is not None for band in self.bands)
 
 
 def served_range(spec: WJoin) -> Served | None:
@@ -58,11 +55,8 @@ def served_range(spec: WJoin) -> Served | None:
                 found.setdefault(key, []).append((own, number))
     if not found:
         return None
-    chosen = next((own for own in found.values() if _is_closed(own)), next(iter(found.values())))
-    numbers = dict.fromkeys(number for _, number in chosen)
-    return Served(tuple(band for band, _ in chosen), tuple(numbers))
-
-
-def _is_closed(bands: list[tuple[Band, int]]) -> bool:
-    has_low = any(band.low is not None for band, _ in bands)
-    return has_low and any(band.high is not None for band, _ in bands)
+    ranges = [
+        Served(tuple(band for band, _ in own), tuple(dict.fromkeys(number for _, number in own)))
+        for own in found.values()
+    ]
+    return next((one for one in ranges if one.is_closed), ranges[0])

@@ -18,6 +18,8 @@ from windrow.sql.syntax import syntax_error
 HINTS = (
     "algorithm",
     "structure",
+    "bucket_size",
+    "node_size",
     "order",
     "strategy",
     "scheduling",

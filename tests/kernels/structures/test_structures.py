@@ -42,17 +42,15 @@ KEYS = st.integers(-3, 12) | WIDE
 
 @st.composite
 def steps(draw):
-    """Inserts, probes, probes by range and expiries, in waves, so that windows fill and empty."""
-    found = []
-    for _ in range(draw(st.integers(0, 6))):
-        kind = draw(st.sampled_from(["insert", "insert", "expire", "probe", "range"]))
-        length = draw(st.integers(1, 25))
-        for _ in range(length):
-            if kind == "range":
-                found.append((kind, draw(KEYS), draw(KEYS)))
-            else:
-                found.append((kind, draw(KEYS), 0))
-    return found
+    """Inserts, probes, probes by range and expiries: in waves, so that windows fill and empty, or
+    each after any other."""
+    kinds = st.sampled_from(["insert", "insert", "expire", "probe", "range"])
+    if draw(st.booleans()):
+        waves = [[draw(kinds)] * draw(st.integers(1, 25)) for _ in range(draw(st.integers(0, 6)))]
+        drawn = [kind for wave in waves for kind in wave]
+    else:
+        drawn = draw(st.lists(kinds, max_size=80))
+    return [(kind, draw(KEYS), draw(KEYS) if kind == "range" else 0) for kind in drawn]
 
 
 @EVERY
@@ -142,11 +140,9 @@ def test_nodes_are_well_filled_and_trees_are_low(kind):
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 
 
-def probe_and_update_work(kind: int, held: int) -> tuple[float, float]:
-    """Keys compared and entries touched per probe by one key, and per insert and expiry.
-
-    What a node moves to make a gap depends on its size alone.
-    """
+def probe_and_update_work(kind: int, held: int) -> tuple[float, float, float]:
+    """Keys compared and entries touched per probe by one key, and per insert and expiry; and the
+    entries that these move."""
     random = np.random.default_rng([17, held])
     keys = random.permutation(held) * 3
     store = filled_store(kind, 10 if kind == HASH else 100, keys)
@@ -156,21 +152,29 @@ def probe_and_update_work(kind: int, held: int) -> tuple[float, float]:
     before = work_of(store)
     store = update_only(store, random.choice(keys, 2_000))
     after = work_of(store)
-    counted = range(3) if kind == HASH else range(2)
-    return searched, sum(after[n] - before[n] for n in counted) / 2_000
+    compared, touched, moved = (after[n] - before[n] for n in range(3))
+    return searched, (compared + touched) / 2_000, moved / 2_000
 
 
 def test_the_work_of_a_hash_does_not_depend_on_the_window():
-    probed, updated = zip(*(probe_and_update_work(HASH, held) for held in SIZES), strict=True)
+    work = (probe_and_update_work(HASH, held) for held in SIZES)
+    probed, updated, moved = zip(*work, strict=True)
     assert max(probed) < 1.1 * min(probed)
-    assert set(updated) == {2}  # one in, one out
+    assert set(updated) == {0}
+    assert set(moved) == {2}  # one in, one out
 
 
 @TREES
 def test_the_work_of_a_tree_grows_with_the_logarithm(kind):
-    probed, updated = zip(*(probe_and_update_work(kind, held) for held in SIZES), strict=True)
-    for work in (probed, updated):
-        rises = np.diff(work)  # ten times the window adds log2(10) comparisons, twice that per node
+    work = (probe_and_update_work(kind, held) for held in SIZES)
+    probed, updated, moved = zip(*work, strict=True)
+    # What a gap in a node takes, of 100 entries, depends on nothing but how full it is.
+    assert max(moved) < 1.5 * min(moved)
+    assert max(moved) < 2 * 100
+    for counted in (probed, updated):
+        rises = np.diff(
+            counted
+        )  # ten times the window adds log2(10) comparisons, twice that per node
         assert all(0 <= rise < 12 for rise in rises)
     for held, found in zip(SIZES, probed, strict=True):
         assert found < 2.5 * np.log2(held)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from windrow import Session
 from windrow.errors import PlanError, UnsupportedError
+from windrow.kernels.structures.store import SIZE
+from windrow.operators.published.machines import machine_for
+from windrow.physical.part_sizes import PartSizes
 from windrow.physical.specs import ProjectRows, WJoin
 
 JOIN = "SELECT a.x, b.x AS y FROM a, b WHERE {} WINDOW = 5"
@@ -21,7 +25,7 @@ def session() -> Session:
     return made
 
 
-def planned(session: Session, where: str, **options: str) -> WJoin:
+def planned(session: Session, where: str, **options: str | int) -> WJoin:
     _, physical = session._plan(JOIN.format(where), options)
     root = physical.root
     while isinstance(root, ProjectRows):
@@ -55,11 +59,38 @@ def test_a_structure_alone_asks_for_the_algorithm(session):
     assert physical.root.input.structures == ("btree", "buffer")
 
 
+@pytest.mark.parametrize(
+    ("where", "structures"),
+    [
+        ("abs(a.x - b.x) <= 3", ("ttree", "ttree")),
+        ("a.x BETWEEN b.x - 3 AND b.x AND a.k <> b.k", ("ttree", "ttree")),
+        ("a.x <= b.x AND a.x > b.x - 9", ("ttree", "ttree")),
+        ("a.x < b.x", ()),
+        ("a.x < b.x AND a.k > b.k", ()),
+        ("a.k = b.k AND abs(a.x - b.x) <= 3", ()),
+    ],
+)
+def test_a_band_without_an_equality_is_answered_by_trees_though_nothing_is_known_of_rates(
+    where, structures
+):
+    made = Session()
+    columns = pa.schema([(name, pa.int64()) for name in ("ts", "k", "x")])
+    for name in "ab":
+        made.stream(name, iter(()), time="ts", schema=columns)
+    spec = planned(made, where)
+    assert spec.structures == structures
+    assert planned(made, where, memory="1 GB").structures == ()
+    assert planned(made, where, algorithm="bew").structures == ()
+    if structures:
+        reason = "ttree/ttree: there is no equality, and a tree finds the tuples that a comparison"
+        assert f"why         {reason} allows" in made.explain(JOIN.format(where))
+
+
 def test_other_algorithms_have_no_structures(session):
     assert planned(session, "a.k = b.k").structures == ()
 
 
-def refused(session: Session, sql: str, **options: str) -> str:
+def refused(session: Session, sql: str, **options: object) -> str:
     with pytest.raises((PlanError, UnsupportedError)) as caught:
         session.sql(sql, **options)
     return str(caught.value)
@@ -125,6 +156,77 @@ def test_structures_beside_another_algorithm_are_refused(session):
     sql = JOIN.format("a.k = b.k")
     text = refused(session, sql, structure="hash/hash", algorithm="few")
     assert text.startswith("PlanError[structure-of-another-algorithm]: the algorithm few has no")
+
+
+def test_buckets_and_nodes_are_as_large_as_the_user_says(session):
+    asked = {"structure": "hash/btree", "bucket_size": 4, "node_size": 32}
+    assert planned(session, "a.k = b.k", **asked).sizes == PartSizes(4, 32)
+    text = session.explain(JOIN.format("a.k = b.k"), **asked)
+    assert "window of a: hash with ordered buckets of 4; a new b goes through one bucket" in text
+    assert "window of b: B+tree with nodes of 32; a new a finds the tuples of its key" in text
+    assert "sizes asked for by bucket_size = 4, node_size = 32" in text
+    hinted = "SELECT /*+ structure(ttree/ttree), node_size(7) */ a.x FROM a, b WHERE a.x < b.x"
+    _, physical = session._plan(f"{hinted} WINDOW = 5", {})
+    assert physical.root.input.sizes == PartSizes(node=7)
+
+
+def test_the_structures_are_made_with_those_sizes(session):
+    spec = planned(session, "a.k = b.k", structure="hash/ttree", bucket_size=4, node_size=32)
+    machine = machine_for(spec, np.array([0, 8, 16]), lambda _, places: places)
+    assert [int(store.numbers[SIZE]) for store in machine._stores] == [4, 32]
+
+
+def test_costs_are_those_of_the_sizes_asked_for():
+    made = Session()
+    table = pa.table({"ts": np.arange(4_000), "x": np.arange(4_000) % 100})
+    for name in "ab":
+        made.stream(name, table, time="ts")
+    costs = []
+    for size in (2, 50):
+        spec = planned(made, "a.x = b.x", bucket_size=size)
+        costs.append({plan.name: plan.seconds for plan in spec.estimate.plans})
+        assert spec.estimate.weights.endswith("(with buckets of 10 and nodes of 100)")
+    few, many = costs
+    assert few["hash/hash"] < many["hash/hash"]
+    assert few["ttree/ttree"] == many["ttree/ttree"]
+
+
+@pytest.mark.parametrize("size", [0, 10_001, True, "12", 2.5])
+def test_a_size_that_no_bucket_has_is_refused(session, size):
+    text = refused(session, JOIN.format("a.k = b.k"), structure="hash/hash", bucket_size=size)
+    assert text.splitlines() == [
+        f"PlanError[bad-option]: bucket_size = {size!r} is no number of tuples for a bucket",
+        "  hint: a whole number from 1 to 10,000",
+    ]
+
+
+def test_a_node_of_two_is_refused_in_its_place(session):
+    sql = "SELECT /*+ node_size(2) */ a.x FROM a, b WHERE a.k = b.k WINDOW = 5"
+    assert refused(session, sql).splitlines() == [
+        "PlanError[bad-option]: node_size = 2 is no number of tuples for a node",
+        f"  1 | {sql}",
+        f"    | {' ' * 11}{'^' * len('node_size(2)')}",
+        "  hint: a whole number from 3 to 10,000",
+    ]
+
+
+def test_a_size_that_the_structures_do_not_have_is_refused(session):
+    text = refused(session, JOIN.format("a.k = b.k"), structure="hash/buffer", node_size=50)
+    assert text.splitlines() == [
+        "PlanError[size-of-no-structure]: node_size = 50, but structure = 'hash/buffer' has no"
+        " btree or ttree",
+        "  hint: leave node_size out, or keep a window in a btree",
+    ]
+
+
+def test_a_size_beside_another_algorithm_is_refused(session):
+    text = refused(session, JOIN.format("a.k = b.k"), algorithm="hw", bucket_size=5)
+    assert text.splitlines() == [
+        "PlanError[structure-of-another-algorithm]: the algorithm hw has no structure whose size"
+        " to choose",
+        "  bucket_size is for the algorithm asymmetric",
+        "  hint: leave out one of the two",
+    ]
 
 
 def test_explain_says_which_structure_serves_what_and_why(session):

@@ -18,7 +18,6 @@ from windrow.kernels.published.tape import Conditions, Numbers
 from windrow.operators.published.structure_words import HIGH, KEY, LOW, range_of
 from windrow.physical.pipeline import is_along_path, pipeline_order
 from windrow.physical.specs import WJoin
-from windrow.physical.structures import SIZES
 from windrow.plan.windows import UNBOUNDED, WindowGraph
 from windrow.schema import MAX_TICK
 
@@ -148,7 +147,7 @@ def _asymmetric(spec: WJoin, first: Numbers) -> ArrivalMachine:
         words = KeyWords(0, 0, 0)  # the word of the first key is all that is asked for
     else:
         words = NO_KEY if range_of(spec) is None else KeyWords(KEY, LOW, HIGH)
-    left, right = ((name, SIZES[name]) for name in spec.structures)
+    left, right = ((name, spec.sizes.of(name)) for name in spec.structures)
     return Asymmetric(conditions_of(spec), first, words, (left, right))
 
 
