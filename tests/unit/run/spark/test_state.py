@@ -93,7 +93,7 @@ def test_chunks_that_left_the_window_leave_the_state_store() -> None:
 
 def test_rows_that_went_from_the_middle_of_a_chunk_stay_gone_and_the_chunk_as_it_was() -> None:
     handle = FakeHandle()
-    bucket = BucketState(handle, MINE)
+    bucket = BucketState(declared(handle), MINE)
     buffer, near = ChunkBuffer(), cold()
     buffer.append(rows(*range(20)))
     first = saved(bucket, buffer, None, near)
