@@ -14,6 +14,8 @@ and counted work, which no other program disturbs.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -30,6 +32,10 @@ WINDOWS = (1_000, 5_000, 25_000)
 """Window sizes that weights are fitted over: one weight must serve small windows and large ones."""
 
 ROUNDS = 5
+
+LAST_START_S = 25.0
+"""A user who waits does so for less than a minute: after this long no further round is begun. The
+first, which compiles, takes half a minute of processor, each of the others two seconds."""
 
 Say = Callable[[str], None]
 """Told what is being measured now."""
@@ -94,13 +100,28 @@ def measure(
     *,
     windows: Sequence[int] = WINDOWS,
     rounds: int = ROUNDS,
+    last_start_s: float = math.inf,
+    clock: Callable[[], float] = time.monotonic,
 ) -> list[Point]:
-    """Runs every structure at every rate over windows of every size, some rounds over."""
+    """Runs every structure at every rate over windows of every size, some rounds over.
+
+    Args:
+        make: fills a structure.
+        sizes: of buckets and nodes.
+        say: is told what is being measured.
+        windows: tuples in a window.
+        rounds: how many times over, at most.
+        last_start_s: seconds after which no round begins; the first always does.
+        clock: what time it is.
+    """
+    began = clock()
     settings = [(structure, window) for structure in Structure for window in windows]
     least: dict[Run, Metered] = {}
     benches: dict[tuple[Structure, int], Bench] = {}
     # All take turns: a busy spell of the machine is then no single one's.
     for number in range(1, rounds + 1):
+        if least and clock() - began > last_start_s:
+            break
         for structure, window in settings:
             say(f"round {number} of {rounds}: {structure.name}, a window of {window:,}")
             if number == 1:

@@ -100,12 +100,13 @@ def _weights(source: WeightsFrom, sizes: Sizes) -> Weights:
 def _calibrate(sizes: Sizes, stderr: Console) -> Calibrated:
     """Measures the weights of this machine, telling what is measured now, and keeps them."""
     from windrow.calibration.compiled import CompiledBench
-    from windrow.calibration.measuring import measure, weights_in_microseconds
+    from windrow.calibration.measuring import LAST_START_S, measure, weights_in_microseconds
     from windrow.calibration.stored import keep, prepare
     from windrow.cli.cost_report import Calibrated
     from windrow.experiments.show import telling
 
     prepare()
     with telling(stderr) as say:
-        weights = weights_in_microseconds(measure(CompiledBench, sizes, say))
+        points = measure(CompiledBench, sizes, say, last_start_s=LAST_START_S)
+        weights = weights_in_microseconds(points)
     return Calibrated(weights, keep(weights, sizes))

@@ -46,6 +46,18 @@ def points():
     return measure(PaperBench, Sizes(), lambda _: None)
 
 
+@pytest.mark.parametrize(("seconds_per_look", "rounds"), [(1.0, 3), (50.0, 1)])
+def test_a_slow_machine_measures_fewer_rounds_and_one_at_least(seconds_per_look, rounds):
+    now = iter(range(100))
+    told: list[str] = []
+    found = measure(
+        PaperBench, Sizes(), told.append, windows=(1_000,), last_start_s=2.5,
+        clock=lambda: seconds_per_look * next(now),
+    )  # fmt: skip
+    assert len(told) == rounds * len(Structure)
+    assert len(found) == 2 * len(RATES) * len(Structure)
+
+
 @pytest.mark.parametrize("structure", Structure)
 def test_the_weights_of_the_machine_are_found(points, structure):
     in_work, in_time = weights_in_work(points), weights_in_microseconds(points)
