@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from windrow.kernels.structures import buckets as blocks
 from windrow.kernels.structures import store as names
 from windrow.kernels.structures.store import NONE, Store
 
@@ -40,20 +41,38 @@ def check(store: Store) -> None:
 
 
 def check_buckets(store: Store, held: int) -> None:
-    """Each bucket is a chain in order of arrival, and holds what is hashed to it."""
-    first, room = int(store.numbers[names.FIRST]), len(store.queue)
-    seen = 0
-    for bucket, (head, tail) in enumerate(store.nodes.tolist()):
-        at, ages = head, []
-        while at != NONE:
-            assert names.bucket_of(store, store.queue[at, names.KEY]) == bucket
-            ages.append((at - first) % room)
-            last, at = at, int(store.queue[at, names.FOLLOWING])
-        assert ages == sorted(ages)
-        assert tail == (last if ages else NONE)
-        assert all(age < held for age in ages)
-        seen += len(ages)
+    """Each bucket has its entries in order of arrival, and holds what is hashed to it."""
+    buckets, size = int(store.numbers[names.BUCKETS]), blocks.slots_of(store)
+    seen, used = 0, buckets
+    for bucket in range(buckets):
+        span, last = store.nodes[bucket, [blocks.SPAN, blocks.LINK]].tolist()
+        first, count = span >> blocks.BITS, span & blocks.LOW
+        slots = [(bucket, (first + n) % size) for n in range(count)]
+        if last != NONE:
+            assert count > 0  # the own block has the oldest
+            block = int(store.nodes[last, blocks.LINK])
+            chain = [block]
+            while block != last:
+                assert store.nodes[block, blocks.SPAN] == size
+                block = int(store.nodes[block, blocks.LINK])
+                chain.append(block)
+            used += len(chain)
+            for block in chain:
+                assert 1 <= store.nodes[block, blocks.SPAN] <= size
+                slots += [(block, n) for n in range(int(store.nodes[block, blocks.SPAN]))]
+        keys, entries = (
+            zip(*(_slot(store, *at) for at in slots), strict=True) if slots else ((), ())
+        )
+        assert all(blocks.bucket_of(store, key) == bucket for key in keys)
+        assert list(entries) == sorted(entries)  # entries count up with arrival
+        seen += len(slots)
     assert seen == held
+    _check_free(store, used, blocks.LINK)
+
+
+def _slot(store: Store, block: int, slot: int) -> tuple[int, int]:
+    at = blocks.SLOTS + 2 * slot
+    return int(store.nodes[block, at]), int(store.nodes[block, at + 1])
 
 
 def check_bplus_tree(store: Store, size: int, held: int) -> None:
@@ -149,11 +168,11 @@ def _check_arrival_among_equals(store: Store, order: list[int]) -> None:
     assert entries == sorted(entries)
 
 
-def _check_free(store: Store, used: int) -> None:
+def _check_free(store: Store, used: int, link: int = names.NEXT) -> None:
     """Every node is in use or in the chain of free ones."""
     free, node = 0, int(store.numbers[names.FREE])
     while node != NONE:
         free += 1
-        node = int(store.nodes[node, names.NEXT])
+        node = int(store.nodes[node, link])
     assert free == store.numbers[names.FREE_NODES]
     assert free + used == len(store.nodes)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins.structures import SortedList, check
 
+from windrow.kernels.structures.room import empty_store, grown
 from windrow.kernels.structures.runs import (
     entries_between,
     filled_store,
@@ -25,8 +26,6 @@ from windrow.kernels.structures.store import (
     NONE,
     ROOT,
     T_TREE,
-    empty_store,
-    grown,
     has_room,
     nbytes,
 )
@@ -161,7 +160,8 @@ def test_the_work_of_a_hash_does_not_depend_on_the_window():
     probed, updated, moved = zip(*work, strict=True)
     assert max(probed) < 1.1 * min(probed)
     assert set(updated) == {0}
-    assert set(moved) == {2}  # one in, one out
+    assert min(moved) >= 2  # one in, one out; some are moved once more within their bucket
+    assert max(moved) < min(1.1 * min(moved), 3)
 
 
 @TREES

@@ -87,7 +87,7 @@ def test_buckets_and_nodes_have_the_sizes_asked_for():
         ),
         (
             (*SKEWED, "--bucket", 0),
-            "CostError[bad-cost-number]: the bucket size is 0\n  hint: it must be 1 or more\n",
+            "CostError[bad-cost-number]: the bucket size is 0\n  hint: it must be 1 to 1,000,000\n",
         ),
         (
             (*SKEWED[:-1], -5),

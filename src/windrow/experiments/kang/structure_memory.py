@@ -1,7 +1,7 @@
 """What a tuple of a window takes in memory, by structure and size of its parts.
 
 A window that has slid for a while is weighed: the queue of arrivals, buckets, nodes and the free
-slots inside nodes. Nodes that are kept for later use are not part of it.
+slots inside both. Blocks and nodes that are kept for later use are not part of it.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ def run(size: Size, say: Say) -> Findings:
         (
             Finding(
                 _hash_above_ttree(weighed),
-                reason="a bucket of these tables is a chain through the queue of arrivals, with no "
-                "slot that may be free; the paper's buckets are blocks, like nodes, and a window's "
-                "tuples do not fill them",
+                reason="a bucket is a block of half as many slots more than the tuples that it is "
+                "made for, and few need a second one; how full the paper's blocks are it does not "
+                "say",
             ),
             Finding(_btree_above(weighed), reason="its leaves are fuller than the others' parts"),
             Finding(_flattens(weighed), reason="what a bucket takes outweighs its tuples"),
@@ -89,10 +89,8 @@ def bytes_per_tuple(structure: Structure, part: int, chosen: MemorySize) -> floa
     sizes = Sizes(bucket=part) if structure is Structure.hash else Sizes(node=max(3, part))
     store = update_only(filled(structure, sizes, keys[: chosen.window]), keys[chosen.window :])
     taken = nbytes(store)
-    if len(store.slots):
-        of_one = (
-            store.nodes[0].nbytes + len(store.slots) // len(store.nodes) * store.slots[0].nbytes
-        )
+    if len(store.nodes):
+        of_one = (store.nodes.nbytes + store.slots.nbytes) // len(store.nodes)
         taken -= int(store.numbers[FREE_NODES]) * of_one
     return taken / chosen.window
 

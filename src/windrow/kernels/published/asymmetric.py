@@ -50,14 +50,14 @@ from windrow.kernels.published.tape import (
     same_keys,
 )
 from windrow.kernels.published.tape import TOUCHED as TOUCHED_IN_ALL
+from windrow.kernels.structures.buckets import AHEAD, is_far, read_head, read_oldest, read_slots
+from windrow.kernels.structures.room import empty_store, grown
 from windrow.kernels.structures.store import (
     COMPARED,
     MOVED,
     NONE,
     TOUCHED,
     Store,
-    empty_store,
-    grown,
     has_room,
     nbytes,
 )
@@ -217,6 +217,8 @@ def asymmetric(
                 own, probed = probed, own
             if not has_room(own):
                 return WINDOW_IS_FULL
+            if taken % AHEAD == 0 and (is_far(own) or is_far(probed)):
+                _read_ahead(tape, arrivals, buffers, windows)
             at = buffers.next[start]
             arrivals.taken[0] = taken + 1
             buffers.next[start] = at + 1
@@ -229,6 +231,31 @@ def asymmetric(
         if not _meet(tape, conditions, arrivals, windows, stack, found, record):
             return NO_ROOM_FOR_RESULTS
         level[0] = 0
+
+
+@lean_kernel
+def _read_ahead(tape: Tape, arrivals: Arrivals, buffers: Buffers, windows: Windows) -> None:
+    """Reads what the next arrivals are going to look at, to wait for memory once for all of them."""
+    turns, taken = arrivals.turns, arrivals.taken[0]
+    for is_second_pass in (False, True):
+        positions = buffers.next[0], buffers.next[1]
+        for n in range(taken, min(taken + AHEAD, len(turns))):
+            start = turns[n]
+            at = positions[start]
+            positions = (at + 1, positions[1]) if start == 0 else (positions[0], at + 1)
+            own, probed = windows.first, windows.second
+            if start == 1:
+                own, probed = probed, own
+            if is_second_pass and is_far(probed):
+                read_slots(probed, _word(tape, at, windows.words[1]))
+            elif is_far(probed):
+                read_head(probed, _word(tape, at, windows.words[1]))
+            if is_far(own) and not is_second_pass:
+                read_head(own, _word(tape, at, windows.words[0]))
+    if is_far(windows.first):
+        read_oldest(windows.first, AHEAD)
+    if is_far(windows.second):
+        read_oldest(windows.second, AHEAD)
 
 
 @lean_kernel

@@ -10,6 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from windrow.kernels._jit import kernel, lean_kernel
+from windrow.kernels.structures.buckets import AHEAD, is_far, read_head, read_oldest, read_slots
+from windrow.kernels.structures.room import empty_store, grown
 from windrow.kernels.structures.store import (
     COMPARED,
     HELD,
@@ -17,8 +19,6 @@ from windrow.kernels.structures.store import (
     NONE,
     Numbers,
     Store,
-    empty_store,
-    grown,
     has_room,
 )
 from windrow.kernels.structures.window import entry_at, expire, first, following, insert
@@ -54,6 +54,12 @@ def search_only(store: Store, lows: Numbers, highs: Numbers) -> int:
     """Probes by ranges one after the other; gives how many entries they found."""
     found, total = 0, 0
     for n in range(len(lows)):
+        if n % AHEAD == 0 and is_far(store):
+            stop = min(n + AHEAD, len(lows))
+            for coming in range(n, stop):
+                read_head(store, lows[coming])
+            for coming in range(n, stop):
+                read_slots(store, lows[coming])
         at = first(store, lows[n], highs[n])
         while at != NONE:
             found += 1
@@ -96,6 +102,10 @@ def _slide(store: Store, keys: Numbers, start: int) -> int:
     for n in range(start, len(keys)):
         if not has_room(store):
             return n
+        if n % AHEAD == 0 and is_far(store):
+            read_oldest(store, AHEAD)
+            for coming in range(n, min(n + AHEAD, len(keys))):
+                read_head(store, keys[coming])
         oldest = expire(store)
         insert(store, keys[n], oldest + store.numbers[HELD] + 1)
     return len(keys)

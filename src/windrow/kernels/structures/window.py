@@ -22,26 +22,28 @@ from __future__ import annotations
 
 from windrow.kernels._jit import lean_kernel, lean_kernel_part
 from windrow.kernels.structures.bplus_tree import bplus_find, bplus_insert, bplus_remove
+from windrow.kernels.structures.buckets import (
+    bucket_entry,
+    bucket_first,
+    bucket_following,
+    bucket_insert,
+    bucket_remove,
+)
 from windrow.kernels.structures.store import (
     BPLUS_TREE,
     BUFFER,
     ENTRY,
     FIRST,
-    FOLLOWING,
     HASH,
-    HEAD,
     HELD,
     KEY,
     KIND,
     NONE,
     T_TREE,
-    TAIL,
     TOUCHED,
     Store,
-    bucket_of,
     dequeue,
     enqueue,
-    link,
     queue_place,
 )
 from windrow.kernels.structures.t_tree import t_tree_find, t_tree_insert, t_tree_remove
@@ -57,10 +59,10 @@ def insert(store: Store, key: int, entry: int) -> None:
         t_tree_insert(store, key, entry)
     elif kind == BPLUS_TREE:
         bplus_insert(store, key, entry)
+    elif kind == HASH:
+        bucket_insert(store, key, entry)
     else:
         store.queue[at, ENTRY] = entry
-        if kind == HASH:
-            link(store, at)
 
 
 @lean_kernel
@@ -79,13 +81,8 @@ def expire(store: Store) -> int:
         entry = store.slots[slot, ENTRY]
         bplus_remove(store, slot)
         return int(entry)
-    if kind == HASH:
-        # The oldest of all is the oldest of its bucket.
-        bucket = bucket_of(store, key)
-        following = store.queue[at, FOLLOWING]
-        store.nodes[bucket, HEAD] = following
-        if following == NONE:
-            store.nodes[bucket, TAIL] = NONE
+    if kind == HASH:  # the oldest of all is the oldest of its bucket
+        return bucket_remove(store, key)
     return int(store.queue[at, ENTRY])
 
 
@@ -99,8 +96,8 @@ def first(store: Store, low: int, high: int) -> int:
         return up_to(store, t_tree_find(store, low), high)
     if kind == BPLUS_TREE:
         return up_to(store, bplus_find(store, low), high)
-    if kind == HASH and low == high:
-        return _in_bucket(store, store.nodes[bucket_of(store, low), HEAD], low)
+    if kind == HASH:
+        return bucket_first(store, low, high)
     return _in_queue(store, 0, low, high)
 
 
@@ -110,8 +107,8 @@ def following(store: Store, at: int, low: int, high: int) -> int:
     kind = store.numbers[KIND]
     if kind >= BPLUS_TREE:
         return up_to(store, slot_after(store, at), high)
-    if kind == HASH and low == high:
-        return _in_bucket(store, store.queue[at, FOLLOWING], low)
+    if kind == HASH:
+        return bucket_following(store, at, low, high)
     n = at - store.numbers[FIRST]
     if n < 0:
         n += len(store.queue)
@@ -121,22 +118,10 @@ def following(store: Store, at: int, low: int, high: int) -> int:
 @lean_kernel_part
 def entry_at(store: Store, at: int) -> int:
     """The entry at a place."""
-    if store.numbers[KIND] >= BPLUS_TREE:
+    kind = store.numbers[KIND]
+    if kind >= BPLUS_TREE:
         return int(store.slots[at, ENTRY])
-    return int(store.queue[at, ENTRY])
-
-
-@lean_kernel_part
-def _in_bucket(store: Store, at: int, key: int) -> int:
-    """The first place with a key, from one on, along its bucket; or NONE."""
-    queue, touched = store.queue, 0
-    while at != NONE:
-        touched += 1
-        if queue[at, KEY] == key:
-            break
-        at = queue[at, FOLLOWING]
-    store.numbers[TOUCHED] += touched
-    return at
+    return bucket_entry(store, at) if kind == HASH else int(store.queue[at, ENTRY])
 
 
 @lean_kernel_part

@@ -12,6 +12,9 @@ from enum import StrEnum
 
 from windrow.optimize.cost.errors import CostError
 
+MOST_TUPLES = 1_000_000
+"""The most in a bucket or a node."""
+
 
 class Structure(StrEnum):
     """A structure by the letter that the paper gives it; its name is the word for it.
@@ -42,11 +45,11 @@ class Sizes:
     node: int = 100
 
     def __post_init__(self) -> None:
-        if self.bucket < 1:
-            raise CostError.bad_number("the bucket size", self.bucket, "1 or more")
+        if not 1 <= self.bucket <= MOST_TUPLES:
+            raise CostError.bad_number("the bucket size", self.bucket, f"1 to {MOST_TUPLES:,}")
         # A node of a B+tree is split into parts that are half full or more.
-        if self.node < 3:
-            raise CostError.bad_number("the node size", self.node, "3 or more")
+        if not 3 <= self.node <= MOST_TUPLES:
+            raise CostError.bad_number("the node size", self.node, f"3 to {MOST_TUPLES:,}")
 
 
 @dataclass(frozen=True)

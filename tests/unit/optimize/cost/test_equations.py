@@ -120,11 +120,11 @@ def test_the_output_rate_is_equation_12():
         ),
         (
             lambda: Sizes(bucket=0),
-            "CostError[bad-cost-number]: the bucket size is 0\n  hint: it must be 1 or more",
+            "CostError[bad-cost-number]: the bucket size is 0\n  hint: it must be 1 to 1,000,000",
         ),
         (
             lambda: Sizes(node=2),
-            "CostError[bad-cost-number]: the node size is 2\n  hint: it must be 3 or more",
+            "CostError[bad-cost-number]: the node size is 2\n  hint: it must be 3 to 1,000,000",
         ),
         (
             lambda: output_rate(Workload(1, 1, 1, 1), 2),

@@ -1,0 +1,246 @@
+r"""A hash with ordered buckets: each in blocks of slots, the oldest tuple first.
+
+    own block          [ span | link | key entry | key entry | ... ]      a ring: `span` says where
+        |                                                                 its first is, and how many
+        | link                                                            there are
+        v
+    blocks behind it   last -> first -> second -> .. -> last              `link` leads round; filled
+                                                                          from their first slot on
+
+The tuples of a bucket lie side by side: a probe waits for memory about once, however large the
+window is. What the own block has no room for goes into blocks behind it. The own block holds the
+oldest; when it has lost all of them, the first block behind it is moved into it: one move more, at
+most, in the life of a tuple. Nothing is gone through on the way, so that a bucket in which all
+tuples have one key costs no more.
+
+Who knows which keys come next has their blocks read before they are needed (`read_head`, `read_slots`): memory
+is then waited for together.
+
+Blocks have more slots than the `size` tuples that a bucket is made for, which keys spread at random
+exceed now and then: then nearly all of them suffice.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from windrow.kernels._jit import lean_kernel, lean_kernel_part
+from windrow.kernels.structures.store import (
+    BUCKETS,
+    FREE,
+    FREE_NODES,
+    HASH,
+    HELD,
+    KIND,
+    MOVED,
+    NONE,
+    SEEN,
+    TOUCHED,
+    Store,
+    queue_place,
+)
+
+SPAN, LINK, SLOTS = range(3)
+"""The columns of a block: its span, its link, and from there on a key and an entry per slot."""
+
+BITS = 20
+LOW = (1 << BITS) - 1
+"""A span is `first << 20 | count`; a place is `block << 20 | slot`."""
+
+AHEAD = 32
+"""Keys whose blocks are read together."""
+
+_FAR = 1 << 16
+"""Numbers of 8 bytes: half a megabyte."""
+
+_SLOTS_PER_LINE = 4
+"""Of a line of memory, 64 bytes."""
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""Spreads keys over a word's upper half."""
+
+
+@lean_kernel_part
+def slots_of(store: Store) -> int:
+    """How many slots a block has."""
+    return int(store.nodes.shape[1] - SLOTS) >> 1
+
+
+@lean_kernel_part
+def bucket_of(store: Store, key: int) -> int:
+    """The bucket of a key: its spread upper half, scaled to the number of buckets."""
+    spread = (np.uint64(key) * _GOLDEN) >> np.uint64(32)
+    return int(np.int64((spread * np.uint64(store.numbers[BUCKETS])) >> np.uint64(32)))
+
+
+@lean_kernel_part
+def bucket_insert(store: Store, key: int, entry: int) -> None:
+    """Adds an entry at the end of its bucket; a block must be free."""
+    nodes, slots = store.nodes, slots_of(store)
+    own = bucket_of(store, key)
+    last = nodes[own, LINK]
+    if last == NONE:
+        span = nodes[own, SPAN]
+        count = span & LOW
+        if count < slots:
+            at = (span >> BITS) + count
+            nodes[own, SPAN] = span + 1
+            _put(store, own, at - slots if at >= slots else at, key, entry)
+            return
+        last = _take_block(store)
+        nodes[last, LINK] = last
+        nodes[own, LINK] = last
+    elif nodes[last, SPAN] == slots:
+        following = nodes[last, LINK]
+        nodes[last, LINK] = _take_block(store)
+        last = nodes[last, LINK]
+        nodes[last, LINK] = following
+        nodes[own, LINK] = last
+    at = nodes[last, SPAN]
+    nodes[last, SPAN] = at + 1
+    _put(store, last, at, key, entry)
+
+
+@lean_kernel_part
+def bucket_remove(store: Store, key: int) -> int:
+    """Takes the oldest entry out of the bucket of a key, and gives it; there must be one."""
+    nodes, slots = store.nodes, slots_of(store)
+    own = bucket_of(store, key)
+    first, count = nodes[own, SPAN] >> BITS, nodes[own, SPAN] & LOW
+    entry = int(nodes[own, SLOTS + 2 * first + 1])
+    last = nodes[own, LINK]
+    if count > 1 or last == NONE:
+        first = 0 if first + 1 == slots else first + 1
+        nodes[own, SPAN] = (first << BITS) + count - 1
+        return entry
+    behind = nodes[last, LINK]
+    count = nodes[behind, SPAN]
+    for column in range(SLOTS, SLOTS + 2 * count):
+        nodes[own, column] = nodes[behind, column]
+    nodes[own, SPAN] = count
+    store.numbers[MOVED] += count
+    if behind == last:
+        nodes[own, LINK] = NONE
+    else:
+        nodes[last, LINK] = nodes[behind, LINK]
+    nodes[behind, LINK] = store.numbers[FREE]
+    store.numbers[FREE] = behind
+    store.numbers[FREE_NODES] += 1
+    return entry
+
+
+@lean_kernel_part
+def bucket_first(store: Store, low: int, high: int) -> int:
+    """The first place with a key in a range; of one key in its bucket, else in any; or NONE."""
+    return _scan(store, bucket_of(store, low) if low == high else 0, 0, low, high)
+
+
+@lean_kernel_part
+def bucket_following(store: Store, at: int, low: int, high: int) -> int:
+    """The place after one of the same probe, or NONE."""
+    block = at >> BITS
+    n = (at & LOW) - (store.nodes[block, SPAN] >> BITS)
+    return _scan(store, block, (n if n >= 0 else n + slots_of(store)) + 1, low, high)
+
+
+@lean_kernel_part
+def bucket_entry(store: Store, at: int) -> int:
+    """The entry at a place."""
+    return int(store.nodes[at >> BITS, SLOTS + 2 * (at & LOW) + 1])
+
+
+@lean_kernel_part
+def is_far(store: Store) -> bool:
+    """Whether blocks lie where it pays to read them ahead: not all of them in a near cache."""
+    return bool(store.numbers[KIND] == HASH and store.nodes.size >= _FAR)
+
+
+@lean_kernel_part
+def read_head(store: Store, key: int) -> None:
+    """Reads the span of a key's bucket."""
+    # Numbers that are not used would not be read.
+    store.numbers[SEEN] += store.nodes[bucket_of(store, key), SPAN]
+
+
+@lean_kernel_part
+def read_slots(store: Store, key: int) -> None:
+    """Reads one slot of each line of memory that a key's bucket has in use; its head is near."""
+    nodes, own, slots, seen = store.nodes, bucket_of(store, key), slots_of(store), 0
+    first, count = nodes[own, SPAN] >> BITS, nodes[own, SPAN] & LOW
+    for n in range(0, count, _SLOTS_PER_LINE):
+        at = first + n
+        seen += nodes[own, SLOTS + 2 * (at - slots if at >= slots else at)]
+    store.numbers[SEEN] += seen
+
+
+@lean_kernel
+def read_oldest(store: Store, count: int) -> None:
+    """Reads what the oldest entries are about to leave."""
+    for n in range(min(count, store.numbers[HELD])):
+        read_head(store, store.queue[queue_place(store, n), 0])
+
+
+@lean_kernel
+def rebucket(old: Store, new: Store, start: int) -> int:
+    """Moves entries, from the n-th oldest on, into new buckets while there are free blocks.
+
+    Gives how many are moved. The queue is the new one's; of the old one the blocks are used up.
+    """
+    for n in range(start, len(old.queue)):
+        if new.numbers[FREE_NODES] == 0:
+            return n
+        key = new.queue[n, 0]
+        bucket_insert(new, key, bucket_remove(old, key))
+    return len(old.queue)
+
+
+@lean_kernel_part
+def _scan(store: Store, block: int, n: int, low: int, high: int) -> int:
+    """The first place with a key in a range, from the n-th tuple of a block on; or NONE."""
+    nodes, slots, touched = store.nodes, slots_of(store), 0
+    found = NONE
+    while block != NONE:
+        first, count = nodes[block, SPAN] >> BITS, nodes[block, SPAN] & LOW
+        while n < count:
+            at = first + n
+            if at >= slots:
+                at -= slots
+            touched += 1
+            if low <= nodes[block, SLOTS + 2 * at] <= high:
+                found = (block << BITS) | at
+                break
+            n += 1
+        if found != NONE:
+            break
+        block, n = _block_after(store, block, low, high), 0
+    store.numbers[TOUCHED] += touched
+    return found
+
+
+@lean_kernel_part
+def _block_after(store: Store, block: int, low: int, high: int) -> int:
+    """The block to go on with: of the same bucket, or by a range of keys of the next; or NONE."""
+    nodes, buckets = store.nodes, store.numbers[BUCKETS]
+    own = block
+    if block >= buckets:
+        own = bucket_of(store, nodes[block, SLOTS])
+    last = nodes[own, LINK]
+    if last not in (NONE, block):
+        return int(nodes[last if block == own else block, LINK])
+    return NONE if low == high or own + 1 == buckets else own + 1
+
+
+@lean_kernel_part
+def _put(store: Store, block: int, slot: int, key: int, entry: int) -> None:
+    store.nodes[block, SLOTS + 2 * slot] = key
+    store.nodes[block, SLOTS + 2 * slot + 1] = entry
+
+
+@lean_kernel_part
+def _take_block(store: Store) -> int:
+    """A free block, now empty."""
+    block = store.numbers[FREE]
+    store.numbers[FREE] = store.nodes[block, LINK]
+    store.numbers[FREE_NODES] -= 1
+    store.nodes[block, SPAN] = 0
+    return int(block)
