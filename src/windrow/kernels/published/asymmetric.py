@@ -50,7 +50,14 @@ from windrow.kernels.published.tape import (
     same_keys,
 )
 from windrow.kernels.published.tape import TOUCHED as TOUCHED_IN_ALL
-from windrow.kernels.structures.buckets import AHEAD, is_far, read_head, read_oldest, read_slots
+from windrow.kernels.structures.buckets import (
+    AHEAD,
+    is_far,
+    read_free,
+    read_head,
+    read_oldest,
+    read_slots,
+)
 from windrow.kernels.structures.room import empty_store, grown
 from windrow.kernels.structures.store import (
     COMPARED,
@@ -246,12 +253,11 @@ def _read_ahead(tape: Tape, arrivals: Arrivals, buffers: Buffers, windows: Windo
             own, probed = windows.first, windows.second
             if start == 1:
                 own, probed = probed, own
-            if is_second_pass and is_far(probed):
-                read_slots(probed, _word(tape, at, windows.words[1]))
-            elif is_far(probed):
-                read_head(probed, _word(tape, at, windows.words[1]))
-            if is_far(own) and not is_second_pass:
-                read_head(own, _word(tape, at, windows.words[0]))
+            key, asked = _word(tape, at, windows.words[0]), _word(tape, at, windows.words[1])
+            if is_far(own):
+                read_free(own, key) if is_second_pass else read_head(own, key)
+            if is_far(probed):
+                read_slots(probed, asked) if is_second_pass else read_head(probed, asked)
     if is_far(windows.first):
         read_oldest(windows.first, AHEAD)
     if is_far(windows.second):

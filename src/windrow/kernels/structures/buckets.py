@@ -13,7 +13,7 @@ oldest; when it has lost all of them, the first block behind it is moved into it
 most, in the life of a tuple. Nothing is gone through on the way, so that a bucket in which all
 tuples have one key costs no more.
 
-Who knows which keys come next has their blocks read before they are needed (`read_head`, `read_slots`): memory
+Who knows which keys come next has their blocks read before they are needed (`read_head`, then the slots): memory
 is then waited for together.
 
 Blocks have more slots than the `size` tuples that a bucket is made for, which keys spread at random
@@ -173,11 +173,24 @@ def read_slots(store: Store, key: int) -> None:
     store.numbers[SEEN] += seen
 
 
+@lean_kernel_part
+def read_free(store: Store, key: int) -> None:
+    """Reads the slot that the next tuple of a key's bucket is put into; its head is near."""
+    nodes, own, slots = store.nodes, bucket_of(store, key), slots_of(store)
+    at = (nodes[own, SPAN] >> BITS) + (nodes[own, SPAN] & LOW)
+    store.numbers[SEEN] += nodes[own, SLOTS + 2 * (at - slots if at >= slots else at)]
+
+
 @lean_kernel
 def read_oldest(store: Store, count: int) -> None:
     """Reads what the oldest entries are about to leave."""
-    for n in range(min(count, store.numbers[HELD])):
+    count = min(count, store.numbers[HELD])
+    for n in range(count):
         read_head(store, store.queue[queue_place(store, n), 0])
+    for n in range(count):
+        own = bucket_of(store, store.queue[queue_place(store, n), 0])
+        first = store.nodes[own, SPAN] >> BITS
+        store.numbers[SEEN] += store.nodes[own, SLOTS + 2 * first]
 
 
 @lean_kernel

@@ -10,7 +10,14 @@ from __future__ import annotations
 import numpy as np
 
 from windrow.kernels._jit import kernel, lean_kernel
-from windrow.kernels.structures.buckets import AHEAD, is_far, read_head, read_oldest, read_slots
+from windrow.kernels.structures.buckets import (
+    AHEAD,
+    is_far,
+    read_free,
+    read_head,
+    read_oldest,
+    read_slots,
+)
 from windrow.kernels.structures.room import empty_store, grown
 from windrow.kernels.structures.store import (
     COMPARED,
@@ -104,8 +111,11 @@ def _slide(store: Store, keys: Numbers, start: int) -> int:
             return n
         if n % AHEAD == 0 and is_far(store):
             read_oldest(store, AHEAD)
-            for coming in range(n, min(n + AHEAD, len(keys))):
+            stop = min(n + AHEAD, len(keys))
+            for coming in range(n, stop):
                 read_head(store, keys[coming])
+            for coming in range(n, stop):
+                read_free(store, keys[coming])
         oldest = expire(store)
         insert(store, keys[n], oldest + store.numbers[HELD] + 1)
     return len(keys)
