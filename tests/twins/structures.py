@@ -45,21 +45,21 @@ def check_buckets(store: Store, held: int) -> None:
     buckets, size = int(store.numbers[names.BUCKETS]), blocks.slots_of(store)
     seen, used = 0, buckets
     for bucket in range(buckets):
-        span, last = store.nodes[bucket, [blocks.SPAN, blocks.LINK]].tolist()
-        first, count = span >> blocks.BITS, span & blocks.LOW
-        slots = [(bucket, (first + n) % size) for n in range(count)]
+        last = int(store.nodes[bucket, blocks.LINK])
+        chain = [bucket]
         if last != NONE:
-            assert count > 0  # the own block has the oldest
-            block = int(store.nodes[last, blocks.LINK])
-            chain = [block]
-            while block != last:
-                assert store.nodes[block, blocks.SPAN] == size
-                block = int(store.nodes[block, blocks.LINK])
-                chain.append(block)
-            used += len(chain)
-            for block in chain:
-                assert 1 <= store.nodes[block, blocks.SPAN] <= size
-                slots += [(block, n) for n in range(int(store.nodes[block, blocks.SPAN]))]
+            chain.append(int(store.nodes[last, blocks.LINK]))
+            while chain[-1] != last:
+                chain.append(int(store.nodes[chain[-1], blocks.LINK]))
+        slots = []
+        for at, block in enumerate(chain):
+            span = int(store.nodes[block, blocks.SPAN])
+            first, count = span >> blocks.BITS, span & blocks.LOW
+            slots += [(block, (first + n) % size) for n in range(count)]
+            # The own block is full while others lie behind it, and so are those between two.
+            assert count == size or block == last or at == 1 or len(chain) == 1
+            assert at == 0 or count > 0
+        used += len(chain) - 1
         keys, entries = (
             zip(*(_slot(store, *at) for at in slots), strict=True) if slots else ((), ())
         )

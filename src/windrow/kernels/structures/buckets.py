@@ -4,14 +4,13 @@ r"""A hash with ordered buckets: each in blocks of slots, the oldest tuple first
         |                                                                 its first is, and how many
         | link                                                            there are
         v
-    blocks behind it   last -> first -> second -> .. -> last              `link` leads round; filled
-                                                                          from their first slot on
+    blocks behind it   last -> first -> second -> .. -> last              rings too; `link` leads
+                                                                          round
 
 The tuples of a bucket lie side by side: a probe waits for memory about once, however large the
 window is. What the own block has no room for goes into blocks behind it. The own block holds the
-oldest; when it has lost all of them, the first block behind it is moved into it: one move more, at
-most, in the life of a tuple. Nothing is gone through on the way, so that a bucket in which all
-tuples have one key costs no more.
+oldest, and is full while there are others: as one tuple leaves it, the oldest behind it moves up.
+Nothing is gone through on the way, so that a bucket in which all tuples have one key costs no more.
 
 Who knows which keys come next has their blocks read before they are needed (`read_head`, then the slots): memory
 is then waited for together.
@@ -79,53 +78,43 @@ def bucket_insert(store: Store, key: int, entry: int) -> None:
     nodes, slots = store.nodes, slots_of(store)
     own = bucket_of(store, key)
     last = nodes[own, LINK]
+    if last == NONE and nodes[own, SPAN] & LOW < slots:
+        _push(store, own, key, entry)
+        return
     if last == NONE:
-        span = nodes[own, SPAN]
-        count = span & LOW
-        if count < slots:
-            at = (span >> BITS) + count
-            nodes[own, SPAN] = span + 1
-            _put(store, own, at - slots if at >= slots else at, key, entry)
-            return
         last = _take_block(store)
         nodes[last, LINK] = last
         nodes[own, LINK] = last
-    elif nodes[last, SPAN] == slots:
-        following = nodes[last, LINK]
+    elif nodes[last, SPAN] & LOW == slots:
+        first = nodes[last, LINK]
         nodes[last, LINK] = _take_block(store)
         last = nodes[last, LINK]
-        nodes[last, LINK] = following
+        nodes[last, LINK] = first
         nodes[own, LINK] = last
-    at = nodes[last, SPAN]
-    nodes[last, SPAN] = at + 1
-    _put(store, last, at, key, entry)
+    _push(store, last, key, entry)
 
 
 @lean_kernel_part
 def bucket_remove(store: Store, key: int) -> int:
     """Takes the oldest entry out of the bucket of a key, and gives it; there must be one."""
-    nodes, slots = store.nodes, slots_of(store)
-    own = bucket_of(store, key)
-    first, count = nodes[own, SPAN] >> BITS, nodes[own, SPAN] & LOW
-    entry = int(nodes[own, SLOTS + 2 * first + 1])
+    nodes, own = store.nodes, bucket_of(store, key)
+    entry = int(nodes[own, SLOTS + 2 * (nodes[own, SPAN] >> BITS) + 1])
+    _pop(store, own)
     last = nodes[own, LINK]
-    if count > 1 or last == NONE:
-        first = 0 if first + 1 == slots else first + 1
-        nodes[own, SPAN] = (first << BITS) + count - 1
+    if last == NONE:
         return entry
     behind = nodes[last, LINK]
-    count = nodes[behind, SPAN]
-    for column in range(SLOTS, SLOTS + 2 * count):
-        nodes[own, column] = nodes[behind, column]
-    nodes[own, SPAN] = count
-    store.numbers[MOVED] += count
-    if behind == last:
-        nodes[own, LINK] = NONE
-    else:
-        nodes[last, LINK] = nodes[behind, LINK]
-    nodes[behind, LINK] = store.numbers[FREE]
-    store.numbers[FREE] = behind
-    store.numbers[FREE_NODES] += 1
+    at = SLOTS + 2 * (nodes[behind, SPAN] >> BITS)
+    _push(store, own, nodes[behind, at], nodes[behind, at + 1])
+    _pop(store, behind)
+    store.numbers[MOVED] += 1
+    if nodes[behind, SPAN] & LOW == 0:
+        nodes[own if behind == last else last, LINK] = (
+            NONE if behind == last else nodes[behind, LINK]
+        )
+        nodes[behind, LINK] = store.numbers[FREE]
+        store.numbers[FREE] = behind
+        store.numbers[FREE_NODES] += 1
     return entry
 
 
@@ -235,8 +224,8 @@ def _block_after(store: Store, block: int, low: int, high: int) -> int:
     """The block to go on with: of the same bucket, or by a range of keys of the next; or NONE."""
     nodes, buckets = store.nodes, store.numbers[BUCKETS]
     own = block
-    if block >= buckets:
-        own = bucket_of(store, nodes[block, SLOTS])
+    if block >= buckets:  # any tuple of the block says whose it is
+        own = bucket_of(store, nodes[block, SLOTS + 2 * (nodes[block, SPAN] >> BITS)])
     last = nodes[own, LINK]
     if last not in (NONE, block):
         return int(nodes[last if block == own else block, LINK])
@@ -244,9 +233,25 @@ def _block_after(store: Store, block: int, low: int, high: int) -> int:
 
 
 @lean_kernel_part
-def _put(store: Store, block: int, slot: int, key: int, entry: int) -> None:
-    store.nodes[block, SLOTS + 2 * slot] = key
-    store.nodes[block, SLOTS + 2 * slot + 1] = entry
+def _push(store: Store, block: int, key: int, entry: int) -> None:
+    """Adds an entry at the end of a block that is not full."""
+    nodes, slots, span = store.nodes, slots_of(store), store.nodes[block, SPAN]
+    at = (span >> BITS) + (span & LOW)
+    if at >= slots:
+        at -= slots
+    nodes[block, SPAN] = span + 1
+    nodes[block, SLOTS + 2 * at] = key
+    nodes[block, SLOTS + 2 * at + 1] = entry
+
+
+@lean_kernel_part
+def _pop(store: Store, block: int) -> None:
+    """Takes the first entry out of a block that is not empty."""
+    span = store.nodes[block, SPAN]
+    first = (span >> BITS) + 1
+    if first == slots_of(store):
+        first = 0
+    store.nodes[block, SPAN] = (first << BITS) + (span & LOW) - 1
 
 
 @lean_kernel_part
