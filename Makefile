@@ -27,10 +27,10 @@ demo: $(READY) ## Run the main job on Spark in local mode, and check its answers
 test: test-fast test-laws test-spark ## Run every test
 
 test-fast: $(READY) ## Run the tests that need no JVM, those of laws apart
-	@$(PYTEST) -n 2 -m "not spark and not laws"
+	@$(PYTEST) -n 2 --dist loadfile -m "not spark and not laws"
 
 test-laws: $(READY) ## Run the tests that try a law on hundreds of drawn cases
-	@$(PYTEST) -n 2 -m "laws and not spark"
+	@$(PYTEST) -n 2 --dist loadfile -m "laws and not spark"
 
 test-spark: $(READY) ## Run the tests that need a JVM
 	@$(JAVA) $(PYTEST) -n 3 --dist loadfile -m spark

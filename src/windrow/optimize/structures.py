@@ -38,8 +38,8 @@ def by_trees(spec: WJoin, options: Options) -> WJoin:
     comparison that is open to one side leaves half of the window to look at, which goes faster
     through tuples side by side. A tree cannot be spilled.
     """
-    is_open = options.asked_algorithm is None and options.order is None and options.memory is None
-    is_open = is_open and not options.sheds
+    is_bound = options.memory is not None or options.service_rate is not None
+    is_open = options.asked_algorithm is None and options.order is None and not is_bound
     is_plain = spec.kind == "inner" and spec.counts is None and spec.alternative is None
     if spec.classes or len(spec.inputs) != 2 or not (is_open and is_plain):
         return spec

@@ -55,6 +55,7 @@ def session(**streams: object) -> Session:
     return made
 
 
+@pytest.mark.laws
 @pytest.mark.parametrize("polling", ["in step", "round robin"])
 @pytest.mark.parametrize("algorithm", [name for name in ("bew", "nlw", "hw") if name in ALGORITHMS])
 def test_a_stalled_stream_keeps_no_combination_of_the_others_back(taps, algorithm, polling):
