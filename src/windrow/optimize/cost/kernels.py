@@ -1,10 +1,12 @@
 """What the compiled loops of each plan take, in microseconds of processor per unit of work.
 
-One unit for all plans: only so can a pipeline be weighed against a hash table. The figures were
-fitted, by relative least squares, to runs over random workloads in process (`python -m
-benchmarks.planner --fit` repeats that); the structures' are what `windrow cost --calibrate` found
-on the same machine. On another machine all of them shrink or grow together, more or less: where
-its structures have been measured, the rest is scaled by how they compare.
+One unit for all plans: only so can a pipeline be weighed against a hash table. The figures of
+sweeps, pipelines and asymmetric joins were fitted, by relative least squares, to runs over random
+workloads in process (`python -m benchmarks.planner --fit` repeats that); those of backward
+evaluation were set by hand after 30 such joins; outer joins and joins of count windows have the
+latter's, for their loops are alike. The structures' are what `windrow cost --calibrate` found on
+the same machine. On another machine all of them shrink or grow together, more or less: where its
+structures have been measured, the rest is scaled by how they compare.
 """
 
 from __future__ import annotations
