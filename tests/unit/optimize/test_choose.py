@@ -118,7 +118,7 @@ def test_an_unknown_hint_is_refused_with_the_nearest_names():
     assert message(hints=[Hint("algoritm", "bew")]) == (
         "PlanError[unknown-option]: there is no option 'algoritm'\n"
         "  hint: one of algorithm, order, dead_letters, memory, on_late, polling, "
-        "shed_least_rate, on_memory, ..."
+        "shed_least_rate, node_size, ..."
     )
 
 
