@@ -15,6 +15,9 @@ from windrow.errors import PlanError, nearest
 from windrow.physical.shedding import Least
 from windrow.plan.stream_hints import USUAL_UNIT, rate_parts, ticks_per_unit
 
+LEAST_RATE, MOST = 1e-9, 1e18
+"""Of a service rate at least, and of any number at most, in the unit that it is said in."""
+
 _SHARE = re.compile(r"\s*([0-9]{1,3}(?:\.[0-9]{1,9})?)\s*%\s*")
 _NUMBER = re.compile(r"\s*([0-9][0-9_,]{0,17}(?:\.[0-9]{1,9})?)\s*(?:tuples?)?\s*", re.IGNORECASE)
 
@@ -47,11 +50,12 @@ def rate_said(given: object) -> Said:
         PlanError: it is no rate.
     """
     said = _read(given, is_rate=True)
-    if said is None or said.is_share or not said.amount:
+    if said is None or said.is_share or said.amount < LEAST_RATE:
         raise PlanError(
             "bad-option",
-            f"service_rate = {given!r} is no rate",
-            hint="more than 0, for instance '1000 per second', or a number per second",
+            f"service_rate = {_shown(given)} is no rate",
+            hint=f"from {LEAST_RATE:g} to {MOST:g}, for instance '1000 per second', or a number per"
+            " second",
         )
     return said
 
@@ -123,15 +127,23 @@ def _bad_least(name: str, given: object, *, is_rate: bool) -> PlanError:
     amount = "50 per second" if is_rate else "100 tuples"
     return PlanError(
         "bad-option",
-        f"{name} = {given!r} does not say what each stream gets at least",
-        hint=f"for instance '{amount}', '10%', or for single streams 'a = 10%, b = 5%'",
+        f"{name} = {_shown(given)} does not say what each stream gets at least",
+        hint=f"for instance '{amount}', '10%', or for single streams 'a = 10%, b = 5%';"
+        f" numbers up to {MOST:g}",
     )
+
+
+def _shown(given: object) -> str:
+    """A value as it was given; a whole number of very many digits by its size."""
+    if isinstance(given, int) and abs(given) > MOST:
+        return f"{'-' if given < 0 else ''}1e{given.bit_length() * math.log10(2):.0f}"
+    return repr(given)
 
 
 def _read(given: object, *, is_rate: bool) -> Said | None:
     """A number, a share or a rate; None for what is none of them."""
     if isinstance(given, int | float) and not isinstance(given, bool):
-        return Said(float(given)) if math.isfinite(given) and given >= 0 else None
+        return Said(float(given)) if 0 <= given <= MOST else None
     if not isinstance(given, str):
         return None
     share = _SHARE.fullmatch(given)
@@ -140,6 +152,6 @@ def _read(given: object, *, is_rate: bool) -> Said | None:
         return Said(amount, is_share=True) if amount <= 1 else None
     rate = rate_parts(given) if is_rate else None
     if rate is not None:
-        return Said(rate[0], rate[1]) if math.isfinite(rate[0]) else None
+        return Said(rate[0], rate[1]) if rate[0] <= MOST else None
     number = _NUMBER.fullmatch(given)
     return Said(float(re.sub("[_,]", "", number[1]))) if number else None

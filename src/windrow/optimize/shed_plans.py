@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from windrow.allocation.best import allocate
-from windrow.allocation.loads import Allocation, Load, Resources, case_of
+from windrow.allocation.loads import Allocation, Case, Load, Resources, case_of
 from windrow.allocation.output import expected_recall
 from windrow.allocation.strategies import BY_NAME, allocate_by
 from windrow.optimize.cost.directions import cheapest
@@ -19,8 +19,13 @@ from windrow.optimize.cost.joins import Joined, output
 from windrow.optimize.cost.structures import Sizes
 from windrow.optimize.cost.weights import Weights
 from windrow.optimize.joined import Sized
-from windrow.physical.shedding import BEST, Expected, Least, Shedding
+from windrow.physical.shedding import BEST, Expected, Least, Shedding, counted_ticks
 from windrow.physical.specs import WJoin
+
+NEARLY_ALL = 0.99
+"""What is expected at most where all fits that is held, but not all that is counted: a stream may
+get more than it holds, and another less.
+"""
 
 
 def with_expected(spec: WJoin, rates: Sequence[float], weights: Weights) -> WJoin:
@@ -31,23 +36,36 @@ def with_expected(spec: WJoin, rates: Sequence[float], weights: Weights) -> WJoi
     shedding = spec.shedding
     if shedding is None or (shedding.memory is not None and shedding.is_in_bytes):
         return spec
-    windows = [max(0, spec.retention(at)) * rate for at, rate in enumerate(rates)]
-    loads = [
-        Load(rate, window, _least(shedding.least_rates, at, shedding.service_rate),
-             _least(shedding.least_windows, at, shedding.memory))
-        for at, (rate, window) in enumerate(zip(rates, windows, strict=True))
-    ]  # fmt: skip
-    allocation = _allocation(shedding, loads)
+    resources = Resources(shedding.memory, shedding.service_rate if shedding.may_skip else None)
+    retention = [max(0, spec.retention(at)) for at in range(len(rates))]
+    # Memory is divided by what is counted, which begins with a block. What lies before the window
+    # is not held any more when a pane is decided.
+    counted = _loads(shedding, rates, [counted_ticks(own, spec.pane) for own in retention])
+    loads = _loads(shedding, rates, [own + spec.pane for own in retention])
+    divided = _allocation(shedding, counted, resources)
+    kept = tuple(min(load.window, own) for load, own in zip(loads, divided.windows, strict=True))
+    allocation = Allocation(divided.rates, kept)
+    case = case_of(counted, resources)
+    recall = 1.0 if case is Case.nothing else min(NEARLY_ALL, expected_recall(loads, allocation))
     expected = Expected(
-        case=case_of(loads, Resources(shedding.memory, shedding.service_rate)).value,
+        case=case.value,
         rates=tuple(rates),
-        windows=tuple(windows),
+        windows=tuple(load.window for load in loads),
         probing=allocation.rates,
-        kept=allocation.windows,
-        recall=expected_recall(loads, allocation),
+        kept=kept,
+        recall=recall,
         structures=_structures(spec, loads, allocation, weights),
     )
     return replace(spec, shedding=replace(shedding, expected=expected))
+
+
+def _loads(shedding: Shedding, rates: Sequence[float], ticks: Sequence[int]) -> list[Load]:
+    """The streams, with the tuples that arrive in so many ticks."""
+    return [
+        Load(rate, rate * long, _least(shedding.least_rates, at, shedding.service_rate),
+             _least(shedding.least_windows, at, shedding.memory))
+        for at, (rate, long) in enumerate(zip(rates, ticks, strict=True))
+    ]  # fmt: skip
 
 
 def effective(join: Sized, spec: WJoin) -> Sized:
@@ -79,8 +97,7 @@ def _structures(
     return tuple(cheapest(own, weights, Sizes()).name for own in directions)
 
 
-def _allocation(shedding: Shedding, loads: Sequence[Load]) -> Allocation:
-    resources = Resources(shedding.memory, shedding.service_rate if shedding.may_skip else None)
+def _allocation(shedding: Shedding, loads: Sequence[Load], resources: Resources) -> Allocation:
     if shedding.strategy == BEST:
         return allocate(loads, resources)
     strategy = BY_NAME[shedding.strategy]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from windrow.physical.bounds_text import lag_terms
 from windrow.physical.cost_facts import show_count, show_rate
 from windrow.physical.shedding import BEST, Expected, Least, Shedding
-from windrow.physical.specs import WJoin
+from windrow.physical.specs import WJoin, delay
 from windrow.plan.durations import show_ticks
 from windrow.plan.sizes import show_bytes
 
@@ -38,10 +39,14 @@ def shed_state(spec: WJoin, time_type: str) -> list[str]:
     if shedding is None:
         return []
     pane = show_ticks(spec.pane, time_type)
-    waiting = f"tuples wait on top until the watermark has passed their {pane}"
+    lag = " + ".join([pane, *lag_terms(spec, max(map(delay, spec.inputs)))])
+    waiting = [
+        f"arrivals wait on top until the watermark has passed their {pane}, and are not shed:",
+        f"per stream up to its rate x ({lag}) + one batch",
+    ]
     if shedding.memory is None:
-        return [waiting]
-    return [f"all windows together <= {show_memory(shedding)}; {waiting}"]
+        return waiting
+    return [f"all windows together <= {show_memory(shedding)}", *waiting]
 
 
 def shed_emission(spec: WJoin, time_type: str) -> str:
@@ -72,7 +77,9 @@ def _what(shedding: Shedding, time_type: str) -> list[str]:
             if shedding.may_skip
             else "beyond that the query fails"
         )
-        lines.append(f"probes: at most {rate}, and a window's worth in a burst; {beyond}")
+        lines.append(
+            f"probes: at most {rate}, and a window's worth or one per stream in a burst; {beyond}"
+        )
     lines.append(
         "by backward evaluation, pane by pane: structures of their own (asymmetric) take tuples one"
         " by one"
@@ -110,13 +117,19 @@ def _by_alias(spec: WJoin, amounts: list[str], of_what: str) -> str:
 
 
 def _expected(spec: WJoin, shedding: Shedding, time_type: str) -> list[str]:
+    expected = shedding.expected
+    if expected is not None and _is_to_fail(expected, shedding):
+        arrive, allowed = sum(expected.rates), shedding.service_rate or 0.0
+        return [
+            f"the query fails: {show_rate(arrive, time_type)} arrive, more than the service rate of"
+            f" {show_rate(allowed, time_type)} (on_service_rate = fail)"
+        ]
     if not shedding.sheds:
         return []
-    expected = shedding.expected
     if expected is None:
         why = "memory is in bytes" if shedding.is_in_bytes else "not all rates are known"
         return [f"not estimated: {why}; the progress tells the recall"]
-    lines = [f"{expected.case}: recall {expected.recall:.0%}"]
+    lines = [f"{expected.case}: recall {_show_recall(expected.recall)}"]
     if expected.recall < 1:
         lines += [
             _of_input(expected, at, alias, time_type) for at, alias in enumerate(spec.aliases)
@@ -128,6 +141,17 @@ def _expected(spec: WJoin, shedding: Shedding, time_type: str) -> list[str]:
         if spec.estimate is not None and spec.estimate.is_decisive:
             lines.append("look-ups and their order were chosen for these rates and windows")
     return lines
+
+
+def _is_to_fail(expected: Expected, shedding: Shedding) -> bool:
+    """Whether more arrives, at the rates known, than may probe, and none of it may be skipped."""
+    rate = shedding.service_rate
+    return rate is not None and not shedding.may_skip and sum(expected.rates) > rate
+
+
+def _show_recall(recall: float) -> str:
+    """A share as text: whole only where it is."""
+    return "100%" if recall == 1 else f"{min(recall, 0.99):.0%}"
 
 
 def _of_input(expected: Expected, at: int, alias: str, time_type: str) -> str:

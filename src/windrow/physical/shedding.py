@@ -24,6 +24,22 @@ STRATEGIES = (BEST, "equal", "rates", "windows", "inverse")
 PANES_PER_WINDOW = 8
 """Into how many panes, in each of which chances are constant, the shortest window is cut."""
 
+MOST_BLOCKS = 64
+"""Arrivals are counted in so many blocks per window, however many panes that is."""
+
+
+def block_panes(retention: int, pane: int) -> int:
+    """How many panes the blocks have in which the arrivals of an input are counted."""
+    return max(1, retention // pane // MOST_BLOCKS)
+
+
+def counted_ticks(retention: int, pane: int) -> int:
+    """For how many ticks at most arrivals of an input are counted when a pane is decided.
+
+    [ start of a block .. start of the pane - retention ......... start of the pane .. its end )
+    """
+    return (-(-max(0, retention) // pane) + block_panes(retention, pane)) * pane
+
 
 @dataclass(frozen=True)
 class Least:
@@ -48,7 +64,7 @@ class Expected:
     Attributes:
         case: what is short, in words.
         rates: arrivals per tick.
-        windows: tuples of the full windows.
+        windows: tuples of the full windows, and of the pane that is decided.
         probing: arrivals per tick that probe.
         kept: tuples that are kept.
         recall: the share of all results that this gives.
@@ -101,6 +117,11 @@ class Shedding:
     def sheds(self) -> bool:
         """Whether the answer may be a part of the whole one."""
         return self.memory is not None or (self.service_rate is not None and self.may_skip)
+
+    def keeps_too_little(self, inputs: int) -> bool:
+        """Whether it is one part of several, and keeps less than a tuple for each of its inputs."""
+        memory = self.memory if self.parts > 1 and not self.is_in_bytes else None
+        return memory is not None and memory < inputs
 
     @property
     def gives_nothing(self) -> bool:

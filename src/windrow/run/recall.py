@@ -32,7 +32,7 @@ class Recall:
 
     def __str__(self) -> str:
         if self.expected is None or self.estimated is None:
-            return "recall not known yet"
+            return "recall not known: nothing was found"
         return f"recall {self.estimated:.1%} estimated, {self.expected:.1%} expected"
 
 

@@ -9,8 +9,10 @@ from windrow.errors import WindrowError
 from windrow.operators.evaluate import DuckdbTypes
 from windrow.optimize.optimizer import optimize
 from windrow.optimize.options import by_keyword
+from windrow.physical.shed_facts import shed_facts
 from windrow.physical.shedding import Least
 from windrow.physical.specs import ProjectRows, SlidingAggregate, WJoin, delay, inputs
+from windrow.run.spark.stages import Spread, plan_stage
 from windrow.sql.compile import compile_query
 
 JOIN = "SELECT a.x FROM a, b WHERE a.k = b.k WINDOW = INTERVAL 80 SECONDS"
@@ -97,14 +99,14 @@ FAST = "SELECT fast.x FROM fast, slow WHERE fast.k = slow.k WINDOW = INTERVAL 10
 @pytest.mark.parametrize(
     ("options", "case", "recall"),
     [
-        # 1,000 and 10 per second; windows of 10,000 and 100 tuples.
+        # 1,000 and 10 per second; windows, and a pane of an eighth, of 11,250 and 112.5 tuples.
         ({"memory": "20000 tuples", "on_memory": "shed"}, "nothing is short", 1.0),
-        ({"memory": "100 tuples", "on_memory": "shed"}, "memory is short", 0.5),
+        ({"memory": "100 tuples", "on_memory": "shed"}, "memory is short", 4 / 9),
         ({"service_rate": 505, "on_service_rate": "shed"}, "the processor is short", 0.7475),
         (
             {"memory": "100 tuples", "on_memory": "shed",
              "service_rate": 500, "on_service_rate": "shed"},
-            "processor and memory are short", 0.25,
+            "processor and memory are short", 500 / 1_000 * 4 / 9,
         ),
     ],
 )  # fmt: skip
@@ -117,12 +119,29 @@ def test_what_is_expected_follows_the_papers_four_cases(options, case, recall):
 def test_plans_are_weighed_for_what_is_left_after_the_allocation():
     whole = join_of(planned(FAST))
     left = join_of(planned(FAST, memory="100 tuples", on_memory="shed"))
-    assert left.estimate.output == pytest.approx(whole.estimate.output / 2)
+    assert left.estimate.output == pytest.approx(whole.estimate.output * 4 / 9)
     assert left.estimate.plans[0].seconds < whole.estimate.plans[0].seconds
     assert left.shedding.expected.structures == ("buffer", "ttree")
     assert {plan.name.split(",")[0] for plan in left.estimate.plans} == {
         "bew-hash", "bew-nested-loop"
     }  # fmt: skip
+
+
+def test_a_rate_that_is_bound_to_be_exceeded_is_told_beforehand():
+    for memory in ({}, {"memory": "100 tuples", "on_memory": "shed"}):
+        join = join_of(planned(FAST, service_rate=500, **memory))
+        assert dict(shed_facts(join, "timestamp"))["expected"] == [
+            "the query fails: 1,000 per second arrive, more than the service rate of 500 per second "
+            "(on_service_rate = fail)"
+        ]
+    join = join_of(planned(FAST, service_rate=2_000))
+    assert dict(shed_facts(join, "timestamp"))["expected"] == []
+
+
+def test_a_recall_of_nearly_all_is_not_shown_as_all():
+    memory = {"memory": "11360 tuples", "on_memory": "shed"}  # two of 11,362.5 are missing
+    join = join_of(planned(FAST, **memory))
+    assert dict(shed_facts(join, "timestamp"))["expected"][0] == "memory is short: recall 99%"
 
 
 REFUSED = [
@@ -184,7 +203,29 @@ def test_what_does_not_shed_is_refused_with_the_reason(sql, options, why):
         (
             {**RATE, "service_rate": 0},
             "PlanError[bad-option]: service_rate = 0 is no rate\n"
-            "  hint: more than 0, for instance '1000 per second', or a number per second",
+            "  hint: from 1e-09 to 1e+18, for instance '1000 per second', or a number per second",
+        ),
+        (
+            {**RATE, "service_rate": 1e308},
+            "PlanError[bad-option]: service_rate = 1e+308 is no rate\n"
+            "  hint: from 1e-09 to 1e+18, for instance '1000 per second', or a number per second",
+        ),
+        (
+            {**RATE, "service_rate": 10**5000},
+            "PlanError[bad-option]: service_rate = 1e5000 is no rate\n"
+            "  hint: from 1e-09 to 1e+18, for instance '1000 per second', or a number per second",
+        ),
+        (
+            {**MEMORY, "shed_least": 10**400},
+            "PlanError[bad-option]: shed_least = 1e400 does not say what each stream gets at least\n"
+            "  hint: for instance '100 tuples', '10%', or for single streams 'a = 10%, b = 5%'; "
+            "numbers up to 1e+18",
+        ),
+        (
+            {**RATE, "shed_least_rate": "1e400 per second"},
+            "PlanError[bad-option]: shed_least_rate = '1e400 per second' does not say what each "
+            "stream gets at least\n  hint: for instance '50 per second', '10%', or for single "
+            "streams 'a = 10%, b = 5%'; numbers up to 1e+18",
         ),
         (
             {**RATE, "shed_strategy": "best of all"},
@@ -194,7 +235,8 @@ def test_what_does_not_shed_is_refused_with_the_reason(sql, options, why):
         (
             {**MEMORY, "shed_least": "a lot"},
             "PlanError[bad-option]: shed_least = 'a lot' does not say what each stream gets at "
-            "least\n  hint: for instance '100 tuples', '10%', or for single streams 'a = 10%, b = 5%'",
+            "least\n  hint: for instance '100 tuples', '10%', or for single streams 'a = 10%, b = 5%'; "
+            "numbers up to 1e+18",
         ),
         (
             {**MEMORY, "seed": 1.5},
@@ -220,4 +262,19 @@ def test_totals_need_a_tuple_of_every_stream():
         "PlanError[too-little-for-totals]: the memory keeps less than one tuple of some of a, b\n"
         "  totals are estimated from what is kept of every stream\n"
         "  hint: raise memory or shed_least"
+    )
+
+
+def test_every_bucket_needs_memory_for_a_tuple_of_every_stream():
+    query = optimize(compile_query(JOIN, CATALOG, DuckdbTypes()), by_keyword(MEMORY))
+    join = join_of(query.root)
+    part = plan_stage(query, join, 0, Spread(250, 4)).spec
+    assert part.shedding.memory == 2
+    with pytest.raises(WindrowError) as caught:
+        plan_stage(query, join, 0, Spread(251, 4))
+    assert str(caught.value) == (
+        "PlanError[too-little-for-buckets]: the memory of 500 tuples is less than one tuple of each "
+        "of a, b in each of 251 buckets\n"
+        "  the memory is divided evenly among the buckets of the join\n"
+        "  hint: set buckets = 250 or fewer, or memory to 502 tuples or more"
     )

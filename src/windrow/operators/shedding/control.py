@@ -7,10 +7,11 @@ whose tuples would not come back.
 Probes come from a bucket of tokens, which fills by the service rate and holds a window's worth:
 
     tokens   <=  service rate x longest window       a burst that a lull before or after makes up for
-                                                     is probed with in full
+                 or one per input, if that is more   is probed with in full
 
 So over any span of event time no more arrivals probe than the service rate allows for that span and
-one window.
+one window. With less than a whole token per input, tuples far apart would never meet, however low
+their rates.
 """
 
 from __future__ import annotations
@@ -26,16 +27,14 @@ from windrow.allocation.processor import best_rates
 from windrow.allocation.strategies import BY_NAME, allocate_by
 from windrow.errors import DataError
 from windrow.operators.shedding.numbers import bits, number_of, numbered
-from windrow.physical.shedding import BEST, Least, Shedding
+from windrow.physical.shedding import BEST, Least, Shedding, block_panes
 from windrow.physical.specs import WJoin, scans
+from windrow.plan.durations import show_ticks
 from windrow.plan.stream_hints import USUAL_UNIT, ticks_per_unit
 from windrow.schema import MIN_TICK
 
 CLEARLY = 1.25
 """A rate has changed when it is so many times as high, or as low."""
-
-MOST_BLOCKS = 64
-"""Arrivals are counted in so many blocks per window, however many panes that is."""
 
 _ROUNDING = 1e-9
 """A share that is so little below a whole number is that number."""
@@ -70,9 +69,10 @@ class Control:
         self._shedding = shedding
         self._pane = spec.pane
         self._retention = [spec.retention(port) for port in range(len(spec.inputs))]
-        self._blocks = [max(1, own // self._pane // MOST_BLOCKS) for own in self._retention]
+        self._blocks = [block_panes(own, self._pane) for own in self._retention]
         self.counts: list[dict[int, int]] = [{} for _ in self._retention]
-        self._most_tokens = (shedding.service_rate or 0.0) * max(self._pane, *self._retention)
+        of_a_window = (shedding.service_rate or 0.0) * max(self._pane, *self._retention)
+        self._most_tokens = max(of_a_window, float(len(spec.inputs)))
         self._tokens = self._most_tokens
         self._decided: int | None = None
         self._rates: tuple[float, ...] | None = None
@@ -163,7 +163,7 @@ class Control:
         elif self._shedding.may_skip:
             probes = self._shared(there_is, arrived, loads, allocation)
         else:
-            raise self._too_many(sum(load.rate for load in loads))
+            raise self._too_many(sum(arrived), there_is)
         self._tokens -= sum(probes)
         return probes
 
@@ -187,17 +187,18 @@ class Control:
             shares = BY_NAME[self._shedding.strategy](pot, loads)
         return _rounded(shares, there_is)
 
-    def _too_many(self, rate: float) -> DataError:
+    def _too_many(self, arrived: int, there_is: int) -> DataError:
         time_type = scans(self._spec)[0].time_type
         unit = USUAL_UNIT[time_type]
-        ticks = ticks_per_unit(unit, time_type) or 1.0
-        allowed = (self._shedding.service_rate or 0.0) * ticks
+        allowed = (self._shedding.service_rate or 0.0) * (ticks_per_unit(unit, time_type) or 1.0)
+        span = show_ticks(self._pane, time_type) + (" ticks" if unit == "tick" else "")
         who = "the streams" if self._shedding.parts == 1 else "the streams, in one bucket,"
         return DataError(
             "service-rate-exceeded",
-            f"{who} bring {rate * ticks:,.4g} tuples per {unit}, more than the service rate of"
-            f" {allowed:,.4g}",
-            reason=f"in the join of {', '.join(self._spec.aliases)}, over the last window"
+            f"{who} bring {arrived:,} tuples within {span}, and the"
+            f" service rate of {allowed:,.4g} per {unit} has {there_is:,} probes left for them",
+            reason=f"in the join of {', '.join(self._spec.aliases)}; probes of a lull are saved up,"
+            " a window's worth or one per stream"
             + (
                 f"; the service rate is divided among {self._shedding.parts} buckets"
                 if self._shedding.parts > 1

@@ -120,6 +120,40 @@ def test_a_rate_that_is_exceeded_fails_the_query_unless_it_sheds(exact):
     assert result.recall is None
 
 
+def every_tick(ticks: int, step: int = 1) -> windrow.Session:
+    made = windrow.Session()
+    for offset, name in enumerate("ab"):
+        times = np.arange(0, ticks, step) + offset
+        made.stream(name, pa.table({"ts": times, "k": times % 1, "n": times}), time="ts")
+    return made
+
+
+@pytest.mark.parametrize("limit", [{"on_service_rate": "shed"}, {}])
+def test_slow_streams_are_joined_whole_though_a_window_brings_no_whole_probe(limit):
+    slow = every_tick(2_000, 100)
+    query = "SELECT a.n FROM a, b WHERE a.k = b.k WINDOW = 5"
+    assert slow.sql(query, service_rate=0.1, **limit).to_arrow().num_rows == 20
+
+
+@pytest.mark.parametrize(("memory", "recall"), [(150, 0.67), (202, 0.90), (230, 0.99), (240, 1.0)])
+def test_explain_expects_what_then_comes(memory, recall):
+    # The windows hold 100 tuples each, and 12 more while a pane is decided; 120 each are counted.
+    options = {"memory": f"{memory} tuples", "on_memory": "shed"}
+    query = "SELECT a.n FROM a, b WHERE a.k = b.k WINDOW = 100"
+    streams = every_tick(600)
+    result = streams.sql(query, **options)
+    found = result.to_arrow().num_rows / streams.sql(query).to_arrow().num_rows
+    assert found == pytest.approx(recall, abs=0.03)
+    assert (found == 1) == (recall == 1)
+    assert f"recall {recall:.0%}\n" in streams.explain(query, **options)
+
+
+def test_where_nothing_was_found_the_recall_says_so():
+    result = session().sql(QUERY, memory="1 B", on_memory="shed")
+    assert result.to_arrow().num_rows == 0
+    assert str(result.recall) == "recall not known: nothing was found"
+
+
 def test_memory_may_be_counted_in_tuples_whatever_happens_beyond(exact):
     with pytest.raises(DataError, match=r"holds \d+ tuples of state, more than its memory of 100"):
         session().sql(QUERY, memory="100 tuples").to_arrow()
