@@ -102,10 +102,28 @@ def test_a_rate_is_read_in_any_unit(rate):
     assert "keys(a.k) = 1,000 (assumed)" in text
 
 
-@pytest.mark.parametrize("rate", ["many", "5 per week and day", 0, -1, "3 per fortnight"])
+NO_NUMBERS = [0, -1, 1e308, pytest.param(10**400, id="huge"), float("nan"), float("inf")]
+
+
+@pytest.mark.parametrize(
+    "rate",
+    ["many", "5 per week and day", "3 per fortnight", "1e400 per second", 1e-300, *NO_NUMBERS],
+)
 def test_what_is_no_rate_is_refused(rate):
     with pytest.raises(BindError, match=r"bad-rate.*of the stream a cannot be used"):
         streaming(rate=rate)
+
+
+def test_the_greatest_rate_has_a_cost():
+    text = streaming(rate=1e21).explain(KEYED.replace("50", "INTERVAL '100000' DAYS"))
+    assert "rate(a) = 1e+21 per second" in text.replace("1,000,000,000,000,000,000,000", "1e+21")
+    assert "inf" not in text
+
+
+@pytest.mark.parametrize("number", NO_NUMBERS)
+def test_what_is_no_number_of_values_is_refused(number):
+    with pytest.raises(BindError, match=r"bad-distinct.*different values of a\.k"):
+        streaming(distinct={"k": number})
 
 
 def test_a_rate_needs_a_time_that_knows_its_unit():
