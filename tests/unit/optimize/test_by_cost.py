@@ -114,6 +114,14 @@ def test_what_is_no_rate_is_refused(rate):
         streaming(rate=rate)
 
 
+@pytest.mark.parametrize("order", ["a, b", "b, a"])
+def test_two_streams_have_one_order_that_no_name_mentions(order):
+    text = session().explain(KEYED, order=order)
+    assert "bew-hash: " in text
+    assert ", order" not in text
+    assert f", order {order}" in session().explain(KEYED, order=order, algorithm="hw")
+
+
 def test_the_greatest_rate_has_a_cost():
     text = streaming(rate=1e21).explain(KEYED.replace("50", "INTERVAL '100000' DAYS"))
     assert "rate(a) = 1e+21 per second" in text.replace("1,000,000,000,000,000,000,000", "1e+21")
