@@ -9,6 +9,7 @@ from typing import Self
 from windrow.errors import WindrowError
 
 _MEASURE = "windrow cost --calibrate  measures them, in less than a minute"
+_ELSEWHERE = "set XDG_CACHE_HOME to a folder that you may write to"
 
 
 class CalibrationError(WindrowError, RuntimeError):
@@ -51,5 +52,15 @@ class CalibrationError(WindrowError, RuntimeError):
             "calibration-not-writable",
             f"the weights cannot be written to {str(file)!r}",
             reason=problem,
-            hint="set XDG_CACHE_HOME to a folder that you may write to",
+            hint=_ELSEWHERE,
+        )
+
+    @classmethod
+    def no_home(cls) -> Self:
+        """Nobody has said where to keep them, and the user has no home."""
+        return cls(
+            "calibration-nowhere",
+            "there is nowhere to keep the weights of this machine",
+            reason="the user has no home directory, and XDG_CACHE_HOME is not set",
+            hint=_ELSEWHERE,
         )

@@ -15,9 +15,16 @@ from windrow.optimize.cost.weights import Weight, Weights
 
 
 def weights_file() -> Path:
-    """Where the weights of this user are kept."""
+    """Where the weights of this user are kept.
+
+    Raises:
+        CalibrationError: the user has no home directory, as in some containers.
+    """
     cache_home = os.environ.get("XDG_CACHE_HOME", "")
-    home = Path(cache_home) if cache_home else Path("~/.cache").expanduser()
+    try:
+        home = Path(cache_home) if cache_home else Path("~/.cache").expanduser()
+    except RuntimeError as error:
+        raise CalibrationError.no_home() from error
     return home / "windrow" / "weights.json"
 
 
@@ -25,7 +32,7 @@ def prepare() -> None:
     """Makes the folder, so that a measurement does not end with nowhere to go.
 
     Raises:
-        CalibrationError: it cannot be made, or not be written to.
+        CalibrationError: it cannot be made, or not be written to, or there is no place for it.
     """
     file = weights_file()
     try:
@@ -40,7 +47,7 @@ def keep(weights: Weights, sizes: Sizes) -> Path:
     """Writes weights with what they hold for; gives the file.
 
     Raises:
-        CalibrationError: the file cannot be written.
+        CalibrationError: the file cannot be written, or there is no place for it.
     """
     file = weights_file()
     text = json.dumps({"conditions": conditions(sizes), "weights": asdict(weights)}, indent=1)

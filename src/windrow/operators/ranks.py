@@ -21,6 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.plan.exprs import Comparison, Side
+from windrow.schema import MAX_TICK, MIN_TICK
 
 Ranks = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -33,7 +34,6 @@ _OPERATORS = {
     ">=": np.greater_equal,
     "<>": np.not_equal,
 }
-_LIMITS = {"tinyint": 8, "smallint": 16, "int": 32, "date": 32}
 _LOW_BITS = np.int64(2**63 - 1)
 
 
@@ -50,8 +50,10 @@ def ranked_sides(comparison: Comparison) -> tuple[Ranked, Ranked]:
     return Ranked(comparison.left, is_real), Ranked(comparison.right, is_real)
 
 
-def compare(operator: str, left: Ranks, right: Ranks) -> Flags:
-    """For which ranks `left operator right`."""
+def compare(
+    operator: str, left: Ranks | NDArray[np.object_], right: Ranks | NDArray[np.object_]
+) -> Flags:
+    """For which ranks, or whole numbers of any size, `left operator right`."""
     verdict: Flags = _OPERATORS[operator](left, right)
     return verdict
 
@@ -64,22 +66,31 @@ def ranks_of(values: pa.Array, ranked: Ranked) -> Ranks | None:
         ranked: which constant to add, and in which type.
 
     Returns:
-        The ranks, or None where a sum leaves its type: SQL then raises, for the rows that are
-        asked for.
+        The ranks, or None where a sum takes more than 64 bits: `wide_sums` has those.
     """
     side, numbers = ranked.side, numbers_of(values)
     if ranked.is_real:
-        return real_ranks(numbers.astype(np.float64) + np.float64(side.shift))
+        with np.errstate(over="ignore"):  # a sum beyond all doubles is infinite
+            return real_ranks(numbers.astype(np.float64) + np.float64(side.shift))
     whole = numbers.astype(np.int64)
     if not side.shift or not len(whole):
         return whole
-    most = 2 ** (_LIMITS.get(side.type, 64) - 1) - 1
     valid = whole if not values.null_count else whole[valid_rows(values)]
     if not len(valid):
         return whole
-    if int(valid.max()) + side.shift > most or int(valid.min()) + side.shift < -most - 1:
+    sums = int(valid.min()) + side.shift, int(valid.max()) + side.shift
+    if min(sums) < MIN_TICK or max(sums) > MAX_TICK:
         return None
-    return whole + np.int64(side.shift)
+    # In two steps, for a constant may take more than 64 bits itself.
+    half = int(side.shift) // 2
+    return whole + np.int64(half) + np.int64(int(side.shift) - half)
+
+
+def wide_sums(values: pa.Array, side: Side) -> NDArray[np.object_]:
+    """One side's values where ranks of 64 bits cannot hold them: whole numbers of any size."""
+    sums: NDArray[np.object_] = numbers_of(values).astype(np.int64).astype(np.object_)
+    sums += int(side.shift)
+    return sums
 
 
 def valid_rows(values: pa.Array) -> Flags:

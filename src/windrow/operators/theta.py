@@ -4,7 +4,8 @@ A candidate is a combination of rows, complete or not, that the windows and the 
 propose candidates in blocks of bounded size, gather the columns that the predicates read, and keep
 those for which all are true. Which way a predicate is tested depends on what it is:
 
-    a.x < b.x + 5           comparisons of numbers and times: as 64-bit ranks (`ranks.py`)
+    a.x < b.x + 5           comparisons of numbers and times: as 64-bit ranks (`ranks.py`), or as
+                            whole numbers of any size where sums take more
     similar(a.o, b.o)       the user's function, once per block
     anything else           DuckDB, on the columns it reads
 """
@@ -19,7 +20,7 @@ import pyarrow as pa
 
 from windrow.operators.changes import take_columns
 from windrow.operators.evaluate import Evaluator
-from windrow.operators.ranks import compare, ranked_sides, ranks_of, valid_rows
+from windrow.operators.ranks import compare, ranked_sides, ranks_of, valid_rows, wide_sums
 from windrow.physical.routes import first_ready, predicate_inputs
 
 if TYPE_CHECKING:
@@ -111,18 +112,20 @@ def _compared(predicate: Expr, columns: Mapping[str, pa.Array]) -> Mask | None:
     verdict: Mask | None = None
     for comparison in predicate.comparisons:
         own = _holds(comparison, columns)
-        if own is None:
-            return None
         verdict = own if verdict is None else verdict & own
     return verdict
 
 
-def _holds(comparison: Comparison, columns: Mapping[str, pa.Array]) -> Mask | None:
-    values = [columns[side.column] for side in (comparison.left, comparison.right)]
-    left, right = map(ranks_of, values, ranked_sides(comparison))
+def _holds(comparison: Comparison, columns: Mapping[str, pa.Array]) -> Mask:
+    """For which candidates a comparison is true: exactly, whatever its sums come to."""
+    sides = ranked_sides(comparison)
+    values = [columns[ranked.side.column] for ranked in sides]
+    left, right = map(ranks_of, values, sides)
     if left is None or right is None:
-        return None
-    holds = compare(comparison.operator, left, right)
+        wide = [wide_sums(*one) for one in zip(values, (s.side for s in sides), strict=True)]
+        holds = compare(comparison.operator, *wide)
+    else:
+        holds = compare(comparison.operator, left, right)
     for column in values:
         if column.null_count:
             holds &= valid_rows(column)

@@ -17,18 +17,19 @@ _BY_METHOD = frozenset({DEFAULT, "few"})
 def plan_name(spec: WJoin) -> str:
     """The algorithm or the structures, and the order where it is not the usual one.
 
-    Examples of names: `bew-hash`, `hash/ttree`, `bew-hash, order c, a, b`.
+    Examples of names: `bew-hash`, `hash/ttree`, `bew-hash, order c, a, b`. Of two streams each
+    meets the other, in whatever order: only a pipeline has one.
     """
     if spec.structures:
         return "/".join(spec.structures)
     name = f"{spec.algorithm}-{spec.method}" if spec.algorithm in _BY_METHOD else spec.algorithm
-    return f"{name}, order {_order(spec)}" if spec.orders else name
+    return f"{name}, order {_order(spec)}" if _has_order(spec) else name
 
 
 def plan_kind(spec: WJoin) -> str:
     """The name without the order itself: there are few of these, whatever the numbers are."""
     usual = plan_name(replace(spec, orders=()))
-    return f"{usual}{ORDERED}" if spec.orders else usual
+    return f"{usual}{ORDERED}" if _has_order(spec) else usual
 
 
 def plan_kinds(spec: WJoin) -> tuple[str, ...]:
@@ -40,6 +41,11 @@ def plan_kinds(spec: WJoin) -> tuple[str, ...]:
 def is_of_structures(name: str) -> bool:
     """Whether a name of a plan is a pair of structures."""
     return set(name.split("/")) <= set(NAMES)
+
+
+def _has_order(spec: WJoin) -> bool:
+    is_pipeline = BY_NAME[spec.algorithm].kind == PIPELINE
+    return bool(spec.orders) and (is_pipeline or len(spec.inputs) > 2)
 
 
 def _order(spec: WJoin) -> str:

@@ -18,6 +18,10 @@ _SHORT = {"us": "microsecond", "ms": "millisecond", "s": "second", "m": "minute"
           "h": "hour", "d": "day"}  # fmt: skip
 USUAL_UNIT = {"timestamp": "second", "timestamp_ntz": "second", "date": "day", "bigint": "tick"}
 """What a rate without a unit is counted by, and what EXPLAIN shows rates by."""
+_LEAST_RATE, _MOST_RATE = 1e-30, 1e15
+"""Tuples per tick; so that no cost, a product of rates and windows, leaves the range of doubles."""
+_MOST_DIFFERENT = 2**64
+_MOST_SHOWN = 40
 
 
 @dataclass(frozen=True)
@@ -63,14 +67,28 @@ def _rate(info: StreamInfo, given: str | float) -> float:
             raise _bad_rate(info, given, "it is not a number of tuples per unit of time")
         number, unit = parts
     else:
-        number, unit = float(given), USUAL_UNIT[info.time_type]
+        number, unit = _as_float(given), USUAL_UNIT[info.time_type]
     ticks = ticks_per_unit(unit, info.time_type)
     if ticks is None:
         raise _bad_rate(info, given, f"its time is {info.time_type}, which has no {unit}")
     rate = number / ticks
-    if not (math.isfinite(rate) and rate > 0):
+    if math.isnan(rate) or rate <= 0:
         raise _bad_rate(info, given, "tuples come, so that it is more than 0")
+    if not _LEAST_RATE <= rate <= _MOST_RATE:
+        raise _bad_rate(
+            info,
+            given,
+            f"it is not between {_LEAST_RATE:g} and {_MOST_RATE:g} per tick of its time",
+        )
     return rate
+
+
+def _as_float(number: float) -> float:
+    """A number as a double; a whole number beyond all doubles is infinite."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
 
 
 def rate_parts(given: str) -> tuple[float, str] | None:
@@ -86,10 +104,16 @@ def _bad_rate(info: StreamInfo, given: object, reason: str) -> BindError:
     unit = USUAL_UNIT.get(info.time_type, "second")
     return BindError(
         "bad-rate",
-        f"the rate {given!r} of the stream {info.name} cannot be used",
+        f"the rate {_shown(given)} of the stream {info.name} cannot be used",
         reason=reason,
         hint=f"for instance  rate='1000 per {unit}', or a number per {unit}",
     )
+
+
+def _shown(given: object) -> str:
+    """What was given; of a number of hundreds of digits the first ones."""
+    text = repr(given)
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 
 def _different(info: StreamInfo, column: str, number: float) -> tuple[str, Figure]:
@@ -100,10 +124,10 @@ def _different(info: StreamInfo, column: str, number: float) -> tuple[str, Figur
             f"the stream {info.name} has no column {column!r} whose values could be counted",
             hint=f"one of {nearest(column, info.schema.names)}",
         )
-    if not (math.isfinite(number) and number >= 1):
+    if not 1 <= number <= _MOST_DIFFERENT:
         raise BindError(
             "bad-distinct",
-            f"distinct = {number!r} is no number of different values of {info.name}.{column}",
-            hint=f"1 or more, for instance  distinct={{{column!r}: 10000}}",
+            f"distinct = {_shown(number)} is no number of different values of {info.name}.{column}",
+            hint=f"from 1 to 2**64, for instance  distinct={{{column!r}: 10000}}",
         )
     return found.name, Figure(float(number), HINT)

@@ -17,15 +17,27 @@ from sqlglot import exp
 
 from windrow.plan.exprs import Band, Comparison
 from windrow.sql.decimals import digits_of_type
+from windrow.sql.distances import (
+    Distance,
+    WholeDistance,
+    distance_of,
+    has_double,
+    number_of,
+    plain,
+    units_of,
+    whole_distance,
+)
 from windrow.sql.widening import INTEGERS
 
 _REAL = {"float", "double"}
 _DOUBLE_ROUNDING, _FLOAT_ROUNDING = 2.0**-52, 2.0**-23
 _MOST_DIGITS = 18
 """Decimals of so many digits are 64-bit numbers."""
+_MOST_REAL = 1e290
+"""A constant up to this one, added to the greatest double, leaves it as it is. With larger ones a
+side of a comparison may become infinite, and then its columns are no longer within a band."""
 
 _OPERATORS: dict[type[exp.Expr], str] = {exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
-_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def bands_of(
@@ -38,26 +50,31 @@ def bands_of(
         types: the Spark types of the columns.
         comparisons: those that it comes to, if it is nothing else.
     """
-    if comparisons:
-        return tuple(_of_comparison(c) for c in comparisons if c.operator != "<>")
-    node = _plain(node)
-    if isinstance(node, exp.Between) and not node.args.get("symmetric"):
+    node = plain(node)
+    distance = distance_of(node)
+    if distance is not None:
+        found = [_of_distance(distance, whole_distance(node, types), types)]
+    elif comparisons:
+        found = [_of_comparison(c) for c in comparisons if c.operator != "<>"]
+    elif isinstance(node, exp.Between) and not node.args.get("symmetric"):
         found = [
-            _compared(node.this, ">=", node.args["low"], types),
-            _compared(node.this, "<=", node.args["high"], types),
+            _of_decimals(node.this, ">=", node.args["low"], types),
+            _of_decimals(node.this, "<=", node.args["high"], types),
         ]
     elif type(node) in _OPERATORS:
-        found = [_compared(node.this, _OPERATORS[type(node)], node.expression, types)]
+        found = [_of_decimals(node.this, _OPERATORS[type(node)], node.expression, types)]
     else:
         return ()
     return tuple(band for band in found if band is not None)
 
 
-def _of_comparison(comparison: Comparison) -> Band:
+def _of_comparison(comparison: Comparison) -> Band | None:
     """`left + c < right + d` is `left - right < d - c`."""
     left, right = comparison.left, comparison.right
     distance = right.shift - left.shift
     if {left.type, right.type} & _REAL:
+        if not max(abs(left.shift), abs(right.shift)) <= _MOST_REAL:
+            return None
         band = Band(
             left.column,
             right.column,
@@ -73,39 +90,31 @@ def _of_comparison(comparison: Comparison) -> Band:
     return _cut(Band(left.column, right.column, None, None), comparison.operator, edge)
 
 
-def _compared(
-    left: exp.Expr, operator: str, right: exp.Expr, types: Mapping[str, str]
-) -> Band | None:
-    left, right = _plain(left), _plain(right)
-    if isinstance(right, exp.Abs):
-        left, right, operator = right, left, _TURNED[operator]
-    if isinstance(left, exp.Abs):
-        return _of_distance(left, operator, right, types)
-    return _of_decimals(left, operator, right, types)
-
-
 def _of_distance(
-    distance: exp.Abs, operator: str, limit: exp.Expr, types: Mapping[str, str]
+    distance: Distance, whole: WholeDistance | None, types: Mapping[str, str]
 ) -> Band | None:
-    """`abs(x - y) < c`: `x - y` lies between -c and c."""
-    difference, most = _plain(distance.this), _number(limit)
-    if operator not in {"<", "<="} or most is None or not isinstance(difference, exp.Sub):
-        return None
-    left, right = _plain(difference.this), _plain(difference.expression)
-    if not isinstance(left, exp.Column) or not isinstance(right, exp.Column):
-        return None
-    kinds = {types[left.name], types[right.name]}
-    if kinds <= {*INTEGERS, *_REAL} and kinds & _REAL:
-        reach = float(most)
+    """`abs(x - y) < c`: `x - y` lies between -c and c.
+
+    Of whole numbers there is a band only where joins compare them themselves, exactly: a band may
+    not decide whether a distance that leaves its type is computed, and raises.
+    """
+    left, right = distance.left, distance.right
+    kinds = {types[left], types[right]}
+    if kinds <= set(INTEGERS):
+        return None if whole is None else Band(left, right, -whole.most, whole.most)
+    if kinds <= {*INTEGERS, *_REAL}:
+        reach = float(distance.limit)
+        if not abs(reach) <= _MOST_REAL:
+            return None
         rounding = _FLOAT_ROUNDING if "float" in kinds else _DOUBLE_ROUNDING
-        return Band(left.name, right.name, -reach, reach, rounding=rounding, constants=abs(reach))
-    scale = 0 if kinds <= set(INTEGERS) else _scale(types[left.name], types[right.name])
+        return Band(left, right, -reach, reach, rounding=rounding, constants=abs(reach))
+    scale = _scale(types[left], types[right])
     if scale is None:
         return None
-    units = _units(most, scale, operator)
-    if _has_double(limit):  # whole numbers are rounded before they are compared with it
+    units = units_of(distance.limit, scale, distance.operator)
+    if distance.is_double:  # decimals are rounded before they are compared with it
         units += 1 + math.ceil(abs(units) * _DOUBLE_ROUNDING)
-    return Band(left.name, right.name, -units, units, scale=scale)
+    return Band(left, right, -units, units, scale=scale)
 
 
 def _of_decimals(
@@ -122,7 +131,9 @@ def _of_decimals(
     # Read as a distance from below or above: `x - y <= d - c`, or `y - x <= c - d`.
     distance = other_shift - shift
     is_upper = operator in {"<", "<="}
-    units = _units(distance if is_upper else -distance, scale, "<" if len(operator) == 1 else "<=")
+    units = units_of(
+        distance if is_upper else -distance, scale, "<" if len(operator) == 1 else "<="
+    )
     edge = units if is_upper else -units
     return _cut(Band(column, other, None, None, scale=scale), operator, edge)
 
@@ -144,42 +155,16 @@ def _scale(first: str, second: str) -> int | None:
     return scale if digits <= _MOST_DIGITS else None
 
 
-def _units(limit: Decimal, scale: int, operator: str) -> int:
-    """The greatest whole number of units at a limit, or below it."""
-    units = limit.scaleb(scale)
-    return math.ceil(units) - 1 if operator == "<" else math.floor(units)
-
-
 def _shifted(node: exp.Expr) -> tuple[str, Decimal] | None:
     """A column, and the constant that is added to it."""
-    node = _plain(node)
+    node = plain(node)
     if isinstance(node, exp.Column):
         return node.name, Decimal(0)
     if not isinstance(node, exp.Add | exp.Sub):
         return None
-    column, constant = _plain(node.this), _number(node.expression)
+    column, constant = plain(node.this), number_of(node.expression)
     if isinstance(node, exp.Add) and constant is None:
-        column, constant = _plain(node.expression), _number(node.this)
-    if constant is None or not isinstance(column, exp.Column) or _has_double(node):
+        column, constant = plain(node.expression), number_of(node.this)
+    if constant is None or not isinstance(column, exp.Column) or has_double(node):
         return None
     return column.name, -constant if isinstance(node, exp.Sub) else constant
-
-
-def _number(node: exp.Expr) -> Decimal | None:
-    node, sign = _plain(node), 1
-    if isinstance(node, exp.Neg):
-        node, sign = _plain(node.this), -1
-    if not isinstance(node, exp.Literal) or node.is_string:
-        return None
-    return sign * Decimal(node.name)
-
-
-def _has_double(node: exp.Expr) -> bool:
-    """Whether a number is written with an exponent, which makes it a double."""
-    return any("e" in number.name.lower() for number in node.find_all(exp.Literal))
-
-
-def _plain(node: exp.Expr) -> exp.Expr:
-    while isinstance(node, exp.Paren):
-        node = node.this
-    return node

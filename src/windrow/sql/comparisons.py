@@ -1,9 +1,11 @@
 """Predicates that are comparisons of two columns, perhaps with constants added.
 
     a.x < b.x        a.y <> b.y        a.at BETWEEN b.at AND b.at + INTERVAL '5' SECONDS
+    abs(a.x - b.x) <= 5 of whole numbers, which is  a.x >= b.x - 5 AND a.x <= b.x + 5
 
 Joins test these in their own loops, without an engine for expressions. Only what has one meaning
-in Spark and in DuckDB is read as a comparison; everything else stays an expression.
+in Spark and in DuckDB is read as a comparison; everything else stays an expression. Comparisons of
+whole numbers are exact: where a sum leaves its type they have a verdict, while SQL would raise.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from sqlglot import exp
 
 from windrow.errors import WindrowError
 from windrow.plan.exprs import Comparison, Side
+from windrow.sql.distances import whole_distance
 from windrow.sql.lengths import constant_length
 from windrow.sql.widening import INTEGERS, wider_type
 
@@ -38,6 +41,11 @@ def comparisons_of(node: exp.Expr, types: Mapping[str, str]) -> tuple[Comparison
     """
     while isinstance(node, exp.Paren):
         node = node.this
+    distance = whole_distance(node, types)
+    if distance is not None:
+        own = Side(distance.left, 0, types[distance.left])
+        least, most = (Side(distance.right, s * distance.most, "bigint") for s in (-1, 1))
+        return Comparison(own, ">=", least), Comparison(own, "<=", most)
     if isinstance(node, exp.Between) and not node.args.get("symmetric"):
         found = [
             _compare(node.this, ">=", node.args["low"], types),

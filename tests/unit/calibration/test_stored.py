@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import pwd
 
 import pytest
 
 from windrow.calibration import stored
 from windrow.calibration.conditions import conditions, processor_model
 from windrow.calibration.errors import CalibrationError
+from windrow.calibration.machine import this_machine
 from windrow.calibration.stored import keep, prepare, recall, weights_file
 from windrow.optimize.cost.structures import Sizes
 from windrow.optimize.cost.weights import PAPER
+from windrow.optimize.plans import REFERENCE_MACHINE
 
 
 @pytest.fixture(autouse=True)
@@ -35,6 +38,34 @@ def test_without_a_setting_the_cache_folder_is_in_the_users_home(monkeypatch, tm
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert weights_file() == tmp_path / ".cache" / "windrow" / "weights.json"
+
+
+@pytest.fixture
+def homeless(monkeypatch):
+    """A container's user without a passwd entry."""
+
+    def unknown(_):
+        raise KeyError
+
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+
+
+def test_without_a_home_the_weights_are_those_built_in(homeless):
+    assert this_machine.__wrapped__() == REFERENCE_MACHINE
+
+
+@pytest.mark.parametrize("call", [prepare, lambda: keep(PAPER, Sizes()), lambda: recall(Sizes())])
+def test_without_a_home_there_is_nowhere_to_keep_them(homeless, call):
+    with pytest.raises(CalibrationError) as raised:
+        call()
+    assert message(raised) == (
+        "CalibrationError[calibration-nowhere]: there is nowhere to keep the weights of this "
+        "machine\n"
+        "  the user has no home directory, and XDG_CACHE_HOME is not set\n"
+        "  hint: set XDG_CACHE_HOME to a folder that you may write to"
+    )
 
 
 def test_they_are_kept_with_machine_and_versions():

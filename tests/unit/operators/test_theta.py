@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from operator import ge, gt, le, lt, ne
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,6 @@ import pytest
 from plans import expr
 
 import windrow
-from windrow.errors import DataError
 from windrow.operators import bew_search
 from windrow.operators.theta import Predicates
 from windrow.physical.routes import probe_order
@@ -90,13 +90,35 @@ def test_without_predicates_everything_holds():
     assert Predicates(spec_of()).mask((), {}, 3).tolist() == [True] * 3
 
 
-def test_a_sum_that_leaves_its_type_raises_as_in_sql_only_for_rows_that_are_asked_for():
-    predicate = compared("a.y", "<", "b.y", "int", shift=9)
-    predicates = Predicates(spec_of(predicate))
-    most = 2**31 - 1
-    columns = {"a.y": pa.array([1], pa.int32()), "b.y": pa.array([most], pa.int32())}
-    with pytest.raises(DataError, match="bad-value"):
-        predicates.mask((0,), columns, 1)
+@pytest.mark.parametrize("operator", ["<", "<=", ">", ">=", "<>"])
+@pytest.mark.parametrize("type_", [pa.int32(), pa.int64()])
+@pytest.mark.parametrize("shift", [9, -9, 2**63, -(2**64)])
+def test_a_sum_that_leaves_its_type_has_a_verdict(operator, type_, shift):
+    most = 2 ** (type_.bit_width - 1) - 1
+    numbers = [-most - 1, -9, 0, 9, most, None]
+    pairs = [(left, right) for left in numbers for right in numbers]
+    columns = {
+        name: pa.array(side, type_)
+        for name, side in zip(("a.y", "b.y"), zip(*pairs, strict=True), strict=True)
+    }
+    predicate = compared("a.y", operator, "b.y", "int", shift=shift)
+    said = {"<": lt, "<=": le, ">": gt, ">=": ge, "<>": ne}[operator]
+    mask = Predicates(spec_of(predicate)).mask((0,), columns, len(pairs))
+    assert mask.tolist() == [
+        left is not None and right is not None and said(left, right + shift)
+        for left, right in pairs
+    ]
+
+
+def test_a_distance_of_whole_numbers_that_overflows_has_a_verdict():
+    rows = pa.table({"x": pa.array([-2_000_000_000, 2_000_000_000, 7], pa.int32()), "ts": range(3)})
+    session = windrow.Session()
+    for name in "ab":
+        session.stream(name, rows, time="ts")
+    query = "SELECT a.x, b.x AS y FROM a, b WHERE abs(a.x - b.x) <= 5 WINDOW = 5"
+    found = session.sql(query, algorithm="bew-nested-loop").to_arrow()
+    assert sorted(found["x"].to_pylist()) == [-2_000_000_000, 7, 2_000_000_000]
+    assert found["x"] == found["y"]
 
 
 def test_an_input_that_a_predicate_connects_is_met_before_one_that_nothing_does():

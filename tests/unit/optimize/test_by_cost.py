@@ -102,10 +102,36 @@ def test_a_rate_is_read_in_any_unit(rate):
     assert "keys(a.k) = 1,000 (assumed)" in text
 
 
-@pytest.mark.parametrize("rate", ["many", "5 per week and day", 0, -1, "3 per fortnight"])
+NO_NUMBERS = [0, -1, 1e308, pytest.param(10**400, id="huge"), float("nan"), float("inf")]
+
+
+@pytest.mark.parametrize(
+    "rate",
+    ["many", "5 per week and day", "3 per fortnight", "1e400 per second", 1e-300, *NO_NUMBERS],
+)
 def test_what_is_no_rate_is_refused(rate):
     with pytest.raises(BindError, match=r"bad-rate.*of the stream a cannot be used"):
         streaming(rate=rate)
+
+
+@pytest.mark.parametrize("order", ["a, b", "b, a"])
+def test_two_streams_have_one_order_that_no_name_mentions(order):
+    text = session().explain(KEYED, order=order)
+    assert "bew-hash: " in text
+    assert ", order" not in text
+    assert f", order {order}" in session().explain(KEYED, order=order, algorithm="hw")
+
+
+def test_the_greatest_rate_has_a_cost():
+    text = streaming(rate=1e21).explain(KEYED.replace("50", "INTERVAL '100000' DAYS"))
+    assert "rate(a) = 1e+21 per second" in text.replace("1,000,000,000,000,000,000,000", "1e+21")
+    assert "inf" not in text
+
+
+@pytest.mark.parametrize("number", NO_NUMBERS)
+def test_what_is_no_number_of_values_is_refused(number):
+    with pytest.raises(BindError, match=r"bad-distinct.*different values of a\.k"):
+        streaming(distinct={"k": number})
 
 
 def test_a_rate_needs_a_time_that_knows_its_unit():
@@ -198,8 +224,8 @@ def test_an_order_is_for_the_algorithm_that_has_one():
 
 
 def test_an_order_can_be_a_hint():
-    text = session().explain(KEYED.replace("SELECT", "SELECT /*+ order(b, a) */"))
-    assert "cost        bew-hash, order " in text
+    text = session().explain(THREE.replace("SELECT", "SELECT /*+ order(c, b, a) */"))
+    assert "cost        bew-hash, order c, b, a: " in text
 
 
 def test_a_bound_on_memory_leaves_the_plan_as_it_is():

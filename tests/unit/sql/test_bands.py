@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from sqlglot import exp, parse_one
 
-from windrow.plan.exprs import Band
+from windrow.plan.exprs import Band, Comparison, Side
 from windrow.sql.bands import bands_of
 from windrow.sql.comparisons import comparisons_of
 
@@ -35,7 +37,11 @@ def bands(text: str) -> tuple[Band, ...]:
         ("2.5 >= (abs((l - i)))", Band("l", "i", -2, 2)),
         ("abs(i - l) < 2.5", Band("i", "l", -2, 2)),
         ("abs(i - l) < -1", Band("i", "l", 2, -2)),
-        ("abs(i - l) <= 8e0", Band("i", "l", -10, 10)),
+        ("abs(i - l) <= 8e0", Band("i", "l", -8, 8)),
+        ("abs(i - l) < 8e0", Band("i", "l", -7, 7)),
+        ("abs(i - l) BETWEEN 0 AND 3", Band("i", "l", -3, 3)),
+        ("abs(d - e) BETWEEN 1 AND 3", Band("d", "e", -3.0, 3.0, rounding=DOUBLE, constants=3.0)),
+        ("abs(m - n) <= 1e0", Band("m", "n", -10002, 10002, scale=4)),
         ("abs(d - i) < 1", Band("d", "i", -1.0, 1.0, rounding=DOUBLE, constants=1.0)),
         ("abs(f - f) < 1", Band("f", "f", -1.0, 1.0, rounding=FLOAT, constants=1.0)),
         ("abs(m - n) < 0.5", Band("m", "n", -4999, 4999, scale=4)),
@@ -62,11 +68,29 @@ def test_a_between_is_two_bands():
     [
         "i <> l", "s < s", "abs(i - l) > 3", "abs(i + l) < 3", "abs(i - l) < d", "i * 2 < l",
         "NOT (i < l)", "i < l OR i > l", "m < w", "m < i", "m < n + 1e0", "abs(t - u) < 3",
-        "abs(m - i) < 3", "abs(s - i) < 3",
+        "abs(m - i) < 3", "abs(s - i) < 3", "abs(i - l) < 1e16", "abs(i - l) BETWEEN 1 AND 3", "d < e + 1e300",
+        "d - 1.7e308 <= e", "abs(d - e) < 1e300",
     ],
 )  # fmt: skip
 def test_anything_else_is_no_band(text):
     assert bands(text) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "most"),
+    [
+        ("abs(i - l) < 3", 2),
+        ("abs(i - l) < 2.5", 2),
+        ("3 >= abs(i - l)", 3),
+        ("abs(i - l) < 8e0", 7),
+    ],
+)
+def test_a_distance_of_whole_numbers_is_two_comparisons(text, most):
+    own, other = Side("i", 0, "int"), Side("l", most, "bigint")
+    assert comparisons_of(parse_one(text, dialect="spark"), TYPES) == (
+        Comparison(own, ">=", replace(other, shift=-most)),
+        Comparison(own, "<=", other),
+    )
 
 
 def test_a_band_turned_twice_is_itself():
