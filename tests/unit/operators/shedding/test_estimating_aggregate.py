@@ -186,3 +186,11 @@ def test_an_interval_that_tells_of_what_is_missing_stays_where_something_may_be(
         list(operator.push([rows]))
     list(with_marks.push([marks([(30, 50)])]))
     assert shown(with_marks.advance(100)) == shown(without.advance(100))
+
+
+def test_marks_without_a_group_give_nothing():
+    operator = aggregate()
+    list(operator.push([marks([(30, 50)])]))
+    assert not shown(operator.advance(40))
+    assert not shown(operator.advance(MAX_TICK))
+    assert operator.due() == MAX_TICK
