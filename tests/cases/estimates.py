@@ -46,6 +46,16 @@ def combinations(keys, values, draws, chances, times, ends):
     )
 
 
+def marks(spans, inputs=2):
+    """Rows that say from when until when combinations may be missing."""
+    columns = {"k": pa.nulls(len(spans), pa.int64()), "y": pa.nulls(len(spans), pa.float64())}
+    firsts, untils = np.array(spans, np.int64).reshape(-1, 2).T
+    for at in range(inputs):
+        columns[draw_column(at)] = pa.array(untils)
+        columns[chance_column(at)] = pa.array(np.zeros(len(spans)))
+    return ChangeBatch(pa.RecordBatch.from_pydict(columns), firsts, untils)
+
+
 def shown(batches):
     """(instant, sign, row) of every row that came out, in order."""
     changes = []

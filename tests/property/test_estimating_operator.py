@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from cases.estimates import ASKED, aggregate, combinations, shown
+from cases.estimates import ASKED, aggregate, combinations, marks, shown
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins.estimates import Combination, estimate
@@ -19,6 +19,9 @@ VALUES = st.one_of(
     st.none(),
     st.sampled_from([0.0, 1.0, -1.0, 0.1, 1e6, -1e6]),
     st.integers(-9000, 9000).map(lambda n: n * 0.001),
+)
+SPANS = st.lists(
+    st.tuples(st.integers(0, 10), st.integers(1, 4)).map(lambda own: (own[0], sum(own))), max_size=3
 )
 
 
@@ -48,20 +51,24 @@ def batch_of(rows, inputs):
     )
 
 
-def run(inputs, rows, watermarks=(), *, is_keyed=True, restart=False):
-    """All changes; rows come in the micro-batch before their time is passed."""
+def run(inputs, rows, watermarks=(), *, is_keyed=True, restart=False, spans=()):
+    """All changes; rows and marks come in the micro-batch before their time is passed."""
     operator = aggregate(inputs=inputs, is_keyed=is_keyed)
-    changes, start = [], 0
+    changes, start, before = [], 0, -1
     for watermark in (*watermarks, MAX_TICK):
         stop = sum(row.time < watermark for row in rows)
         if stop > start:
             list(operator.push([batch_of(rows[start:stop], inputs)]))
         start = max(start, stop)
+        own = [span for span in spans if before <= span[0] < watermark]
+        before = max(before, watermark)
+        if own:
+            list(operator.push([marks(own, inputs)]))
         changes += shown(operator.advance(watermark))
         if restart:
-            before = operator.snapshot()
+            kept = operator.snapshot()
             operator = aggregate(inputs=inputs, is_keyed=is_keyed)
-            operator.restore(before)
+            operator.restore(kept)
     return changes
 
 
@@ -100,14 +107,14 @@ def test_estimates_are_those_of_the_twin_at_every_instant(stream, is_keyed):
     st.lists(st.integers(0, 12), max_size=5).map(sorted),
     st.booleans(),
     st.sampled_from([1, sliding_aggregate.STEP_ROWS]),
+    SPANS,
 )
 def test_the_same_rows_come_out_whatever_the_batches_and_the_stops(
-    stream, watermarks, is_keyed, step_rows
+    stream, watermarks, is_keyed, step_rows, spans
 ):
     inputs, rows = stream
-    whole = run(inputs, rows, is_keyed=is_keyed)
+    whole = run(inputs, rows, is_keyed=is_keyed, spans=spans)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sliding_aggregate, "STEP_ROWS", step_rows)
-        assert Counter(run(inputs, rows, watermarks, is_keyed=is_keyed, restart=True)) == Counter(
-            whole
-        )
+        made = run(inputs, rows, watermarks, is_keyed=is_keyed, restart=True, spans=spans)
+        assert Counter(made) == Counter(whole)

@@ -17,6 +17,7 @@ from windrow.operators.changes import ChangeBatch
 from windrow.operators.distances import Measure
 from windrow.operators.key_columns import Words, validity
 from windrow.operators.keys import key_words, mixed_words
+from windrow.operators.shedding.marks import is_mark
 from windrow.physical.partitioning import (
     Cells,
     HashKeys,
@@ -25,7 +26,7 @@ from windrow.physical.partitioning import (
     Single,
     Slices,
 )
-from windrow.physical.specs import MatwinBestmatch, Stateful, WJoin
+from windrow.physical.specs import MatwinBestmatch, SlidingAggregate, Stateful, WJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 
 Rows = NDArray[np.int64]
@@ -63,7 +64,7 @@ def route(
     if isinstance(partitioning, HashKeys):
         keys = [batch.columns.column(name) for name in partitioning.columns]
         homes = _shares(key_words(keys, nulls_match=True).words, partitioning.buckets)
-        return _timed(batch, np.arange(len(batch)), homes)
+        return _timed(batch, *_with_marks(spec, batch, homes, partitioning.buckets))
     if isinstance(partitioning, HashShares):
         assert isinstance(spec, WJoin | MatwinBestmatch)
         return _timed(batch, *_by_shares(spec, partitioning, port, batch))
@@ -71,6 +72,20 @@ def route(
         return _timed(batch, *_by_slices(partitioning, port, batch.times))
     assert isinstance(spec, MatwinBestmatch)
     return _timed(batch, *_by_cells(spec, partitioning, port, batch))
+
+
+def _with_marks(
+    spec: Stateful, batch: ChangeBatch, homes: Buckets, buckets: int
+) -> tuple[Rows, Buckets]:
+    """Rows in their homes; in every bucket those that tell all groups of results that may miss."""
+    rows = np.arange(len(batch))
+    if not (isinstance(spec, SlidingAggregate) and spec.estimated_from):
+        return rows, homes
+    marks = is_mark(batch.columns)
+    counts = np.where(marks, buckets, 1)
+    rows = np.repeat(rows, counts)
+    step = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return rows, np.where(marks[rows], step, homes[rows]).astype(np.int32)
 
 
 def _timed(batch: ChangeBatch, rows: Rows, buckets: Buckets) -> tuple[Rows, Buckets]:

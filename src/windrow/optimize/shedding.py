@@ -14,7 +14,14 @@ from windrow.optimize.shed_options import least_of, per_tick, rate_said
 from windrow.physical.algorithms import DEFAULT
 from windrow.physical.options import Options
 from windrow.physical.shed_errors import too_little_for_totals
-from windrow.physical.shedding import BEST, Least, Shedding, hidden_fields, is_hidden
+from windrow.physical.shedding import (
+    BEST,
+    Least,
+    Shedding,
+    chance_column,
+    hidden_fields,
+    is_hidden,
+)
 from windrow.physical.specs import (
     FilterRows,
     MatwinBestmatch,
@@ -27,7 +34,7 @@ from windrow.physical.specs import (
     inputs,
     scans,
 )
-from windrow.plan.exprs import Named, column
+from windrow.plan.exprs import Named, column, quote_duckdb, quote_spark
 from windrow.plan.nodes import KIND_NAMES
 from windrow.schema import Schema
 
@@ -46,7 +53,7 @@ def with_shedding(root: Spec, options: Options) -> Spec:
     if not options.sheds_memory and options.service_rate is None:
         return root
     join = _shedding_join(root, options)
-    has_totals = options.sheds and _has_aggregate(root)
+    has_totals = options.sheds and _has_totals(root)
     shedding = _shedding(join, options, is_estimated=has_totals)
     return _rewritten(root, shedding)
 
@@ -171,8 +178,29 @@ def _rewritten(spec: Spec, shedding: Shedding) -> Spec:
         return _with_hidden(replace(spec, input=below))
     if isinstance(spec, SlidingAggregate):
         return replace(spec, input=below)
-    assert isinstance(spec, FilterRows | RangeRows)
+    if isinstance(spec, FilterRows):
+        return _past_marks(replace(spec, input=below))
+    assert isinstance(spec, RangeRows)
     return replace(spec, input=below)
+
+
+def _past_marks(spec: FilterRows) -> FilterRows:
+    """A filter that lets pass what tells where results may be missing, in rows with chances of 0."""
+    if not any(is_hidden(field.name) for field in spec.input.schema.fields):
+        return spec
+    name = chance_column(0)
+    predicates = tuple(
+        replace(
+            own,
+            spark=f"(({own.spark}) OR {quote_spark(name)} = 0)",
+            duckdb=f"(({own.duckdb}) OR {quote_duckdb(name)} = 0)",
+            columns=(*own.columns, name),
+            comparisons=(),
+            bands=(),
+        )
+        for own in spec.predicates
+    )
+    return replace(spec, predicates=predicates)
 
 
 def _with_hidden(spec: ProjectRows) -> ProjectRows:
@@ -190,5 +218,6 @@ def _joins(spec: Spec) -> list[WJoin | MatwinBestmatch]:
     return [spec, *below] if isinstance(spec, WJoin | MatwinBestmatch) else below
 
 
-def _has_aggregate(spec: Spec) -> bool:
-    return isinstance(spec, SlidingAggregate) or any(map(_has_aggregate, inputs(spec)))
+def _has_totals(spec: Spec) -> bool:
+    has_own = isinstance(spec, SlidingAggregate) and bool(spec.aggregates)
+    return has_own or any(map(_has_totals, inputs(spec)))

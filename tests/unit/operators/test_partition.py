@@ -138,6 +138,15 @@ def test_groups_have_one_bucket_each_nulls_included():
     assert homes[1] == homes[3]
 
 
+def test_marks_of_results_that_may_be_missing_go_to_every_bucket_of_estimates():
+    spec = SlidingAggregate(scan("s"), ("s.g",), (), Schema(()), estimated_from=2)
+    came = batch(s_g=pa.array(["x", None, "y"]))
+    columns = came.columns.append_column("$chance_0", pa.array([0.5, 0.0, 1.0]))
+    rows, homes = route(spec, partitioning_of(spec, 4), 0, replace(came, columns=columns), 4)
+    assert rows.tolist() == [0, 1, 1, 1, 1, 2]
+    assert homes[1:5].tolist() == [0, 1, 2, 3]
+
+
 def test_a_single_bucket_takes_everything():
     spec = SlidingAggregate(scan("s"), (), (), Schema(()))
     rows, homes = route(spec, Single("one group"), 0, batch(s_g=[1, 2]), 3)

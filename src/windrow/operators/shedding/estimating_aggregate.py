@@ -11,28 +11,37 @@ Sums are exact, as those of the sliding aggregate are, so that estimates are its
 nothing was shed. How wide the interval is, `margins.py` knows; docs/design/shedding.md has the
 formulas. Rows are combinations: they come with the draws and chances of their tuples, and go by
 their own ends.
+
+Marks among the rows (`marks.py`) say from when to when combinations may be missing. At either
+instant all groups get a version, for their intervals may change though their rows do not: each is
+given a row that goes as it comes.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.kernels.sliding_margins import AVERAGE, COUNT, SUM
-from windrow.kernels.versions import Versions
+from windrow.kernels.versions import OPENING, Versions
 from windrow.operators.accumulators import Accumulator, Doubles, validity
 from windrow.operators.answers import Answers
+from windrow.operators.arrow_types import arrow_schema
 from windrow.operators.base import Snapshot
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import ChunkSlice
 from windrow.operators.key_columns import fixed_values
 from windrow.operators.shedding.intervals import Totals
 from windrow.operators.shedding.margins import Arguments, Drawn, MarginKeeper
+from windrow.operators.shedding.marks import Doubt, is_mark
 from windrow.operators.sliding_aggregate import SlidingAggregateOp
 from windrow.physical.shedding import chance_column, draw_column
 from windrow.physical.specs import SlidingAggregate
 from windrow.plan.nodes import Aggregate
+from windrow.schema import MAX_TICK
 
 Floats = NDArray[np.float64]
 
@@ -64,6 +73,26 @@ class EstimatingAggregateOp(SlidingAggregateOp):
         super()._reset()
         self._keeper = MarginKeeper(self._spec.estimated_from, self._asked)
         self._knows_alive = True
+        self._doubt = Doubt()
+        self._was_in_doubt = False
+
+    def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
+        """Stores the rows, and what marks among them say; gives nothing."""
+        (batch,) = batches
+        if batch is not None and (marks := is_mark(batch.columns)).any():
+            self._doubt.add(batch.take(np.flatnonzero(marks)))
+            batch = batch.take(np.flatnonzero(~marks))
+        return super().push([batch])
+
+    def due(self) -> int:
+        """One tick after the first event that waits, or after combinations may begin to miss."""
+        turn, _ = self._doubt.turns()
+        return min(super().due(), turn + 1 if turn < MAX_TICK else MAX_TICK)
+
+    def snapshot(self) -> Snapshot:
+        """As the sliding aggregate's, and where combinations may be missing."""
+        made = super().snapshot()
+        return Snapshot(made.kind, made.buffers, {**made.numbers, **self._doubt.snapshot()})
 
     def _new_accumulators(self) -> dict[str, Accumulator]:
         """Per column the sum of its weights, and of its weighted values where these are added."""
@@ -76,7 +105,9 @@ class EstimatingAggregateOp(SlidingAggregateOp):
 
     def restore(self, snapshot: Snapshot) -> None:
         """Puts a state back; what follows from the rows alive is made before it is needed."""
-        super().restore(snapshot)
+        doubt, numbers = Doubt.parted(snapshot.numbers)
+        super().restore(Snapshot(snapshot.kind, snapshot.buffers, numbers))
+        self._doubt = doubt
         self._knows_alive = False
 
     def _stored_groups(self) -> tuple[tuple[ChunkSlice, ...], dict[str, int]]:
@@ -114,7 +145,39 @@ class EstimatingAggregateOp(SlidingAggregateOp):
                 drawn = self._drawn(rows)
                 self._keeper.enter(drawn, self._arguments_of(rows, drawn.weights))
             self._knows_alive = True
+        self._was_in_doubt = self._doubt.is_inside
+        turn, _ = self._doubt.turns()
+        if turn < bound:
+            self._doubt.turn()
+            self._touch_groups(turn)
+        if super().due() > min(bound, MAX_TICK - 1):
+            # Doubt begins or ends while there is no group.
+            nothing = pa.RecordBatch.from_pylist([], arrow_schema(self._spec.schema))
+            return ChangeBatch(nothing, np.empty(0, np.int64))
         return super()._step(bound)
+
+    def _bound_of_step(self, watermark: int) -> int:
+        """No step goes beyond an instant at which doubt begins or ends, but from there on."""
+        turn, next_turn = self._doubt.turns()
+        bound = super()._bound_of_step(watermark)
+        return min(bound, turn if super().due() <= turn else next_turn)
+
+    def _touch_groups(self, instant: int) -> None:
+        """Gives all groups a version at an instant: a row without a value comes and goes."""
+        slots = np.repeat(self._directory.slots_in_use(), 2)
+        if not len(slots):
+            return
+        columns = {f"key{i}": key for i, key in enumerate(self._directory.keys_of(slots))}
+        for i, name in enumerate(self._columns):
+            if name is not None:
+                columns[f"argument{i}"] = pa.nulls(len(slots), pa.float64())
+        for at in range(self._spec.estimated_from):
+            columns[f"draw{at}"] = pa.array(np.zeros(len(slots), np.int64))
+            columns[f"chance{at}"] = pa.array(np.ones(len(slots)))
+        times, never = np.full(len(slots), instant), np.full(len(slots), MAX_TICK)
+        signs = np.tile(np.array([1, -1], np.int8), len(slots) // 2)
+        rows = pa.RecordBatch.from_pydict(columns)
+        self._arriving.append(ChangeBatch(rows, times, never, signs))
 
     def _fit(self) -> None:
         super()._fit()
@@ -167,11 +230,15 @@ class EstimatingAggregateOp(SlidingAggregateOp):
             versions, drawn, arguments, np.where(np.isfinite(averages), averages, 0.0)
         )
         # Without a row nothing is known of what was shed, unless nothing ever was.
-        is_known = np.where(row_counts > 0, margins.is_certain, ~margins.has_shed)
+        now, before = self._doubt.is_inside, self._was_in_doubt
+        in_doubt = np.where(versions.previous == OPENING, before, now)
+        is_known = np.where(row_counts > 0, margins.is_certain, ~margins.has_shed & ~in_doubt)
         return [
             answers
             for aggregate, place in zip(self._spec.aggregates, self._places, strict=True)
-            for answers in totals[place].shown(aggregate.function, margins, place, is_known)
+            for answers in totals[place].shown(
+                aggregate.function, margins, place, is_known, in_doubt
+            )
         ]
 
     def _totals(self, place: int, versions: Versions, rows: ChangeBatch, weights: Floats) -> Totals:

@@ -36,7 +36,9 @@ class Totals:
         """The estimated averages; 0 where nothing was found."""
         return np.divide(self.sums, self.counts, out=np.zeros_like(self.sums), where=self.found > 0)
 
-    def shown(self, function: str, margins: Margins, place: int, is_known: Flags) -> list[Answers]:
+    def shown(
+        self, function: str, margins: Margins, place: int, is_known: Flags, in_doubt: Flags
+    ) -> list[Answers]:
         """The estimate and the ends of its interval.
 
         Args:
@@ -44,26 +46,33 @@ class Totals:
             margins: of all columns.
             place: which of them this one is.
             is_known: whether nothing of the group was shed.
+            in_doubt: whether something of any group may have been, of which nothing was found.
         """
         if function == "count":
-            return self._count(margins.totals[:, place, COUNT], is_known)
+            return self._count(margins.totals[:, place, COUNT], is_known, in_doubt)
         if function == "sum":
-            return self._interval(self.sums, margins.totals[:, place, SUM])
+            return self._interval(self.sums, margins.totals[:, place, SUM], in_doubt)
         averages = np.where(is_known, self.means, self.averages)
         scales = np.where(self.found > 0, self.counts, 1.0)
-        return self._interval(averages, margins.totals[:, place, AVERAGE] / scales)
+        return self._interval(averages, margins.totals[:, place, AVERAGE] / scales, in_doubt)
 
-    def _count(self, margins: Floats, is_known: Flags) -> list[Answers]:
-        """At least as many as were found; with none found, nobody knows how many at most."""
+    def _count(self, margins: Floats, is_known: Flags, in_doubt: Flags) -> list[Answers]:
+        """At least as many as were found.
+
+        With none found, or none that tells of others, nobody knows how many at most.
+        """
         low = np.maximum(self.counts - margins, self.found)
         high = np.maximum(self.counts + margins, self.found)
-        has_most = (self.found > 0) | is_known
+        has_most = ((self.found > 0) | is_known) & ~(in_doubt & (margins == 0))
         return [_answers(self.counts), _answers(low), _answers(high, has_most)]
 
-    def _interval(self, values: Floats, margins: Floats) -> list[Answers]:
-        """NULL without a value; ends are NULL too where the margin cannot be told."""
+    def _interval(self, values: Floats, margins: Floats, in_doubt: Flags) -> list[Answers]:
+        """NULL without a value; ends are NULL too where the margin cannot be told.
+
+        A margin of 0, where something may be missing, is that of what was found alone.
+        """
         is_value = self.found > 0
-        has_ends = is_value & ~np.isnan(margins)
+        has_ends = is_value & ~np.isnan(margins) & ~(in_doubt & (margins == 0))
         with np.errstate(invalid="ignore"):
             ends = [values - margins, values + margins]
         return [_answers(values, is_value), *(_answers(end, has_ends) for end in ends)]

@@ -16,7 +16,8 @@ of a combination, by time and then by input, is new when the combination is foun
 the others were kept. After each pane no more is held than there is memory for.
 
 Where totals are estimated above, results carry which draws made them, and by which chances: the
-columns of `physical.shedding.hidden_fields`.
+columns of `physical.shedding.hidden_fields`. Marks among them tell where some may be missing
+(`marks.py`).
 """
 
 from __future__ import annotations
@@ -51,16 +52,16 @@ from windrow.operators.shedding.draws import (
     draws_of,
     row_words,
 )
+from windrow.operators.shedding.marks import Losses
 from windrow.operators.shedding.numbers import bits, number_of, numbered
 from windrow.operators.shedding.recall import Recall
+from windrow.operators.shedding.search import KEEP, NOT_DRAWN, PROBE, ShedSearch
 from windrow.operators.shedding.widths import row_bytes
 from windrow.physical.shedding import Shedding, hidden_fields
 from windrow.physical.specs import WJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 
-KEEP, PROBE, PROBE_CHANCE = "$keep", "$probe", "$probe_chance"
-NOT_DRAWN = 1.0
-"""The draw of a row that is not kept, or does not probe: no chance is above it."""
+PROBE_CHANCE = "$probe_chance"
 
 Found = Sequence[tuple[Route, Partial]]
 
@@ -79,6 +80,7 @@ class ShedJoinOp(BewJoinOp):
         self._chances = [Chances() for _ in ports]
         self._control = Control(spec, shedding)
         self._recall = Recall(len(ports))
+        self._losses = Losses(spec.schema, len(ports))
         self._row_bytes = 1
 
     def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
@@ -128,6 +130,9 @@ class ShedJoinOp(BewJoinOp):
         drawn = [self._drawn(port, rows, start, division) for port, rows in enumerate(arrived)]
         self.counters.rows_in -= sum(len(rows) for rows in drawn if rows is not None)
         yield from super().push(drawn)
+        marks = list(self._losses.marks())
+        if self._shedding.is_estimated:
+            yield from marks
         for buffer in self._buffers:
             # Those that only probe have met all that they can.
             self.counters.drops += buffer.keep(_of(buffer, KEEP) < NOT_DRAWN)
@@ -169,6 +174,7 @@ class ShedJoinOp(BewJoinOp):
         chance = chance_of(probe, division.probes[port])
         does_probe = probe < chance
         is_kept = keep < self._keep_at_most(port, keep, start, most)
+        self._losses.add(rows, ~(is_kept & does_probe))
         columns += [
             pa.array(np.where(is_kept, keep, NOT_DRAWN)),
             pa.array(np.where(does_probe, probe, NOT_DRAWN)),
@@ -184,13 +190,14 @@ class ShedJoinOp(BewJoinOp):
         buffer = self._buffers[port]
         held = _of(buffer, KEEP)
         chance = chance_of(np.concatenate([held, new]), window)
+        self._losses.add_held(buffer, held >= chance, start)
         self.counters.drops += buffer.keep(held < chance)
         self._chances[port].add(start, chance)
         self._chances[port].forget(start - self._retention[port])
         return chance
 
     def _search(self, windows: Sequence[JoinWindow]) -> Search:
-        return _ShedSearch(self._spec, windows, self.counters, self._predicates)
+        return ShedSearch(self._spec, windows, self.counters, self._predicates)
 
     def _gathered(self, windows: Sequence[JoinWindow], found: Found) -> ChangeBatch:
         """The rows of complete combinations, counted with what they stand for."""
@@ -269,26 +276,6 @@ class ShedJoinOp(BewJoinOp):
         super()._count_state()
         self.counters.stored += sum(own.rows for own in self._arriving)
         self.counters.state_bytes += sum(own.nbytes for own in self._arriving)
-
-
-class _ShedSearch(Search):
-    """Combinations that start with rows drawn to probe, of rows that are kept."""
-
-    def _starts(self, route: Route) -> Iterator[Partial]:
-        window = self._windows[route.start]
-        for block in super()._starts(route):
-            (probe,) = window.columns([PROBE], Places(block.places[0]))
-            does_probe = np.flatnonzero(probe.to_numpy() < NOT_DRAWN)
-            if len(does_probe):
-                yield block.take(does_probe)
-
-    def _taken(self, partial: Partial, route: Route, at: int, filled: int) -> Iterator[Partial]:
-        window = self._windows[route.steps[at].input]
-        for longer in super()._taken(partial, route, at, filled):
-            (keep,) = window.columns([KEEP], Places(longer.places[-1]))
-            is_kept = np.flatnonzero(keep.to_numpy() < NOT_DRAWN)
-            if len(is_kept):
-                yield longer.take(is_kept)
 
 
 def _of(buffer: ChunkBuffer, column: str) -> Draws:

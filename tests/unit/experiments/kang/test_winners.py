@@ -7,7 +7,12 @@ import pytest
 from windrow.calibration.measuring import Metered
 from windrow.experiments.kang.combinations import EIGHT
 from windrow.experiments.kang.joins import arrivals, metered
-from windrow.experiments.kang.structure_memory import MemorySize, bytes_per_tuple
+from windrow.experiments.kang.structure_memory import (
+    COMPARED,
+    MemorySize,
+    btree_above,
+    bytes_per_tuple,
+)
 from windrow.experiments.kang.winners import agreement, meeting, predicted_costs, winner
 from windrow.optimize.cost.directions import Combination, Workload
 from windrow.optimize.cost.structures import Sizes, Structure
@@ -72,3 +77,15 @@ def test_larger_parts_take_less_memory(structure):
 
 def test_a_buffer_takes_a_key_and_an_entry():
     assert bytes_per_tuple(Structure.buffer, 1, MemorySize(1_000, 1)) == pytest.approx(16, abs=0.2)
+
+
+def test_a_structure_is_above_another_only_if_it_is_in_every_window():
+    def window(hashed, btree, ttree):
+        return dict(zip(COMPARED, (hashed, btree, ttree), strict=True))
+
+    always = btree_above([window(30.0, 30.3, 29.0), window(30.0, 30.1, 29.0)])
+    assert always.holds
+    mostly = btree_above([window(30.0, 30.3, 29.0), window(30.0, 29.9, 29.0)])
+    assert not mostly.holds
+    assert mostly.figure > 1
+    assert "above both in 1 of 2 windows" in mostly.text

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from cases.estimates import ASKED, aggregate, combinations, shown
+from cases.estimates import ASKED, aggregate, combinations, marks, shown
 from twins.shedding import population
 
 from windrow.schema import MAX_TICK
@@ -162,3 +162,35 @@ def test_averages_of_large_values_that_differ_little_keep_their_interval():
     near, far = (one_version([0] * 200, small + shift, draws, chances, asked) for shift in (0, 1e9))
     assert far[2] - far[1] == pytest.approx(near[2] - near[1], rel=1e-3)
     assert one_version([0] * 200, [7.7] * 200, draws, chances, asked) == (7.7, 7.7, 7.7)
+
+
+@pytest.mark.parametrize("is_keyed", [True, False])
+def test_what_was_found_for_sure_is_all_only_while_nothing_may_be_missing(is_keyed):
+    operator = aggregate((("count", None), ("sum", "y"), ("avg", "y")), is_keyed=is_keyed)
+    certain = [[1.0], [1.0]]
+    list(operator.push([combinations([0], [4.0], [[1], [2]], certain, [0], [90])]))
+    # Of the group nothing is found any more; spans that meet are one.
+    list(operator.push([marks([(30, 50), (40, 60)])]))
+    changes = [(time, sign, row[is_keyed:]) for time, sign, row in shown(operator.advance(100))]
+    sure, unsure = (1, 1, 1, 4, 4, 4, 4, 4, 4), (1, 1, None, 4, None, None, 4, None, None)
+    assert changes[:5] == [
+        (0, 1, sure), (30, -1, sure), (30, 1, unsure), (60, -1, unsure), (60, 1, sure),
+    ]  # fmt: skip
+    assert changes[5] == (90, -1, sure)
+
+
+def test_an_interval_that_tells_of_what_is_missing_stays_where_something_may_be():
+    rows = combinations([0], [4.0], [[1], [2]], [[0.5], [1.0]], [0], [90])
+    with_marks, without = (aggregate((("count", None), ("sum", "y"))) for _ in range(2))
+    for operator in (with_marks, without):
+        list(operator.push([rows]))
+    list(with_marks.push([marks([(30, 50)])]))
+    assert shown(with_marks.advance(100)) == shown(without.advance(100))
+
+
+def test_marks_without_a_group_give_nothing():
+    operator = aggregate()
+    list(operator.push([marks([(30, 50)])]))
+    assert not shown(operator.advance(40))
+    assert not shown(operator.advance(MAX_TICK))
+    assert operator.due() == MAX_TICK

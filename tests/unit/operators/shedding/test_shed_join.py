@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from cases.shed_joins import SPAN, WINDOW, run, shedding, spec, streams
 
@@ -99,6 +100,7 @@ def test_results_carry_the_draws_and_chances_that_totals_are_estimated_from(size
     for port, batch in enumerate(batches):
         list(operator.push([batch if at == port else None for at in range(size)]))
     rows = pa.Table.from_batches([one.columns for one in operator.advance(MAX_TICK)])
+    rows = rows.filter(pc.field("$chance_0") > 0)
     assert rows.column_names[size:] == [
         name for at in range(size) for name in (f"$draw_{at}", f"$chance_{at}")
     ]
