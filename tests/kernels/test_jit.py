@@ -112,3 +112,13 @@ def test_only_arrays_that_kernels_cannot_take_are_copied():
         assert copy.flags.writeable
         assert copy.flags.c_contiguous
         assert copy.tolist() == array.tolist()
+
+
+def test_without_a_home_kernels_are_kept_in_the_folder_for_temporary_files(monkeypatch):
+    def nowhere(_):
+        raise RuntimeError
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "expanduser", nowhere)
+    (root,) = _jit._usual_roots()
+    assert root.name.startswith("windrow-kernels-")

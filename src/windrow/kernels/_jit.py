@@ -131,9 +131,13 @@ def _cache_folder(module: Path) -> str | None:
 
 def _usual_roots() -> list[Path]:
     cache_home = os.environ.get("XDG_CACHE_HOME", "")
-    home = Path(cache_home) if cache_home else Path("~/.cache").expanduser()
     user = os.getuid() if hasattr(os, "getuid") else "user"
-    return [home / "windrow" / "kernels", Path(tempfile.gettempdir()) / f"windrow-kernels-{user}"]
+    shared = Path(tempfile.gettempdir()) / f"windrow-kernels-{user}"
+    try:
+        home = Path(cache_home) if cache_home else Path("~/.cache").expanduser()
+    except RuntimeError:  # a container's user may have no home
+        return [shared]
+    return [home / "windrow" / "kernels", shared]
 
 
 def _version_name(module: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from dataclasses import replace
 from random import Random
 
@@ -69,21 +70,23 @@ def drawn(seed: int, start: int, rows: int, ticks: int):
 def test_a_bucket_goes_on_by_trees_once_rows_come_thick() -> None:
     stage = worker(BAND)
     found, streams = [], ([], [])
-    for number, rows in enumerate((6, 6, 600)):
+    for number, rows in enumerate((6, 6, 9_000)):
         batches = [drawn(2 * number + port, 300 * number, rows, 300) for port in range(2)]
         for port in range(2):
             streams[port].extend(batches[port])
         found += stage.batch(MIN_TICK, *batches)
         (plan,) = stage.plans
-        assert ("tree" in plan) == (rows == 600), plan
-        assert stage.figures["plan_changes"] == (rows == 600)
-    inputs = [[Row({"v": v}, t) for t, _, v in stream] for stream in streams]
-    pairs = window_join(inputs, [], [Bound(0, 1, 300, 300)])
+        assert ("tree" in plan) == (rows == 9_000), plan
+        assert stage.figures["plan_changes"] == (rows == 9_000)
+    others = defaultdict(list)
+    for at, _, v in streams[1]:
+        others[v].append(at)
     expected = sorted(
-        (a.time, a.values["v"], b.time, b.values["v"], pair.time)
-        for pair in pairs
-        for a, b in [pair.rows]
-        if abs(a.values["v"] - b.values["v"]) < 2
+        (at, v, then, w, max(at, then))
+        for at, _, v in streams[0]
+        for w in (v - 1, v, v + 1)
+        for then in others[w]
+        if abs(at - then) <= 300
     )
     assert found
     assert sorted(found) == expected
