@@ -8,8 +8,10 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
-from spark_runs import Run, Streams, bag, table
+from spark_runs import DDL, Run, Streams, bag, table
 from twins.join import Bound, Row, window_join
+
+import windrow
 
 BAND = "SELECT x.ts, y.ts AS yts, x.v, y.v AS yv FROM x, y WHERE abs(x.v - y.v) < 2 WINDOW = 300"
 NAME = "WJoin x, y"
@@ -31,6 +33,15 @@ def streams_of(folder: Path, *rows: int) -> Streams:
     )
 
 
+def session_of(spark: Any, streams: Streams, *, is_streaming: bool = True) -> windrow.Session:
+    """The streams with doubles to compare: distances of whole numbers hardly cost a loop anything."""
+    session = windrow.Session(spark)
+    for name, files in streams.files.items():
+        rows = files.read(spark, DDL, is_streaming=is_streaming)
+        session.stream(name, rows.selectExpr("ts", "CAST(v AS DOUBLE) AS v"), time="ts")
+    return session
+
+
 def twin(streams: Streams) -> Counter[tuple[Any, ...]]:
     """The answer, by trying every pair."""
     inputs = [
@@ -50,7 +61,7 @@ def test_a_plan_changes_between_micro_batches_and_the_answer_is_the_twin_s(
 ) -> None:
     streams, run = streams_of(tmp_path, 5, 600), Run(tmp_path / "run")
     streams.write_all()
-    session = streams.on_spark(spark)
+    session = session_of(spark, streams)
     run.finish(session.sql(BAND, buckets=1))
     reader = session.progress_reader(BAND, buckets=1)
     plans = {}
@@ -70,9 +81,9 @@ def test_a_query_stopped_under_a_forced_plan_goes_on_by_the_workers_choice(
     streams, run = streams_of(tmp_path, 60, 500), Run(tmp_path / "run")
     streams.write(0)
     # A sweep answers later than other plans, and leaves rows that are still to be joined.
-    run.finish(streams.on_spark(spark).sql(BAND, buckets=1, algorithm="few"))
+    run.finish(session_of(spark, streams).sql(BAND, buckets=1, algorithm="few"))
     streams.write(1)
-    session = streams.on_spark(spark)
+    session = session_of(spark, streams)
     run.finish(session.sql(BAND, buckets=1))
     reader = session.progress_reader(BAND, buckets=1)
     plans = [reader.read(report).plans[NAME] for report in run.reports]
@@ -83,7 +94,7 @@ def test_a_query_stopped_under_a_forced_plan_goes_on_by_the_workers_choice(
 def test_a_batch_run_is_planned_by_its_first_rows(spark: Any, tmp_path: Path) -> None:
     streams = streams_of(tmp_path, 600)
     streams.write_all()
-    session = streams.on_spark(spark, is_streaming=False)
+    session = session_of(spark, streams, is_streaming=False)
     answer = session.sql(BAND, buckets=2)
     assert bag(answer.toArrow()) == twin(streams)
     progress = session.progress(answer)
