@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -24,7 +24,7 @@ from windrow.schema import OnArrival, Schema
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from windrow.physical.options import Options
+    from windrow.optimize.in_process import RunningPlanner
     from windrow.physical.specs import PhysicalQuery, Runner
     from windrow.plan.functions import UserFunction
     from windrow.plan.nodes import Query
@@ -250,12 +250,16 @@ class Session:
             >>> changes["n"].to_pylist()
             [1, 1, 2, 2, 1, 1, 0]
         """
+        from windrow.calibration.machine import this_machine  # noqa: PLC0415
+        from windrow.optimize.in_process import RunningPlanner  # noqa: PLC0415
         from windrow.optimize.options import by_keyword  # noqa: PLC0415
 
         try:
             logical, physical = self._plan(query, options)
             if self._spark is None:
-                planner = _Planner(logical, by_keyword(options), self._rates())
+                planner = RunningPlanner(
+                    logical, by_keyword(options), self._rates(), this_machine()
+                )
                 return self._run_in_process(physical, resume, progress, planner)
             if resume is not None:
                 raise UnsupportedError(
@@ -463,7 +467,7 @@ class Session:
         physical: PhysicalQuery,
         resume: Checkpoint | None,
         progress: str,
-        planner: _Planner,
+        planner: RunningPlanner,
     ) -> Any:
         from windrow.run.local.arrivals import system_clock  # noqa: PLC0415
         from windrow.run.local.execution import Execution  # noqa: PLC0415
@@ -496,28 +500,3 @@ class Session:
         if not answer.isStreaming:
             self._figures[answer] = figures
         return answer
-
-
-@dataclass(frozen=True)
-class _Planner:
-    """Plans a query that runs in process again, by the numbers that it has seen."""
-
-    query: Query
-    options: Options
-    rates: Mapping[str, float]
-
-    def again(self, measured: Measured) -> PhysicalQuery:
-        """The query by these numbers, which are newer than any hint of a rate."""
-        from windrow.calibration.machine import this_machine  # noqa: PLC0415
-        from windrow.optimize.optimizer import optimize  # noqa: PLC0415
-
-        machine = this_machine()
-        return optimize(
-            self.query, self.options, measured=measured, machine=machine, is_running=True
-        )
-
-    def explain(self, query: PhysicalQuery) -> str:
-        """EXPLAIN of the query as it runs."""
-        from windrow.physical.explain import explain  # noqa: PLC0415
-
-        return explain(self.query, query)

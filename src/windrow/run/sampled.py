@@ -51,3 +51,13 @@ def share_within(
     starts = 0 if high is None else np.searchsorted(ordered, lefts - high, "left")
     # A share of none in a sample is not a share of none.
     return max(float(np.mean((ends - starts) / len(ordered))), 1 / (len(lefts) * len(rights)))
+
+
+def share_of_columns(
+    left: pa.Array | None, right: pa.Array | None, low: float | None, high: float | None
+) -> float | None:
+    """The same of two columns, by some of their values; None where one is unknown or no number."""
+    numbers = [None if column is None else sampled_numbers(column) for column in (left, right)]
+    if numbers[0] is None or numbers[1] is None:
+        return None
+    return share_within(numbers[0], numbers[1], low, high)

@@ -48,7 +48,8 @@ STRATEGIES = {
 def run(size: Size, say: Say) -> Findings:
     """Runs and decides."""
     setting = Setting(LOADS, VALUES, SECONDS[size])
-    say(f"{len(STRATEGIES)} strategies over {setting.seconds:,} s of 60 arrivals per s")
+    arrivals = sum(load.rate for load in LOADS)
+    say(f"{len(STRATEGIES)} strategies over {setting.seconds:,} s of {arrivals:,} arrivals per s")
     runs = runs_of(
         setting,
         {

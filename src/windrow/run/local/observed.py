@@ -23,7 +23,7 @@ from windrow.plan.exprs import Expr
 from windrow.plan.statistics import Figure
 from windrow.run.local.passing import SEED, share_passing
 from windrow.run.plan_changes import is_near
-from windrow.run.sampled import different_values, sampled_numbers, share_within
+from windrow.run.sampled import different_values, share_of_columns
 from windrow.schema import MIN_TICK
 
 RECENT = 8
@@ -143,11 +143,7 @@ class Observed:
         high: float | None,
     ) -> Figure | None:
         """The share of pairs of two columns with low <= left - right <= high, in the last batches."""
-        columns = [self._last(*side) for side in (left, right)]
-        numbers = [None if column is None else sampled_numbers(column) for column in columns]
-        if numbers[0] is None or numbers[1] is None:
-            return None
-        share = share_within(numbers[0], numbers[1], low, high)
+        share = share_of_columns(self._last(*left), self._last(*right), low, high)
         return None if share is None else Figure(share, SOURCE)
 
     def passing(

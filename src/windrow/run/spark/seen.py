@@ -22,7 +22,7 @@ from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import ChunkSlice
 from windrow.physical.partitioning import Slices
 from windrow.plan.statistics import Figure
-from windrow.run.sampled import different_values, sampled_numbers, share_within
+from windrow.run.sampled import different_values, share_of_columns
 from windrow.schema import MIN_TICK
 
 SOURCE = "the bucket's rows"
@@ -111,11 +111,7 @@ class SeenInputs:
         high: float | None,
     ) -> Figure | None:
         """The share of pairs of two columns with low <= left - right <= high, by samples."""
-        columns = [self._values(*side) for side in (left, right)]
-        numbers = [None if column is None else sampled_numbers(column) for column in columns]
-        if numbers[0] is None or numbers[1] is None:
-            return None
-        share = share_within(numbers[0], numbers[1], low, high)
+        share = share_of_columns(self._values(*left), self._values(*right), low, high)
         return None if share is None else Figure(share, SOURCE)
 
     def _times_come(self, port: int) -> NDArray[np.int64]:
