@@ -29,7 +29,7 @@ from windrow.physical.specs import KeyClass, WJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import Field, Schema
 
-ALGORITHMS = ["bew", "bew-graph", "closure", "ripple", "nlw", "hw", "xjoin"]
+ALGORITHMS = ["bew-published", "bew-graph", "closure", "ripple", "nlw", "hw", "xjoin"]
 EXAMPLES = settings(max_examples=60, deadline=None, derandomize=True)
 """Per algorithm: a law that all must keep is tried 200 times and more."""
 
@@ -74,7 +74,7 @@ def test_results_do_not_depend_on_room(little_room, algorithm, case):
     same_bag(run(case, lambda _: operator(case, algorithm)), expected(case))
 
 
-@pytest.mark.parametrize("algorithm", ["bew", "closure", "nlw", "hw"])
+@pytest.mark.parametrize("algorithm", ["bew-published", "closure", "nlw", "hw"])
 @EXAMPLES
 @given(case=cases())
 def test_weak_hashes_cost_time_but_never_a_result(weak_hashes, algorithm, case):

@@ -57,6 +57,13 @@ BY_NAME = {
         ARRIVAL,
         (HASH, NESTED_LOOP),
     ),
+    "bew-published": Algorithm(
+        "BEW as published",
+        "as BEW, tuple by tuple: going through a buffer drops what is out of reach; rarely probed "
+        "buckets are updated apart",
+        ARRIVAL,
+        (HASH, NESTED_LOOP),
+    ),
     "few": Algorithm(
         "FEW",
         "a sweep finds tuples within all windows, then joins those that follow in their period "
@@ -129,14 +136,13 @@ BY_NAME = {
     ),
 }
 
+BY_METHOD = ("bew", "bew-published", "few")
+"""Algorithms whose names may say how they look tuples up."""
+
 CHOICES: dict[str, tuple[str, str | None]] = {
-    "bew": ("bew", None),
-    "bew-hash": ("bew", HASH),
-    "bew-nested-loop": ("bew", NESTED_LOOP),
-    "few": ("few", None),
-    "few-hash": ("few", HASH),
-    "few-nested-loop": ("few", NESTED_LOOP),
-    **{name: (name, None) for name in BY_NAME if name not in {"bew", "few"}},
+    f"{name}-{method}" if method else name: (name, method)
+    for name in BY_NAME
+    for method in ((None, HASH, NESTED_LOOP) if name in BY_METHOD else (None,))
 }
 """What the option `algorithm` may say: an algorithm, and how it looks tuples up, if that is said."""
 

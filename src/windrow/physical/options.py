@@ -19,10 +19,10 @@ class Options:
     """Choices of the user; None and defaults leave them to the planner.
 
     Attributes:
-        algorithm: of window joins, one of "bew" (the default), "few", "nlw", "hw", "gca", "lca",
-            "closure", "bew-graph", "ripple", "xjoin", "asymmetric"; "bew" and "few" look tuples up
-            by hash where there is an equality, unless told with "-hash" or "-nested-loop" at their
-            end.
+        algorithm: of window joins, one of "bew" (the default), "bew-published", "few", "nlw",
+            "hw", "gca", "lca", "closure", "bew-graph", "ripple", "xjoin", "asymmetric"; those of
+            "bew" and "few" look tuples up by hash where there is an equality, unless told with
+            "-hash" or "-nested-loop" at their end.
         structure: of the algorithm "asymmetric", in what each window is kept: "hash/ttree" for the
             first stream's and the second's, of "buffer", "hash", "btree" and "ttree".
         bucket_size: tuples in a bucket of a hash, where windows are kept in structures; None: 10.

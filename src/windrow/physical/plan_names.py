@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from windrow.physical.algorithms import BY_NAME, DEFAULT, PIPELINE
+from windrow.physical.algorithms import BY_METHOD, BY_NAME, PIPELINE
 from windrow.physical.specs import WJoin
 from windrow.physical.structures import NAMES
 
 ORDERED = ", ordered by cost"
-
-_BY_METHOD = frozenset({DEFAULT, "few"})
-"""Algorithms whose names say how they look tuples up: they could do it in either way."""
 
 
 def plan_name(spec: WJoin) -> str:
@@ -22,7 +19,7 @@ def plan_name(spec: WJoin) -> str:
     """
     if spec.structures:
         return "/".join(spec.structures)
-    name = f"{spec.algorithm}-{spec.method}" if spec.algorithm in _BY_METHOD else spec.algorithm
+    name = f"{spec.algorithm}-{spec.method}" if spec.algorithm in BY_METHOD else spec.algorithm
     return f"{name}, order {_order(spec)}" if _has_order(spec) else name
 
 

@@ -152,7 +152,7 @@ def _asymmetric(spec: WJoin, first: Numbers) -> ArrivalMachine:
 
 
 _MAKERS: dict[str, Callable[[WJoin, Numbers], ArrivalMachine]] = {
-    "bew": _bew,
+    "bew-published": _bew,
     "bew-graph": _bew_graph,
     "closure": _closure,
     "asymmetric": _asymmetric,

@@ -15,10 +15,11 @@ from windrow.optimize.options import ALGORITHMS
 
 NAMES = "abcd"
 ISSUED = (
-    "bew", "bew-hash", "bew-nested-loop", "few", "few-hash", "few-nested-loop",
+    "bew", "bew-hash", "bew-nested-loop",
+    "bew-published", "bew-published-hash", "bew-published-nested-loop", "few", "few-hash", "few-nested-loop",
     "nlw", "hw", "gca", "lca", "closure", "bew-graph", "ripple", "xjoin", "asymmetric",
 )  # fmt: skip
-HASHED = ("bew-hash", "few-hash", "hw", "xjoin")
+HASHED = ("bew-hash", "bew-published-hash", "few-hash", "hw", "xjoin")
 MULTIWAY = [name for name in ALGORITHMS if name != "asymmetric"]
 
 SELECT = "SELECT a.n AS an, b.n AS bn, c.n AS cn, d.n AS dn FROM a, b, c, d "
