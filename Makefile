@@ -9,6 +9,9 @@ READY := .venv/.ready
 JAVA := java_home="$$(scripts/java)" && export JAVA_HOME="$$java_home" &&
 PYTEST := $(BIN)/python -m pytest
 
+# Tests and Spark start many Python processes, which would each compile all source files anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help setup demo test test-fast test-laws test-spark lint types imports fmt golden-accept bench experiments docs check clean
 
 help: ## List the targets
