@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from random import Random
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from twins.join import Bound as TwinBound
 from twins.join import Equal, Row, canonical, window_join
 
+from cases.tape import drawn
 from windrow.operators.base import Operator, Snapshot
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import Chunk, ChunkSlice, decode, encode
@@ -25,12 +27,12 @@ from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 
 ALIASES = "abcdef"
 KEY_TYPES = {
-    "bigint": (pa.int64(), st.integers(0, 2)),
-    "string": (pa.string(), st.sampled_from(["", "x", "a longer text"])),
-    "double": (pa.float64(), st.sampled_from([0.0, -0.0, float("nan"), 1.5])),
-    "array<int>": (pa.list_(pa.int32()), st.sampled_from([[], [1], [1, 2]])),
+    "bigint": (pa.int64(), (0, 1, 2)),
+    "string": (pa.string(), ("", "x", "a longer text")),
+    "double": (pa.float64(), (0.0, -0.0, float("nan"), 1.5)),
+    "array<int>": (pa.list_(pa.int32()), ([], [1], [1, 2])),
 }
-END_TICKS = st.integers(MIN_TICK + 1, MIN_TICK + 9) | st.integers(MAX_TICK - 9, MAX_TICK - 1)
+END_TICKS = (*range(MIN_TICK + 1, MIN_TICK + 10), *range(MAX_TICK - 9, MAX_TICK))
 """Times near both ends of the scale."""
 
 
@@ -50,95 +52,108 @@ def scan(alias: str, schema: Schema) -> ScanStream:
     return ScanStream(alias, alias, schema.names, schema, "ts", "bigint", 0)
 
 
-@st.composite
-def cases(draw, most_inputs: int = 4) -> Case:
-    size = draw(st.integers(2, most_inputs))
+def cases(most_inputs: int = 4) -> st.SearchStrategy[Case]:
+    """Any join of two inputs or more."""
+    return drawn(lambda random: draw_case(random, most_inputs))
+
+
+def cases_near_the_ends_of_the_scale() -> st.SearchStrategy[Case]:
+    """Any join whose times are as far apart as times can be."""
+    return drawn(draw_case_near_the_ends)
+
+
+def draw_case(random: Random, most_inputs: int) -> Case:
+    size = random.randint(2, most_inputs)
     aliases = tuple(ALIASES[:size])
-    bounds = draw(window_bounds(size))
-    classes, types = draw(key_classes(size))
+    bounds = draw_bounds(random, size)
+    classes, types = draw_classes(random, size)
     keep, fields = [], []
     for i, alias in enumerate(aliases):
         own = [f"{alias}.id", *(key.columns[i] for key in classes if key.columns[i] is not None)]
-        kept = tuple(name for name in own if draw(st.booleans()))
+        kept = tuple(name for name in own if random.getrandbits(1))
         keep.append(kept)
         fields += [Field(name, "bigint") for name in kept]
     spec = WJoin(
         tuple(scan(alias, Schema(())) for alias in aliases),
         aliases, classes, WindowGraph(aliases, bounds), tuple(keep),
-        draw(st.sampled_from(["hash", "nested-loop"])), Schema(tuple(fields)),
-        alternative=WindowGraph(aliases, draw(turned(bounds))) if draw(st.booleans()) else None,
+        random.choice(["hash", "nested-loop"]), Schema(tuple(fields)),
+        alternative=draw_alternative(random, aliases, bounds) if random.getrandbits(1) else None,
     )  # fmt: skip
     sizes = [0, 2, 4, 5, 6, 7] if size < 5 else [0, 1, 2, 3, 4]  # the twin takes every product
-    rows = tuple(draw(input_rows(alias, i, classes, sizes)) for i, alias in enumerate(aliases))
+    rows = tuple(draw_rows(random, alias, i, classes, sizes) for i, alias in enumerate(aliases))
     cuts = []
     left = [len(own) for own in rows]
     while any(left):
-        cut = tuple(draw(st.integers(0, min(n, 5))) for n in left)
+        cut = tuple(random.randint(0, min(n, 5)) for n in left)
         cuts.append(cut)
         left = [n - taken for n, taken in zip(left, cut, strict=True)]
         if len(cuts) > 4:
             cuts.append(tuple(left))
             break
-    resumes = tuple(n for n in range(len(cuts)) if draw(st.booleans()))
-    return Case(spec, types, rows, tuple(cuts), resumes, draw(st.integers(0, 5)))
+    resumes = tuple(n for n in range(len(cuts)) if random.getrandbits(1))
+    return Case(spec, types, rows, tuple(cuts), resumes, random.randint(0, 5))
 
 
-@st.composite
-def cases_near_the_ends_of_the_scale(draw) -> Case:
-    case = draw(cases(most_inputs=3))
-    rows = tuple(tuple(Row(row.values, draw(END_TICKS)) for row in own) for own in case.rows)
+def draw_case_near_the_ends(random: Random) -> Case:
+    case = draw_case(random, most_inputs=3)
+    rows = tuple(
+        tuple(Row(row.values, random.choice(END_TICKS)) for row in own) for own in case.rows
+    )
     return replace(case, rows=rows, slack=0)
 
 
-@st.composite
-def window_bounds(draw, size: int) -> tuple[Bound, ...]:
+def draw_bounds(random: Random, size: int) -> tuple[Bound, ...]:
     """A connected graph of bounds: a tree, then some more; some one-sided or shifted."""
-    reach = st.integers(0, 6)
     bounds = []
     for right in range(1, size):
-        left = draw(st.integers(0, right - 1))
-        lo, hi = draw(reach), draw(reach)
-        if draw(st.booleans()):  # away from zero: t(right) - t(left) in [shift, shift + width]
+        left = random.randrange(right)
+        lo, hi = random.randint(0, 6), random.randint(0, 6)
+        if random.getrandbits(1):  # away from zero: t(right) - t(left) in [shift, shift + width]
             lo, hi = -lo, lo + hi
         bounds.append(Bound(left, right, lo, hi))
-    if size > 2 and draw(st.booleans()):
-        bounds.append(Bound(0, size - 1, draw(reach), draw(reach)))
+    if size > 2 and random.getrandbits(1):
+        bounds.append(Bound(0, size - 1, random.randint(0, 6), random.randint(0, 6)))
     return tuple(bounds)
 
 
-@st.composite
-def turned(draw, bounds: tuple[Bound, ...]) -> tuple[Bound, ...]:
+def draw_alternative(
+    random: Random, aliases: tuple[str, ...], bounds: tuple[Bound, ...]
+) -> WindowGraph:
     """The bounds with some of them the other way round, as EITHER WAY has them."""
-    return tuple(
-        Bound(bound.right, bound.left, bound.lo, bound.hi) if draw(st.booleans()) else bound
+    turned = (
+        Bound(bound.right, bound.left, bound.lo, bound.hi) if random.getrandbits(1) else bound
         for bound in bounds
     )
+    return WindowGraph(aliases, tuple(turned))
 
 
-@st.composite
-def key_classes(draw, size: int):
+def draw_classes(random: Random, size: int) -> tuple[tuple[KeyClass, ...], dict[str, pa.DataType]]:
     """Classes over some of the inputs each; sometimes none, sometimes composite."""
     classes, types = [], {}
-    for at in range(draw(st.integers(0, 3))):
-        name = draw(st.sampled_from(sorted(KEY_TYPES)))
-        inside = draw(st.sets(st.integers(0, size - 1), min_size=2))
+    for at in range(random.randint(0, 3)):
+        name = random.choice(sorted(KEY_TYPES))
+        most = random.choice([size, random.randint(2, size)])
+        inside = random.sample(range(size), most)
         columns = tuple(f"{ALIASES[i]}.k{at}" if i in inside else None for i in range(size))
-        classes.append(KeyClass(columns, name, draw(st.booleans())))
+        classes.append(KeyClass(columns, name, bool(random.getrandbits(1))))
         types |= {column: KEY_TYPES[name][0] for column in columns if column is not None}
     return tuple(classes), types
 
 
-@st.composite
-def input_rows(draw, alias: str, position: int, classes, sizes) -> tuple[Row, ...]:
+def draw_rows(
+    random: Random, alias: str, position: int, classes: tuple[KeyClass, ...], sizes: list[int]
+) -> tuple[Row, ...]:
+    """Rows of one input; a quarter of the keys are NULL."""
+    own = [(key.columns[position], KEY_TYPES[key.type][1]) for key in classes]
+    keys = [(column, values) for column, values in own if column is not None]
     rows = []
-    has_ends = draw(st.booleans())
-    for n in range(draw(st.sampled_from(sizes))):
-        time = draw(st.integers(-3, 12))
+    has_ends = random.getrandbits(1)
+    for n in range(random.choice(sizes)):
+        time = random.randint(-3, 12)
         values = {f"{alias}.id": n}
-        for key in classes:
-            if key.columns[position] is not None:
-                values[key.columns[position]] = draw(KEY_TYPES[key.type][1] | st.none())
-        rows.append(Row(values, time, time + draw(st.integers(1, 9)) if has_ends else None))
+        for column, some in keys:
+            values[column] = random.choice(some) if random.getrandbits(2) else None
+        rows.append(Row(values, time, time + random.randint(1, 9) if has_ends else None))
     return tuple(rows)
 
 

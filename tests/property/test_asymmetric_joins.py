@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from cases.join_runs import Case, cases, expected, run, same_bag, scan
+from cases.tape import TAPES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -62,7 +63,7 @@ def test_every_combination_comes_once_in_the_push_of_its_last_row(pair, case):
 
 
 @settings(EXAMPLES, max_examples=200)
-@given(case=cases(most_inputs=2), choices=st.randoms(use_true_random=False))
+@given(case=cases(most_inputs=2), choices=TAPES)
 def test_any_structures_go_on_from_the_state_of_any_other_algorithm(case, choices):
     case = replace(case, resumes=tuple(range(len(case.cuts))))
 

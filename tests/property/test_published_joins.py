@@ -16,8 +16,8 @@ from cases.join_runs import (
     same_bag,
     scan,
 )
+from cases.tape import TAPES
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from windrow.kernels.published import levels
 from windrow.operators.base import Operator
@@ -46,7 +46,7 @@ def test_every_combination_comes_once_in_the_push_of_its_last_row(algorithm, cas
 
 
 @settings(EXAMPLES, max_examples=200)
-@given(case=cases(most_inputs=6), choices=st.randoms(use_true_random=False))
+@given(case=cases(most_inputs=6), choices=TAPES)
 def test_any_algorithm_goes_on_from_the_state_of_any_other(case, choices):
     case = replace(case, resumes=tuple(range(len(case.cuts))))
 

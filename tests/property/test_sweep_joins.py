@@ -15,8 +15,8 @@ from cases.join_runs import (
     same_bag,
     stored_and_read_back,
 )
+from cases.tape import TAPES
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from windrow.operators.base import Operator
 from windrow.operators.bew_join import BewJoinOp
@@ -119,7 +119,7 @@ def test_every_combination_comes_once_as_the_watermark_passes_it(algorithm, case
 
 
 @settings(EXAMPLES, max_examples=200)
-@given(case=cases(most_inputs=6), choices=st.randoms(use_true_random=False))
+@given(case=cases(most_inputs=6), choices=TAPES)
 def test_any_algorithm_goes_on_from_the_state_of_any_other(case, choices):
     case = replace(case, resumes=tuple(range(len(case.cuts))))
     others = ["production", "bew-published", "closure"]
