@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from cases.base import Case
 from cases.either_way import draw_either_way
+from cases.tape import TAPES
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
@@ -36,7 +37,7 @@ def bag(table: pa.Table) -> Counter[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("algorithm", ["bew-nested-loop", "bew"])
 @EXAMPLES
-@given(random=st.randoms(use_true_random=False))
+@given(random=TAPES)
 def test_the_answer_is_the_brute_force_one(algorithm: str, random: Random) -> None:
     case = draw_either_way(random)
     note(case.sql)
@@ -44,7 +45,7 @@ def test_the_answer_is_the_brute_force_one(algorithm: str, random: Random) -> No
 
 
 @EXAMPLES
-@given(random=st.randoms(use_true_random=False), algorithm=st.sampled_from(MULTIWAY))
+@given(random=TAPES, algorithm=st.sampled_from(MULTIWAY))
 def test_every_algorithm_gives_the_same_bag(random: Random, algorithm: str) -> None:
     case = draw_either_way(random, has_key=True)
     note(case.sql)

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from cases import FAMILIES
+from cases.tape import TAPES
 from hypothesis import HealthCheck, given, note, settings
-from hypothesis import strategies as st
 
 import windrow
 from windrow.errors import DataError
@@ -131,7 +131,7 @@ def test_groups_cannot_be_spilled() -> None:
 
 @pytest.mark.parametrize("family", ["join", "bestmatch", "count"])
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(random=st.randoms(use_true_random=False))
+@given(random=TAPES)
 def test_any_question_is_answered_from_disk(family: str, random: Random) -> None:
     case = FAMILIES[family](random)
     note(case.sql)

@@ -5,18 +5,21 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from random import Random
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from cases.tape import drawn
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracle import asked_of_duckdb
 from twins.theta import compared, either, negated, plus
 
 import windrow
@@ -40,16 +43,18 @@ SCHEMA = pa.schema(
 )
 HASHED = {"bew-hash", "few-hash", "hw", "xjoin"}
 NAN = math.nan
+NULL = (None,)
 VALUES = {
-    "k": st.integers(0, 1),
-    "i": st.integers(-2, 2) | st.sampled_from([-(2**31) + 9, 2**31 - 9]),
-    "l": st.integers(-2, 2) | st.sampled_from([2**53, 2**53 + 1, -(2**63), 2**63 - 1]),
-    "d": st.sampled_from([-math.inf, -1.5, -0.0, 0.0, 0.5, 2.0, 2.0**53, math.inf, NAN]),
-    "f": st.sampled_from([-1.5, -0.0, 0.0, 0.1, NAN]),
-    "s": st.sampled_from(["", "a", "ab", "b"]),
-    "m": st.sampled_from(["-0.50", "0.00", "1.25"]).map(Decimal),
-    "t": st.integers(0, 3).map(lambda n: datetime(2024, 1, 1, 0, 0, n)),  # noqa: DTZ001
+    "k": ((0, 1),),
+    "i": (range(-2, 3), (-(2**31) + 9, 2**31 - 9), NULL),
+    "l": (range(-2, 3), (2**53, 2**53 + 1, -(2**63), 2**63 - 1), NULL),
+    "d": ((0.0, -math.inf, -1.5, -0.0, 0.5, 2.0, 2.0**53, math.inf, NAN), NULL),
+    "f": ((0.0, -1.5, -0.0, 0.1, NAN), NULL),
+    "s": (("", "a", "ab", "b"), NULL),
+    "m": (tuple(map(Decimal, ("0.00", "-0.50", "1.25"))), NULL),
+    "t": (tuple(datetime(2024, 1, 1, 0, 0, n) for n in range(4)), NULL),  # noqa: DTZ001
 }
+"""Per column groups of values: each group is as likely as the others."""
 PAIRS = [
     ("i", "i"),
     ("i", "l"),
@@ -114,26 +119,31 @@ class Case:
         return Counter(zip(*(column.to_pylist() for column in found.columns), strict=True))
 
 
-@st.composite
-def cases(draw, condition, most: int = 3) -> Case:
-    names = list("abc"[: draw(st.integers(2, most))])
+Condition = Callable[[Random, list[str]], tuple[str, Any]]
+
+
+def cases(condition: Condition) -> st.SearchStrategy[Case]:
+    """Any join of two or three streams under conditions of that kind."""
+    return drawn(lambda random: draw_case(random, condition))
+
+
+def draw_case(random: Random, condition: Condition) -> Case:
+    names = list("abc"[: random.randint(2, 3)])
     rows, cuts = {}, {}
     for name in names:
-        count = draw(st.integers(1, 6))
-        nullable = {c: values | st.none() for c, values in VALUES.items() if c != "k"}
+        count = random.randint(1, 6)
         rows[name] = [
-            {"ts": draw(st.integers(0, 8)), "id": n, "k": draw(VALUES["k"])}
-            | {c: draw(values) for c, values in nullable.items()}
+            {"ts": random.randint(0, 8), "id": n}
+            | {c: random.choice(random.choice(groups)) for c, groups in VALUES.items()}
             for n in range(count)
         ]
-        cuts[name] = sorted(draw(st.lists(st.integers(0, count), max_size=2)))
-    windows = [draw(st.integers(0, 6)) for _ in names[1:]]
-    pair = st.permutations(names).map(lambda order: order[:2])
-    conditions = [draw(condition(draw(pair))) for _ in range(draw(st.integers(1, 3)))]
+        cuts[name] = sorted(random.randint(0, count) for _ in range(random.randint(0, 2)))
+    windows = [random.randint(0, 6) for _ in names[1:]]
+    conditions = [condition(random, random.sample(names, 2)) for _ in range(random.randint(1, 3))]
     # Half of all runs by the production algorithm; by hash only where there is a key.
     able = [name for name in ALGORITHMS if name != "asymmetric" or len(names) == 2]
-    algorithm = draw(st.sampled_from(["bew", "bew-nested-loop"]) | st.sampled_from(able))
-    has_key = algorithm in HASHED or draw(st.booleans())
+    algorithm = random.choice(random.choice([["bew", "bew-nested-loop"], able]))
+    has_key = algorithm in HASHED or bool(random.getrandbits(1))
     return Case(rows, cuts, windows, conditions, algorithm, has_key)
 
 
@@ -141,14 +151,15 @@ def same(text: str) -> tuple[str, str]:
     return text, text
 
 
-def any_condition(pair: list[str]):
+OPERATORS = ["<", "<=", ">", ">=", "<>"]
+OTHER_PAIRS = [("s", "s"), ("m", "m"), ("t", "t"), ("m", "i")]
+
+
+def any_condition(random: Random, pair: list[str]) -> tuple[str, str]:
     p, q = pair
-    operators = st.sampled_from(["<", "<=", ">", ">=", "<>"])
-    plain = st.builds(
-        lambda columns, op: same(f"{p}.{columns[0]} {op} {q}.{columns[1]}"),
-        st.sampled_from(PAIRS) | st.sampled_from([("s", "s"), ("m", "m"), ("t", "t"), ("m", "i")]),
-        operators,
-    )
+    if random.getrandbits(1):
+        left, right = random.choice(random.choice([PAIRS, OTHER_PAIRS]))
+        return same(f"{p}.{left} {random.choice(OPERATORS)} {q}.{right}")
     others = [
         same(f"{p}.i BETWEEN {q}.i - 1 AND {q}.i + 2"),
         same(f"{p}.d BETWEEN {q}.d - 0.5 AND {q}.d"),
@@ -169,14 +180,11 @@ def any_condition(pair: list[str]):
             f"{p}.s < {q}.s OR abs({p}.i::BIGINT - {q}.i) <= 1 AND abs({q}.i::BIGINT) < 2",
         ),
     ]
-    return plain | st.sampled_from(others)
+    return random.choice(others)
 
 
-def asked_of_duckdb(case: Case) -> Counter[tuple[int, ...]]:
-    database = duckdb.connect()
+def by_duckdb(case: Case) -> Counter[tuple[int, ...]]:
     names = list(case.rows)
-    for name in names:
-        database.register(name, case.table(name))
     where = [f"({theirs})" for _, theirs in case.conditions]
     for (a, b), w in zip(itertools.pairwise(names), case.windows, strict=True):
         where.append(f"{b}.ts - {a}.ts BETWEEN {-w} AND {w}")
@@ -184,42 +192,36 @@ def asked_of_duckdb(case: Case) -> Counter[tuple[int, ...]]:
             where.append(f"{a}.k = {b}.k")
     ids = ", ".join(f"{name}.id" for name in names)
     query = f"SELECT {ids} FROM {' CROSS JOIN '.join(names)} WHERE {' AND '.join(where)}"
-    return Counter(database.execute(query).fetchall())
+    return Counter(asked_of_duckdb({name: case.table(name) for name in names}, query))
 
 
 @EXAMPLES
 @given(cases(any_condition))
 def test_any_predicate_means_what_it_means_in_duckdb(case):
-    assert case.answer() == asked_of_duckdb(case)
+    assert case.answer() == by_duckdb(case)
 
 
-def plain_condition(pair: list[str]):
+def plain_condition(random: Random, pair: list[str]) -> tuple[str, Any]:
     """A comparison, with its meaning in Python beside it in place of DuckDB's text."""
     p, q = pair
-    operators = st.sampled_from(["<", "<=", ">", ">=", "<>"])
-    sides = st.sampled_from([*PAIRS, ("t", "t"), ("m", "m")])
+    columns, op = random.choice([*PAIRS, ("t", "t"), ("m", "m")]), random.choice(OPERATORS)
+    shift = random.randint(0, 2) if columns in {("i", "i"), ("d", "d")} else 0
+    left, right = f"{p}.{columns[0]}", f"{q}.{columns[1]}"
+    text = f"{left} {op} {right}" + (f" + {shift}" if shift else "")
 
-    def build(columns, op, shift, form):
-        left, right = f"{p}.{columns[0]}", f"{q}.{columns[1]}"
-        if columns not in {("i", "i"), ("d", "d")}:
-            shift = 0
-        text = f"{left} {op} {right}" + (f" + {shift}" if shift else "")
+    def holds(value):
+        one, other = doubles(value(left), plus(value(right), shift) if shift else value(right))
+        return compared(one, op, other)
 
-        def holds(value):
-            one, other = doubles(value(left), plus(value(right), shift) if shift else value(right))
-            return compared(one, op, other)
-
-        if form == "not":
-            return f"NOT ({text})", lambda value: negated(holds(value))
-        if form == "or":
-            return (
-                f"{text} OR {p}.k = {q}.k",
-                lambda value: either(holds(value), compared(value(f"{p}.k"), "=", value(f"{q}.k"))),
-            )
-        return text, holds
-
-    forms = st.sampled_from(["", "", "not", "or"])
-    return st.builds(build, sides, operators, st.integers(0, 2), forms)
+    form = random.choice(["", "", "not", "or"])
+    if form == "not":
+        return f"NOT ({text})", lambda value: negated(holds(value))
+    if form == "or":
+        return (
+            f"{text} OR {p}.k = {q}.k",
+            lambda value: either(holds(value), compared(value(f"{p}.k"), "=", value(f"{q}.k"))),
+        )
+    return text, holds
 
 
 def asked_of_python(case: Case) -> Counter[tuple[int, ...]]:

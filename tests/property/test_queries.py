@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from cases import FAMILIES, Case
+from cases.tape import TAPES
 from hypothesis import HealthCheck, given, note, settings
-from hypothesis import strategies as st
 
 import windrow
 
@@ -42,7 +42,7 @@ def bag(table: pa.Table) -> Counter[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("family", FAMILIES)
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(random=st.randoms(use_true_random=False))
+@given(random=TAPES)
 def test_the_answer_is_the_brute_force_one(family: str, random: Random) -> None:
     case = FAMILIES[family](random)
     note(case.sql)
@@ -51,7 +51,7 @@ def test_the_answer_is_the_brute_force_one(family: str, random: Random) -> None:
 
 @pytest.mark.parametrize("algorithm", ["bew-hash", "bew-nested-loop"])
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(random=st.randoms(use_true_random=False))
+@given(random=TAPES)
 def test_every_join_algorithm_gives_the_same_bag(algorithm: str, random: Random) -> None:
     case = FAMILIES["join"](random)
     note(case.sql)

@@ -17,7 +17,13 @@ import pyarrow as pa
 from windrow.errors import DataError
 from windrow.operators.arrow_types import arrow_schema, arrow_type, spark_type
 from windrow.operators.changes import ChangeBatch, take_columns
-from windrow.operators.duckdb_engine import BoundExprs, conjunction, connect, reason
+from windrow.operators.duckdb_engine import (
+    BoundExprs,
+    conjunction,
+    connect,
+    duckdb_functions,
+    reason,
+)
 from windrow.operators.functions import call_function
 from windrow.physical.specs import FilterRows, ProjectRows, RangeRows
 from windrow.plan.types import refused_expression
@@ -61,15 +67,13 @@ class DuckdbTypes:
         rows = Schema(columns.fields + values)
         self._connection.register("rows", arrow_schema(rows).empty_table())
         try:
-            return [self._type(expression) for expression in expressions]
+            return self._types(expressions)
         finally:
             self._connection.unregister("rows")
 
     def has_function(self, name: str) -> bool:
         """Whether DuckDB has a function of that name."""
-        query = "SELECT count(*) FROM duckdb_functions() WHERE lower(function_name) = ?"
-        ((found,),) = self._connection.execute(query, [name.lower()]).fetchall()
-        return bool(found)
+        return name.lower() in duckdb_functions()
 
     def agrees_with_duckdb(
         self,
@@ -82,15 +86,23 @@ class DuckdbTypes:
         """Always: it is DuckDB."""
         return True
 
-    def _type(self, expression: Expr) -> str:
+    def _types(self, expressions: Sequence[Expr]) -> list[str]:
+        """The types of all, asked at once; one by one only to find the one that is refused."""
         import duckdb  # noqa: PLC0415
 
-        query = f"SELECT {expression.duckdb} AS value FROM rows"
+        if not expressions:
+            return []
+        values = ", ".join(f"{each.duckdb} AS value_{i}" for i, each in enumerate(expressions))
         try:
-            schema = self._connection.sql(query).to_arrow_table().schema
+            schema = self._connection.sql(f"SELECT {values} FROM rows").to_arrow_table().schema
         except duckdb.Error as error:
-            raise refused_expression("DuckDB", expression, reason(error)) from error
-        return spark_type(schema.field(0).type, expression.text)
+            if len(expressions) > 1:
+                return [each for one in expressions for each in self._types([one])]
+            raise refused_expression("DuckDB", expressions[0], reason(error)) from error
+        return [
+            spark_type(field.type, each.text)
+            for field, each in zip(schema, expressions, strict=True)
+        ]
 
 
 class Evaluator:

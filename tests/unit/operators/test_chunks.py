@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pyarrow as pa
 import pytest
+from cases.tape import TAPES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -61,7 +62,7 @@ def test_a_buffer_holds_what_a_plain_list_would_hold(
 
 
 @settings(max_examples=100, deadline=None)
-@given(pushes, st.randoms(use_true_random=False))
+@given(pushes, TAPES)
 def test_rows_dropped_from_anywhere_are_those_that_a_plain_list_would_lose(pushed, dice) -> None:
     buffer, plain = ChunkBuffer(), []
     for turn, rows in enumerate(pushed):
