@@ -9,6 +9,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from oracle import asked_of_duckdb
 
 import windrow
 from windrow.testing.changelog import state_at
@@ -97,10 +98,7 @@ def by_duckdb(
     )
     if within is not None:
         sql += f" AND GREATEST({numbers}) - LEAST({numbers}) <= {within}"
-    with duckdb.connect() as connection:
-        for name, table in tables.items():
-            connection.register(name, table)
-        return Counter(connection.execute(sql).fetchall())
+    return Counter(asked_of_duckdb(tables, sql))
 
 
 def written(window: str) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from oracle import asked_of_duckdb
 
 import windrow
 from windrow.testing.changelog import state_at
@@ -55,10 +55,7 @@ def bag(rows: Any) -> Counter[tuple[Any, ...]]:
 
 
 def by_duckdb(tables: dict[str, pa.Table], sql: str) -> Counter[tuple[Any, ...]]:
-    with duckdb.connect() as connection:
-        for name, table in tables.items():
-            connection.register(name, table)
-        return bag(connection.execute(sql).fetchall())
+    return bag(asked_of_duckdb(tables, sql))
 
 
 @pytest.mark.parametrize("seed", [1, 2])

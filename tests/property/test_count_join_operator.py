@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from cases.join_runs import END_TICKS
+from cases.tape import TAPES, drawn
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from twins.count_windows import Window, count_join
 from twins.join import Equal, Row, canonical
 
@@ -25,11 +28,11 @@ from windrow.plan.count_windows import CountWindows, OwnWindow
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 
-EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=100, deadline=None, derandomize=True)
 KEYS = {
-    "bigint": (pa.int64(), st.integers(0, 2)),
-    "string": (pa.string(), st.sampled_from(["", "x", "a longer text"])),
-    "double": (pa.float64(), st.sampled_from([0.0, -0.0, float("nan"), 1.5])),
+    "bigint": (pa.int64(), (0, 1, 2)),
+    "string": (pa.string(), ("", "x", "a longer text")),
+    "double": (pa.float64(), (0.0, -0.0, float("nan"), 1.5)),
 }
 COLUMNS = ("w", "k", "m", "id")
 
@@ -45,65 +48,73 @@ class Case:
     types: dict[str, pa.DataType]
 
 
-@st.composite
-def cases(draw) -> Case:
-    size = draw(st.integers(2, 3))
+def draw_case(random: Random) -> Case:
+    size = random.randint(2, 3)
     aliases = tuple("abc"[:size])
-    kind = draw(st.sampled_from(sorted(KEYS)))
+    kind = random.choice(sorted(KEYS))
     names = [tuple(f"{alias}.{name}" for name in COLUMNS) for alias in aliases]
     classes = tuple(
-        KeyClass(tuple(f"{alias}.{name}" for alias in aliases), type_, draw(st.booleans()))
+        KeyClass(tuple(f"{alias}.{name}" for alias in aliases), type_, bool(random.getrandbits(1)))
         for name, type_ in (("k", kind), ("m", "bigint"))
-        if draw(st.booleans())
+        if random.getrandbits(1)
     )
-    within = draw(st.none() | st.integers(1, 6))
-    own = [draw(own_window(alias, may_lack=within is not None)) for alias in aliases]
+    within = random.randint(1, 6) if random.getrandbits(1) else None
+    own = [draw_own_window(random, alias, may_lack=within is not None) for alias in aliases]
     if within is None:
         own[0] = replace(own[0], rows=own[0].rows or 2, ticks=None)
-    bounds = (Bound(0, 1, draw(st.integers(0, 4)), 3),) if draw(st.integers(0, 3)) == 0 else ()
+    bounds = (Bound(0, 1, random.randint(0, 4), 3),) if random.randrange(4) == 0 else ()
     spec = WJoin(
         tuple(_scan(alias, columns) for alias, columns in zip(aliases, names, strict=True)),
         aliases, classes, WindowGraph(aliases, bounds),
         tuple((f"{alias}.id",) for alias in aliases),
-        draw(st.sampled_from(["hash", "nested-loop"])) if classes else "nested-loop",
+        random.choice(["hash", "nested-loop"]) if classes else "nested-loop",
         Schema(tuple(Field(f"{alias}.id", "bigint") for alias in aliases)),
         counts=CountWindows(tuple(own), within),
     )  # fmt: skip
-    rows = tuple(draw(input_rows(columns, kind)) for columns in names)
+    rows = tuple(draw_rows(random, columns, kind) for columns in names)
     cuts = []
     left = [len(own_rows) for own_rows in rows]
     while any(left):
-        cut = tuple(draw(st.integers(0, min(n, 5))) for n in left)
+        cut = tuple(random.randint(0, min(n, 5)) for n in left)
         cuts.append(tuple(left) if len(cuts) > 4 else cut)
         left = [n - taken for n, taken in zip(left, cuts[-1], strict=True)]
     types = {"w": pa.list_(pa.int64()), "k": KEYS[kind][0], "m": pa.int64(), "id": pa.int64()}
-    return Case(spec, rows, tuple(cuts), draw(st.integers(0, 4)), types)
+    return Case(spec, rows, tuple(cuts), random.randint(0, 4), types)
 
 
-@st.composite
-def own_window(draw, alias: str, *, may_lack: bool) -> OwnWindow:
-    kind = draw(st.sampled_from(["rows", "by one", "by two", "range", "none"]))
+def draw_own_window(random: Random, alias: str, *, may_lack: bool) -> OwnWindow:
+    kind = random.choice(["rows", "by one", "by two", "range", "none"])
     if kind == "none" and may_lack:
         return OwnWindow()
     if kind == "range":
-        return OwnWindow(ticks=draw(st.integers(0, 6)))
+        return OwnWindow(ticks=random.randint(0, 6))
     partition = {"by one": ("k",), "by two": ("k", "m")}.get(kind, ())
-    return OwnWindow(draw(st.integers(1, 4)), tuple(f"{alias}.{name}" for name in partition))
+    return OwnWindow(random.randint(1, 4), tuple(f"{alias}.{name}" for name in partition))
 
 
-@st.composite
-def input_rows(draw, columns: tuple[str, ...], kind: str) -> tuple[Row, ...]:
+def draw_rows(random: Random, columns: tuple[str, ...], kind: str) -> tuple[Row, ...]:
     """Few times, so that many rows tie; the id, which tells rows apart, is the last column."""
-    values = {
-        columns[0]: st.none() | st.lists(st.integers(0, 1), max_size=2),
-        columns[1]: st.none() | KEYS[kind][1],
-        columns[2]: st.none() | st.integers(0, 1),
-    }
-    times = st.integers(-2, draw(st.sampled_from([0, 4, 12])))
+    lists = ([], [0], [1], [0, 1], [1, 0], [1, 1])
+    values = dict(zip(columns, (lists, KEYS[kind][1], (0, 1)), strict=False))
+    latest = random.choice([0, 4, 12])
     return tuple(
-        Row({**{name: draw(own) for name, own in values.items()}, columns[3]: n}, draw(times))
-        for n in range(draw(st.sampled_from([0, 2, 5, 8])))
+        Row(
+            {
+                **{name: some(random, own) for name, own in values.items()},
+                columns[3]: n,
+            },
+            random.randint(-2, latest),
+        )
+        for n in range(random.choice([0, 2, 5, 8]))
     )
+
+
+def some(random: Random, values: Sequence[Any]) -> Any:
+    """One of the values, or NULL every third time."""
+    return random.choice(values) if random.randrange(3) else None
+
+
+CASES = drawn(draw_case)
 
 
 def _scan(alias: str, names: tuple[str, ...]) -> ScanStream:
@@ -224,15 +235,15 @@ def expected(case: Case) -> list[tuple[tuple[int, ...], int]]:
 
 @pytest.mark.parametrize("resumes", [False, True])
 @EXAMPLES
-@given(case=cases())
+@given(case=CASES)
 def test_every_combination_comes_once_the_watermark_has_passed_it(case, resumes):
     assert Counter(run(case, resumes=resumes)) == Counter(expected(case))
 
 
 @EXAMPLES
-@given(case=cases(), data=st.data())
-def test_arrival_order_changes_nothing(case, data):
-    shuffled = tuple(tuple(data.draw(st.permutations(rows))) for rows in case.rows)
+@given(case=CASES, random=TAPES)
+def test_arrival_order_changes_nothing(case, random):
+    shuffled = tuple(tuple(random.sample(rows, len(rows))) for rows in case.rows)
     other = replace(case, rows=shuffled)
     assert Counter(run(other, resumes=False)) == Counter(run(case, resumes=False))
 
@@ -247,7 +258,7 @@ def weak_hashes():
 
 
 @EXAMPLES
-@given(case=cases())
+@given(case=CASES)
 def test_weak_hashes_cost_time_but_never_a_result(weak_hashes, case):
     assert Counter(run(case, resumes=False)) == Counter(expected(case))
 
@@ -274,22 +285,22 @@ def rows_stay_in_chunks():
 
 @pytest.mark.parametrize("resumes", [False, True])
 @EXAMPLES
-@given(case=cases())
+@given(case=CASES)
 def test_rows_that_are_gone_are_never_found_again(rows_stay_in_chunks, case, resumes):
     assert Counter(run(case, resumes=resumes)) == Counter(expected(case))
 
 
 @EXAMPLES
-@given(case=cases())
+@given(case=CASES)
 def test_results_do_not_depend_on_the_size_of_blocks(tiny_blocks, case):
     assert Counter(run(case, resumes=False)) == Counter(expected(case))
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
-@given(data=st.data())
-def test_times_near_the_ends_of_the_scale_do_not_overflow(data):
-    edge = st.integers(MIN_TICK + 1, MIN_TICK + 9) | st.integers(MAX_TICK - 9, MAX_TICK - 1)
-    case = data.draw(cases())
-    rows = tuple(tuple(Row(row.values, data.draw(edge)) for row in own) for own in case.rows)
+@EXAMPLES
+@given(case=CASES, random=TAPES)
+def test_times_near_the_ends_of_the_scale_do_not_overflow(case, random):
+    rows = tuple(
+        tuple(Row(row.values, random.choice(END_TICKS)) for row in own) for own in case.rows
+    )
     case = replace(case, rows=rows, slack=0)
     assert Counter(run(case, resumes=False)) == Counter(expected(case))

@@ -6,7 +6,6 @@ from collections import Counter
 from random import Random
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pytest
 from cases.base import Case
@@ -14,6 +13,7 @@ from cases.either_way import draw_either_way
 from cases.tape import TAPES
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
+from oracle import asked_of_duckdb
 
 import windrow
 from windrow.optimize.options import ALGORITHMS
@@ -63,17 +63,15 @@ def test_duckdb_finds_the_same_by_two_joins_and_a_union(times, widths) -> None:
         for name, own in zip("abc", times, strict=True)
     }
     session = windrow.Session()
-    database = duckdb.connect()
     for name, table in streams.items():
         session.stream(name, table, time="at")
-        database.register(name, table)
     first, second = widths
     found = session.sql(
         "SELECT a.id AS a, b.id AS b, c.id AS c FROM a, b, c"
         f" DWINDOW (a, b) = {first} AND DWINDOW (b, c) = {second} EITHER WAY"
     )
     one_way = "SELECT a.id, b.id, c.id FROM {} WHERE {} AND {}"
-    wanted = database.sql(
+    both_ways = (
         one_way.format(
             "a, b, c", f"b.at BETWEEN a.at AND a.at + {first}",
             f"c.at BETWEEN b.at AND b.at + {second}",
@@ -84,7 +82,7 @@ def test_duckdb_finds_the_same_by_two_joins_and_a_union(times, widths) -> None:
             f"b.at BETWEEN c.at AND c.at + {second}",
         )
     )  # fmt: skip
-    assert bag(found.to_arrow()) == Counter(wanted.fetchall())
+    assert bag(found.to_arrow()) == Counter(asked_of_duckdb(streams, both_ways))
 
 
 def test_tuples_at_one_instant_meet_the_windows_both_ways_and_come_once() -> None:
