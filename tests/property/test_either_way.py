@@ -20,7 +20,7 @@ from windrow.optimize.options import ALGORITHMS
 
 MULTIWAY = [name for name in ALGORITHMS if name != "asymmetric"]
 EXAMPLES = settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
 
 

@@ -130,7 +130,7 @@ def test_groups_cannot_be_spilled() -> None:
 
 
 @pytest.mark.parametrize("family", ["join", "bestmatch", "count"])
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(random=TAPES)
 def test_any_question_is_answered_from_disk(family: str, random: Random) -> None:
     case = FAMILIES[family](random)

@@ -44,7 +44,7 @@ QUERIES = {
 }
 SWEEPS = ["few", "few-nested-loop", "gca", "lca"]
 EXAMPLES = settings(
-    max_examples=15, deadline=None, derandomize=True,
+    max_examples=8, deadline=None, derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],
 )  # fmt: skip
 

@@ -40,17 +40,27 @@ def bag(table: pa.Table) -> Counter[tuple[Any, ...]]:
     )
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(random=TAPES)
-def test_the_answer_is_the_brute_force_one(family: str, random: Random) -> None:
-    case = FAMILIES[family](random)
+def check(case: Case) -> None:
     note(case.sql)
     assert bag(session_of(case).sql(case.sql).to_arrow()) == case.answer
 
 
-@pytest.mark.parametrize("algorithm", ["bew-hash", "bew-nested-loop"])
+@pytest.mark.parametrize("family", ["join", "aggregate", "bestmatch"])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(random=TAPES)
+def test_the_answer_is_the_brute_force_one(family: str, random: Random) -> None:
+    check(FAMILIES[family](random))
+
+
+@pytest.mark.parametrize("family", ["outer", "count"])
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(random=TAPES)
+def test_so_it_is_for_outer_joins_and_count_windows(family: str, random: Random) -> None:
+    check(FAMILIES[family](random))
+
+
+@pytest.mark.parametrize("algorithm", ["bew-hash", "bew-nested-loop"])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(random=TAPES)
 def test_every_join_algorithm_gives_the_same_bag(algorithm: str, random: Random) -> None:
     case = FAMILIES["join"](random)

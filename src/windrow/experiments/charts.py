@@ -80,6 +80,9 @@ def draw(chart: Chart, stem: Path) -> list[Path]:
     files = [stem.with_name(f"{stem.name}.{suffix}") for suffix in FORMATS]
     # Texts stay texts and ids do not change from run to run, so that files stay small and alike.
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "windrow"}):
+        # Panels are laid out once, which takes longer than to draw them, and not for each file.
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
         for file in files:
             metadata = {"Date": None} if file.suffix == ".svg" else {}
             figure.savefig(file, dpi=110, metadata=metadata)

@@ -28,7 +28,7 @@ def info(name: str):
 def tables():
     """Three small streams over few values, NULLs among them."""
     draw = random.Random(7)
-    connection = duckdb.connect()
+    connection = duckdb.connect(config={"threads": 1})
     for name in ("a", "b", "c"):
         connection.execute(f"CREATE TABLE {name} (ts BIGINT, k INT, x INT, y INT)")
         rows = [
@@ -126,23 +126,24 @@ def outer_plans(draw):
     return renamed(node, {f"out{i}": name for i, name in enumerate(shown)})
 
 
+def assert_all_rules_keep_the_answer(tables, plan, instant=0):
+    expected = rows_of(plan, tables, instant)
+    for rule in RULES:
+        changed = rule(plan)
+        # To ask DuckDB the same question again would show nothing.
+        assert changed == plan or rows_of(changed, tables, instant) == expected, rule.__name__
+    final = apply_rules(plan)
+    assert rows_of(final, tables, instant) == expected
+    assert final.schema == plan.schema
+
+
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(plan=outer_plans())
 def test_no_rule_changes_the_answer_of_an_outer_semi_or_anti_join(tables, plan):
-    expected = rows_of(plan, tables)
-    for rule in RULES:
-        assert rows_of(rule(plan), tables) == expected, rule.__name__
-    final = apply_rules(plan)
-    assert rows_of(final, tables) == expected
-    assert final.schema == plan.schema
+    assert_all_rules_keep_the_answer(tables, plan)
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(plan=plans(), instant=st.integers(0, 25))
 def test_no_rule_and_not_all_together_change_the_answer(tables, plan, instant):
-    expected = rows_of(plan, tables, instant)
-    for rule in RULES:
-        assert rows_of(rule(plan), tables, instant) == expected, rule.__name__
-    final = apply_rules(plan)
-    assert rows_of(final, tables, instant) == expected
-    assert final.schema == plan.schema
+    assert_all_rules_keep_the_answer(tables, plan, instant)

@@ -8,12 +8,13 @@ import re
 from collections import Counter
 from functools import cache
 from itertools import islice
+from random import Random
 
 import pandas as pd
 import pyarrow as pa
 import pytest
+from cases.tape import TAPES
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from windrow import DataError, PlanError, ResourceError, Session, WindrowError
 from windrow.operators.evaluate import DuckdbTypes
@@ -346,22 +347,16 @@ def test_a_checkpoint_of_an_unknown_version_is_refused():
     )
 
 
-def streams(draw, name: str) -> list[pa.RecordBatch]:
+def streams(random: Random) -> list[pa.RecordBatch]:
     """Batches whose times climb, with some disorder within lateness 3."""
-    steps = draw(
-        st.lists(
-            st.lists(
-                st.tuples(st.sampled_from(["u", "v"]), st.integers(-2, 4), st.integers(-3, 0)),
-                max_size=3,
-            ),
-            min_size=1,
-            max_size=5,
-        ),
-        label=name,
-    )
     return [
-        batch(*((k, n, 4 * number + back) for k, n, back in rows))
-        for number, rows in enumerate(steps)
+        batch(
+            *(
+                (random.choice("uv"), random.randint(-2, 4), 4 * number - random.randint(0, 3))
+                for _ in range(random.randint(0, 3))
+            )
+        )
+        for number in range(random.randint(1, 5))
     ]
 
 
@@ -380,12 +375,12 @@ def run(query: str, inputs: dict[str, list[pa.RecordBatch]], resume: Checkpoint 
 
 @pytest.mark.parametrize("query", [JOIN, TOTALS, NESTED, NEAREST])
 @settings(max_examples=200, deadline=None, derandomize=True)
-@given(data=st.data())
-def test_resuming_after_any_batch_equals_never_having_stopped(query, data):
-    inputs = {name: streams(data.draw, name) for name in ("a", "b")}
+@given(random=TAPES)
+def test_resuming_after_any_batch_equals_never_having_stopped(query, random):
+    inputs = {name: streams(random) for name in ("a", "b")}
+    stops = random.randint(0, 6)  # batches of the answer before the stop
     whole = run(query, inputs)
     expected = Counter(rows_of(whole.to_arrow()))
-    stops = data.draw(st.integers(0, 6), label="batches of the answer before the stop")
     first = run(query, inputs)
     taken = list(islice(first, stops))
     checkpoint = pickle.loads(pickle.dumps(first.checkpoint()))
