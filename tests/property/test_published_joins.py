@@ -145,7 +145,7 @@ def test_what_is_held_does_not_grow_while_one_stream_stalls(algorithm, method):
     )  # fmt: skip
     join = ArrivalJoinOp(spec)
     held = []
-    for start in range(0, 16_000, 200):
+    for start in range(0, 30_000, 200):
         times = np.arange(start, start + 200)
         columns = [pa.RecordBatch.from_arrays([pa.array(times)], names=[f"{x}.k"]) for x in "ac"]
         first, last = (ChangeBatch(own, times) for own in columns)

@@ -88,7 +88,7 @@ def bag(lines) -> Counter:
     return Counter(map(tuple, lines.tolist()))
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(joins(), st.integers(1, 4), st.integers(1, 9))
 def test_every_combination_comes_once(join, room, clean_every):
     tape, conditions, turns, order = join

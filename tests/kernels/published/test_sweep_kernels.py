@@ -45,7 +45,7 @@ from windrow.kernels.published.tape import (
     trace_of,
 )
 
-EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=100, deadline=None, derandomize=True)
 UNSTATED = MOST
 
 
@@ -208,7 +208,7 @@ def test_few_counts_every_comparison_of_times_where_it_makes_it_and_none_is_in_i
     interpreted(monkeypatch, sweep_machines, few_module, few_loops, sweep, tape_module, bew_period)
     made: Counter[str] = Counter()
 
-    @settings(EXAMPLES, max_examples=120)
+    @settings(EXAMPLES, max_examples=80)
     @given(case=cases())
     @example(case=a_case_to_narrow())
     def holds(case):

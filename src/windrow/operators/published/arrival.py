@@ -59,8 +59,8 @@ class ArrivalJoinOp(Operator):
         meets_old = self._spec.algorithm in CLEANED_AT_TIMES and watermark < MAX_TICK
         if not len(self._inputs) and not meets_old:
             self._start_empty()
-        elif isinstance(self._machine, PipelinedMachine):
-            self._machine.drop(self._coming)
+        elif self._pipelined is not None:
+            self._pipelined.drop(self._coming)
         self._count_state()
 
     def due(self) -> int:
@@ -81,7 +81,7 @@ class ArrivalJoinOp(Operator):
         buffers, self._joined_to = stored_state(snapshot, len(self._spec.inputs))
         self._start_empty()
         times = self._inputs.restore(buffers)
-        self._machine = self._new_machine()
+        self._start_machine()
         before = [own[own <= self._joined_to] for own in times]
         self._machine.adopt(self._inputs.lanes.tape, merged_turns(before))
         self._waiting = merged_turns([own[own > self._joined_to] for own in times])
@@ -91,11 +91,14 @@ class ArrivalJoinOp(Operator):
         """Lets go of all tuples, and of what was derived from them."""
         self._inputs = LanedInputs(self._spec, self.counters)
         self._results = JoinResults(self._spec, self._inputs.lanes, self._inputs.rows)
-        self._machine = self._new_machine()
+        self._start_machine()
         self._waiting = np.zeros(0, np.int64)
 
-    def _new_machine(self) -> ArrivalMachine:
-        return machine_for(self._spec, self._inputs.lanes.tape.first, self._results.kept)
+    def _start_machine(self) -> None:
+        machine = machine_for(self._spec, self._inputs.lanes.tape.first, self._results.kept)
+        self._machine: ArrivalMachine = machine
+        # Asked once: to compare with a protocol reads every property, so sizes of all buffers.
+        self._pipelined = machine if isinstance(machine, PipelinedMachine) else None
 
     def _join_waiting(self) -> Iterator[ChangeBatch]:
         """Gives the combinations of restored rows that another algorithm had not come to."""
@@ -118,5 +121,5 @@ class ArrivalJoinOp(Operator):
     def _count_state(self) -> None:
         self._inputs.count()
         self.counters.state_bytes += self._machine.nbytes
-        if isinstance(self._machine, PipelinedMachine):
-            self.counters.intermediate = self._machine.intermediate
+        if self._pipelined is not None:
+            self.counters.intermediate = self._pipelined.intermediate

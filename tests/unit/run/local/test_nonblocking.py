@@ -399,7 +399,7 @@ POLLING = st.sampled_from([None, "round robin"])
 TIMES = st.lists(st.lists(st.integers(0, 12), min_size=1, max_size=3), min_size=1, max_size=5)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(a=TIMES, b=TIMES, stops=st.integers(0, 4), polling=POLLING, data=st.data())
 def test_iterators_that_stall_and_a_resume_give_every_combination_once(a, b, stops, polling, data):
     def iterator(name: str, parts: list[list[int]]):
