@@ -18,6 +18,7 @@ results may be missing (`operators/shedding/marks.py`). Filters let it pass.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from windrow.schema import Field
@@ -29,6 +30,34 @@ PANES_PER_WINDOW = 8
 
 MOST_BLOCKS = 64
 """Arrivals are counted in so many blocks per window, however many panes that is."""
+
+PARTS_PER_STREAM = 8
+"""In process, batches are taken in parts of one in so many of what a stream has of the memory."""
+
+LEAST_PART = 16
+"""Tuples of a part at least: smaller ones would cost more than they save."""
+
+
+def part_of(memory: float, streams: int) -> int:
+    """How many tuples of a batch are taken at a time, where so many are held in all."""
+    return max(LEAST_PART, int(memory / (PARTS_PER_STREAM * streams)))
+
+
+def room_to_wait(asked: Sequence[float], most: float) -> list[float]:
+    """What each input has of the room for arrivals that wait: as much to each, or what it asks for.
+
+    So those of slow streams wait whole, and are kept; those of fast ones are drawn to probe.
+
+    Examples:
+        >>> room_to_wait([10, 200, 300], 110)
+        [10, 50.0, 50.0]
+    """
+    given, left = list(asked), most
+    by_size = sorted(range(len(asked)), key=lambda at: asked[at])
+    for number, at in enumerate(by_size):
+        given[at] = min(asked[at], left / (len(asked) - number))
+        left -= given[at]
+    return given
 
 
 def block_panes(retention: int, pane: int) -> int:
@@ -67,7 +96,9 @@ class Expected:
     Attributes:
         case: what is short, in words.
         rates: arrivals per tick.
-        windows: tuples of the full windows, and of the pane that is decided.
+        windows: tuples of the full windows.
+        waiting: tuples that wait, for their pane to be over and for late ones.
+        waited: those of them that there is room for.
         probing: arrivals per tick that probe.
         kept: tuples that are kept.
         recall: the share of all results that this gives.
@@ -81,6 +112,8 @@ class Expected:
     probing: tuple[float, ...]
     kept: tuple[float, ...]
     recall: float
+    waiting: tuple[float, ...] = ()
+    waited: tuple[float, ...] = ()
     structures: tuple[str, ...] = ()
 
 
@@ -89,7 +122,8 @@ class Shedding:
     """What a window join may hold and do when there is not enough for all.
 
     Attributes:
-        memory: what its windows may hold together; None: as much as it takes.
+        memory: what its windows, and arrivals that wait, may hold together; None: as much as it
+            takes.
         is_in_bytes: whether memory counts bytes, not tuples.
         service_rate: arrivals of all inputs together that may probe per tick; None: all of them.
         may_skip: whether arrivals beyond that do not probe, rather than the query fails.

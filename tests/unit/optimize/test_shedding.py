@@ -99,14 +99,17 @@ FAST = "SELECT fast.x FROM fast, slow WHERE fast.k = slow.k WINDOW = INTERVAL 10
 @pytest.mark.parametrize(
     ("options", "case", "recall"),
     [
-        # 1,000 and 10 per second; windows, and a pane of an eighth, of 11,250 and 112.5 tuples.
+        # 1,000 and 10 per second; windows of 10,000 and 100 tuples. Of a pane 1,250 and 12.5 wait:
+        # half of the memory is theirs, and takes the 12.5 and 987.5 of the others. Of the other half
+        # 112.5 are for the slow stream, whose window is kept whole, and 887.5 for the fast one.
         ({"memory": "20000 tuples", "on_memory": "shed"}, "nothing is short", 1.0),
-        ({"memory": "100 tuples", "on_memory": "shed"}, "memory is short", 4 / 9),
+        ({"memory": "2000 tuples", "on_memory": "shed"}, "memory is short",
+         (0.9875 / 1.25 + 0.08875) / 2),
         ({"service_rate": 505, "on_service_rate": "shed"}, "the processor is short", 0.7475),
         (
-            {"memory": "100 tuples", "on_memory": "shed",
+            {"memory": "2000 tuples", "on_memory": "shed",
              "service_rate": 500, "on_service_rate": "shed"},
-            "processor and memory are short", 500 / 1_000 * 4 / 9,
+            "processor and memory are short", (490 / 1_000 + 0.08875) / 2,
         ),
     ],
 )  # fmt: skip
@@ -118,10 +121,10 @@ def test_what_is_expected_follows_the_papers_four_cases(options, case, recall):
 
 def test_plans_are_weighed_for_what_is_left_after_the_allocation():
     whole = join_of(planned(FAST))
-    left = join_of(planned(FAST, memory="100 tuples", on_memory="shed"))
-    assert left.estimate.output == pytest.approx(whole.estimate.output * 4 / 9)
+    left = join_of(planned(FAST, memory="2000 tuples", on_memory="shed"))
+    assert left.estimate.output == pytest.approx(whole.estimate.output * 0.439375)
     assert left.estimate.plans[0].seconds < whole.estimate.plans[0].seconds
-    assert left.shedding.expected.structures == ("buffer", "ttree")
+    assert left.shedding.expected.structures == ("hash", "ttree")
     assert {plan.name.split(",")[0] for plan in left.estimate.plans} == {
         "bew-hash", "bew-nested-loop"
     }  # fmt: skip
