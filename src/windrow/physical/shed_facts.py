@@ -188,5 +188,7 @@ def _on_spark(shedding: Shedding) -> list[str]:
     verb = "are" if len(shared) > 1 else "is"
     return [
         f"{' and '.join(shared)} {verb} divided evenly among the buckets, so that the bound holds"
-        " for the query"
+        " for the query;",
+        "a bucket of frequent keys sheds by itself, though others have room: skewed keys shed earlier"
+        " than in process",
     ]

@@ -34,8 +34,19 @@ MOST_BLOCKS = 64
 PARTS_PER_STREAM = 8
 """In process, batches are taken in parts of one in so many of what a stream has of the memory."""
 
+OF_ITS_OWN = 8 * 5
+"""Bytes of a tuple beside its columns: its time, twice, its two draws and the chance to probe."""
+
+OF_AN_INDEX = 8 * 4
+"""Bytes of a tuple in the index by one key: word, time and row, and its part of the heads."""
+
 LEAST_PART = 16
 """Tuples of a part at least: smaller ones would cost more than they save."""
+
+
+def least_row_bytes(classes: int, predicates: int) -> int:
+    """What a tuple of a join takes without its columns, by its keys and other conditions."""
+    return OF_ITS_OWN + OF_AN_INDEX * (max(1, classes) + predicates)
 
 
 def part_of(memory: float, streams: int) -> int:
@@ -155,16 +166,41 @@ class Shedding:
         """Whether the answer may be a part of the whole one."""
         return self.memory is not None or (self.service_rate is not None and self.may_skip)
 
-    def keeps_too_little(self, inputs: int) -> bool:
-        """Whether it is one part of several, and keeps less than a tuple for each of its inputs."""
-        memory = self.memory if self.parts > 1 and not self.is_in_bytes else None
-        return memory is not None and memory < inputs
+    def most_tuples(self, row_bytes: int) -> float | None:
+        """The tuples that may be held, at so many bytes each; None for as many as come."""
+        if self.memory is None or not self.is_in_bytes:
+            return self.memory
+        return self.memory // row_bytes
 
-    @property
-    def gives_nothing(self) -> bool:
-        """Whether totals are estimated, and some input is not even sure to keep one tuple."""
-        memory = self.memory if self.is_estimated and not self.is_in_bytes else None
-        return memory is not None and any(own.of(memory) < 1 for own in self.least_windows)
+    def keeps_too_little(self, inputs: int, row_bytes: int) -> bool:
+        """Whether it is one part of several, and keeps less than a tuple for each of its inputs."""
+        memory = self.most_tuples(row_bytes)
+        return self.parts > 1 and memory is not None and memory < inputs
+
+    def probes_too_little(self, inputs: int, window: int) -> bool:
+        """Whether it is one part of several, and saves up less than a probe for each of its inputs.
+
+        With less, tuples far apart would never meet; and a probe for each that is not part of the
+        rate would be one in every part.
+        """
+        rate = self.service_rate
+        return self.parts > 1 and rate is not None and rate * window < inputs
+
+    def gives_nothing(self, inputs: int, row_bytes: int) -> bool:
+        """Whether totals are estimated, and not one tuple of some input is sure to wait, or be kept.
+
+        Those that wait may have one part in as many as there are inputs, as much to each of these.
+        """
+        memory = self.most_tuples(row_bytes) if self.is_estimated else None
+        if memory is None:
+            return False
+        least = [own.of(memory) if own.is_share else own.amount for own in self.least_windows]
+        return memory < inputs * inputs or min(least, default=1.0) < 1
+
+    def skips_a_stream(self, inputs: int, pane: int) -> bool:
+        """Whether totals are estimated, and in a pane some input may not even have one probe."""
+        rate = self.service_rate if self.is_estimated and self.may_skip else None
+        return rate is not None and rate * pane < inputs
 
     def part(self, parts: int) -> Shedding:
         """What one of several equal parts of the join may hold and do."""

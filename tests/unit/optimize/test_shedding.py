@@ -268,6 +268,46 @@ def test_totals_need_a_tuple_of_every_stream():
     )
 
 
+def test_totals_need_a_probe_of_every_stream_in_every_pane():
+    assert refusal(COUNT, service_rate=0.1, on_service_rate="shed") == (
+        "PlanError[too-little-for-totals]: the service rate of 0.1 per second is less than one probe of "
+        "each of a, b per 10s\n"
+        "  who probes is decided once per so much event time, and totals are estimated from probes of "
+        "every stream\n"
+        "  hint: raise service_rate to about 0.2 per second, or widen the windows"
+    )
+    # Where it may not be exceeded, nothing is skipped, and nothing has to be estimated.
+    assert not join_of(planned(COUNT, service_rate=0.1)).shedding.is_estimated
+
+
+@pytest.mark.parametrize(
+    ("options", "most", "message"),
+    [
+        (
+            {"memory": "72000 B", "on_memory": "shed"}, 500,
+            "the memory of 72.0 kB is less than one tuple of each of a, b in each of 501 buckets\n"
+            "  the memory is divided evenly among the buckets of the join\n"
+            "  hint: set buckets = 500 or fewer, or memory to 72.1 kB or more",
+        ),
+        (
+            {"service_rate": "10 per second", "on_service_rate": "shed"}, 400,
+            "the service rate of 10 per second is less than one probe of each of a, b per window in "
+            "each of 401 buckets\n"
+            "  the service rate is divided evenly among the buckets of the join, and a window's worth "
+            "of it can be saved up\n"
+            "  hint: set buckets = 400 or fewer, or raise service_rate",
+        ),
+    ],
+)  # fmt: skip
+def test_every_bucket_needs_something_for_every_stream(options, most, message):
+    query = optimize(compile_query(JOIN, CATALOG, DuckdbTypes()), by_keyword(options))
+    join = join_of(query.root)
+    assert plan_stage(query, join, 0, Spread(most, 4)).spec.shedding.parts == most
+    with pytest.raises(WindrowError) as caught:
+        plan_stage(query, join, 0, Spread(most + 1, 4))
+    assert str(caught.value) == f"PlanError[too-little-for-buckets]: {message}"
+
+
 def test_every_bucket_needs_memory_for_a_tuple_of_every_stream():
     query = optimize(compile_query(JOIN, CATALOG, DuckdbTypes()), by_keyword(MEMORY))
     join = join_of(query.root)

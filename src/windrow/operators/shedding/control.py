@@ -11,7 +11,8 @@ Probes come from a bucket of tokens, which fills by the service rate and holds a
 
 So over any span of event time no more arrivals probe than the service rate allows for that span and
 one window. With less than a whole token per input, tuples far apart would never meet, however low
-their rates.
+their rates. Of several parts of a query each holds its part of a window's worth alone, so that all
+of them together keep to the rate; parts of less than a token per input are refused beforehand.
 """
 
 from __future__ import annotations
@@ -73,15 +74,11 @@ class Control:
         self.counts: list[dict[int, int]] = [{} for _ in self._retention]
         self.gone: list[dict[int, int]] = [{} for _ in self._retention]
         of_a_window = (shedding.service_rate or 0.0) * max(self._pane, *self._retention)
-        self._most_tokens = max(of_a_window, float(len(spec.inputs)))
+        one_each = float(len(spec.inputs)) if shedding.parts == 1 else 0.0
+        self._most_tokens = max(of_a_window, one_each)
         self._tokens = self._most_tokens
         self._decided: int | None = None
         self._rates: tuple[float, ...] | None = None
-
-    def memory(self, row_bytes: int) -> float | None:
-        """The tuples that may be held, at so many bytes each; None for as many as come."""
-        memory = self._shedding.memory
-        return memory // row_bytes if memory is not None and self._shedding.is_in_bytes else memory
 
     def divide(
         self,
@@ -113,7 +110,7 @@ class Control:
             window / ((number + 1 - min(own) * block) * self._pane)
             for window, own, block in zip(full, self.counts, self._blocks, strict=True)
         ]
-        memory = self.memory(row_bytes)
+        memory = self._shedding.most_tuples(row_bytes)
         room = None if memory is None else max(0.0, memory - waiting)
         allocation = self._allocated(self._steady(rates), full, room)
         windows = full
@@ -123,6 +120,8 @@ class Control:
                 min(window, _whole(kept))
                 for window, kept in zip(full, allocation.windows, strict=True)
             )
+            if self._shedding.is_estimated:
+                windows = _one_each(windows, full)
         loads = [Load(rate, window) for rate, window in zip(rates, full, strict=True)]
         probes = self._probes(number, there, loads, allocation)
         return Division(tuple(arrived), probes, windows, full)
@@ -268,6 +267,17 @@ def shared_out(held: Sequence[int], room: int) -> list[int]:
     while sum(left) > room:
         left[left.index(max(left))] -= 1
     return left
+
+
+def _one_each(windows: Sequence[int], full: Sequence[int]) -> tuple[int, ...]:
+    """The same windows, none of them empty that need not be: what has no chance is never found."""
+    given = list(windows)
+    for at, tuples in enumerate(full):
+        if tuples and not given[at]:
+            largest = given.index(max(given))
+            given[largest] -= given[largest] > 1
+            given[at] = 1
+    return tuple(given)
 
 
 def _differ(rate: float, before: float) -> bool:

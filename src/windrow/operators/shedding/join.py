@@ -52,6 +52,7 @@ from windrow.operators.shedding.numbers import bits, number_of, numbered
 from windrow.operators.shedding.recall import Recall
 from windrow.operators.shedding.search import KEEP, NOT_DRAWN, PROBE, ShedSearch
 from windrow.operators.shedding.widths import row_bytes
+from windrow.physical.shed_errors import too_little_for_rows
 from windrow.physical.shedding import Shedding, hidden_fields
 from windrow.physical.specs import WJoin
 from windrow.schema import MAX_TICK, MIN_TICK
@@ -89,10 +90,18 @@ class ShedJoinOp(BewJoinOp):
             rows = only_inserts(self._spec, port, batch, self._kept_columns[port])
             rows = rows.take(np.flatnonzero(can_match(self._spec, port, rows)))
             if self._shedding.is_in_bytes and len(rows):
-                self._row_bytes = max(self._row_bytes, row_bytes(self._spec, rows.columns))
+                self._measure(row_bytes(self._spec, rows.columns))
             self.counters.drops += self._arrivals.take(port, rows, self._losses)
         self._count_state()
         return iter(())
+
+    def _measure(self, widest: int) -> None:
+        """Takes a tuple for as wide as the widest one."""
+        if widest > self._row_bytes:
+            self._row_bytes = widest
+            error = too_little_for_rows(self._spec, self._shedding, widest)
+            if error is not None:
+                raise error
 
     def advance(self, watermark: int) -> Iterator[ChangeBatch]:
         """Decides the panes that are over, and joins those drawn."""
@@ -111,7 +120,7 @@ class ShedJoinOp(BewJoinOp):
         result takes a tuple that arrives and one of each other window, that gives the most.
         """
         self._arrivals.settle()
-        memory = self._control.memory(self._row_bytes)
+        memory = self._shedding.most_tuples(self._row_bytes)
         held, waiting = sum(own.rows for own in self._buffers), self._arrivals.stored
         if memory is not None and held + waiting > memory:
             most = min(waiting, int(max(memory // len(self._buffers), memory - held)))

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 from cases.shed_joins import SPAN, WINDOW, ahead, run, shedding, spec, streams
 
-from windrow.errors import PlanError
+from windrow.errors import DataError, PlanError
 from windrow.operators.bew_join import BewJoinOp
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.shedding.join import ShedJoinOp
@@ -164,6 +164,19 @@ def test_memory_in_bytes_bounds_what_chunks_take():
         held = {id(p.chunk): p.chunk for own in operator.buffers()[:2] for p in own.slices}
         most = max(most, sum(chunk.memory_bytes for chunk in held.values()))
     assert 4_500 < most <= 9_000
+
+
+def test_a_part_in_bytes_that_does_not_hold_a_tuple_of_every_stream_is_refused():
+    part = shedding(memory=1_500.0, is_in_bytes=True).part(10)
+    batch, _ = streams()
+    with pytest.raises(DataError) as caught:
+        list(ShedJoinOp(spec(), part).push([batch, None]))
+    assert str(caught.value) == (
+        "DataError[too-little-for-rows]: the memory of 1.5 kB is too little for a tuple of each of a, b "
+        "in each of 10 buckets\n"
+        "  a tuple of 90 B has come, its index included\n"
+        "  hint: raise memory to 1.8 kB or more, or set fewer buckets"
+    )
 
 
 def test_what_an_input_never_finds_is_estimated_from_the_others():
