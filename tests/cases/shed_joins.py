@@ -29,6 +29,31 @@ def spec(size=2):
     )  # fmt: skip
 
 
+def ahead(operator, batches, parts, lead):
+    """The same, one stream ahead of the other: its part of so many comes `lead` parts earlier.
+
+    Gives the results, and the most that was stored after a step.
+    """
+    found, most = Counter(), 0
+    edges = np.linspace(0, SPAN, parts + 1).astype(int)
+    for step in range(parts + lead):
+        for port, batch in enumerate(batches):
+            part = step if port == 0 else step - lead
+            if 0 <= part < parts:
+                low, high = edges[part], edges[part + 1]
+                is_in = (batch.times >= low) & (batch.times < high)
+                rows = [None] * len(batches)
+                rows[port] = batch.take(np.flatnonzero(is_in))
+                found += taken(operator.push(rows))
+        if step >= lead:
+            found += taken(operator.advance(int(edges[step - lead + 1])))
+        found += taken(operator.settle())
+        most = max(most, operator.counters.stored)
+    found += taken(operator.advance(MAX_TICK))
+    found += taken(operator.settle())
+    return found, most, operator
+
+
 def shedding(seed=0, least=None, size=2, **there_is: float):
     minima = () if least is None else (Least(least, is_share=True),) * size
     return Shedding(seed=seed, least_windows=minima, least_rates=minima, **there_is)
@@ -65,9 +90,11 @@ def run(operator, batches, cuts=1, restored=None):
             ports[port] = batch.take(np.flatnonzero((batch.times >= low) & (batch.times < high)))
             found += taken(operator.push(ports))
         found += taken(operator.advance(int(high)))
-        most = max(most, sum(buffer.rows for buffer in operator.buffers()[: len(batches)]))
+        found += taken(operator.settle())
+        most = max(most, operator.counters.stored)
         if restored is not None:
             before, operator = operator, restored()
             operator.restore(before.snapshot())
     found += taken(operator.advance(MAX_TICK))
+    found += taken(operator.settle())
     return found, most, operator

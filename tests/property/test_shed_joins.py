@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-import pytest
 from cases.join_runs import (
     Case,
     batch_of,
@@ -32,10 +31,13 @@ LIMITS = st.builds(
 )
 
 
-def run(case: Case, limit: Shedding) -> Counter:
-    """All results; checks the bound and what `due` promises on the way."""
+def run(case: Case, limit: Shedding) -> tuple[Counter, int]:
+    """All results, and the most that was stored, rows at hand included.
+
+    Checks the bound and what `due` promises on the way.
+    """
     operator = ShedJoinOp(case.spec, limit)
-    out, positions = Counter(), [0] * len(case.rows)
+    out, peak, positions = Counter(), 0, [0] * len(case.rows)
     for number, cut in enumerate(case.cuts):
         batches = []
         for port, taken in enumerate(cut):
@@ -43,6 +45,7 @@ def run(case: Case, limit: Shedding) -> Counter:
             batches.append(batch_of(case, port, rows) if rows else None)
             positions[port] += taken
         assert not list(operator.push(batches))
+        peak = max(peak, operator.counters.stored)
         rest = [row.time for own, at in zip(case.rows, positions, strict=True) for row in own[at:]]
         watermark = min(rest) - case.slack if rest else MAX_TICK
         due, stored = operator.due(), operator.counters.stored
@@ -50,10 +53,10 @@ def run(case: Case, limit: Shedding) -> Counter:
         if due > watermark:
             assert not results
             assert operator.counters.stored == stored
+        assert not list(operator.settle())  # no totals, no marks
         for result in results:
             out.update(map(repr, result_rows(result, case.spec)))
-        held = sum(buffer.rows for buffer in operator.buffers()[: len(case.rows)])
-        assert limit.memory is None or held <= limit.memory
+        assert limit.memory is None or operator.counters.stored <= limit.memory
         assert operator.counters.stored == sum(buffer.rows for buffer in operator.buffers())
         if number in case.resumes:
             figures = operator.counters
@@ -63,7 +66,7 @@ def run(case: Case, limit: Shedding) -> Counter:
             operator.counters.shed_found = figures.shed_found
     assert operator.counters.stored == 0 or not case.cuts
     assert operator.counters.shed_found == out.total()
-    return out
+    return out, peak
 
 
 def at_once(case: Case) -> Case:
@@ -74,20 +77,24 @@ def at_once(case: Case) -> Case:
 
 @EXAMPLES
 @given(cases(), LIMITS)
-def test_what_is_found_is_a_part_of_the_answer_that_no_cut_changes(case, limit):
-    found = run(case, limit)
+def test_what_is_found_is_a_part_of_the_answer_that_no_restart_changes(case, limit):
+    found, _ = run(case, limit)
     assert found <= Counter(repr(row) for _, row in expected(case))
-    assert found == run(at_once(case), limit)
+    assert found == run(replace(case, resumes=()), limit)[0]
+    if limit.memory is None:
+        # Nothing that waits has to go: no cut changes the answer.
+        assert found == run(at_once(case), limit)[0]
 
 
-@pytest.mark.parametrize("limit", [Shedding(memory=100.0, service_rate=100.0), Shedding()])
-@settings(max_examples=40, deadline=None, derandomize=True)
+@EXAMPLES
 @given(cases())
-def test_where_all_fits_the_answer_is_whole(limit, case):
-    assert run(case, limit) == Counter(repr(row) for _, row in expected(case))
+def test_memory_for_windows_and_all_that_waits_gives_the_whole_answer(case):
+    whole, peak = run(case, Shedding())
+    assert whole == Counter(repr(row) for _, row in expected(case))
+    assert run(case, Shedding(memory=float(peak), service_rate=100.0))[0] == whole
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(cases_near_the_ends_of_the_scale(), LIMITS)
 def test_times_near_the_ends_of_the_scale_do_not_overflow(case, limit):
-    assert run(case, limit) <= Counter(repr(row) for _, row in expected(case))
+    assert run(case, limit)[0] <= Counter(repr(row) for _, row in expected(case))

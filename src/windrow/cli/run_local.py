@@ -15,7 +15,7 @@ import windrow
 from windrow.cli.files import read_batches
 from windrow.cli.functions import register_functions
 from windrow.cli.job import Job, Sink
-from windrow.cli.sinks import FolderSink, TerminalSink
+from windrow.cli.sinks import FolderSink, TerminalSink, write_recall
 from windrow.run.local.result import Result
 
 
@@ -38,13 +38,15 @@ def run_in_process(job: Job, *, progress: str, stdout: Console) -> None:
         terminal = TerminalSink(stdout)
         for batch in result:
             terminal.write(pa.Table.from_batches([batch]))
-        terminal.show(result.schema)
+        terminal.show(result.schema, result.recall)
     elif job.mode == "batch":
         FolderSink(job.sink).write(result.to_arrow())
     else:
         folder = FolderSink(job.sink)
         for batch in result:
             folder.write(pa.Table.from_batches([batch]))
+    if job.sink is not None:
+        write_recall(job.sink.path, result.recall)
     for stream, rows in result.late.items():
         if stream in letters:
             letters[stream].write(rows)

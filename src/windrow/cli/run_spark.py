@@ -24,9 +24,11 @@ from windrow.cli.sinks import (
     check_columns,
     check_free,
     make_folder,
+    show_recall,
+    write_recall,
 )
 from windrow.errors import PlanError, ResourceError
-from windrow.run.progress import Renderer, renderer
+from windrow.run.progress import Progress, Renderer, renderer
 from windrow.run.readable import readable
 
 if TYPE_CHECKING:
@@ -54,10 +56,12 @@ def run_on_spark(job: Job, *, progress: str, stdout: Console, debug: bool) -> No
         if job.mode == "batch":
             started = time.perf_counter()
             _write_batch(job, answer, stdout)
-            _show_figures(session, answer, shown, time.perf_counter() - started)
+            figures = _show_figures(session, answer, shown, time.perf_counter() - started)
+            _mark(job, figures, stdout)
         else:
             reader = session.progress_reader(job.query, **job.options)
-            _write_stream(job, answer, _Follower(reader, shown), stdout)
+            figures = _write_stream(job, answer, _Follower(reader, shown), stdout)
+            _mark(job, figures, stdout)
     except Exception as error:
         from windrow.run.spark.failures import in_our_words
 
@@ -117,12 +121,26 @@ def _write_batch(job: Job, answer: Frame, stdout: Console) -> None:
     writer.mode("overwrite").save(job.sink.path)
 
 
-def _show_figures(session: windrow.Session, answer: Frame, shown: Renderer, seconds: float) -> None:
-    """One record for the whole batch."""
+def _show_figures(
+    session: windrow.Session, answer: Frame, shown: Renderer, seconds: float
+) -> Progress | None:
+    """One record for the whole batch; None where there is none."""
+    figures: Progress | None = None
     # The answer is written: figures that Spark does not hand over are no reason to fail.
     with contextlib.suppress(PlanError):
-        shown.show(replace(session.progress(answer), ms=seconds * 1_000))
+        figures = replace(session.progress(answer), ms=seconds * 1_000)
+        shown.show(figures)
     shown.close()
+    return figures
+
+
+def _mark(job: Job, figures: Progress | None, stdout: Console) -> None:
+    """Marks the rows of a query that sheds where they are, as far as that is on this machine."""
+    recall = None if figures is None else figures.recall
+    if job.sink is None:
+        show_recall(stdout, recall)
+    elif _is_here(job.sink.path):
+        write_recall(job.sink.path, recall)
 
 
 def _check_folders(job: Job) -> None:
@@ -154,13 +172,13 @@ class _Follower:
     reader: ProgressReader
     shown: Renderer
 
-    def __call__(self, running: Running) -> None:
+    def __call__(self, running: Running) -> Progress | None:
         from windrow.run.spark.follow import follow
 
-        follow(running, self.reader, self.shown)
+        return follow(running, self.reader, self.shown)
 
 
-def _write_stream(job: Job, answer: Frame, follow: _Follower, stdout: Console) -> None:
+def _write_stream(job: Job, answer: Frame, follow: _Follower, stdout: Console) -> Progress | None:
     writer = answer.writeStream.queryName(job.name).outputMode("append")
     if job.trigger == AVAILABLE_NOW:
         writer = writer.trigger(availableNow=True)
@@ -171,8 +189,7 @@ def _write_stream(job: Job, answer: Frame, follow: _Follower, stdout: Console) -
             writer.format(job.sink.format).option("header", "true").option("path", job.sink.path)
         )
         writer = writer.option("checkpointLocation", checkpoint_of(job.sink))
-        follow(writer.start())
-        return
+        return follow(writer.start())
     terminal = TerminalSink(stdout)
     scratch = tempfile.mkdtemp(prefix="windrow-checkpoint-")
 
@@ -181,10 +198,11 @@ def _write_stream(job: Job, answer: Frame, follow: _Follower, stdout: Console) -
 
     try:
         writer = writer.option("checkpointLocation", scratch).foreachBatch(take)
-        follow(writer.start())
+        figures = follow(writer.start())
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     terminal.show(_arrow_schema(answer))
+    return figures
 
 
 def _arrow_schema(answer: Frame) -> pa.Schema:

@@ -1,4 +1,8 @@
-"""Where an answer goes when a job runs in process: a folder of files, or the terminal."""
+"""Where an answer goes when a job runs in process: a folder of files, or the terminal.
+
+The answer of a query that sheds is a part of the whole one, and is marked where its rows are: by a
+line below those on the terminal, by a file beside those in a folder, whatever their format.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +18,12 @@ from rich.console import Console
 from windrow.cli.errors import JobError
 from windrow.cli.job import Sink
 from windrow.run.readable import readable, show_value
+from windrow.run.recall import Recall
 
 MOST_ROWS_SHOWN = 20
+
+RECALL_FILE = "_recall.json"
+"""Beside the files of an answer; what reads a folder of data leaves such names out."""
 
 
 class FolderSink:
@@ -56,6 +64,19 @@ def make_folder(path: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise JobError.sink_not_writable(path, error.strerror or str(error)) from error
+
+
+def show_recall(console: Console, recall: Recall | None) -> None:
+    """Says below the rows of a query that sheds which part of the answer they are."""
+    if recall is not None:
+        console.print(f"the query sheds: {recall}", highlight=False)
+
+
+def write_recall(path: str, recall: Recall | None) -> None:
+    """Says it beside the files of such a query, in a folder on this machine."""
+    if recall is not None:
+        file = Path(path) / RECALL_FILE
+        file.write_text(json.dumps(recall.as_dict()) + "\n", encoding="utf-8")
 
 
 def check_columns(format_: str, schema: pa.Schema) -> None:
@@ -99,7 +120,8 @@ class TerminalSink:
             self.kept.append(table.slice(0, missing))
         self.rows += table.num_rows
 
-    def show(self, schema: pa.Schema) -> None:
-        """Prints the sample."""
+    def show(self, schema: pa.Schema, recall: Recall | None = None) -> None:
+        """Prints the sample, and the recall of a query that sheds."""
         sample = pa.concat_tables(self.kept) if self.kept else schema.empty_table()
         self.console.print(readable(sample, total=self.rows))
+        show_recall(self.console, recall)

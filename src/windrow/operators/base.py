@@ -5,6 +5,7 @@ A micro-batch is one `push` with a batch (or None) per input port, then one `adv
     push([a, b, c])   results that the new rows complete
     advance(W)        nothing below W will come any more: what waited for W comes out,
                       what can never be needed again is dropped
+    settle()          no more is held than may be
 
 The laws: the same rows come out however the input is cut into pushes; `restore(snapshot())`
 changes nothing; after `advance(W)` no row is held that the operator's bound excludes.
@@ -98,6 +99,10 @@ class Operator(ABC):
     @abstractmethod
     def advance(self, watermark: int) -> Iterator[ChangeBatch]:
         """Gives what is final below the watermark, then drops what is no longer needed."""
+
+    def settle(self) -> Iterator[ChangeBatch]:
+        """Ends a micro-batch: an operator with a bound of its own keeps to it from here on."""
+        return iter(())
 
     @abstractmethod
     def due(self) -> int:

@@ -126,8 +126,9 @@ class Stage:
         watermark = less_delay(watermark_after, self.delay)
         if watermark > MIN_TICK:
             yield from self.operator.advance(watermark)
-            if self.memory is not None:
-                self.memory.settle()
+        yield from self.operator.settle()
+        if self.memory is not None:
+            self.memory.settle()
 
     def due(self) -> int:
         """The least watermark of the query at which `advance` gives or drops a row."""

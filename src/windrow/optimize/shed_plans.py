@@ -7,7 +7,8 @@ order, is then chosen for what is left: the arrivals that probe, and the tuples 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from operator import mul
 
 from windrow.allocation.best import allocate
 from windrow.allocation.loads import Allocation, Case, Load, Resources, case_of
@@ -19,13 +20,23 @@ from windrow.optimize.cost.joins import Joined, output
 from windrow.optimize.cost.structures import Sizes
 from windrow.optimize.cost.weights import Weights
 from windrow.optimize.joined import Sized
-from windrow.physical.shedding import BEST, Expected, Least, Shedding, counted_ticks
+from windrow.physical.shed_facts import waiting_ticks
+from windrow.physical.shedding import (
+    BEST,
+    Expected,
+    Least,
+    Shedding,
+    counted_ticks,
+    part_of,
+    room_to_wait,
+)
 from windrow.physical.specs import WJoin
 
 NEARLY_ALL = 0.99
-"""What is expected at most where all fits that is held, but not all that is counted: a stream may
-get more than it holds, and another less.
-"""
+"""What is expected at most where all fits but a part of a batch, which may have to wait."""
+
+_ROUNDS = 20
+"""Steps in which windows and what waits agree on who has how much."""
 
 
 def with_expected(spec: WJoin, rates: Sequence[float], weights: Weights) -> WJoin:
@@ -36,16 +47,22 @@ def with_expected(spec: WJoin, rates: Sequence[float], weights: Weights) -> WJoi
     shedding = spec.shedding
     if shedding is None or (shedding.memory is not None and shedding.is_in_bytes):
         return spec
-    resources = Resources(shedding.memory, shedding.service_rate if shedding.may_skip else None)
+    service_rate = shedding.service_rate if shedding.may_skip else None
     retention = [max(0, spec.retention(at)) for at in range(len(rates))]
-    # Memory is divided by what is counted, which begins with a block. What lies before the window
-    # is not held any more when a pane is decided.
-    counted = _loads(shedding, rates, [counted_ticks(own, spec.pane) for own in retention])
-    loads = _loads(shedding, rates, [own + spec.pane for own in retention])
-    divided = _allocation(shedding, counted, resources)
-    kept = tuple(min(load.window, own) for load, own in zip(loads, divided.windows, strict=True))
-    allocation = Allocation(divided.rates, kept)
-    case = case_of(counted, resources)
+    # Memory is divided by what is counted when a pane is decided, which begins with a block. What
+    # lies before the window is not held any more then, and the pane itself has waited.
+    loads = [Load(rate, rate * long) for rate, long in zip(rates, retention, strict=True)]
+    waiting = _Waiting.of(spec, shedding.memory, loads)
+    ticks = [counted_ticks(own, spec.pane) for own in retention]
+    counted = _loads(shedding, rates, ticks, waiting.room)
+    divided = _allocation(shedding, counted, Resources(waiting.room, service_rate))
+    kept = tuple(
+        min(load.window * share, own)
+        for load, share, own in zip(loads, waiting.shares, divided.windows, strict=True)
+    )
+    probing = tuple(map(min, divided.rates, map(mul, rates, waiting.shares)))
+    allocation = Allocation(probing, kept)
+    case = case_of(loads, Resources(waiting.for_windows, service_rate))
     recall = 1.0 if case is Case.nothing else min(NEARLY_ALL, expected_recall(loads, allocation))
     expected = Expected(
         case=case.value,
@@ -54,18 +71,56 @@ def with_expected(spec: WJoin, rates: Sequence[float], weights: Weights) -> WJoi
         probing=allocation.rates,
         kept=kept,
         recall=recall,
+        waiting=waiting.tuples,
+        waited=tuple(map(mul, waiting.tuples, waiting.shares)),
         structures=_structures(spec, loads, allocation, weights),
     )
     return replace(spec, shedding=replace(shedding, expected=expected))
 
 
-def _loads(shedding: Shedding, rates: Sequence[float], ticks: Sequence[int]) -> list[Load]:
-    """The streams, with the tuples that arrive in so many ticks."""
-    return [
-        Load(rate, rate * long, _least(shedding.least_rates, at, shedding.service_rate),
-             _least(shedding.least_windows, at, shedding.memory))
-        for at, (rate, long) in enumerate(zip(rates, ticks, strict=True))
-    ]  # fmt: skip
+@dataclass(frozen=True)
+class _Waiting:
+    """Arrivals that wait.
+
+    Attributes:
+        tuples: per stream, how many, until their pane is over and no late ones can come.
+        shares: of them, for which there is room.
+        room: tuples that the windows may hold beside those; None for as many as come.
+        for_windows: the same if all waited, and a part of a batch with them.
+    """
+
+    tuples: tuple[float, ...]
+    shares: tuple[float, ...]
+    room: float | None
+    for_windows: float | None
+
+    @classmethod
+    def of(cls, spec: WJoin, memory: float | None, loads: Sequence[Load]) -> _Waiting:
+        ticks = waiting_ticks(spec)
+        tuples = tuple(load.rate * ticks for load in loads)
+        shares = (1.0,) * len(loads)
+        if memory is None:
+            return cls(tuples, shares, None, None)
+        for _ in range(_ROUNDS):
+            # Windows keep no more of their tuples than are left to wait, and leave the rest.
+            windows = sum(load.window * own for load, own in zip(loads, shares, strict=True))
+            most = max(memory / len(loads), memory - windows)
+            room = room_to_wait(tuples, most)
+            shares = tuple(
+                own / asked if asked else 1.0 for own, asked in zip(room, tuples, strict=True)
+            )
+        at_once = max(0.0, memory - sum(tuples) - part_of(memory, len(loads)))
+        return cls(tuples, shares, max(0.0, memory - sum(room)), at_once)
+
+
+def _loads(
+    shedding: Shedding, rates: Sequence[float], ticks: Sequence[int], memory: float | None
+) -> list[Load]:
+    """The streams, with the tuples that arrive in so many ticks, and what each gets at least."""
+    least_rates = _least(shedding.least_rates, len(rates), shedding.service_rate)
+    least_windows = _least(shedding.least_windows, len(rates), memory)
+    windows = list(map(mul, rates, ticks))
+    return list(map(Load, rates, windows, least_rates, least_windows))
 
 
 def effective(join: Sized, spec: WJoin) -> Sized:
@@ -104,5 +159,10 @@ def _allocation(shedding: Shedding, loads: Sequence[Load], resources: Resources)
     return allocate_by(loads, resources, processor=strategy, memory=strategy)
 
 
-def _least(least: Sequence[Least], at: int, whole: float | None) -> float:
-    return least[at].of(whole) if least and whole is not None else 0.0
+def _least(least: Sequence[Least], inputs: int, whole: float | None) -> list[float]:
+    """What each stream gets at least; in proportion where there is not so much."""
+    if not least or whole is None:
+        return [0.0] * inputs
+    amounts = [own.of(whole) for own in least]
+    scale = min(1.0, whole / sum(amounts)) if sum(amounts) > 0 else 1.0
+    return [amount * scale for amount in amounts]

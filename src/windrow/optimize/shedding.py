@@ -13,7 +13,7 @@ from windrow.errors import PlanError, UnsupportedError
 from windrow.optimize.shed_options import least_of, per_tick, rate_said
 from windrow.physical.algorithms import DEFAULT
 from windrow.physical.options import Options
-from windrow.physical.shed_errors import too_little_for_totals
+from windrow.physical.shed_errors import too_little
 from windrow.physical.shedding import (
     BEST,
     Least,
@@ -134,8 +134,9 @@ def _shedding(join: WJoin, options: Options, *, is_estimated: bool) -> Shedding:
     if is_estimated:
         for name, least in (("shed_least", windows), ("shed_least_rate", rates)):
             _check_totals(join, name, least)
-    if shedding.gives_nothing:
-        raise too_little_for_totals(join)
+    error = too_little(replace(join, shedding=shedding), shedding)
+    if error is not None:
+        raise error
     return shedding
 
 

@@ -114,7 +114,7 @@ def _memory(options: Options) -> str:
     if limit is None:
         return "as much as the windows need (not limited)"
     if options.sheds_memory:
-        return f"at most {limit} of windows; of what would be more a random part is kept"
+        return f"at most {limit}, arrivals that wait included; of what would be more a random part"
     if options.on_memory == "spill":
         return f"at most {limit} of state; beyond that old tuples go to disk"
     return f"at most {limit} of state; beyond that the query fails"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from windrow.physical.bounds_text import lag_terms
 from windrow.physical.cost_facts import show_count, show_rate
 from windrow.physical.shedding import BEST, Expected, Least, Shedding
-from windrow.physical.specs import WJoin, delay
+from windrow.physical.specs import WJoin, delay, scans
 from windrow.plan.durations import show_ticks
 from windrow.plan.sizes import show_bytes
 
@@ -41,12 +41,23 @@ def shed_state(spec: WJoin, time_type: str) -> list[str]:
     pane = show_ticks(spec.pane, time_type)
     lag = " + ".join([pane, *lag_terms(spec, max(map(delay, spec.inputs)))])
     waiting = [
-        f"arrivals wait on top until the watermark has passed their {pane}, and are not shed:",
+        f"arrivals wait until the watermark has passed their {pane}:",
         f"per stream up to its rate x ({lag}) + one batch",
     ]
     if shedding.memory is None:
         return waiting
-    return [f"all windows together <= {show_memory(shedding)}", *waiting]
+    return [
+        *waiting,
+        f"windows and arrivals that wait, together <= {show_memory(shedding)}; one batch at hand on top",
+        f"those that wait have 1 / {len(spec.inputs)} of it, and what windows leave; beyond that a"
+        " random part of them waits",
+    ]
+
+
+def waiting_ticks(spec: WJoin) -> int:
+    """For how many ticks arrivals wait: for their pane to be over, and for late ones."""
+    below = max(map(delay, spec.inputs))
+    return spec.pane + below + max(source.lateness for source in scans(spec))
 
 
 def shed_emission(spec: WJoin, time_type: str) -> str:
@@ -67,8 +78,8 @@ def _what(shedding: Shedding, time_type: str) -> list[str]:
     lines = []
     if shedding.memory is not None:
         lines.append(
-            f"memory: a random part of each window is kept where all are more than"
-            f" {show_memory(shedding)}"
+            "memory: a random part of each window is kept where all, with arrivals that wait, are more"
+            f" than {show_memory(shedding)}"
         )
     if shedding.service_rate is not None:
         rate = show_rate(shedding.service_rate, time_type)
@@ -86,8 +97,9 @@ def _what(shedding: Shedding, time_type: str) -> list[str]:
     )
     if shedding.sheds:
         lines.append(
-            f"drawn by a hash of the tuple and of seed {shedding.seed}: the same in any order of"
-            " arrival and after a restart"
+            f"drawn by a hash of the tuple and of seed {shedding.seed}: the same after a restart, and in"
+            " any order of arrival"
+            + ("" if shedding.memory is None else " while all that waits fits beside the windows")
         )
     return lines
 
@@ -155,10 +167,12 @@ def _show_recall(recall: float) -> str:
 
 
 def _of_input(expected: Expected, at: int, alias: str, time_type: str) -> str:
+    waiting, waited = expected.waiting[at], expected.waited[at]
     return (
         f"{alias}: {show_rate(expected.probing[at], time_type)} of"
         f" {show_rate(expected.rates[at], time_type)} probe,"
         f" {show_count(expected.kept[at])} of {show_count(expected.windows[at])} tuples are kept"
+        + (f", {show_count(waited)} of {show_count(waiting)} wait" if waited < waiting else "")
     )
 
 
@@ -174,5 +188,7 @@ def _on_spark(shedding: Shedding) -> list[str]:
     verb = "are" if len(shared) > 1 else "is"
     return [
         f"{' and '.join(shared)} {verb} divided evenly among the buckets, so that the bound holds"
-        " for the query"
+        " for the query;",
+        "a bucket of frequent keys sheds by itself, though others have room: skewed keys shed earlier"
+        " than in process",
     ]

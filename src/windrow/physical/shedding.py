@@ -18,6 +18,7 @@ results may be missing (`operators/shedding/marks.py`). Filters let it pass.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from windrow.schema import Field
@@ -29,6 +30,45 @@ PANES_PER_WINDOW = 8
 
 MOST_BLOCKS = 64
 """Arrivals are counted in so many blocks per window, however many panes that is."""
+
+PARTS_PER_STREAM = 8
+"""In process, batches are taken in parts of one in so many of what a stream has of the memory."""
+
+OF_ITS_OWN = 8 * 5
+"""Bytes of a tuple beside its columns: its time, twice, its two draws and the chance to probe."""
+
+OF_AN_INDEX = 8 * 4
+"""Bytes of a tuple in the index by one key: word, time and row, and its part of the heads."""
+
+LEAST_PART = 16
+"""Tuples of a part at least: smaller ones would cost more than they save."""
+
+
+def least_row_bytes(classes: int, predicates: int) -> int:
+    """What a tuple of a join takes without its columns, by its keys and other conditions."""
+    return OF_ITS_OWN + OF_AN_INDEX * (max(1, classes) + predicates)
+
+
+def part_of(memory: float, streams: int) -> int:
+    """How many tuples of a batch are taken at a time, where so many are held in all."""
+    return max(LEAST_PART, int(memory / (PARTS_PER_STREAM * streams)))
+
+
+def room_to_wait(asked: Sequence[float], most: float) -> list[float]:
+    """What each input has of the room for arrivals that wait: as much to each, or what it asks for.
+
+    So those of slow streams wait whole, and are kept; those of fast ones are drawn to probe.
+
+    Examples:
+        >>> room_to_wait([10, 200, 300], 110)
+        [10, 50.0, 50.0]
+    """
+    given, left = list(asked), most
+    by_size = sorted(range(len(asked)), key=lambda at: asked[at])
+    for number, at in enumerate(by_size):
+        given[at] = min(asked[at], left / (len(asked) - number))
+        left -= given[at]
+    return given
 
 
 def block_panes(retention: int, pane: int) -> int:
@@ -67,7 +107,9 @@ class Expected:
     Attributes:
         case: what is short, in words.
         rates: arrivals per tick.
-        windows: tuples of the full windows, and of the pane that is decided.
+        windows: tuples of the full windows.
+        waiting: tuples that wait, for their pane to be over and for late ones.
+        waited: those of them that there is room for.
         probing: arrivals per tick that probe.
         kept: tuples that are kept.
         recall: the share of all results that this gives.
@@ -81,6 +123,8 @@ class Expected:
     probing: tuple[float, ...]
     kept: tuple[float, ...]
     recall: float
+    waiting: tuple[float, ...] = ()
+    waited: tuple[float, ...] = ()
     structures: tuple[str, ...] = ()
 
 
@@ -89,7 +133,8 @@ class Shedding:
     """What a window join may hold and do when there is not enough for all.
 
     Attributes:
-        memory: what its windows may hold together; None: as much as it takes.
+        memory: what its windows, and arrivals that wait, may hold together; None: as much as it
+            takes.
         is_in_bytes: whether memory counts bytes, not tuples.
         service_rate: arrivals of all inputs together that may probe per tick; None: all of them.
         may_skip: whether arrivals beyond that do not probe, rather than the query fails.
@@ -121,16 +166,41 @@ class Shedding:
         """Whether the answer may be a part of the whole one."""
         return self.memory is not None or (self.service_rate is not None and self.may_skip)
 
-    def keeps_too_little(self, inputs: int) -> bool:
-        """Whether it is one part of several, and keeps less than a tuple for each of its inputs."""
-        memory = self.memory if self.parts > 1 and not self.is_in_bytes else None
-        return memory is not None and memory < inputs
+    def most_tuples(self, row_bytes: int) -> float | None:
+        """The tuples that may be held, at so many bytes each; None for as many as come."""
+        if self.memory is None or not self.is_in_bytes:
+            return self.memory
+        return self.memory // row_bytes
 
-    @property
-    def gives_nothing(self) -> bool:
-        """Whether totals are estimated, and some input is not even sure to keep one tuple."""
-        memory = self.memory if self.is_estimated and not self.is_in_bytes else None
-        return memory is not None and any(own.of(memory) < 1 for own in self.least_windows)
+    def keeps_too_little(self, inputs: int, row_bytes: int) -> bool:
+        """Whether it is one part of several, and keeps less than a tuple for each of its inputs."""
+        memory = self.most_tuples(row_bytes)
+        return self.parts > 1 and memory is not None and memory < inputs
+
+    def probes_too_little(self, inputs: int, window: int) -> bool:
+        """Whether it is one part of several, and saves up less than a probe for each of its inputs.
+
+        With less, tuples far apart would never meet; and a probe for each that is not part of the
+        rate would be one in every part.
+        """
+        rate = self.service_rate
+        return self.parts > 1 and rate is not None and rate * window < inputs
+
+    def gives_nothing(self, inputs: int, row_bytes: int) -> bool:
+        """Whether totals are estimated, and not one tuple of some input is sure to wait, or be kept.
+
+        Those that wait may have one part in as many as there are inputs, as much to each of these.
+        """
+        memory = self.most_tuples(row_bytes) if self.is_estimated else None
+        if memory is None:
+            return False
+        least = [own.of(memory) if own.is_share else own.amount for own in self.least_windows]
+        return memory < inputs * inputs or min(least, default=1.0) < 1
+
+    def skips_a_stream(self, inputs: int, pane: int) -> bool:
+        """Whether totals are estimated, and in a pane some input may not even have one probe."""
+        rate = self.service_rate if self.is_estimated and self.may_skip else None
+        return rate is not None and rate * pane < inputs
 
     def part(self, parts: int) -> Shedding:
         """What one of several equal parts of the join may hold and do."""

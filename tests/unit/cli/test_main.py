@@ -59,6 +59,31 @@ def test_run_writes_the_answer_to_the_sink(job, mode):
     assert sorted(row["v"] for row in rows) == [7, 9]
 
 
+SHEDS = '[options]\nmemory = "{} tuples"\non_memory = "shed"\n'
+
+
+@pytest.mark.parametrize(("memory", "told"), [(2, "nothing was found"), (50, "100.0% expected")])
+def test_the_answer_of_a_query_that_sheds_is_marked_below_its_rows(job, memory, told):
+    job.write_text(JOB + SHEDS.format(memory))
+    done = windrow("run", job, "--progress", "none")
+    assert done.stderr == ""
+    *_, last = done.stdout.strip().splitlines()
+    assert last.startswith("the query sheds: recall ")
+    assert last.endswith(told)
+
+
+@pytest.mark.parametrize("mode", ["batch", "streaming"])
+@pytest.mark.parametrize("format_", ["parquet", "csv", "json"])
+def test_the_answer_of_a_query_that_sheds_is_marked_beside_its_files(job, mode, format_):
+    sink = f'[sink]\npath = "out"\nformat = "{format_}"\n'
+    job.write_text(JOB + sink + SHEDS.format(50))
+    assert windrow("run", job, "--mode", mode).exit_code == 0
+    told = json.loads((job.parent / "out" / "_recall.json").read_text())
+    assert told == {"expected": 1.0, "estimated": 1.0}
+    if format_ == "parquet":
+        assert pq.read_table(job.parent / "out").num_rows == 2
+
+
 def test_late_rows_that_are_kept_are_written_aside(job):
     folder = job.parent / "a"
     folder.mkdir()

@@ -99,14 +99,17 @@ FAST = "SELECT fast.x FROM fast, slow WHERE fast.k = slow.k WINDOW = INTERVAL 10
 @pytest.mark.parametrize(
     ("options", "case", "recall"),
     [
-        # 1,000 and 10 per second; windows, and a pane of an eighth, of 11,250 and 112.5 tuples.
+        # 1,000 and 10 per second; windows of 10,000 and 100 tuples. Of a pane 1,250 and 12.5 wait:
+        # half of the memory is theirs, and takes the 12.5 and 987.5 of the others. Of the other half
+        # 112.5 are for the slow stream, whose window is kept whole, and 887.5 for the fast one.
         ({"memory": "20000 tuples", "on_memory": "shed"}, "nothing is short", 1.0),
-        ({"memory": "100 tuples", "on_memory": "shed"}, "memory is short", 4 / 9),
+        ({"memory": "2000 tuples", "on_memory": "shed"}, "memory is short",
+         (0.9875 / 1.25 + 0.08875) / 2),
         ({"service_rate": 505, "on_service_rate": "shed"}, "the processor is short", 0.7475),
         (
-            {"memory": "100 tuples", "on_memory": "shed",
+            {"memory": "2000 tuples", "on_memory": "shed",
              "service_rate": 500, "on_service_rate": "shed"},
-            "processor and memory are short", 500 / 1_000 * 4 / 9,
+            "processor and memory are short", (490 / 1_000 + 0.08875) / 2,
         ),
     ],
 )  # fmt: skip
@@ -118,10 +121,10 @@ def test_what_is_expected_follows_the_papers_four_cases(options, case, recall):
 
 def test_plans_are_weighed_for_what_is_left_after_the_allocation():
     whole = join_of(planned(FAST))
-    left = join_of(planned(FAST, memory="100 tuples", on_memory="shed"))
-    assert left.estimate.output == pytest.approx(whole.estimate.output * 4 / 9)
+    left = join_of(planned(FAST, memory="2000 tuples", on_memory="shed"))
+    assert left.estimate.output == pytest.approx(whole.estimate.output * 0.439375)
     assert left.estimate.plans[0].seconds < whole.estimate.plans[0].seconds
-    assert left.shedding.expected.structures == ("buffer", "ttree")
+    assert left.shedding.expected.structures == ("hash", "ttree")
     assert {plan.name.split(",")[0] for plan in left.estimate.plans} == {
         "bew-hash", "bew-nested-loop"
     }  # fmt: skip
@@ -263,6 +266,46 @@ def test_totals_need_a_tuple_of_every_stream():
         "  totals are estimated from what is kept of every stream\n"
         "  hint: raise memory or shed_least"
     )
+
+
+def test_totals_need_a_probe_of_every_stream_in_every_pane():
+    assert refusal(COUNT, service_rate=0.1, on_service_rate="shed") == (
+        "PlanError[too-little-for-totals]: the service rate of 0.1 per second is less than one probe of "
+        "each of a, b per 10s\n"
+        "  who probes is decided once per so much event time, and totals are estimated from probes of "
+        "every stream\n"
+        "  hint: raise service_rate to about 0.2 per second, or widen the windows"
+    )
+    # Where it may not be exceeded, nothing is skipped, and nothing has to be estimated.
+    assert not join_of(planned(COUNT, service_rate=0.1)).shedding.is_estimated
+
+
+@pytest.mark.parametrize(
+    ("options", "most", "message"),
+    [
+        (
+            {"memory": "72000 B", "on_memory": "shed"}, 500,
+            "the memory of 72.0 kB is less than one tuple of each of a, b in each of 501 buckets\n"
+            "  the memory is divided evenly among the buckets of the join\n"
+            "  hint: set buckets = 500 or fewer, or memory to 72.1 kB or more",
+        ),
+        (
+            {"service_rate": "10 per second", "on_service_rate": "shed"}, 400,
+            "the service rate of 10 per second is less than one probe of each of a, b per window in "
+            "each of 401 buckets\n"
+            "  the service rate is divided evenly among the buckets of the join, and a window's worth "
+            "of it can be saved up\n"
+            "  hint: set buckets = 400 or fewer, or raise service_rate",
+        ),
+    ],
+)  # fmt: skip
+def test_every_bucket_needs_something_for_every_stream(options, most, message):
+    query = optimize(compile_query(JOIN, CATALOG, DuckdbTypes()), by_keyword(options))
+    join = join_of(query.root)
+    assert plan_stage(query, join, 0, Spread(most, 4)).spec.shedding.parts == most
+    with pytest.raises(WindrowError) as caught:
+        plan_stage(query, join, 0, Spread(most + 1, 4))
+    assert str(caught.value) == f"PlanError[too-little-for-buckets]: {message}"
 
 
 def test_every_bucket_needs_memory_for_a_tuple_of_every_stream():

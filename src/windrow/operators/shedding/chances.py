@@ -55,6 +55,39 @@ class Chances:
             del self.starts[0], self.least[0]
 
 
+class Caps:
+    """What chances are at most, of panes of which rows were let go before they were decided.
+
+    Args:
+        pane: how many ticks a pane has.
+        chances: by the starts of panes, ascending.
+    """
+
+    def __init__(self, pane: int, chances: dict[int, float] | None = None) -> None:
+        self._pane = pane
+        self.chances = chances or {}
+
+    def add(self, start: int, chance: float) -> None:
+        """Of the pane that begins there, later than all before, no row has a higher chance."""
+        self.chances[start] = chance
+
+    def at(self, times: NDArray[np.int64]) -> Floats:
+        """The caps at some instants, 1 where there is none."""
+        if not self.chances:
+            return np.ones(len(times))
+        starts = np.array(list(self.chances), np.int64)
+        place = np.maximum(np.searchsorted(starts, times, side="right") - 1, 0)
+        since = times - starts[place]
+        is_capped = (since >= 0) & (since < self._pane)
+        return np.where(is_capped, np.array(list(self.chances.values()))[place], 1.0)
+
+    def forget(self, before: int) -> None:
+        """Nobody will ask for an instant before this one."""
+        gone = [start for start in self.chances if start + self._pane <= before]
+        for start in gone:
+            del self.chances[start]
+
+
 def chance_of(draws: Floats, most: float) -> float:
     """The chance that draws no more than so many: the next draw after theirs, or 1 for all.
 

@@ -11,7 +11,8 @@ Probes come from a bucket of tokens, which fills by the service rate and holds a
 
 So over any span of event time no more arrivals probe than the service rate allows for that span and
 one window. With less than a whole token per input, tuples far apart would never meet, however low
-their rates.
+their rates. Of several parts of a query each holds its part of a window's worth alone, so that all
+of them together keep to the rate; parts of less than a token per input are refused beforehand.
 """
 
 from __future__ import annotations
@@ -71,35 +72,58 @@ class Control:
         self._retention = [spec.retention(port) for port in range(len(spec.inputs))]
         self._blocks = [block_panes(own, self._pane) for own in self._retention]
         self.counts: list[dict[int, int]] = [{} for _ in self._retention]
+        self.gone: list[dict[int, int]] = [{} for _ in self._retention]
         of_a_window = (shedding.service_rate or 0.0) * max(self._pane, *self._retention)
-        self._most_tokens = max(of_a_window, float(len(spec.inputs)))
+        one_each = float(len(spec.inputs)) if shedding.parts == 1 else 0.0
+        self._most_tokens = max(of_a_window, one_each)
         self._tokens = self._most_tokens
         self._decided: int | None = None
         self._rates: tuple[float, ...] | None = None
 
-    def divide(self, number: int, arrived: Sequence[int], row_bytes: int) -> Division:
+    def divide(
+        self,
+        number: int,
+        arrived: Sequence[int],
+        row_bytes: int,
+        *,
+        there: Sequence[int] | None = None,
+        held: int | None = None,
+        waiting: int = 0,
+    ) -> Division:
         """What each input gets in a pane, the next one in which any row has arrived.
 
         Args:
             number: the pane's.
             arrived: how many tuples of each input.
             row_bytes: what a tuple takes.
+            there: how many of these are still there; None for all.
+            held: tuples of earlier panes that are held; None if nobody knows.
+            waiting: tuples of later panes that are held beside them.
 
         Raises:
             DataError: more arrive than may probe, and none of them may be skipped.
         """
-        self._count(number, arrived)
+        there = arrived if there is None else there
+        self._count(number, arrived, there)
         full = tuple(sum(own.values()) for own in self.counts)
         rates = [
             window / ((number + 1 - min(own) * block) * self._pane)
             for window, own, block in zip(full, self.counts, self._blocks, strict=True)
         ]
-        allocation = self._allocated(self._steady(rates), full, row_bytes)
-        windows = tuple(
-            min(window, _whole(kept)) for window, kept in zip(full, allocation.windows, strict=True)
-        )
+        memory = self._shedding.most_tuples(row_bytes)
+        room = None if memory is None else max(0.0, memory - waiting)
+        allocation = self._allocated(self._steady(rates), full, room)
+        windows = full
+        # What is counted begins with a block, before what is held: where that fits, all of it stays.
+        if room is None or held is None or held + sum(there) > room:
+            windows = tuple(
+                min(window, _whole(kept))
+                for window, kept in zip(full, allocation.windows, strict=True)
+            )
+            if self._shedding.is_estimated:
+                windows = _one_each(windows, full)
         loads = [Load(rate, window) for rate, window in zip(rates, full, strict=True)]
-        probes = self._probes(number, arrived, loads, allocation)
+        probes = self._probes(number, there, loads, allocation)
         return Division(tuple(arrived), probes, windows, full)
 
     def starts(self, port: int) -> list[int]:
@@ -107,7 +131,7 @@ class Control:
         length = self._blocks[port] * self._pane
         return [max(MIN_TICK, at * length) for at in self.counts[port]]
 
-    def _count(self, number: int, arrived: Sequence[int]) -> None:
+    def _count(self, number: int, arrived: Sequence[int], there: Sequence[int]) -> None:
         """Takes a pane's arrivals in, and forgets blocks that no tuple is held of any more.
 
         blocks that count   [ start - retention .......... end )
@@ -115,14 +139,16 @@ class Control:
         for port, count in enumerate(arrived):
             block = self._blocks[port]
             oldest = (number * self._pane - self._retention[port]) // (self._pane * block)
-            kept = {at: many for at, many in self.counts[port].items() if at >= oldest}
-            kept[number // block] = kept.get(number // block, 0) + count
-            self.counts[port] = kept
+            for counted, more in ((self.counts, count), (self.gone, count - there[port])):
+                kept = {at: many for at, many in counted[port].items() if at >= oldest}
+                if more or counted is self.counts:
+                    kept[number // block] = kept.get(number // block, 0) + more
+                counted[port] = kept
 
-    def _allocated(self, rates: Sequence[float], full: Sequence[int], row_bytes: int) -> Allocation:
-        memory, service_rate = self._shedding.memory, self._shedding.service_rate
-        if memory is not None and self._shedding.is_in_bytes:
-            memory = memory // row_bytes
+    def _allocated(
+        self, rates: Sequence[float], full: Sequence[int], memory: float | None
+    ) -> Allocation:
+        service_rate = self._shedding.service_rate
         least_windows = self._least(self._shedding.least_windows, memory)
         least_rates = self._least(self._shedding.least_rates, service_rate)
         loads = list(map(Load, rates, map(float, full), least_rates, least_windows))
@@ -214,6 +240,7 @@ class Control:
             numbers["decided"] = self._decided
         for port, own in enumerate(self.counts):
             numbers |= {f"count{port} {at}": many for at, many in own.items()}
+            numbers |= {f"gone{port} {at}": many for at, many in self.gone[port].items()}
         numbers |= {f"rate {port}": bits(own) for port, own in enumerate(self._rates or ())}
         return numbers
 
@@ -221,9 +248,36 @@ class Control:
         """Puts it back."""
         self._tokens = min(self._most_tokens, number_of(numbers["tokens"]))
         self._decided = numbers.get("decided")
-        self.counts = [numbered(numbers, f"count{port} ") for port in range(len(self.counts))]
+        ports = range(len(self.counts))
+        self.counts = [numbered(numbers, f"count{port} ") for port in ports]
+        self.gone = [numbered(numbers, f"gone{port} ") for port in ports]
         rates = numbered(numbers, "rate ")
         self._rates = tuple(map(number_of, rates.values())) if rates else None
+
+
+def shared_out(held: Sequence[int], room: int) -> list[int]:
+    """What is left to each of several inputs when all hold too much: in proportion, one at least.
+
+    Examples:
+        >>> shared_out([30, 9, 1], 20)
+        [15, 4, 1]
+    """
+    whole = sum(held)
+    left = [min(own, max(1, own * room // whole)) for own in held]
+    while sum(left) > room:
+        left[left.index(max(left))] -= 1
+    return left
+
+
+def _one_each(windows: Sequence[int], full: Sequence[int]) -> tuple[int, ...]:
+    """The same windows, none of them empty that need not be: what has no chance is never found."""
+    given = list(windows)
+    for at, tuples in enumerate(full):
+        if tuples and not given[at]:
+            largest = given.index(max(given))
+            given[largest] -= given[largest] > 1
+            given[at] = 1
+    return tuple(given)
 
 
 def _differ(rate: float, before: float) -> bool:

@@ -43,20 +43,16 @@ from windrow.operators.join_inputs import (
     can_match,
     only_inserts,
 )
-from windrow.operators.shedding.chances import Chances, chance_of
-from windrow.operators.shedding.control import Control, Division
-from windrow.operators.shedding.draws import (
-    Draws,
-    Purpose,
-    draw_numbers,
-    draws_of,
-    row_words,
-)
+from windrow.operators.shedding.arrivals import Arrivals, Waited, column_of
+from windrow.operators.shedding.chances import Caps, Chances, chance_of
+from windrow.operators.shedding.control import Control, Division, shared_out
+from windrow.operators.shedding.draws import Draws, Purpose, draw_numbers
 from windrow.operators.shedding.marks import Losses
 from windrow.operators.shedding.numbers import bits, number_of, numbered
 from windrow.operators.shedding.recall import Recall
 from windrow.operators.shedding.search import KEEP, NOT_DRAWN, PROBE, ShedSearch
 from windrow.operators.shedding.widths import row_bytes
+from windrow.physical.shed_errors import too_little_for_rows
 from windrow.physical.shedding import Shedding, hidden_fields
 from windrow.physical.specs import WJoin
 from windrow.schema import MAX_TICK, MIN_TICK
@@ -76,8 +72,10 @@ class ShedJoinOp(BewJoinOp):
         self._kept_columns = self._columns
         self._columns = [[*own, KEEP, PROBE, PROBE_CHANCE] for own in self._kept_columns]
         self.pane = spec.pane
-        self._arriving = [ChunkBuffer("time") for _ in ports]
+        self._arrivals = Arrivals(self._kept_columns, spec.pane, shedding.seed)
         self._chances = [Chances() for _ in ports]
+        self._caps = [Caps(spec.pane) for _ in ports]
+        self._open_from = MIN_TICK
         self._control = Control(spec, shedding)
         self._recall = Recall(len(ports))
         self._losses = Losses(spec.schema, len(ports))
@@ -90,24 +88,62 @@ class ShedJoinOp(BewJoinOp):
                 continue
             self.counters.rows_in += len(batch)
             rows = only_inserts(self._spec, port, batch, self._kept_columns[port])
-            self._arriving[port].append(
-                rows.take(np.flatnonzero(can_match(self._spec, port, rows)))
-            )
+            rows = rows.take(np.flatnonzero(can_match(self._spec, port, rows)))
+            if self._shedding.is_in_bytes and len(rows):
+                self._measure(row_bytes(self._spec, rows.columns))
+            self.counters.drops += self._arrivals.take(port, rows, self._losses)
         self._count_state()
         return iter(())
 
+    def _measure(self, widest: int) -> None:
+        """Takes a tuple for as wide as the widest one."""
+        if widest > self._row_bytes:
+            self._row_bytes = widest
+            error = too_little_for_rows(self._spec, self._shedding, widest)
+            if error is not None:
+                raise error
+
     def advance(self, watermark: int) -> Iterator[ChangeBatch]:
         """Decides the panes that are over, and joins those drawn."""
-        while (first := min(own.first for own in self._arriving)) < MAX_TICK:
+        while (first := self._arrivals.first) < MAX_TICK:
             number = first // self.pane
             if (number + 1) * self.pane > watermark and watermark < MAX_TICK:
                 break
             yield from self._decide(number)
-        yield from super().advance(self._decided_to(watermark))
+        self._open_from = self._decided_to(watermark)
+        yield from super().advance(self._open_from)
+
+    def settle(self) -> Iterator[ChangeBatch]:
+        """Holds no more than memory allows: windows, and arrivals that wait, together.
+
+        Those that wait have one part in as many as there are inputs, or what windows leave: where a
+        result takes a tuple that arrives and one of each other window, that gives the most.
+        """
+        self._arrivals.settle()
+        memory = self._shedding.most_tuples(self._row_bytes)
+        held, waiting = sum(own.rows for own in self._buffers), self._arrivals.stored
+        if memory is not None and held + waiting > memory:
+            most = min(waiting, int(max(memory // len(self._buffers), memory - held)))
+            self._hold_at_most(int(memory) - most)
+            if waiting > most:
+                self.counters.drops += self._arrivals.thin(most, self._losses)
+        if self._shedding.is_in_bytes:
+            self._arrivals.sweep()
+        marks = list(self._losses.marks())
+        if self._shedding.is_estimated:
+            yield from marks
+        self._count_state()
+
+    def _hold_at_most(self, most: int) -> None:
+        """Lets go of tuples of the windows, from the first pane on that is not decided."""
+        held = [own.rows for own in self._buffers]
+        if sum(held) > most:
+            for port, left in enumerate(shared_out(held, most)):
+                self._keep_at_most(port, np.empty(0), self._open_from, left)
 
     def due(self) -> int:
         """The end of the first pane with rows, or the least watermark that drops one."""
-        first = min(own.first for own in self._arriving)
+        first = self._arrivals.first
         end = MAX_TICK if first == MAX_TICK else (first // self.pane + 1) * self.pane
         dropped = super().due()
         if MIN_TICK < dropped < MAX_TICK:
@@ -121,13 +157,20 @@ class ShedJoinOp(BewJoinOp):
         return max(MIN_TICK, watermark // self.pane * self.pane)
 
     def _decide(self, number: int) -> Iterator[ChangeBatch]:
-        start, end = max(MIN_TICK, number * self.pane), (number + 1) * self.pane
+        start = max(MIN_TICK, number * self.pane)
         # What arrivals from the start of the pane on cannot reach takes no memory from others.
         unjoined = list(super().advance(start))
         assert not unjoined, "all that is held has been joined"
-        arrived = [own.pop_below(min(end, MAX_TICK)) for own in self._arriving]
-        division = self._divided(number, arrived)
-        drawn = [self._drawn(port, rows, start, division) for port, rows in enumerate(arrived)]
+        waited = [self._arrivals.pop(port, number) for port in range(len(self._buffers))]
+        division = self._control.divide(
+            number,
+            [own.arrived for own in waited],
+            self._row_bytes,
+            there=[0 if own.rows is None else len(own.rows) for own in waited],
+            held=sum(own.rows for own in self._buffers),
+            waiting=self._arrivals.stored,
+        )
+        drawn = [self._drawn(port, own, start, division) for port, own in enumerate(waited)]
         self.counters.rows_in -= sum(len(rows) for rows in drawn if rows is not None)
         yield from super().push(drawn)
         marks = list(self._losses.marks())
@@ -135,18 +178,11 @@ class ShedJoinOp(BewJoinOp):
             yield from marks
         for buffer in self._buffers:
             # Those that only probe have met all that they can.
-            self.counters.drops += buffer.keep(_of(buffer, KEEP) < NOT_DRAWN)
+            self.counters.drops += buffer.keep(column_of(buffer, KEEP) < NOT_DRAWN)
             if self._shedding.is_in_bytes:
                 buffer.sweep()
         self._recall.count(self.counters, division, *self._kept_of_full())
         self._count_state()
-
-    def _divided(self, number: int, arrived: Sequence[ChangeBatch | None]) -> Division:
-        if self._shedding.is_in_bytes:
-            widest = [row_bytes(self._spec, rows.columns) for rows in arrived if rows is not None]
-            self._row_bytes = max(self._row_bytes, *widest)
-        counts = [0 if rows is None else len(rows) for rows in arrived]
-        return self._control.divide(number, counts, self._row_bytes)
 
     def _kept_of_full(self) -> tuple[list[float], list[float]]:
         """Per input, the tuples of its window that are kept, expected, and that had a chance."""
@@ -154,23 +190,23 @@ class ShedJoinOp(BewJoinOp):
         for port, counts in enumerate(self._control.counts):
             since = self._chances[port].since(np.array(self._control.starts(port), np.int64))
             many = np.array(list(counts.values()), np.float64)
-            kept.append(float(np.dot(since, many)))
+            gone = [self._control.gone[port].get(at, 0) for at in counts]
+            kept.append(float(np.sum(np.minimum(since * many, many - gone))))
             possible.append(float(np.sum(many[since > 0])))
         return kept, possible
 
     def _drawn(
-        self, port: int, rows: ChangeBatch | None, start: int, division: Division
+        self, port: int, waited: Waited, start: int, division: Division
     ) -> ChangeBatch | None:
         """The rows that are kept or probe; lets go of rows held for which there is no room."""
-        most = division.windows[port]
+        rows, most = waited.rows, division.windows[port]
+        if waited.chance < 1:
+            self._caps[port].add(start, waited.chance)
         if rows is None:
             self._keep_at_most(port, np.empty(0), start, most)
             return None
-        seed = self._shedding.seed
         columns = [rows.columns.column(name) for name in self._kept_columns[port]]
-        words = row_words(columns, rows.times)
-        keep = draws_of(words, seed, port, Purpose.keep)
-        probe = draws_of(words, seed, port, Purpose.probe)
+        keep, probe = self._arrivals.draws(port, rows)
         chance = chance_of(probe, division.probes[port])
         does_probe = probe < chance
         is_kept = keep < self._keep_at_most(port, keep, start, most)
@@ -178,7 +214,7 @@ class ShedJoinOp(BewJoinOp):
         columns += [
             pa.array(np.where(is_kept, keep, NOT_DRAWN)),
             pa.array(np.where(does_probe, probe, NOT_DRAWN)),
-            pa.array(np.full(len(rows), chance)),
+            pa.array(np.full(len(rows), waited.chance * chance)),
         ]
         drawn = ChangeBatch(
             pa.RecordBatch.from_arrays(columns, names=self._columns[port]), rows.times, rows.ends
@@ -188,12 +224,13 @@ class ShedJoinOp(BewJoinOp):
     def _keep_at_most(self, port: int, new: Draws, start: int, window: int) -> float:
         """The chance to be kept from a pane on; lets go of rows held that it does not draw."""
         buffer = self._buffers[port]
-        held = _of(buffer, KEEP)
+        held = column_of(buffer, KEEP)
         chance = chance_of(np.concatenate([held, new]), window)
         self._losses.add_held(buffer, held >= chance, start)
         self.counters.drops += buffer.keep(held < chance)
         self._chances[port].add(start, chance)
         self._chances[port].forget(start - self._retention[port])
+        self._caps[port].forget(start - self._retention[port])
         return chance
 
     def _search(self, windows: Sequence[JoinWindow]) -> Search:
@@ -228,17 +265,28 @@ class ShedJoinOp(BewJoinOp):
                 (probing,) = windows[port].columns([PROBE_CHANCE], Places(partial.places[0]))
                 chances[port] = probing.to_numpy()
             else:
-                chances[port] = self._chances[port].since(partial.times[at])
+                times = partial.times[at]
+                chances[port] = np.minimum(
+                    self._chances[port].since(times), self._caps[port].at(times)
+                )
         return chances
 
     def _draws_of(
         self, windows: Sequence[JoinWindow], port: int, route: Route, partial: Partial
     ) -> NDArray[np.int64]:
-        """Per combination, the number of the draw that put the row of an input there."""
+        """Per combination, the number of the draw that put the row of an input there.
+
+        A row of a thinned pane probes only if its draw to be kept let it wait: there the two parts
+        of a tuple are not independent, and count as one draw.
+        """
         at = route.order.index(port)
-        purpose, column = (Purpose.probe, PROBE) if at == 0 else (Purpose.keep, KEEP)
-        (draws,) = windows[port].columns([column], Places(partial.places[at]))
-        return draw_numbers(draws.to_numpy(), purpose)
+        draws = windows[port].columns([KEEP, PROBE], Places(partial.places[at]))
+        keep, probe = (own.to_numpy() for own in draws)
+        by_keeping = draw_numbers(keep, Purpose.keep)
+        if at > 0:
+            return by_keeping
+        is_one = (self._caps[port].at(partial.times[at]) < 1) & (keep < NOT_DRAWN)
+        return np.where(is_one, by_keeping, draw_numbers(probe, Purpose.probe))
 
     def snapshot(self) -> Snapshot:
         """What is held and what waits, and by which chances."""
@@ -246,11 +294,15 @@ class ShedJoinOp(BewJoinOp):
         buffers = dict(held.buffers)
         numbers = {**held.numbers, **self._control.snapshot()}
         numbers |= {"row_bytes": self._row_bytes, "seed": self._shedding.seed}
-        for port, arriving in enumerate(self._arriving):
-            buffers[f"arriving{port}"] = tuple(arriving.slices)
-            own = self._chances[port]
+        numbers["open_from"] = self._open_from
+        waiting, counted = self._arrivals.snapshot()
+        buffers |= waiting
+        numbers |= counted
+        for port, own in enumerate(self._chances):
             for at, least in zip(own.starts, own.least, strict=True):
                 numbers[f"chance{port} {at}"] = bits(least)
+            caps = self._caps[port].chances
+            numbers |= {f"cap{port} {at}": bits(chance) for at, chance in caps.items()}
         return Snapshot(SHEDDING_KIND, buffers, numbers)
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -260,8 +312,11 @@ class ShedJoinOp(BewJoinOp):
             raise another_shedding()
         self._row_bytes = numbers["row_bytes"]
         self._control.restore(numbers)
-        for port in range(len(self._arriving)):
-            self._arriving[port] = ChunkBuffer("time", snapshot.buffers.get(f"arriving{port}", ()))
+        self._open_from = numbers.get("open_from", MIN_TICK)
+        self._arrivals.restore(snapshot.buffers, numbers)
+        for port in range(len(self._chances)):
+            caps = numbered(numbers, f"cap{port} ")
+            self._caps[port] = Caps(self.pane, {at: number_of(own) for at, own in caps.items()})
             chances = numbered(numbers, f"chance{port} ")
             self._chances[port] = Chances(
                 list(chances), [number_of(own) for own in chances.values()]
@@ -270,15 +325,9 @@ class ShedJoinOp(BewJoinOp):
 
     def buffers(self) -> Sequence[ChunkBuffer]:
         """The rows held, and those of panes that are not decided."""
-        return [*self._buffers, *self._arriving]
+        return [*self._buffers, *self._arrivals.buffers()]
 
     def _count_state(self) -> None:
         super()._count_state()
-        self.counters.stored += sum(own.rows for own in self._arriving)
-        self.counters.state_bytes += sum(own.nbytes for own in self._arriving)
-
-
-def _of(buffer: ChunkBuffer, column: str) -> Draws:
-    """A column of the rows alive, in their order."""
-    parts = [part.rows().columns.column(column).to_numpy() for part in buffer.slices]
-    return np.concatenate(parts) if parts else np.empty(0)
+        self.counters.stored += self._arrivals.rows
+        self.counters.state_bytes += sum(own.nbytes for own in self._arrivals.buffers())

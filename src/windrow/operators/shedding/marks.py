@@ -56,7 +56,7 @@ class Losses:
         self._until = max(self._until, int(rows.ends_or_never()[is_lost].max()))
         self._has_ends |= rows.ends is not None
 
-    def add_held(self, held: ChunkBuffer, is_lost: Flags, since: int) -> None:
+    def add_held(self, held: ChunkBuffer, is_lost: Flags, since: int = MIN_TICK) -> None:
         """The same of rows held, all of them in their order, which others have met until then."""
         start = 0
         for part in held.slices:

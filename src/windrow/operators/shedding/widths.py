@@ -5,19 +5,14 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.physical.shedding import least_row_bytes
 from windrow.physical.specs import WJoin
-
-_OF_ITS_OWN = 8 * 5
-"""Bytes of a row beside its columns: its time, twice, its two draws and the chance to probe."""
-
-_OF_AN_INDEX = 8 * 4
-"""Bytes of a row in the index by one key: word, time and row, and its part of the heads."""
 
 
 def row_bytes(spec: WJoin, rows: pa.RecordBatch) -> int:
     """Bytes of the widest of some rows of an input, with its draws and its places in indexes."""
-    indexes = max(1, len(spec.classes)) + len(spec.predicates)
-    return _OF_ITS_OWN + _OF_AN_INDEX * indexes + sum(map(_width, rows.columns))
+    least = least_row_bytes(len(spec.classes), len(spec.predicates))
+    return least + sum(map(_width, rows.columns))
 
 
 def _width(column: pa.Array) -> int:

@@ -24,6 +24,7 @@ from windrow.run.local.adapting import Adapting, Planner
 from windrow.run.local.answers import Answer
 from windrow.run.local.arrivals import ArrivalClock, Clock, system_clock
 from windrow.run.local.checkpoint import Checkpoint, columns_read
+from windrow.run.local.cuts import rows_at_once
 from windrow.run.local.feeds import open_feeds
 from windrow.run.local.inlets import Bell
 from windrow.run.local.pipeline import Pipeline, Round
@@ -77,7 +78,13 @@ class Execution:
         positions = resume.positions if resume else {}
         arrivals = ArrivalClock(arrival_clock, resume.watermark if resume else MIN_TICK)
         self._feeds = open_feeds(
-            scans(query.root), sources, positions, self._bell, arrivals, query.options.polling
+            scans(query.root),
+            sources,
+            positions,
+            self._bell,
+            arrivals,
+            query.options.polling,
+            rows_at_once(query.root),
         )
         self._watermark = resume.watermark if resume else self._feeds.watermark
         self.progress = self._measure(0.0)

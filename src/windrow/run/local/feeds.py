@@ -20,6 +20,7 @@ from windrow.operators.instants import less_delay, ticks_of
 from windrow.physical.options import IN_STEP
 from windrow.physical.specs import ScanStream
 from windrow.run.local.arrivals import ArrivalClock
+from windrow.run.local.cuts import Cut, RowsAtOnce
 from windrow.run.local.inlets import Bell, Inlet, InMemory, Reader, Taken
 from windrow.run.local.sources import NOTHING_NOW, Source
 from windrow.schema import MAX_TICK, MIN_TICK
@@ -39,11 +40,15 @@ more than disorder within a lateness usually makes."""
 
 @dataclass(frozen=True)
 class Position:
-    """How far a stream has been read: batches taken, the newest time, and whether it ended."""
+    """How far a stream has been read: batches taken, the newest time, and whether it ended.
+
+    `rows` are those taken of the next batch, where batches are cut.
+    """
 
     batches: int = 0
     newest: int = MIN_TICK
     has_ended: bool = False
+    rows: int = 0
 
 
 @dataclass
@@ -59,6 +64,7 @@ class Feed:
     is_stalled: bool = False
     is_awaited: bool = True
     in_place: int = 0
+    cut: Cut | None = None
 
     @property
     def watermark(self) -> int:
@@ -74,17 +80,28 @@ class Feed:
 
         Without patience, a stream that has nothing ready at this instant has stalled.
         """
-        taken = self.inlet.take()
+        taken = self._take()
         may_wait = has_patience and self.is_awaited and not self.inlet.is_silent
         if taken is NOTHING_NOW and may_wait:
             bell.wait_for(lambda: self.inlet.is_ready or self.inlet.is_silent, PATIENCE_S)
-            taken = self.inlet.take()
+            taken = self._take()
         self.is_stalled = taken is NOTHING_NOW
         if taken is NOTHING_NOW:
             self.is_awaited = False
             return taken
         self.is_awaited = self.is_awaited or self.inlet.is_ready
         return self._moved_on(taken)
+
+    def _take(self) -> Taken:
+        """The rest of the batch at hand, or the next one; its first part where batches are cut."""
+        if self.cut is None:
+            return self.inlet.take()
+        if self.cut.is_done:
+            taken = self.inlet.take()
+            if taken is None or taken is NOTHING_NOW:
+                return taken
+            self.cut.begin(taken, self.time if self.arrivals is None else None, self.position.rows)
+        return self.cut.next()
 
     def _moved_on(self, batch: pa.RecordBatch | None) -> pa.RecordBatch | None:
         before = self.position
@@ -98,7 +115,10 @@ class Feed:
         elif batch.num_rows:
             newest = max(newest, int(ticks_of(batch.column(self.time)).max()))
         self.in_place = self.in_place + 1 if newest == before.newest else 0
-        self.position = Position(before.batches + 1, newest)
+        if self.cut is None or self.cut.is_done:
+            self.position = Position(before.batches + 1, newest)
+        else:
+            self.position = Position(before.batches, newest, rows=self.cut.taken)
         return batch
 
 
@@ -188,10 +208,12 @@ def open_feeds(
     bell: Bell | None = None,
     arrivals: ArrivalClock | None = None,
     polling: str | None = None,
+    rows_at_once: RowsAtOnce | None = None,
 ) -> Feeds:
     """The streams that a query scans, each once whatever its aliases, from the given positions.
 
-    Positions come in the order in which the streams take turns.
+    Positions come in the order in which the streams take turns. `rows_at_once` says how many rows of
+    a batch are taken at a time; None: all of them.
     """
     bell = bell or Bell()
     arrivals = arrivals or ArrivalClock()
@@ -203,5 +225,6 @@ def open_feeds(
         rows = source.batches(None if spec.is_on_arrival else spec.time, position.batches)
         inlet: Inlet = Reader(name, rows, bell) if source.may_block else InMemory(rows)
         clock = arrivals if spec.is_on_arrival else None
-        feeds.append(Feed(name, spec.time, spec.lateness, inlet, position, clock))
+        cut = None if rows_at_once is None else Cut(rows_at_once)
+        feeds.append(Feed(name, spec.time, spec.lateness, inlet, position, clock, cut=cut))
     return Feeds(feeds, bell, polling or IN_STEP)

@@ -149,7 +149,7 @@ def _record(
         stored=whole.stored,
         state_bytes=whole.state_bytes,
         operators={name: counters.as_dict() for name, counters in totals.items()},
-        recall=recall_of(root, totals.values()),
+        recall=recall_of(root, totals.values(), is_by_bucket=True),
         plans=dict(plans.shown),
         plan_steps={name: dict(steps) for name, steps in plans.steps.items()},
         plan_changes=plans.changes,

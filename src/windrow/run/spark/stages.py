@@ -13,7 +13,7 @@ from windrow.operators.changes import END, SIGN, TIME
 from windrow.operators.driver import fed_by_streams
 from windrow.physical.options import Options
 from windrow.physical.partitioning import Partitioning, partitioning_of
-from windrow.physical.shed_errors import too_little_for_buckets, too_little_for_totals
+from windrow.physical.shed_errors import too_little
 from windrow.physical.specs import (
     MatwinBestmatch,
     PhysicalQuery,
@@ -183,10 +183,9 @@ def _of_a_bucket(spec: Stateful, buckets: int) -> Stateful:
     if not isinstance(spec, WJoin) or spec.shedding is None:
         return spec
     part = spec.shedding.part(buckets)
-    if part.gives_nothing:
-        raise too_little_for_totals(spec, buckets)
-    if part.keeps_too_little(len(spec.inputs)):
-        raise too_little_for_buckets(spec, spec.shedding.memory or 0.0, buckets)
+    error = too_little(spec, part, buckets)
+    if error is not None:
+        raise error
     return replace(spec, shedding=part)
 
 

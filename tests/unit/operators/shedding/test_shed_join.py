@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from cases.shed_joins import SPAN, WINDOW, run, shedding, spec, streams
+from cases.shed_joins import SPAN, WINDOW, ahead, run, shedding, spec, streams
 
-from windrow.errors import PlanError
+from windrow.errors import DataError, PlanError
 from windrow.operators.bew_join import BewJoinOp
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.shedding.join import ShedJoinOp
@@ -38,11 +38,15 @@ def test_the_answer_depends_on_the_tuples_alone(there_is):
     exact, *_ = run(BewJoinOp(spec()), batches)
     assert 0 < whole.total() < exact.total()
     assert whole <= exact
+    # With every part whole panes come: nothing has to wait from one step to the next.
+    assert run(ShedJoinOp(spec(), made), batches, cuts=25)[0] == whole
     order = np.random.default_rng(9).permutation(len(batches[0]))
     shuffled = [batch.take(order) for batch in batches]
-    assert run(ShedJoinOp(spec(), made), shuffled, cuts=13)[0] == whole
-    again = run(ShedJoinOp(spec(), made), batches, 9, lambda: ShedJoinOp(spec(), made))
-    assert again[0] == whole
+    by_13, *_ = run(ShedJoinOp(spec(), made), shuffled, cuts=13)
+    again, *_ = run(ShedJoinOp(spec(), made), batches, 13, lambda: ShedJoinOp(spec(), made))
+    assert again == by_13
+    # Where memory is short those that wait take some of it; probes have nothing to do with it.
+    assert (by_13 == whole) == ("memory" not in there_is)
     assert run(ShedJoinOp(spec(), shedding(1, **there_is)), batches)[0] != whole
 
 
@@ -50,6 +54,21 @@ def test_no_more_is_held_than_there_is_memory_for():
     _, most, operator = run(ShedJoinOp(spec(), shedding(memory=70)), streams(), cuts=50)
     assert 60 <= most <= 70
     assert operator.counters.stored == 0
+
+
+@pytest.mark.parametrize("lead", [1, 5, 15])
+def test_what_waits_for_a_stream_behind_is_part_of_the_memory(lead):
+    batches = streams()
+    exact, *_ = run(BewJoinOp(spec()), batches)
+    found, most, operator = ahead(ShedJoinOp(spec(), shedding(memory=70)), batches, 25, lead)
+    assert 60 <= most <= 70
+    assert operator.counters.stored == 0
+    assert Counter() < found < exact
+    # As much as ever waits, and the windows: nothing has to go.
+    peak = ahead(ShedJoinOp(spec(), shedding()), batches, 25, lead)[1]
+    room = ShedJoinOp(spec(), shedding(memory=peak + 36))
+    assert ahead(room, batches, 25, lead)[0] == exact
+    assert room.counters.shed_estimated == room.counters.shed_expected == 1_000 * exact.total()
 
 
 def test_no_more_probes_than_the_service_rate_allows():
@@ -91,6 +110,23 @@ def test_a_pane_waits_for_the_watermark():
     assert operator.due() == 110
 
 
+@pytest.mark.parametrize("lead", [2, 12])
+def test_combinations_are_estimated_though_what_waited_was_thinned(lead):
+    batches = streams(rows=350)
+    exact = run(BewJoinOp(spec()), batches)[0].total()
+    limits = [shedding(seed, 0.34, memory=80) for seed in range(12)]
+    runs = [ahead(ShedJoinOp(spec(), limit), batches, 25, lead) for limit in limits]
+    figures = [operator.counters for *_, operator in runs]
+    estimates = [own.shed_estimated / 1_000 for own in figures]
+    error = np.std(estimates, ddof=1) / np.sqrt(len(estimates))
+    assert abs(np.mean(estimates) - exact) < 4 * error
+    assert np.mean(estimates) == pytest.approx(exact, rel=0.15)
+    # Recall as it was expected is the one that came about.
+    found = np.mean([own.total() for own, *_ in runs]) / exact
+    expected = np.mean([own.shed_expected / own.shed_estimated for own in figures])
+    assert expected == pytest.approx(found, rel=0.15)
+
+
 @pytest.mark.parametrize("size", [2, 3])
 def test_results_carry_the_draws_and_chances_that_totals_are_estimated_from(size):
     batches = streams(size, rows=125)
@@ -128,6 +164,19 @@ def test_memory_in_bytes_bounds_what_chunks_take():
         held = {id(p.chunk): p.chunk for own in operator.buffers()[:2] for p in own.slices}
         most = max(most, sum(chunk.memory_bytes for chunk in held.values()))
     assert 4_500 < most <= 9_000
+
+
+def test_a_part_in_bytes_that_does_not_hold_a_tuple_of_every_stream_is_refused():
+    part = shedding(memory=1_500.0, is_in_bytes=True).part(10)
+    batch, _ = streams()
+    with pytest.raises(DataError) as caught:
+        list(ShedJoinOp(spec(), part).push([batch, None]))
+    assert str(caught.value) == (
+        "DataError[too-little-for-rows]: the memory of 1.5 kB is too little for a tuple of each of a, b "
+        "in each of 10 buckets\n"
+        "  a tuple of 90 B has come, its index included\n"
+        "  hint: raise memory to 1.8 kB or more, or set fewer buckets"
+    )
 
 
 def test_what_an_input_never_finds_is_estimated_from_the_others():

@@ -76,10 +76,11 @@ def test_what_is_shed_is_marked_in_progress_and_metadata(case, exact):
     assert str(result.recall) in result.progress.line()
 
 
-def test_the_answer_is_the_same_however_the_streams_are_cut(exact):
-    answers = [bag(session(batch).sql(QUERY, **CASES["both"]).to_arrow()) for batch in (900, 70)]
+def test_where_nothing_that_waits_has_to_go_no_cut_changes_the_answer(exact):
+    case = CASES["processor"]
+    answers = [bag(session(batch).sql(QUERY, **case).to_arrow()) for batch in (900, 70)]
     assert answers[0] == answers[1] < exact
-    other = bag(session().sql(QUERY, **CASES["both"], seed=1).to_arrow())
+    other = bag(session().sql(QUERY, **case, seed=1).to_arrow())
     assert other != answers[0]
 
 
@@ -120,11 +121,12 @@ def test_a_rate_that_is_exceeded_fails_the_query_unless_it_sheds(exact):
     assert result.recall is None
 
 
-def every_tick(ticks: int, step: int = 1) -> windrow.Session:
+def every_tick(ticks: int, step: int = 1, lateness: int = 0) -> windrow.Session:
     made = windrow.Session()
     for offset, name in enumerate("ab"):
         times = np.arange(0, ticks, step) + offset
-        made.stream(name, pa.table({"ts": times, "k": times % 1, "n": times}), time="ts")
+        rows = pa.table({"ts": times, "k": times % 1, "n": times})
+        made.stream(name, rows, time="ts", lateness=lateness)
     return made
 
 
@@ -135,17 +137,57 @@ def test_slow_streams_are_joined_whole_though_a_window_brings_no_whole_probe(lim
     assert slow.sql(query, service_rate=0.1, **limit).to_arrow().num_rows == 20
 
 
-@pytest.mark.parametrize(("memory", "recall"), [(150, 0.67), (202, 0.90), (230, 0.99), (242, 1.0)])
-def test_explain_expects_what_then_comes(memory, recall):
-    # The windows hold 100 tuples each, and 12 more while a pane is decided; 120 each are counted.
-    options = {"memory": f"{memory} tuples", "on_memory": "shed"}
+@pytest.mark.parametrize(
+    ("memory", "lateness", "recall"),
+    [
+        (150, 0, 0.63),
+        (202, 0, 0.89),
+        (230, 0, 0.99),
+        (242, 0, 1.0),
+        (250, 50, 0.63),
+        (350, 50, 1.0),
+    ],
+)
+def test_explain_expects_what_then_comes(memory, lateness, recall):
+    # The windows hold 100 tuples each; a pane of 12 ticks, and those that come late, wait.
+    options = {"memory": f"{memory} tuples", "on_memory": "shed", "shed_strategy": "equal"}
     query = "SELECT a.n FROM a, b WHERE a.k = b.k WINDOW = 100"
-    streams = every_tick(600)
+    streams = every_tick(600, lateness=lateness)
     result = streams.sql(query, **options)
     found = result.to_arrow().num_rows / streams.sql(query).to_arrow().num_rows
     assert found == pytest.approx(recall, abs=0.03)
     assert (found == 1) == (recall == 1)
     assert f"recall {recall:.0%}\n" in streams.explain(query, **options)
+
+
+@pytest.mark.parametrize(
+    ("lateness", "options"),
+    [(0, {}), (300, {}), (0, {"polling": "round robin"}), (300, {"memory": "12 kB"})],
+)
+def test_memory_is_never_exceeded_whatever_waits(lateness, options, exact):
+    streams = windrow.Session()
+    for seed, (name, rate) in enumerate({"a": 0.5, "b": 1.0}.items()):
+        parts = rows(rate, seed).to_batches(max_chunksize=150 if name == "a" else 400)
+        streams.stream(name, parts, time="ts", lateness=lateness)
+    result = streams.sql(QUERY, **{"memory": "90 tuples", "on_memory": "shed", **options})
+    held, found = [], Counter()
+    for batch in result:
+        found += bag(pa.Table.from_batches([batch]))
+        held.append(result.progress.state_bytes if "memory" in options else result.progress.stored)
+    assert max(held) <= (12_000 if "memory" in options else 90)
+    assert Counter() < found < exact
+    assert result.recall.estimated == pytest.approx(found.total() / exact.total(), abs=0.1)
+
+
+def test_a_batch_is_taken_in_parts_and_a_checkpoint_knows_how_much_of_it():
+    whole = session(500).sql(QUERY, **CASES["memory"])
+    wanted = bag(whole.to_arrow())
+    first = session(500).sql(QUERY, **CASES["memory"])
+    got = bag(pa.Table.from_batches([next(first)]))
+    kept = pickle.loads(pickle.dumps(first.checkpoint()))
+    assert any(position.rows for position in kept.positions.values())
+    rest = session(500).sql(QUERY, **CASES["memory"], resume=kept)
+    assert got + bag(rest.to_arrow()) == wanted
 
 
 def test_where_nothing_was_found_the_recall_says_so():

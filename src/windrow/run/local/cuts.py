@@ -1,0 +1,84 @@
+"""Batches in parts, where a query must hold little: a join that sheds counts what waits.
+
+A batch of one stream waits for the others, whole. Cut, and the streams read in step, no more of it
+waits than one part:
+
+    a   |=====|-----|-----|-----|        a batch of a, its first part taken
+    b   |===|---|---|                    then the first of b, which is behind, and so on
+
+What is not taken yet is the caller's. The rows of a batch are put in the order of time first: those
+that were not late as the batch began are not late when their part does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.operators.instants import ticks_of
+from windrow.physical.shedding import Shedding, part_of
+from windrow.physical.specs import Spec, WJoin, inputs, scans
+
+RowsAtOnce = Callable[[pa.RecordBatch], int]
+"""How many rows of a batch are taken at a time."""
+
+ROW_BYTES = 64
+"""What a tuple takes beside its columns, about."""
+
+
+class Cut:
+    """One batch after the other, in parts.
+
+    Args:
+        rows_at_once: how many rows of a batch are taken at a time.
+    """
+
+    def __init__(self, rows_at_once: RowsAtOnce) -> None:
+        self._rows_at_once = rows_at_once
+        self._batch: pa.RecordBatch | None = None
+        self._most = 0
+        self.taken = 0
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the batch has been taken whole."""
+        return self._batch is None or self.taken >= self._batch.num_rows
+
+    def begin(self, batch: pa.RecordBatch, time: str | None, taken: int) -> None:
+        """Begins a batch, so many rows of which have been taken before the query was stopped."""
+        if time is not None:
+            batch = batch.take(pa.array(np.argsort(ticks_of(batch.column(time)), kind="stable")))
+        self._batch, self.taken = batch, taken
+        self._most = self._rows_at_once(batch)
+
+    def next(self) -> pa.RecordBatch:
+        """The next part; an empty batch is one."""
+        assert self._batch is not None
+        part = self._batch.slice(self.taken, self._most)
+        self.taken += part.num_rows
+        return part
+
+
+def rows_at_once(root: Spec) -> RowsAtOnce | None:
+    """How batches are cut for a plan; None where they are not."""
+    shedding = _shedding(root)
+    if shedding is None or shedding.memory is None:
+        return None
+    memory, streams = shedding.memory, len(scans(root))
+    if not shedding.is_in_bytes:
+        return lambda _: part_of(memory, streams)
+    return lambda batch: part_of(memory / _row_bytes(batch), streams)
+
+
+def _row_bytes(batch: pa.RecordBatch) -> float:
+    of_columns: float = batch.nbytes / max(1, batch.num_rows)
+    return ROW_BYTES + of_columns
+
+
+def _shedding(spec: Spec) -> Shedding | None:
+    if isinstance(spec, WJoin) and spec.shedding is not None:
+        return spec.shedding
+    found = (_shedding(child) for child in inputs(spec))
+    return next((own for own in found if own is not None), None)
