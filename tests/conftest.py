@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import is_hypothesis_test
+from plain_files import use_plain_files
 
 LAWS = (
     "/tests/property/",
@@ -32,6 +34,10 @@ os.environ.setdefault(
     "SPARK_SUBMIT_OPTS",
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dspark.sql.streaming.checkpointFileManagerClass="
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager",
+)
+
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    filter(None, [str(Path(__file__).with_name("startup")), os.environ.get("PYTHONPATH")])
 )
 
 
@@ -63,6 +69,7 @@ def shared_spark():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
+    use_plain_files(session)
     yield session
     session.stop()
 
