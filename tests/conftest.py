@@ -60,7 +60,7 @@ def shared_spark():
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.memory", "1g")
         # Compiling code for a dozen rows, and copying whole state stores at every commit, takes a
-        # sixth of the time; demo, jobs and Connect run in sessions of their own with the defaults.
+        # sixth of the time; the demo runs in a session of its own with the defaults.
         .config("spark.sql.codegen.wholeStage", "false")
         .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         .config("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "true")
