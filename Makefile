@@ -36,7 +36,7 @@ test-laws: $(READY) ## Run the tests that try a law on hundreds of drawn cases
 	@$(PYTEST) -n 2 --dist loadfile -m "laws and not spark"
 
 test-spark: $(READY) ## Run the tests that need a JVM
-	@$(JAVA) $(PYTEST) -n 3 --dist loadfile -m spark
+	@$(JAVA) $(PYTEST) -n 2 --dist loadfile -m spark
 
 lint: $(READY) ## Check style and formatting
 	@$(BIN)/ruff check .

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import is_hypothesis_test
+from plain_files import use_plain_files
 
 LAWS = (
     "/tests/property/",
@@ -34,6 +36,10 @@ os.environ.setdefault(
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager",
 )
 
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    filter(None, [str(Path(__file__).with_name("startup")), os.environ.get("PYTHONPATH")])
+)
+
 
 def pytest_collection_modifyitems(items):
     for item in items:
@@ -54,7 +60,7 @@ def shared_spark():
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.memory", "1g")
         # Compiling code for a dozen rows, and copying whole state stores at every commit, takes a
-        # sixth of the time; demo, jobs and Connect run in sessions of their own with the defaults.
+        # sixth of the time; the demo runs in a session of its own with the defaults.
         .config("spark.sql.codegen.wholeStage", "false")
         .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         .config("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "true")
@@ -63,6 +69,7 @@ def shared_spark():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
+    use_plain_files(session)
     yield session
     session.stop()
 

@@ -6,6 +6,8 @@ import os
 import random
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +47,7 @@ class FileStream:
 
 @dataclass
 class Run:
-    """One streaming query with its checkpoint and its output, which outlive a run."""
+    """One streaming query with its checkpoint, and its output in files: they outlive a run."""
 
     folder: Path
     reports: list[Any] = field(default_factory=list)
@@ -86,6 +88,27 @@ class Run:
         (commits / f".{last.name}.crc").unlink(missing_ok=True)
 
 
+class SingleRun(Run):
+    """A streaming query that never goes on: its output is kept by Spark, at less cost than files."""
+
+    def start(self, df: Any) -> Any:
+        """Starts the query over everything there is."""
+        writer = df.writeStream.format("memory").queryName(self._name)
+        writer = writer.option("checkpointLocation", str(self.folder / "checkpoint"))
+        return writer.trigger(availableNow=True).start()
+
+    def rows(self, spark: Any) -> pa.Table:
+        """All that the query has written."""
+        return spark.table(self._name).toArrow()
+
+    @cached_property
+    def _name(self) -> str:
+        return f"answer_{next(_NUMBERS)}"
+
+
+_NUMBERS = count()
+
+
 def bag(table: pa.Table) -> Counter[tuple[Any, ...]]:
     """Rows as tuples, in whatever order; a change type comes first."""
     if "_change_type" in table.column_names:
@@ -100,6 +123,7 @@ def bag(table: pa.Table) -> Counter[tuple[Any, ...]]:
 
 SCHEMA = pa.schema([("ts", pa.int64()), ("k", pa.string()), ("v", pa.int64())])
 DDL = "ts bigint, k string, v bigint"
+FAR = 1000
 
 
 def table(rows: list[tuple[int | None, str, int]]) -> pa.Table:
@@ -128,7 +152,7 @@ def draw(seed: int, batches: int, rows: int = 12, ticks: int = 10) -> list[pa.Ta
 
 def closed(tables: list[pa.Table]) -> list[pa.Table]:
     """With a last row far away, the watermark passes everything before it."""
-    return [*tables, table([(1000, "end", 0)])]
+    return [*tables, table([(FAR, "end", 0)])]
 
 
 class Streams:

@@ -45,6 +45,7 @@ def main(folder: Path) -> None:
         .config("spark.driver.memory", "1g")
         .config("spark.sql.codegen.wholeStage", "false")
         .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+        .config("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "true")
         .config("spark.sql.shuffle.partitions", "2")
         .config(PROVIDER_SETTING, ROCKSDB)
         .getOrCreate()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from cases import FAMILIES, Case, draw_outer_join
-from spark_runs import FileStream, Run, bag
+from spark_runs import FileStream, SingleRun, bag
 
 import windrow
 from windrow.operators.arrow_types import spark_schema
@@ -42,7 +42,7 @@ def test_a_streaming_run_gives_the_answer_up_to_its_watermark(
     spark, tmp_path, family: str, seed: int
 ) -> None:
     case = FAMILIES[family](Random(seed))
-    run = Run(tmp_path / "run")
+    run = SingleRun(tmp_path / "run")
     run.finish(session_of(spark, case, tmp_path, is_streaming=True).sql(case.sql, buckets=3))
     assert bag(run.rows(spark)) == case.answer_below_watermark(), case.sql
 
@@ -61,6 +61,6 @@ def test_a_join_that_is_not_inner_gives_what_is_final_in_a_streaming_run(
     spark, tmp_path, kind: str, seed: int
 ) -> None:
     case = draw_outer_join(Random(seed), most_rows=60, kind=kind)
-    run = Run(tmp_path / "run")
+    run = SingleRun(tmp_path / "run")
     run.finish(session_of(spark, case, tmp_path, is_streaming=True).sql(case.sql, buckets=3))
     assert bag(run.rows(spark)) == case.answer_below_watermark(), case.sql

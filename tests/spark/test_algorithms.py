@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark_runs import Run, Streams, bag, draw, table
+from spark_runs import SingleRun, Streams, bag, draw, table
 
 from windrow.run.spark.progress import ProgressReader
 
@@ -28,7 +28,7 @@ def test_a_streaming_run_gives_the_answer_of_the_default_in_process(
     streams = Streams(tmp_path, tables)
     streams.write_all()
     wanted = bag(streams.in_process().sql(JOIN).to_arrow())
-    session, run = streams.on_spark(spark), Run(tmp_path / "run")
+    session, run = streams.on_spark(spark), SingleRun(tmp_path / "run")
     run.finish(session.sql(JOIN, algorithm=algorithm, buckets=3))
     assert wanted
     assert bag(run.rows(spark)) == wanted

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark_runs import Run, Streams, bag, draw, table
+from spark_runs import SingleRun, Streams, bag, draw, table
 
 ROWS = 2
 BATCH, TICKS = 60, 10
@@ -28,7 +28,7 @@ def test_no_more_is_held_than_the_newest_and_what_the_watermark_has_not_passed(
     # Both streams end at one time: what is below it is final, and just these rows wait.
     for own in tables.values():
         own.append(table([(2 * TICKS, "a", 1)]))
-    streams, run = Streams(tmp_path, tables), Run(tmp_path / "run")
+    streams, run = Streams(tmp_path, tables), SingleRun(tmp_path / "run")
     streams.write_all()
     run.finish(streams.on_spark(spark).sql(QUERIES[window]))
     held = run.tuples_per_task(spark)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark_runs import Run, Streams, closed, draw, table
+from spark_runs import SingleRun, Streams, closed, draw, table
 
 from windrow.errors import PlanError, UnsupportedError
 from windrow.run.local.execution import Execution
@@ -85,7 +85,7 @@ def figures(record: Progress, names: tuple[str, ...]) -> dict[str, Any]:
 def test_streaming_counts_what_the_run_in_process_counts(
     spark: Any, streams: Streams, tmp_path: Path
 ) -> None:
-    session, run = streams.on_spark(spark), Run(tmp_path / "run")
+    session, run = streams.on_spark(spark), SingleRun(tmp_path / "run")
     answers = [
         *(session.sql(sql, buckets=3) for sql in IN_BUCKETS),
         *(session.sql(sql, buckets=1) for sql in IN_ONE_BUCKET),

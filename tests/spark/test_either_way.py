@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from spark_runs import SCHEMA, Run, Streams, bag
+from spark_runs import SCHEMA, SingleRun, Streams, bag
 
 pytestmark = pytest.mark.spark
 
@@ -60,6 +60,6 @@ def test_batch_and_streaming_give_each_combination_once(spark, tmp_path) -> None
     whole = streams.on_spark(spark, is_streaming=False).sql(QUERY, buckets=3)
     found = bag(whole.toArrow())
     assert found == dict.fromkeys(wanted, 1)
-    run = Run(tmp_path / "run")
+    run = SingleRun(tmp_path / "run")
     run.finish(streams.on_spark(spark).sql(QUERY, buckets=3))
     assert bag(run.rows(spark)) == found

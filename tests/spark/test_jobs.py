@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -27,6 +28,13 @@ sql.shuffle.partitions = 2
 TEXT = 'path = "x.csv"\nformat = "csv"\nschema = "at BIGINT, k BIGINT, v BIGINT"'
 SINK = '[sink]\nformat = "json"\npath = "out/{}"\n'
 ON_SPARK = ("--on", "spark")
+
+# As in the session that other tests share; the demo runs with Spark's own settings.
+SETTINGS = (
+    "-Dspark.sql.codegen.wholeStage=false",
+    "-Dspark.sql.codegen.factoryMode=NO_CODEGEN",
+    "-Dspark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled=true",
+)
 
 PROGRAM = """
 import json, sys
@@ -79,6 +87,7 @@ def done(folder: Path) -> dict[str, Done]:
     called = json.dumps([[str(word) for word in call] for call in calls.values()])
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM, called],
+        env={**os.environ, "SPARK_SUBMIT_OPTS": " ".join([os.environ["SPARK_SUBMIT_OPTS"], *SETTINGS])},
         capture_output=True, text=True, timeout=900, check=True,
     )  # fmt: skip
     each = json.loads(ran.stdout.splitlines()[-1])

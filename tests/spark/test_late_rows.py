@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import StreamingQueryException
-from spark_runs import Run, Streams, bag, table
+from spark_runs import Run, SingleRun, Streams, bag, table
 
 from windrow.errors import PlanError
 from windrow.run.spark.progress import ProgressReader
@@ -33,7 +33,7 @@ def streams(tmp_path: Path) -> Streams:
 
 def test_late_rows_are_counted_and_left_out(spark: Any, streams: Streams, tmp_path: Path) -> None:
     session = streams.on_spark(spark, lateness=2)
-    run, reader = Run(tmp_path / "run"), ProgressReader(session._plan(JOIN, {})[1])
+    run, reader = SingleRun(tmp_path / "run"), ProgressReader(session._plan(JOIN, {})[1])
     run.finish(session.sql(JOIN))
     records = [reader.read(report) for report in run.reports]
     assert [(record.late, record.null_time) for record in records] == [(0, 0), (1, 1)]
@@ -77,7 +77,7 @@ def test_a_late_row_can_be_fatal(spark: Any, tmp_path: Path) -> None:
     streams.write_all()
     df = streams.on_spark(spark, lateness=2).sql(JOIN, on_late="fail")
     with pytest.raises(StreamingQueryException) as fatal:
-        Run(tmp_path / "run").finish(df)
+        SingleRun(tmp_path / "run").finish(df)
     text = str(fatal.value).split("An exception was thrown from the Python worker: ")[1]
     assert text.startswith(
         "DataError[late-row]: a row of x at 9 is late\n"
@@ -110,5 +110,5 @@ def test_a_bigint_time_that_spark_cannot_hold_is_refused(spark: Any, tmp_path: P
     streams = Streams(tmp_path, {"x": [table([(2**60, "a", 1)])], "y": [table([(1, "a", 1)])]})
     streams.write_all()
     with pytest.raises(StreamingQueryException) as fatal:
-        Run(tmp_path / "run").finish(streams.on_spark(spark).sql(JOIN))
+        SingleRun(tmp_path / "run").finish(streams.on_spark(spark).sql(JOIN))
     assert "DataError[time-out-of-reach]: an event time of x is beyond 2^52" in str(fatal.value)

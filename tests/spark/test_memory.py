@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark_runs import Run, Streams, bag, draw
+from spark_runs import SingleRun, Streams, bag, draw
 
 JOIN = "SELECT x.ts, y.ts AS yts FROM x, y WHERE x.k = y.k WINDOW = 12"
 
@@ -19,7 +19,7 @@ def test_a_join_that_keeps_its_tuples_on_disk_gives_the_same_answer(
     streams.write_all()
     expected = bag(streams.in_process().sql(JOIN).to_arrow())
     options = {"memory": 4, "on_memory": "spill"}
-    run = Run(tmp_path / "run")
+    run = SingleRun(tmp_path / "run")
     run.finish(streams.on_spark(spark).sql(JOIN, **options))
     assert bag(run.rows(spark)) == expected
     batch = streams.on_spark(spark, is_streaming=False).sql(JOIN, **options)
@@ -30,7 +30,7 @@ def test_a_join_that_may_hold_too_little_says_so(spark: Any, tmp_path: Path) -> 
     streams = Streams(tmp_path, {name: draw(seed, 2) for seed, name in enumerate("xy")})
     streams.write_all()
     with pytest.raises(Exception, match="memory-exceeded") as error:
-        Run(tmp_path / "run").finish(streams.on_spark(spark).sql(JOIN, memory="400 B"))
+        SingleRun(tmp_path / "run").finish(streams.on_spark(spark).sql(JOIN, memory="400 B"))
     text = str(error.value)
     assert re.search(r"bucket \d of WJoin x, y holds [\d.]+ k?B of state, more than its part", text)
     assert "part of the memory, 200 B" in text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from spark_runs import Run, Streams, bag, closed, draw
+from spark_runs import SingleRun, Streams, bag, closed, draw
 
 from windrow.physical.specs import FilterRows, WJoin
 
@@ -46,7 +46,7 @@ def test_predicates_and_functions_give_one_answer_in_process_in_batch_and_stream
     assert len(expected) > 5
     batch = register(streams.on_spark(spark, is_streaming=False))
     assert bag(batch.sql(MIXED).toArrow()) == expected
-    run = Run(tmp_path)
+    run = SingleRun(tmp_path)
     run.finish(register(streams.on_spark(spark)).sql(MIXED))
     assert bag(run.rows(spark)) == expected
 

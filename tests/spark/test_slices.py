@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from differential.real_data import connection, departures
-from spark_runs import FileStream, Run, Streams, bag, table
+from spark_runs import FileStream, SingleRun, Streams, bag, table
 
 import windrow
 
@@ -55,7 +55,7 @@ def test_flights_that_leave_about_the_same_time_are_paired_as_duckdb_has_it(
     assert "slices of event time, 30m wide" in session.explain(query)
     answer = session.sql(query)
     if is_streaming:
-        run = Run(tmp_path / "run")
+        run = SingleRun(tmp_path / "run")
         run.finish(answer)
         found = run.rows(spark)
     else:
@@ -92,7 +92,7 @@ def test_flights_of_two_airports_are_paired_or_come_alone_as_duckdb_has_it(
         "AND epoch_us(j.ts) - epoch_us(e.ts) BETWEEN -900000000 AND 300000000"
     )
     if is_streaming:
-        run = Run(tmp_path / "run")
+        run = SingleRun(tmp_path / "run")
         run.finish(answer)
         found = run.rows(spark)
         # What is final: the watermark is that of the stream that ended first.
@@ -118,7 +118,7 @@ def test_with_uniform_times_no_task_holds_over_40_percent(
     rows = [(tick, "k", 0) for tick in range(2000)]
     streams = Streams(tmp_path, {"x": [table(rows)], "y": [table(rows)]})
     streams.write_all()
-    run = Run(tmp_path / "run")
+    run = SingleRun(tmp_path / "run")
     # The lateness keeps every row in the state; slices are 500 wide.
     session = streams.on_spark(spark, lateness=9999)
     run.finish(session.sql("SELECT x.ts FROM x, y WHERE x.v < y.v WINDOW = 250"))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark_runs import Run, Streams, bag, closed, draw, table
+from spark_runs import SingleRun, Streams, bag, closed, draw, table
 
 from windrow.run.spark.buckets import labels, murmur3
 from windrow.run.spark.progress import ProgressReader
@@ -52,7 +52,7 @@ def test_a_streaming_run_agrees_with_the_one_in_process(
     streams = Streams(tmp_path, {name: closed(draw(seed, 2)) for seed, name in enumerate("xyz")})
     streams.write_all()
     expected = bag(streams.in_process().sql(sql).to_arrow())
-    run = Run(tmp_path / "run")
+    run = SingleRun(tmp_path / "run")
     run.finish(streams.on_spark(spark).sql(sql))
     # What the far row changes waits for a watermark that never comes.
     assert bag(run.rows(spark)) == Counter({r: n for r, n in expected.items() if "end" not in r})
@@ -72,7 +72,7 @@ def test_a_join_forgets_nothing_that_the_slowest_stream_of_the_query_still_allow
         },
     )
     streams.write_all()
-    run = Run(tmp_path / "run")
+    run = SingleRun(tmp_path / "run")
     run.finish(
         streams.on_spark(spark).sql(
             "SELECT j.v, z.ts FROM (SELECT x.k, x.v FROM x, y WHERE x.k = y.k WINDOW = 3) j, z "
@@ -85,7 +85,7 @@ def test_a_join_forgets_nothing_that_the_slowest_stream_of_the_query_still_allow
 def test_rows_expire_in_a_batch_that_brings_none(spark: Any, tmp_path: Path) -> None:
     streams = Streams(tmp_path, {"x": [table([(1, "a", 5)]), table([(20, "a", 1)])]})
     streams.write_all()
-    run = Run(tmp_path / "run")
+    run = SingleRun(tmp_path / "run")
     run.finish(streams.on_spark(spark).sql(SUM))
     # The row at 20 does not pass the filter, but the stream has come to 20: the sum at 1 is gone
     # at 7, and said to be in the batch without rows that follows.
@@ -108,7 +108,7 @@ def test_with_uniform_keys_no_task_holds_over_40_percent(
     rows = [(tick, str(tick % 1000), 0) for tick in range(4000)]
     streams = Streams(tmp_path, {"x": [table(rows)], "y": [table(rows)]})
     streams.write_all()
-    run = Run(tmp_path / "run")
+    run = SingleRun(tmp_path / "run")
     run.finish(streams.on_spark(spark).sql(JOIN.replace("= 3", "= 9999")))
     stored = run.tuples_per_task(spark)
     assert sum(stored) == 8000
@@ -137,7 +137,7 @@ def test_progress_adds_up_to_the_figures_of_the_run_in_process(spark: Any, tmp_p
     local = streams.in_process().sql(JOIN)
     local.to_arrow()
     session = streams.on_spark(spark)
-    run, reader = Run(tmp_path / "run"), ProgressReader(session._plan(JOIN, {})[1])
+    run, reader = SingleRun(tmp_path / "run"), ProgressReader(session._plan(JOIN, {})[1])
     run.finish(session.sql(JOIN))
     records = [reader.read(report) for report in run.reports]
     assert [record.rows_in for record in records] == [24, 48, 48]

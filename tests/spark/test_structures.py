@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from spark_runs import Run, Streams, bag, draw, table
+from spark_runs import Run, SingleRun, Streams, bag, draw, table
 
 BAND = "SELECT x.ts, y.ts AS yts, x.v, y.v AS yv FROM x, y WHERE abs(x.v - y.v) < 2 WINDOW = 4"
 EQUAL = "SELECT x.ts, y.ts AS yts, x.v, y.v AS yv FROM x, y WHERE x.k = y.k WINDOW = 4"
@@ -26,7 +26,7 @@ def test_a_band_by_trees_gives_the_answer_of_the_default_in_process(
     streams = streams_of(tmp_path)
     streams.write_all()
     wanted = bag(streams.in_process().sql(BAND).to_arrow())
-    run = Run(tmp_path / "run")
+    run = SingleRun(tmp_path / "run")
     run.finish(streams.on_spark(spark).sql(BAND, structure="ttree/btree", buckets=2))
     assert wanted
     assert bag(run.rows(spark)) == wanted

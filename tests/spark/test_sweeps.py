@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from spark_runs import Run, Streams, bag, closed, draw
+from spark_runs import Run, SingleRun, Streams, bag, closed, draw
 
 JOIN = "SELECT x.v, y.v AS yv, z.v AS zv FROM x, y, z WHERE x.k = y.k AND y.k = z.k WINDOW = 3"
 NESTED = (
@@ -27,7 +27,7 @@ def before_the_end(rows: Counter) -> Counter:
 def test_a_batch_without_rows_gives_what_the_watermark_has_passed(
     spark: Any, tmp_path: Path
 ) -> None:
-    streams, run = streams_in(tmp_path), Run(tmp_path / "run")
+    streams, run = streams_in(tmp_path), SingleRun(tmp_path / "run")
     streams.write_all()
     run.finish(streams.on_spark(spark).sql(JOIN, algorithm="lca"))
     whole = bag(streams.in_process().sql(JOIN, algorithm="bew").to_arrow())
@@ -37,7 +37,7 @@ def test_a_batch_without_rows_gives_what_the_watermark_has_passed(
 def test_an_aggregate_over_a_sweep_agrees_with_the_one_in_process(
     spark: Any, tmp_path: Path
 ) -> None:
-    streams, run = streams_in(tmp_path), Run(tmp_path / "run")
+    streams, run = streams_in(tmp_path), SingleRun(tmp_path / "run")
     streams.write_all()
     run.finish(streams.on_spark(spark).sql(NESTED, algorithm="few"))
     expected = bag(streams.in_process().sql(NESTED).to_arrow())

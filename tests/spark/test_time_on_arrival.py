@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark_runs import DDL, SCHEMA, FileStream, Run, bag, table
+from spark_runs import DDL, SCHEMA, FileStream, Run, SingleRun, bag, table
 
 import windrow
 
@@ -48,7 +48,7 @@ def pylist(column: Any) -> list[Any]:
 
 
 def test_a_streaming_run_joins_by_when_tuples_arrive(spark, tmp_path) -> None:
-    run = Run(tmp_path / "run")
+    run = SingleRun(tmp_path / "run")
     run.finish(session_of(spark, two_streams(tmp_path), is_streaming=True).sql(JOIN))
     found = run.rows(spark)
     assert bag(found.select(["a", "b"])) == {(1, 1): 1, (1, 2): 1, (2, 1): 1, (2, 2): 1}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from spark_runs import FileStream, Run, Streams, bag, table
+from spark_runs import FileStream, SingleRun, Streams, bag, table
 
 import windrow
 from windrow.schema import MAX_TICK, MIN_TICK
@@ -82,7 +82,7 @@ def test_the_answer_does_not_depend_on_the_time_zone_or_the_century(
         batch.stream(name, found.read(new_york, ddl, is_streaming=False), time="ts")
     expected = bag(local.sql(sql).to_arrow())
     assert bag(batch.sql(sql).toArrow()) == expected
-    run = Run(tmp_path / "run")
+    run = SingleRun(tmp_path / "run")
     run.finish(remote.sql(sql))
     newest = max(tables["x"]["ts"].to_pylist())
     # The changes of an aggregate wait for the watermark.

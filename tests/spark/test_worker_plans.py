@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
-from spark_runs import DDL, Run, Streams, bag, table
+from spark_runs import DDL, Run, SingleRun, Streams, bag, table
 from twins.join import Bound, Row, window_join
 
 import windrow
@@ -59,7 +59,7 @@ def twin(streams: Streams) -> Counter[tuple[Any, ...]]:
 def test_a_plan_changes_between_micro_batches_and_the_answer_is_the_twin_s(
     spark: Any, tmp_path: Path
 ) -> None:
-    streams, run = streams_of(tmp_path, 5, 600), Run(tmp_path / "run")
+    streams, run = streams_of(tmp_path, 5, 600), SingleRun(tmp_path / "run")
     streams.write_all()
     session = session_of(spark, streams)
     run.finish(session.sql(BAND, buckets=1))
