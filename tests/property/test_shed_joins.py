@@ -45,10 +45,10 @@ def run(case: Case, limit: Shedding) -> tuple[Counter, int]:
             batches.append(batch_of(case, port, rows) if rows else None)
             positions[port] += taken
         assert not list(operator.push(batches))
-        peak = max(peak, operator.counters.stored)
+        peak = max(peak, sum(buffer.rows for buffer in operator.buffers()))
         rest = [row.time for own, at in zip(case.rows, positions, strict=True) for row in own[at:]]
         watermark = min(rest) - case.slack if rest else MAX_TICK
-        due, stored = operator.due(), operator.counters.stored
+        due, stored = operator.due(), sum(buffer.rows for buffer in operator.buffers())
         results = list(operator.advance(watermark))
         if due > watermark:
             assert not results

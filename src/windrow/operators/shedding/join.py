@@ -92,7 +92,6 @@ class ShedJoinOp(BewJoinOp):
             if self._shedding.is_in_bytes and len(rows):
                 self._measure(row_bytes(self._spec, rows.columns))
             self.counters.drops += self._arrivals.take(port, rows, self._losses)
-        self._count_state()
         return iter(())
 
     def _measure(self, widest: int) -> None:
@@ -129,9 +128,8 @@ class ShedJoinOp(BewJoinOp):
                 self.counters.drops += self._arrivals.thin(most, self._losses)
         if self._shedding.is_in_bytes:
             self._arrivals.sweep()
-        marks = list(self._losses.marks())
         if self._shedding.is_estimated:
-            yield from marks
+            yield from self._losses.marks()
         self._count_state()
 
     def _hold_at_most(self, most: int) -> None:
@@ -173,9 +171,8 @@ class ShedJoinOp(BewJoinOp):
         drawn = [self._drawn(port, own, start, division) for port, own in enumerate(waited)]
         self.counters.rows_in -= sum(len(rows) for rows in drawn if rows is not None)
         yield from super().push(drawn)
-        marks = list(self._losses.marks())
         if self._shedding.is_estimated:
-            yield from marks
+            yield from self._losses.marks()
         for buffer in self._buffers:
             # Those that only probe have met all that they can.
             self.counters.drops += buffer.keep(column_of(buffer, KEEP) < NOT_DRAWN)
