@@ -36,6 +36,7 @@ OF_TWO = {
     "equality and more": "WHERE a.k = b.k AND a.x <= b.x WINDOW = {w}",
     "band": "WHERE abs(a.x - b.x) <= 2 WINDOW = {w}",
     "inequality": "WHERE a.x < b.x WINDOW = {w}",
+    "difference": "WHERE a.x - b.x > 1 AND b.x - a.x >= -5.5 WINDOW = {w}",
     "no bound on values": "WHERE (a.x + b.x) % 3 = 1 WINDOW = {w}",
     "either way": "WHERE a.k = b.k DWINDOW (a, b) = {w} EITHER WAY",
     "one way": "WHERE a.x >= b.x DWINDOW (a, b) = {w}",
