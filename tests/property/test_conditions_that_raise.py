@@ -143,7 +143,7 @@ def check(streams, conditions, window, cut, plans, known):
         assert outcome(streams, where, window, cut, **options) == wanted, options
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None, derandomize=True)
 @given(
     st.lists(STREAM, min_size=2, max_size=2),
     st.lists(st.sampled_from([*CONDITIONS]), min_size=1, max_size=3, unique=True),
@@ -155,7 +155,7 @@ def test_two_streams_fail_under_every_plan_or_none(streams, conditions, window, 
     check(streams, conditions, window, cut, plans, CONDITIONS)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None, derandomize=True)
 @given(
     st.lists(STREAM, min_size=3, max_size=3),
     st.lists(st.sampled_from([*OF_THREE]), min_size=1, max_size=3, unique=True),
