@@ -226,7 +226,8 @@ def draw_condition(random: Random, p: str, q: str) -> str:
         # Sums of whole numbers may raise beside other numbers, and have no band then.
         may_raise = ({one, other} & {"i", "s"}) and not {one, other} <= {"i", "s"}
         text = random.choice(DIFFERENCES if may_raise else DIFFERENCES + SHIFTED)
-        limits = {"c": random.choice(LIMITS), "d": random.choice(LIMITS)}
+        known = [one for one in LIMITS if "e" not in one or text in DIFFERENCES]
+        limits = {"c": random.choice(known), "d": random.choice(known)}
         return text.format(x=f"{p}.{one}", y=f"{q}.{other}", o=operator, **limits)
     if kind == "near":
         one, other = random.choice(NEAR).split()
