@@ -124,6 +124,7 @@ class Session:
             time,
             lateness,
             is_streaming=is_streaming,
+            is_bounded=source.is_bounded if self._spark is None else not is_streaming,
             hints=Hints(rate, distinct or {}),
         )
         self._data[name] = self._stamped(source, time)
@@ -490,12 +491,14 @@ class Session:
     def _run_on_spark(self, physical: PhysicalQuery) -> Any:
         from windrow.calibration.machine import this_machine  # noqa: PLC0415
         from windrow.optimize.in_worker import WorkerPlanner  # noqa: PLC0415
+        from windrow.physical.specs import Runner  # noqa: PLC0415
         from windrow.run.spark.figures import BatchFigures  # noqa: PLC0415
         from windrow.run.spark.query import dataframe  # noqa: PLC0415
 
         figures = BatchFigures(physical)
         said = {name: info.statistics for name, info in self._catalog.items()}
-        planner = WorkerPlanner(physical.options, said, this_machine())
+        is_batch = physical.runner is Runner.spark_batch
+        planner = WorkerPlanner(physical.options, said, this_machine(), is_bounded=is_batch)
         answer = dataframe(self._spark, physical, self._data, figures, planner)
         if not answer.isStreaming:
             self._figures[answer] = figures

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from windrow.kernels import _jit
+from windrow.kernels._fetch import fetch
 
 THIS = Path(__file__)
 
@@ -122,3 +123,16 @@ def test_without_a_home_kernels_are_kept_in_the_folder_for_temporary_files(monke
     monkeypatch.setattr(Path, "expanduser", nowhere)
     (root,) = _jit._usual_roots()
     assert root.name.startswith("windrow-kernels-")
+
+
+def test_asking_for_memory_changes_nothing_and_is_one_instruction():
+    @_jit.lean_kernel
+    def ask(array):
+        for row in range(len(array)):
+            fetch(array, row, 1)
+
+    array = np.arange(8).reshape(4, 2)
+    ask(array)
+    assert array.ravel().tolist() == [*range(8)]
+    (code,) = ask.inspect_llvm().values()
+    assert "@llvm.prefetch" in code

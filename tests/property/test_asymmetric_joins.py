@@ -92,11 +92,16 @@ SCHEMA = pa.schema(
         ("f", pa.float32()),
         ("m", pa.decimal128(5, 2)),
         ("n", pa.decimal128(6, 3)),
+        ("w", pa.decimal128(30, 4)),
+        ("g", pa.float64()),
+        ("h", pa.float32()),
         ("t", pa.timestamp("us")),
         ("y", pa.date32()),
     ]
 )
 NULL = (None,)
+MOST = 1.7976931348623157e308
+WIDE = ("0.0001", "-0.5", "1", "99999999999999999999999999.9999", "1e25", "-1e25")
 VALUES = {
     "i": (range(-6, 7), NULL),
     "l": (range(-2, 3), (2**53, 2**53 + 1, -(2**63), 2**63 - 1), NULL),
@@ -110,12 +115,33 @@ VALUES = {
     "f": ((0.0, -1.5, -0.0, 0.1, 0.2, 0.3, NAN), NULL),
     "m": (tuple(map(Decimal, ("0.00", "-0.50", "0.75", "1.25"))), NULL),
     "n": (tuple(map(Decimal, ("0.000", "-0.505", "0.750", "1.251"))), NULL),
+    "w": (tuple(map(Decimal, WIDE)), tuple(Decimal(w) + Decimal("3e-4") for w in WIDE[-2:]), NULL),
+    "g": ((-0.0, 5e-324, 0.1), (-math.inf, -MOST, -1e308, 1e308, MOST, math.inf, NAN), NULL),
+    "h": ((-0.0, 1e-45, 0.1, 0.3, 2.0**24), (-math.inf, -3.4e38, 3.4e38, math.inf, NAN), NULL),
     "t": (tuple(datetime(2024, 1, 1, 0, 0, n) for n in range(4)), NULL),  # noqa: DTZ001
     "y": (tuple(date(2024, 1, n) for n in range(1, 6)), NULL),
 }
 """Per column groups of values: each group is as likely as the others."""
 PAIRS = ["i i", "i l", "l l", "d d", "i d", "l d", "d f", "f f", "m m", "m n", "t t", "y y", "e e"]
 NEAR = ["i i", "s s", "i s", "d d", "e e", "i d", "s e", "f f", "d f", "m m", "m n"]
+APART = ["ii", "ss", "is", "dd", "ee", "gg", "hh", "ff", "df", "gh", "id", "sg", "mm", "mn", "ww"]
+APART += [pair[::-1] for pair in APART] + ["wm", "im", "wg", "eh"]
+LIMITS = ["0", "1", "-2", "0.1", "-0.5", "2.5", "1e0", "16777216", "0.0003"]
+DIFFERENCES = [
+    "{x} - {y} {o} {c}",
+    "{c} {o} {x} - {y}",
+    "{x} - {y} BETWEEN {c} AND {d}",
+    "NOT ({x} - {y} {o} {c})",
+    "{x} - {y} {o} {c} AND {y} - {x} {o} {d}",
+    "{x} - {y} {o} {c} AND {x} <= {y}",
+]
+SHIFTED = [
+    "{x} {o} {y} + {c}",
+    "{x} - {c} {o} {y} - {d}",
+    "{x} BETWEEN {y} - {d} AND {y} + {d}",
+    "{x} - {y} {o} {c} AND {x} <= {y} + {d}",
+    "({x} - {y}) + 3 {o} {d}",
+]
 BANDS = [
     "{p}.i BETWEEN {q}.i - 1 AND {q}.i + 2",
     "{p}.i + 1 < {q}.i - 1",
@@ -190,10 +216,19 @@ def draw_asked(random: Random) -> Asked:
 
 
 def draw_condition(random: Random, p: str, q: str) -> str:
-    kind = random.choice(["compared", "near", "band"])
+    kind = random.choice(["compared", "near", "band", "apart", "apart"])
+    operator = random.choice(["<", "<=", ">", ">="])
     if kind == "compared":
         one, other = random.choice(PAIRS).split()
-        return f"{p}.{one} {random.choice(['<', '<=', '>', '>='])} {q}.{other}"
+        return f"{p}.{one} {operator} {q}.{other}"
+    if kind == "apart":
+        one, other = random.choice(APART)
+        # Sums of whole numbers may raise beside other numbers, and have no band then.
+        may_raise = ({one, other} & {"i", "s"}) and not {one, other} <= {"i", "s"}
+        text = random.choice(DIFFERENCES if may_raise else DIFFERENCES + SHIFTED)
+        known = [one for one in LIMITS if "e" not in one or text in DIFFERENCES]
+        limits = {"c": random.choice(known), "d": random.choice(known)}
+        return text.format(x=f"{p}.{one}", y=f"{q}.{other}", o=operator, **limits)
     if kind == "near":
         one, other = random.choice(NEAR).split()
         limit = random.choice(["0", "1", "2.5", "0.1", "1e0"])
@@ -211,15 +246,24 @@ def test_a_band_by_trees_gives_what_a_scan_and_duckdb_give(case):
 
 def test_a_tree_looks_at_no_tuple_outside_its_range_of_keys():
     random = np.random.default_rng(23)
+    numbers = {name: random.integers(0, 300, 400) for name in "ab"}
+    types = {"x": pa.int64(), "f": pa.float32(), "w": pa.decimal128(30, 2)}
     tables = {
-        name: pa.table({"ts": np.arange(400), "x": random.integers(0, 300, 400)}) for name in "ab"
+        name: pa.table(
+            {"ts": np.arange(400)} | {c: pa.array(own).cast(t) for c, t in types.items()}
+        )
+        for name, own in numbers.items()
     }
     ranges = {
         "abs(a.x - b.x) < 3": lambda d: np.abs(d) < 3,
         "a.x BETWEEN b.x - 4 AND b.x + 1": lambda d: (d >= -4) & (d <= 1),
         "b.x + 250 < a.x": lambda d: d > 250,
+        "b.x - a.x < -250": lambda d: d > 250,
+        "a.x - b.x BETWEEN -4.5 AND 1": lambda d: (d >= -4) & (d <= 1),
+        "a.f - b.f BETWEEN -4.5 AND 1.5": lambda d: (d >= -4) & (d <= 1),
+        "a.w - b.w < -250.5": lambda d: d < -250,
     }
-    apart = np.subtract.outer(tables["a"]["x"].to_numpy(), tables["b"]["x"].to_numpy())
+    apart = np.subtract.outer(numbers["a"], numbers["b"])
     for pair, (where, holds) in itertools.product(["ttree/btree", "btree/ttree"], ranges.items()):
         session = windrow.Session()
         for name, table in tables.items():

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from windrow import Session
 from windrow.operators.evaluate import DuckdbTypes
+from windrow.optimize.cost.kernels import KERNELS, KernelCost
 from windrow.optimize.optimizer import optimize
 from windrow.physical.options import Options
 from windrow.physical.specs import WJoin, inputs
@@ -36,6 +37,7 @@ OF_TWO = {
     "equality and more": "WHERE a.k = b.k AND a.x <= b.x WINDOW = {w}",
     "band": "WHERE abs(a.x - b.x) <= 2 WINDOW = {w}",
     "inequality": "WHERE a.x < b.x WINDOW = {w}",
+    "difference": "WHERE a.x - b.x > 1 AND b.x - a.x >= -5.5 WINDOW = {w}",
     "no bound on values": "WHERE (a.x + b.x) % 3 = 1 WINDOW = {w}",
     "either way": "WHERE a.k = b.k DWINDOW (a, b) = {w} EITHER WAY",
     "one way": "WHERE a.x >= b.x DWINDOW (a, b) = {w}",
@@ -120,6 +122,27 @@ def check(streams, where, window, first):
 )
 def test_every_plan_for_two_streams_gives_the_same_bag(where, streams, window, first):
     check(streams, where, window, first)
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.lists(STREAM, min_size=2, max_size=3),
+    st.sampled_from([OF_TWO["equality and more"], OF_TWO["band"], OF_TWO["either way"]]),
+    st.integers(0, 12),
+)
+def test_the_sweep_gives_the_same_bag_where_the_planner_takes_it(streams, where, window):
+    data = tables(streams)
+    if len(data) == 3:
+        where = OF_MORE["one key"]
+    w, query = session(data), question(data, where, window)
+    expected = bag(w, query, algorithm="bew-nested-loop")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("few-hash", "few-nested-loop"):
+            patch.setitem(KERNELS, name, KernelCost(1e-6, lookup=0, touched=0, result=0))
+        result = w.sql(query)
+        found = Counter(tuple(row.values()) for row in result.to_arrow().to_pylist())
+    assert found == expected
+    assert all(plan.startswith("few") for plan in result.progress.plans.values())
 
 
 @pytest.mark.parametrize("where", OF_MORE.values(), ids=OF_MORE)

@@ -213,25 +213,27 @@ class Search:
         """The matches that pass the tests of step `at` that its look-up did not make; None: all."""
         tests = self._step_tests(route, at)
         compared = tests.compared if self._is_hashed(route, at) else ()
-        if not len(places) or not (compared or tests.rest):
+        rest = self._predicates.asked(tests.rest, inputs=at + 2)
+        if not len(places) or not (compared or rest):
             return None
         chosen = (*(before[probes] for before in partial.places), places)
         if not compared:
-            return self._tested(tests.rest, route, chosen)
+            return self._tested(rest, route, chosen)
         kept = np.flatnonzero(compared_rows(tests, self._windows, route, chosen))
-        if tests.rest and len(kept):
+        if rest and len(kept):
             left = tuple(part[kept] for part in chosen)
-            kept = kept[self._tested(tests.rest, route, left)]
+            kept = kept[self._tested(rest, route, left)]
         return kept
 
-    def _tested(self, numbers: tuple[int, ...], route: Route, places: Sequence[Numbers]) -> Numbers:
+    def _tested(self, numbers: Sequence[int], route: Route, places: Sequence[Numbers]) -> Numbers:
         """The combinations of rows at some places, by input chosen, that predicates hold for."""
         columns: dict[str, pa.Array] = {}
         for port, own in zip(route.order, places, strict=False):
             names = self._predicates.columns(numbers, port)
             if names:
                 columns |= zip(names, self._windows[port].columns(names, Places(own)), strict=True)
-        return np.flatnonzero(self._predicates.mask(numbers, columns, len(places[0])))
+        inputs = len(places)
+        return np.flatnonzero(self._predicates.mask(numbers, columns, len(places[0]), inputs))
 
     def _step_tests(self, route: Route, at: int) -> StepTests:
         if (id(route), at) not in self._tests:

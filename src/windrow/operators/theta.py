@@ -8,6 +8,13 @@ those for which all are true. Which way a predicate is tested depends on what it
                             whole numbers of any size where sums take more
     similar(a.o, b.o)       the user's function, once per block
     anything else           DuckDB, on the columns it reads
+
+Of some values a predicate cannot be computed: a division by zero, a cast that fails, a function that
+raises. Whether a query then fails must not depend on which candidates a plan looks at, nor in which
+order it asks. A combination of all inputs has an error exactly if no predicate that can be computed
+for it rejects it, and one cannot. So predicates that raise are asked again, of those alone that the
+others leave; and of combinations that are not complete they decide nothing yet, but are asked once more
+when these are.
 """
 
 from __future__ import annotations
@@ -18,6 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from windrow.errors import DataError
 from windrow.operators.changes import take_columns
 from windrow.operators.evaluate import Evaluator
 from windrow.operators.ranks import compare, ranked_sides, ranks_of, valid_rows, wide_sums
@@ -39,7 +47,9 @@ class Predicates:
         >>> predicates = Predicates(spec)  # a.x < b.x AND similar(b.o, c.o)  # doctest: +SKIP
         >>> predicates.first_ready(chosen=[0], added=1)  # doctest: +SKIP
         (0,)
-        >>> predicates.mask((0,), {"a.x": left, "b.x": right}, rows=1000)  # doctest: +SKIP
+        >>> predicates.mask(
+        ...     (0,), {"a.x": left, "b.x": right}, rows=1000, inputs=2
+        ... )  # doctest: +SKIP
     """
 
     def __init__(self, spec: WJoin) -> None:
@@ -50,6 +60,7 @@ class Predicates:
             name: port for port, child in enumerate(spec.inputs) for name in child.schema.names
         }
         self._evaluator = Evaluator()
+        self._undecided: set[int] = set()
 
     def __len__(self) -> int:
         return len(self._predicates)
@@ -70,37 +81,98 @@ class Predicates:
         read = dict.fromkeys(name for n in numbers for name in self._predicates[n].columns)
         return tuple(name for name in read if port is None or self._owner[name] == port)
 
-    def mask(self, numbers: Sequence[int], columns: Mapping[str, pa.Array], rows: int) -> Mask:
+    def asked(self, numbers: Sequence[int], inputs: int) -> Sequence[int]:
+        """The predicates to ask of combinations of so many inputs, where some have become testable.
+
+        Complete ones are asked also those that could not be computed for what they began as.
+        """
+        if not self._undecided or inputs < len(self._spec.inputs):
+            return numbers
+        return sorted(self._undecided.union(numbers))
+
+    def mask(
+        self, numbers: Sequence[int], columns: Mapping[str, pa.Array], rows: int, inputs: int
+    ) -> Mask:
         """For which candidates all of some predicates are true; NULL counts as false.
 
         Args:
-            numbers: the predicates.
+            numbers: the predicates, as `asked` gave them.
             columns: the columns that they read, a value per candidate.
             rows: how many candidates there are.
+            inputs: how many inputs a candidate has rows of.
 
         Raises:
-            DataError: a value cannot be computed, or a user's function fails.
+            DataError: a value cannot be computed, or a user's function fails, for a combination of
+                all inputs that nothing else rejects.
         """
         holds: Mask | None = None
-        rest: list[Expr] = []
-        # What costs least is asked first; it can raise no error, so that none is asked too early.
-        for predicate in (self._predicates[number] for number in numbers):
-            verdict = _compared(predicate, columns)
+        rest: list[int] = []
+        # What costs least is asked first; it raises no error.
+        for number in numbers:
+            verdict = _compared(self._predicates[number], columns)
             if verdict is None:
-                rest.append(predicate)
+                rest.append(number)
             else:
                 holds = verdict if holds is None else holds & verdict
         if not rest:
             return np.ones(rows, np.bool_) if holds is None else holds
-        names = list(dict.fromkeys(name for p in rest for name in p.columns))
-        table = pa.RecordBatch.from_arrays([columns[name] for name in names], names=names)
+        names = self.columns(rest)
+        table = pa.RecordBatch.from_arrays([columns[name] for name in names], names=list(names))
+        is_complete = inputs == len(self._spec.inputs)
         if holds is None:
-            return self._evaluator.verdicts(tuple(rest), table, rows)
+            return self._verdicts(rest, table, rows, is_complete=is_complete)
         asked = np.flatnonzero(holds)
         if len(asked):
             own = take_columns(table, asked)
-            holds[asked] = self._evaluator.verdicts(tuple(rest), own, len(asked))
+            holds[asked] = self._verdicts(rest, own, len(asked), is_complete=is_complete)
         return holds
+
+    def _verdicts(
+        self, numbers: Sequence[int], table: pa.RecordBatch, rows: int, *, is_complete: bool
+    ) -> Mask:
+        """For which candidates predicates that may raise are true, or not decided yet."""
+        try:
+            together = tuple(self._predicates[number] for number in numbers)
+            return self._evaluator.verdicts(together, table, rows)
+        except DataError:
+            holds, errors = self._one_by_one(numbers, table, rows)
+        if not errors:
+            return holds
+        if not is_complete:
+            self._undecided.update(errors)
+            return holds
+        left = np.flatnonzero(holds)
+        if len(errors) == 1 or len(left) == 1:
+            raise next(iter(errors.values()))
+        # What one of them cannot be computed for, another one may reject: fewer at a time will tell.
+        for part in np.array_split(left, 2):
+            own = take_columns(table, part)
+            holds[part] = self._verdicts(list(errors), own, len(part), is_complete=True)
+        return holds
+
+    def _one_by_one(
+        self, numbers: Sequence[int], table: pa.RecordBatch, rows: int
+    ) -> tuple[Mask, dict[int, DataError]]:
+        """What the predicates that can be computed leave, and the errors of the others there."""
+        holds = np.ones(rows, np.bool_)
+        errors: dict[int, DataError] = {}
+        left = list(numbers)
+        while left:
+            errors = {}
+            for number in left:
+                asked = np.flatnonzero(holds)
+                if not len(asked):
+                    return holds, {}
+                own = take_columns(table, asked)
+                predicate = (self._predicates[number],)
+                try:
+                    holds[asked] = self._evaluator.verdicts(predicate, own, len(asked))
+                except DataError as error:
+                    errors[number] = error
+            if len(errors) == len(left):
+                break
+            left = list(errors)  # asked of fewer now, they may have a value for all
+        return holds, errors
 
     def close(self) -> None:
         """Lets go of the expression engine."""

@@ -33,3 +33,10 @@ def hints_of(plan: Node) -> dict[str, Statistics]:
     if isinstance(plan, Scan):
         return {plan.stream.name: plan.stream.statistics}
     return {name: said for child in children(plan) for name, said in hints_of(child).items()}
+
+
+def bounded_of(plan: Node) -> frozenset[str]:
+    """The streams of a plan that are there as a whole when the query begins."""
+    if isinstance(plan, Scan):
+        return frozenset({plan.stream.name} if plan.stream.is_bounded else ())
+    return frozenset(name for child in children(plan) for name in bounded_of(child))

@@ -15,7 +15,7 @@ from windrow.optimize.plans import Machine, plan_names, planned
 from windrow.physical.algorithms import BY_NAME, DEFAULT
 from windrow.physical.options import Options
 from windrow.physical.partitioning import HashShares, Partitioning
-from windrow.physical.specs import Spec, WJoin
+from windrow.physical.specs import Spec, WJoin, scans
 from windrow.plan.exprs import Band
 from windrow.plan.statistics import ASSUMED, Figure, MeasuredInputs, Statistics
 
@@ -28,17 +28,19 @@ class WorkerPlanner:
         options: the query's.
         hints: what the user has said, by stream.
         machine: what operations cost.
+        is_bounded: whether the run is a batch, whose answers nobody waits for one by one.
     """
 
     options: Options
     hints: Mapping[str, Statistics]
     machine: Machine
+    is_bounded: bool = False
 
     def names(self, spec: WJoin) -> tuple[str, ...]:
         """The plans that a worker may take; none where the plan stays as it is."""
         if not (spec.has_plans and self.options.leaves_plans):
             return ()
-        return plan_names(self.usual(spec), self.machine)
+        return plan_names(self.usual(spec), self.machine, is_bounded=self.is_bounded)
 
     def usual(self, spec: WJoin) -> WJoin:
         """The join by the plan that its conditions alone suggest."""
@@ -49,6 +51,7 @@ class WorkerPlanner:
         """The join by the plan to take in a bucket; without a rate of some input, as it is."""
         numbers = BucketNumbers(
             self.hints,
+            bounded=frozenset(scan.stream for scan in scans(spec) if self.is_bounded),
             is_restored=seen.is_restored,
             join=spec,
             partitioning=partitioning,

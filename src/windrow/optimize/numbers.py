@@ -36,12 +36,14 @@ class Numbers:
     Attributes:
         hints: what the user has said, by stream.
         measured: looks numbers up in the data; None where there is none to look at.
+        bounded: the streams that are there as a whole.
         is_running: whether measured rates go before hints.
         is_restored: whether every micro-batch begins with a state that is taken up anew.
     """
 
     hints: Mapping[str, Statistics] = field(default_factory=dict)
     measured: Measured | None = None
+    bounded: frozenset[str] = frozenset()
     is_running: bool = False
     is_restored: bool = False
 
@@ -59,6 +61,10 @@ class Numbers:
             sources = {figure.source for _, figure in spec.estimate.known}
             return Figure(spec.estimate.output, f"estimate by {', '.join(sorted(sources))}")
         return None
+
+    def is_bounded(self, spec: Spec) -> bool:
+        """Whether all streams below a spec are there as a whole."""
+        return all(scan.stream in self.bounded for scan in scans(spec))
 
     def different(self, spec: Spec, column: str) -> Figure:
         """How many different values a column of a spec has."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from windrow.errors import InternalError
-from windrow.optimize.by_cost import by_cost, hints_of
+from windrow.optimize.by_cost import bounded_of, by_cost, hints_of
 from windrow.optimize.choose import choose
 from windrow.optimize.estimating import with_estimates
 from windrow.optimize.numbers import Numbers
@@ -74,7 +74,7 @@ def optimize(
     plan = apply_rules(query.root)
     root = with_estimates(with_shedding(choose(plan, options), options))
     check_order(root, options)
-    numbers = Numbers(hints_of(plan), measured, is_running=is_running)
+    numbers = Numbers(hints_of(plan), measured, bounded_of(plan), is_running=is_running)
     root = by_cost(root, options, numbers, machine)
     return PhysicalQuery(root, query.is_changelog, query.time_type, query.sql, options)
 

@@ -1,7 +1,8 @@
 """The plans of a window join: which could run, what each costs, and which one is taken.
 
 The plan that the conditions alone suggest (`choose`) stays unless another one costs less by
-`CLEARLY`, every number that says so is known and not assumed, and results come as early.
+`CLEARLY`, every number that says so is known and not assumed, and results come as early. Where all
+inputs are there as a whole, nobody waits for the first results: there it does not count when they come.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ def planned(spec: WJoin, options: Options, numbers: Numbers, machine: Machine) -
     if spec.shedding is not None:
         spec = with_expected(spec, join.widest.rates, machine.weights)
         join = effective(join, spec)
-    plans = _plans(spec, join, machine)
+    plans = _plans(spec, join, machine, is_bounded=numbers.is_bounded(spec))
     if numbers.is_restored:
         plans = [_restored(plan, join.widest, machine) for plan in plans]
     plans = sorted(plans, key=lambda plan: plan.seconds)
@@ -118,11 +119,11 @@ def planned(spec: WJoin, options: Options, numbers: Numbers, machine: Machine) -
     )
 
 
-def plan_names(spec: WJoin, machine: Machine) -> tuple[str, ...]:
+def plan_names(spec: WJoin, machine: Machine, *, is_bounded: bool = False) -> tuple[str, ...]:
     """The plans that may be taken by their cost, whatever the numbers are, by their kinds."""
     size = len(spec.inputs)
     even = Joined((1.0,) * size, spec.graph.upper, (Key((1.0,) * size),) * len(spec.classes))
-    plans = _plans(spec, Sized((), (even,), even, 0.0), machine)
+    plans = _plans(spec, Sized((), (even,), even, 0.0), machine, is_bounded=is_bounded)
     names = [name for plan in plans if not plan.note for name in plan_kinds(plan.spec)]
     return tuple(dict.fromkeys(names))
 
@@ -186,14 +187,15 @@ def _loops(spec: WJoin) -> tuple[str, str]:
     return spec.algorithm, spec.method
 
 
-def _plans(spec: WJoin, join: Sized, machine: Machine) -> list[Plan]:
+def _plans(spec: WJoin, join: Sized, machine: Machine, *, is_bounded: bool) -> list[Plan]:
     """Every plan that can run this join, the one at hand among them."""
     plans: list[Plan] = []
     methods = BY_NAME[DEFAULT].methods if spec.classes else (NESTED_LOOP,)
     for method in methods:
         plans += _backward_plans(spec, join, method, machine)
     if spec.kind == "inner" and spec.counts is None and spec.shedding is None:
-        plans += [_sweep_plan(spec, join, method, machine) for method in methods]
+        note = "" if is_bounded else WAITS
+        plans += [_sweep_plan(spec, join, method, machine, note) for method in methods]
         for name in ("hw", "nlw") if spec.classes else ("nlw",):
             plans += _pipeline_plans(spec, join, name, machine)
         if len(spec.inputs) == 2:
@@ -229,11 +231,11 @@ def _backward_kernel(spec: WJoin) -> KernelCost:
     return KERNELS[f"{'count' if spec.counts is not None else kind}-{spec.method}"]
 
 
-def _sweep_plan(spec: WJoin, join: Sized, method: str, machine: Machine) -> Plan:
+def _sweep_plan(spec: WJoin, join: Sized, method: str, machine: Machine, note: str) -> Plan:
     own = replace(spec, algorithm="few", method=method, structures=(), orders=())
     orders = [probe_order(own, start) for start in join.widest.streams]
     work = backward_join(join.widest, orders, is_hashed=method == HASH)
-    return Plan(own, KERNELS[f"few-{method}"].us(work) * machine.seconds_per_us, WAITS)
+    return Plan(own, KERNELS[f"few-{method}"].us(work) * machine.seconds_per_us, note)
 
 
 def _pipeline_plans(spec: WJoin, join: Sized, name: str, machine: Machine) -> list[Plan]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from windrow.physical.part_sizes import BTREE, BUFFER, HASH, TTREE
 from windrow.physical.specs import WJoin
-from windrow.plan.exprs import Band
+from windrow.plan.exprs import ALWAYS, NEVER, Band
 
 NAMES = (BUFFER, HASH, BTREE, TTREE)
 
@@ -53,10 +53,24 @@ def served_range(spec: WJoin) -> Served | None:
                 # Numbers of one kind: exact, decimals of a scale, or rounded.
                 key = own.left, own.right, own.scale, own.rounding is None
                 found.setdefault(key, []).append((own, number))
-    if not found:
-        return None
     ranges = [
         Served(tuple(band for band, _ in own), tuple(dict.fromkeys(number for _, number in own)))
-        for own in found.values()
+        for group in found.values()
+        for own in _found_with_nan(group)
     ]
-    return next((one for one in ranges if one.is_closed), ranges[0])
+    closed = (one for one in ranges if one.is_closed)
+    return next(closed, ranges[0] if ranges else None)
+
+
+def _found_with_nan(bands: list[tuple[Band, int]]) -> list[list[tuple[Band, int]]]:
+    """Bands in lists of which each can be asked for by one range of keys, NaN in its place.
+
+    A NaN that meets all tuples stands at the open end of every range, and a range that is closed
+    has none. Where one band is never met by NaN, none is found by any.
+    """
+    kinds = {band.nan for band, _ in bands}
+    if ALWAYS not in kinds or NEVER in kinds:
+        return [bands]
+    upward = [one for one in bands if one[0].low is not None]
+    downward = [one for one in bands if one[0].high is not None]
+    return [own for own in (upward, downward) if own]

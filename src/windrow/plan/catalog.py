@@ -19,6 +19,7 @@ class StreamInfo:
         time: the event-time column, or None where none was given.
         lateness: its promise of bounded disorder, in ticks.
         is_streaming: whether it is endless (a streaming DataFrame).
+        is_bounded: whether all of it is there when a query begins: nobody waits for its first answers.
         is_table: whether it is a relation that does not move.
         is_on_arrival: whether its time is given as its rows arrive.
         statistics: what the user has said of its numbers.
@@ -29,6 +30,7 @@ class StreamInfo:
     time: str | None
     lateness: int = 0
     is_streaming: bool = False
+    is_bounded: bool = False
     is_table: bool = False
     is_on_arrival: bool = False
     statistics: Statistics = field(default=NOTHING_KNOWN, compare=False)

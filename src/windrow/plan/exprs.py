@@ -96,6 +96,10 @@ class Comparison:
     right: Side
 
 
+ABOVE, ALWAYS, NEVER = "above", "always", "never"
+"""What a band knows of NaN."""
+
+
 @dataclass(frozen=True)
 class Band:
     """`low <= left - right <= high`, which a predicate implies; it need not follow from it.
@@ -109,6 +113,9 @@ class Band:
         rounding: of floating-point numbers, how far a sum may be off, relative to what takes part
             in it; None where all are whole numbers.
         constants: of floating-point numbers, the size of the constants that take part.
+        nan: of floating-point numbers, which pairs with a NaN the predicate is true for: those by
+            its place `ABOVE` all numbers, or, where columns are taken from each other, `ALWAYS`
+            or `NEVER`.
     """
 
     left: str
@@ -118,6 +125,7 @@ class Band:
     scale: int = 0
     rounding: float | None = None
     constants: float = 0.0
+    nan: str = ABOVE
 
     @property
     def turned(self) -> Band:

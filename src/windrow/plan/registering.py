@@ -21,6 +21,7 @@ def stream_info(
     lateness: Lateness = 0,
     *,
     is_streaming: bool = False,
+    is_bounded: bool = False,
     hints: Hints = NO_HINTS,
 ) -> StreamInfo:
     """A stream for the catalog.
@@ -31,6 +32,7 @@ def stream_info(
         time: the event-time column, or that time is given on arrival; None for no time.
         lateness: its promise of bounded disorder.
         is_streaming: whether it is endless.
+        is_bounded: whether all of it is there when a query begins.
         hints: its rate and the different values of its columns, as the user gave them.
 
     Raises:
@@ -44,6 +46,7 @@ def stream_info(
         schema,
         _time_column(name, schema, time),
         is_streaming=is_streaming,
+        is_bounded=is_bounded,
         is_on_arrival=is_on_arrival,
     )
     lateness_ticks = _lateness(info, lateness)

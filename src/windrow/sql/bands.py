@@ -1,9 +1,12 @@
 """Predicates that hold two columns within a distance of each other.
 
-    a.x < b.x        a.x BETWEEN b.x - 5 AND b.x + 5        abs(a.x - b.x) < 5
+    a.x < b.x        a.x BETWEEN b.x - 5 AND b.x + 5        abs(a.x - b.x) < 5        b.x - a.x >= -2
 
 A band says where such a predicate can be true at all, so that a tree finds the tuples that may
 meet it. Whether it is true is tested as ever; a band may be too wide, never too narrow.
+
+A predicate that may raise has no band: which values it is computed for is not for a band to decide.
+Comparisons of whole numbers never do, for joins make them themselves, exactly.
 """
 
 from __future__ import annotations
@@ -15,29 +18,30 @@ from decimal import Decimal
 
 from sqlglot import exp
 
-from windrow.plan.exprs import Band, Comparison
+from windrow.plan.exprs import ABOVE, NEVER, Band, Comparison
 from windrow.sql.decimals import digits_of_type
 from windrow.sql.distances import (
     Distance,
     WholeDistance,
     distance_of,
     has_double,
-    number_of,
     plain,
     units_of,
     whole_distance,
 )
+from windrow.sql.linear import compared, difference_of, may_raise
 from windrow.sql.widening import INTEGERS
 
 _REAL = {"float", "double"}
 _DOUBLE_ROUNDING, _FLOAT_ROUNDING = 2.0**-52, 2.0**-23
+_AS_DOUBLE_ROUNDING = 2.0**-49
+"""How far a decimal may be off that is taken for a double: by a few roundings."""
+
 _MOST_DIGITS = 18
 """Decimals of so many digits are 64-bit numbers."""
-_MOST_REAL = 1e290
-"""A constant up to this one, added to the greatest double, leaves it as it is. With larger ones a
-side of a comparison may become infinite, and then its columns are no longer within a band."""
-
-_OPERATORS: dict[type[exp.Expr], str] = {exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
+_MOST_REAL, _MOST_FLOAT = 1e290, 1e30
+"""A constant up to this one, added to the greatest double or float, leaves it as it is. With larger
+ones a side of a comparison may become infinite, and then its columns are no longer within a band."""
 
 
 def bands_of(
@@ -53,18 +57,12 @@ def bands_of(
     node = plain(node)
     distance = distance_of(node)
     if distance is not None:
-        found = [_of_distance(distance, whole_distance(node, types), types)]
+        raises = any(may_raise(left, right, types) for left, _, right in compared(node))
+        found = [_of_distance(distance, whole_distance(node, types), types, raises=raises)]
     elif comparisons:
         found = [_of_comparison(c) for c in comparisons if c.operator != "<>"]
-    elif isinstance(node, exp.Between) and not node.args.get("symmetric"):
-        found = [
-            _of_decimals(node.this, ">=", node.args["low"], types),
-            _of_decimals(node.this, "<=", node.args["high"], types),
-        ]
-    elif type(node) in _OPERATORS:
-        found = [_of_decimals(node.this, _OPERATORS[type(node)], node.expression, types)]
     else:
-        return ()
+        found = [_of_sums(*one, types) for one in compared(node)]
     return tuple(band for band in found if band is not None)
 
 
@@ -91,51 +89,70 @@ def _of_comparison(comparison: Comparison) -> Band | None:
 
 
 def _of_distance(
-    distance: Distance, whole: WholeDistance | None, types: Mapping[str, str]
+    distance: Distance, whole: WholeDistance | None, types: Mapping[str, str], *, raises: bool
 ) -> Band | None:
-    """`abs(x - y) < c`: `x - y` lies between -c and c.
-
-    Of whole numbers there is a band only where joins compare them themselves, exactly: a band may
-    not decide whether a distance that leaves its type is computed, and raises.
-    """
+    """`abs(x - y) < c`: `x - y` lies between -c and c."""
     left, right = distance.left, distance.right
     kinds = {types[left], types[right]}
     if kinds <= set(INTEGERS):
         return None if whole is None else Band(left, right, -whole.most, whole.most)
-    if kinds <= {*INTEGERS, *_REAL}:
-        reach = float(distance.limit)
-        if not abs(reach) <= _MOST_REAL:
-            return None
-        rounding = _FLOAT_ROUNDING if "float" in kinds else _DOUBLE_ROUNDING
-        return Band(left, right, -reach, reach, rounding=rounding, constants=abs(reach))
-    scale = _scale(types[left], types[right])
-    if scale is None:
+    if raises:
         return None
+    scale = None if kinds & _REAL else _scale(types[left], types[right])
+    if scale is None:
+        reach = distance.limit
+        return _rounded(left, right, (-reach, reach), (abs(reach),), types, NEVER)
     units = units_of(distance.limit, scale, distance.operator)
     if distance.is_double:  # decimals are rounded before they are compared with it
         units += 1 + math.ceil(abs(units) * _DOUBLE_ROUNDING)
     return Band(left, right, -units, units, scale=scale)
 
 
-def _of_decimals(
+def _of_sums(
     left: exp.Expr, operator: str, right: exp.Expr, types: Mapping[str, str]
 ) -> Band | None:
-    """`x + c < y + d` between decimals, whose sums are exact."""
-    first, second = _shifted(left), _shifted(right)
-    if first is None or second is None:
+    """`x + c < y + d` or `x - y < c` of numbers that are not all whole."""
+    found = difference_of(left, operator, right)
+    if found is None or operator == "<>" or may_raise(left, right, types):
         return None
-    (column, shift), (other, other_shift) = first, second
-    scale = _scale(types[column], types[other])
-    if scale is None:
-        return None
-    # Read as a distance from below or above: `x - y <= d - c`, or `y - x <= c - d`.
-    distance = other_shift - shift
     is_upper = operator in {"<", "<="}
+    scale = _scale(types[found.left], types[found.right])
+    if scale is None or has_double(left) or has_double(right):
+        ends = (None, found.edge) if is_upper else (found.edge, None)
+        return _rounded(found.left, found.right, ends, found.sizes, types, found.nan)
+    # Read as a distance from below or above: `x - y <= d - c`, or `y - x <= c - d`.
     units = units_of(
-        distance if is_upper else -distance, scale, "<" if len(operator) == 1 else "<="
+        found.edge if is_upper else -found.edge, scale, "<" if len(operator) == 1 else "<="
     )
     edge = units if is_upper else -units
-    return _cut(Band(column, other, None, None, scale=scale), operator, edge)
+    return _cut(Band(found.left, found.right, None, None, scale=scale), operator, edge)
+
+
+def _rounded(
+    left: str,
+    right: str,
+    ends: tuple[Decimal | None, Decimal | None],
+    sizes: Sequence[Decimal],
+    types: Mapping[str, str],
+    nan: str | None,
+) -> Band | None:
+    """The band of columns that are looked up as doubles, with room for all that is rounded."""
+    kinds, constants = {types[left], types[right]}, float(sum(sizes))
+    if nan is None and kinds & _REAL:
+        return None
+    if not constants <= (_MOST_FLOAT if "float" in kinds else _MOST_REAL):
+        return None
+    rounding = _DOUBLE_ROUNDING if kinds <= {*INTEGERS, "double"} else _AS_DOUBLE_ROUNDING
+    low, high = (None if end is None else float(end) for end in ends)
+    return Band(
+        left,
+        right,
+        low,
+        high,
+        rounding=_FLOAT_ROUNDING if "float" in kinds else rounding,
+        constants=constants,
+        nan=nan or ABOVE,
+    )
 
 
 def _cut(band: Band, operator: str, edge: float) -> Band:
@@ -153,18 +170,3 @@ def _scale(first: str, second: str) -> int | None:
     scale = max(left.scale, right.scale)
     digits = max(kind.precision - kind.scale for kind in (left, right)) + scale
     return scale if digits <= _MOST_DIGITS else None
-
-
-def _shifted(node: exp.Expr) -> tuple[str, Decimal] | None:
-    """A column, and the constant that is added to it."""
-    node = plain(node)
-    if isinstance(node, exp.Column):
-        return node.name, Decimal(0)
-    if not isinstance(node, exp.Add | exp.Sub):
-        return None
-    column, constant = plain(node.this), number_of(node.expression)
-    if isinstance(node, exp.Add) and constant is None:
-        column, constant = plain(node.expression), number_of(node.this)
-    if constant is None or not isinstance(column, exp.Column) or has_double(node):
-        return None
-    return column.name, -constant if isinstance(node, exp.Sub) else constant

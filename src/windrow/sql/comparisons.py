@@ -2,6 +2,7 @@
 
     a.x < b.x        a.y <> b.y        a.at BETWEEN b.at AND b.at + INTERVAL '5' SECONDS
     abs(a.x - b.x) <= 5 of whole numbers, which is  a.x >= b.x - 5 AND a.x <= b.x + 5
+    a.x - b.x < 2.5 of whole numbers, which is  a.x <= b.x + 2
 
 Joins test these in their own loops, without an engine for expressions. Only what has one meaning
 in Spark and in DuckDB is read as a comparison; everything else stays an expression. Comparisons of
@@ -18,15 +19,9 @@ from windrow.errors import WindrowError
 from windrow.plan.exprs import Comparison, Side
 from windrow.sql.distances import whole_distance
 from windrow.sql.lengths import constant_length
+from windrow.sql.linear import compared, whole_comparison
 from windrow.sql.widening import INTEGERS, wider_type
 
-_OPERATORS: dict[type[exp.Expr], str] = {
-    exp.LT: "<",
-    exp.LTE: "<=",
-    exp.GT: ">",
-    exp.GTE: ">=",
-    exp.NEQ: "<>",
-}
 _TIMES = {"date", "timestamp", "timestamp_ntz"}
 _DAYS = {"day", "days", "week", "weeks"}
 _DAY_US = 86_400_000_000
@@ -39,22 +34,12 @@ def comparisons_of(node: exp.Expr, types: Mapping[str, str]) -> tuple[Comparison
         node: the predicate.
         types: the Spark types of the columns.
     """
-    while isinstance(node, exp.Paren):
-        node = node.this
     distance = whole_distance(node, types)
     if distance is not None:
         own = Side(distance.left, 0, types[distance.left])
         least, most = (Side(distance.right, s * distance.most, "bigint") for s in (-1, 1))
         return Comparison(own, ">=", least), Comparison(own, "<=", most)
-    if isinstance(node, exp.Between) and not node.args.get("symmetric"):
-        found = [
-            _compare(node.this, ">=", node.args["low"], types),
-            _compare(node.this, "<=", node.args["high"], types),
-        ]
-    elif type(node) in _OPERATORS:
-        found = [_compare(node.this, _OPERATORS[type(node)], node.expression, types)]
-    else:
-        return ()
+    found = [_compare(*one, types) for one in compared(node)]
     known = tuple(comparison for comparison in found if comparison is not None)
     return known if len(known) == len(found) else ()
 
@@ -63,9 +48,9 @@ def _compare(
     left: exp.Expr, operator: str, right: exp.Expr, types: Mapping[str, str]
 ) -> Comparison | None:
     first, second = _side(left, types), _side(right, types)
-    if first is None or second is None or not _have_one_order(first, second):
-        return None
-    return Comparison(first, operator, second)
+    if first is not None and second is not None and _have_one_order(first, second):
+        return Comparison(first, operator, second)
+    return whole_comparison(left, operator, right, types)
 
 
 def _have_one_order(first: Side, second: Side) -> bool:
@@ -75,9 +60,9 @@ def _have_one_order(first: Side, second: Side) -> bool:
         return True
     if len(kinds) == 1:
         return kinds <= _TIMES
-    # A whole number becomes a double; a sum has to be computed before it does.
+    # A whole number becomes a double after its sum was computed: of 32 bits exactly.
     is_mixed = "double" in kinds and kinds <= {*INTEGERS, "double"}
-    return is_mixed and all(side.type == "double" or not side.shift for side in (first, second))
+    return is_mixed and all(side.type != "bigint" or not side.shift for side in (first, second))
 
 
 def _side(node: exp.Expr, types: Mapping[str, str]) -> Side | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from decimal import Decimal
+from dataclasses import replace
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,7 @@ import pytest
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.published.structure_words import range_words
 from windrow.physical.structures import Served
-from windrow.plan.exprs import Band
+from windrow.plan.exprs import ALWAYS, NEVER, Band
 
 DOUBLE, FLOAT = 2.0**-52, 2.0**-23
 ENDS = [-(2**63), -(2**63) + 1, -5, -1, 0, 1, 5, 2**63 - 2, 2**63 - 1]
@@ -66,6 +67,55 @@ def test_a_distance_of_reals_holds_every_pair_that_a_rounded_difference_allows(
         holds = np.abs(left[:, None] - right[None, :]) <= kind(reach)
     band = Band("l", "r", -reach, reach, rounding=rounding, constants=reach)
     assert not (holds & ~allowed(pa.array(left), pa.array(right), band)).any()
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("limit", [0.0, 0.1, -3.3, 1e16, -1e29])
+@pytest.mark.parametrize(("kind", "rounding"), [(np.float64, DOUBLE), (np.float32, FLOAT)])
+@pytest.mark.parametrize("is_upper", [True, False])
+@pytest.mark.parametrize("is_turned", [True, False])
+def test_a_difference_of_reals_holds_every_pair_that_rounding_allows(
+    limit, kind, rounding, is_upper, is_turned
+):
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        left, right = doubles(5).astype(kind), doubles(6).astype(kind)
+        apart = left[:, None] - right[None, :]
+        # NaN is above all limits.
+        holds = apart <= kind(limit) if is_upper else ~(apart < kind(limit))
+    ends = (None, limit) if is_upper else (limit, None)
+    nan = NEVER if is_upper else ALWAYS
+    band = Band("l", "r", *ends, rounding=rounding, constants=abs(limit), nan=nan)
+    if is_turned:
+        band = replace(band, left="r", right="l").turned
+        left, right, holds = right, left, holds.T
+    assert not (holds & ~allowed(pa.array(left), pa.array(right), band)).any()
+
+
+def test_a_nan_that_can_meet_nothing_asks_for_nothing():
+    values = pa.array([1.0, math.nan])
+    found = words(values, 0, Band("l", "r", None, 5.0, rounding=DOUBLE, nan=NEVER))
+    assert (found[:, 1] <= found[:, 2]).tolist() == [True, False]
+
+
+def test_decimals_beyond_64_bits_are_looked_up_as_doubles():
+    random = np.random.default_rng(7)
+    digits = ["".join(map(str, random.integers(0, 10, n))) for n in random.integers(1, 38, 300)]
+    near = ["1" * 36, "1" * 35 + "0", "1" * 35 + "2", "0", "1"]
+    numbers = [
+        Decimal(f"{sign}{d}") * Decimal("0.01")
+        for d, sign in zip([*digits, *near], "+-" * 200, strict=False)
+    ]
+    with localcontext(prec=60):
+        holds = np.array([[abs(a - b) <= Decimal("0.5") for b in numbers] for a in numbers])
+    column = pa.array([None, *numbers], pa.decimal128(38, 2))[1:]
+    band = Band("l", "r", -0.5, 0.5, rounding=2.0**-49, constants=0.5, nan=NEVER)
+    found = allowed(column, column, band)
+    assert not (holds & ~found).any()
+    assert found.sum() < 2 * holds.sum()
+    keys = words(column, 0, band)[:, 0]
+    assert (
+        np.argsort(keys, kind="stable")[:3] == np.argsort([float(n) for n in numbers])[:3]
+    ).all()
 
 
 def test_a_range_of_doubles_holds_no_other_pair_unless_it_is_a_rounding_away():

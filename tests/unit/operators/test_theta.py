@@ -12,6 +12,7 @@ import pytest
 from plans import expr
 
 import windrow
+from windrow.errors import DataError
 from windrow.operators import bew_search
 from windrow.operators.theta import Predicates
 from windrow.physical.routes import probe_order
@@ -19,6 +20,8 @@ from windrow.physical.specs import KeyClass, ScanStream, WJoin
 from windrow.plan.exprs import Comparison, Expr, Side
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import Field, Schema
+
+ALL_INPUTS = 3
 
 
 def spec_of(*predicates: Expr, classes=(), streams: str = "abc") -> WJoin:
@@ -75,19 +78,45 @@ def test_null_counts_as_false_and_nan_is_above_everything(predicate):
         "a.x": pa.array([1.0, None, 2.0, math.inf, math.nan, -0.0]),
         "b.x": pa.array([2.0, 2.0, None, math.nan, math.nan, 0.0]),
     }
-    mask = Predicates(spec_of(predicate)).mask((0,), columns, 6)
+    mask = Predicates(spec_of(predicate)).mask((0,), columns, 6, 2)
     assert mask.tolist() == [True, False, False, True, False, False]
 
 
 def test_predicates_are_asked_of_what_those_before_leave():
     guard, division = expr("a.y <> b.y"), expr("10 / (a.y - b.y) > 1")
     columns = {"a.y": pa.array([3, 1, 9]), "b.y": pa.array([3, 0, 1])}
-    mask = Predicates(spec_of(guard, division)).mask((0, 1), columns, 3)
+    mask = Predicates(spec_of(guard, division)).mask((0, 1), columns, 3, 2)
     assert mask.tolist() == [False, True, True]
 
 
+def test_a_predicate_that_comes_later_may_reject_what_an_earlier_one_has_no_value_for():
+    division, guard = expr("10 / (a.y - b.y) > 1"), expr("abs(a.y - b.y) > 0")
+    columns = {"a.y": pa.array([3, 1, 9]), "b.y": pa.array([3, 0, 1])}
+    mask = Predicates(spec_of(division, guard)).mask((0, 1), columns, 3, ALL_INPUTS)
+    assert mask.tolist() == [False, True, True]
+
+
+def test_two_that_have_no_value_may_reject_each_others_rows():
+    one, other = expr("10 / a.y > 6"), expr("10 / b.y > 6")
+    columns = {"a.y": pa.array([0, 5, 1]), "b.y": pa.array([5, 0, 1])}
+    mask = Predicates(spec_of(one, other)).mask((0, 1), columns, 3, ALL_INPUTS)
+    assert mask.tolist() == [False, False, True]
+
+
+def test_a_row_that_nothing_rejects_is_an_error_once_it_is_complete():
+    division = expr("10 / (a.y - b.y) > 1")
+    columns = {"a.y": pa.array([3, 1]), "b.y": pa.array([3, 1])}
+    predicates = Predicates(spec_of(division, A_B))
+    assert predicates.asked((1,), ALL_INPUTS) == (1,)
+    assert predicates.mask((0,), columns, 2, inputs=2).tolist() == [True, True]
+    assert predicates.asked((1,), inputs=2) == (1,)
+    assert predicates.asked((1,), ALL_INPUTS) == [0, 1]
+    with pytest.raises(DataError, match=r"10 / \(a\.y - b\.y\) > 1 cannot be computed"):
+        predicates.mask((0,), columns, 2, ALL_INPUTS)
+
+
 def test_without_predicates_everything_holds():
-    assert Predicates(spec_of()).mask((), {}, 3).tolist() == [True] * 3
+    assert Predicates(spec_of()).mask((), {}, 3, 2).tolist() == [True] * 3
 
 
 @pytest.mark.parametrize("operator", ["<", "<=", ">", ">=", "<>"])
@@ -103,7 +132,7 @@ def test_a_sum_that_leaves_its_type_has_a_verdict(operator, type_, shift):
     }
     predicate = compared("a.y", operator, "b.y", "int", shift=shift)
     said = {"<": lt, "<=": le, ">": gt, ">=": ge, "<>": ne}[operator]
-    mask = Predicates(spec_of(predicate)).mask((0,), columns, len(pairs))
+    mask = Predicates(spec_of(predicate)).mask((0,), columns, len(pairs), 2)
     assert mask.tolist() == [
         left is not None and right is not None and said(left, right + shift)
         for left, right in pairs

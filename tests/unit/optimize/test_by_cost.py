@@ -11,6 +11,7 @@ import pytest
 
 from windrow import Session
 from windrow.errors import BindError, PlanError
+from windrow.optimize.cost import kernels
 from windrow.optimize.cost.joins import Condition, Joined, Key, matchless, output, pipeline
 from windrow.optimize.cost.orders import best_orders, best_pipeline
 
@@ -151,6 +152,43 @@ def test_every_plan_that_is_rejected_has_its_cost():
     rejected = text.split("rejected", 1)[1]
     for name in ("few-hash", "hw", "hash/hash"):
         assert re.search(rf"{name}: [\d.,]+ (s|ms|us|ns)", rejected), name
+
+
+@pytest.fixture
+def cheap_sweeps(monkeypatch):
+    """Has forward evaluation cost next to nothing."""
+    for name in ("few-hash", "few-nested-loop"):
+        cost = kernels.KernelCost(1e-6, lookup=0, touched=0, result=0)
+        monkeypatch.setitem(kernels.KERNELS, name, cost)
+
+
+@pytest.mark.usefixtures("cheap_sweeps")
+def test_where_all_rows_are_there_few_is_taken_if_it_costs_least():
+    w = session()
+    text = w.explain(KEYED)
+    assert re.search(r"cost +few-(hash|nested-loop): ", text)
+    assert "algorithm   FEW" in text
+    assert "answers once the watermark" not in text
+    result = w.sql(KEYED)
+    rows = result.to_arrow().num_rows
+    assert result.progress.plans["WJoin a, b"].startswith("few")
+    assert rows == w.sql(KEYED, algorithm="bew").to_arrow().num_rows > 0
+
+
+@pytest.mark.usefixtures("cheap_sweeps")
+def test_where_rows_are_still_to_come_few_is_rejected_for_it_answers_later():
+    hints = {"rate": 100, "distinct": {"k": 10}}
+    text = streaming(**hints).explain(KEYED.replace("50", "INTERVAL '5' SECONDS"))
+    assert re.search(r"cost +bew-hash: ", text)
+    assert re.search(r"few-hash: .* answers once the watermark has passed", text)
+
+
+@pytest.mark.usefixtures("cheap_sweeps")
+def test_one_stream_that_goes_on_keeps_few_from_being_taken():
+    w = session()
+    rows = pa.table({"k": [1], "x": [1], "at": [0]})
+    w.stream("b", rows.to_batches(), time="at", rate=0.04, distinct={"k": 40})
+    assert not re.search(r"cost +few", w.explain(KEYED))
 
 
 def test_a_narrow_band_over_wide_windows_is_answered_by_trees():

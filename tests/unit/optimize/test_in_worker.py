@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from windrow import Session
+from windrow.optimize.cost import kernels
 from windrow.optimize.in_worker import WorkerPlanner
 from windrow.optimize.plans import REFERENCE_MACHINE
 from windrow.physical.options import Options
@@ -102,10 +103,23 @@ def test_plans_are_named_where_there_is_a_choice():
     names = planner.names(spec)
     assert {"bew-hash", "bew-nested-loop", "hw", "nlw", "hash/ttree"} < set(names)
     assert not any(name.startswith("few") for name in names)  # they would answer later
+    in_batch = replace(planner, is_bounded=True).names(spec)
+    assert {*names, "few-hash", "few-nested-loop"} == set(in_batch)
     three, _ = join("SELECT a.k FROM a, b, c WHERE a.k = b.k AND b.k = c.k WINDOW = 50")
     assert "bew-hash, ordered by cost" in planner.names(three)
     for options in (Options(algorithm="few"), Options(order="a, b"), Options(memory=1 << 20)):
         assert WorkerPlanner(options, {}, REFERENCE_MACHINE).names(spec) == ()
+
+
+@pytest.mark.parametrize("is_bounded", [True, False])
+def test_a_worker_takes_few_in_a_batch_run_alone(monkeypatch, is_bounded):
+    cost = kernels.KernelCost(1e-6, lookup=0, touched=0, result=0)
+    monkeypatch.setitem(kernels.KERNELS, "few-hash", cost)
+    spec, planner = join(KEYED)
+    planner = replace(planner, is_bounded=is_bounded)
+    found = planner.planned(spec, partitioning_of(spec, 4), Seen((5.0, 5.0), keys=10.0))
+    assert (found.algorithm == "few") == is_bounded
+    assert plan_kind(found) in planner.names(spec)
 
 
 def test_every_plan_taken_has_a_name_that_was_given():

@@ -139,10 +139,10 @@ def test_any_other_name_is_free(name):
             "a.x BETWEEN b.x - 5 AND 7 + b.k",
             [("a.x", 0, ">=", "b.x", -5), ("a.x", 0, "<=", "b.k", 7)],
         ),
-        ("a.price < b.x + 1", []),  # the sum is an INT before it is a double
+        ("a.price < b.x + 1", [("a.price", 0, "<", "b.x", 1)]),
         ("a.x < b.x * 2", []),
         ("a.name < b.name", []),
-        ("NOT a.x < b.x", []),
+        ("NOT a.x < b.x", [("a.x", 0, ">=", "b.x", 0)]),
         ("a.x + b.x < b.k", []),
     ],
 )  # fmt: skip

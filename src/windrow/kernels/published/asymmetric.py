@@ -55,7 +55,8 @@ from windrow.kernels.structures.buckets import (
     is_far,
     read_free,
     read_head,
-    read_oldest,
+    read_oldest_heads,
+    read_oldest_slots,
     read_slots,
 )
 from windrow.kernels.structures.room import empty_store, grown
@@ -242,7 +243,7 @@ def asymmetric(
 
 @lean_kernel
 def _read_ahead(tape: Tape, arrivals: Arrivals, buffers: Buffers, windows: Windows) -> None:
-    """Reads what the next arrivals are going to look at, to wait for memory once for all of them."""
+    """Asks for what the next arrivals are going to look at, to wait for memory once for all of them."""
     turns, taken = arrivals.turns, arrivals.taken[0]
     for is_second_pass in (False, True):
         positions = buffers.next[0], buffers.next[1]
@@ -258,10 +259,11 @@ def _read_ahead(tape: Tape, arrivals: Arrivals, buffers: Buffers, windows: Windo
                 read_free(own, key) if is_second_pass else read_head(own, key)
             if is_far(probed):
                 read_slots(probed, asked) if is_second_pass else read_head(probed, asked)
-    if is_far(windows.first):
-        read_oldest(windows.first, AHEAD)
-    if is_far(windows.second):
-        read_oldest(windows.second, AHEAD)
+        for store in (windows.first, windows.second):
+            if is_far(store) and is_second_pass:
+                read_oldest_slots(store, AHEAD)
+            elif is_far(store):
+                read_oldest_heads(store, AHEAD)
 
 
 @lean_kernel

@@ -12,8 +12,8 @@ window is. What the own block has no room for goes into blocks behind it. The ow
 oldest, and is full while there are others: as one tuple leaves it, the oldest behind it moves up.
 Nothing is gone through on the way, so that a bucket in which all tuples have one key costs no more.
 
-Who knows which keys come next has their blocks read before they are needed (`read_head`, then the slots): memory
-is then waited for together.
+Who knows which keys come next asks for their blocks before they are needed (`read_head`, then the
+slots): memory is then waited for together.
 
 Blocks have more slots than the `size` tuples that a bucket is made for, which keys spread at random
 exceed now and then: then nearly all of them suffice.
@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from windrow.kernels._fetch import fetch
 from windrow.kernels._jit import lean_kernel, lean_kernel_part
 from windrow.kernels.structures.store import (
     BUCKETS,
@@ -33,7 +34,6 @@ from windrow.kernels.structures.store import (
     KIND,
     MOVED,
     NONE,
-    SEEN,
     TOUCHED,
     Store,
     queue_place,
@@ -46,8 +46,8 @@ BITS = 20
 LOW = (1 << BITS) - 1
 """A span is `first << 20 | count`; a place is `block << 20 | slot`."""
 
-AHEAD = 32
-"""Keys whose blocks are read together."""
+AHEAD = 64
+"""Keys whose blocks are asked for together."""
 
 _FAR = 1 << 16
 """Numbers of 8 bytes: half a megabyte."""
@@ -140,46 +140,47 @@ def bucket_entry(store: Store, at: int) -> int:
 
 @lean_kernel_part
 def is_far(store: Store) -> bool:
-    """Whether blocks lie where it pays to read them ahead: not all of them in a near cache."""
+    """Whether blocks lie where it pays to ask for them ahead: not all of them in a near cache."""
     return bool(store.numbers[KIND] == HASH and store.nodes.size >= _FAR)
 
 
 @lean_kernel_part
 def read_head(store: Store, key: int) -> None:
-    """Reads the span of a key's bucket."""
-    # Numbers that are not used would not be read.
-    store.numbers[SEEN] += store.nodes[bucket_of(store, key), SPAN]
+    """Asks for the span of a key's bucket."""
+    fetch(store.nodes, bucket_of(store, key), SPAN)
 
 
 @lean_kernel_part
 def read_slots(store: Store, key: int) -> None:
-    """Reads one slot of each line of memory that a key's bucket has in use; its head is near."""
-    nodes, own, slots, seen = store.nodes, bucket_of(store, key), slots_of(store), 0
-    first, count = nodes[own, SPAN] >> BITS, nodes[own, SPAN] & LOW
+    """Asks for each line of memory that a key's bucket has in use; its head is near."""
+    own, slots = bucket_of(store, key), slots_of(store)
+    first, count = store.nodes[own, SPAN] >> BITS, store.nodes[own, SPAN] & LOW
     for n in range(0, count, _SLOTS_PER_LINE):
         at = first + n
-        seen += nodes[own, SLOTS + 2 * (at - slots if at >= slots else at)]
-    store.numbers[SEEN] += seen
+        fetch(store.nodes, own, SLOTS + 2 * (at - slots if at >= slots else at))
 
 
 @lean_kernel_part
 def read_free(store: Store, key: int) -> None:
-    """Reads the slot that the next tuple of a key's bucket is put into; its head is near."""
-    nodes, own, slots = store.nodes, bucket_of(store, key), slots_of(store)
-    at = (nodes[own, SPAN] >> BITS) + (nodes[own, SPAN] & LOW)
-    store.numbers[SEEN] += nodes[own, SLOTS + 2 * (at - slots if at >= slots else at)]
+    """Asks for the slot that the next tuple of a key's bucket is put into; its head is near."""
+    own, slots = bucket_of(store, key), slots_of(store)
+    at = (store.nodes[own, SPAN] >> BITS) + (store.nodes[own, SPAN] & LOW)
+    fetch(store.nodes, own, SLOTS + 2 * (at - slots if at >= slots else at))
 
 
-@lean_kernel
-def read_oldest(store: Store, count: int) -> None:
-    """Reads what the oldest entries are about to leave."""
-    count = min(count, store.numbers[HELD])
-    for n in range(count):
+@lean_kernel_part
+def read_oldest_heads(store: Store, count: int) -> None:
+    """Asks for the spans of the buckets that the oldest entries are about to leave."""
+    for n in range(min(count, store.numbers[HELD])):
         read_head(store, store.queue[queue_place(store, n), 0])
-    for n in range(count):
+
+
+@lean_kernel_part
+def read_oldest_slots(store: Store, count: int) -> None:
+    """Asks for the slots that the oldest entries are in; their heads are near."""
+    for n in range(min(count, store.numbers[HELD])):
         own = bucket_of(store, store.queue[queue_place(store, n), 0])
-        first = store.nodes[own, SPAN] >> BITS
-        store.numbers[SEEN] += store.nodes[own, SLOTS + 2 * first]
+        fetch(store.nodes, own, SLOTS + 2 * (store.nodes[own, SPAN] >> BITS))
 
 
 @lean_kernel

@@ -24,10 +24,10 @@ from windrow.kernels.structures.store import (
     HELD,
     KIND,
     LEVELS,
+    MOVED,
     NEXT,
     NONE,
     ROOT,
-    SEEN,
     SIZE,
     T_TREE,
     Numbers,
@@ -64,7 +64,7 @@ def empty_store(kind: int, size: int, room: int = _LEAST_ROOM) -> Store:
     if not LEAST_SIZES[kind] <= size <= LOW:
         raise ValueError(f"a structure of kind {kind} has sizes from {LEAST_SIZES[kind]} to {LOW}")
     room = max(1, room)
-    numbers = np.zeros(SEEN + 1, np.int64)
+    numbers = np.zeros(MOVED + 1, np.int64)
     numbers[[KIND, SIZE, ROOT, FREE]] = kind, size, NONE, NONE
     width = SLOTS + 2 * (size + math.ceil(size * _MORE_SLOTS)) if kind == HASH else HEIGHT + 1
     store = Store(

@@ -15,7 +15,8 @@ from windrow.kernels.structures.buckets import (
     is_far,
     read_free,
     read_head,
-    read_oldest,
+    read_oldest_heads,
+    read_oldest_slots,
     read_slots,
 )
 from windrow.kernels.structures.room import empty_store, grown
@@ -110,10 +111,11 @@ def _slide(store: Store, keys: Numbers, start: int) -> int:
         if not has_room(store):
             return n
         if n % AHEAD == 0 and is_far(store):
-            read_oldest(store, AHEAD)
             stop = min(n + AHEAD, len(keys))
+            read_oldest_heads(store, stop - n)
             for coming in range(n, stop):
                 read_head(store, keys[coming])
+            read_oldest_slots(store, stop - n)
             for coming in range(n, stop):
                 read_free(store, keys[coming])
         oldest = expire(store)

@@ -44,13 +44,11 @@ FREE_NODES  how many are free
 """
 
 COMPARED, TOUCHED, MOVED = 8, 9, 10
-SEEN = 11
 """The work done, among the numbers too.
 
 COMPARED    keys that a search for a place compared
 TOUCHED     entries that a probe looked at
 MOVED       entries put somewhere: into the queue and out of it, or to make or close a gap
-SEEN        is no work: where numbers go that were read ahead
 """
 
 KEY, ENTRY = range(2)

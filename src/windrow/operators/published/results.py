@@ -145,14 +145,14 @@ class JoinResults:
     ) -> Flags | None:
         if self._predicates is None:
             return None
-        numbers = self._ready(ports, added)
+        numbers = self._predicates.asked(self._ready(ports, added), len(ports))
         if not numbers:
             return None
         columns: dict[str, pa.Array] = {}
         for port in range(len(self._rows)):
             names = self._predicates.columns(numbers, port)
             columns |= zip(names, self._columns(positions, port, names), strict=True)
-        return self._predicates.mask(numbers, columns, len(positions))
+        return self._predicates.mask(numbers, columns, len(positions), len(ports))
 
     def _ready(self, ports: Sequence[int], added: int | None) -> Sequence[int]:
         """The predicates that can be tested, and could not be before `added` came."""

@@ -10,7 +10,12 @@ has three more words, ordered 64-bit numbers (`ranks.py`):
                                      a right one for left keys         [right + low, right + high]
 
 A range may be too wide by a rounding error, never too narrow: what is found is tested as ever.
-NULL asks for nothing. NaN is above all numbers, and at no distance from any.
+NULL asks for nothing. NaN is above all numbers where columns are compared. Where they are taken from
+each other its difference to anything is NaN, above every limit: it meets nothing, or everything.
+
+    left - right >= low      a left tuple asks downward, and finds a right NaN at the very bottom
+                             a right one asks upward, and finds a left NaN at the top
+                             NaN itself asks for all
 """
 
 from __future__ import annotations
@@ -24,7 +29,7 @@ from windrow.operators.ranks import Ranks, numbers_of, real_ranks, valid_rows
 from windrow.physical.algorithms import ASYMMETRIC
 from windrow.physical.specs import WJoin
 from windrow.physical.structures import Served, served_range
-from windrow.plan.exprs import Band
+from windrow.plan.exprs import ALWAYS, NEVER, Band
 from windrow.schema import MAX_TICK, MIN_TICK
 
 Words = NDArray[np.uint64]
@@ -50,7 +55,7 @@ def range_words(served: Served, port: int, rows: ChangeBatch) -> Words:
     if band.rounding is None:
         _whole_words(words, _whole_numbers(column, band.scale), served, port)
     else:
-        _real_words(words, numbers_of(column).astype(np.float64), served, port)
+        _real_words(words, _reals(column), served, port)
     if column.null_count:
         words[~valid_rows(column)] = MIN_TICK, 1, 0
     found: Words = words.view(np.uint64)
@@ -71,14 +76,23 @@ def _whole_words(words: Ranks, numbers: Ranks, served: Served, port: int) -> Non
 def _real_words(words: Ranks, numbers: Reals, served: Served, port: int) -> None:
     words[:, KEY] = real_ranks(numbers)
     words[:, LOW], words[:, HIGH] = MIN_TICK, MAX_TICK
+    is_nan = np.isnan(numbers)
     for band in served.bands:
         low, high = _ends(band, port)
         if low is not None:
             bound = real_ranks(_widened(numbers, low, band, -np.inf))
+            if band.nan == ALWAYS:
+                bound[is_nan] = MIN_TICK
             np.maximum(words[:, LOW], bound, out=words[:, LOW])
         if high is not None:
             bound = real_ranks(_widened(numbers, high, band, np.inf))
             np.minimum(words[:, HIGH], bound, out=words[:, HIGH])
+        if (
+            band.nan == ALWAYS and low is not None
+        ):  # the other tuples ask this one's stream downward
+            words[is_nan, KEY] = MIN_TICK
+    if any(band.nan == NEVER for band in served.bands):
+        words[is_nan, LOW:] = 1, 0
 
 
 def _ends(band: Band, port: int) -> tuple[int | float | None, int | float | None]:
@@ -119,6 +133,23 @@ def _unmoved(bound: Reals, off: Reals, outward: float) -> Reals:
     return np.where(np.isfinite(off) | ~np.isfinite(bound), bound, outward)
 
 
+def _reals(column: pa.Array) -> Reals:
+    """A column of numbers as doubles; decimals within a few roundings."""
+    if not pa.types.is_decimal(column.type):
+        return numbers_of(column).astype(np.float64)
+    if not len(column):
+        return np.zeros(0)
+    low, high = _halves(column)
+    # Of the size, not of the number: halves of two's complement would cancel out.
+    is_negative = high < 0
+    low = np.where(is_negative, ~low, low).view(np.uint64)
+    high = np.where(is_negative, ~high, high)
+    size = (high.astype(np.float64) * 2.0**64 + low.astype(np.float64)) + is_negative
+    units: Reals = np.where(is_negative, -size, size)
+    numbers: Reals = units / 10.0**column.type.scale
+    return numbers
+
+
 def _whole_numbers(column: pa.Array, scale: int) -> Ranks:
     """A column of whole numbers, times, or decimals in units of a scale."""
     if not pa.types.is_decimal(column.type):
@@ -126,10 +157,15 @@ def _whole_numbers(column: pa.Array, scale: int) -> Ranks:
     if not len(column):
         return np.zeros(0, np.int64)
     # The lower half of a decimal of 128 bits; the planner takes those that fit in it.
-    halves = np.frombuffer(column.buffers()[1], np.int64)
-    start = 2 * column.offset
-    units = halves[start : start + 2 * len(column) : 2]
+    units, _ = _halves(column)
     return np.where(_valid(column), units, 0) * np.int64(10 ** (scale - column.type.scale))
+
+
+def _halves(column: pa.Array) -> tuple[Ranks, Ranks]:
+    """The lower and the higher 64 bits of decimals of 128."""
+    halves = np.frombuffer(column.buffers()[1], np.int64)
+    own = halves[2 * column.offset : 2 * (column.offset + len(column))]
+    return own[0::2], own[1::2]
 
 
 def _valid(column: pa.Array) -> NDArray[np.bool_]:

@@ -62,7 +62,7 @@ arrays, and by an expression on blocks of candidates."""
 
 REFERENCE = Weights(
     buffer=Weight(search=0.0024, update=0.0082),
-    hash=Weight(search=0.0073, update=0.0118),
+    hash=Weight(search=0.0046, update=0.0176),
     btree=Weight(search=0.0043, update=0.0112),
     ttree=Weight(search=0.0042, update=0.0142),
     unit="us per unit of time",

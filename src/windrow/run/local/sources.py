@@ -60,6 +60,11 @@ class Source(Protocol):
         """Whether asking for the next batch may take as long as it likes."""
         ...
 
+    @property
+    def is_bounded(self) -> bool:
+        """Whether all of it is there, so that a query over it is a batch run."""
+        ...
+
     def batches(self, time: str | None, skip: int) -> Iterator[pa.RecordBatch | Silence]:
         """The rows in batches of canonical types, without the first `skip` batches.
 
@@ -72,6 +77,7 @@ class TableSource:
     """Rows that are all in memory."""
 
     may_block = False
+    is_bounded = True
 
     def __init__(self, name: str, table: pa.Table) -> None:
         self._name = name
@@ -140,6 +146,8 @@ class BatchSource:
         schema: their columns; None to take them from the first batch, which is then read at once.
     """
 
+    is_bounded = False
+
     def __init__(self, name: str, data: Iterable[Any], schema: pa.Schema | None = None) -> None:
         self._name = name
         self._data = data
@@ -199,6 +207,7 @@ class ReaderSource:
     """A stream that knows its schema before its first batch."""
 
     may_block = True
+    is_bounded = False
 
     def __init__(self, name: str, reader: pa.RecordBatchReader) -> None:
         self._name = name
