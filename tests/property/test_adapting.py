@@ -34,14 +34,15 @@ OF_THREE = ({"order": "c, a, b"}, {"order": "b, c, a"})
 class Restless:
     """Plans the query anew whenever it is asked, each time by the next of some plans."""
 
-    def __init__(self, query, plans) -> None:
+    def __init__(self, query, plans, **options: Any) -> None:
         self.rates: dict[str, float] = {}
         self._query = query
         self._plans = cycle(plans)
+        self._options = options
 
     def again(self, measured):
         del measured
-        return optimize(self._query, Options(**next(self._plans)))
+        return optimize(self._query, Options(**next(self._plans), **self._options))
 
     def explain(self, query):
         raise NotImplementedError
@@ -91,3 +92,21 @@ def test_changes_of_plan_change_no_answer(streams, window, plans):
     expected, _ = bag(streams, query, lambda _: None)
     found, _ = bag(streams, query, lambda logical: Restless(logical, own))
     assert found == expected
+
+
+BY_KEY = ({"structure": "hash/ttree"}, {"algorithm": "bew"}, {"structure": "btree/buffer"})
+BY_BAND = ({"structure": "ttree/btree"}, {"algorithm": "bew"}, {"structure": "buffer/ttree"})
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(STREAM, min_size=2, max_size=2), st.integers(0, 24), st.integers(1, 12))
+def test_changes_of_structure_change_no_draw(streams, window, tuples):
+    limit = {"memory": f"{tuples} tuples", "on_memory": "shed",
+             "service_rate": 1, "on_service_rate": "shed"}  # fmt: skip
+    for plans, where in ((BY_KEY, "a.k = b.k"), (BY_BAND, "a.x BETWEEN b.x - 1 AND b.x + 2")):
+        query = f"SELECT a.x, a.at, b.x AS y, b.at AS z FROM a, b WHERE {where} WINDOW = {window}"
+        expected, _ = bag(streams, query, lambda _: None, algorithm="bew", **limit)
+        found, _ = bag(
+            streams, query, lambda logical, own=plans: Restless(logical, own, **limit), **limit
+        )
+        assert found == expected

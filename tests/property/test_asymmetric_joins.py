@@ -244,6 +244,21 @@ def test_a_band_by_trees_gives_what_a_scan_and_duckdb_give(case):
     assert found == case.by_duckdb()
 
 
+def draw_limit(random: Random) -> dict[str, Any]:
+    tuples, rate = random.randint(1, 12), random.choice([None, 0.5, 1, 3])
+    limit: dict[str, Any] = {"memory": f"{tuples} tuples", "on_memory": "shed", "seed": tuples}
+    return limit if rate is None else limit | {"service_rate": rate, "on_service_rate": "shed"}
+
+
+@settings(EXAMPLES, max_examples=50)
+@given(drawn(draw_asked, size=1_024), drawn(draw_limit))
+def test_a_band_that_sheds_finds_by_structures_what_a_scan_finds(case, limit):
+    found = case.answer(structure=case.structure, **case.sizes, **limit)
+    assert found == case.answer(algorithm="bew", **limit)
+    assert found <= case.answer(algorithm="bew")
+    assert case.answer(**limit) == found
+
+
 def test_a_tree_looks_at_no_tuple_outside_its_range_of_keys():
     random = np.random.default_rng(23)
     numbers = {name: random.integers(0, 300, 400) for name in "ab"}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
 from cases.join_runs import (
     Case,
     batch_of,
@@ -14,10 +17,15 @@ from cases.join_runs import (
     result_rows,
     stored_and_read_back,
 )
+from cases.tape import TAPES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from windrow.operators import bew_search
+from windrow.operators.build import build
+from windrow.operators.shedding import structured_join
 from windrow.operators.shedding.join import ShedJoinOp
+from windrow.physical.part_sizes import PartSizes
 from windrow.physical.shedding import STRATEGIES, Shedding
 from windrow.schema import MAX_TICK
 
@@ -31,12 +39,20 @@ LIMITS = st.builds(
 )
 
 
-def run(case: Case, limit: Shedding) -> tuple[Counter, int]:
+def by_backward_evaluation(case: Case, limit: Shedding) -> ShedJoinOp:
+    return build(replace(case.spec, shedding=limit))
+
+
+def run(
+    case: Case, limit: Shedding, made: Callable = by_backward_evaluation
+) -> tuple[Counter, int]:
     """All results, and the most that was stored, rows at hand included.
 
     Checks the bound and what `due` promises on the way.
+
+    `made` makes the operator, and another after every resumption.
     """
-    operator = ShedJoinOp(case.spec, limit)
+    operator = made(case, limit)
     out, peak, positions = Counter(), 0, [0] * len(case.rows)
     for number, cut in enumerate(case.cuts):
         batches = []
@@ -61,7 +77,7 @@ def run(case: Case, limit: Shedding) -> tuple[Counter, int]:
         if number in case.resumes:
             figures = operator.counters
             snapshot = stored_and_read_back(operator.snapshot())
-            operator = ShedJoinOp(case.spec, limit)
+            operator = made(case, limit)
             operator.restore(snapshot)
             operator.counters.shed_found = figures.shed_found
     assert operator.counters.stored == 0 or not case.cuts
@@ -98,3 +114,62 @@ def test_memory_for_windows_and_all_that_waits_gives_the_whole_answer(case):
 @given(cases_near_the_ends_of_the_scale(), LIMITS)
 def test_times_near_the_ends_of_the_scale_do_not_overflow(case, limit):
     assert run(case, limit)[0] <= Counter(repr(row) for _, row in expected(case))
+
+
+NAMES = ("buffer", "hash", "btree", "ttree")
+PAIRS = [*itertools.product(NAMES, NAMES)]
+SMALL = PartSizes(bucket=2, node=3)
+"""Nodes of three and buckets of two: all splits."""
+
+
+@pytest.fixture
+def little_room():
+    """Room for three matches, and two tuples that probe together."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (bew_search, structured_join):
+            patch.setattr(module, "MOST_FOUND", 3)
+        patch.setattr(structured_join, "START_ROWS", 2)
+        yield
+
+
+def by_structures(pair: tuple[str, str]) -> Callable:
+    def made(case: Case, limit: Shedding) -> ShedJoinOp:
+        own = pair if case.spec.classes else ("buffer", "buffer")
+        spec = replace(case.spec, algorithm="asymmetric", structures=own, sizes=SMALL)
+        operator = build(replace(spec, shedding=limit))
+        assert isinstance(operator, structured_join.StructuredShedJoinOp)
+        return operator
+
+    return made
+
+
+@pytest.mark.usefixtures("little_room")
+@pytest.mark.parametrize("pair", PAIRS, ids=["/".join(pair) for pair in PAIRS])
+@settings(max_examples=8, deadline=None, derandomize=True)
+@given(case=cases(most_inputs=2), limit=LIMITS)
+def test_structures_find_what_backward_evaluation_finds(pair, case, limit):
+    assert run(case, limit, by_structures(pair)) == run(case, limit)
+    whole = Counter(repr(row) for _, row in expected(case))
+    plenty = Shedding(memory=100.0, service_rate=100.0)
+    assert run(case, plenty, by_structures(pair))[0] == whole
+
+
+@pytest.mark.usefixtures("little_room")
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(cases(most_inputs=2), LIMITS, TAPES)
+def test_any_structures_go_on_from_the_state_of_any_others(case, limit, choices):
+    case = replace(case, resumes=tuple(range(len(case.cuts))))
+
+    def made(case: Case, limit: Shedding) -> ShedJoinOp:
+        if choices.random() < 0.3:
+            return by_backward_evaluation(case, limit)
+        return by_structures(choices.choice(PAIRS))(case, limit)
+
+    assert run(case, limit, made) == run(case, limit)
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(cases_near_the_ends_of_the_scale(), LIMITS, st.sampled_from(PAIRS))
+def test_structures_do_not_overflow_near_the_ends_of_the_scale(case, limit, pair):
+    if len(case.rows) == 2:
+        assert run(case, limit, by_structures(pair)) == run(case, limit)

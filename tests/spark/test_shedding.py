@@ -17,6 +17,9 @@ TUPLES = 12
 LIMIT = {"memory": f"{TUPLES} tuples", "on_memory": "shed", "buckets": 2,
          "service_rate": 2, "on_service_rate": "shed"}  # fmt: skip
 
+STRUCTURES = ({"structure": "hash/ttree"}, {"algorithm": "bew"}, {"structure": "btree/buffer"})
+"""What a query is started with again: the state belongs to none of them."""
+
 
 def test_a_query_that_is_stopped_after_every_batch_keeps_to_its_memory(
     spark: Any, tmp_path: Path
@@ -27,7 +30,7 @@ def test_a_query_that_is_stopped_after_every_batch_keeps_to_its_memory(
     held = 0
     for batch in range(streams.batches):
         streams.write(batch)
-        run.finish(streams.on_spark(spark).sql(JOIN, **LIMIT))
+        run.finish(streams.on_spark(spark).sql(JOIN, **LIMIT, **STRUCTURES[batch % 3]))
         if batch == 0:
             run.forget_last_commit()  # the next run replays the first batch
         if batch == 1:

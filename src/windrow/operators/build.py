@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windrow.operators.base import Operator
-from windrow.physical.algorithms import BY_NAME, DEFAULT, SWEEP
+from windrow.physical.algorithms import ASYMMETRIC, BY_NAME, DEFAULT, SWEEP
+from windrow.physical.shedding import Shedding
 from windrow.physical.specs import SlidingAggregate, Stateful, WJoin
 
 if TYPE_CHECKING:
@@ -47,9 +48,7 @@ def _window_join(spec: WJoin, own: OwnSlices | None) -> Operator:
 
         return OuterJoinOp(spec, own)
     if spec.shedding is not None:
-        from windrow.operators.shedding.join import ShedJoinOp  # noqa: PLC0415
-
-        return ShedJoinOp(spec, spec.shedding)
+        return _shedding_join(spec, spec.shedding)
     if spec.algorithm == DEFAULT:
         from windrow.operators.bew_join import BewJoinOp  # noqa: PLC0415
 
@@ -61,3 +60,15 @@ def _window_join(spec: WJoin, own: OwnSlices | None) -> Operator:
     from windrow.operators.published.arrival import ArrivalJoinOp  # noqa: PLC0415
 
     return ArrivalJoinOp(spec)
+
+
+def _shedding_join(spec: WJoin, shedding: Shedding) -> Operator:
+    if spec.algorithm == ASYMMETRIC:
+        from windrow.operators.shedding.structured_join import (  # noqa: PLC0415
+            StructuredShedJoinOp,
+        )
+
+        return StructuredShedJoinOp(spec, shedding)
+    from windrow.operators.shedding.join import ShedJoinOp  # noqa: PLC0415
+
+    return ShedJoinOp(spec, shedding)

@@ -10,16 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from windrow.optimize.cost.directions import Direction, direction_cost
-from windrow.optimize.cost.joins import Joined, Key, Work, ahead_of, backward_join, pipeline
+from windrow.optimize.cost.joins import Joined, Key, Work, backward_join, pipeline
 from windrow.optimize.cost.kernels import KERNELS, REFERENCE, KernelCost, machine_factor
 from windrow.optimize.cost.orders import best_orders, best_pipeline
 from windrow.optimize.cost.restoring import restoring_us
-from windrow.optimize.cost.structures import Sizes, Structure
 from windrow.optimize.cost.weights import Weights
 from windrow.optimize.joined import Sized, sized
 from windrow.optimize.numbers import Numbers
 from windrow.optimize.shed_plans import effective, with_expected
+from windrow.optimize.structure_costs import structure_costs
 from windrow.physical.algorithms import (
     ASYMMETRIC,
     BY_NAME,
@@ -31,12 +30,12 @@ from windrow.physical.algorithms import (
 )
 from windrow.physical.estimates import Estimate, PlanCost
 from windrow.physical.options import Options
-from windrow.physical.part_sizes import BUFFER, USUAL
+from windrow.physical.part_sizes import USUAL
 from windrow.physical.pipeline import pipeline_order
 from windrow.physical.plan_names import plan_kinds, plan_name
 from windrow.physical.routes import probe_order
 from windrow.physical.specs import WJoin
-from windrow.physical.structures import NAMES, served_range
+from windrow.physical.structures import keeps_structures
 from windrow.plan.statistics import Figure
 
 CLEARLY = 0.8
@@ -98,13 +97,13 @@ def planned(spec: WJoin, options: Options, numbers: Numbers, machine: Machine) -
         return replace(spec, estimate=_not_estimated(spec, rates, numbers))
     join = sized(spec, known_rates, numbers)
     if spec.shedding is not None:
-        spec = with_expected(spec, join.widest.rates, machine.weights)
+        spec = with_expected(spec, join.widest.rates)
         join = effective(join, spec)
     plans = _plans(spec, join, machine, is_bounded=numbers.is_bounded(spec))
     if numbers.is_restored:
         plans = [_restored(plan, join.widest, machine) for plan in plans]
     plans = sorted(plans, key=lambda plan: plan.seconds)
-    first = next(plan for plan in plans if plan.spec.runs_like(spec))
+    first = next(plan for plan in plans if _is_first(plan, spec, options))
     estimate = Estimate(known=join.known, output=join.output, weights=_weights(spec, machine))
     open_ = (
         [plan for plan in plans if _is_open(plan, first, options)]
@@ -117,6 +116,18 @@ def planned(spec: WJoin, options: Options, numbers: Numbers, machine: Machine) -
     return replace(
         taken.spec, estimate=replace(estimate, plans=plans_shown, is_decisive=bool(open_))
     )
+
+
+def _is_first(plan: Plan, spec: WJoin, options: Options) -> bool:
+    """Whether a plan, by its cost the first of its kind, is the one to begin with.
+
+    That is the plan at hand. The structures of two streams that shed are chosen after the
+    allocation: by what they cost for the tuples that are kept, and for those that probe.
+    """
+    is_asked = options.structure or options.order or options.algorithm not in {None, ASYMMETRIC}
+    if spec.shedding is None or len(spec.inputs) > 2 or is_asked or _is_bound(spec, options):
+        return plan.spec.runs_like(spec)
+    return plan.spec.algorithm == ASYMMETRIC
 
 
 def plan_names(spec: WJoin, machine: Machine, *, is_bounded: bool = False) -> tuple[str, ...]:
@@ -193,13 +204,15 @@ def _plans(spec: WJoin, join: Sized, machine: Machine, *, is_bounded: bool) -> l
     methods = BY_NAME[DEFAULT].methods if spec.classes else (NESTED_LOOP,)
     for method in methods:
         plans += _backward_plans(spec, join, method, machine)
-    if spec.kind == "inner" and spec.counts is None and spec.shedding is None:
+    is_plain = spec.kind == "inner" and spec.counts is None
+    if is_plain and spec.shedding is None:
         note = "" if is_bounded else WAITS
         plans += [_sweep_plan(spec, join, method, machine, note) for method in methods]
         for name in ("hw", "nlw") if spec.classes else ("nlw",):
             plans += _pipeline_plans(spec, join, name, machine)
-        if len(spec.inputs) == 2:
-            plans += _structure_plans(spec, join, machine)
+    if is_plain and len(spec.inputs) == 2 and keeps_structures(spec):
+        costs = structure_costs(spec, join, machine.weights)
+        plans += [Plan(own, us * US) for own, us in costs]
     if any(plan.spec.runs_like(spec) for plan in plans):
         return plans
     return [*plans, _like_another(spec, join, machine)]
@@ -254,44 +267,6 @@ def _pipeline_plans(spec: WJoin, join: Sized, name: str, machine: Machine) -> li
 def _pipeline_plan(own: WJoin, join: Sized, machine: Machine) -> Plan:
     work = pipeline(join.widest, pipeline_order(own), is_hashed=own.method == HASH)
     return Plan(own, KERNELS[own.algorithm].us(work) * machine.seconds_per_us)
-
-
-def _structure_plans(spec: WJoin, join: Sized, machine: Machine) -> list[Plan]:
-    """Two windows, each in every structure that can serve the join's conditions."""
-    names = list(NAMES)
-    if not spec.classes:
-        names = [BUFFER] if served_range(spec) is None else [n for n in names if n != HASH]
-    method = BY_NAME[ASYMMETRIC].methods[0 if spec.classes else -1]
-    sides = [
-        [(name, _side(spec, join.widest, at, name, machine)) for name in names] for at in (0, 1)
-    ]
-    loops = KERNELS[ASYMMETRIC].us(_matched(join.widest)) * machine.seconds_per_us
-    own = replace(spec, algorithm=ASYMMETRIC, method=method, orders=())
-    return [
-        Plan(replace(own, structures=(left, right)), loops + (cost_left + cost_right) * US)
-        for left, cost_left in sides[0]
-        for right, cost_right in sides[1]
-    ]
-
-
-def _side(spec: WJoin, joined: Joined, at: int, name: str, machine: Machine) -> float:
-    """Microseconds per tick that one window costs in a structure, probed by the other stream."""
-    other = 1 - at
-    length = joined.upper[at][other] + min(0, joined.upper[other][at])
-    direction = Direction(
-        window=joined.rates[at] * max(0, length) + ahead_of(joined, at),
-        probes=joined.rates[other],
-        arrivals=joined.rates[at],
-    )
-    sizes = Sizes(spec.sizes.bucket, spec.sizes.node)
-    return direction_cost(Structure[name], direction, machine.weights, sizes)
-
-
-def _matched(joined: Joined) -> Work:
-    """The work of the loops around structures, which hand on the tuples that keys allow."""
-    work = backward_join(joined, ((1,), (0,)), is_hashed=True)
-    testing = sum(test.us for test in joined.tests) * work.found
-    return replace(work, touched=work.found, testing=testing)
 
 
 def _like_another(spec: WJoin, join: Sized, machine: Machine) -> Plan:

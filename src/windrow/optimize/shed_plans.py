@@ -14,15 +14,14 @@ from windrow.allocation.best import allocate
 from windrow.allocation.loads import Allocation, Case, Load, Resources, case_of
 from windrow.allocation.output import expected_recall
 from windrow.allocation.strategies import BY_NAME, allocate_by
-from windrow.optimize.cost.directions import cheapest
+from windrow.optimize.cost.directions import Direction
 from windrow.optimize.cost.effective import effective_directions
 from windrow.optimize.cost.joins import Joined, output
-from windrow.optimize.cost.structures import Sizes
-from windrow.optimize.cost.weights import Weights
 from windrow.optimize.joined import Sized
 from windrow.physical.shed_facts import waiting_ticks
 from windrow.physical.shedding import (
     BEST,
+    CLEARLY,
     Expected,
     Least,
     Shedding,
@@ -39,7 +38,7 @@ _ROUNDS = 20
 """Steps in which windows and what waits agree on who has how much."""
 
 
-def with_expected(spec: WJoin, rates: Sequence[float], weights: Weights) -> WJoin:
+def with_expected(spec: WJoin, rates: Sequence[float]) -> WJoin:
     """The join with what it is expected to shed at some rates per tick.
 
     Left out where memory is in bytes: how many tuples that is shows as they come.
@@ -47,6 +46,11 @@ def with_expected(spec: WJoin, rates: Sequence[float], weights: Weights) -> WJoi
     shedding = spec.shedding
     if shedding is None or (shedding.memory is not None and shedding.is_in_bytes):
         return spec
+    return replace(spec, shedding=replace(shedding, expected=_expected(spec, shedding, rates)))
+
+
+def _expected(spec: WJoin, shedding: Shedding, rates: Sequence[float]) -> Expected:
+    """What the inputs get at some rates."""
     service_rate = shedding.service_rate if shedding.may_skip else None
     retention = [max(0, spec.retention(at)) for at in range(len(rates))]
     # Memory is divided by what is counted when a pane is decided, which begins with a block. What
@@ -64,7 +68,7 @@ def with_expected(spec: WJoin, rates: Sequence[float], weights: Weights) -> WJoi
     allocation = Allocation(probing, kept)
     case = case_of(loads, Resources(waiting.for_windows, service_rate))
     recall = 1.0 if case is Case.nothing else min(NEARLY_ALL, expected_recall(loads, allocation))
-    expected = Expected(
+    return Expected(
         case=case.value,
         rates=tuple(rates),
         windows=tuple(load.window for load in loads),
@@ -73,9 +77,7 @@ def with_expected(spec: WJoin, rates: Sequence[float], weights: Weights) -> WJoi
         recall=recall,
         waiting=waiting.tuples,
         waited=tuple(map(mul, waiting.tuples, waiting.shares)),
-        structures=_structures(spec, loads, allocation, weights),
     )
-    return replace(spec, shedding=replace(shedding, expected=expected))
 
 
 @dataclass(frozen=True)
@@ -134,22 +136,30 @@ def effective(join: Sized, spec: WJoin) -> Sized:
     return replace(join, ways=ways, widest=widest, output=found)
 
 
+def left_directions(spec: WJoin) -> list[tuple[Direction, Direction]]:
+    """Each window of two streams as it is kept and probed, once for every division to reckon with.
+
+    Of streams that are about as fast, the one or the other gets what there is: a join that runs
+    keeps to what it has once decided while rates are about the same. So there are three divisions,
+    of the rates expected and of those that are just not taken for others.
+    """
+    assert spec.shedding is not None
+    assert spec.shedding.expected is not None
+    rate, other = spec.shedding.expected.rates
+    found = []
+    for times in (1.0, CLEARLY, 1 / CLEARLY):
+        own = _expected(spec, spec.shedding, (rate * times, other))
+        loads = [Load(*load) for load in zip(own.rates, own.windows, strict=True)]
+        found.append(effective_directions(loads, Allocation(own.probing, own.kept)))
+    return found
+
+
 def _left_of(joined: Joined, expected: Expected) -> Joined:
     kept = [
         rate * (part / full if full else 1.0)
         for rate, part, full in zip(joined.rates, expected.kept, expected.windows, strict=True)
     ]
     return replace(joined, rates=tuple(kept), probing=expected.probing)
-
-
-def _structures(
-    spec: WJoin, loads: Sequence[Load], allocation: Allocation, weights: Weights
-) -> tuple[str, ...]:
-    """What each window costs least in, as it is kept and probed."""
-    if len(loads) != 2 or not spec.classes:
-        return ()
-    directions = effective_directions(loads, allocation)
-    return tuple(cheapest(own, weights, Sizes()).name for own in directions)
 
 
 def _allocation(shedding: Shedding, loads: Sequence[Load], resources: Resources) -> Allocation:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from windrow.allocation.dividing import ROUNDING
 from windrow.errors import PlanError, UnsupportedError
 from windrow.optimize.shed_options import least_of, per_tick, rate_said
-from windrow.physical.algorithms import DEFAULT
+from windrow.physical.algorithms import ASYMMETRIC, DEFAULT
 from windrow.physical.options import Options
 from windrow.physical.shed_errors import too_little
 from windrow.physical.shedding import (
@@ -82,7 +82,8 @@ def _shedding_join(root: Spec, options: Options) -> WJoin:
         raise UnsupportedError(
             "unsupported-shedding",
             f"{asked} is set, and {what}",
-            reason="inner joins by time windows shed, by the algorithm bew",
+            reason="inner joins by time windows shed, by the algorithm bew, and by asymmetric where"
+            " memory is in tuples",
             hint="leave one of the two out"
             if options.asked_algorithm
             else "leave it out, or ask with an inner join by time",
@@ -100,8 +101,11 @@ def _unable(join: WJoin | MatwinBestmatch, options: Options) -> str:
         return f"the join of {names} is a {KIND_NAMES[join.kind]} join"
     if join.counts is not None:
         return f"the windows of {names} count tuples"
-    if join.algorithm != DEFAULT:
+    if join.algorithm not in {DEFAULT, ASYMMETRIC}:
         return f"the algorithm {options.asked_algorithm} does not shed"
+    memory = options.memory_amount if options.sheds_memory else None
+    if join.algorithm == ASYMMETRIC and memory is not None and not memory.is_tuples:
+        return f"the memory of {names} is in bytes, which structures of their windows do not count"
     return ""
 
 

@@ -14,9 +14,9 @@ def choice_facts(spec: Stateful, query: PhysicalQuery) -> list[Fact]:
     if query.runner is Runner.process or not isinstance(spec, WJoin) or not spec.has_plans:
         return []
     if not query.options.leaves_plans:
-        return [
-            ("chosen", ["for all buckets, by the options given; the state is that of any plan"])
-        ]
+        is_asked = query.options.asked_algorithm or query.options.order or spec.shedding is None
+        by = "by the options given" if is_asked else "by the rates known as the query starts"
+        return [("chosen", [f"for all buckets, {by}; the state is that of any plan"])]
     anew = f"anew once a rate, or the rows at once, are {CHANGED:g} times as many or as few"
     if query.runner is Runner.spark_batch:
         how = [

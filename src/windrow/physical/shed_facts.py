@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from windrow.physical.algorithms import ASYMMETRIC
 from windrow.physical.bounds_text import lag_terms
 from windrow.physical.cost_facts import show_count, show_rate
 from windrow.physical.shedding import BEST, Expected, Least, Shedding
@@ -26,7 +27,7 @@ def shed_facts(spec: WJoin, time_type: str) -> list[Fact]:
     if shedding is None:
         return []
     return [
-        ("sheds", _what(shedding, time_type)),
+        ("sheds", _what(spec, shedding, time_type)),
         ("divided", _divided(spec, shedding, time_type)),
         ("expected", _expected(spec, shedding, time_type)),
         ("on Spark", _on_spark(shedding)),
@@ -46,11 +47,13 @@ def shed_state(spec: WJoin, time_type: str) -> list[str]:
     ]
     if shedding.memory is None:
         return waiting
+    marked = "of tuples that are gone, structures have up to a quarter more entries"
     return [
         *waiting,
         f"windows and arrivals that wait, together <= {show_memory(shedding)}; one batch at hand on top",
         f"those that wait have 1 / {len(spec.inputs)} of it, and what windows leave; beyond that a"
         " random part of them waits",
+        *([marked] if spec.algorithm == ASYMMETRIC else []),
     ]
 
 
@@ -74,7 +77,7 @@ def show_memory(shedding: Shedding) -> str:
     return f"{int(shedding.memory):,} tuples"
 
 
-def _what(shedding: Shedding, time_type: str) -> list[str]:
+def _what(spec: WJoin, shedding: Shedding, time_type: str) -> list[str]:
     lines = []
     if shedding.memory is not None:
         lines.append(
@@ -91,10 +94,7 @@ def _what(shedding: Shedding, time_type: str) -> list[str]:
         lines.append(
             f"probes: at most {rate}, and a window's worth or one per stream in a burst; {beyond}"
         )
-    lines.append(
-        "by backward evaluation, pane by pane: structures of their own (asymmetric) take tuples one"
-        " by one"
-    )
+    lines.append(_pane_by_pane(spec))
     if shedding.sheds:
         lines.append(
             f"drawn by a hash of the tuple and of seed {shedding.seed}: the same after a restart, and in"
@@ -102,6 +102,12 @@ def _what(shedding: Shedding, time_type: str) -> list[str]:
             + ("" if shedding.memory is None else " while all that waits fits beside the windows")
         )
     return lines
+
+
+def _pane_by_pane(spec: WJoin) -> str:
+    if spec.algorithm != ASYMMETRIC:
+        return "pane by pane, by backward evaluation"
+    return "pane by pane: what is kept goes into its window's structure, whether it probes or not"
 
 
 def _divided(spec: WJoin, shedding: Shedding, time_type: str) -> list[str]:
@@ -146,11 +152,8 @@ def _expected(spec: WJoin, shedding: Shedding, time_type: str) -> list[str]:
         lines += [
             _of_input(expected, at, alias, time_type) for at, alias in enumerate(spec.aliases)
         ]
-        if expected.structures:
-            kept = zip(spec.aliases, expected.structures, strict=True)
-            named = ", ".join(f"{alias} in {structure}" for alias, structure in kept)
-            lines.append(f"in structures of their own the cheapest would be: {named}")
-        if spec.estimate is not None and spec.estimate.is_decisive:
+        is_decided = spec.estimate is not None and spec.estimate.is_decisive
+        if is_decided and spec.algorithm != ASYMMETRIC:
             lines.append("look-ups and their order were chosen for these rates and windows")
     return lines
 

@@ -71,6 +71,10 @@ def room_to_wait(asked: Sequence[float], most: float) -> list[float]:
     return given
 
 
+CLEARLY = 1.25
+"""A rate has changed when it is so many times as high, or as low."""
+
+
 def block_panes(retention: int, pane: int) -> int:
     """How many panes the blocks have in which the arrivals of an input are counted."""
     return max(1, retention // pane // MOST_BLOCKS)
@@ -113,8 +117,6 @@ class Expected:
         probing: arrivals per tick that probe.
         kept: tuples that are kept.
         recall: the share of all results that this gives.
-        structures: of two streams joined by an equality, what each window would cost least in at
-            these rates; () for others.
     """
 
     case: str
@@ -125,7 +127,6 @@ class Expected:
     recall: float
     waiting: tuple[float, ...] = ()
     waited: tuple[float, ...] = ()
-    structures: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

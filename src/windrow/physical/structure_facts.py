@@ -40,7 +40,8 @@ def _found(spec: WJoin, name: str) -> str:
 
 def _kept_by(spec: WJoin, keys: str) -> str:
     if spec.classes:
-        return keys if len(spec.classes) == 1 else f"the first of {keys}"
+        is_by_all = len(spec.classes) == 1 or spec.shedding is not None
+        return keys if is_by_all else f"the first of {keys}"
     served = served_range(spec)
     if served is None:
         return "nothing: every tuple is a candidate"
@@ -53,7 +54,8 @@ def _why(spec: WJoin, options: Options) -> list[str]:
         both = [asked, f"structure = {options.structure}"]
         return [f"asked for by {', '.join(filter(None, both))}", *_sizes(options)]
     reason = f"{'/'.join(spec.structures)}: {_reason(spec)}"
-    if not asked and spec.estimate is not None and spec.estimate.is_decisive:
+    is_decided = spec.estimate is not None and spec.estimate.is_decisive
+    if not asked and is_decided and not _is_for_what_is_left(spec):
         reason = "of all plans that could run it costs least, or within a fifth of that"
     return [*([f"asked for by {asked}"] if asked else []), reason, *_sizes(options)]
 
@@ -65,7 +67,14 @@ def _sizes(options: Options) -> list[str]:
     return [f"sizes asked for by {', '.join(given)}"] if given else []
 
 
+def _is_for_what_is_left(spec: WJoin) -> bool:
+    """Whether structures were chosen after an allocation, for what it leaves."""
+    return spec.shedding is not None and spec.shedding.expected is not None
+
+
 def _reason(spec: WJoin) -> str:
+    if _is_for_what_is_left(spec):
+        return "each costs least for the tuples that are kept and the arrivals that probe"
     if spec.estimate is not None and spec.estimate.is_decisive:
         return "of all pairs of structures they cost least, or within a fifth of that"
     if spec.classes:

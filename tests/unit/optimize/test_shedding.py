@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 from golden.catalog import CATALOG
 
+import windrow
 from windrow.errors import WindrowError
+from windrow.operators.build import build
 from windrow.operators.evaluate import DuckdbTypes
+from windrow.operators.shedding.structured_join import StructuredShedJoinOp
 from windrow.optimize.optimizer import optimize
 from windrow.optimize.options import by_keyword
+from windrow.physical.algorithm_facts import algorithm_facts
 from windrow.physical.shed_facts import shed_facts
 from windrow.physical.shedding import Least
 from windrow.physical.specs import ProjectRows, SlidingAggregate, WJoin, delay, inputs
@@ -124,10 +129,61 @@ def test_plans_are_weighed_for_what_is_left_after_the_allocation():
     left = join_of(planned(FAST, memory="2000 tuples", on_memory="shed"))
     assert left.estimate.output == pytest.approx(whole.estimate.output * 0.439375)
     assert left.estimate.plans[0].seconds < whole.estimate.plans[0].seconds
-    assert left.shedding.expected.structures == ("hash", "ttree")
-    assert {plan.name.split(",")[0] for plan in left.estimate.plans} == {
-        "bew-hash", "bew-nested-loop"
-    }  # fmt: skip
+    assert left.structures == ("hash", "ttree")
+    assert len(left.estimate.plans) == 16 + 2
+    assert {plan.name for plan in left.estimate.plans} >= {"bew-hash", "bew-nested-loop"}
+
+
+BAND = "SELECT fast.x FROM fast, slow WHERE abs(fast.x - slow.x) < 3 WINDOW = INTERVAL 10 SECONDS"
+TWINS = "SELECT f.x FROM fast f, fast g WHERE abs(f.x - g.x) < 3 WINDOW = INTERVAL 10 SECONDS"
+
+
+@pytest.mark.parametrize(
+    ("sql", "options", "structures"),
+    [
+        # Of 1,000 and 10 per second: what is kept, and what probes it, decide.
+        (FAST, {"memory": "20000 tuples", "on_memory": "shed"}, ("hash", "ttree")),
+        (FAST, {"service_rate": 2, "on_service_rate": "shed"}, ("hash", "buffer")),
+        (FAST, {"service_rate": 0.001, "on_service_rate": "shed"}, ("buffer", "buffer")),
+        (BAND, {"memory": "5000 tuples", "on_memory": "shed"}, ("buffer", "ttree")),
+        (TWINS, {"memory": "5000 tuples", "on_memory": "shed"}, ("ttree", "ttree")),
+        (TWINS, {"memory": "20 tuples", "on_memory": "shed"}, ("buffer", "buffer")),
+        # Without rates, trees where a band is bounded from both sides.
+        (BAND.replace("fast", "a").replace("slow", "b"), MEMORY, ("ttree", "ttree")),
+        (JOIN, MEMORY, ()),
+        # As asked for.
+        (FAST, {**MEMORY, "structure": "btree/hash"}, ("btree", "hash")),
+        (FAST, {**MEMORY, "algorithm": "bew"}, ()),
+        (BAND, {**MEMORY, "algorithm": "bew"}, ()),
+    ],
+)
+def test_structures_are_chosen_for_what_the_allocation_leaves(sql, options, structures):
+    assert join_of(planned(sql, **options)).structures == structures
+
+
+@pytest.mark.parametrize("limit", [MEMORY, {"service_rate": 0.5, "on_service_rate": "shed"}])
+def test_streams_about_as_fast_are_ready_for_either_division(limit):
+    session = windrow.Session()
+    for name, rate in {"a": 1.0, "b": 0.98}.items():
+        table = pa.table({"ts": [0, 1], "x": [1, 2]})
+        session.stream(name, table, time="ts", rate=rate)
+    query = "SELECT a.x FROM a, b WHERE abs(a.x - b.x) < 3 WINDOW = 1000"
+    text = session.explain(query, **limit)
+    # The slower one is kept, or the other probes; which that is, a running join finds out.
+    assert " 0 of 1," in text or " 0 per tick of" in text
+    (algorithm,) = (line for line in text.splitlines() if "algorithm" in line)
+    assert "Asymmetric" in algorithm
+    assert "buffer" not in algorithm
+
+
+def test_explain_names_the_structures_that_run():
+    join = join_of(planned(FAST, memory="2000 tuples", on_memory="shed"))
+    facts = dict(algorithm_facts(join, by_keyword({}), "fast.k = slow.k"))
+    assert facts["algorithm"] == ["Asymmetric, hash/ttree"]
+    assert facts["why"] == [
+        "hash/ttree: each costs least for the tuples that are kept and the arrivals that probe"
+    ]
+    assert isinstance(build(join), StructuredShedJoinOp)
 
 
 def test_a_rate_that_is_bound_to_be_exceeded_is_told_beforehand():
@@ -151,7 +207,10 @@ REFUSED = [
     (JOIN.replace("FROM a, b WHERE", "FROM a LEFT JOIN b ON"), MEMORY, "is a left outer join"),
     ("SELECT a.x FROM a [ROWS 9], b [ROWS 9] WHERE a.k = b.k", MEMORY, "count tuples"),
     (JOIN, {**MEMORY, "algorithm": "few"}, "the algorithm few does not shed"),
-    (JOIN, {**RATE, "structure": "hash/ttree"}, "the algorithm asymmetric does not shed"),
+    (
+        JOIN, {"memory": "1 MB", "on_memory": "shed", "structure": "hash/ttree"},
+        "the memory of a and b is in bytes, which structures of their windows do not count",
+    ),
     ("SELECT x FROM a WHERE x > 3", MEMORY, "joins no streams by windows"),
     (
         "SELECT j.x FROM (SELECT a.x, a.k, a.ts FROM a, b WHERE a.k = b.k WINDOW = INTERVAL 9 "

@@ -61,6 +61,13 @@ def test_a_plan_that_is_forced_is_not_left_to_the_worker():
     ]
 
 
+def test_a_join_that_sheds_has_its_plan_from_the_driver():
+    memory = {"memory": "100 tuples", "on_memory": "shed"}
+    assert chosen(HINTED, Runner.spark_streaming, **memory) == [
+        "for all buckets, by the rates known as the query starts; the state is that of any plan"
+    ]
+
+
 @pytest.mark.parametrize(
     ("sql", "runner"), [(HINTED, Runner.process), (OUTER, Runner.spark_streaming)]
 )

@@ -28,14 +28,11 @@ from windrow.allocation.processor import best_rates
 from windrow.allocation.strategies import BY_NAME, allocate_by
 from windrow.errors import DataError
 from windrow.operators.shedding.numbers import bits, number_of, numbered
-from windrow.physical.shedding import BEST, Least, Shedding, block_panes
+from windrow.physical.shedding import BEST, CLEARLY, Least, Shedding, block_panes
 from windrow.physical.specs import WJoin, scans
 from windrow.plan.durations import show_ticks
 from windrow.plan.stream_hints import USUAL_UNIT, ticks_per_unit
 from windrow.schema import MIN_TICK
-
-CLEARLY = 1.25
-"""A rate has changed when it is so many times as high, or as low."""
 
 _ROUNDING = 1e-9
 """A share that is so little below a whole number is that number."""

@@ -1,7 +1,7 @@
 """What the compiled loops of each plan take, in microseconds of processor per unit of work.
 
 One unit for all plans: only so can a pipeline be weighed against a hash table. The figures of
-sweeps, pipelines and asymmetric joins were fitted, by relative least squares, to runs over random
+sweeps, pipelines and asymmetric joins (those that shed apart) were fitted, by relative least squares, to runs over random
 workloads in process (`python -m benchmarks.planner --fit` repeats that); those of backward
 evaluation were set by hand after 30 such joins; outer joins and joins of count windows have the
 latter's, for their loops are alike. The structures' are what `windrow cost --calibrate` found on
@@ -53,8 +53,11 @@ KERNELS = {
     "hw": KernelCost(tuple=1.4, lookup=0.0, touched=0.006, result=0.2),
     "nlw": KernelCost(tuple=1.4, lookup=0.0, touched=0.003, result=0.2),
     "asymmetric": KernelCost(tuple=0.8, lookup=0.0, touched=0.006, result=0.2),
+    "shed-asymmetric": KernelCost(0.05, lookup=0.05, touched=0.0, result=0.035, found=0.04),
 }
-"""Of the algorithm "asymmetric" it is what its loops take beside the structures."""
+"""Of the algorithm "asymmetric" it is what its loops take beside the structures. A join that sheds
+takes tuples by the pane, and was seen to take as long by hashes as by backward evaluation with one.
+"""
 
 COMPARED, CALLED, IN_BLOCKS = 0.001, 0.02, 0.035
 """Microseconds to test a candidate: numbers compared in the loops, by a function of the user's on

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,7 @@ from windrow.errors import DataError, PlanError
 from windrow.operators.bew_join import BewJoinOp
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.shedding.join import ShedJoinOp
+from windrow.operators.shedding.structured_join import StructuredShedJoinOp
 from windrow.schema import MAX_TICK
 
 
@@ -48,6 +50,18 @@ def test_the_answer_depends_on_the_tuples_alone(there_is):
     # Where memory is short those that wait take some of it; probes have nothing to do with it.
     assert (by_13 == whole) == ("memory" not in there_is)
     assert run(ShedJoinOp(spec(), shedding(1, **there_is)), batches)[0] != whole
+
+
+@pytest.mark.parametrize("there_is", [{"memory": 70}, {"memory": 70, "service_rate": 0.4}])
+@pytest.mark.parametrize("pair", [("hash", "buffer"), ("btree", "ttree"), ("ttree", "hash")])
+def test_structures_find_the_same_where_much_is_marked_in_them(pair, there_is):
+    batches, made = streams(), shedding(**there_is)
+    kept_so = replace(spec(), algorithm="asymmetric", structures=pair)
+    whole, *_ = run(ShedJoinOp(spec(), made), batches)
+    found, most, operator = run(StructuredShedJoinOp(kept_so, made), batches, cuts=50)
+    assert found == whole
+    assert most <= 70
+    assert operator.counters.stored == 0
 
 
 def test_no_more_is_held_than_there_is_memory_for():

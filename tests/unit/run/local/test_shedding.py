@@ -30,6 +30,7 @@ def rows(rate: float, seed: int) -> pa.Table:
             "ts": np.sort(dice.integers(0, TICKS, many)),
             "k": dice.integers(0, 4, many),
             "n": np.arange(many),
+            "x": dice.integers(0, 300, many),
         }
     )
 
@@ -188,6 +189,22 @@ def test_a_batch_is_taken_in_parts_and_a_checkpoint_knows_how_much_of_it():
     assert any(position.rows for position in kept.positions.values())
     rest = session(500).sql(QUERY, **CASES["memory"], resume=kept)
     assert got + bag(rest.to_arrow()) == wanted
+
+
+@pytest.mark.parametrize("limit", [{"memory": "150 tuples", "on_memory": "shed"},
+                                   {"service_rate": 0.9, "on_service_rate": "shed"}])  # fmt: skip
+@pytest.mark.parametrize("where", ["abs(a.x - b.x) < 4", "a.x BETWEEN b.x AND b.x + 9",
+                                   "a.x < b.x - 280"])  # fmt: skip
+def test_a_comparison_that_sheds_looks_at_the_tuples_of_its_range_alone(where, limit):
+    query = f"SELECT a.n, b.n AS m FROM a, b WHERE {where} WINDOW = {WINDOW}"
+    scanned = session().sql(query, algorithm="bew", **limit)
+    by_trees = session().sql(query, structure="ttree/btree", **limit)
+    found = bag(scanned.to_arrow())
+    assert bag(by_trees.to_arrow()) == found
+    assert found.total() > 0
+    compared = [one.progress.operators["WJoin a, b"]["comparisons"] for one in (scanned, by_trees)]
+    # Beside results, those of the range that are not in the period, or that are marked.
+    assert compared[1] < 1.6 * found.total() + 50 < compared[0] / 10
 
 
 def test_where_nothing_was_found_the_recall_says_so():
