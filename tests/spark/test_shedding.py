@@ -36,8 +36,9 @@ def test_a_query_that_is_stopped_after_every_batch_keeps_to_its_memory(
         if batch == 1:
             held = held_by(spark, run)
     session = streams.on_spark(spark, is_streaming=False)
-    whole = session.sql(JOIN, **LIMIT)
+    whole = session.sql(JOIN, **LIMIT, algorithm="bew")
     found = decided(whole.toArrow())
+    assert decided(session.sql(JOIN, **LIMIT, structure="btree/ttree").toArrow()) == found
     streamed = decided(run.rows(spark))
     assert Counter() < found < exact
     assert Counter() < streamed < exact
