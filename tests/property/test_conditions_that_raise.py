@@ -112,7 +112,9 @@ def expected(streams, tests, window):
 
 def outcome(streams, where, window, cut, **options: Any):
     session = windrow.Session()
-    session.function("reciprocal", lambda x, y: 1 / (x - y) > 0, returns="boolean")
+    session.function(
+        "reciprocal", lambda x, y: 1 / (x - y) > 0, returns="boolean", vectorized=False
+    )
     for name, rows in streams.items():
         table = pa.table(
             {c: [row[c] for row in rows] for c in ("ts", "k", "x", "y", "s", "id")},

@@ -44,12 +44,14 @@ class Chunk:
     """Rows in ascending order of their order key, never changed.
 
     `derived` keeps what algorithms compute from the rows (an index, say); it is no part of the
-    content.
+    content. `nbytes` are those of the rows and order keys as they came: read back from disk, NULLs
+    may take a byte more or less.
     """
 
     def __init__(self, batch: ChangeBatch, keys: NDArray[np.int64]) -> None:
         self.batch = batch
         self.keys = keys
+        self.nbytes = int(batch.columns.nbytes + keys.nbytes)
         self.derived: dict[str, Any] = {}
         self._spilled: frozenset[str] | None = None  # what was derived before it went to disk
 
@@ -65,7 +67,7 @@ class Chunk:
     @property
     def memory_bytes(self) -> int:
         """Bytes held in memory: the rows unless they are on disk, and what was derived since."""
-        rows = self.batch.columns.nbytes + 2 * self.keys.nbytes if self._spilled is None else 0
+        rows = self.nbytes + self.keys.nbytes if self._spilled is None else 0
         on_disk = self._spilled or frozenset()
         return rows + sum(
             _array_bytes(value) for name, value in self.derived.items() if name not in on_disk
@@ -195,10 +197,7 @@ class ChunkBuffer:
     @property
     def nbytes(self) -> int:
         """Bytes of the chunks, dead rows included."""
-        return sum(
-            part.chunk.batch.columns.nbytes + part.chunk.keys.nbytes + len(part.gone)
-            for part in self.slices
-        )
+        return sum(part.chunk.nbytes + len(part.gone) for part in self.slices)
 
     @property
     def first(self) -> int:
