@@ -17,6 +17,7 @@ LAWS = (
     "/tests/differential/",
     "/tests/unit/experiments/",
     "/test_every_algorithm.py",
+    "/test_flink_multiway_join.py",
     "/test_cleaning.py",
     "/test_observed.py",
     "/test_choosing.py",

@@ -184,8 +184,8 @@ def _rounds_nothing(left: exp.Expr, right: exp.Expr) -> bool:
 def may_raise(left: exp.Expr, right: exp.Expr, types: Mapping[str, str]) -> bool:
     """Whether there are values for which the sums of a comparison, or itself, cannot be computed.
 
-    Numbers are meant; of anything else nothing is known. Doubles become infinite, and decimals have room while their digits are no more than 38. Sums of
-    whole numbers may leave their type.
+    Numbers are meant; of anything else nothing is known. Doubles become infinite, and decimals have
+    room while their digits are no more than 38. Sums of whole numbers may leave their type.
     """
     columns = [column for side in (left, right) for column in side.find_all(exp.Column)]
     if not all(_is_number(types[column.name]) for column in columns):

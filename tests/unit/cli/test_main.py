@@ -59,7 +59,7 @@ def test_run_writes_the_answer_to_the_sink(job, mode):
     assert sorted(row["v"] for row in rows) == [7, 9]
 
 
-SHEDS = '[options]\nmemory = "{} tuples"\non_memory = "shed"\n'
+SHEDS = '[options]\nmemory = "{} tuples"\non_memory = "shed"\nalgorithm = "bew"\n'
 
 
 @pytest.mark.parametrize(("memory", "told"), [(2, "nothing was found"), (50, "100.0% expected")])
