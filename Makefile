@@ -35,8 +35,9 @@ test-fast: $(READY) ## Run the tests that need no JVM, those of laws apart
 test-laws: $(READY) ## Run the tests that try a law on hundreds of drawn cases
 	@$(PYTEST) -n 2 --dist loadfile -m "laws and not spark"
 
+# By name, the long files come early; by how many tests they have, one long test would come last.
 test-spark: $(READY) ## Run the tests that need a JVM
-	@$(JAVA) $(PYTEST) -n 2 --dist loadfile -m spark
+	@$(JAVA) $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m spark
 
 lint: $(READY) ## Check style and formatting
 	@$(BIN)/ruff check .

@@ -41,7 +41,7 @@ SCHEMA = pa.schema(
         ("t", pa.timestamp("us")),
     ]
 )
-HASHED = {"bew-hash", "few-hash", "hw", "xjoin"}
+HASHED = {"bew-hash", "bew-published-hash", "few-hash", "hw", "xjoin"}
 NAN = math.nan
 NULL = (None,)
 VALUES = {

@@ -11,7 +11,7 @@ from hypothesis import given, note, seed, settings
 from windrow.optimize.options import ALGORITHMS
 from windrow.physical.algorithms import BY_NAME, CHOICES
 
-HASHED = {"bew-hash", "few-hash", "hw", "xjoin"}
+HASHED = {"bew-hash", "bew-published-hash", "few-hash", "hw", "xjoin"}
 EACH = settings(max_examples=-(-200 // len(ALGORITHMS)), deadline=None, database=None)
 """Of 200 questions and a few, each algorithm is asked as many as any other, and other ones."""
 
