@@ -32,11 +32,10 @@ test: test-fast test-laws test-spark ## Run every test
 test-fast: $(READY) ## Run the tests that need no JVM, those of laws apart
 	@$(PYTEST) -n 2 --dist loadfile -m "not spark and not laws"
 
-# Files in the order of their names: in that of their numbers of tests, two that compile the same
-# kernels would begin together and each compile them, and a file with one long test would come last.
 test-laws: $(READY) ## Run the tests that try a law on hundreds of drawn cases
-	@$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m "laws and not spark"
+	@$(PYTEST) -n 2 --dist loadfile -m "laws and not spark"
 
+# By name, the long files come early; by how many tests they have, one long test would come last.
 test-spark: $(READY) ## Run the tests that need a JVM
 	@$(JAVA) $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m spark
 
