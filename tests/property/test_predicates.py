@@ -124,7 +124,7 @@ Condition = Callable[[Random, list[str]], tuple[str, Any]]
 
 def cases(condition: Condition) -> st.SearchStrategy[Case]:
     """Any join of two or three streams under conditions of that kind."""
-    return drawn(lambda random: draw_case(random, condition))
+    return drawn(lambda random: draw_case(random, condition), size=1_024)
 
 
 def draw_case(random: Random, condition: Condition) -> Case:

@@ -141,7 +141,7 @@ def probe_sample(
 
 @lean_kernel
 def _read_ahead(store: Store, keys: Numbers, start: int) -> None:
-    """Reads what the next probes are going to look at, to wait for memory once for all of them."""
+    """Asks for what the next probes are going to look at, to wait for memory once for all of them."""
     stop = min(start + AHEAD, len(keys))
     for n in range(start, stop):
         read_head(store, keys[n])

@@ -18,14 +18,11 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.operators.instants import ticks_of
-from windrow.physical.shedding import Shedding, part_of
+from windrow.physical.shedding import least_row_bytes, part_of
 from windrow.physical.specs import Spec, WJoin, inputs, scans
 
 RowsAtOnce = Callable[[pa.RecordBatch], int]
 """How many rows of a batch are taken at a time."""
-
-ROW_BYTES = 64
-"""What a tuple takes beside its columns, about."""
 
 
 class Cut:
@@ -63,22 +60,23 @@ class Cut:
 
 def rows_at_once(root: Spec) -> RowsAtOnce | None:
     """How batches are cut for a plan; None where they are not."""
-    shedding = _shedding(root)
-    if shedding is None or shedding.memory is None:
+    join = _shedding_join(root)
+    if join is None or join.shedding is None or join.shedding.memory is None:
         return None
-    memory, streams = shedding.memory, len(scans(root))
-    if not shedding.is_in_bytes:
+    memory, streams = join.shedding.memory, len(scans(root))
+    if not join.shedding.is_in_bytes:
         return lambda _: part_of(memory, streams)
-    return lambda batch: part_of(memory / _row_bytes(batch), streams)
+    beside = least_row_bytes(len(join.classes), len(join.predicates))
+    return lambda batch: part_of(memory / (beside + _column_bytes(batch)), streams)
 
 
-def _row_bytes(batch: pa.RecordBatch) -> float:
-    of_columns: float = batch.nbytes / max(1, batch.num_rows)
-    return ROW_BYTES + of_columns
+def _column_bytes(batch: pa.RecordBatch) -> float:
+    """Bytes of a row, of its columns alone."""
+    return float(batch.nbytes / max(1, batch.num_rows))
 
 
-def _shedding(spec: Spec) -> Shedding | None:
+def _shedding_join(spec: Spec) -> WJoin | None:
     if isinstance(spec, WJoin) and spec.shedding is not None:
-        return spec.shedding
-    found = (_shedding(child) for child in inputs(spec))
+        return spec
+    found = (_shedding_join(child) for child in inputs(spec))
     return next((own for own in found if own is not None), None)
