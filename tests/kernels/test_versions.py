@@ -25,7 +25,7 @@ def events_of(rows, already):
     ends = np.array([rows[i][0] + rows[i][1] for i in order], np.int64)
     going = np.argsort(ends, kind="stable")
     slots = np.array([rows[i][2] for i in order], np.int64)
-    return Events(times, ends[going], going, slots, np.ones(len(coming), np.int8))
+    return Events(times, ends[going], going, slots, np.ones(len(slots), np.int8))
 
 
 def walk(events):

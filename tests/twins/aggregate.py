@@ -20,7 +20,7 @@ Group = tuple[Value, ...]
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the input: alive in [time, end), or, with sign -1, the end of an equal one."""
+    """A row of the input: in [time, end) one copy more, or, with sign -1, one less."""
 
     values: tuple[tuple[str, Value], ...]
     time: int
@@ -44,7 +44,7 @@ def alive_at(rows: list[Row], instant: int) -> list[Row]:
     """The rows alive at an instant, those taken back removed."""
     alive = [row for row in rows if row.sign > 0 and row.time <= instant < row.end]
     for deletion in rows:
-        if deletion.sign < 0 and deletion.time <= instant:
+        if deletion.sign < 0 and deletion.time <= instant < deletion.end:
             alive.remove(next(r for r in alive if plain_values(r) == plain_values(deletion)))
     return alive
 

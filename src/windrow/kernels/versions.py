@@ -1,6 +1,7 @@
 """The versions that groups go through, instant by instant.
 
-Rows come and go: event + at a row's time, event - at its end. All events of one group at one
+Rows come and go: event + at a row's time, event - at its end; the other way round for a row that
+takes another back. All events of one group at one
 instant make one *version* of that group's answer. A group's version before the first of them, its
 *opening*, has no events:
 
@@ -33,7 +34,8 @@ class Events(NamedTuple):
     """What happens, in the order of instants.
 
     Rows come in the order of `coming_times`: row i, in group `slots[i]`, with `signs[i]` -1 where
-    it takes an earlier row back. `going_rows` are the rows that leave, at `going_times`, ascending.
+    it takes an earlier row back. `going_rows` are the rows that leave, at `going_times`, ascending:
+    what each has added is subtracted.
     `slots` and `signs` cover all rows, coming ones first.
     """
 
@@ -114,7 +116,7 @@ def versions_of(events: Events, slot_count: int) -> Versions:
         if row >= 0:
             event_rows[place], event_signs[place] = row, events.signs[row]
         else:
-            event_rows[place], event_signs[place] = -row - 1, -1
+            event_rows[place], event_signs[place] = -row - 1, -events.signs[-row - 1]
     return Versions(
         slots[:count].copy(),
         times[:count].copy(),

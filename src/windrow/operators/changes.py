@@ -3,10 +3,21 @@
 A change batch is a set of rows with, for each row,
 
     time   the instant the change becomes true, in ticks
-    end    the instant the row stops being alive (MAX_TICK: never)
+    end    the instant it ceases to be true (MAX_TICK: never)
     sign   +1 the row comes, -1 it goes
 
     alive:   [time, end)        a [RANGE w] tuple: end = time + w + 1
+
+The one law: changes are linear. A row adds `sign` copies of its columns to the relation at every
+instant in [time, end), and the relation at an instant is the sum over all rows. Two sets of rows
+with the same sums at every instant are the same relation, however they are cut:
+
+    + [t, e)      and   - [t', e)          is   + [t, t')      a delete ends with the row it takes back
+    + [t, never)  and   - [t', never)      is   + [t, t')      signs alone: what aggregates give
+
+So a row is two events: `sign` at its time, `-sign` at its end; one with end <= time is none. A join
+is linear in each input: a combination has the greatest time, the least end and the product of the
+signs of its rows.
 
 A plain stream has no ends and no signs (None stands for "all alike"), and costs nothing extra.
 """

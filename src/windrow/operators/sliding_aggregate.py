@@ -7,8 +7,8 @@
 
 1. `push` stores rows in `arriving`, ordered by time: below the watermark more may still come.
 2. `advance(W)` takes the rows with time < W out of it, and those with end < W out of `alive`.
-   Each is an event of its group: + at its time, - at its end; a row with sign -1 is a - at its
-   time, and has no end of its own.
+   Each is an event of its group: its sign at its time, the opposite at its end. (A row that takes
+   another back ends with it: - at its time, + at the instant at which the other is a - too.)
 3. The events of one group at one instant make one version of its answer (`kernels/versions.py`);
    the changelog is what differs from version to version. Groups come and go with their rows. The
    one group of an aggregate without keys stays from its first event on.
@@ -63,6 +63,7 @@ class SlidingAggregateOp(Operator):
         self._directory = KeyDirectory()
         self._accumulators = self._new_accumulators()
         self._row_counts: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._held: NDArray[np.int64] = np.zeros(0, np.int64)
         self._groups: tuple[tuple[ChunkSlice, ...], dict[str, int]] | None = None
 
     def _new_accumulators(self) -> dict[str, Accumulator]:
@@ -120,6 +121,8 @@ class SlidingAggregateOp(Operator):
         self._groups = groups, snapshot.numbers
         self._arriving = ChunkBuffer("time", snapshot.buffers["arriving"])
         self._alive = ChunkBuffer("end", snapshot.buffers["alive"])
+        for part in self._alive.slices:
+            np.add.at(self._held, _slots(part.rows()), 1)
         self._measure()
 
     def _stored_groups(self) -> tuple[tuple[ChunkSlice, ...], dict[str, int]]:
@@ -158,7 +161,7 @@ class SlidingAggregateOp(Operator):
         )
         if batch.ends is None:
             return kept
-        is_alive = (batch.ends > batch.times) | (batch.signs_or_insert() < 0)
+        is_alive = batch.ends > batch.times
         return kept if is_alive.all() else kept.take(np.flatnonzero(is_alive))
 
     def _kept_values(self, columns: pa.RecordBatch) -> dict[str, pa.Array]:
@@ -184,7 +187,6 @@ class SlidingAggregateOp(Operator):
         """Applies the events below the bound, and gives the changes they make."""
         was_empty = len(self._directory) == 0
         rows, events = self._take_events(bound)
-        self._fit()
         versions = versions_of(events, self._directory.slot_count)
         every_row = np.ones(len(rows), np.bool_)
         row_counts = slide_counts(versions, every_row, self._row_counts)
@@ -211,22 +213,24 @@ class SlidingAggregateOp(Operator):
         leaving = self._alive.pop_below(bound)
         self._groups = None
         entering = None if coming is None else self._entering(coming)
+        self._fit()
         rows = concat([batch for batch in (entering, leaving) if batch is not None])
         count = 0 if entering is None else len(entering)
         ends, signs = rows.ends_or_never(), rows.signs_or_insert()
-        going = np.flatnonzero((ends < bound) & (signs > 0))
+        going = np.flatnonzero(ends < bound)
         going = going[np.argsort(ends[going], kind="stable")]
+        if leaving is not None:
+            np.subtract.at(self._held, _slots(leaving), 1)
         if entering is not None:
-            stays = (ends[:count] >= bound) & (ends[:count] < MAX_TICK) & (signs[:count] > 0)
+            stays = (ends[:count] >= bound) & (ends[:count] < MAX_TICK)
             self._keep_alive(entering, stays)
         self.counters.drops += 0 if leaving is None else len(leaving)
-        slots = rows.columns.column("slot").to_numpy()
         events = Events(
             writable(rows.times[:count]),
             ends[going],
             going,
-            writable(slots),
-            writable(signs[:count]),
+            writable(_slots(rows)),
+            writable(signs),
         )
         return rows, events
 
@@ -243,7 +247,10 @@ class SlidingAggregateOp(Operator):
     def _keep_alive(self, entering: ChangeBatch, stays: NDArray[np.bool_]) -> None:
         staying = int(np.count_nonzero(stays))
         kept = entering if staying == len(stays) else entering.take(np.flatnonzero(stays))
-        self._alive.append(replace(kept, signs=None))
+        if kept.signs is not None and (kept.signs > 0).all():
+            kept = replace(kept, signs=None)
+        self._alive.append(kept)
+        np.add.at(self._held, _slots(kept), 1)
         self.counters.drops += len(stays) - staying
 
     def _answers(
@@ -276,11 +283,15 @@ class SlidingAggregateOp(Operator):
         return ChangeBatch(shown, changes.times, None, changes.signs)
 
     def _forget_empty_groups(self) -> None:
-        """Gives up the slots of groups without rows; the one group without keys stays."""
+        """Gives up the slots of groups without rows; the one group without keys stays.
+
+        A group may have no row now and rows that are held: what a delete that ends has taken back
+        comes again.
+        """
         if not self._spec.keys:
             return
         in_use = self._directory.slots_in_use()
-        empty = in_use[self._row_counts[in_use] == 0]
+        empty = in_use[(self._row_counts[in_use] == 0) & (self._held[in_use] == 0)]
         self._directory.release(empty)
         for accumulator in self._accumulators.values():
             accumulator.clear(empty)
@@ -291,6 +302,7 @@ class SlidingAggregateOp(Operator):
         room = len(self._row_counts)
         if room < slots or room > 4 * slots + 64:
             self._row_counts = resized(self._row_counts, 2 * slots)
+            self._held = resized(self._held, 2 * slots)
         for accumulator in self._accumulators.values():
             accumulator.fit(slots)
 
@@ -301,8 +313,14 @@ class SlidingAggregateOp(Operator):
             + self._alive.nbytes
             + self._directory.nbytes
             + self._row_counts.nbytes
+            + self._held.nbytes
             + sum(accumulator.nbytes for accumulator in self._accumulators.values())
         )
+
+
+def _slots(rows: ChangeBatch) -> NDArray[np.int64]:
+    slots: NDArray[np.int64] = rows.columns.column("slot").to_numpy()
+    return slots
 
 
 def _by_argument(aggregates: Sequence[Aggregate]) -> dict[str, list[Aggregate]]:

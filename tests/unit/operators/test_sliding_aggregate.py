@@ -226,6 +226,28 @@ def test_a_delete_of_a_row_that_is_not_there_is_refused():
     )
 
 
+# 0    1    2    3    4    5
+# |----|----|----|----|----|
+# + -----------------------)      a row of north
+#           - -------)            that is taken back for a while
+#           s ----)               and another group, which must not get its place
+def test_a_delete_that_ends_gives_the_row_back():
+    operator = operator_of(("store",), [("sum", "double")])
+    batch = sales([(0, "north", 4.0), (2, "north", 4.0), (2, "south", 1.0)], window=0)
+    ends, signs = np.array([5, 4, 3]), np.array([1, -1, 1], np.int8)
+    list(operator.push([ChangeBatch(batch.columns, batch.times, ends, signs)]))
+    found = [change for watermark in range(7) for change in changes(operator.advance(watermark))]
+    assert found == [
+        (0, "+", "north", 4.0),
+        (2, "-", "north", 4.0),
+        (2, "+", "south", 1.0),
+        (3, "-", "south", 1.0),
+        (4, "+", "north", 4.0),
+        (5, "-", "north", 4.0),
+    ]
+    assert operator.snapshot().buffers["groups"] == ()
+
+
 def test_a_group_that_comes_back_knows_nothing_of_its_past():
     # The delete has another price than the insert: bad data that no count shows.
     operator = operator_of(("store",), [("sum", "double")])
