@@ -23,6 +23,8 @@ MAX_TICK = 2**63 - 1
 """Plus infinity for times: the watermark after the end of every input, the end of a row that
 never expires."""
 
+CHANGE_TYPE, EVENT_TIME = "_change_type", "_event_time"
+"""The columns that a changelog has beside those of its rows."""
 
 ARRIVAL_TYPE = "timestamp"
 """The type of a time that is given on arrival."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from windrow.optimize.in_process import RunningPlanner
     from windrow.physical.specs import PhysicalQuery, Runner
+    from windrow.plan.changelogs import Instant
     from windrow.plan.functions import UserFunction
     from windrow.plan.nodes import Query
     from windrow.plan.statistics import Measured
@@ -364,6 +365,41 @@ class Session:
             "the figures of an answer are those of what sql(..) returned, as it returned it",
             hint="a DataFrame made from it has none: keep the answer, and ask for its progress",
         )
+
+    def state_at(self, changelog: Any, instant: Instant) -> Any:
+        """The answer of a query at an instant, from its changelog: inserts minus deletes until then.
+
+        Args:
+            changelog: rows with `_change_type` and `_event_time`, in any order. In process what
+                `sql` returned, or an Arrow table, a pandas or polars DataFrame, or batches of
+                these; on Spark a DataFrame that is not streaming.
+            instant: of the type of `_event_time`: a datetime, with its time zone for TIMESTAMP and
+                without one for TIMESTAMP_NTZ, a date, or a whole number. Changes at the instant
+                itself count. Below the watermark that the changelog has come to, it is final.
+
+        Returns:
+            The rows as a bag, without the two columns of the changelog: an Arrow table, on Spark a
+            DataFrame.
+
+        Raises:
+            BindError: the rows are no changelog, or the instant is of another type.
+            DataError: a change is of no known type, or more copies of a row have gone than came.
+
+        Examples:
+            >>> import pyarrow as pa
+            >>> w = Session()
+            >>> w.stream("s", pa.table({"k": [1, 1], "at": [0, 5]}), time="at")
+            >>> changes = w.sql("SELECT k, COUNT(*) AS n FROM s [RANGE 9] GROUP BY k")
+            >>> w.state_at(changes, 7).to_pylist()
+            [{'k': 1, 'n': 2}]
+        """
+        if self._spark is not None:
+            from windrow.run.spark.state_at import state_at as on_spark  # noqa: PLC0415
+
+            return on_spark(changelog, instant)
+        from windrow.run.local.state_at import state_at as in_process  # noqa: PLC0415
+
+        return in_process(changelog, instant)
 
     def _plan(self, sql: str, options: Mapping[str, Any]) -> tuple[Query, PhysicalQuery]:
         # Imported here: `import windrow` and registering streams load neither parser nor planner.

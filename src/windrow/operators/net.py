@@ -33,8 +33,8 @@ def net_changes(rows: ChangeBatch) -> ChangeBatch:
     return rows if keeps.all() else rows.take(np.flatnonzero(keeps))
 
 
-def net_by_instant(batches: Iterable[ChangeBatch]) -> Iterator[ChangeBatch]:
-    """The same over batches in which an instant's changes follow one another.
+def by_instant(batches: Iterable[ChangeBatch]) -> Iterator[ChangeBatch]:
+    """The rows of batches in which an instant's changes follow one another, instants whole.
 
     The last instant of a batch may go on in the next one, and waits for it.
     """
@@ -45,8 +45,8 @@ def net_by_instant(batches: Iterable[ChangeBatch]) -> Iterator[ChangeBatch]:
         others = np.flatnonzero(batch.times != batch.times[-1])
         before_last = int(others[-1]) + 1 if len(others) else 0
         if before_last or (waiting and waiting[-1].times[-1] != batch.times[0]):
-            yield net_changes(concat([*waiting, batch.slice(0, before_last)]))
+            yield concat([*waiting, batch.slice(0, before_last)])
             waiting = []
         waiting.append(batch.slice(before_last, len(batch)))
     if waiting:
-        yield net_changes(concat(waiting))
+        yield concat(waiting)

@@ -9,7 +9,7 @@ from windrow.optimize.by_cost import bounded_of, by_cost, hints_of
 from windrow.optimize.choose import choose
 from windrow.optimize.estimating import with_estimates
 from windrow.optimize.numbers import Numbers
-from windrow.optimize.options import with_hints
+from windrow.optimize.options import check_updates, with_hints
 from windrow.optimize.orders import check_order
 from windrow.optimize.plans import REFERENCE_MACHINE, Machine
 from windrow.optimize.rules.compute_below_aggregate import compute_below_aggregate
@@ -70,13 +70,16 @@ def optimize(
         is_running: whether it runs already: rates are then as measured, whatever hints say.
     """
     options = with_hints(options, query.hints)
+    check_updates(query, options)
     verify(query.root)
     plan = apply_rules(query.root)
     root = with_estimates(with_shedding(choose(plan, options), options))
     check_order(root, options)
     numbers = Numbers(hints_of(plan), measured, bounded_of(plan), is_running=is_running)
     root = by_cost(root, options, numbers, machine)
-    return PhysicalQuery(root, query.is_changelog, query.time_type, query.sql, options)
+    return PhysicalQuery(
+        root, query.is_changelog, query.time_type, query.sql, options, keys=query.keys
+    )
 
 
 def apply_rules(plan: Node) -> Node:

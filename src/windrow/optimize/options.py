@@ -14,7 +14,7 @@ from windrow.optimize.structures import SIZES, check_sizes, structure_names
 from windrow.physical.algorithms import CHOICES
 from windrow.physical.options import IN_STEP, ROUND_ROBIN, Options
 from windrow.physical.shedding import STRATEGIES
-from windrow.plan.nodes import Hint
+from windrow.plan.nodes import Hint, Query
 from windrow.plan.sizes import to_amount
 
 ALGORITHMS = tuple(CHOICES)
@@ -25,7 +25,6 @@ POLLING = (IN_STEP, ROUND_ROBIN)
 NOT_BUILT = {
     "strategy": "the planner takes its one strategy",
     "scheduling": "changes are produced as the watermark passes",
-    "updates": "read a delete and an insert of one key at one instant as an update",
 }
 """Options that are part of the language and have no effect to offer yet: what happens instead."""
 
@@ -33,6 +32,9 @@ KNOWN = tuple(field.name for field in fields(Options))
 MOST_BUCKETS = 10_000
 NUMBERS = ("buckets", "seed", *SIZES)
 """The options whose hint is a number."""
+
+FLAGS = {"true": True, "false": False}
+"""What the hint of an option says that is on or off."""
 
 
 def by_keyword(options: Mapping[str, Any]) -> Options:
@@ -107,7 +109,25 @@ def checked(options: Options) -> Options:
             hint=f"{IN_STEP} (the stream that is furthest behind first) or {ROUND_ROBIN} (each in"
             " its turn)",
         )
+    if not isinstance(options.updates, bool):
+        raise PlanError(
+            "bad-option",
+            f"updates = {options.updates!r} says neither yes nor no",
+            hint="true (a delete and an insert of one key at one instant are an update) or false",
+        )
     return options
+
+
+def check_updates(query: Query, options: Options) -> None:
+    """Refuses to tell updates apart in an answer that takes nothing back."""
+    if options.updates and not query.is_changelog:
+        raise PlanError(
+            "no-updates",
+            "updates are asked for, but rows of the answer are never taken back",
+            hint="leave updates out, or ask for the changelog: give every stream a window"
+            " ([RANGE ..]) and end the query with EMIT CHANGES",
+            span=next((hint.span for hint in query.hints if hint.name == "updates"), None),
+        )
 
 
 def check_on_spark(options: Options, hints: Iterable[Hint]) -> None:
@@ -177,6 +197,8 @@ def _check_name(name: str) -> None:
 
 def _hint_value(name: str, text: str) -> str | int:
     _check_name(name)
+    if name == "updates":
+        return FLAGS.get(text.lower(), text)
     if name not in NUMBERS:
         return text
     digits = text.removeprefix("-") if name == "seed" else text

@@ -88,7 +88,7 @@ def _query_lines(physical: PhysicalQuery) -> list[str]:
     if len(sources) > 1:
         watermark = f"the least of the streams' ({watermark})"
     facts: list[Fact] = [
-        ("answer", [answer]),
+        ("answer", [answer, *_updates(physical)]),
         ("streams", [_stream(source) for source in sources]),
         ("watermark", [watermark]),
         (
@@ -107,6 +107,17 @@ def _query_lines(physical: PhysicalQuery) -> list[str]:
     if len(sources) > 1:
         facts.insert(3, ("distance", ["how far a stream runs ahead of the slowest one"]))
     return list(_fact_lines(facts, "  "))
+
+
+def _updates(physical: PhysicalQuery) -> list[str]:
+    """What is told of updates, where someone has asked for them."""
+    if not physical.options.updates:
+        return []
+    keys = physical.pairs_by
+    if keys is None:
+        return ["no updates: nothing but all columns of a row tells it apart from others"]
+    of_what = f"of one {', '.join(keys)}" if keys else "of the one row"
+    return [f"a delete and an insert {of_what} at one instant: update_preimage, update_postimage"]
 
 
 def _memory(options: Options) -> str:

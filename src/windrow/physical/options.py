@@ -53,6 +53,8 @@ class Options:
         buckets: how many parts a stage is cut into on Spark; None: one per shuffle partition.
         polling: in process, which stream is asked next: "in step" (the one that is furthest behind
             in event time) or "round robin" (each in its turn); None: "in step".
+        updates: of a changelog, whether a delete and an insert of the same GROUP BY key at one
+            instant are shown as `update_preimage` and `update_postimage`.
     """
 
     algorithm: str | None = None
@@ -72,6 +74,7 @@ class Options:
     seed: int | None = None
     buckets: int | None = None
     polling: str | None = None
+    updates: bool = False
 
     @property
     def asked_algorithm(self) -> str | None:

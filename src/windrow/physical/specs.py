@@ -234,7 +234,8 @@ class PhysicalQuery:
     """A whole query, ready for a runner.
 
     `output` are the names the user sees, in order; a changelog adds `_change_type` and
-    `_event_time` (shown as `time_type`).
+    `_event_time` (shown as `time_type`). `keys` are the columns that tell its rows apart at one
+    instant, None where it is no changelog.
     """
 
     root: Spec
@@ -243,6 +244,17 @@ class PhysicalQuery:
     sql: str
     options: Options = field(default_factory=Options)
     runner: Runner = Runner.process
+    keys: tuple[str, ...] | None = None
+
+    @property
+    def pairs_by(self) -> tuple[str, ...] | None:
+        """The key of which a delete and an insert at one instant are an update; None: none are.
+
+        Rows that no less than all of their columns tell apart never change: they come and go.
+        """
+        if not self.options.updates or self.keys is None:
+            return None
+        return None if set(self.keys) >= set(self.root.schema.names) else self.keys
 
     @property
     def needs_netting(self) -> bool:

@@ -231,7 +231,8 @@ class Query:
     """A whole query: the plan and what its answer looks like.
 
     `is_changelog`: the answer carries `_change_type` and `_event_time`; `time_type` is the type
-    that `_event_time` is shown in.
+    that `_event_time` is shown in. `keys`: the columns that tell the rows of a changelog apart at
+    one instant.
     """
 
     root: Project
@@ -239,6 +240,7 @@ class Query:
     time_type: str
     sql: str
     hints: tuple[Hint, ...] = ()
+    keys: tuple[str, ...] | None = None
 
 
 def children(node: Node) -> tuple[Node, ...]:

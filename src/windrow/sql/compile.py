@@ -44,4 +44,6 @@ def compile_query(
     except WindrowError as error:
         error.in_sql(sql)
         raise
-    return Query(relation.node, is_changelog, relation.time_type, sql, hints)
+    return Query(
+        relation.node, is_changelog, relation.time_type, sql, hints, relation.changelog_keys
+    )

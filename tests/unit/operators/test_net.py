@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import windrow
 from windrow.operators.changes import ChangeBatch
-from windrow.operators.net import net_by_instant, net_changes
+from windrow.operators.last_step import LastStep
+from windrow.operators.net import net_changes
 
 Change = tuple[int, int, str | None]
 changes = st.lists(
@@ -60,7 +61,8 @@ def test_an_instant_may_be_cut_anywhere(rows: list[Change], cuts: list[int]) -> 
     ordered = sorted(rows, key=lambda row: row[0])
     edges = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
     batches = [batch_of(ordered[a:b]) for a, b in itertools.pairwise(edges)]
-    assert bag_of(list(net_by_instant(batches))) == net_of(rows)
+    net = LastStep(nets=True, pairs_by=None)
+    assert bag_of(list(net(batches))) == net_of(rows)
 
 
 def test_a_group_that_stays_above_its_threshold_does_not_change() -> None:

@@ -11,9 +11,11 @@ import pyarrow as pa
 from windrow.operators.arrow_types import arrow_schema, arrow_type
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.instants import instants
+from windrow.operators.updates import CHANGE_TYPES
 from windrow.physical.specs import PhysicalQuery
+from windrow.schema import CHANGE_TYPE, EVENT_TIME
 
-CHANGE_TYPE, EVENT_TIME = "_change_type", "_event_time"
+_SIGNS = np.array(list(CHANGE_TYPES), np.int8)
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,7 @@ class Answer:
         """The rows with the names and columns that the user asked for."""
         if not self.query.is_changelog:
             return rows.columns
-        kinds = pa.array(["delete", "insert"]).take(
-            pa.array((rows.signs_or_insert() > 0).astype(np.int64))
-        )
+        places = np.searchsorted(_SIGNS, rows.signs_or_insert())
+        kinds = pa.array(list(CHANGE_TYPES.values())).take(pa.array(places))
         times = instants(rows.times, self.query.time_type)
         return pa.RecordBatch.from_arrays([*rows.columns.columns, kinds, times], schema=self.schema)

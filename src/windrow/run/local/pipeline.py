@@ -15,8 +15,8 @@ import pyarrow as pa
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.driver import Stage
 from windrow.operators.evaluate import Evaluator
+from windrow.operators.last_step import LastStep
 from windrow.operators.memory import memory_of
-from windrow.operators.net import net_by_instant
 from windrow.operators.scan import scan
 from windrow.physical.specs import PhysicalQuery, ScanStream, Spec, Stateful, WJoin, inputs
 from windrow.schema import MIN_TICK
@@ -54,9 +54,8 @@ class Pipeline:
 
     def run(self, work: Round) -> Iterator[ChangeBatch]:
         """The rows of the answer that one micro-batch brings."""
-        rows = self._rows(self.root, work)
         # All changes of an instant come in one micro-batch, that in which it is final.
-        yield from net_by_instant(rows) if self.query.needs_netting else rows
+        yield from LastStep.of(self.query)(self._rows(self.root, work))
 
     def late_rows(self, stream: str, arrived: pa.RecordBatch, watermark: int) -> pa.RecordBatch:
         """The rows of a batch that stages will find late, as they arrived, each once.

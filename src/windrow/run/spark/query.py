@@ -22,6 +22,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from windrow.errors import PlanError, ResourceError, UnsupportedError
 from windrow.operators.arrow_types import arrow_schema
 from windrow.operators.changes import SIGN, TIME
+from windrow.operators.last_step import LastStep
+from windrow.operators.updates import CHANGE_TYPES
 from windrow.physical.specs import (
     FilterRows,
     PhysicalQuery,
@@ -39,8 +41,8 @@ from windrow.run.spark.batch import batch_runner
 from windrow.run.spark.buckets import MOST_BUCKETS
 from windrow.run.spark.figures import BatchFigures
 from windrow.run.spark.frames import type_text
+from windrow.run.spark.last_step import with_last_step
 from windrow.run.spark.letters import ways, with_letters
-from windrow.run.spark.netting import netted
 from windrow.run.spark.packing import packer, unpacker
 from windrow.run.spark.plan_figures import STEPS_BY
 from windrow.run.spark.progress import run_names
@@ -58,6 +60,7 @@ from windrow.run.spark.stages import (
     stateful_specs,
 )
 from windrow.run.spark.ticks import time_sql
+from windrow.schema import CHANGE_TYPE, EVENT_TIME
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -100,8 +103,9 @@ def dataframe(
     counting = None if is_streaming else figures or BatchFigures(physical)
     builder = _Builder(spark, physical, frames, counting, planner)
     rows = builder.relation(physical.root)
-    if physical.needs_netting:
-        rows = netted(rows, physical.root)
+    last = LastStep.of(physical)
+    if not last.does_nothing:
+        rows = with_last_step(rows, physical.root, last)
     answer = rows.selectExpr(*_answer(physical))
     return builder.observe(answer, "answer", F.count(F.lit(1)).alias("rows"))
 
@@ -269,11 +273,11 @@ def _answer(physical: PhysicalQuery) -> list[str]:
     own = [quote_spark(name) for name in physical.root.schema.names]
     if not physical.is_changelog:
         return own
-    is_insert = f"{SIGN} > 0" if SIGN in marks(physical.root) else "true"
+    cases = " ".join(f"WHEN {sign} THEN '{kind}'" for sign, kind in CHANGE_TYPES.items())
     return [
         *own,
-        f"IF({is_insert}, 'insert', 'delete') AS _change_type",
-        f"{time_sql(TIME, physical.time_type)} AS _event_time",
+        f"CASE {SIGN} {cases} END AS {CHANGE_TYPE}",
+        f"{time_sql(TIME, physical.time_type)} AS {EVENT_TIME}",
     ]
 
 
