@@ -9,14 +9,13 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
+from cases.changelogs import assert_in_order_and_net, content, shown, through_storage
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from twins.aggregate import NEVER, Asked, Row, answer_at, changelog, plain
+from twins.aggregate import NEVER, Asked, Row, answer_at, changelog
 
-from windrow.operators import sliding_aggregate
-from windrow.operators.base import Snapshot
+from windrow.operators import sliding
 from windrow.operators.changes import ChangeBatch
-from windrow.operators.chunks import Chunk, ChunkSlice, decode, encode
 from windrow.operators.sliding_aggregate import SlidingAggregateOp
 from windrow.physical.specs import ScanStream, SlidingAggregate
 from windrow.plan.exprs import column
@@ -159,38 +158,6 @@ def cuts(draw, rows):
     return (*batches, (len(rows), len(rows), MAX_TICK))
 
 
-def through_storage(snapshot: Snapshot) -> Snapshot:
-    """The snapshot after a trip through the bytes of its chunks."""
-
-    def stored(name, part):
-        batch = decode(encode(part.chunk.batch))
-        keys = batch.ends_or_never() if name == "alive" else batch.times
-        return ChunkSlice(Chunk(batch, keys), part.skip)
-
-    buffers = {
-        name: tuple(stored(name, part) for part in parts)
-        for name, parts in snapshot.buffers.items()
-    }
-    return Snapshot(snapshot.kind, buffers, dict(snapshot.numbers), snapshot.version)
-
-
-def content(snapshot):
-    ids = {name: [(p.chunk.id, p.skip) for p in parts] for name, parts in snapshot.buffers.items()}
-    return snapshot.kind, snapshot.numbers, ids
-
-
-def shown(batches):
-    """(instant, sign, row) of every row that came out, in order."""
-    changes = []
-    for batch in batches:
-        columns = [list(map(plain, each.to_pylist())) for each in batch.columns.columns]
-        assert batch.ends is None
-        changes += zip(
-            batch.times.tolist(), batch.signs.tolist(), zip(*columns, strict=True), strict=True
-        )
-    return changes
-
-
 def run(case, *, restart):
     """The changes after each micro-batch, and the operator as it was then."""
     operator = case.operator()
@@ -211,15 +178,6 @@ def run(case, *, restart):
             assert content(operator.snapshot()) == content(before)
 
 
-def assert_in_order_and_net(came):
-    """Instants ascend, deletes come first, and no row both comes and goes at one instant."""
-    order = [(time, sign) for time, sign, _ in came]
-    assert order == sorted(order)
-    signs = {}
-    for time, sign, row in came:
-        assert signs.setdefault((time, row), sign) == sign
-
-
 def assert_state_is_pending_and_alive(case, watermark, stop, operator):
     arrived = case.rows[:stop]
     pending = [row for row in arrived if row.time >= watermark]
@@ -238,10 +196,10 @@ def test_every_batch_gives_the_changes_below_its_watermark_and_keeps_no_row_long
 
 
 @EXAMPLES
-@given(cases(), st.sampled_from([1, 2, sliding_aggregate.STEP_ROWS]))
+@given(cases(), st.sampled_from([1, 2, sliding.STEP_ROWS]))
 def test_the_law_of_the_changelog_holds_at_every_instant_whatever_the_steps(case, step_rows):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sliding_aggregate, "STEP_ROWS", step_rows)
+        patch.setattr(sliding, "STEP_ROWS", step_rows)
         *_, (_, _, _, changes, operator) = run(case, restart=False)
     for instant in range(-5, 18):
         standing = Counter()

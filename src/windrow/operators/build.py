@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from windrow.operators.base import Operator
 from windrow.physical.algorithms import ASYMMETRIC, BY_NAME, DEFAULT, SWEEP
 from windrow.physical.shedding import Shedding
-from windrow.physical.specs import SlidingAggregate, Stateful, WJoin
+from windrow.physical.specs import SetOp, SlidingAggregate, Stateful, WJoin
 
 if TYPE_CHECKING:
     from windrow.operators.partition import OwnSlices
@@ -33,6 +33,10 @@ def build(spec: Stateful, own: OwnSlices | None = None) -> Operator:
         from windrow.operators.sliding_aggregate import SlidingAggregateOp  # noqa: PLC0415
 
         return SlidingAggregateOp(spec)
+    if isinstance(spec, SetOp):
+        from windrow.operators.set_operation import SetOperationOp  # noqa: PLC0415
+
+        return SetOperationOp(spec)
     from windrow.operators.bestmatch import MatwinBestmatchOp  # noqa: PLC0415
 
     return MatwinBestmatchOp(spec)

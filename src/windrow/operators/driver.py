@@ -163,23 +163,26 @@ class Stage:
         return batch.take(np.flatnonzero(~is_late))
 
     def _late_row(self, port: int, late: ChangeBatch, watermark: int) -> DataError:
-        (stream,) = scans(inputs(self.spec)[port])
+        streams = scans(inputs(self.spec)[port])
+        # Under a UNION ALL of several, the row may be any one's.
+        stream = max(streams, key=lambda one: one.lateness)
+        names = " or ".join(dict.fromkeys(one.stream for one in streams))
         timed = late.times[late.times > MIN_TICK]
         if not len(timed):
             return DataError(
                 "null-time",
-                f"a row of {stream.stream} has no event time: its {stream.time} is NULL",
+                f"a row of {names} has no event time: its {stream.time} is NULL",
                 hint="filter such rows out, or set on_late to 'count' or 'keep'",
             )
         worst = int(timed.min())
         gap = show_ticks(watermark - worst, stream.time_type)
         return DataError(
             "late-row",
-            f"a row of {stream.stream} at {show_instant(worst, stream.time_type)} is late",
+            f"a row of {names} at {show_instant(worst, stream.time_type)} is late",
             reason=f"the watermark was {show_instant(watermark, stream.time_type)} as its batch "
-            f"began; the stream promises a lateness of "
+            f"began; {'the stream promises' if len(streams) == 1 else 'they promise'} a lateness of "
             f"{show_ticks(stream.lateness, stream.time_type)}",
-            hint=f"raise the lateness of {stream.stream} by {gap} or more, or set on_late to "
+            hint=f"raise the lateness of {names} by {gap} or more, or set on_late to "
             "'count' or 'keep'",
         )
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from windrow.plan.exprs import Expr
 
-Stateless = FilterRows | ProjectRows | RangeRows
+RowByRow = FilterRows | ProjectRows | RangeRows
 
 
 class DuckdbTypes:
@@ -121,7 +121,7 @@ class Evaluator:
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._expressions: dict[tuple[Expr, ...], BoundExprs] = {}
 
-    def apply(self, spec: Stateless, batch: ChangeBatch) -> ChangeBatch:
+    def apply(self, spec: RowByRow, batch: ChangeBatch) -> ChangeBatch:
         """The rows of the batch after the spec.
 
         Raises:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from windrow.optimize.numbers import Numbers
 from windrow.optimize.plans import Machine, planned
 from windrow.physical.options import Options
-from windrow.physical.specs import MatwinBestmatch, ScanStream, Spec, WJoin
+from windrow.physical.specs import MatwinBestmatch, ScanStream, SetOp, Spec, UnionRows, WJoin
 from windrow.plan.nodes import Node, Scan, children
 from windrow.plan.statistics import Statistics
 
@@ -25,6 +25,11 @@ def by_cost(spec: Spec, options: Options, numbers: Numbers, machine: Machine) ->
     if isinstance(spec, WJoin):
         join = replace(spec, inputs=tuple(map(below, spec.inputs)))
         return planned(join, options, numbers, machine)
+    if isinstance(spec, UnionRows):
+        return replace(spec, inputs=tuple(map(below, spec.inputs)))
+    if isinstance(spec, SetOp):
+        inputs = tuple(map(below, spec.inputs))
+        return replace(spec, inputs=inputs, expected=tuple(numbers.held(child) for child in inputs))
     return replace(spec, input=below(spec.input))
 
 

@@ -19,8 +19,10 @@ from windrow.physical.specs import (
     ProjectRows,
     RangeRows,
     ScanStream,
+    SetOp,
     SlidingAggregate,
     Spec,
+    UnionRows,
     WJoin,
 )
 from windrow.plan.exprs import functions_of
@@ -32,6 +34,7 @@ from windrow.plan.nodes import (
     Project,
     Range,
     Scan,
+    SetOperation,
     WindowAggregate,
     WindowJoin,
     children,
@@ -57,6 +60,10 @@ def _choose(node: Node, wanted: Set[str], options: Options) -> Spec:
         return _scan(node)
     if isinstance(node, WindowJoin | BestmatchJoin):
         return _join(node, inputs, wanted, options)
+    if isinstance(node, SetOperation):
+        if node.kind == "union all":
+            return UnionRows(inputs)
+        return SetOp(inputs, node.kind)
     return _over_one_input(node, inputs[0])
 
 

@@ -13,6 +13,7 @@ from windrow.plan.nodes import (
     Project,
     Range,
     Scan,
+    SetOperation,
     WindowAggregate,
     WindowJoin,
     children,
@@ -23,15 +24,12 @@ def needs(node: Node, wanted: Set[str]) -> list[set[str]]:
     """Per input of the node, the columns that must reach it."""
     if isinstance(node, Scan):
         return []
-    if isinstance(node, Range):
-        return [set(wanted)]
-    if isinstance(node, Filter):
-        return [_read(node.predicates).union(wanted)]
-    if isinstance(node, Project):
-        return [_read(item.expr for item in node.items if item.name in wanted)]
-    if isinstance(node, WindowAggregate):
-        arguments = [a.argument for a in node.aggregates if a.argument is not None]
-        return [_read(key.expr for key in node.keys) | _read(arguments)]
+    if isinstance(node, Range) or is_union_all(node):
+        return [set(wanted) for _ in children(node)]
+    if isinstance(node, SetOperation):
+        return [set(node.schema.names) for _ in node.inputs]  # which tell rows apart
+    if isinstance(node, Filter | Project | WindowAggregate):
+        return [_of_one_input(node, wanted)]
     needed = _compared(node.equalities).union(wanted)
     if isinstance(node, WindowJoin):
         needed |= _read(node.predicates)
@@ -43,9 +41,24 @@ def needs(node: Node, wanted: Set[str]) -> list[set[str]]:
     return [needed & set(child.schema.names) for child in children(node)]
 
 
+def _of_one_input(node: Filter | Project | WindowAggregate, wanted: Set[str]) -> set[str]:
+    if isinstance(node, Filter):
+        return _read(node.predicates).union(wanted)
+    if isinstance(node, Project):
+        return _read(item.expr for item in node.items if item.name in wanted)
+    arguments = [a.argument for a in node.aggregates if a.argument is not None]
+    return _read(key.expr for key in node.keys) | _read(arguments)
+
+
 def is_stateful(node: Node) -> bool:
     """Whether the node keeps rows, so that every column it is given costs memory."""
-    return isinstance(node, WindowJoin | WindowAggregate | BestmatchJoin)
+    kinds = WindowJoin | WindowAggregate | SetOperation | BestmatchJoin
+    return isinstance(node, kinds) and not is_union_all(node)
+
+
+def is_union_all(node: Node) -> bool:
+    """Whether the node only hands the rows of its inputs on."""
+    return isinstance(node, SetOperation) and node.kind == "union all"
 
 
 def _read(expressions: Iterable[Expr]) -> set[str]:

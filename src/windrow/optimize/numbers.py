@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import expm1, log1p, prod
 
+from windrow.physical.lifetimes import alive_ticks
 from windrow.physical.specs import (
     FilterRows,
     ProjectRows,
     RangeRows,
     ScanStream,
     Spec,
+    UnionRows,
     WJoin,
     inputs,
     scans,
@@ -57,6 +60,8 @@ class Numbers:
             return self.rate(spec.input)
         if isinstance(spec, FilterRows):
             return self._filtered(spec)
+        if isinstance(spec, UnionRows):
+            return self._together(spec)
         if isinstance(spec, WJoin) and spec.estimate and spec.estimate.plans:
             sources = {figure.source for _, figure in spec.estimate.known}
             return Figure(spec.estimate.output, f"estimate by {', '.join(sorted(sources))}")
@@ -70,6 +75,22 @@ class Numbers:
         """How many different values a column of a spec has."""
         found = self._looked_up(spec, column)
         return found or Figure(ASSUMED_KEYS, ASSUMED)
+
+    def held(self, spec: Spec) -> tuple[Figure, Figure] | None:
+        """How many rows of a spec are alive, and how many different ones; None where unknown.
+
+        The paper's equation 1: of n equally likely rows, n (1 - (1 - 1/n)^(rate x w)) are alive.
+        """
+        rate, ticks = self.rate(spec), alive_ticks(spec)
+        columns = [self._looked_up(spec, name) for name in spec.schema.names]
+        known = [figure for figure in columns if figure is not None]
+        if rate is None or ticks is None or len(known) < len(columns):
+            return None
+        rows = rate.value * ticks
+        possible = max(1.0, prod(figure.value for figure in known))
+        sources = dict.fromkeys(figure.source for figure in known)
+        different = -possible * expm1(rows * log1p(-1 / possible)) if possible > 1 else min(rows, 1)
+        return Figure(rows, rate.source), Figure(different, ", ".join(sources))
 
     def ahead(self, spec: Spec) -> float:
         """The rows of a stream that come at once, and run ahead of the others."""
@@ -114,6 +135,14 @@ class Numbers:
         passing = f"{rate.source}, of which {share.value:.2g} pass: {share.source}"
         return Figure(rate.value * share.value, passing)
 
+    def _together(self, spec: UnionRows) -> Figure | None:
+        rates = [self.rate(child) for child in spec.inputs]
+        known = [rate for rate in rates if rate is not None]
+        if len(known) < len(rates):
+            return None
+        sources = dict.fromkeys(rate.source for rate in known)
+        return Figure(sum(rate.value for rate in known), ", ".join(sources))
+
     def _looked_up(self, spec: Spec, column: str) -> Figure | None:
         origin = _origin(spec, column)
         if origin is None:
@@ -130,11 +159,13 @@ def _origin(spec: Spec, column: str) -> tuple[str, str] | None:
     if isinstance(spec, ProjectRows):
         made = next(item.expr for item in spec.items if item.name == column)
         return _origin(spec.input, made.columns[0]) if made.is_column else None
+    if isinstance(spec, UnionRows):
+        return None  # values of several columns
     below = [child for child in inputs(spec) if column in child.schema.names]
     return _origin(below[0], column) if below else None
 
 
-_CARRYING = ScanStream | FilterRows | ProjectRows | RangeRows | WJoin
+_CARRYING = ScanStream | FilterRows | ProjectRows | RangeRows | UnionRows | WJoin
 
 
 def _parts(spec: Spec) -> list[Spec]:

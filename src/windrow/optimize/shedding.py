@@ -6,6 +6,7 @@ Where an aggregate stands above, the join's results carry which draws made them 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from windrow.allocation.dividing import ROUNDING
@@ -28,8 +29,10 @@ from windrow.physical.specs import (
     ProjectRows,
     RangeRows,
     ScanStream,
+    SetOp,
     SlidingAggregate,
     Spec,
+    UnionRows,
     WJoin,
     inputs,
     scans,
@@ -76,6 +79,15 @@ def _shedding_join(root: Spec, options: Options) -> WJoin:
             reason="what one of them sheds the others could not tell from what never was",
             hint="join all streams in one FROM, or leave it out",
         )
+    beside = _beside(root)
+    if beside:
+        raise UnsupportedError(
+            "unsupported-shedding",
+            f"{asked} is set, and the query has {beside}",
+            reason="what is computed from a part of the rows comes with an interval, which such a"
+            " query would lack",
+            hint="leave one of the two out",
+        )
     (join,) = found
     what = _unable(join, options)
     if what:
@@ -90,6 +102,22 @@ def _shedding_join(root: Spec, options: Options) -> WJoin:
         )
     assert isinstance(join, WJoin)
     return join
+
+
+def _beside(root: Spec) -> str:
+    """What a query has that cannot be estimated from a part of its rows; "" for nothing."""
+    specs = list(_parts(root))
+    if any(isinstance(spec, SetOp | UnionRows) for spec in specs):
+        return "DISTINCT or a set operation"
+    if sum(isinstance(spec, SlidingAggregate) for spec in specs) > 1:
+        return "an aggregate of an aggregate"
+    return ""
+
+
+def _parts(spec: Spec) -> Iterator[Spec]:
+    yield spec
+    for child in inputs(spec):
+        yield from _parts(child)
 
 
 def _unable(join: WJoin | MatwinBestmatch, options: Options) -> str:
@@ -173,6 +201,7 @@ def _check_totals(join: WJoin, name: str, least: tuple[Least, ...]) -> None:
 
 def _rewritten(spec: Spec, shedding: Shedding) -> Spec:
     """The plan with the join's shedding, and its hidden columns up to the aggregate."""
+    assert not isinstance(spec, SetOp | UnionRows)  # refused
     if isinstance(spec, ScanStream | MatwinBestmatch):
         return spec
     if isinstance(spec, WJoin):

@@ -15,6 +15,7 @@ from windrow.plan.nodes import (
     Project,
     Range,
     Scan,
+    SetOperation,
     WindowAggregate,
     WindowJoin,
 )
@@ -29,6 +30,8 @@ def verify(plan: Node) -> None:
             _verify_join(node)
         elif isinstance(node, WindowAggregate):
             _verify_aggregate(node)
+        elif isinstance(node, SetOperation):
+            _verify_set_operation(node)
         elif isinstance(node, BestmatchJoin):
             _verify_bestmatch(node)
         elif isinstance(node, Scan):
@@ -41,6 +44,8 @@ def rows_end(node: Node) -> bool:
         return True
     if isinstance(node, Filter | Project):
         return rows_end(node.input)
+    if isinstance(node, SetOperation):
+        return node.kind != "union all" or all(map(rows_end, node.inputs))
     if isinstance(node, WindowJoin):
         # A combination ends with its first tuple; a row that comes alone, when it does itself.
         alone = (0,) if node.kind == "semi" else node.preserved
@@ -98,6 +103,17 @@ def _verify_aggregate(node: WindowAggregate) -> None:
         raise PlanError(
             "unbounded-state",
             "the aggregate keeps its rows for ever",
+            reason="no window says when a row leaves it",
+            hint="give its streams a window, for instance sales [RANGE INTERVAL '1' HOUR]",
+            span=node.span,
+        )
+
+
+def _verify_set_operation(node: SetOperation) -> None:
+    if node.kind != "union all" and not all(map(rows_end, node.inputs)):
+        raise PlanError(
+            "unbounded-state",
+            f"{node.kind.upper()} keeps its rows for ever",
             reason="no window says when a row leaves it",
             hint="give its streams a window, for instance sales [RANGE INTERVAL '1' HOUR]",
             span=node.span,

@@ -22,9 +22,11 @@ from windrow.physical.specs import (
     ProjectRows,
     RangeRows,
     ScanStream,
+    SetOp,
     SlidingAggregate,
     Spec,
     Stateful,
+    UnionRows,
     WJoin,
     inputs,
     scans,
@@ -190,6 +192,8 @@ def _spec(spec: Spec) -> str:
     if isinstance(spec, ProjectRows):
         shown = tuple(item for item in spec.items if not is_hidden(item.name))
         return f"ProjectRows {show_items(shown)}"
+    if isinstance(spec, UnionRows):
+        return "UnionRows"
     assert isinstance(spec, RangeRows)
     return f"RangeRows {show_ticks(spec.ticks, scans(spec)[0].time_type)}"
 
@@ -202,6 +206,8 @@ def stage_name(spec: Stateful) -> str:
     if isinstance(spec, SlidingAggregate):
         kind = "EstimatingAggregate" if spec.estimated_from else "SlidingAggregate"
         return f"{kind} {show_aggregates(spec.aggregates)}"
+    if isinstance(spec, SetOp):
+        return f"SetOp {spec.kind}"
     return f"MatwinBestmatch {' with '.join(bestmatch_aliases(spec))}, left outer"
 
 

@@ -13,7 +13,6 @@ from windrow.physical.bounds_text import (
     drop_condition,
     event_time,
     implied_windows,
-    lag_terms,
     plus,
     show_bound,
     stated_windows,
@@ -23,24 +22,21 @@ from windrow.physical.bounds_text import (
 from windrow.physical.cost_facts import estimate_facts
 from windrow.physical.count_facts import count_facts
 from windrow.physical.estimating_facts import ESTIMATORS, estimating_facts
+from windrow.physical.lifetimes import alive_ticks, lifetime, source_name, state_bound
 from windrow.physical.options import Options
 from windrow.physical.outer_facts import kind_facts, match_state
 from windrow.physical.partitioning import show_class
 from windrow.physical.pipeline import path_order
 from windrow.physical.probe_facts import tests
+from windrow.physical.set_facts import set_facts
 from windrow.physical.shed_facts import shed_facts, shed_state
 from windrow.physical.specs import (
-    FilterRows,
     MatwinBestmatch,
-    ProjectRows,
-    RangeRows,
-    ScanStream,
+    SetOp,
     SlidingAggregate,
-    Spec,
     Stateful,
     WJoin,
     delay,
-    inputs,
     scans,
 )
 from windrow.plan.durations import show_ticks
@@ -63,6 +59,8 @@ def facts_of(spec: Stateful, options: Options, show: Show) -> list[Fact]:
         return _join(spec, options, show)
     if isinstance(spec, SlidingAggregate):
         return _aggregate(spec, show)
+    if isinstance(spec, SetOp):
+        return set_facts(spec)
     return _bestmatch(spec, show)
 
 
@@ -87,7 +85,7 @@ def _join(spec: WJoin, options: Options, show: Show) -> list[Fact]:
         (
             "state",
             [
-                *(_state(spec, alias, kept, below) for _, alias, kept in members),
+                *(state_bound(spec, alias, kept, below) for _, alias, kept in members),
                 *match_state(spec),
                 *shed_state(spec, time_type),
             ],
@@ -115,7 +113,7 @@ def _aggregate(spec: SlidingAggregate, show: Show) -> list[Fact]:
     time_type = scans(spec)[0].time_type
     below = delay(spec.input)
     keys = ", ".join(map(show, spec.keys))
-    source, alive = _source(spec), _alive(spec.input)
+    source, alive = source_name(spec.input), alive_ticks(spec.input)
     trailing = plus("the watermark", -below, time_type)
     kept = ESTIMATORS if spec.estimated_from else ACCUMULATORS
     accumulators = [f"{show_aggregate(a)}: {kept[a.function]}" for a in spec.aggregates]
@@ -124,38 +122,13 @@ def _aggregate(spec: SlidingAggregate, show: Show) -> list[Fact]:
     return _said(
         *estimating_facts(spec),
         ("groups", [f"one per {keys}" if keys else "one, from the first event on"]),
-        ("rows", [_lifetime(spec.input, alive)]),
+        ("rows", [lifetime(spec.input, alive)]),
         ("keeps", accumulators),
         ("retention", _expiry(spec, source, alive, below)),
         ("state", [_aggregate_state(spec, source, alive, below)]),
         ("emits", [f"the changes of each instant below {trailing}, net, deletes before inserts"]),
         ("why", ["expiring rows are subtracted: a change costs its own rows, not the window"]),
     )
-
-
-def _source(spec: SlidingAggregate) -> str:
-    """What the rows below are called: the stream, the derived table, or `rows` of a join."""
-    sources = {source.alias for source in scans(spec)}
-    if len(sources) == 1:
-        return sources.pop()
-    prefixes = {name.split(".", 1)[0] for name in spec.input.schema.names if "$" not in name}
-    return prefixes.pop() if len(prefixes) == 1 and not prefixes & sources else "rows"
-
-
-def _lifetime(below: Spec, alive: int | None) -> str:
-    if alive is None:
-        return "until the answer below takes them back"
-    length = show_ticks(alive, scans(below)[0].time_type)
-    if _is_over_join(below):
-        return f"from t until the first of its tuples leaves its window, t + {length} at most"
-    return f"from t to t + {length}, both included"
-
-
-def _is_over_join(spec: Spec) -> bool:
-    """Whether rows end with their tuples, not by a window of their own."""
-    while isinstance(spec, FilterRows | ProjectRows):
-        spec = spec.input
-    return isinstance(spec, WJoin)
 
 
 def _expiry(spec: SlidingAggregate, source: str, alive: int | None, below: int) -> list[str]:
@@ -172,7 +145,7 @@ def _aggregate_state(spec: SlidingAggregate, source: str, alive: int | None, bel
         groups += f", and at most {2**spec.estimated_from - 2} sums per row"
     if alive is None:
         return groups
-    return f"{_state(spec, source, alive, below)}, and {groups}"
+    return f"{state_bound(spec, source, alive, below)}, and {groups}"
 
 
 def _bestmatch(spec: MatwinBestmatch, show: Show) -> list[Fact]:
@@ -199,7 +172,10 @@ def _bestmatch(spec: MatwinBestmatch, show: Show) -> list[Fact]:
                 drop_condition(spec.right, right, reach, below, time_type),
             ],
         ),
-        ("state", [_state(spec, left, spec.hi, below), _state(spec, right, reach, below)]),
+        (
+            "state",
+            [state_bound(spec, left, spec.hi, below), state_bound(spec, right, reach, below)],
+        ),
         ("emits", [f"when final; {_added_delay(spec.hi, time_type)}"]),
         ("why", ["both streams are ordered by time, so that windows shift over them once"]),
     )
@@ -219,46 +195,6 @@ def bestmatch_aliases(spec: MatwinBestmatch) -> tuple[str, str]:
     """The aliases of both sides, as their flat column names begin."""
     first = spec.dimensions[0]
     return first.left.split(".", 1)[0], first.right.split(".", 1)[0]
-
-
-def _state(spec: Stateful, alias: str, retention: int, below: int) -> str:
-    """The most rows of an input that are held after a batch.
-
-        watermark - retention        watermark                       newest
-        ------[=========================|===============================]---> time
-                  retention                lateness + distance + delay
-
-    The watermark trails the newest row by the largest lateness, and further by how far this
-    stream runs ahead of the slowest one. With a negative retention a row meets only what lies
-    before it, and goes before the watermark comes to it; where that is all rows, none is held:
-
-        watermark        watermark - retention                       newest
-        ------|--------------------[====================================]---> time
-    """
-    time_type = scans(spec)[0].time_type
-    terms = [show_ticks(retention, time_type)] if retention > 0 else []
-    length = " + ".join(terms + lag_terms(spec, below) or [show_ticks(0, time_type)])
-    if retention < 0:
-        length = f"max(0, {length} - {show_ticks(-retention, time_type)})"
-    else:
-        length = f"({length})"
-    return f"{alias} <= rate({alias}) x {length} + one batch"
-
-
-def _alive(spec: Spec) -> int | None:
-    """How many ticks after its time a row is alive at most; None where no window says."""
-    if isinstance(spec, RangeRows):
-        inner = _alive(spec.input)
-        return spec.ticks if inner is None else min(spec.ticks, inner)
-    if isinstance(spec, FilterRows | ProjectRows):
-        return _alive(spec.input)
-    if isinstance(spec, ScanStream | SlidingAggregate | MatwinBestmatch):
-        return None
-    if spec.tracked:  # a row that comes alone lives as long as it would by itself
-        alone = [_alive(spec.inputs[port]) for port in spec.tracked]
-        return max((length for length in alone if length is not None), default=None)
-    lengths = [length for length in map(_alive, inputs(spec)) if length is not None]
-    return min(lengths, default=None)
 
 
 def _form(spec: WJoin) -> str:

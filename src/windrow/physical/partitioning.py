@@ -51,6 +51,7 @@ from typing import TypeAlias
 from windrow.physical.specs import (
     KeyClass,
     MatwinBestmatch,
+    SetOp,
     SlidingAggregate,
     Stateful,
     WJoin,
@@ -88,7 +89,7 @@ class HashShares:
 
 @dataclass(frozen=True)
 class HashKeys:
-    """One bucket per row, by the hash of all its group keys."""
+    """One bucket per row, by the hash of all its group keys; of all columns in a set operation."""
 
     columns: tuple[str, ...]
     buckets: int
@@ -159,10 +160,11 @@ Partitioning: TypeAlias = HashShares | HashKeys | Cells | Slices | Single
 
 def partitioning_of(spec: Stateful, buckets: int) -> Partitioning:
     """How the rows of a stage are spread over at most `buckets` buckets."""
-    if isinstance(spec, SlidingAggregate):
-        if not spec.keys:
+    if isinstance(spec, SlidingAggregate | SetOp):
+        keys = spec.keys if isinstance(spec, SlidingAggregate) else spec.schema.names
+        if not keys:
             return Single("an aggregate without GROUP BY has one group; GROUP BY would spread it")
-        return HashKeys(spec.keys, buckets)
+        return HashKeys(keys, buckets)
     if isinstance(spec, MatwinBestmatch):
         return _bestmatch(spec, buckets)
     if spec.counts is not None:

@@ -20,6 +20,7 @@ from windrow.plan.count_windows import CountWindows
 from windrow.plan.exprs import Expr, Named
 from windrow.plan.functions import UserFunction
 from windrow.plan.nodes import PRESERVED, Aggregate, Dimension
+from windrow.plan.statistics import Figure
 from windrow.plan.windows import WindowGraph
 from windrow.schema import Schema
 
@@ -74,6 +75,18 @@ class RangeRows:
     def schema(self) -> Schema:
         """The input's."""
         return self.input.schema
+
+
+@dataclass(frozen=True)
+class UnionRows:
+    """The rows of all inputs, which have the same columns: UNION ALL."""
+
+    inputs: tuple[Spec, ...]
+
+    @property
+    def schema(self) -> Schema:
+        """That of each input."""
+        return self.inputs[0].schema
 
 
 @dataclass(frozen=True)
@@ -195,6 +208,29 @@ class SlidingAggregate:
 
 
 @dataclass(frozen=True)
+class SetOp:
+    """Rows by how many copies of them the inputs hold at each instant, as a changelog.
+
+    One or two inputs with the same columns, all of which are the key.
+
+    Attributes:
+        inputs: the inputs.
+        kind: one of those of `plan.nodes.SetOperation`, but not "union all", which needs no state.
+        expected: per input, how many rows it is expected to hold, and how many different ones;
+            None where too little is known.
+    """
+
+    inputs: tuple[Spec, ...]
+    kind: str
+    expected: tuple[tuple[Figure, Figure] | None, ...] = ()
+
+    @property
+    def schema(self) -> Schema:
+        """That of each input."""
+        return self.inputs[0].schema
+
+
+@dataclass(frozen=True)
 class MatwinBestmatch:
     """Left outer bestmatch join: windows shifted over both streams in time order.
 
@@ -214,11 +250,11 @@ class MatwinBestmatch:
     schema: Schema
 
 
-Spec: TypeAlias = (
-    ScanStream | FilterRows | ProjectRows | RangeRows | WJoin | SlidingAggregate | MatwinBestmatch
-)
+Stateless: TypeAlias = ScanStream | FilterRows | ProjectRows | RangeRows | UnionRows
 
-Stateful: TypeAlias = WJoin | SlidingAggregate | MatwinBestmatch
+Stateful: TypeAlias = WJoin | SlidingAggregate | SetOp | MatwinBestmatch
+
+Spec: TypeAlias = Stateless | Stateful
 
 
 class Runner(Enum):
@@ -261,7 +297,8 @@ class PhysicalQuery:
         """Whether two versions of an aggregate's row may look alike in the answer.
 
         So it is where the answer does not show every column of the aggregate: a row may then be
-        deleted and inserted at one instant, and the runner takes such changes out.
+        deleted and inserted at one instant, and the runner takes such changes out. Every key is
+        shown: where one is not, the plan ends in a SetOp of kind "changes".
         """
         spec, shown = self.root, set(self.root.schema.names)
         while isinstance(spec, FilterRows | ProjectRows):
@@ -276,7 +313,7 @@ def inputs(spec: Spec) -> tuple[Spec, ...]:
     """The inputs of a spec, in order."""
     if isinstance(spec, ScanStream):
         return ()
-    if isinstance(spec, WJoin):
+    if isinstance(spec, WJoin | SetOp | UnionRows):
         return spec.inputs
     if isinstance(spec, MatwinBestmatch):
         return (spec.left, spec.right)
@@ -292,7 +329,7 @@ def scans(spec: Spec) -> tuple[ScanStream, ...]:
 
 def has_ends(spec: Spec) -> bool:
     """Whether the rows of a spec stop being alive by themselves: a window per row lies below."""
-    if isinstance(spec, ScanStream | SlidingAggregate):
+    if isinstance(spec, ScanStream | SlidingAggregate | SetOp):
         return False
     return isinstance(spec, RangeRows) or any(map(has_ends, inputs(spec)))
 

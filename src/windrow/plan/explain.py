@@ -19,6 +19,7 @@ from windrow.plan.nodes import (
     Query,
     Range,
     Scan,
+    SetOperation,
     WindowAggregate,
     WindowJoin,
     children,
@@ -70,6 +71,8 @@ def _node(node: Node, time_type: str, show: ColumnTexts) -> str:
         return f"WindowJoin {kind}{conditions}{'; ' if windows else ''}{windows}"
     if isinstance(node, WindowAggregate):
         return f"WindowAggregate {show_aggregates(node.aggregates)}{_by(node.keys)}"
+    if isinstance(node, SetOperation):
+        return f"SetOperation {node.kind}"
     if isinstance(node, BestmatchJoin):
         return _bestmatch(node, time_type, show)
     return _stateless(node, time_type)

@@ -175,6 +175,32 @@ class WindowAggregate:
 
 
 @dataclass(frozen=True)
+class SetOperation:
+    """Rows by how many copies of them its inputs hold: DISTINCT, UNION, EXCEPT, INTERSECT.
+
+    All inputs have the same columns. With n copies of a row in the first and m in the second, the
+    answer has, by `kind`:
+
+        "distinct"    1 if n > 0            "union"           1 if n + m > 0
+        "except"      1 if n > 0 and m = 0  "except all"      max(0, n - m)
+        "intersect"   1 if n > 0 and m > 0  "intersect all"   min(n, m)
+        "changes"     n                     "union all"       the copies of all its inputs
+
+    All but "union all" give a changelog, net at each instant; "changes" gives the bag that it is
+    given like that.
+    """
+
+    inputs: tuple[Node, ...]
+    kind: str
+    span: Span | None = None
+
+    @property
+    def schema(self) -> Schema:
+        """That of each input."""
+        return self.inputs[0].schema
+
+
+@dataclass(frozen=True)
 class Dimension:
     """One dimension of a bestmatch join.
 
@@ -214,7 +240,9 @@ class BestmatchJoin:
         return Schema(self.left.schema.fields + self.right.schema.fields)
 
 
-Node: TypeAlias = Scan | Filter | Project | Range | WindowJoin | WindowAggregate | BestmatchJoin
+Node: TypeAlias = (
+    Scan | Filter | Project | Range | WindowJoin | WindowAggregate | SetOperation | BestmatchJoin
+)
 
 
 @dataclass(frozen=True)
@@ -247,7 +275,7 @@ def children(node: Node) -> tuple[Node, ...]:
     """The inputs of a node, in order."""
     if isinstance(node, Scan):
         return ()
-    if isinstance(node, WindowJoin):
+    if isinstance(node, WindowJoin | SetOperation):
         return node.inputs
     if isinstance(node, BestmatchJoin):
         return (node.left, node.right)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from windrow.plan.nodes import BestmatchJoin, Node, Scan, WindowJoin, children
+from windrow.plan.nodes import BestmatchJoin, Node, Scan, SetOperation, WindowJoin, children
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -21,7 +21,7 @@ def with_children(node: Node, inputs: Sequence[Node]) -> Node:
         return node
     if isinstance(node, Scan):
         return node
-    if isinstance(node, WindowJoin):
+    if isinstance(node, WindowJoin | SetOperation):
         return replace(node, inputs=tuple(inputs))
     if isinstance(node, BestmatchJoin):
         return replace(node, left=inputs[0], right=inputs[1])

@@ -6,12 +6,15 @@ from types import MappingProxyType
 
 from windrow.errors import WindrowError
 from windrow.plan.catalog import Catalog
-from windrow.plan.nodes import Query
+from windrow.plan.nodes import Query, SetOperation
 from windrow.plan.types import TypeResolver
 from windrow.sql.calls import Functions
+from windrow.sql.grouping import refuse_reserved
 from windrow.sql.lower import Lowering
 from windrow.sql.parse import parse_query, read_hints
-from windrow.sql.refuse import as_select, refuse_nondeterministic
+from windrow.sql.refuse import as_query, refuse_nondeterministic
+from windrow.sql.set_operations import shown
+from windrow.sql.spans import span_of
 
 
 def compile_query(
@@ -35,15 +38,18 @@ def compile_query(
         UnsupportedError: Windrow does not do this.
     """
     try:
-        select = as_select(parse_query(sql))
-        hints = read_hints(select, sql)
-        relation = Lowering(sql, catalog, resolver, functions).relation(select)
+        tree = as_query(parse_query(sql))
+        hints = read_hints(tree, sql)
+        relation = Lowering(sql, catalog, resolver, functions).relation(tree)
         is_changelog = relation.changelog_keys is not None
         if is_changelog:
-            refuse_nondeterministic(select)
+            refuse_nondeterministic(tree)
+            refuse_reserved(relation.node.schema.names, span_of(tree))
     except WindrowError as error:
         error.in_sql(sql)
         raise
-    return Query(
-        relation.node, is_changelog, relation.time_type, sql, hints, relation.changelog_keys
-    )
+    root, keys = relation.node, relation.changelog_keys
+    if relation.is_bag:  # equal rows may be different ones: at each instant their numbers count
+        root = shown(SetOperation((root,), "changes"))
+        keys = root.schema.names
+    return Query(root, is_changelog, relation.time_type, sql, hints, keys)

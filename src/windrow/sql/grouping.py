@@ -45,8 +45,13 @@ class Grouping:
     keys: list[tuple[str, exp.Expr]] = field(default_factory=list)
     aggregates: list[exp.Expr] = field(default_factory=list)
 
-    def lower(self, node: Node, span: Span | None) -> tuple[Node, list[Item], tuple[str, ...]]:
-        """The aggregate over `node`, the items over it, and the names of the key columns."""
+    def lower(
+        self, node: Node, span: Span | None
+    ) -> tuple[Node, list[Item], tuple[str, ...] | None]:
+        """The aggregate over `node`, the items over it, and the names of the key columns.
+
+        None for the names where a key is not among the items.
+        """
         self._read_keys()
         key_names = self._key_names()
         items = [
@@ -141,30 +146,16 @@ class Grouping:
             return None
         return next((i for i in self.items if i.name.lower() == column.name.lower()), None)
 
-    def _key_names(self) -> tuple[str, ...]:
-        """The output names of the keys; a key that is not in the SELECT list is refused."""
+    def _key_names(self) -> tuple[str, ...] | None:
+        """The output names of the keys; None where one is not in the SELECT list."""
+        for item in self.items:
+            refuse_reserved([item.name], item.span)
         names = []
         for _, tree in self.keys:
             found = [item.name for item in self.items if bare(item.tree) == tree]
             if not found:
-                text = text_of(tree, self.renderer.sql)
-                raise unsupported(
-                    "hidden-key",
-                    f"the GROUP BY key {text} is not in the SELECT list",
-                    f"add {text} to the SELECT list: the rows of a changelog are told apart by"
-                    " their keys",
-                    span_of(tree),
-                )
+                return None
             names.append(found[0])
-        for item in self.items:
-            if item.name.lower() in RESERVED:
-                raise BindError(
-                    "reserved-name",
-                    f"the name {item.name} is taken",
-                    reason="every changelog has the columns _change_type and _event_time",
-                    hint="give the column another name with AS",
-                    span=item.span,
-                )
         return tuple(names)
 
     def _having(self) -> exp.Expr | None:
@@ -234,6 +225,19 @@ class Grouping:
                 span=span_of(tree),
             )
         return Aggregate(function, expr, name, type_)
+
+
+def refuse_reserved(names: Sequence[str], span: Span | None) -> None:
+    """Refuses a column of a changelog that has the name of one that all have."""
+    for name in names:
+        if name.lower() in RESERVED:
+            raise BindError(
+                "reserved-name",
+                f"the name {name} is taken",
+                reason="every changelog has the columns _change_type and _event_time",
+                hint="give the column another name with AS",
+                span=span,
+            )
 
 
 def _column_at(name: str, replaced: exp.Expr) -> exp.Column:

@@ -1,13 +1,14 @@
-"""One SELECT to plan nodes.
+"""SELECTs, and set operations between them, to plan nodes.
 
 Scan -> [Range] -> [Filter, Project for keys] -> WindowJoin -> Filter
      -> [WindowAggregate -> Filter for HAVING] -> Project
+     -> [SetOperation for DISTINCT, UNION, EXCEPT, INTERSECT -> Project]
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -15,12 +16,21 @@ from windrow.errors import PlanError
 from windrow.plan.catalog import Catalog
 from windrow.plan.count_windows import CountWindows
 from windrow.plan.exprs import Expr, Named
-from windrow.plan.nodes import KIND_NAMES, Filter, Node, Project, Range, WindowJoin
+from windrow.plan.nodes import (
+    KIND_NAMES,
+    Filter,
+    Node,
+    Project,
+    Range,
+    SetOperation,
+    WindowJoin,
+)
 from windrow.plan.types import TypeResolver
 from windrow.plan.windows import WindowGraph
 from windrow.schema import Field, Schema
 from windrow.sql.bestmatch import lower_bestmatch
 from windrow.sql.calls import Functions
+from windrow.sql.clauses import UniformWindow
 from windrow.sql.conditions import Conditions, sort_conditions, sort_filters
 from windrow.sql.count_windows import count_windows, refuse_count_windows
 from windrow.sql.graph_checks import (
@@ -30,11 +40,11 @@ from windrow.sql.graph_checks import (
     check_reversed,
     example_length,
 )
-from windrow.sql.grouping import Grouping, is_aggregate_query
+from windrow.sql.grouping import Grouping, is_aggregate_query, refuse_reserved
 from windrow.sql.join_kinds import FIRST_ONLY, one_key_each, windows_in_where
 from windrow.sql.keys import add_keys
 from windrow.sql.refuse import (
-    as_select,
+    as_query,
     refuse_clauses,
     refuse_expressions,
     refuse_match,
@@ -44,9 +54,12 @@ from windrow.sql.refuse import (
 from windrow.sql.render import Renderer
 from windrow.sql.scope import Scope, Source
 from windrow.sql.select_list import Item, read_items
+from windrow.sql.set_operations import UNION_ALL, combined, kind_of, of_all_columns
 from windrow.sql.sources import From, FromReader, Relation
 from windrow.sql.spans import span_of
 from windrow.sql.windows import StatedWindows, read_windows
+
+AGGREGATE = "an aggregate"
 
 
 @dataclass
@@ -62,14 +75,58 @@ class Lowering:
         self.renderer = Renderer(self.sql, self.resolver, self.functions)
 
     def relation(
-        self, tree: exp.Expr, alias: str = "", named: Mapping[str, exp.Expr] | None = None
+        self,
+        tree: exp.Expr,
+        alias: str = "",
+        named: Mapping[str, exp.Expr] | None = None,
+        above: str = "",
     ) -> Relation:
-        """The plan of a query; under an alias its columns are named `alias.column`."""
-        select = as_select(tree)
+        """The plan of a query.
+
+        Args:
+            tree: the query.
+            alias: under it columns are named `alias.column`.
+            named: the queries of WITH in reach.
+            above: what takes rows of the query back when they leave their windows, so that every
+                stream must have one; "" where nothing does.
+        """
+        query = as_query(tree)
+        reach = {**(named or {}), **_with_queries(query)}
+        if isinstance(query, exp.SetOperation):
+            return self._set_operation(query, alias, reach, above)
+        return self._select(query, alias, reach, above)
+
+    def _set_operation(
+        self, tree: exp.SetOperation, alias: str, reach: Mapping[str, exp.Expr], above: str
+    ) -> Relation:
+        kind = kind_of(tree)
+        asked = above if kind == UNION_ALL else kind.upper()
+        first = self.relation(tree.this, alias, reach, asked)
+        second = self.relation(tree.expression, alias, reach, asked)
+        if not asked and (first.changelog_keys is None) != (second.changelog_keys is None):
+            # Rows of the one side come and go: those of the other have to go as well.
+            asked = "UNION ALL with a changelog"
+            if first.changelog_keys is None:
+                first = self.relation(tree.this, alias, reach, asked)
+            else:
+                second = self.relation(tree.expression, alias, reach, asked)
+        combination = combined(tree, kind, (first, second), alias, self.renderer)
+        return replace(combination, has_ends=bool(asked))
+
+    def _select(
+        self, select: exp.Select, alias: str, reach: Mapping[str, exp.Expr], above: str
+    ) -> Relation:
         refuse_clauses(select)
-        reach = {**(named or {}), **_with_queries(select)}
+        above = _taken_back_by(select) or above
+        is_uniform = any(
+            isinstance(clause, UniformWindow) for clause in select.args.get("windows") or []
+        )
         reader = FromReader(
-            self.sql, self.catalog, reach, lambda query, name: self.relation(query, name, reach)
+            self.sql,
+            self.catalog,
+            reach,
+            lambda query, name, above: self.relation(query, name, reach, above),
+            "" if is_uniform else above,
         )
         from_ = reader.read(select)
         scope = seen = Scope(from_.sources)
@@ -78,7 +135,7 @@ class Lowering:
         where = select.args.get("where")
         filters = (where.this,) if where else ()
         if from_.bestmatch is not None:
-            refuse_match(select, from_.bestmatch)
+            refuse_match(from_.bestmatch, above)
         for condition in (*from_.conditions, *filters):
             refuse_subquery_conditions(condition)
         in_from = [*from_.conditions, *_match_orders(from_)]
@@ -87,7 +144,14 @@ class Lowering:
         for expression in select.expressions:
             refuse_expressions(expression)
         items = read_items(select, seen, self.sql)
-        return self._lower(_Block(select, from_, scope, seen, items, filters), alias)
+        block = _Block(select, from_, scope, seen, items, filters, above)
+        relation = self._lower(block, alias)
+        if select.args.get("distinct"):
+            for item in items:
+                refuse_reserved([item.name], item.span)
+            node = SetOperation((relation.node,), "distinct", span_of(select))
+            return of_all_columns(node, alias, relation.time_type)
+        return relation
 
     def _lower(self, block: _Block, alias: str) -> Relation:
         time_type = block.from_.sources[0].time_type
@@ -97,7 +161,7 @@ class Lowering:
             node: Node = lower_bestmatch(
                 block.select, block.from_.bestmatch, block.scope, conditions, self.renderer
             )
-            return self._project(node, block.items, alias, time_type, None)
+            return Relation(self._project(node, block.items, alias), time_type)
         clauses = list(block.select.args.get("windows") or [])
         if block.from_.kind == "inner":
             sorted_ = sort_conditions(conditions, block.scope, time_type, self.sql)
@@ -109,30 +173,37 @@ class Lowering:
             clauses += in_where
         clauses += sorted_.clauses
         grouped = is_aggregate_query(block.select)
-        self._refuse_counted(block, clauses, grouped=grouped)
+        self._refuse_counted(block, clauses)
         counts, timed = count_windows(clauses, block.scope, self.sql)
         windows = (
             StatedWindows(()) if counts else read_windows(timed, block.scope, time_type, self.sql)
         )
-        inputs = self._inputs(block.scope, windows) if grouped else _nodes(block.scope)
+        inputs = self._inputs(block, windows) if block.above else _nodes(block.scope)
         node = self._join(inputs, block, windows, sorted_, counts)
         if filters:
             node = Filter(node, self.renderer.predicates(node.schema, filters))
         if grouped:
             grouping = Grouping(block.select, block.items, block.seen, self.renderer)
             node, items, keys = grouping.lower(node, span_of(block.select.args.get("group")))
-            return self._project(node, items, alias, time_type, keys)
-        keys_kept = None if changelog is None else _kept_keys(changelog, block.items)
-        return self._project(node, block.items, alias, time_type, keys_kept)
+            root = self._project(node, items, alias)
+            return Relation(root, time_type, keys or (), is_bag=keys is None)
+        root = self._project(node, block.items, alias)
+        if changelog is None:
+            return Relation(root, time_type, has_ends=bool(block.above))
+        keys = _kept_keys(changelog, block.items)
+        return Relation(root, time_type, keys or (), is_bag=keys is None)
 
-    def _inputs(self, scope: Scope, windows: StatedWindows) -> list[Node]:
-        """The sources of an aggregate, each with its window; one without is refused."""
+    def _inputs(self, block: _Block, windows: StatedWindows) -> list[Node]:
+        """The sources of what takes rows back, each with its window; one without is refused."""
         inputs: list[Node] = []
-        for source in scope.sources:
+        for source in block.scope.sources:
             ticks = windows.uniform_ticks if source.range_ticks is None else source.range_ticks
-            if ticks is None:
-                raise _no_window(source, windows)
-            inputs.append(Range(source.node, ticks))
+            if source.changelog_keys is not None or source.has_ends:
+                inputs.append(source.node)
+            elif ticks is None:
+                raise _no_window(source, windows, block.above)
+            else:
+                inputs.append(Range(source.node, ticks))
         return inputs
 
     def _join(
@@ -183,7 +254,7 @@ class Lowering:
         except PlanError as error:
             raise self._told_of_where(error, block) from None
 
-    def _refuse_counted(self, block: _Block, clauses: Sequence[exp.Expr], *, grouped: bool) -> None:
+    def _refuse_counted(self, block: _Block, clauses: Sequence[exp.Expr]) -> None:
         """Refuses count windows under what is not an inner join."""
         length = example_length(block.from_.sources[0].time_type)
         if block.from_.kind != "inner":
@@ -194,10 +265,11 @@ class Lowering:
                 " watermark says when that is"
             )
             refuse_count_windows(block.scope, clauses, over, instead, self.sql, why)
-        if grouped:
-            instead = f"write [RANGE {length}] after each stream, or aggregate the rows of a join"
+        if block.above:
+            what = "aggregate the rows" if block.above == AGGREGATE else "ask for the rows"
+            instead = f"write [RANGE {length}] after each stream, or {what} of a join"
             instead += f" in a derived table: FROM (SELECT ..) x [RANGE {length}]"
-            refuse_count_windows(block.scope, clauses, "an aggregate", instead, self.sql)
+            refuse_count_windows(block.scope, clauses, block.above, instead, self.sql)
 
     def _told_of_where(self, error: PlanError, block: _Block) -> PlanError:
         """The error of a join that lacks a window, told of what WHERE has of one."""
@@ -207,26 +279,20 @@ class Lowering:
         sorted_ = sort_conditions(block.filters, block.seen, time_type, self.sql)
         return windows_in_where(error, sorted_.places)
 
-    def _project(
-        self,
-        node: Node,
-        items: Sequence[Item],
-        alias: str,
-        time_type: str,
-        keys: tuple[str, ...] | None,
-    ) -> Relation:
+    def _project(self, node: Node, items: Sequence[Item], alias: str) -> Project:
         exprs = self.renderer.typed(node.schema, [item.tree for item in items])
         names = [f"{alias}.{item.name}" if alias else item.name for item in items]
         named = tuple(Named(name, expr) for name, expr in zip(names, exprs, strict=True))
         schema = Schema(tuple(Field(n.name, n.expr.type) for n in named))
-        return Relation(Project(node, named, schema), time_type, keys)
+        return Project(node, named, schema)
 
 
 @dataclass(frozen=True)
 class _Block:
     """One SELECT with its names resolved.
 
-    `scope` has all sources of FROM, `seen` those that are in reach after it; `filters` is WHERE.
+    `scope` has all sources of FROM, `seen` those that are in reach after it; `filters` is WHERE;
+    `above` is what takes its rows back, or "".
     """
 
     select: exp.Select
@@ -235,15 +301,23 @@ class _Block:
     seen: Scope
     items: list[Item]
     filters: tuple[exp.Expr, ...]
+    above: str
+
+
+def _taken_back_by(select: exp.Select) -> str:
+    """What in a SELECT takes rows back when they leave their windows; "" for nothing."""
+    if is_aggregate_query(select):
+        return AGGREGATE
+    return "DISTINCT" if select.args.get("distinct") else ""
 
 
 def _nodes(scope: Scope) -> list[Node]:
     return [source.node for source in scope.sources]
 
 
-def _with_queries(select: exp.Select) -> dict[str, exp.Expr]:
+def _with_queries(query: exp.Expr) -> dict[str, exp.Expr]:
     """The queries of WITH by their names."""
-    with_ = select.args.get("with_")
+    with_ = query.args.get("with_")
     if with_ is None:
         return {}
     if with_.args.get("recursive"):
@@ -258,41 +332,35 @@ def _match_orders(from_: From) -> list[exp.Expr]:
 
 
 def _changelog_source(block: _Block) -> Source | None:
-    """The derived table that is a changelog; anything but filters above it is refused."""
+    """The derived table that is a changelog; a join of it is refused."""
     found = next((s for s in block.scope.sources if s.changelog_keys is not None), None)
     if found is None:
         return None
-    if len(block.scope.sources) > 1 or is_aggregate_query(block.select):
+    if len(block.scope.sources) > 1:
         raise unsupported(
-            "nested-aggregate",
-            f"{found.alias} is an aggregate; joining or aggregating it again is not supported",
-            "aggregate once, at the top, over a join in FROM",
+            "join-of-changelog",
+            f"{found.alias} is a changelog; joining it is not supported",
+            "join the streams first, and aggregate the rows of the join",
             found.span,
         )
     return found
 
 
-def _kept_keys(source: Source, items: Sequence[Item]) -> tuple[str, ...]:
-    """The output names of a changelog's keys; a key that is left out is refused."""
+def _kept_keys(source: Source, items: Sequence[Item]) -> tuple[str, ...] | None:
+    """The output names of a changelog's keys; None where they do not tell its rows apart."""
     names = []
     for key in source.changelog_keys or ():
         flat = f"{source.alias}.{key}"
         found = [i.name for i in items if isinstance(i.tree, exp.Column) and i.tree.name == flat]
         if not found:
-            raise unsupported(
-                "hidden-key",
-                f"the GROUP BY key {flat} is not in the SELECT list",
-                f"add {flat} to the SELECT list: the rows of a changelog are told apart by"
-                " their keys",
-                source.span,
-            )
+            return None
         names.append(found[0])
-    return tuple(names)
+    return None if source.is_bag else tuple(names)
 
 
-def _no_window(source: Source, windows: StatedWindows) -> PlanError:
+def _no_window(source: Source, windows: StatedWindows, above: str) -> PlanError:
     length = example_length(source.time_type)
-    reason = "an aggregate takes rows back when they leave their window"
+    reason = f"{above} takes rows back when they leave their window"
     if windows.bounds:
         reason += "; a window between two streams does not say when a row leaves"
     return PlanError(

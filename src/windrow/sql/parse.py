@@ -93,16 +93,32 @@ def _refuse_stray_hints(sql: str, tokens: Sequence[Token]) -> None:
                 )
 
 
-def read_hints(select: exp.Select, sql: str) -> tuple[Hint, ...]:
+def _first_select(tree: exp.Expr) -> exp.Expr:
+    """The SELECT that hints stand behind: the first one of those that set operations join."""
+    while isinstance(tree, exp.SetOperation | exp.Subquery):
+        tree = tree.this
+    return tree
+
+
+def _place(select: exp.Expr) -> str:
+    if select.find_ancestor(exp.CTE) is not None:
+        return "a query of WITH"
+    if select.find_ancestor(exp.From, exp.Join) is not None:
+        return "a derived table"
+    return "a SELECT that is not the first"
+
+
+def read_hints(tree: exp.Expr, sql: str) -> tuple[Hint, ...]:
     """The options in `/*+ name(value), name = value */`."""
-    for inner in select.find_all(exp.Select):
+    select = _first_select(tree)
+    for inner in tree.find_all(exp.Select):
         if inner is not select and inner.args.get("hint") is not None:
-            in_with = inner.find_ancestor(exp.CTE) is not None
+            is_set = isinstance(tree, exp.SetOperation)
             raise BindError(
                 "hint-in-derived-table",
-                f"a hint stands in {'a query of WITH' if in_with else 'a derived table'}",
+                f"a hint stands in {_place(inner)}",
                 reason="hints are options of the whole query",
-                hint="write it behind the outermost SELECT",
+                hint=f"write it behind the {'first' if is_set else 'outermost'} SELECT",
                 span=span_of(inner.args["hint"]),
             )
     hint = select.args.get("hint")

@@ -8,7 +8,6 @@ from windrow.errors import ParseError, Span, UnsupportedError
 from windrow.sql.spans import span_of
 
 _CLAUSES = {
-    "distinct": ("DISTINCT", "group by the columns and count: SELECT k, COUNT(*) .. GROUP BY k"),
     "order": ("ORDER BY", "a stream has no last row to sort by; sort what you collect"),
     "sort": ("SORT BY", "a stream has no last row to sort by; sort what you collect"),
     "cluster": ("CLUSTER BY", "leave the partitioning to the planner"),
@@ -24,8 +23,6 @@ _CLAUSES = {
     "exclude": ("EXCEPT in a star", "list the columns"),
 }
 
-_SET_OPERATIONS = {exp.Union: "UNION", exp.Except: "EXCEPT", exp.Intersect: "INTERSECT"}
-
 _AGGREGATES = (exp.Sum, exp.Count, exp.Avg)
 
 _NONDETERMINISTIC = {
@@ -40,19 +37,13 @@ def unsupported(name: str, sentence: str, hint: str, span: Span | None) -> Unsup
     return UnsupportedError(f"unsupported-{name}", sentence, hint=hint, span=span)
 
 
-def as_select(tree: exp.Expr) -> exp.Select:
-    """The tree as one SELECT; set operations and VALUES are refused."""
+def as_query(tree: exp.Expr) -> exp.Select | exp.SetOperation:
+    """The tree as one SELECT, or several with set operations between them; VALUES is refused."""
     while isinstance(tree, exp.Subquery) and tree.is_wrapper:
         tree = tree.this
-    for kind, name in _SET_OPERATIONS.items():
-        if isinstance(tree, kind):
-            raise unsupported(
-                "set-operation",
-                f"{name} is not supported",
-                "run one query per part and combine their answers",
-                span_of(tree.expression),
-            )
-    if not isinstance(tree, exp.Select):
+    if isinstance(tree, exp.Subquery):
+        refuse_modifiers(tree)
+    if not isinstance(tree, exp.Select | exp.SetOperation):
         raise unsupported(
             "statement", "this is not a SELECT over streams", "write SELECT .. FROM a stream",
             span_of(tree),
@@ -69,14 +60,15 @@ def refuse_clauses(select: exp.Select) -> None:
             hint="list columns, or write SELECT *",
             span=span_of(select),
         )
-    for key, (name, hint) in _CLAUSES.items():
-        found = select.args.get(key)
-        if not found:
-            continue
-        node = found[0] if isinstance(found, list) else found
-        span = span_of(node) if isinstance(node, exp.Expr) else None
-        slug = name.lower().replace(" ", "-").replace("_", "-")
-        raise unsupported(slug, f"{name} is not supported", hint, span or _head(select))
+    refuse_modifiers(select)
+    distinct = select.args.get("distinct")
+    if distinct is not None and distinct.args.get("on"):
+        raise unsupported(
+            "distinct-on",
+            "DISTINCT ON is not supported",
+            "write SELECT DISTINCT, or GROUP BY",
+            span_of(distinct.args["on"]),
+        )
     joins = [join.args.get("kind") for join in select.args.get("joins") or []]
     if "keep_unmatched" in select.meta and "BESTMATCH" not in joins:
         raise unsupported(
@@ -94,6 +86,18 @@ def refuse_clauses(select: exp.Select) -> None:
         )
 
 
+def refuse_modifiers(tree: exp.Expr) -> None:
+    """Refuses the clauses around a SELECT, or a set operation, that Windrow does not run."""
+    for key, (name, hint) in _CLAUSES.items():
+        found = tree.args.get(key)
+        if not found:
+            continue
+        node = found[0] if isinstance(found, list) else found
+        span = span_of(node) if isinstance(node, exp.Expr) else None
+        slug = name.lower().replace(" ", "-").replace("_", "-")
+        raise unsupported(slug, f"{name} is not supported", hint, span or span_of(tree))
+
+
 def _instead_of_changes(select: exp.Select) -> str:
     if any(map(_counts_rows, select.walk())):
         return (
@@ -107,12 +111,6 @@ def _counts_rows(node: exp.Expr) -> bool:
     """Whether a part of a query is a count window, or has one."""
     window = node.meta.get("stream_window")
     return bool(node.args.get("rows")) or (window is not None and window.args["kind"] == "ROWS")
-
-
-def _head(select: exp.Select) -> Span | None:
-    """The words before the SELECT list: the place of DISTINCT."""
-    whole, first = span_of(select), span_of(select.expressions[0])
-    return None if whole is None or first is None else Span(whole.start, first.start - 1)
 
 
 def refuse_expressions(tree: exp.Expr) -> None:
@@ -258,8 +256,11 @@ def refuse_join(join: exp.Join) -> None:
         raise unsupported("join", f"{method} JOIN is not supported", "write an inner join", span)
 
 
-def refuse_match(select: exp.Select, join: exp.Join) -> None:
-    """Refuses every bestmatch join but the left outer one by MINDIST, and aggregates above it."""
+def refuse_match(join: exp.Join, above: str) -> None:
+    """Refuses every bestmatch join but the left outer one by MINDIST, and what takes rows back.
+
+    `above` names what does so right above the join; "" for nothing.
+    """
     span = span_of(join)
     side = str(join.args.get("side") or "")
     if side != "LEFT":
@@ -277,10 +278,10 @@ def refuse_match(select: exp.Select, join: exp.Join) -> None:
             hint="for instance  ON l.ts MINDIST r.ts, l.x MINDIST r.x",
             span=span,
         )
-    if select.args.get("group") or any(e.find(exp.AggFunc) for e in select.expressions):
+    if above:
         raise unsupported(
             "aggregate-of-bestmatch",
-            "an aggregate right above a bestmatch join is not supported",
+            f"{above} right above a bestmatch join is not supported",
             "put the join in a derived table with a window: FROM (SELECT ..) m [RANGE ..]",
             span,
         )

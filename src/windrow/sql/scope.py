@@ -31,6 +31,8 @@ class Source:
         rows: its `[ROWS n]` or `[PARTITION BY k ROWS n]`, where it has one.
         changelog_keys: for a derived table that is a changelog, the columns that tell its rows
             apart at one instant; None for a plain relation.
+        is_bag: whether these do not tell them apart: equal rows may be different ones.
+        has_ends: whether its rows leave by the windows inside it.
     """
 
     alias: str
@@ -43,6 +45,8 @@ class Source:
     range_text: str = ""
     rows: OwnWindow | None = None
     changelog_keys: tuple[str, ...] | None = None
+    is_bag: bool = False
+    has_ends: bool = False
 
     @property
     def columns(self) -> tuple[tuple[str, str], ...]:

@@ -30,11 +30,15 @@ class Relation:
         time_type: the type of the event time of its rows.
         changelog_keys: for a changelog, the output columns that tell its rows apart at one
             instant; None for a plain relation.
+        is_bag: whether these do not tell them apart: equal rows may be different ones.
+        has_ends: whether its rows leave by the windows of its streams.
     """
 
     node: Project
     time_type: str
     changelog_keys: tuple[str, ...] | None = None
+    is_bag: bool = False
+    has_ends: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,18 +55,23 @@ class From:
     kind: str = "inner"
 
 
-LowerDerived = Callable[[exp.Expr, str], Relation]
-"""Lowers the SELECT of a derived table under an alias."""
+LowerDerived = Callable[[exp.Expr, str, str], Relation]
+"""Lowers the query of a derived table under an alias, below what takes its rows back, or ""."""
 
 
 @dataclass(frozen=True)
 class FromReader:
-    """Reads FROM clauses over one catalog; `named` are the queries of WITH."""
+    """Reads FROM clauses over one catalog; `named` are the queries of WITH.
+
+    `above` takes rows back, and no window of the SELECT says when ("" where that is not so): those
+    of a derived table that stands alone then leave by the windows inside it.
+    """
 
     sql: str
     catalog: Catalog
     named: Mapping[str, exp.Expr]
     lower_derived: LowerDerived
+    above: str = ""
 
     def read(self, select: exp.Select) -> From:
         """The sources of a SELECT, each with its plan."""
@@ -104,7 +113,8 @@ class FromReader:
             )
         sources: list[Source] = []
         for item in items:
-            source = self._source(item)
+            is_alone = len(items) == 1 and "stream_window" not in item.meta
+            source = self._source(item, self.above if is_alone else "")
             if any(source.alias.lower() == other.alias.lower() for other in sources):
                 raise BindError(
                     "duplicate-alias",
@@ -118,7 +128,7 @@ class FromReader:
         _check_columns(sources)
         return tuple(sources)
 
-    def _source(self, item: exp.Expr) -> Source:
+    def _source(self, item: exp.Expr, above: str) -> Source:
         for key, name in (("sample", "TABLESAMPLE"), ("pivots", "PIVOT"), ("version", "AS OF")):
             if item.args.get(key):
                 raise unsupported(
@@ -134,7 +144,7 @@ class FromReader:
                 span_of(alias),
             )
         if isinstance(item, exp.Subquery):
-            return self._derived(item.this, item)
+            return self._derived(item.this, item, above)
         if not isinstance(item, exp.Table) or not isinstance(item.this, exp.Identifier):
             raise unsupported(
                 "table-function",
@@ -143,10 +153,10 @@ class FromReader:
                 span_of(item),
             )
         if not item.db and item.name.lower() in self.named:
-            return self._derived(self.named[item.name.lower()], item)
+            return self._derived(self.named[item.name.lower()], item, above)
         return self._stream(item)
 
-    def _derived(self, query: exp.Expr, item: exp.Expr) -> Source:
+    def _derived(self, query: exp.Expr, item: exp.Expr, above: str) -> Source:
         alias = item.alias_or_name
         if not alias:
             raise BindError(
@@ -155,7 +165,7 @@ class FromReader:
                 hint="write an alias after it: FROM (SELECT ..) x",
                 span=span_of(item),
             )
-        relation = self.lower_derived(query, alias)
+        relation = self.lower_derived(query, alias, above)
         source = Source(
             alias,
             "",
@@ -164,11 +174,13 @@ class FromReader:
             relation.time_type,
             span_of(item),
             changelog_keys=relation.changelog_keys,
+            is_bag=relation.is_bag,
+            has_ends=relation.has_ends,
         )
         if source.changelog_keys is not None and "stream_window" in item.meta:
             raise unsupported(
                 "window-on-changelog",
-                f"{alias} is an aggregate, whose rows already come and go",
+                f"{alias} is a changelog, whose rows already come and go",
                 f"leave the {text_of(item.meta['stream_window'], self.sql)} after it out",
                 span_of(item.meta["stream_window"]),
             )

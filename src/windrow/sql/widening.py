@@ -1,4 +1,4 @@
-"""Which type holds the values of two others exactly."""
+"""Which type holds the values of two others: exactly, or as near as Spark has them in common."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from windrow.sql.decimals import MOST_DIGITS, digits_of_type
 
 INTEGERS = ("tinyint", "smallint", "int", "bigint")
 """Integer types, narrowest first."""
+
+FLOATS = {"float", "double"}
 
 
 def wider_type(first: str, second: str) -> str | None:
@@ -25,3 +27,22 @@ def wider_type(first: str, second: str) -> str | None:
     scale = max(left.scale, right.scale)
     precision = max(left.precision - left.scale, right.precision - right.scale) + scale
     return f"decimal({precision},{scale})" if precision <= MOST_DIGITS else None
+
+
+def common_type(first: str, second: str) -> str | None:
+    """The type that a set operation gives a column of both types, as Spark does; None for none.
+
+    Whole numbers and decimals become doubles beside floating-point numbers, whatever is lost.
+    """
+    if "void" in (first, second):
+        return second if first == "void" else first
+    exact = wider_type(first, second)
+    if exact is not None:
+        return exact
+    kinds = {first, second}
+    is_number = all(kind in INTEGERS or digits_of_type(kind) is not None for kind in kinds - FLOATS)
+    if kinds & FLOATS and is_number:
+        return "double"
+    if "date" in kinds and kinds & {"timestamp", "timestamp_ntz"}:
+        return (kinds - {"date"}).pop()
+    return None

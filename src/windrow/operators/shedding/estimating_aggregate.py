@@ -37,6 +37,7 @@ from windrow.operators.key_columns import fixed_values
 from windrow.operators.shedding.intervals import Totals
 from windrow.operators.shedding.margins import Arguments, Drawn, MarginKeeper
 from windrow.operators.shedding.marks import Doubt, is_mark
+from windrow.operators.sliding import Slots
 from windrow.operators.sliding_aggregate import SlidingAggregateOp
 from windrow.physical.shedding import chance_column, draw_column
 from windrow.physical.specs import SlidingAggregate
@@ -116,8 +117,8 @@ class EstimatingAggregateOp(SlidingAggregateOp):
             numbers["has_shed"] = int(self._keeper.has_shed(0))
         return groups, numbers
 
-    def _load(self, columns: pa.RecordBatch, numbers: dict[str, int]) -> None:
-        super()._load(columns, numbers)
+    def _load_groups(self, slots: Slots, columns: pa.RecordBatch, numbers: dict[str, int]) -> None:
+        super()._load_groups(slots, columns, numbers)
         if not self._spec.keys:
             self._keeper.mark_shed(np.zeros(1, np.int64), has_shed=bool(numbers["has_shed"]))
 

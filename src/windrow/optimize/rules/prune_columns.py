@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import replace
 
-from windrow.optimize.needs import is_stateful, needs
+from windrow.optimize.needs import is_stateful, is_union_all, needs
 from windrow.plan.exprs import Named, column
 from windrow.plan.nodes import (
     BestmatchJoin,
@@ -42,7 +42,9 @@ def _prune(node: Node, wanted: Set[str]) -> Node:
     inputs = []
     for child, needed in zip(children(node), needs(node, wanted), strict=True):
         pruned = _prune(child, needed)
-        inputs.append(_only(pruned, needed) if is_stateful(node) else pruned)
+        # The inputs of a UNION ALL give the same columns, and no others.
+        is_exact = is_stateful(node) or is_union_all(node)
+        inputs.append(_only(pruned, needed) if is_exact else pruned)
     return with_children(node, inputs)
 
 

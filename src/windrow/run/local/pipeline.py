@@ -18,7 +18,15 @@ from windrow.operators.evaluate import Evaluator
 from windrow.operators.last_step import LastStep
 from windrow.operators.memory import memory_of
 from windrow.operators.scan import scan
-from windrow.physical.specs import PhysicalQuery, ScanStream, Spec, Stateful, WJoin, inputs
+from windrow.physical.specs import (
+    PhysicalQuery,
+    ScanStream,
+    Spec,
+    Stateful,
+    UnionRows,
+    WJoin,
+    inputs,
+)
 from windrow.schema import MIN_TICK
 
 
@@ -99,6 +107,10 @@ class Pipeline:
             if arrived is not None and arrived.num_rows:
                 yield scan(step.spec, arrived)
             return
+        if isinstance(step.spec, UnionRows):
+            for below in step.below:
+                yield from self._rows(below, work)
+            return
         for batch in self._rows(step.below[0], work):
             result = self._apply(step.spec, batch)
             if len(result):
@@ -113,16 +125,16 @@ class Pipeline:
         yield from stage.advance(work.after)
 
     def _apply(self, spec: Spec, batch: ChangeBatch) -> ChangeBatch:
-        assert not isinstance(spec, ScanStream | Stateful)
+        assert not isinstance(spec, ScanStream | UnionRows | Stateful)
         return self.evaluator.apply(spec, batch)
 
     def _entries(self, step: Step, stream: str) -> Iterator[list[Spec]]:
         """Per scan of the stream that a stage reads, the specs on the way, the scan first."""
         for below in step.below:
             if step.stage is not None:
-                chain = _chain(below)
-                if chain and isinstance(chain[0], ScanStream) and chain[0].stream == stream:
-                    yield chain
+                for chain in _chains(below):
+                    if isinstance(chain[0], ScanStream) and chain[0].stream == stream:
+                        yield chain
             yield from self._entries(below, stream)
 
     def _climb_to_stage(
@@ -150,11 +162,14 @@ def _followed(step: Step, spec: Spec) -> int:
     return changed + sum(map(_followed, step.below, inputs(spec)))
 
 
-def _chain(step: Step) -> list[Spec]:
-    """The specs from a scan up to this step, if there is no stage among them."""
+def _chains(step: Step) -> list[list[Spec]]:
+    """Per scan below this step, the specs that change its rows on their way up to it.
+
+    A scan is left out where there is a stage on its way.
+    """
     if step.stage is not None:
         return []
+    own: list[Spec] = [] if isinstance(step.spec, UnionRows) else [step.spec]
     if not step.below:
-        return [step.spec]
-    below = _chain(step.below[0])
-    return [*below, step.spec] if below else []
+        return [own]
+    return [[*chain, *own] for below in step.below for chain in _chains(below)]

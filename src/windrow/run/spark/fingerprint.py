@@ -11,7 +11,7 @@ import re
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from windrow.physical.specs import MatwinBestmatch, Spec, Stateful, WJoin, scans
+from windrow.physical.specs import MatwinBestmatch, SetOp, Spec, Stateful, WJoin, scans
 from windrow.plan.nodes import KIND_NAMES
 
 _SPACES = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`)|\s+""", re.DOTALL)
@@ -38,6 +38,8 @@ def about(spec: Stateful) -> str:
     """The spec in words, for people: what it does, and of which streams."""
     if isinstance(spec, WJoin):
         what = f"{KIND_NAMES.get(spec.kind, '')} window join".strip()
+    elif isinstance(spec, SetOp):
+        what = f"set operation ({spec.kind})"
     else:
         what = "bestmatch join" if isinstance(spec, MatwinBestmatch) else "sliding aggregate"
     return f"{what} of {', '.join(scan.stream for scan in scans(spec))}"

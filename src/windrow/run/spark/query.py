@@ -22,6 +22,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from windrow.errors import PlanError, ResourceError, UnsupportedError
 from windrow.operators.arrow_types import arrow_schema
 from windrow.operators.changes import SIGN, TIME
+from windrow.operators.driver import fed_by_streams
 from windrow.operators.last_step import LastStep
 from windrow.operators.updates import CHANGE_TYPES
 from windrow.physical.specs import (
@@ -32,6 +33,7 @@ from windrow.physical.specs import (
     ScanStream,
     Spec,
     Stateful,
+    UnionRows,
     inputs,
     scans,
 )
@@ -185,6 +187,8 @@ class _Builder:
             return relations.project_rows(spec, below[0], self._extra(spec.input))
         if isinstance(spec, RangeRows):
             return relations.range_rows(spec, below[0], self._extra(spec.input))
+        if isinstance(spec, UnionRows):
+            return relations.union_rows(spec, below, self._extra(spec))
         return self._stage(spec, below)
 
     def observe(self, rows: DataFrame, what: str, *columns: Column) -> DataFrame:
@@ -248,6 +252,10 @@ def _letter_types(physical: PhysicalQuery, frames: Mapping[str, DataFrame]) -> d
             "late rows are to be kept, but there is no folder for them",
             hint="name one with the option dead_letters, a path or a URI that all workers reach",
         )
+    for spec in stateful_specs(physical.root):
+        for port, is_stream in zip(inputs(spec), fed_by_streams(spec), strict=True):
+            if is_stream and len(scans(port)) > 1:
+                raise _several_letters([scan.stream for scan in scans(port)])
     names = {scan.stream for scan in scans(physical.root)}
     return {name: type_text(frames[name].schema) for name in names}
 
@@ -279,6 +287,15 @@ def _answer(physical: PhysicalQuery) -> list[str]:
         f"CASE {SIGN} {cases} END AS {CHANGE_TYPE}",
         f"{time_sql(TIME, physical.time_type)} AS {EVENT_TIME}",
     ]
+
+
+def _several_letters(streams: list[str]) -> UnsupportedError:
+    return UnsupportedError(
+        "unsupported-late-rows-of-union",
+        f"late rows of the UNION ALL of {' and '.join(streams)} cannot be kept on Spark",
+        reason="they are kept as they arrived, and rows of different streams have different columns",
+        hint="set on_late to 'count' or 'fail', or run the query in process",
+    )
 
 
 def _mixed(kinds: Mapping[str, bool]) -> UnsupportedError:

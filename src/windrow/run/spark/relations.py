@@ -6,12 +6,14 @@ A relation is a DataFrame with the flat columns of its spec, then `__time` (tick
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from windrow.operators.changes import END, TIME
-from windrow.physical.specs import FilterRows, ProjectRows, RangeRows, ScanStream
+from windrow.operators.changes import END, SIGN, TIME
+from windrow.physical.specs import FilterRows, ProjectRows, RangeRows, ScanStream, UnionRows
 from windrow.plan.exprs import quote_spark
 from windrow.run.spark.ticks import lateness_text, ticks_sql, watermark_sql
 from windrow.schema import MAX_TICK
@@ -76,3 +78,16 @@ def range_rows(spec: RangeRows, rows: DataFrame, extra: tuple[str, ...]) -> Data
     own = [quote_spark(name) for name in spec.schema.names]
     others = [name for name in extra if name != END]
     return rows.selectExpr(*own, TIME, f"{end} AS {END}", *others)
+
+
+def union_rows(spec: UnionRows, below: Sequence[DataFrame], extra: tuple[str, ...]) -> DataFrame:
+    """The rows of all inputs; where one has no ends, or no signs, its rows never end, or come."""
+    own = [quote_spark(name) for name in spec.schema.names]
+    alike = {END: f"{MAX_TICK}L AS {END}", SIGN: f"CAST(1 AS TINYINT) AS {SIGN}"}
+    frames = [
+        rows.selectExpr(
+            *own, TIME, *(name if name in rows.columns else alike[name] for name in extra)
+        )
+        for rows in below
+    ]
+    return reduce(lambda left, right: left.union(right), frames)

@@ -19,6 +19,7 @@ from windrow.physical.specs import (
     PhysicalQuery,
     RangeRows,
     ScanStream,
+    SetOp,
     SlidingAggregate,
     Spec,
     Stateful,
@@ -207,8 +208,9 @@ def _reads(query: PhysicalQuery, spec: Stateful, leftmost: int) -> Iterator[bool
     is_first = first_scans(query.root)[leftmost:]
     scan = 0
     for port, is_stream in zip(inputs(spec), fed_by_streams(spec), strict=True):
-        yield is_stream and is_first[scan]
-        scan += len(scans(port))
+        stop = scan + len(scans(port))
+        yield is_stream and all(is_first[scan:stop])
+        scan = stop
 
 
 def _streams(spec: Spec) -> set[str]:
@@ -225,7 +227,7 @@ def marks(spec: Spec) -> tuple[str, ...]:
     """Which of end and sign the rows of a spec carry beside their time."""
     if isinstance(spec, ScanStream):
         return ()
-    if isinstance(spec, SlidingAggregate):
+    if isinstance(spec, SlidingAggregate | SetOp):
         return (SIGN,)
     below = {mark for child in inputs(spec) for mark in marks(child)}
     if isinstance(spec, RangeRows):

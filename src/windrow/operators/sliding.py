@@ -1,0 +1,298 @@
+"""Operators that answer per group, exact at every instant: rows in, a changelog out.
+
+    row, alive in [time, end)       +........-
+    row, alive in [time, end)            +........-
+    answer of the group           a      b   c    (gone)
+    changelog                    +a    -a+b -b+c -c
+
+1. `push` stores rows in `arriving`, ordered by time: below the watermark more may still come.
+2. `advance(W)` takes the rows with time < W out of it, and those with end < W out of `alive`.
+   Each is an event of its group: its sign at its time, the opposite at its end. (A row that takes
+   another back ends with it: - at its time, + at the instant at which the other is a - too.)
+3. The events of one group at one instant make one version of its answer (`kernels/versions.py`);
+   the changelog is what differs from version to version. Groups come and go with their rows.
+4. Rows that end at W or later wait in `alive`, ordered by end, with the slot of their group in
+   place of its keys. Rows that never end are only in what is kept per group.
+
+The paper's words for the same: `time` is a tuple's maxTS, `end` follows from its minTS, `alive` is
+the table H of the tuples in the window, and the key directory finds what is kept per group.
+
+State: the rows alive and pending, and what is kept per group. An advance costs its events, plus a
+small constant per group for what is indexed by slot and stored anew.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from windrow.errors import DataError, InternalError
+from windrow.kernels._jit import writable
+from windrow.kernels.versions import Events, Versions, versions_of
+from windrow.operators.accumulators import resized
+from windrow.operators.base import Operator, Snapshot
+from windrow.operators.changes import ChangeBatch, concat
+from windrow.operators.chunks import Chunk, ChunkBuffer, ChunkSlice
+from windrow.operators.key_directory import KeyDirectory
+from windrow.schema import MAX_TICK
+
+STEP_ROWS = 1 << 17
+"""About how many rows of a chunk are worked on at once: their arrays then stay in the cache."""
+
+Slots = NDArray[np.int64]
+Stored = tuple[tuple[ChunkSlice, ...], dict[str, int]]
+"""Groups as they are stored: one chunk or none, and numbers."""
+
+
+class SlidingOp(Operator):
+    """What sliding aggregates and set operations have in common.
+
+    Rows are stored with their keys in the columns `key0`, `key1`, .. and with what else is kept of
+    them; in `alive` the column `slot` stands for the keys.
+    """
+
+    kind: ClassVar[str]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._reset()
+
+    def _reset(self) -> None:
+        self._arriving = ChunkBuffer("time")
+        self._alive = ChunkBuffer("end")
+        self._directory = KeyDirectory()
+        self._held: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._groups: Stored | None = None
+
+    @abstractmethod
+    def _kept_columns(self, port: int, batch: ChangeBatch) -> dict[str, pa.Array]:
+        """The keys of rows, and what is stored of them beside these."""
+
+    @abstractmethod
+    def _changes(self, versions: Versions, rows: ChangeBatch) -> ChangeBatch:
+        """Applies the events of the versions to the groups; gives the changes they make."""
+
+    @abstractmethod
+    def _has_nothing(self, slots: Slots) -> NDArray[np.bool_]:
+        """Which of the groups have no row now, and are not to be kept for that."""
+
+    @abstractmethod
+    def _clear(self, slots: Slots) -> None:
+        """Forgets what these slots held."""
+
+    @abstractmethod
+    def _group_columns(self, slots: Slots) -> tuple[dict[str, pa.Array], dict[str, int]]:
+        """What is kept of groups, as columns, and as numbers where it is none."""
+
+    @abstractmethod
+    def _load_groups(self, slots: Slots, columns: pa.RecordBatch, numbers: dict[str, int]) -> None:
+        """Puts back what `_group_columns` gave."""
+
+    def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
+        """Stores the rows; gives nothing."""
+        for port, batch in enumerate(batches):
+            if batch is not None and len(batch):
+                self.counters.rows_in += len(batch)
+                self._arriving.append(self._kept(port, batch))
+                self._measure()
+        return iter(())
+
+    def advance(self, watermark: int) -> Iterator[ChangeBatch]:
+        """Applies all events below the watermark, in steps, and gives their changes."""
+        while self.due() <= watermark and self.due() < MAX_TICK:
+            changes = self._step(self._bound_of_step(watermark))
+            self.counters.rows_out += len(changes)
+            self._measure()
+            if len(changes):
+                yield changes
+
+    def due(self) -> int:
+        """One tick after the first event that waits."""
+        first = min(self._arriving.first, self._alive.first)
+        return first + 1 if first < MAX_TICK else MAX_TICK
+
+    def buffers(self) -> Sequence[ChunkBuffer]:
+        """The rows that have yet to come into effect, and those alive."""
+        return (self._arriving, self._alive)
+
+    def snapshot(self) -> Snapshot:
+        """The waiting rows, and the groups as one chunk, made anew only if they changed."""
+        if self._groups is None:
+            self._groups = self._stored_groups()
+        groups, numbers = self._groups
+        buffers = {
+            "arriving": tuple(self._arriving.slices),
+            "alive": tuple(self._alive.slices),
+            "groups": groups,
+        }
+        return Snapshot(self.kind, buffers, numbers)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Puts a state back."""
+        if snapshot.kind != self.kind:
+            raise InternalError(
+                "state-kind", f"a {self.kind} operator was given the state of a {snapshot.kind}"
+            )
+        groups = snapshot.buffers["groups"]
+        self._reset()
+        if groups:
+            columns = groups[0].rows().columns
+            slots = columns.column("slot").to_numpy()
+            names = [name for name in columns.schema.names if name.startswith("key")]
+            self._directory = KeyDirectory(slots, [columns.column(name) for name in names])
+            self._fit()
+            self._load_groups(slots, columns, snapshot.numbers)
+        self._groups = groups, snapshot.numbers
+        self._arriving = ChunkBuffer("time", snapshot.buffers["arriving"])
+        self._alive = ChunkBuffer("end", snapshot.buffers["alive"])
+        for part in self._alive.slices:
+            np.add.at(self._held, _slots(part.rows()), 1)
+        self._measure()
+
+    def _stored_groups(self) -> Stored:
+        slots = self._directory.slots_in_use()
+        if not len(slots):
+            return (), {}
+        columns = {"slot": pa.array(slots)}
+        columns |= {f"key{i}": key for i, key in enumerate(self._directory.keys_of(slots))}
+        own, numbers = self._group_columns(slots)
+        batch = ChangeBatch(pa.RecordBatch.from_pydict(columns | own), np.zeros_like(slots))
+        return (ChunkSlice(Chunk(batch, batch.times)),), numbers
+
+    def _kept(self, port: int, batch: ChangeBatch) -> ChangeBatch:
+        """What is stored of the rows that are ever alive."""
+        columns = pa.RecordBatch.from_pydict(self._kept_columns(port, batch))
+        kept = ChangeBatch(columns, batch.times, batch.ends, batch.signs)
+        if batch.ends is None:
+            return kept
+        is_alive = batch.ends > batch.times
+        return kept if is_alive.all() else kept.take(np.flatnonzero(is_alive))
+
+    def _bound_of_step(self, watermark: int) -> int:
+        """The watermark, or an earlier instant with fewer events before it."""
+        parts = [part for buffer in (self._arriving, self._alive) for part in buffer.slices]
+        return min(
+            [watermark]
+            + [
+                int(part.chunk.keys[part.skip + STEP_ROWS]) + 1
+                for part in parts
+                if len(part) > STEP_ROWS
+            ]
+        )
+
+    def _step(self, bound: int) -> ChangeBatch:
+        """Applies the events below the bound, and gives the changes they make."""
+        rows, events = self._take_events(bound)
+        versions = versions_of(events, self._directory.slot_count)
+        changes = self._changes(versions, rows)
+        self._forget_empty_groups()
+        self.counters.comparisons += len(versions.event_rows)
+        return changes
+
+    def _take_events(self, bound: int) -> tuple[ChangeBatch, Events]:
+        """Takes out what comes or goes below the bound; rows that stay longer are kept alive.
+
+        time     ...|  entering rows   | bound
+                    +-----------)            goes, by its own end
+                       +---------------)     is kept alive
+            --------------)                  was alive, and leaves
+        """
+        coming = self._arriving.pop_below(bound)
+        leaving = self._alive.pop_below(bound)
+        self._groups = None
+        entering = None if coming is None else self._entering(coming)
+        self._fit()
+        rows = concat([batch for batch in (entering, leaving) if batch is not None])
+        count = 0 if entering is None else len(entering)
+        ends, signs = rows.ends_or_never(), rows.signs_or_insert()
+        going = np.flatnonzero(ends < bound)
+        going = going[np.argsort(ends[going], kind="stable")]
+        if leaving is not None:
+            np.subtract.at(self._held, _slots(leaving), 1)
+            self.counters.drops += len(leaving)
+        if entering is not None:
+            self._keep_alive(entering, (ends[:count] >= bound) & (ends[:count] < MAX_TICK))
+        events = Events(
+            writable(rows.times[:count]),
+            ends[going],
+            going,
+            writable(_slots(rows)),
+            writable(signs),
+        )
+        return rows, events
+
+    def _entering(self, coming: ChangeBatch) -> ChangeBatch:
+        """The rows with the slot of their group in place of its keys."""
+        names = coming.columns.schema.names
+        keys = [coming.columns.column(name) for name in names if name.startswith("key")]
+        before = self._directory.probes
+        columns = {"slot": pa.array(self._directory.slots_of(keys))}
+        self.counters.probes += self._directory.probes - before
+        columns |= {n: coming.columns.column(n) for n in names if not n.startswith("key")}
+        return replace(coming, columns=pa.RecordBatch.from_pydict(columns))
+
+    def _keep_alive(self, entering: ChangeBatch, stays: NDArray[np.bool_]) -> None:
+        staying = int(np.count_nonzero(stays))
+        kept = entering if staying == len(stays) else entering.take(np.flatnonzero(stays))
+        if kept.signs is not None and (kept.signs > 0).all():
+            kept = replace(kept, signs=None)
+        self._alive.append(kept)
+        np.add.at(self._held, _slots(kept), 1)
+        self.counters.drops += len(stays) - staying
+
+    def _forget_empty_groups(self) -> None:
+        """Gives up the slots of groups without rows.
+
+        A group may have no row now and rows that are held: what a delete that ends has taken back
+        comes again.
+        """
+        in_use = self._directory.slots_in_use()
+        empty = in_use[self._has_nothing(in_use) & (self._held[in_use] == 0)]
+        self._directory.release(empty)
+        self._clear(empty)
+
+    def _fit(self) -> None:
+        """Makes the arrays that slots index as long as there are slots."""
+        slots = self._directory.slot_count
+        room = len(self._held)
+        if room < slots or room > 4 * slots + 64:
+            self._resize(2 * slots)
+
+    def _resize(self, room: int) -> None:
+        """Gives the arrays that slots index room for so many."""
+        self._held = resized(self._held, room)
+
+    def _measure(self) -> None:
+        self.counters.stored = self._arriving.rows + self._alive.rows
+        self.counters.state_bytes = (
+            self._arriving.nbytes
+            + self._alive.nbytes
+            + self._directory.nbytes
+            + self._held.nbytes
+            + self._group_bytes()
+        )
+
+    @abstractmethod
+    def _group_bytes(self) -> int:
+        """Bytes of what is kept per group."""
+
+
+def nothing_to_delete() -> DataError:
+    """The error for a delete that no insert came before."""
+    return DataError(
+        "delete-without-row",
+        "a change deletes a row that the stream does not hold",
+        reason="a delete must follow the insert of an equal row, at its instant or later",
+        hint="check that the changelog is complete and starts with its inserts",
+    )
+
+
+def _slots(rows: ChangeBatch) -> Slots:
+    slots: Slots = rows.columns.column("slot").to_numpy()
+    return slots

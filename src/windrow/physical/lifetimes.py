@@ -1,0 +1,89 @@
+"""How long rows are alive and how many of them are held, in words, for EXPLAIN."""
+
+from __future__ import annotations
+
+from windrow.physical.bounds_text import lag_terms
+from windrow.physical.specs import (
+    FilterRows,
+    MatwinBestmatch,
+    ProjectRows,
+    RangeRows,
+    ScanStream,
+    SetOp,
+    SlidingAggregate,
+    Spec,
+    Stateful,
+    UnionRows,
+    WJoin,
+    inputs,
+    scans,
+)
+from windrow.plan.durations import show_ticks
+
+
+def source_name(spec: Spec) -> str:
+    """What the rows of a spec are called: the stream, the derived table, or `rows` of a join."""
+    sources = {source.alias for source in scans(spec)}
+    if len(sources) == 1:
+        return sources.pop()
+    prefixes = {name.split(".", 1)[0] for name in spec.schema.names if "$" not in name}
+    return prefixes.pop() if len(prefixes) == 1 and not prefixes & sources else "rows"
+
+
+def lifetime(below: Spec, alive: int | None) -> str:
+    """From when to when a row of a spec is alive; `alive` as `alive_ticks` gives it."""
+    if alive is None:
+        return "until the answer below takes them back"
+    length = show_ticks(alive, scans(below)[0].time_type)
+    if _is_over_join(below):
+        return f"from t until the first of its tuples leaves its window, t + {length} at most"
+    return f"from t to t + {length}, both included"
+
+
+def _is_over_join(spec: Spec) -> bool:
+    """Whether rows end with their tuples, not by a window of their own."""
+    while isinstance(spec, FilterRows | ProjectRows):
+        spec = spec.input
+    return isinstance(spec, WJoin)
+
+
+def state_bound(spec: Stateful, alias: str, retention: int, below: int) -> str:
+    """The most rows of an input that are held after a batch.
+
+        watermark - retention        watermark                       newest
+        ------[=========================|===============================]---> time
+                  retention                lateness + distance + delay
+
+    The watermark trails the newest row by the largest lateness, and further by how far this
+    stream runs ahead of the slowest one. With a negative retention a row meets only what lies
+    before it, and goes before the watermark comes to it; where that is all rows, none is held:
+
+        watermark        watermark - retention                       newest
+        ------|--------------------[====================================]---> time
+    """
+    time_type = scans(spec)[0].time_type
+    terms = [show_ticks(retention, time_type)] if retention > 0 else []
+    length = " + ".join(terms + lag_terms(spec, below) or [show_ticks(0, time_type)])
+    if retention < 0:
+        length = f"max(0, {length} - {show_ticks(-retention, time_type)})"
+    else:
+        length = f"({length})"
+    return f"{alias} <= rate({alias}) x {length} + one batch"
+
+
+def alive_ticks(spec: Spec) -> int | None:
+    """How many ticks after its time a row is alive at most; None where no window says."""
+    if isinstance(spec, RangeRows):
+        inner = alive_ticks(spec.input)
+        return spec.ticks if inner is None else min(spec.ticks, inner)
+    if isinstance(spec, FilterRows | ProjectRows):
+        return alive_ticks(spec.input)
+    if isinstance(spec, ScanStream | SlidingAggregate | SetOp | MatwinBestmatch):
+        return None
+    lengths = [length for length in map(alive_ticks, inputs(spec)) if length is not None]
+    if isinstance(spec, UnionRows):
+        return max(lengths) if len(lengths) == len(spec.inputs) else None
+    if spec.tracked:  # a row that comes alone lives as long as it would by itself
+        alone = [alive_ticks(spec.inputs[port]) for port in spec.tracked]
+        return max((length for length in alone if length is not None), default=None)
+    return min(lengths, default=None)

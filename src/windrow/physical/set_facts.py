@@ -1,0 +1,102 @@
+"""What EXPLAIN says of DISTINCT and set operations: what is told apart, what is held, and how much.
+
+The bound follows the paper's S_minus = 2 (rate x w + N_d) + rate x w: per input the rows alive (H),
+and a count per different row (F); the last term, the copies in the output (O), follows here from
+the counts and takes no room.
+"""
+
+from __future__ import annotations
+
+from windrow.physical.bounds_text import drop_condition, plus
+from windrow.physical.lifetimes import alive_ticks, lifetime, source_name, state_bound
+from windrow.physical.specs import SetOp, Spec, delay, scans
+from windrow.plan.statistics import Figure
+
+Fact = tuple[str, list[str]]
+
+COPIES = {
+    "distinct": "1 where n > 0",
+    "union": "1 where n + m > 0",
+    "except": "1 where n > 0 and m = 0",
+    "except all": "max(0, n - m)",
+    "intersect": "1 where n > 0 and m > 0",
+    "intersect all": "min(n, m)",
+    "changes": "n",
+}
+"""Copies in the answer, of n in the first input and m in the second."""
+
+
+def set_facts(spec: SetOp) -> list[Fact]:
+    """The facts of a set operation, in the order they are read."""
+    time_type = scans(spec)[0].time_type
+    below = max(delay(child) for child in spec.inputs)
+    names = _names(spec)
+    trailing = plus("the watermark", -below, time_type)
+    has_two = len(names) > 1
+    held = [
+        (child, name, alive_ticks(child)) for child, name in zip(spec.inputs, names, strict=True)
+    ]
+    retention = [
+        f"{drop_condition(child, name, alive, below, time_type)} + 1 tick, when its expiry is out"
+        for child, name, alive in held
+        if alive is not None
+    ]
+    of = f"of n in {names[0]}{f' and m in {names[1]}' if has_two else ''}: {COPIES[spec.kind]}"
+    facts = [
+        ("rows", _each(names, [lifetime(child, alive) for child, _, alive in held])),
+        ("copies", [of]),
+        (
+            "keeps",
+            [f"how many copies {'each input' if has_two else 'the input'} holds of each row"],
+        ),
+        ("retention", retention),
+        ("state", [*_bounds(spec, held, below), *_expected(spec, names)]),
+        ("emits", [f"the changes of each instant below {trailing}, net, deletes before inserts"]),
+        ("why", ["a change costs its own rows: the copies say what is in the answer"]),
+    ]
+    return [fact for fact in facts if fact[1]]
+
+
+def _names(spec: SetOp) -> list[str]:
+    """What the inputs are called: by their streams where these differ, else by their places."""
+    names = [source_name(child) for child in spec.inputs]
+    if len(names) == 1:
+        return names
+    is_clear = len(set(names)) == len(names) and "rows" not in names
+    return names if is_clear else ["first", "second"]
+
+
+def _each(names: list[str], texts: list[str]) -> list[str]:
+    """One line per input, or one for all where they say the same."""
+    if len(set(texts)) == 1:
+        return texts[:1]
+    return [f"{name}: {text}" for name, text in zip(names, texts, strict=True)]
+
+
+def _bounds(spec: SetOp, held: list[tuple[Spec, str, int | None]], below: int) -> list[str]:
+    """The paper's terms, one after the other; S_minus is their sum."""
+    rows = [state_bound(spec, name, alive, below) for _, name, alive in held if alive is not None]
+    counts = "one count per different row" + (" and input" if len(held) > 1 else "")
+    lines = [*rows, f"{counts}, from which the copies in the answer follow"]
+    if spec.kind.startswith("except") and len(rows) == len(held):
+        lines.append(
+            "never above 2 (rate x window + different rows) + rate x window, those copies counted"
+        )
+    return lines
+
+
+def _expected(spec: SetOp, names: list[str]) -> list[str]:
+    """The paper's numbers where rates and different values are known."""
+    lines = []
+    for name, figures in zip(names, spec.expected, strict=False):
+        if figures is not None:
+            rows, different = figures
+            lines.append(
+                f"expected: {_about(rows)} alive of {name}, {_about(different)} of them different"
+                f" ({', '.join(dict.fromkeys((rows.source, different.source)))})"
+            )
+    return lines
+
+
+def _about(figure: Figure) -> str:
+    return f"{figure.value:,.0f}" if figure.value >= 1 else f"{figure.value:.2g}"
