@@ -47,6 +47,10 @@ def _window_join(spec: WJoin, own: OwnSlices | None) -> Operator:
         from windrow.operators.count_join import CountJoinOp  # noqa: PLC0415
 
         return CountJoinOp(spec)
+    if spec.is_snapshot:
+        from windrow.operators.snapshot_join import SnapshotJoinOp  # noqa: PLC0415
+
+        return SnapshotJoinOp(spec)
     if spec.kind != "inner":
         from windrow.operators.outer_join import OuterJoinOp  # noqa: PLC0415
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from windrow.operators.base import Counters
 from windrow.operators.bew_search import Numbers, Partial, Search
@@ -21,9 +20,9 @@ from windrow.operators.bew_steps import Route
 from windrow.operators.bew_window import JoinWindow
 from windrow.operators.count_window import CountWindow, partition_keys
 from windrow.operators.gather import ROW_MASK
+from windrow.operators.stated_bounds import both, in_time
 from windrow.operators.theta import Predicates
 from windrow.physical.specs import WJoin
-from windrow.plan.windows import UNBOUNDED
 
 
 class CountSearch(Search):
@@ -78,57 +77,14 @@ class CountSearch(Search):
             return None
         added = route.steps[at].input
         there = self._counted[added].is_there(places, partial.times[0][probes])
-        holds = _both(there, self._in_time(partial, route, at, probes, places))
+
+        def times_of(position: int) -> Numbers:
+            chosen = places if position > at else partial.places[position][probes]
+            return self._counted[route.order[position]].times_at(chosen)
+
+        holds = both(there, in_time(self._bounds, route, at, times_of))
         if holds is None:
             return super()._kept(partial, route, at, probes, places)
         kept = np.flatnonzero(holds)
         tested = super()._kept(partial, route, at, probes[kept], places[kept])
         return kept if tested is None else kept[tested]
-
-    def _in_time(
-        self, partial: Partial, route: Route, at: int, probes: Numbers, places: Numbers
-    ) -> NDArray[np.bool_] | None:
-        """For which matches the conditions on time that they complete hold; None: there are none."""
-        added = route.steps[at].input
-        chosen = route.order[: at + 1]
-        holds: NDArray[np.bool_] | None = None
-        for bound in self._bounds:
-            other = bound.left if bound.right == added else bound.right
-            if added not in {bound.left, bound.right} or other not in chosen:
-                continue
-            own = self._counted[added]
-            theirs = self._counted[other]
-            their_places = partial.places[chosen.index(other)][probes]
-            ours_at, theirs_at = own.times_at(places), theirs.times_at(their_places)
-            lo, hi = (bound.lo, bound.hi) if bound.right == added else (bound.hi, bound.lo)
-            holds = _both(holds, _lies_within(theirs_at, ours_at, lo, hi))
-        return holds
-
-
-def _lies_within(start: Numbers, time: Numbers, lo: int, hi: int) -> NDArray[np.bool_]:
-    """Whether time - start lies in [-lo, hi]; differences beyond 64 bits count as the greatest."""
-    ahead = time >= start
-    # As unsigned numbers, differences of any two times are exact.
-    distance = np.where(ahead, time.view(np.uint64) - start.view(np.uint64), 0)
-    behind = np.where(ahead, 0, start.view(np.uint64) - time.view(np.uint64))
-    within: NDArray[np.bool_] = _at_most(distance, behind, hi) & _at_most(behind, distance, lo)
-    return within
-
-
-def _at_most(
-    distance: NDArray[np.uint64], back: NDArray[np.uint64], most: int
-) -> NDArray[np.bool_]:
-    """Whether distance - back, one of which is zero, is at most a number of either sign."""
-    if most >= UNBOUNDED:
-        return np.ones(len(distance), np.bool_)
-    if most >= 0:
-        return distance <= np.uint64(most)
-    return back >= np.uint64(-most)
-
-
-def _both(
-    first: NDArray[np.bool_] | None, second: NDArray[np.bool_] | None
-) -> NDArray[np.bool_] | None:
-    if first is None or second is None:
-        return second if first is None else first
-    return first & second

@@ -103,6 +103,7 @@ def _join(
             alternative=node.alternative,
             functions=functions_of(node.predicates),
             counts=node.counts,
+            is_snapshot=node.is_snapshot,
             orders=orders_of(node, algorithm, options),
             sizes=options.part_sizes,
         )
@@ -157,6 +158,15 @@ def _check_kind(node: WindowJoin, options: Options) -> None:
             f"the algorithm {options.asked_algorithm} does not run the join of"
             f" {' and '.join(node.aliases)}",
             reason="it knows windows of time, and these count tuples",
+            hint=f"use algorithm {OUTER[0]}",
+            span=node.span,
+        )
+    if node.is_snapshot and options.asked_algorithm not in {None, *OUTER}:
+        raise UnsupportedError(
+            "unsupported-algorithm-of-snapshot-join",
+            f"the algorithm {options.asked_algorithm} does not run the join of"
+            f" {' and '.join(node.aliases)}",
+            reason="it knows tuples that stay for their window, and some of these are taken back",
             hint=f"use algorithm {OUTER[0]}",
             span=node.span,
         )

@@ -129,6 +129,8 @@ def _unable(join: WJoin | MatwinBestmatch, options: Options) -> str:
         return f"the join of {names} is a {KIND_NAMES[join.kind]} join"
     if join.counts is not None:
         return f"the windows of {names} count tuples"
+    if join.is_snapshot:
+        return f"the join of {names} has inputs that take rows back"
     if join.algorithm not in {DEFAULT, ASYMMETRIC}:
         return f"the algorithm {options.asked_algorithm} does not shed"
     memory = options.memory_amount if options.sheds_memory else None

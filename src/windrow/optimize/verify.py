@@ -57,21 +57,42 @@ def _verify_join(join: WindowJoin) -> None:
     if join.counts is not None:
         _verify_counts(join, join.counts)
         return
+    if join.is_snapshot:
+        _verify_snapshot(join)
+        return
     _verify_windows(join, join.graph)
     if join.alternative is not None:
         _verify_windows(join, join.alternative)
 
 
-def _verify_windows(join: WindowJoin, graph: WindowGraph) -> None:
-    names = graph.streams
+def _verify_snapshot(join: WindowJoin) -> None:
+    """Rows are kept until they end: each must."""
+    _verify_consistent(join, join.graph)
+    for alias, node in zip(join.aliases, join.inputs, strict=True):
+        if not rows_end(node):
+            raise PlanError(
+                "unbounded-state",
+                f"the join of {_listed(join.aliases)} keeps tuples of {alias} for ever",
+                reason=f"no window says when a tuple of {alias} leaves",
+                hint=f"give it one, for instance {alias} [RANGE INTERVAL '1' HOUR]",
+                span=join.span,
+            )
+
+
+def _verify_consistent(join: WindowJoin, graph: WindowGraph) -> None:
     if graph.is_contradictory:
         raise PlanError(
             "contradicting-windows",
-            f"no tuples of {_listed(names)} can satisfy all windows at once",
+            f"no tuples of {_listed(graph.streams)} can satisfy all windows at once",
             reason="together the bounds ask for a time difference below its own lower end",
             hint="widen or drop one of the windows",
             span=join.span,
         )
+
+
+def _verify_windows(join: WindowJoin, graph: WindowGraph) -> None:
+    names = graph.streams
+    _verify_consistent(join, graph)
     unbounded = graph.unbounded_pairs()
     if unbounded:
         first, second = (names[s] for s in unbounded[0])

@@ -169,6 +169,8 @@ def partitioning_of(spec: Stateful, buckets: int) -> Partitioning:
         return _bestmatch(spec, buckets)
     if spec.counts is not None:
         return _counted(spec, spec.counts, buckets)
+    if not spec.classes and spec.is_snapshot:
+        return Single("rows of a changelog match by keys; an equality would spread the join")
     if not spec.classes:
         return _slices(spec, buckets)
     return _hypercube(tuple(key.inputs for key in spec.classes), len(spec.inputs), buckets)

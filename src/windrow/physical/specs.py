@@ -133,6 +133,8 @@ class WJoin:
         estimate: what it and other plans cost, where enough is known.
         shedding: what it may hold and do; None: as much as it takes. Where totals are estimated
             from its results, `schema` ends with `physical.shedding.hidden_fields`.
+        is_snapshot: rows join while they are alive together, each until its own end or until it is
+            taken back; `graph` then has conditions on time alone, and bounds no state.
     """
 
     inputs: tuple[Spec, ...]
@@ -153,6 +155,7 @@ class WJoin:
     orders: tuple[tuple[int, ...], ...] = ()
     estimate: Estimate | None = None
     shedding: Shedding | None = None
+    is_snapshot: bool = False
 
     @property
     def ways(self) -> tuple[WindowGraph, ...]:
@@ -167,7 +170,8 @@ class WJoin:
     @property
     def has_plans(self) -> bool:
         """Whether it is of the kind that several plans are weighed for: inner, by time, one way."""
-        return self.kind == "inner" and self.counts is None and self.alternative is None
+        is_by_time = self.counts is None and not self.is_snapshot
+        return self.kind == "inner" and is_by_time and self.alternative is None
 
     def runs_like(self, other: object) -> bool:
         """Whether another plan of the same join runs as this one does."""

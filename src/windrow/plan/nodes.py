@@ -113,6 +113,8 @@ class WindowJoin:
         kind: "inner"; or, of two inputs, "left", "right" or "full" (outer), "semi" or "anti".
         alternative: windows that do as well as those of `graph` (EITHER WAY).
         counts: windows that count tuples; `graph` then has conditions on time alone.
+        is_snapshot: rows of inputs that take rows back join while they are alive together; `graph`
+            then has conditions on time alone.
         span: where FROM stands in the SQL.
     """
 
@@ -125,6 +127,7 @@ class WindowJoin:
     kind: str = "inner"
     alternative: WindowGraph | None = None
     counts: CountWindows | None = None
+    is_snapshot: bool = False
 
     @property
     def sealed(self) -> tuple[int, ...]:

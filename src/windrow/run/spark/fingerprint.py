@@ -37,7 +37,8 @@ def metric_name(root: Spec, what: str) -> str:
 def about(spec: Stateful) -> str:
     """The spec in words, for people: what it does, and of which streams."""
     if isinstance(spec, WJoin):
-        what = f"{KIND_NAMES.get(spec.kind, '')} window join".strip()
+        name = "snapshot" if spec.is_snapshot else "window"
+        what = f"{KIND_NAMES.get(spec.kind, '')} {name} join".strip()
     elif isinstance(spec, SetOp):
         what = f"set operation ({spec.kind})"
     else:
@@ -47,7 +48,7 @@ def about(spec: Stateful) -> str:
 
 def _is_unset(name: str, value: Any) -> bool:
     """Whether an entry came after checkpoints were made that lack it, and says nothing here."""
-    if name == "estimated_from":
+    if name in {"estimated_from", "is_snapshot"}:
         return not getattr(value, name)
     return name in {"counts", "shedding"} and getattr(value, name) is None
 

@@ -232,7 +232,7 @@ def marks(spec: Spec) -> tuple[str, ...]:
     below = {mark for child in inputs(spec) for mark in marks(child)}
     if isinstance(spec, RangeRows):
         below.add(END)
-    if isinstance(spec, WJoin | MatwinBestmatch):
+    if isinstance(spec, MatwinBestmatch) or (isinstance(spec, WJoin) and not spec.is_snapshot):
         below.discard(SIGN)
     return tuple(mark for mark in (END, SIGN) if mark in below)
 

@@ -1,0 +1,212 @@
+"""The join of relations that change against its slow twin, however its input is cut or resumed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from cases.tape import drawn
+from hypothesis import given, settings
+from twins.snapshot_join import Change, Content, alive, instants, joined
+
+from windrow.errors import DataError
+from windrow.operators.base import Snapshot
+from windrow.operators.changes import ChangeBatch
+from windrow.operators.chunks import Chunk, ChunkSlice, decode, encode
+from windrow.operators.snapshot_join import SnapshotJoinOp
+from windrow.physical.specs import KeyClass, ScanStream, WJoin
+from windrow.plan.windows import Bound, WindowGraph
+from windrow.schema import MAX_TICK, Field, Schema
+
+EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
+LAST = 10_000
+KEYS = {
+    "bigint": (pa.int64(), (0, 1, None)),
+    "string": (pa.string(), ("x", "", None)),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A join, what changes in each input, and the watermarks at which the run is cut."""
+
+    spec: WJoin
+    inputs: tuple[tuple[Change, ...], ...]
+    marks: tuple[int, ...]
+    kind: str
+
+    def matches(self, rows: Sequence[Content]) -> bool:
+        """Whether keys are equal, as SQL has it, and times near enough where a bound says so."""
+        for key in self.spec.classes:
+            values = [rows[port][0] for port in key.inputs]
+            if len(set(values)) > 1 or (None in values and not key.null_safe):
+                return False
+        return all(
+            -bound.lo <= rows[bound.right][2] - rows[bound.left][2] <= bound.hi
+            for bound in self.spec.graph.stated
+        )
+
+
+def draw_case(random: Random) -> Case:
+    size = random.choice([2, 2, 3])
+    aliases = tuple("abc"[:size])
+    kind = random.choice(sorted(KEYS))
+    members = random.choice([range(size), range(2), ()])
+    classes = ()
+    if members:
+        columns = tuple(f"{a}.k" if at in members else None for at, a in enumerate(aliases))
+        classes = (KeyClass(columns, kind, random.randrange(3) == 2),)
+    streams = [random.randrange(2) for _ in aliases]
+    bounds = ()
+    if sum(streams[:2]) == 2 and random.randrange(2):
+        bounds = (Bound(0, 1, random.randrange(5), random.randrange(5)),)
+    names = [tuple(f"{alias}.{name}" for name in ("k", "v", "t")) for alias in aliases]
+    spec = WJoin(
+        tuple(_scan(alias, own) for alias, own in zip(aliases, names, strict=True)),
+        aliases, classes, WindowGraph(aliases, bounds), tuple(names),
+        random.choice(["hash", "nested-loop"]) if classes else "nested-loop",
+        Schema(tuple(Field(name, "bigint") for own in names for name in own)),
+        is_snapshot=True,
+    )  # fmt: skip
+    inputs = tuple(
+        draw_stream(random, kind) if is_stream else draw_changelog(random, kind)
+        for is_stream in streams
+    )
+    marks = sorted(random.randrange(30) for _ in range(random.randrange(5)))
+    return Case(spec, inputs, (*marks, MAX_TICK), kind)
+
+
+def draw_stream(random: Random, kind: str) -> tuple[Change, ...]:
+    """Tuples that stay for a window; one may know its own time."""
+    width = random.choice([0, 3, 9])
+    changes = []
+    for _ in range(random.randrange(8)):
+        t = random.randrange(20)
+        values = random.choice(KEYS[kind][1]), random.randrange(2), t
+        changes.append(Change(values, t, t + width + 1))
+    return tuple(changes)
+
+
+def draw_changelog(random: Random, kind: str) -> tuple[Change, ...]:
+    """Rows that are taken back later, some at the instant they came, ends perhaps shared."""
+    changes = []
+    for _ in range(random.randrange(7)):
+        values = random.choice(KEYS[kind][1]), random.randrange(2), 0
+        t = random.randrange(20)
+        end = random.choice([MAX_TICK, MAX_TICK, t + 1 + random.randrange(9)])
+        changes.append(Change(values, t, end))
+        if end == MAX_TICK or random.randrange(2):
+            changes.append(Change(values, t + random.randrange(12), end, -1))
+    return tuple(changes)
+
+
+def _scan(alias: str, names: tuple[str, ...]) -> ScanStream:
+    schema = Schema(tuple(Field(name, "bigint") for name in names))
+    return ScanStream(alias, alias, names, schema, "ts", "bigint", 0)
+
+
+def batch_of(case: Case, port: int, changes: Sequence[Change]) -> ChangeBatch | None:
+    if not changes:
+        return None
+    kinds = (KEYS[case.kind][0], pa.int64(), pa.int64())
+    values = zip(*(change.values for change in changes), strict=True)
+    arrays = [pa.array(own, type_) for own, type_ in zip(values, kinds, strict=True)]
+    names = list(case.spec.inputs[port].schema.names)
+    return ChangeBatch(
+        pa.RecordBatch.from_arrays(arrays, names=names),
+        np.array([change.time for change in changes]),
+        np.array([change.end for change in changes]),
+        np.array([change.sign for change in changes], np.int8),
+    )
+
+
+def read_back(snapshot: Snapshot) -> Snapshot:
+    """The snapshot as a state store would give it back: from bytes, indexes forgotten."""
+
+    def reread(part: ChunkSlice) -> ChunkSlice:
+        batch = decode(encode(part.chunk.batch))
+        return ChunkSlice(Chunk(batch, batch.ends_or_never()), part.skip, part.gone)
+
+    buffers = {name: tuple(map(reread, parts)) for name, parts in snapshot.buffers.items()}
+    return Snapshot(snapshot.kind, buffers, snapshot.numbers)
+
+
+def run(case: Case, random: Random, *, resumes: bool) -> list[Change]:
+    """The changes that come out, of input that comes in any order between two watermarks."""
+    operator = SnapshotJoinOp(case.spec)
+    results: list[Change] = []
+    ahead = random.choice([0, 6])  # rows may come before the watermark comes to them
+    before = -1
+    for mark in case.marks:
+        reached = min(mark + ahead, MAX_TICK)
+        for port, changes in random.sample(list(enumerate(case.inputs)), len(case.inputs)):
+            due = [change for change in changes if before <= change.time < reached]
+            random.shuffle(due)
+            cut = random.randrange(len(due) + 1)
+            for part in (due[:cut], due[cut:]):
+                ports: list[ChangeBatch | None] = [None] * len(case.inputs)
+                ports[port] = batch_of(case, port, part)
+                results += [row for batch in operator.push(ports) for row in rows_of(batch)]
+        assert not list(operator.advance(mark))
+        assert operator.due() > mark or mark == MAX_TICK
+        check_state(case, operator, mark, reached)
+        if resumes:
+            restored = SnapshotJoinOp(case.spec)
+            restored.restore(read_back(operator.snapshot()))
+            operator = restored
+        before = reached
+    return results
+
+
+def check_state(case: Case, operator: SnapshotJoinOp, mark: int, reached: int) -> None:
+    """No more is held than the rows alive, and those from the watermark on.
+
+    What was taken back below it is gone, with what took it.
+    """
+    held = 0
+    for changes in case.inputs:
+        came = [change for change in changes if change.time < reached]
+        held += sum(alive([c for c in came if c.time <= mark], mark).values())
+        held += sum(c.time > mark for c in came)
+    assert operator.counters.stored <= (0 if mark == MAX_TICK else held)
+
+
+def rows_of(batch: ChangeBatch) -> list[Change]:
+    columns = [column.to_pylist() for column in batch.columns.columns]
+    marks = batch.times.tolist(), batch.ends_or_never().tolist(), batch.signs_or_insert().tolist()
+    return [
+        Change(values, *own)
+        for values, own in zip(zip(*columns, strict=True), zip(*marks, strict=True), strict=True)
+    ]
+
+
+@EXAMPLES
+@given(drawn(lambda random: (draw_case(random), Random(random.getrandbits(16))), 512))
+@pytest.mark.parametrize("resumes", [False, True])
+def test_at_every_instant_it_is_the_join_of_what_is_alive(resumes: bool, drawn_case: Any) -> None:
+    case, random = drawn_case
+    results = run(case, random, resumes=resumes)
+    for instant in instants(case.inputs, LAST):
+        snapshot = [alive(changes, instant) for changes in case.inputs]
+        assert alive(results, instant) == joined(snapshot, case.matches), instant
+    assert all(change.time < change.end for change in results)
+
+
+def test_a_row_that_takes_back_what_never_came_is_bad_data() -> None:
+    names = ("a.k", "a.v", "a.t"), ("b.k", "b.v", "b.t")
+    spec = WJoin(
+        tuple(_scan(alias, own) for alias, own in zip("ab", names, strict=True)),
+        ("a", "b"), (), WindowGraph(("a", "b"), ()), names, "nested-loop",
+        Schema(tuple(Field(name, "bigint") for own in names for name in own)), is_snapshot=True,
+    )  # fmt: skip
+    case = Case(spec, ((), ()), (), "bigint")
+    operator = SnapshotJoinOp(spec)
+    list(operator.push([batch_of(case, 0, [Change((1, 1, 0), 5, MAX_TICK, -1)]), None]))
+    assert operator.due() == 5
+    with pytest.raises(DataError, match="deletes a row that the stream does not hold"):
+        list(operator.advance(5))
