@@ -69,7 +69,7 @@ class SetOperationOp(SlidingOp):
         return ChangeBatch(shown, changes.times, None, changes.signs)
 
     def _has_nothing(self, slots: Slots) -> NDArray[np.bool_]:
-        empty: NDArray[np.bool_] = (self._copies[slots] == 0).all(axis=1)
+        empty: NDArray[np.bool_] = (self._copies[slots, 0] | self._copies[slots, 1]) == 0
         return empty
 
     def _clear(self, slots: Slots) -> None:

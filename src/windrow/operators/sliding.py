@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from windrow.errors import DataError, InternalError
 from windrow.kernels._jit import writable
-from windrow.kernels.versions import Events, Versions, versions_of
+from windrow.kernels.versions import OPENING, Events, Versions, versions_of
 from windrow.operators.accumulators import resized
 from windrow.operators.base import Operator, Snapshot
 from windrow.operators.changes import ChangeBatch, concat
@@ -191,7 +191,7 @@ class SlidingOp(Operator):
         rows, events = self._take_events(bound)
         versions = versions_of(events, self._directory.slot_count)
         changes = self._changes(versions, rows)
-        self._forget_empty_groups()
+        self._forget_empty_groups(versions.slots[versions.previous == OPENING])
         self.counters.comparisons += len(versions.event_rows)
         return changes
 
@@ -246,14 +246,13 @@ class SlidingOp(Operator):
         np.add.at(self._held, _slots(kept), 1)
         self.counters.drops += len(stays) - staying
 
-    def _forget_empty_groups(self) -> None:
-        """Gives up the slots of groups without rows.
+    def _forget_empty_groups(self, touched: Slots) -> None:
+        """Gives up the slots of those groups without rows among some that rows came to or left.
 
         A group may have no row now and rows that are held: what a delete that ends has taken back
         comes again.
         """
-        in_use = self._directory.slots_in_use()
-        empty = in_use[self._has_nothing(in_use) & (self._held[in_use] == 0)]
+        empty = touched[self._has_nothing(touched) & (self._held[touched] == 0)]
         self._directory.release(empty)
         self._clear(empty)
 

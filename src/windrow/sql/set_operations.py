@@ -124,6 +124,10 @@ def _with_columns(node: Project, fields: tuple[Field, ...], renderer: Renderer) 
     """The node with these names and types, column by column."""
     if node.schema.fields == fields:
         return node
+    if [own.type for own in node.schema.fields] == [field.type for field in fields]:
+        names = [field.name for field in fields]
+        items = tuple(Named(n, item.expr) for n, item in zip(names, node.items, strict=True))
+        return Project(node.input, items, Schema(fields))
     trees: list[exp.Expr] = []
     for own, field in zip(node.schema.fields, fields, strict=True):
         tree: exp.Expr = flat_column(own.name)

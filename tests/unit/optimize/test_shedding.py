@@ -380,3 +380,19 @@ def test_every_bucket_needs_memory_for_a_tuple_of_every_stream():
         "  the memory is divided evenly among the buckets of the join\n"
         "  hint: set buckets = 250 or fewer, or memory to 502 tuples or more"
     )
+
+
+@pytest.mark.parametrize(
+    ("sql", "what"),
+    [
+        (f"SELECT DISTINCT x FROM ({JOIN}) j [RANGE INTERVAL 1 SECOND]", "DISTINCT or a set operation"),
+        (f"SELECT COUNT(*) AS n FROM ({COUNT}) c", "an aggregate of an aggregate"),
+    ],
+)  # fmt: skip
+def test_what_is_computed_from_a_part_of_the_rows_is_refused(sql, what):
+    assert refusal(sql, **MEMORY) == (
+        f"UnsupportedError[unsupported-shedding]: on_memory = 'shed' is set, and the query has {what}\n"
+        "  what is computed from a part of the rows comes with an interval, which such a query would"
+        " lack\n"
+        "  hint: leave one of the two out"
+    )

@@ -184,12 +184,9 @@ class EstimatingAggregateOp(SlidingAggregateOp):
         super()._fit()
         self._keeper.fit(self._directory.slot_count)
 
-    def _forget_empty_groups(self) -> None:
-        in_use = self._directory.slots_in_use()
-        super()._forget_empty_groups()
-        if self._spec.keys:
-            empty = in_use[self._row_counts[in_use] == 0]
-            self._keeper.mark_shed(empty, has_shed=False)
+    def _clear(self, slots: Slots) -> None:
+        super()._clear(slots)
+        self._keeper.mark_shed(slots, has_shed=False)
 
     def _measure(self) -> None:
         super()._measure()
