@@ -74,10 +74,11 @@ class Select:
 
 @dataclass(frozen=True)
 class Join:
-    """A window join of two streams by k."""
+    """A window join of two streams by k, inner or left outer."""
 
     left: Alive
     right: Alive
+    kind: str
     is_changelog = False
 
     def leaves(self) -> list[Alive]:
@@ -85,17 +86,21 @@ class Join:
 
     def sql(self, _: Iterator[int]) -> str:
         left, right = (f"{one.stream} [RANGE {one.window}]" for one in (self.left, self.right))
-        return f"SELECT p.k, q.v FROM {left} p, {right} q WHERE p.k = q.k"
+        return self._text(left, right)
 
     def snapshot(self, _: Iterator[int]) -> str:
-        left, right = self.left.snapshot(), self.right.snapshot()
-        return f"SELECT p.k, q.v FROM {left} p, {right} q WHERE p.k = q.k"
+        return self._text(self.left.snapshot(), self.right.snapshot())
+
+    def _text(self, left: str, right: str) -> str:
+        return f"SELECT p.k, q.v FROM {left} p {self.kind}JOIN {right} q ON p.k = q.k"
 
     def at(self, stored: Stored, instant: int) -> Bag:
         right = self.right.at(stored, instant)
-        return Counter(
-            (k, w) for k, _ in self.left.at(stored, instant) for j, w in right if k == j is not None
-        )
+        rows: Bag = Counter()
+        for k, _ in self.left.at(stored, instant):
+            matches = [(k, w) for j, w in right if k == j is not None]
+            rows.update(matches or ([(k, None)] if self.kind else []))
+        return rows
 
 
 ABOVE = {
@@ -183,7 +188,7 @@ def draw_tree(random: Random, depth: int) -> Tree:
     if what == "select":
         return Select(_alive(random), random.choice([None, None, 1]))
     if what == "join":
-        return Join(_alive(random), _alive(random))
+        return Join(_alive(random), _alive(random), random.choice(["", "LEFT "]))
     if what == "above":
         return Above(random.choice(list(ABOVE)), draw_tree(random, depth - 1))
     return Operation(

@@ -29,6 +29,9 @@ Slots = NDArray[np.int64]
 
 LEAST_CELLS = 16
 
+NEWEST_PART = 8
+"""The newest keys are at most this part of all others: one in so many."""
+
 
 class KeyDirectory:
     """Maps keys to slots 0, 1, ...; keeps the keys of the slots in use.
@@ -40,6 +43,7 @@ class KeyDirectory:
 
     def __init__(self, slots: Slots | None = None, columns: Sequence[pa.Array] = ()) -> None:
         self._columns = list(columns)
+        self._newest: list[pa.Array] = []
         self._free: Slots = np.zeros(0, np.int64)
         self._words = np.zeros(0, np.uint64)
         self._row_of = np.zeros(0, np.int64)
@@ -57,8 +61,13 @@ class KeyDirectory:
     @property
     def nbytes(self) -> int:
         """Bytes of the keys, with a word and a row for each slot."""
-        keys = sum(int(column.nbytes) for column in self._columns)
+        keys = sum(int(column.nbytes) for column in (*self._columns, *self._newest))
         return keys + 16 * self.slot_count
+
+    @property
+    def _rows(self) -> int:
+        """Rows of the key table, those of keys that went included."""
+        return sum(len(part[0]) for part in (self._columns, self._newest) if part)
 
     def slots_in_use(self) -> Slots:
         """The slots that have a key, ascending."""
@@ -68,8 +77,21 @@ class KeyDirectory:
 
     def keys_of(self, slots: Slots) -> list[pa.Array]:
         """The keys of slots in use, one array per key column."""
-        rows = pa.array(self._row_of[slots])
-        return [column.take(rows) for column in self._columns]
+        rows = self._row_of[slots]
+        older = len(self._columns[0]) if self._columns else 0
+        is_new = rows >= older
+        if not self._newest or not is_new.any():
+            return [column.take(pa.array(rows)) for column in self._columns]
+        # Those of either part, one after the other, then each to its place.
+        places = np.empty(len(rows), np.int64)
+        places[np.concatenate([np.flatnonzero(~is_new), np.flatnonzero(is_new)])] = np.arange(
+            len(rows)
+        )
+        found = [pa.array(rows[~is_new]), pa.array(rows[is_new] - older)]
+        return [
+            pa.concat_arrays([old.take(found[0]), new.take(found[1])]).take(pa.array(places))
+            for old, new in zip(self._columns, self._newest, strict=True)
+        ]
 
     def slots_of(self, columns: Sequence[pa.Array]) -> Slots:
         """The slot of each row's key; keys that are new get a slot.
@@ -136,15 +158,17 @@ class KeyDirectory:
         self._add_keys(added, [column.take(first_rows) for column in columns])
 
     def _add_keys(self, slots: Slots, columns: Sequence[pa.Array]) -> None:
-        """Appends the keys of slots to the key table."""
+        """Appends the keys of slots to the key table.
+
+        The newest keys are apart until they are an eighth of the others: to append to these copies
+        all of them.
+        """
         columns = [as_shown(column) for column in columns]
-        rows = len(self._columns[0]) if self._columns else 0
+        rows = self._rows
         self._row_of[slots] = np.arange(rows, rows + len(slots))
-        self._columns = (
-            [pa.concat_arrays(pair) for pair in zip(self._columns, columns, strict=True)]
-            if self._columns
-            else list(columns)
-        )
+        self._newest = _appended(self._newest, columns)
+        if NEWEST_PART * len(self._newest[0]) > rows:
+            self._columns, self._newest = _appended(self._columns, self._newest), []
 
     def _differ(self, columns: Sequence[pa.Array], search: key_table.Search) -> NDArray[np.bool_]:
         """Which of the rows searched have another key than the slot they found."""
@@ -175,14 +199,19 @@ class KeyDirectory:
 
     def _compact(self) -> None:
         """Drops the keys that went, once they are more than those that stay."""
-        rows = len(self._columns[0])
-        if rows > 2 * len(self) + LEAST_CELLS:
+        if self._rows > 2 * len(self) + LEAST_CELLS:
             in_use = self.slots_in_use()
-            self._columns = self.keys_of(in_use)
+            self._columns, self._newest = self.keys_of(in_use), []
             self._row_of = self._row_of[: self.slot_count].copy()
             self._words = self._words[: self.slot_count].copy()
             self._row_of[in_use] = np.arange(len(in_use))
             self._rebuild(len(in_use))
+
+
+def _appended(first: list[pa.Array], second: list[pa.Array]) -> list[pa.Array]:
+    if not first:
+        return second
+    return [pa.concat_arrays(pair) for pair in zip(first, second, strict=True)]
 
 
 def as_shown(column: pa.Array) -> pa.Array:
