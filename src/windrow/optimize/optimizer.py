@@ -20,6 +20,7 @@ from windrow.optimize.rules.prune_columns import prune_columns
 from windrow.optimize.rules.push_condition_below_join import push_condition_below_join
 from windrow.optimize.rules.push_filter_below_join import push_filter_below_join
 from windrow.optimize.rules.push_filter_below_range import push_filter_below_range
+from windrow.optimize.rules.push_filter_below_set_operation import push_filter_below_set_operation
 from windrow.optimize.rules.push_filter_through_project import push_filter_through_project
 from windrow.optimize.shedding import with_shedding
 from windrow.optimize.verify import verify
@@ -39,6 +40,7 @@ RULES: tuple[Rule, ...] = (
     # From the top down, as most plans are stacked: a derived table is a Project over a join over
     # Ranges. What one pass leaves half way, the next one carries on.
     push_filter_through_project,
+    push_filter_below_set_operation,
     push_filter_below_join,
     push_condition_below_join,
     push_filter_below_range,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from plans import HOUR, Bound, expr, join, renamed, scan, stream
 
 from windrow.optimize.optimizer import apply_rules
@@ -16,6 +17,7 @@ from windrow.optimize.rules.prune_columns import prune_columns
 from windrow.optimize.rules.push_condition_below_join import push_condition_below_join
 from windrow.optimize.rules.push_filter_below_join import push_filter_below_join
 from windrow.optimize.rules.push_filter_below_range import push_filter_below_range
+from windrow.optimize.rules.push_filter_below_set_operation import push_filter_below_set_operation
 from windrow.optimize.rules.push_filter_through_project import push_filter_through_project
 from windrow.plan.exprs import Call, Comparison, Expr, Named, Side, column, quote_duckdb
 from windrow.plan.functions import UserFunction
@@ -27,6 +29,7 @@ from windrow.plan.nodes import (
     Filter,
     Project,
     Range,
+    SetOperation,
     WindowAggregate,
     WindowJoin,
 )
@@ -53,6 +56,20 @@ def test_a_filter_without_predicates_vanishes():
 def test_a_filter_moves_below_a_range():
     pushed = push_filter_below_range(Filter(Range(A, 5), (CHEAP,)))
     assert pushed == Range(Filter(A, (CHEAP,)), 5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "moves"),
+    [("distinct", 1), ("union", 1), ("union all", 2), ("except", 0), ("intersect all", 0)],
+)
+def test_a_filter_moves_below_what_shows_every_row_of_its_inputs(kind, moves):
+    plain, floating = expr("a.item > 1"), expr("a.price > 1")
+    operation = SetOperation((A,) if kind == "distinct" else (A, A), kind)
+    found = push_filter_below_set_operation(Filter(operation, (plain, floating)))
+    moved, stays = (plain, floating)[:moves], (plain, floating)[moves:]
+    below = Filter(A, moved) if moved else A
+    expected = replace(operation, inputs=(below,) * len(operation.inputs))
+    assert found == (Filter(expected, stays) if stays else expected)
 
 
 def test_predicates_of_several_inputs_move_into_the_join_each_once():
