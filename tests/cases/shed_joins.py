@@ -54,6 +54,13 @@ def ahead(operator, batches, parts, lead):
     return found, most, operator
 
 
+def bytes_held(operator):
+    """Bytes of all chunks of an operator, and of the structures beside them."""
+    chunks = {id(part.chunk): part.chunk for own in operator.buffers() for part in own.slices}
+    beside = sum(own.nbytes for own in getattr(operator, "_structures", ()))
+    return beside + sum(chunk.memory_bytes for chunk in chunks.values())
+
+
 def shedding(seed=0, least=None, size=2, **there_is: float):
     minima = () if least is None else (Least(least, is_share=True),) * size
     return Shedding(seed=seed, least_windows=minima, least_rates=minima, **there_is)

@@ -17,6 +17,7 @@ from cases.join_runs import (
     result_rows,
     stored_and_read_back,
 )
+from cases.shed_joins import bytes_held
 from cases.tape import TAPES
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -31,12 +32,13 @@ from windrow.schema import MAX_TICK
 
 EXAMPLES = settings(max_examples=40, deadline=None, derandomize=True)
 LIMITS = st.builds(
-    Shedding,
-    memory=st.none() | st.integers(1, 8).map(float),
+    lambda memory, **others: Shedding(memory=memory[0], is_in_bytes=memory[1], **others),
+    memory=st.sampled_from([(None, False), *((float(n), False) for n in range(1, 9)),
+                            *((float(200 * n * n), True) for n in range(1, 7))]),
     service_rate=st.none() | st.floats(0.1, 3),
     strategy=st.sampled_from(STRATEGIES),
     seed=st.integers(0, 3),
-)
+)  # fmt: skip
 
 
 def by_backward_evaluation(case: Case, limit: Shedding) -> ShedJoinOp:
@@ -72,7 +74,8 @@ def run(
         assert not list(operator.settle())  # no totals, no marks
         for result in results:
             out.update(map(repr, result_rows(result, case.spec)))
-        assert limit.memory is None or operator.counters.stored <= limit.memory
+        held = bytes_held(operator) if limit.is_in_bytes else operator.counters.stored
+        assert limit.memory is None or held <= limit.memory
         assert operator.counters.stored == sum(buffer.rows for buffer in operator.buffers())
         if number in case.resumes:
             figures = operator.counters

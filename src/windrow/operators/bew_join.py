@@ -40,7 +40,6 @@ from windrow.operators.chunks import Chunk, ChunkBuffer, ChunkSlice
 from windrow.operators.gather import Places
 from windrow.operators.join_inputs import (
     can_match,
-    columns_needed,
     last_needed,
     only_inserts,
     parted,
@@ -63,7 +62,7 @@ class BewJoinOp(Operator):
         self._routes = routes_of(spec)
         self._retention = [spec.retention(port) for port in ports]
         self._predicates = Predicates(spec)
-        self._columns = [columns_needed(spec, port) for port in ports]
+        self._columns = [spec.columns_needed(port) for port in ports]
         self._joined_to = MIN_TICK
         self._waiting: list[list[ChunkSlice]] = [[] for _ in ports]
 

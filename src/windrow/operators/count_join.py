@@ -45,7 +45,7 @@ from windrow.operators.chunks import Chunk, ChunkBuffer
 from windrow.operators.count_search import CountSearch
 from windrow.operators.count_window import CountWindow, partition_keys
 from windrow.operators.gather import Places
-from windrow.operators.join_inputs import can_match, columns_needed, last_needed, only_inserts
+from windrow.operators.join_inputs import can_match, last_needed, only_inserts
 from windrow.operators.theta import Predicates
 from windrow.operators.total_order import in_total_order
 from windrow.physical.specs import WJoin
@@ -83,7 +83,7 @@ class CountJoinOp(Operator):
         self._predicates = Predicates(spec)
         partitions = [window.partition for window in spec.counts.own]
         self._kept = [
-            list(dict.fromkeys([*columns_needed(spec, port), *partitions[port]])) for port in ports
+            list(dict.fromkeys([*spec.columns_needed(port), *partitions[port]])) for port in ports
         ]
         self._ordered = [
             list(spec.inputs[port].schema.names) if port in spec.counts.sealed else self._kept[port]

@@ -30,15 +30,6 @@ SHEDDING_KIND = "shedding-join"
 JOINED_TO = "joined_to"
 
 
-def columns_needed(spec: WJoin, port: int) -> list[str]:
-    """The columns of an input that results, keys or predicates need, each once."""
-    keys = [key.columns[port] for key in spec.classes]
-    own = set(spec.inputs[port].schema.names)
-    read = [name for predicate in spec.predicates for name in predicate.columns if name in own]
-    needed = [*spec.keep[port], *(name for name in keys if name is not None), *read]
-    return list(dict.fromkeys(needed))
-
-
 def only_inserts(spec: WJoin, port: int, batch: ChangeBatch, columns: list[str]) -> ChangeBatch:
     """The rows of a batch with some of their columns; none may take a row back."""
     if batch.signs is not None and bool(np.any(batch.signs < 0)):

@@ -35,7 +35,6 @@ from windrow.physical.pipeline import pipeline_order
 from windrow.physical.plan_names import plan_kinds, plan_name
 from windrow.physical.routes import probe_order
 from windrow.physical.specs import WJoin
-from windrow.physical.structures import keeps_structures
 from windrow.plan.statistics import Figure
 
 CLEARLY = 0.8
@@ -210,7 +209,7 @@ def _plans(spec: WJoin, join: Sized, machine: Machine, *, is_bounded: bool) -> l
         plans += [_sweep_plan(spec, join, method, machine, note) for method in methods]
         for name in ("hw", "nlw") if spec.classes else ("nlw",):
             plans += _pipeline_plans(spec, join, name, machine)
-    if is_plain and len(spec.inputs) == 2 and keeps_structures(spec):
+    if is_plain and len(spec.inputs) == 2:
         costs = structure_costs(spec, join, machine.weights)
         plans += [Plan(own, us * US) for own, us in costs]
     if any(plan.spec.runs_like(spec) for plan in plans):

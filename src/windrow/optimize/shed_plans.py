@@ -18,6 +18,7 @@ from windrow.optimize.cost.directions import Direction
 from windrow.optimize.cost.effective import effective_directions
 from windrow.optimize.cost.joins import Joined, output
 from windrow.optimize.joined import Sized
+from windrow.optimize.shed_widths import expected_width
 from windrow.physical.shed_facts import waiting_ticks
 from windrow.physical.shedding import (
     BEST,
@@ -39,12 +40,9 @@ _ROUNDS = 20
 
 
 def with_expected(spec: WJoin, rates: Sequence[float]) -> WJoin:
-    """The join with what it is expected to shed at some rates per tick.
-
-    Left out where memory is in bytes: how many tuples that is shows as they come.
-    """
+    """The join with what it is expected to shed at some rates per tick."""
     shedding = spec.shedding
-    if shedding is None or (shedding.memory is not None and shedding.is_in_bytes):
+    if shedding is None:
         return spec
     return replace(spec, shedding=replace(shedding, expected=_expected(spec, shedding, rates)))
 
@@ -56,7 +54,8 @@ def _expected(spec: WJoin, shedding: Shedding, rates: Sequence[float]) -> Expect
     # Memory is divided by what is counted when a pane is decided, which begins with a block. What
     # lies before the window is not held any more then, and the pane itself has waited.
     loads = [Load(rate, rate * long) for rate, long in zip(rates, retention, strict=True)]
-    waiting = _Waiting.of(spec, shedding.memory, loads)
+    width = expected_width(spec)
+    waiting = _Waiting.of(spec, shedding.most_tuples(width.nbytes), loads)
     ticks = [counted_ticks(own, spec.pane) for own in retention]
     counted = _loads(shedding, rates, ticks, waiting.room)
     divided = _allocation(shedding, counted, Resources(waiting.room, service_rate))
@@ -77,6 +76,8 @@ def _expected(spec: WJoin, shedding: Shedding, rates: Sequence[float]) -> Expect
         recall=recall,
         waiting=waiting.tuples,
         waited=tuple(map(mul, waiting.tuples, waiting.shares)),
+        row_bytes=width.nbytes,
+        is_width_assumed=width.is_assumed,
     )
 
 

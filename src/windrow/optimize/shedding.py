@@ -94,8 +94,8 @@ def _shedding_join(root: Spec, options: Options) -> WJoin:
         raise UnsupportedError(
             "unsupported-shedding",
             f"{asked} is set, and {what}",
-            reason="inner joins by time windows shed, by the algorithm bew, and by asymmetric where"
-            " memory is in tuples",
+            reason="inner joins by time windows shed, by the algorithms bew and, of two streams,"
+            " asymmetric",
             hint="leave one of the two out"
             if options.asked_algorithm
             else "leave it out, or ask with an inner join by time",
@@ -133,9 +133,6 @@ def _unable(join: WJoin | MatwinBestmatch, options: Options) -> str:
         return f"the join of {names} has inputs that take rows back"
     if join.algorithm not in {DEFAULT, ASYMMETRIC}:
         return f"the algorithm {options.asked_algorithm} does not shed"
-    memory = options.memory_amount if options.sheds_memory else None
-    if join.algorithm == ASYMMETRIC and memory is not None and not memory.is_tuples:
-        return f"the memory of {names} is in bytes, which structures of their windows do not count"
     return ""
 
 

@@ -36,10 +36,9 @@ def by_trees(spec: WJoin, options: Options) -> WJoin:
     So it is where there is no equality and a band is bounded from both sides: a tree looks at what
     lies within, however large the window is, and costs no more than going through a small one. A
     comparison that is open to one side leaves half of the window to look at, which goes faster
-    through tuples side by side. A tree cannot be spilled, and what it takes is not counted in bytes.
+    through tuples side by side. A tree cannot be spilled; a join that sheds counts what it takes.
     """
-    memory = options.memory_amount
-    is_bound = memory is not None and not (options.sheds_memory and memory.is_tuples)
+    is_bound = options.memory is not None and not options.sheds_memory
     is_open = options.asked_algorithm is None and options.order is None and not is_bound
     is_plain = spec.kind == "inner" and spec.counts is None and spec.alternative is None
     if spec.classes or len(spec.inputs) != 2 or not (is_open and is_plain):

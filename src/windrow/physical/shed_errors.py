@@ -6,7 +6,7 @@ import math
 
 from windrow.errors import DataError, PlanError, WindrowError
 from windrow.physical.cost_facts import show_rate
-from windrow.physical.shedding import Shedding, least_row_bytes
+from windrow.physical.shedding import Shedding
 from windrow.physical.specs import WJoin, scans
 from windrow.plan.durations import show_ticks
 from windrow.plan.sizes import show_bytes
@@ -21,7 +21,7 @@ def too_little(join: WJoin, shedding: Shedding, buckets: int = 1) -> PlanError |
         buckets: among how many that was divided.
     """
     inputs = len(join.inputs)
-    least_bytes = least_row_bytes(len(join.classes), len(join.predicates))
+    least_bytes = join.least_row_bytes
     if shedding.gives_nothing(inputs, least_bytes):
         return too_little_for_totals(join, buckets)
     if shedding.skips_a_stream(inputs, join.pane):

@@ -145,9 +145,11 @@ def _expected(spec: WJoin, shedding: Shedding, time_type: str) -> list[str]:
     if not shedding.sheds:
         return []
     if expected is None:
-        why = "memory is in bytes" if shedding.is_in_bytes else "not all rates are known"
-        return [f"not estimated: {why}; the progress tells the recall"]
+        return ["not estimated: not all rates are known; the progress tells the recall"]
     lines = [f"{expected.case}: recall {_show_recall(expected.recall)}"]
+    if shedding.is_in_bytes:
+        guessed = ", texts and nested values by a guess" if expected.is_width_assumed else ""
+        lines.append(f"a tuple is taken for {show_bytes(expected.row_bytes)}{guessed}")
     if expected.recall < 1:
         lines += [
             _of_input(expected, at, alias, time_type) for at, alias in enumerate(spec.aliases)

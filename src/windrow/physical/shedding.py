@@ -40,13 +40,23 @@ OF_ITS_OWN = 8 * 5
 OF_AN_INDEX = 8 * 4
 """Bytes of a tuple in the index by one key: word, time and row, and its part of the heads."""
 
+OF_A_STRUCTURE = 8 * 11
+"""Bytes of a tuple in the structure of its window: its time, place and draw, its key in the queue, its
+slot with the room beside it, the word of its key, and a quarter of that for entries of tuples that
+are gone. A buffer takes less, a hash and trees about as much."""
+
 LEAST_PART = 16
 """Tuples of a part at least: smaller ones would cost more than they save."""
 
 
-def least_row_bytes(classes: int, predicates: int) -> int:
-    """What a tuple of a join takes without its columns, by its keys and other conditions."""
-    return OF_ITS_OWN + OF_AN_INDEX * (max(1, classes) + predicates)
+def least_row_bytes(inputs: int, classes: int, predicates: int) -> int:
+    """What a tuple of a join takes without its columns, by its inputs, keys and other conditions.
+
+    The windows of two inputs may be kept in structures. Their tuples take as much whether they are
+    or not: how they are looked up decides neither who is drawn nor how many.
+    """
+    indexes = OF_AN_INDEX * (max(1, classes) + predicates)
+    return OF_ITS_OWN + (max(indexes, OF_A_STRUCTURE) if inputs == 2 else indexes)
 
 
 def part_of(memory: float, streams: int) -> int:
@@ -117,6 +127,8 @@ class Expected:
         probing: arrivals per tick that probe.
         kept: tuples that are kept.
         recall: the share of all results that this gives.
+        row_bytes: what a tuple is taken for where memory is in bytes.
+        is_width_assumed: whether that is a guess, for columns are of any width.
     """
 
     case: str
@@ -127,6 +139,8 @@ class Expected:
     recall: float
     waiting: tuple[float, ...] = ()
     waited: tuple[float, ...] = ()
+    row_bytes: int = 0
+    is_width_assumed: bool = False
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from windrow.physical.estimates import Estimate
 from windrow.physical.options import Options
 from windrow.physical.part_sizes import USUAL, PartSizes
-from windrow.physical.shedding import PANES_PER_WINDOW, Shedding
+from windrow.physical.shedding import PANES_PER_WINDOW, Shedding, least_row_bytes
 from windrow.plan.count_windows import CountWindows
 from windrow.plan.exprs import Expr, Named
 from windrow.plan.functions import UserFunction
@@ -190,6 +190,19 @@ class WJoin:
         """Ticks of event time for which a join that sheds decides at once."""
         reaches = [own for own in map(self.retention, range(len(self.inputs))) if own > 0]
         return max(1, min(reaches, default=0) // PANES_PER_WINDOW)
+
+    @property
+    def least_row_bytes(self) -> int:
+        """What a tuple takes beside its columns, where a join that sheds counts bytes."""
+        return least_row_bytes(len(self.inputs), len(self.classes), len(self.predicates))
+
+    def columns_needed(self, port: int) -> list[str]:
+        """The columns of an input that results, keys or predicates need, each once."""
+        keys = [key.columns[port] for key in self.classes]
+        own = set(self.inputs[port].schema.names)
+        read = [name for predicate in self.predicates for name in predicate.columns if name in own]
+        needed = [*self.keep[port], *(name for name in keys if name is not None), *read]
+        return list(dict.fromkeys(needed))
 
 
 @dataclass(frozen=True)

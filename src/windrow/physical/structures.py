@@ -74,11 +74,3 @@ def _found_with_nan(bands: list[tuple[Band, int]]) -> list[list[tuple[Band, int]
     upward = [one for one in bands if one[0].low is not None]
     downward = [one for one in bands if one[0].high is not None]
     return [own for own in (upward, downward) if own]
-
-
-def keeps_structures(spec: WJoin) -> bool:
-    """Whether its windows may be kept in structures, as far as memory goes.
-
-    What a structure takes beside the rows is not counted: with so many bytes for all there is none.
-    """
-    return spec.shedding is None or spec.shedding.memory is None or not spec.shedding.is_in_bytes

@@ -13,6 +13,7 @@ from windrow.operators.evaluate import DuckdbTypes
 from windrow.operators.shedding.structured_join import StructuredShedJoinOp
 from windrow.optimize.optimizer import optimize
 from windrow.optimize.options import by_keyword
+from windrow.optimize.shed_widths import Width, expected_width
 from windrow.physical.algorithm_facts import algorithm_facts
 from windrow.physical.shed_facts import shed_facts
 from windrow.physical.shedding import Least
@@ -124,6 +125,29 @@ def test_what_is_expected_follows_the_papers_four_cases(options, case, recall):
     assert expected.recall == pytest.approx(recall)
 
 
+BAND = "SELECT f.x FROM fast f, fast g WHERE abs(f.x - g.x) < 5 WINDOW = INTERVAL 10 SECONDS"
+
+
+@pytest.mark.parametrize(("sql", "row_bytes"), [(FAST, 40 + 88 + 10), (BAND, 40 + 88 + 5)])
+def test_memory_in_bytes_is_as_many_tuples_as_their_types_tell(sql, row_bytes):
+    shed = {"on_memory": "shed"}
+    tuples = join_of(planned(sql, memory="2000 tuples", **shed))
+    counted = join_of(planned(sql, memory=f"{2_000 * row_bytes} B", **shed))
+    assert counted.shedding.expected == tuples.shedding.expected
+    assert counted.algorithm == "asymmetric"
+    assert counted.structures == tuples.structures
+    assert counted.estimate == tuples.estimate
+    assert (
+        f"a tuple is taken for {row_bytes} B" in dict(shed_facts(counted, "timestamp"))["expected"]
+    )
+
+
+def test_texts_are_taken_for_as_long_as_they_often_are():
+    sql = "SELECT a.y FROM a, b WHERE a.k = b.k WINDOW = INTERVAL 80 SECONDS"
+    join = join_of(planned(sql))
+    assert expected_width(join) == Width(40 + 88 + 5 + 25, is_assumed=True)
+
+
 def test_plans_are_weighed_for_what_is_left_after_the_allocation():
     whole = join_of(planned(FAST))
     left = join_of(planned(FAST, memory="2000 tuples", on_memory="shed"))
@@ -207,10 +231,6 @@ REFUSED = [
     (JOIN.replace("FROM a, b WHERE", "FROM a LEFT JOIN b ON"), MEMORY, "is a left outer join"),
     ("SELECT a.x FROM a [ROWS 9], b [ROWS 9] WHERE a.k = b.k", MEMORY, "count tuples"),
     (JOIN, {**MEMORY, "algorithm": "few"}, "the algorithm few does not shed"),
-    (
-        JOIN, {"memory": "1 MB", "on_memory": "shed", "structure": "hash/ttree"},
-        "the memory of a and b is in bytes, which structures of their windows do not count",
-    ),
     ("SELECT x FROM a WHERE x > 3", MEMORY, "joins no streams by windows"),
     (
         "SELECT j.x FROM (SELECT a.x, a.k, a.ts FROM a, b WHERE a.k = b.k WINDOW = INTERVAL 9 "
@@ -343,10 +363,10 @@ def test_totals_need_a_probe_of_every_stream_in_every_pane():
     ("options", "most", "message"),
     [
         (
-            {"memory": "72000 B", "on_memory": "shed"}, 500,
-            "the memory of 72.0 kB is less than one tuple of each of a, b in each of 501 buckets\n"
+            {"memory": "128000 B", "on_memory": "shed"}, 500,
+            "the memory of 128.0 kB is less than one tuple of each of a, b in each of 501 buckets\n"
             "  the memory is divided evenly among the buckets of the join\n"
-            "  hint: set buckets = 500 or fewer, or memory to 72.1 kB or more",
+            "  hint: set buckets = 500 or fewer, or memory to 128.3 kB or more",
         ),
         (
             {"service_rate": "10 per second", "on_service_rate": "shed"}, 400,

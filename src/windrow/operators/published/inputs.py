@@ -17,7 +17,7 @@ from windrow.kernels.published.tape import Numbers
 from windrow.operators.base import Counters
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import ChunkSlice
-from windrow.operators.join_inputs import can_match, columns_needed, last_needed, only_inserts
+from windrow.operators.join_inputs import can_match, last_needed, only_inserts
 from windrow.operators.keys import column_words, mixed_words
 from windrow.operators.published.lanes import Lanes, Words
 from windrow.operators.published.rows import LaneRows
@@ -42,7 +42,7 @@ class LanedInputs:
         self._spec = spec
         self._counters = counters
         ports = range(len(spec.inputs))
-        self._columns = [columns_needed(spec, port) for port in ports]
+        self._columns = [spec.columns_needed(port) for port in ports]
         self._retention = [spec.retention(port) for port in ports]
         self._range = range_of(spec)
         self.lanes = Lanes(len(ports), len(spec.classes) + (0 if self._range is None else 3))

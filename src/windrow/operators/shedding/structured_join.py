@@ -9,7 +9,9 @@ are looked up in the other one:
 
 A pane is joined as a whole: its arrivals are inserted first, and a probe takes of them those that
 come before it in the order of time, and of input at one time. Who is drawn, and what is found, is
-what it is without structures; so is the state, which structures are made from.
+what it is without structures; so is the state, which structures are made from. Where memory is in
+bytes each tuple counts with its place in a structure, and a structure that is larger yet, for it has
+room to spare, is let go of between two steps.
 """
 
 from __future__ import annotations
@@ -59,6 +61,25 @@ class StructuredShedJoinOp(ShedJoinOp):
             if not buffer.rows:
                 structure.clear()
         self._count_state()
+
+    def settle(self) -> Iterator[ChangeBatch]:
+        """Holds no more than memory allows, structures included."""
+        yield from super().settle()
+        if self._shedding.is_in_bytes and self._shedding.memory is not None:
+            self._fit_structures(self._shedding.memory)
+            self._count_state()
+
+    def _fit_structures(self, memory: float) -> None:
+        """Leaves of the structures what there is room for beside the rows, smaller or not at all.
+
+        One that is gone is made from its window at the next pane.
+        """
+        chunks = {id(part.chunk): part.chunk for own in self.buffers() for part in own.slices}
+        room = memory - sum(chunk.memory_bytes for chunk in chunks.values())
+        for smaller in (StructuredWindow.build_anew, StructuredWindow.clear):
+            for structure in sorted(self._structures, key=lambda own: -own.nbytes):
+                if sum(own.nbytes for own in self._structures) > room:
+                    smaller(structure)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Puts a state back; the structures are made from it at the next pane."""

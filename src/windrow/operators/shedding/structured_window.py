@@ -8,7 +8,8 @@ and what has gone is let go of, from its front; what was drawn out of its middle
     rows held now             c     e  f  g          a, b are old; d is not in the sample any more
     structure                 c (d) e  f  g          built anew where too many are marked
 
-So a structure holds at most a quarter more than the window does.
+So a structure has at most a quarter more entries than the window has rows. It is built anew too
+where those that come find no room, with room for as many as it may have.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from windrow.kernels.structures.sample import (
     still_there,
     with_newest,
 )
-from windrow.kernels.structures.store import Numbers, nbytes
+from windrow.kernels.structures.store import Numbers, Store, nbytes
 from windrow.kernels.structures.window import STRUCTURES
 from windrow.operators.bew_window import JoinWindow
 from windrow.operators.gather import ROW_BITS
@@ -81,7 +82,8 @@ class StructuredWindow:
     def nbytes(self) -> int:
         """Bytes of the structure and of what is known of its entries."""
         known = (self._entries.times, self._entries.places, self._draws)
-        return nbytes(self._store) + sum(array.nbytes for array in known)
+        in_store = 0 if self._store is None else nbytes(self._store)
+        return in_store + sum(array.nbytes for array in known)
 
     @property
     def entries(self) -> int:
@@ -89,8 +91,8 @@ class StructuredWindow:
         return len(self._draws)
 
     def clear(self) -> None:
-        """Lets go of all."""
-        self._store = empty_store(self._kind, self._size)
+        """Lets go of all, its room included."""
+        self._store: Store | None = None
         self._entries = Entries(0, np.zeros(0, np.int64), np.zeros(0, np.int64))
         self._draws: Draws = np.zeros(0)
 
@@ -101,6 +103,8 @@ class StructuredWindow:
             sample: all rows that are kept.
             keys_of: the keys of the rows at some places.
         """
+        most = int((1 + MOST_GONE) * len(sample.times))
+        self._store = self._store or empty_store(self._kind, self._size, most)
         entries = self._entries
         alive = np.flatnonzero(entries.places >= 0)
         times, draws = entries.times[alive], self._draws[alive]
@@ -108,16 +112,19 @@ class StructuredWindow:
         places = np.full(len(entries.places), -1, np.int64)
         places[alive] = sample.places[: len(alive)]
         self._expire(places, int(alive[0]) if len(alive) else len(places))
-        self._insert(sample.since(len(alive)), keys_of)
-        if self.entries > (1 + MOST_GONE) * len(sample.times):
-            self._build_anew()
+        new = sample.since(len(alive))
+        if self.entries + len(new.times) > min(most, len(self._store.queue)):
+            self.build_anew(most)
+        self._insert(new, keys_of)
 
     def probe(self, asked: Asked, found: Found, progress: Progress) -> None:
         """Looks probes up, as the other windows of a join do."""
+        assert self._store is not None, "rows are followed before they are looked up"
         probe_sample(self._store, self._entries, asked, found, progress)
 
     def _expire(self, places: Numbers, count: int) -> None:
         """Lets the oldest entries go; the rest are where they are told."""
+        assert self._store is not None
         expire_some(self._store, count)
         first, times, _ = self._entries
         self._entries = Entries(first + count, times[count:], places[count:])
@@ -125,6 +132,7 @@ class StructuredWindow:
 
     def _insert(self, new: Sample, keys_of: Callable[[Numbers], Numbers]) -> None:
         first, times, places = self._entries
+        assert self._store is not None
         if len(new.places):
             self._store = with_newest(self._store, keys_of(new.places), first + len(times))
         self._entries = Entries(
@@ -132,11 +140,18 @@ class StructuredWindow:
         )
         self._draws = np.concatenate([self._draws, new.draws])
 
-    def _build_anew(self) -> None:
-        """Puts the entries that are not gone into a new structure, as if no others had come."""
+    def build_anew(self, room: int = 0) -> None:
+        """Puts the entries that are not gone into a new structure, as if no others had come.
+
+        Args:
+            room: entries that it is to hold before it must grow; at least for those there are.
+        """
+        if self._store is None:
+            return
         kept = np.flatnonzero(self._entries.places >= 0)
         keys = keys_held(self._store)[kept]
-        self._store = with_newest(empty_store(self._kind, self._size, len(kept) + 1), keys, 0)
+        empty = empty_store(self._kind, self._size, max(room, len(kept) + 1))
+        self._store = with_newest(empty, keys, 0)
         _, times, places = self._entries
         self._entries = Entries(0, times[kept], places[kept])
         self._draws = self._draws[kept]

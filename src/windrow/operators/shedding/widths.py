@@ -5,14 +5,12 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.physical.shedding import least_row_bytes
 from windrow.physical.specs import WJoin
 
 
 def row_bytes(spec: WJoin, rows: pa.RecordBatch) -> int:
-    """Bytes of the widest of some rows of an input, with its draws and its places in indexes."""
-    least = least_row_bytes(len(spec.classes), len(spec.predicates))
-    return least + sum(map(_width, rows.columns))
+    """Bytes of the widest of some rows of an input, with its draws and its place in a structure."""
+    return spec.least_row_bytes + sum(map(_width, rows.columns))
 
 
 def _width(column: pa.Array) -> int:

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.operators.instants import ticks_of
-from windrow.physical.shedding import least_row_bytes, part_of
+from windrow.physical.shedding import part_of
 from windrow.physical.specs import Spec, WJoin, inputs, scans
 
 RowsAtOnce = Callable[[pa.RecordBatch], int]
@@ -66,7 +66,7 @@ def rows_at_once(root: Spec) -> RowsAtOnce | None:
     memory, streams = join.shedding.memory, len(scans(root))
     if not join.shedding.is_in_bytes:
         return lambda _: part_of(memory, streams)
-    beside = least_row_bytes(len(join.classes), len(join.predicates))
+    beside = join.least_row_bytes
     return lambda batch: part_of(memory / (beside + _column_bytes(batch)), streams)
 
 

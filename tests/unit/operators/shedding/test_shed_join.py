@@ -9,13 +9,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from cases.shed_joins import SPAN, WINDOW, ahead, run, shedding, spec, streams
+from cases.shed_joins import (
+    SPAN,
+    WINDOW,
+    ahead,
+    bytes_held,
+    run,
+    shedding,
+    spec,
+    streams,
+    taken,
+)
 
 from windrow.errors import DataError, PlanError
 from windrow.operators.bew_join import BewJoinOp
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.shedding.join import ShedJoinOp
 from windrow.operators.shedding.structured_join import StructuredShedJoinOp
+from windrow.physical.part_sizes import PartSizes
 from windrow.schema import MAX_TICK
 
 
@@ -167,19 +178,39 @@ def test_results_carry_the_draws_and_chances_that_totals_are_estimated_from(size
     )
 
 
-def test_memory_in_bytes_bounds_what_chunks_take():
-    operator = ShedJoinOp(spec(), shedding(memory=9_000, is_in_bytes=True))
-    most = 0
+def in_bytes(operator, batches):
+    """What is found, and the most bytes held after a step."""
+    found, most = Counter(), 0
     for low in range(0, SPAN, 20):
-        for port, batch in enumerate(streams()):
+        for port, batch in enumerate(batches):
             part = batch.take(np.flatnonzero((batch.times >= low) & (batch.times < low + 20)))
             list(operator.push([part, None] if port == 0 else [None, part]))
         # What came in the last 35 ticks waits.
-        list(operator.advance(low - 15))
+        found += taken(operator.advance(low - 15))
         list(operator.settle())
-        held = {id(p.chunk): p.chunk for own in operator.buffers() for p in own.slices}
-        most = max(most, sum(chunk.memory_bytes for chunk in held.values()))
-    assert 4_500 < most <= 9_000
+        most = max(most, bytes_held(operator))
+    return found, most
+
+
+def test_memory_in_bytes_bounds_what_chunks_take():
+    operator = ShedJoinOp(spec(), shedding(memory=13_000, is_in_bytes=True))
+    assert 4_500 < in_bytes(operator, streams())[1] <= 13_000
+
+
+@pytest.mark.parametrize("pair", [("hash", "ttree"), ("btree", "buffer")])
+@pytest.mark.parametrize("memory", [6_000, 30_000])
+def test_memory_in_bytes_bounds_what_structures_take(pair, memory):
+    limit = shedding(memory=memory, is_in_bytes=True)
+    batches = streams(rows=1_000, keys=20)
+    by_index, _ = in_bytes(ShedJoinOp(spec(), limit), batches)
+    own = replace(spec(), algorithm="asymmetric", structures=pair, sizes=PartSizes(node=10))
+    operator = StructuredShedJoinOp(own, limit)
+    found, most = in_bytes(operator, batches)
+    assert found == by_index
+    assert found.total() > 0
+    assert 0.75 * memory < most <= memory
+    # They are not made anew for each pane.
+    assert memory < 10_000 or all(one.entries for one in operator._structures)
 
 
 def test_a_part_in_bytes_that_does_not_hold_a_tuple_of_every_stream_is_refused():
@@ -190,8 +221,8 @@ def test_a_part_in_bytes_that_does_not_hold_a_tuple_of_every_stream_is_refused()
     assert str(caught.value) == (
         "DataError[too-little-for-rows]: the memory of 1.5 kB is too little for a tuple of each of a, b "
         "in each of 10 buckets\n"
-        "  a tuple of 90 B has come, its index included\n"
-        "  hint: raise memory to 1.8 kB or more, or set fewer buckets"
+        "  a tuple of 146 B has come, its index included\n"
+        "  hint: raise memory to 2.9 kB or more, or set fewer buckets"
     )
 
 

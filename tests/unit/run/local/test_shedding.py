@@ -163,7 +163,13 @@ def test_explain_expects_what_then_comes(memory, lateness, recall):
 
 @pytest.mark.parametrize(
     ("lateness", "options"),
-    [(0, {}), (300, {}), (0, {"polling": "round robin"}), (300, {"memory": "12 kB"})],
+    [
+        (0, {}),
+        (300, {}),
+        (0, {"polling": "round robin"}),
+        (300, {"memory": "12 kB"}),
+        (0, {"memory": "12 kB", "structure": "ttree/hash"}),
+    ],
 )
 def test_memory_is_never_exceeded_whatever_waits(lateness, options, exact):
     streams = windrow.Session()
