@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import random
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from spark_runs import Run, Streams, bag, closed, draw
+from spark_runs import Run, SingleRun, Streams, bag, closed, draw, table
 
 from windrow.operators.chunks import decode
 
@@ -52,9 +53,32 @@ def test_a_query_that_is_stopped_after_every_batch_keeps_to_its_memory(
         assert abs(recall.expected - true) < 0.25
 
 
-def decided(table: pa.Table) -> Counter:
+def test_a_frequent_key_gets_the_room_that_others_leave(spark: Any, tmp_path: Path) -> None:
+    chance = random.Random(5)
+    tables = {
+        name: closed([table([(16 * batch + chance.randrange(16), chance.choice("aaaaaaaabcde"), n)
+                             for n in range(40)]) for batch in range(3)])
+        for name in "xy"
+    }  # fmt: skip
+    streams, run = Streams(tmp_path, tables), SingleRun(tmp_path / "run")
+    exact = decided(streams.in_process().sql(JOIN).to_arrow())
+    for batch in range(streams.batches):
+        streams.write(batch)
+    # Windows of 16 ticks and the panes at hand hold about 90 tuples, most of them in one bucket.
+    limit = {"memory": "110 tuples", "on_memory": "shed", "buckets": 4}
+    run.finish(streams.on_spark(spark).sql(JOIN, **limit))
+    reader = streams.on_spark(spark).progress_reader(JOIN, **limit)
+    told = [reader.read(report) for report in run.reports]
+    assert decided(run.rows(spark)) == exact
+    assert 110 / 4 < max(progress.stored for progress in told) <= 110
+    session = streams.on_spark(spark, is_streaming=False)
+    # In a batch run each bucket has its part for good: by the most that it will hold.
+    assert decided(session.sql(JOIN, **limit | {"memory": "130 tuples"}).toArrow()) == exact
+
+
+def decided(rows: pa.Table) -> Counter:
     """The rows of panes that the last watermark has passed while streaming."""
-    return Counter({row: many for row, many in bag(table).items() if row[0] < 1000})
+    return Counter({row: many for row, many in bag(rows).items() if row[0] < 1000})
 
 
 def held_by(spark: Any, run: Run) -> int:

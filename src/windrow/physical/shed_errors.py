@@ -90,7 +90,7 @@ def _too_little_for_buckets(
         "too-little-for-buckets",
         f"the memory of {shown(round(memory))} is less than one tuple of each of"
         f" {', '.join(join.aliases)} in each of {buckets} buckets",
-        reason="the memory is divided evenly among the buckets of the join",
+        reason="the memory is divided among the buckets of the join",
         hint=f"set buckets = {max(1, round(memory) // each)} or fewer, or memory to"
         f" {shown(each * buckets)} or more",
     )
@@ -104,7 +104,7 @@ def _too_few_probes_for_buckets(join: WJoin, shedding: Shedding, buckets: int) -
         "too-little-for-buckets",
         f"the service rate of {show_rate(rate, time_type)} is less than one probe of each of"
         f" {', '.join(join.aliases)} per window in each of {buckets} buckets",
-        reason="the service rate is divided evenly among the buckets of the join, and a window's worth"
+        reason="the service rate is divided among the buckets of the join, and a window's worth"
         " of it can be saved up",
         hint=f"set buckets = {max(1, int(rate * window / streams))} or fewer, or raise service_rate",
     )

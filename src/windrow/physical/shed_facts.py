@@ -182,18 +182,21 @@ def _of_input(expected: Expected, at: int, alias: str, time_type: str) -> str:
 
 
 def _on_spark(shedding: Shedding) -> list[str]:
-    shared = [
-        name
-        for name, amount in (
-            ("memory", shedding.memory),
-            ("service rate", shedding.service_rate),
+    lines = []
+    totals = "for totals each bucket needs a sample of its own"
+    if shedding.memory is not None and shedding.is_estimated and not shedding.fits(0):
+        lines.append(f"memory is divided evenly among the buckets: {totals}")
+    elif shedding.memory is not None:
+        lines += [
+            "memory is divided among the buckets by what each would hold, so that a frequent key has the"
+            " room that others leave:",
+            "a batch run counts its rows first, while streaming each micro-batch tells all buckets",
+        ]
+        if shedding.is_estimated:
+            lines.append(f"where not all fits it is divided evenly: {totals}")
+    if shedding.service_rate is not None:
+        lines.append(
+            "the service rate is divided evenly: a bucket of frequent keys skips probes, or fails, though"
+            " others have some left"
         )
-        if amount is not None
-    ]
-    verb = "are" if len(shared) > 1 else "is"
-    return [
-        f"{' and '.join(shared)} {verb} divided evenly among the buckets, so that the bound holds"
-        " for the query;",
-        "a bucket of frequent keys sheds by itself, though others have room: skewed keys shed earlier"
-        " than in process",
-    ]
+    return [*lines, "the bounds hold for the query"]

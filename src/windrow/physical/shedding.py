@@ -109,9 +109,9 @@ class Least:
         """The amount, out of so much."""
         return self.amount * whole if self.is_share else self.amount
 
-    def part(self, parts: int) -> Least:
-        """For one of several equal parts of the whole."""
-        return self if self.is_share else Least(self.amount / parts)
+    def share(self, own: int, whole: int) -> Least:
+        """For a part of what there is: so many of so many."""
+        return self if self.is_share else Least(self.amount * own / whole)
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class Shedding:
         seed: of the draws.
         is_estimated: whether an aggregate above estimates totals, so that results carry
             `hidden_fields`.
-        parts: into how many equal parts memory and service rate have been divided: the buckets of a
+        parts: into how many parts memory and service rate have been divided: the buckets of a
             stage on Spark. The amounts above are those of one part.
         expected: what the inputs will get, for EXPLAIN; None where rates are not known.
     """
@@ -217,15 +217,28 @@ class Shedding:
         rate = self.service_rate if self.is_estimated and self.may_skip else None
         return rate is not None and rate * pane < inputs
 
+    def fits(self, tuples: int) -> bool:
+        """Whether there is sure to be room for so many tuples, however wide they are."""
+        return self.memory is None or (not self.is_in_bytes and tuples <= self.memory)
+
     def part(self, parts: int) -> Shedding:
         """What one of several equal parts of the join may hold and do."""
         return replace(
-            self,
-            memory=None if self.memory is None else self.memory / parts,
+            self.with_memory_of(self, 1, parts),
             service_rate=None if self.service_rate is None else self.service_rate / parts,
-            least_windows=tuple(least.part(parts) for least in self.least_windows),
-            least_rates=tuple(least.part(parts) for least in self.least_rates),
+            least_rates=tuple(least.share(1, parts) for least in self.least_rates),
             parts=self.parts * parts,
+        )
+
+    def with_memory_of(self, whole: Shedding, own: int, of_all: int) -> Shedding:
+        """The same with so many of so many parts of what there is to hold: all make the whole.
+
+        Multiplied first: if there is one for each of all, there is one for each of its own.
+        """
+        return replace(
+            self,
+            memory=None if whole.memory is None else whole.memory * own / of_all,
+            least_windows=tuple(least.share(own, of_all) for least in whole.least_windows),
         )
 
 

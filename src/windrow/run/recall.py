@@ -17,7 +17,7 @@ class Recall:
     Attributes:
         expected: as memory and processor were divided; None before anything was found.
         estimated: as the chances of those found tell; None before anything was found.
-        is_by_bucket: whether each of several buckets sheds by itself, with an equal part of memory and
+        is_by_bucket: whether each of several buckets sheds by itself, with its part of memory and
             service rate.
 
     Examples:
@@ -36,7 +36,7 @@ class Recall:
     def __str__(self) -> str:
         if self.expected is None or self.estimated is None:
             return "recall not known: nothing was found"
-        where = ", equal parts per bucket" if self.is_by_bucket and self.estimated < 1 else ""
+        where = ", a part per bucket" if self.is_by_bucket and self.estimated < 1 else ""
         return f"recall {self.estimated:.1%} estimated, {self.expected:.1%} expected{where}"
 
 

@@ -365,14 +365,14 @@ def test_totals_need_a_probe_of_every_stream_in_every_pane():
         (
             {"memory": "128000 B", "on_memory": "shed"}, 500,
             "the memory of 128.0 kB is less than one tuple of each of a, b in each of 501 buckets\n"
-            "  the memory is divided evenly among the buckets of the join\n"
+            "  the memory is divided among the buckets of the join\n"
             "  hint: set buckets = 500 or fewer, or memory to 128.3 kB or more",
         ),
         (
             {"service_rate": "10 per second", "on_service_rate": "shed"}, 400,
             "the service rate of 10 per second is less than one probe of each of a, b per window in "
             "each of 401 buckets\n"
-            "  the service rate is divided evenly among the buckets of the join, and a window's worth "
+            "  the service rate is divided among the buckets of the join, and a window's worth "
             "of it can be saved up\n"
             "  hint: set buckets = 400 or fewer, or raise service_rate",
         ),
@@ -397,7 +397,7 @@ def test_every_bucket_needs_memory_for_a_tuple_of_every_stream():
     assert str(caught.value) == (
         "PlanError[too-little-for-buckets]: the memory of 500 tuples is less than one tuple of each "
         "of a, b in each of 251 buckets\n"
-        "  the memory is divided evenly among the buckets of the join\n"
+        "  the memory is divided among the buckets of the join\n"
         "  hint: set buckets = 250 or fewer, or memory to 502 tuples or more"
     )
 

@@ -77,6 +77,10 @@ class Control:
         self._decided: int | None = None
         self._rates: tuple[float, ...] | None = None
 
+    def allot(self, shedding: Shedding) -> None:
+        """Another part of the memory, from now on; the service rate is the same."""
+        self._shedding = shedding
+
     def divide(
         self,
         number: int,

@@ -22,7 +22,7 @@ columns of `physical.shedding.hidden_fields`. Marks among them tell where some m
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -61,6 +61,10 @@ PROBE_CHANCE = "$probe_chance"
 
 Found = Sequence[tuple[Route, Partial]]
 
+PartAt = Callable[[int, int], Shedding]
+"""What a part of a join may hold and do where panes are decided to an instant; of rows at hand those
+count that come before another instant."""
+
 
 class ShedJoinOp(BewJoinOp):
     """Joins 2 to 8 inputs of inserts, as far as memory and processor go."""
@@ -80,6 +84,16 @@ class ShedJoinOp(BewJoinOp):
         self._recall = Recall(len(ports))
         self._losses = Losses(spec.schema, len(ports))
         self._row_bytes = 1
+        self._part_at: PartAt | None = None
+
+    def follow(self, part_at: PartAt) -> None:
+        """Takes, from now on, what there is for a pane from somebody who divides it."""
+        self._part_at = part_at
+
+    def _take_part(self, instant: int, until: int) -> None:
+        if self._part_at is not None:
+            self._shedding = self._part_at(instant, until)
+            self._control.allot(self._shedding)
 
     def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
         """Stores the rows until their pane is decided; gives nothing."""
@@ -119,6 +133,7 @@ class ShedJoinOp(BewJoinOp):
         result takes a tuple that arrives and one of each other window, that gives the most.
         """
         self._arrivals.settle()
+        self._take_part(self._open_from, MAX_TICK)
         memory = self._shedding.most_tuples(self._row_bytes)
         held, waiting = sum(own.rows for own in self._buffers), self._arrivals.stored
         if memory is not None and held + waiting > memory:
@@ -156,6 +171,7 @@ class ShedJoinOp(BewJoinOp):
 
     def _decide(self, number: int) -> Iterator[ChangeBatch]:
         start = max(MIN_TICK, number * self.pane)
+        self._take_part(start, min((number + 1) * self.pane, MAX_TICK))
         # What arrivals from the start of the pane on cannot reach takes no memory from others.
         unjoined = list(super().advance(start))
         assert not unjoined, "all that is held has been joined"

@@ -12,6 +12,7 @@ blob is a watermark: nothing below it follows.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -21,10 +22,12 @@ from windrow.operators.chunks import encode
 from windrow.operators.driver import Stage
 from windrow.operators.memory import memory_of_bucket
 from windrow.operators.partition import own_slices
+from windrow.physical.specs import Stateful, WJoin
 from windrow.run.spark.blobs import Blob, by_port
 from windrow.run.spark.choosing import NO_PLAN, Remembered, chosen_in_batch
 from windrow.run.spark.dead_letters import DeadLetters
 from windrow.run.spark.failures import told_first
+from windrow.run.spark.needs import part_of
 from windrow.run.spark.stages import FIGURES, PLAN, StagePlan
 from windrow.run.spark.worker import set_aside_modules
 from windrow.schema import MAX_TICK, MIN_TICK
@@ -64,12 +67,11 @@ def _run_bucket(
     for step, watermark in _steps(blobs):
         batches, copies = by_port(step, plan.ports, MIN_TICK)
         chosen = chosen_in_batch(choices, bucket, plan, batches)
+        spec = _with_its_part(plan, bucket, chosen.spec)
         if stage is None:
-            stage = Stage(
-                chosen.spec, on_late=plan.on_late, late=letters.take, memory=memory, own=own
-            )
+            stage = Stage(spec, on_late=plan.on_late, late=letters.take, memory=memory, own=own)
         elif chosen.is_change:
-            stage.become(chosen.spec)
+            stage.become(spec)
         if plan.choice is not None:
             yield _row(None, {"plan_changes": int(chosen.is_change), PLAN: chosen.plan})
         for results in stage.step(batches, MIN_TICK, watermark):
@@ -84,6 +86,14 @@ def _run_bucket(
     letters.write()
     assert stage is not None  # a bucket without a blob is not asked
     yield _row(None, {**stage.counters.as_dict(), "rows_read": rows_read})
+
+
+def _with_its_part(plan: StagePlan, bucket: int, spec: Stateful) -> Stateful:
+    """What a bucket computes, by its part of what is divided."""
+    if plan.whole is None or not isinstance(spec, WJoin) or spec.shedding is None:
+        return spec
+    part = part_of(plan.whole, spec.shedding, plan.needs[bucket], sum(plan.needs))
+    return replace(spec, shedding=part)
 
 
 def _steps(blobs: Iterator[tuple[int, Blob]]) -> Iterator[tuple[list[Blob], int]]:

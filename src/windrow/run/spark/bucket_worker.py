@@ -16,7 +16,7 @@ the window and the batch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,7 @@ from windrow.operators.chunks import encode
 from windrow.operators.driver import Stage, fed_by_streams
 from windrow.operators.memory import memory_of_bucket
 from windrow.operators.partition import own_slices
+from windrow.operators.shedding.join import ShedJoinOp
 from windrow.physical.specs import WJoin, scans
 from windrow.run.spark.blobs import Blob, by_port
 from windrow.run.spark.buckets import GUARD
@@ -36,6 +37,7 @@ from windrow.run.spark.choosing import NO_PLAN, Chosen, chosen_streaming
 from windrow.run.spark.chunk_cache import BucketChunks, Owner, worker_cache
 from windrow.run.spark.dead_letters import DeadLetters
 from windrow.run.spark.failures import told_first
+from windrow.run.spark.needs import TOLD, Needs, part_of
 from windrow.run.spark.stages import FIGURES, PLAN, StagePlan
 from windrow.run.spark.state import BucketState, Manifest
 from windrow.run.spark.ticks import promised_ticks, watermark_ticks
@@ -106,26 +108,46 @@ class BucketWorker:
         own = own_slices(plan.partitioning, bucket)
         snapshot = self._state.snapshot(manifest, near) if manifest is not None else None
         before = manifest.newest if manifest is not None else []
-        batches, copies = by_port(_blobs(rows), self._plan.ports, watermark)
+        blobs = list(_blobs(rows))
+        batches, copies = by_port(_of_ports(blobs), self._plan.ports, watermark)
         chosen = chosen_streaming(owner, plan, snapshot, batches, before)
+        needs, told = self._needs(manifest, blobs)
+        newest = _newest(batches, before, told)
+        watermark_after = max(watermark, self._settled(newest))
         stage = Stage(chosen.spec, on_late=plan.on_late, late=letters.take, memory=memory, own=own)
         if snapshot is not None:
             stage.restore(snapshot)
-        newest = _newest(batches, before)
-        for results in stage.step(batches, watermark, max(watermark, self._settled(newest))):
+        kept = self._follow(stage, needs, watermark_after)
+        for results in stage.step(batches, watermark, watermark_after):
             if len(results):
                 yield produced(results)
         letters.write()
-        self._save(stage, manifest, newest, millis, near)
+        self._save(stage, manifest, newest, kept, millis, near)
         self._cache.settle()
         stage.counters.rows_in -= sum(copies)
         yield counted(stage.counters, manifest, chosen)
 
-    def _settled(self, newest: list[int]) -> int:
-        """A watermark that the query will have after this batch, by the rows of this bucket alone.
+    def _needs(self, manifest: Manifest | None, blobs: list[Blob]) -> tuple[Needs, dict[int, int]]:
+        """What buckets would hold with the rows of this batch; and the newest times told."""
+        stored = manifest.needs if manifest is not None else ()
+        return Needs.told(stored, (bytes(blob.data) for blob in blobs if blob.port == TOLD))
 
-        The streams' newest times are this bucket's or later, so that what every stream promises
-        after the bucket's own newest row holds for the query. MIN_TICK where nothing is known: a
+    def _follow(self, stage: Stage, needs: Needs, watermark: int) -> list[list[int]]:
+        """Gives a join that sheds its part of what there is, pane by pane; what is to be stored."""
+        spec, whole, join = stage.spec, self._plan.whole, stage.operator
+        if whole is None or not isinstance(join, ShedJoinOp):
+            return []
+        assert isinstance(spec, WJoin)
+        assert spec.shedding is not None
+        equal = spec.shedding
+        join.follow(lambda *span: part_of(whole, equal, *needs.held(spec, *span)))
+        return needs.to_store(spec, watermark)
+
+    def _settled(self, newest: list[int]) -> int:
+        """A watermark that the query will have after this batch, by what this bucket knows.
+
+        The streams' newest times are those it knows or later, so that what every stream promises
+        after these holds for the query. MIN_TICK where nothing is known: a
         stream that feeds another stage may hold the query's watermark back.
         """
         plan = self._plan
@@ -144,6 +166,7 @@ class BucketWorker:
         stage: Stage,
         old: Manifest | None,
         newest: list[int],
+        needs: list[list[int]],
         millis: int,
         near: BucketChunks,
     ) -> None:
@@ -161,6 +184,7 @@ class BucketWorker:
                 buffers=buffers,
                 numbers=snapshot.numbers,
                 newest=newest,
+                needs=needs,
                 due=stage.due(),
                 timer=timer,
                 stored=stage.counters.stored,
@@ -196,13 +220,20 @@ def counted(
     return pd.DataFrame({"blob": pd.Series([None], dtype=object), **values})
 
 
-def _newest(batches: list[ChangeBatch | None], before: list[int]) -> list[int]:
-    """Per port, the newest time seen; rows without a time stand at MIN_TICK."""
+def _newest(
+    batches: list[ChangeBatch | None], before: list[int], told: Mapping[int, int]
+) -> list[int]:
+    """Per port, the newest time seen or told of; rows without a time stand at MIN_TICK."""
     known = before or [MIN_TICK] * len(batches)
+    known = [max(time, told.get(port, MIN_TICK)) for port, time in enumerate(known)]
     return [
         time if batch is None or not len(batch) else max(time, int(batch.times.max()))
         for time, batch in zip(known, batches, strict=True)
     ]
+
+
+def _of_ports(blobs: list[Blob]) -> list[Blob]:
+    return [blob for blob in blobs if blob.port != TOLD]
 
 
 def _blobs(rows: Iterator[pd.DataFrame]) -> Iterator[Blob]:

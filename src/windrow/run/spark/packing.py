@@ -18,9 +18,10 @@ from windrow.operators.arrow_types import arrow_schema, conform
 from windrow.operators.changes import END, SIGN, ChangeBatch
 from windrow.operators.chunks import decode, encode
 from windrow.operators.partition import route
-from windrow.physical.specs import Spec
+from windrow.physical.specs import Spec, WJoin
 from windrow.run.spark.buckets import GUARD
 from windrow.run.spark.failures import told_first
+from windrow.run.spark.needs import TOLD, Counts, counted_rows, counts_of, messages
 from windrow.run.spark.stages import StagePlan, row_schema
 from windrow.run.spark.worker import set_aside_modules
 from windrow.schema import MAX_TICK
@@ -62,6 +63,21 @@ def packer(plan: StagePlan, port: int, *, is_streaming: bool) -> Mapper:
         set_aside_modules()
 
     return pack
+
+
+def counter(plan: StagePlan, port: int) -> Mapper:
+    """The function that counts the rows of one port of a join that sheds, for `mapInArrow`."""
+
+    def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with told_first(plan.sql):
+            for gathered in _gather(batches):
+                batch, rows, buckets = _routed(plan, port, gathered)
+                counts = _counts(plan, batch, rows, buckets)
+                if counts is not None:
+                    yield counted_rows(port, counts)
+        set_aside_modules()
+
+    return count
 
 
 def unpacker(spec: Spec) -> Mapper:
@@ -107,9 +123,7 @@ def _gather(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]
 def _pack(
     plan: StagePlan, port: int, gathered: list[pa.RecordBatch], *, is_streaming: bool
 ) -> pa.RecordBatch:
-    schema = arrow_schema(plan.packed_schema(port))
-    batch = to_changes(gathered, schema)
-    rows, buckets = route(plan.spec, plan.partitioning, port, batch, plan.partitioning.buckets)
+    batch, rows, buckets = _routed(plan, port, gathered)
     columns: list[list[object]] = [[], [], [], [], []]
     for is_copy, chosen in _homes_and_copies(rows, len(batch)):
         ordered, ids = _by_bucket_and_time(batch, rows[chosen], buckets[chosen])
@@ -123,12 +137,34 @@ def _pack(
                 for column, value in zip(columns, row, strict=True):
                     column.append(value)
     if is_streaming:
-        for column, value in zip(columns, (GUARD, port, 0, False, None), strict=True):
-            column.append(value)
+        beside: list[tuple[object, ...]] = [(GUARD, port, 0, False, None)]
+        counts = _counts(plan, batch, rows, buckets) if plan.whole is not None else None
+        if counts is not None:
+            told = zip(plan.labels, messages(port, counts), strict=True)
+            beside += [(label, TOLD, 0, False, message) for label, message in told]
+        for values in beside:
+            for column, value in zip(columns, values, strict=True):
+                column.append(value)
     return pa.RecordBatch.from_arrays(
         [pa.array(c, f.type) for c, f in zip(columns, _ARROW_PACKED, strict=True)],
         schema=_ARROW_PACKED,
     )
+
+
+def _routed(
+    plan: StagePlan, port: int, gathered: list[pa.RecordBatch]
+) -> tuple[ChangeBatch, NDArray[np.int64], NDArray[np.int32]]:
+    """Rows as Spark hands them over, which of them go where, and to which bucket."""
+    batch = to_changes(gathered, arrow_schema(plan.packed_schema(port)))
+    rows, buckets = route(plan.spec, plan.partitioning, port, batch, plan.partitioning.buckets)
+    return batch, rows, buckets
+
+
+def _counts(
+    plan: StagePlan, batch: ChangeBatch, rows: NDArray[np.int64], buckets: NDArray[np.int32]
+) -> Counts | None:
+    assert isinstance(plan.spec, WJoin)  # nothing else sheds
+    return counts_of(plan.spec, batch.times[rows], buckets, plan.partitioning.buckets)
 
 
 def _homes_and_copies(

@@ -13,6 +13,7 @@ One stage, from the bottom up:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import reduce
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -34,6 +35,7 @@ from windrow.physical.specs import (
     Spec,
     Stateful,
     UnionRows,
+    WJoin,
     inputs,
     scans,
 )
@@ -45,7 +47,8 @@ from windrow.run.spark.figures import BatchFigures
 from windrow.run.spark.frames import type_text
 from windrow.run.spark.last_step import with_last_step
 from windrow.run.spark.letters import ways, with_letters
-from windrow.run.spark.packing import packer, unpacker
+from windrow.run.spark.needs import COUNTED, most_held
+from windrow.run.spark.packing import counter, packer, unpacker
 from windrow.run.spark.plan_figures import STEPS_BY
 from windrow.run.spark.progress import run_names
 from windrow.run.spark.stages import (
@@ -222,6 +225,8 @@ class _Builder:
             self._planner,
         )
         self._stages += 1
+        if plan.whole is not None and not self._is_streaming:
+            plan = replace(plan, needs=_needs(plan, below))
         packed = reduce(
             lambda left, right: left.unionByName(right),
             [self._packed(plan, port, rows) for port, rows in enumerate(below)],
@@ -235,11 +240,28 @@ class _Builder:
         return produced.select("blob").mapInArrow(unpacker(spec), row_schema(spec).ddl())
 
     def _packed(self, plan: StagePlan, port: int, rows: DataFrame) -> DataFrame:
-        schema = plan.packed_schema(port)
-        arrow_schema(schema)  # a type that workers could not take is refused here
-        # mapInArrow takes no names with dots; workers know the columns by their places.
-        plain = rows.selectExpr(*(f"{quote_spark(n)} AS c{i}" for i, n in enumerate(schema.names)))
-        return plain.mapInArrow(packer(plan, port, is_streaming=self._is_streaming), PACKED)
+        packing = packer(plan, port, is_streaming=self._is_streaming)
+        return _plain(plan, port, rows).mapInArrow(packing, PACKED)
+
+
+def _plain(plan: StagePlan, port: int, rows: DataFrame) -> DataFrame:
+    """The rows of a port as workers take them."""
+    schema = plan.packed_schema(port)
+    arrow_schema(schema)  # a type that workers could not take is refused here
+    # mapInArrow takes no names with dots; workers know the columns by their places.
+    return rows.selectExpr(*(f"{quote_spark(n)} AS c{i}" for i, n in enumerate(schema.names)))
+
+
+def _needs(plan: StagePlan, below: list[DataFrame]) -> tuple[int, ...]:
+    """What each bucket of a join that sheds would hold: its rows are counted before it runs."""
+    counted = [
+        _plain(plan, port, rows).mapInArrow(counter(plan, port), COUNTED)
+        for port, rows in enumerate(below)
+    ]
+    spans = reduce(lambda left, right: left.unionByName(right), counted)
+    rows = spans.groupBy("bucket", "port", "start", "stop").agg(F.sum("rows").alias("rows"))
+    assert isinstance(plan.spec, WJoin)
+    return most_held(plan.spec, rows.toArrow(), plan.partitioning.buckets)
 
 
 def _letter_types(physical: PhysicalQuery, frames: Mapping[str, DataFrame]) -> dict[str, str]:

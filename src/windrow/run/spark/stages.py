@@ -14,6 +14,7 @@ from windrow.operators.driver import fed_by_streams
 from windrow.physical.options import Options
 from windrow.physical.partitioning import Partitioning, partitioning_of
 from windrow.physical.shed_errors import too_little
+from windrow.physical.shedding import Shedding
 from windrow.physical.specs import (
     MatwinBestmatch,
     PhysicalQuery,
@@ -82,6 +83,8 @@ class StagePlan:
         letters: per port, the type of the column that carries each row as it arrived, so that a
             late one can be kept whole; None where late rows are not kept.
         choice: what of the plan is left to workers; None where it stays as `spec` says.
+        whole: what a join that sheds may hold and do in all its buckets, where memory is divided.
+        needs: in a batch run of such a join, the most rows that each bucket would hold.
     """
 
     sql: str
@@ -98,6 +101,8 @@ class StagePlan:
     reads: tuple[bool, ...]
     letters: tuple[str | None, ...]
     choice: Choice | None = None
+    whole: Shedding | None = None
+    needs: tuple[int, ...] = ()
 
     @cached_property
     def labels(self) -> tuple[int, ...]:
@@ -176,6 +181,7 @@ def plan_stage(
             for port, is_stream in ports
         ),
         choice=_choice(spec, planner),
+        whole=_divided(spec, partitioning.buckets),
     )
 
 
@@ -188,6 +194,12 @@ def _of_a_bucket(spec: Stateful, buckets: int) -> Stateful:
     if error is not None:
         raise error
     return replace(spec, shedding=part)
+
+
+def _divided(spec: Stateful, buckets: int) -> Shedding | None:
+    """The whole of what a join may hold, where it is divided among several buckets."""
+    shedding = spec.shedding if isinstance(spec, WJoin) and buckets > 1 else None
+    return None if shedding is None or shedding.memory is None else shedding
 
 
 def _choice(spec: Stateful, planner: Planner | None) -> Choice | None:

@@ -66,7 +66,8 @@ class Manifest:
         kind: the operator's layout.
         buffers: the chunks of each buffer, in order.
         numbers: the operator's scalars.
-        newest: per port, the newest time that the bucket has seen.
+        newest: per port, the newest time that the bucket has seen, or been told of.
+        needs: of a join that sheds, what all buckets would hold, and this one (`needs.Needs`).
         due: the least watermark, in ticks, at which the operator has something to do.
         timer: when the bucket's timer goes off, in Spark's milliseconds; 0 for no timer.
         stored: rows held.
@@ -80,6 +81,7 @@ class Manifest:
     buffers: dict[str, list[ChunkEntry]] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
     newest: list[int] = field(default_factory=list)
+    needs: list[list[int]] = field(default_factory=list)
     due: int = MAX_TICK
     timer: int = 0
     stored: int = 0

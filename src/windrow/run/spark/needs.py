@@ -1,0 +1,217 @@
+"""What the buckets of a join that sheds would hold, and which part of the memory each gets.
+
+The memory is the query's. A bucket of frequent keys needs more of it than others do, so that parts
+follow what buckets would hold if nothing were shed. While streaming, each map task counts the rows that it sends by pane, and tells every bucket how many there are, and how many of
+them are its own:
+
+    task 1     bucket 0:  5 of 9       bucket 1:  4 of 9
+    task 2     bucket 0:  1 of 8       bucket 1:  7 of 8
+    parts      6 / 17 of all           11 / 17 of all         rows that windows have left do not count
+
+So nobody is asked, and nobody waits: parts follow from rows alone. A task or a micro-batch that is run
+again gives the same ones. Each pane is decided by the parts at its time, and what is held after a
+micro-batch by those at its end; together they are what there is. If all that buckets would hold fits,
+each has room for what it would hold. In a batch run buckets come to a pane at different times, and all
+rows are counted beforehand; what a bucket would hold is then the most that it ever would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from windrow.operators.instants import less_delay
+from windrow.physical.shedding import Shedding
+from windrow.physical.specs import WJoin, delay
+from windrow.schema import MAX_TICK, MIN_TICK
+
+if TYPE_CHECKING:
+    from windrow.operators.partition import Buckets
+
+Numbers = NDArray[np.int64]
+
+TOLD = -1
+"""In place of a port: the blob tells how many rows there are."""
+
+MOST_SPANS = 256
+"""Spans of event time that a task counts rows in; over long ones, a span has several panes."""
+
+COUNTED = "bucket INT, port INT, start BIGINT, stop BIGINT, rows BIGINT"
+_ARROW_COUNTED = pa.schema(
+    [("bucket", pa.int32()), ("port", pa.int32()),
+     ("start", pa.int64()), ("stop", pa.int64()), ("rows", pa.int64())]
+)  # fmt: skip
+
+
+class Counts(NamedTuple):
+    """Rows of one input by spans of event time.
+
+    Attributes:
+        starts: where the spans begin.
+        stops: where they end.
+        rows: per bucket and span, how many rows.
+        newest: the newest time.
+    """
+
+    starts: Numbers
+    stops: Numbers
+    rows: Numbers
+    newest: int
+
+
+def counts_of(spec: WJoin, times: Numbers, buckets: Buckets, many: int) -> Counts | None:
+    """Counts rows that go to so many buckets; None where no row has a time.
+
+    Args:
+        spec: the join.
+        times: per row and copy of it, its time; MIN_TICK for none.
+        buckets: where it goes.
+        many: how many buckets there are.
+    """
+    is_timed = times > MIN_TICK
+    times, buckets = times[is_timed], buckets[is_timed]
+    if not len(times):
+        return None
+    width, least, newest = spec.pane, int(times.min()), int(times.max())
+    while newest // width - least // width >= MOST_SPANS:
+        width *= 2
+    spans, at = np.unique(times // width, return_inverse=True)
+    rows = np.zeros((many, len(spans)), np.int64)
+    np.add.at(rows, (buckets, at), 1)
+    starts = [max(MIN_TICK, span * width) for span in spans.tolist()]
+    stops = [min(MAX_TICK, (span + 1) * width) for span in spans.tolist()]
+    return Counts(np.array(starts), np.array(stops), rows, newest)
+
+
+def messages(port: int, counts: Counts) -> Iterator[bytes]:
+    """What each bucket is told, in their order."""
+    whole = counts.rows.sum(axis=0)
+    head = np.array([port, counts.newest], np.int64)
+    for own in counts.rows:
+        yield np.concatenate([head, counts.starts, counts.stops, whole, own]).tobytes()
+
+
+def counted_rows(port: int, counts: Counts) -> pa.RecordBatch:
+    """The counts as rows of `COUNTED`."""
+    buckets, spans = np.nonzero(counts.rows)
+    columns = [
+        buckets, np.full(len(buckets), port), counts.starts[spans], counts.stops[spans],
+        counts.rows[buckets, spans],
+    ]  # fmt: skip
+    arrays = [pa.array(own, f.type) for own, f in zip(columns, _ARROW_COUNTED, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=_ARROW_COUNTED)
+
+
+def most_held(spec: WJoin, counted: pa.Table, buckets: int) -> tuple[int, ...]:
+    """Per bucket, the most rows that it would ever hold at once, by counts of all its rows.
+
+    A row is held from its time on until its window is over:
+
+        [ start of its span ........ stop .... + retention )
+    """
+    bucket, port, start, stop, rows = (
+        counted.column(name).to_numpy().astype(np.int64) for name in _ARROW_COUNTED.names
+    )
+    reach = np.array([max(0, spec.retention(at)) for at in range(len(spec.inputs))])
+    until = np.where(stop > MAX_TICK - reach[port], MAX_TICK, stop + reach[port])
+    instants = np.concatenate([start, until])
+    owners, changes = np.concatenate([bucket, bucket]), np.concatenate([rows, -rows])
+    # At one instant rows go before others come.
+    order = np.lexsort((changes, instants, owners))
+    most = np.zeros(buckets, np.int64)
+    # Of each bucket all rows are gone in the end: the sum begins anew with the next.
+    np.maximum.at(most, owners[order], np.cumsum(changes[order]))
+    return tuple(most.tolist())
+
+
+Spans = dict[tuple[int, int, int], tuple[int, int]]
+"""Per port, start and stop of a span of event time: rows of it in all buckets, and in this one."""
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What one bucket, and all of them, would hold.
+
+    Attributes:
+        before: rows of earlier micro-batches.
+        come: those of this one, which are at hand until their pane is decided.
+    """
+
+    before: Spans
+    come: Spans
+
+    @classmethod
+    def told(
+        cls, stored: Iterable[Sequence[int]], blobs: Iterable[bytes]
+    ) -> tuple[Needs, dict[int, int]]:
+        """What is stored, and what tasks tell; with the newest times that they do, by port."""
+        before = {(port, start, stop): (whole, own) for port, start, stop, whole, own in stored}
+        come: Spans = {}
+        newest: dict[int, int] = {}
+        for blob in blobs:
+            (port, last), rest = np.split(np.frombuffer(blob, np.int64), [2])
+            newest[int(port)] = max(newest.get(int(port), MIN_TICK), int(last))
+            for start, stop, whole, own in rest.reshape(4, -1).T.tolist():
+                _add(come, (int(port), start, stop), whole, own)
+        return cls(before, come), newest
+
+    def to_store(self, spec: WJoin, watermark: int) -> list[list[int]]:
+        """What is left of all once the query stands at a watermark, as rows of numbers."""
+        instant = less_delay(watermark, max(map(delay, spec.inputs)))
+        if MIN_TICK < instant < MAX_TICK:
+            instant = instant // spec.pane * spec.pane
+        spans = dict(self.before)
+        for span, (whole, own) in self.come.items():
+            _add(spans, span, whole, own)
+        return [[*span, *rows] for span, rows in sorted(_reached(spec, spans, instant).items())]
+
+    def held(self, spec: WJoin, instant: int, until: int) -> tuple[int, int]:
+        """Rows that this bucket, and that all would hold where panes are decided to an instant.
+
+        Of the rows at hand those count that begin before another instant:
+
+            before     [ instant - retention .................... and all that wait
+            come       [ instant - retention .... until )
+        """
+        come = {span: rows for span, rows in self.come.items() if span[1] < until}
+        alive = [
+            *_reached(spec, self.before, instant).values(),
+            *_reached(spec, come, instant).values(),
+        ]
+        return sum(own for _, own in alive), sum(whole for whole, _ in alive)
+
+
+def _add(spans: Spans, span: tuple[int, int, int], whole: int, own: int) -> None:
+    before = spans.get(span, (0, 0))
+    spans[span] = before[0] + whole, before[1] + own
+
+
+def _reached(spec: WJoin, spans: Spans, instant: int) -> Spans:
+    """The spans with rows that are held where panes are decided to an instant."""
+    reach = [max(0, spec.retention(port)) for port in range(len(spec.inputs))]
+    return {span: rows for span, rows in spans.items() if span[2] > instant - reach[span[0]]}
+
+
+def part_of(whole: Shedding, equal: Shedding, own: int, of_all: int) -> Shedding:
+    """What a bucket may hold and do that would hold so many rows of all that buckets would hold.
+
+    Its part of the service rate stays equal: a rate that moved from bucket to bucket would be saved
+    up in the one and used in the other.
+
+    Where totals are estimated every bucket needs a sample of its own, large enough: if not all is
+    sure to fit, parts stay equal.
+
+    Args:
+        whole: what there is for the query.
+        equal: an equal part of it.
+        own: rows that the bucket would hold.
+        of_all: rows of all buckets.
+    """
+    if not of_all or (whole.is_estimated and not whole.fits(of_all)):
+        return equal
+    return equal.with_memory_of(whole, own, of_all)
