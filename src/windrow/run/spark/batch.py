@@ -90,8 +90,11 @@ def _run_bucket(
 
 def _with_its_part(plan: StagePlan, bucket: int, spec: Stateful) -> Stateful:
     """What a bucket computes, by its part of what is divided."""
-    if plan.whole is None or not isinstance(spec, WJoin) or spec.shedding is None:
+    if not plan.needs:
         return spec
+    assert isinstance(spec, WJoin)
+    assert spec.shedding is not None
+    assert plan.whole is not None
     part = part_of(plan.whole, spec.shedding, plan.needs[bucket], sum(plan.needs))
     return replace(spec, shedding=part)
 

@@ -80,12 +80,13 @@ def counts_of(spec: WJoin, times: Numbers, buckets: Buckets, many: int) -> Count
     width, least, newest = spec.pane, int(times.min()), int(times.max())
     while newest // width - least // width >= MOST_SPANS:
         width *= 2
-    spans, at = np.unique(times // width, return_inverse=True)
-    rows = np.zeros((many, len(spans)), np.int64)
-    np.add.at(rows, (buckets, at), 1)
-    starts = [max(MIN_TICK, span * width) for span in spans.tolist()]
-    stops = [min(MAX_TICK, (span + 1) * width) for span in spans.tolist()]
-    return Counts(np.array(starts), np.array(stops), rows, newest)
+    first = least // width
+    places = buckets * MOST_SPANS + (times // width - first)
+    rows = np.bincount(places, minlength=many * MOST_SPANS).reshape(many, MOST_SPANS)
+    spans = np.flatnonzero(rows.sum(axis=0))
+    starts = [max(MIN_TICK, (first + span) * width) for span in spans.tolist()]
+    stops = [min(MAX_TICK, (first + span + 1) * width) for span in spans.tolist()]
+    return Counts(np.array(starts), np.array(stops), rows[:, spans], newest)
 
 
 def messages(port: int, counts: Counts) -> Iterator[bytes]:

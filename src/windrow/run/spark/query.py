@@ -225,7 +225,7 @@ class _Builder:
             self._planner,
         )
         self._stages += 1
-        if plan.whole is not None and not self._is_streaming:
+        if not self._is_streaming and plan.whole is not None and plan.whole.memory is not None:
             plan = replace(plan, needs=_needs(plan, below))
         packed = reduce(
             lambda left, right: left.unionByName(right),

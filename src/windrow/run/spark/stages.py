@@ -83,8 +83,8 @@ class StagePlan:
         letters: per port, the type of the column that carries each row as it arrived, so that a
             late one can be kept whole; None where late rows are not kept.
         choice: what of the plan is left to workers; None where it stays as `spec` says.
-        whole: what a join that sheds may hold and do in all its buckets, where memory is divided.
-        needs: in a batch run of such a join, the most rows that each bucket would hold.
+        whole: what a join that sheds may hold and do in all its buckets, where there are several.
+        needs: in a batch run of one whose memory is divided, the most rows that each would hold.
     """
 
     sql: str
@@ -197,9 +197,8 @@ def _of_a_bucket(spec: Stateful, buckets: int) -> Stateful:
 
 
 def _divided(spec: Stateful, buckets: int) -> Shedding | None:
-    """The whole of what a join may hold, where it is divided among several buckets."""
-    shedding = spec.shedding if isinstance(spec, WJoin) and buckets > 1 else None
-    return None if shedding is None or shedding.memory is None else shedding
+    """The whole of what a join may hold and do, where it is divided among several buckets."""
+    return spec.shedding if isinstance(spec, WJoin) and buckets > 1 else None
 
 
 def _choice(spec: Stateful, planner: Planner | None) -> Choice | None:
