@@ -21,6 +21,7 @@ from benchmarks.workloads import ThetaStreams, ThreeStreams, TripletStreams, wri
 HERE = Path(__file__).parent
 PARTS = (
     "join", "growth", "kernel", "memory", "theta", "band", "planner", "structures", "counts",
+    "aggregates",
 )  # fmt: skip
 PACKAGES = ("pyspark", "pyarrow", "numpy", "numba", "duckdb", "windrow")
 
@@ -157,6 +158,18 @@ def count_windows(keys: int) -> dict[str, object]:
     return found
 
 
+def sliding_aggregates(most: int) -> dict[str, object]:
+    """Each aggregate while more and more tuples are alive, and GROUP BY over many groups."""
+    found = child("aggregates", "--most", str(most), "--rows", str(2 * most))
+    for name, sizes in found["changes"].items():
+        figures = [f"{own['work']:g} ({own['ns']} ns)" for own in sizes.values()]
+        say(f"  {name:<17} work per change, and time, at {', '.join(sizes)}: {', '.join(figures)}")
+    say(
+        f"  SUM of {found['grouped']['groups']:,} groups: {found['grouped']['rows_per_s']:,} rows/s"
+    )
+    return found
+
+
 def main() -> None:
     """Runs what was asked for."""
     parser = argparse.ArgumentParser()
@@ -201,6 +214,9 @@ def main() -> None:
     if given.only in (None, "counts"):
         say("in process, a join of count windows by key that grow, batch and output do not")
         results["counts"] = count_windows(20_000 // size)
+    if given.only in (None, "aggregates"):
+        say("in process, sliding aggregates while the window grows, one core")
+        results["aggregates"] = sliding_aggregates(1_000_000 // size)
     given.json.parent.mkdir(parents=True, exist_ok=True)
     given.json.write_text(json.dumps(results, indent=1))
     say(f"written to {given.json}")

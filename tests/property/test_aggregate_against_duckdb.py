@@ -25,10 +25,16 @@ AGGREGATES = (
     Aggregate("sum", column("i", "int"), "sum_i", "bigint"),
     Aggregate("count", column("i", "int"), "n_i", "bigint"),
     Aggregate("sum", column("d", "decimal(9,2)"), "sum_d", "decimal(19,2)"),
+    Aggregate("min", column("x", "double"), "min_x", "double"),
+    Aggregate("max", column("d", "decimal(9,2)"), "max_d", "decimal(9,2)"),
+    Aggregate("median", column("x", "double"), "median_x", "double"),
+    Aggregate("count", column("i", "int"), "distinct_i", "bigint", is_distinct=True),
+    Aggregate("sum", column("x", "double"), "sum_distinct_x", "double", is_distinct=True),
 )
 
 ASK = """
-    SELECT k, j, sum(x), count(*), sum(i)::BIGINT, count(i), sum(d)::DECIMAL(19, 2)
+    SELECT k, j, sum(x), count(*), sum(i)::BIGINT, count(i), sum(d)::DECIMAL(19, 2),
+        min(x), max(d), median(x), count(DISTINCT i), sum(DISTINCT x)
     FROM sales WHERE t <= $1 AND $1 < t_end GROUP BY k, j
 """
 

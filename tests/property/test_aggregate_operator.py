@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import numpy as np
@@ -33,15 +34,31 @@ ARROW = {
     "decimal(6,2)": pa.decimal128(6, 2),
     "decimal(38,4)": pa.decimal128(38, 4),
     "array<double>": pa.list_(pa.float64()),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "binary": pa.binary(),
 }
 
+NUMBERS = {pa.int32(), pa.int64(), pa.float32(), pa.float64()}
 DOUBLES = st.one_of(
     st.floats(),
     st.sampled_from([0.1, -0.1, 1e16, -1e16, 1.7e308, -1.7e308, 5e-324, -5e-324, 0.0, -0.0]),
     st.sampled_from([float("nan"), float("inf"), float("-inf")]),
 )
 VALUES = {
-    "string": st.sampled_from(["", "a", "b", "a long text of more than twelve bytes"]),
+    "string": st.sampled_from(
+        [
+            "",
+            "a",
+            "b",
+            "a\0",
+            "\uffee",
+            "\U0001f600",
+            "a long text of more than 12",
+            "a long text of",
+        ]
+    ),
     "int": st.sampled_from([-(2**31), -1, 0, 1, 2**31 - 1]),
     "bigint": st.one_of(st.integers(-3, 3), st.integers(-(2**58), 2**58)),
     "double": DOUBLES,
@@ -49,13 +66,34 @@ VALUES = {
     "decimal(6,2)": st.integers(-999_999, 999_999).map(lambda n: Decimal(n).scaleb(-2)),
     "decimal(38,4)": st.integers(-(10**33), 10**33).map(lambda n: Decimal(f"{n}e-4")),
     "array<double>": st.sampled_from([[], [0.0], [-0.0], [float("nan"), 1.0]]),
+    "boolean": st.booleans(),
+    "date": st.sampled_from([date(1969, 12, 31), date(2026, 1, 1), date(1, 1, 1)]),
+    "timestamp": st.sampled_from(
+        [datetime(1969, 12, 31, 23, tzinfo=UTC), datetime(2026, 1, 1, 0, 0, 1, tzinfo=UTC)]
+    ),
+    "binary": st.sampled_from([b"", b"\xff", b"\x00", b"12345678", b"123456789"]),
 }
 KEYS = {
     **{kind: VALUES[kind] for kind in ("string", "int", "array<double>")},
     "double": st.sampled_from([0.0, -0.0, 1.5, float("nan"), float("inf")]),
     "decimal(38,4)": st.sampled_from([Decimal("1.0000"), Decimal("-1.0000")]),
 }
-FUNCTIONS = ("sum", "count", "avg")
+OF_NUMBERS = ("sum", "avg", "median", "var_pop", "var_samp", "stddev_pop", "stddev_samp")
+OF_ORDERS = ("min", "max")
+OF_DISTINCT = ("count", "sum", "avg", "var_samp")
+
+
+def choices_of(argument, kind):
+    """Every aggregate that there is of a column."""
+    functions = ["count"]
+    if kind != "array<double>":
+        functions += OF_ORDERS
+    if ARROW[kind] in NUMBERS or kind.startswith("decimal"):
+        functions += OF_NUMBERS
+    distinct = [f for f in functions if f in OF_DISTINCT]
+    return [Asked(f, argument, kind) for f in functions] + [
+        Asked(f, argument, kind, is_distinct=True) for f in distinct
+    ]
 
 
 @dataclass(frozen=True)
@@ -87,6 +125,7 @@ class Case:
                 None if each.argument is None else column(each.argument, each.type),
                 f"a{i}",
                 "unused",
+                each.is_distinct,
             )
             for i, each in enumerate(self.asked)
         )
@@ -112,13 +151,10 @@ def nullable(values):
 @st.composite
 def cases(draw):
     key_kinds = tuple(draw(st.lists(st.sampled_from(sorted(KEYS)), max_size=2)))
-    argument_kinds = tuple(
-        draw(st.lists(st.sampled_from(sorted(set(VALUES) - {"array<double>"})), max_size=2))
-    )
+    argument_kinds = tuple(draw(st.lists(st.sampled_from(sorted(VALUES)), max_size=2)))
     choices = [Asked("count", None)]
     for i, kind in enumerate(argument_kinds):
-        functions = ("count",) if kind == "string" else FUNCTIONS
-        choices += [Asked(function, f"x{i}", kind) for function in functions]
+        choices += choices_of(f"x{i}", kind)
     asked = tuple(draw(st.lists(st.sampled_from(choices), min_size=1, max_size=5)))
     rows = draw(rows_of(key_kinds, argument_kinds))
     return Case(key_kinds, argument_kinds, asked, tuple(rows), draw(cuts(rows)))
@@ -127,16 +163,18 @@ def cases(draw):
 @st.composite
 def rows_of(draw, key_kinds, argument_kinds):
     rows = []
+    # Rows that all live equally long leave in the order in which they came.
+    steady = draw(st.one_of(st.none(), st.integers(1, 6)))
     for _ in range(draw(st.integers(0, 14))):
         keys = [(f"k{i}", draw(nullable(KEYS[kind]))) for i, kind in enumerate(key_kinds)]
         arguments = [
             (f"x{i}", draw(nullable(VALUES[kind]))) for i, kind in enumerate(argument_kinds)
         ]
         time = draw(st.integers(-3, 9))
-        length = draw(st.one_of(st.none(), st.integers(1, 6)))
+        length = steady or draw(st.one_of(st.none(), st.integers(1, 6)))
         end = NEVER if length is None else time + length
         rows.append(Row((*keys, *arguments), time, end))
-        if draw(st.booleans()):
+        if not steady and draw(st.booleans()):
             taken_back = time + draw(st.integers(0, min(5, end - time - 1)))
             # Until the row would end, or but for a while: what is deleted then comes back.
             until = draw(st.sampled_from([end, taken_back + 1]))
@@ -182,7 +220,10 @@ def assert_state_is_pending_and_alive(case, watermark, stop, operator):
     arrived = case.rows[:stop]
     pending = [row for row in arrived if row.time >= watermark]
     alive = [row for row in arrived if row.time < watermark <= row.end < NEVER]
-    assert operator.counters.stored == len(pending) + len(alive)
+    # Rows without an end are held where an aggregate keeps values, and only there.
+    lasting = sum(map(len, operator.snapshot().buffers.get("lasting", ())))
+    assert lasting <= sum(row.time < watermark and row.end == NEVER for row in arrived)
+    assert operator.counters.stored == len(pending) + len(alive) + lasting
 
 
 @EXAMPLES

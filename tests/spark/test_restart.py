@@ -21,7 +21,11 @@ from windrow.run.spark.follow import follow
 JOIN = "SELECT x.ts, y.ts AS yts, x.v FROM x, y WHERE x.k = y.k WINDOW = 15"
 QUERIES = {
     "join": JOIN,
-    "aggregate": "SELECT k, SUM(v) AS s, COUNT(*) AS n FROM x [RANGE 15] GROUP BY k",
+    "aggregate": (
+        "SELECT k, SUM(v) AS s, COUNT(*) AS n, MIN(v) AS least, MAX(CAST(v AS STRING)) AS last,"
+        " MEDIAN(v) AS mid, COUNT(DISTINCT v) AS d, COUNT(DISTINCT v, ts) AS pairs,"
+        " SUM(DISTINCT v) AS ds, STDDEV(v) AS dev, VAR_POP(v) AS var FROM x [RANGE 15] GROUP BY k"
+    ),
     "bestmatch": (
         "SELECT x.ts, y.ts AS yts FROM x LEFT OUTER BESTMATCH JOIN y "
         "ON x.ts MINDIST y.ts, x.v MINDIST y.v WHERE abs(x.ts - y.ts) <= 4 AND abs(x.v - y.v) <= 9"

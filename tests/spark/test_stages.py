@@ -24,7 +24,8 @@ QUERIES = {
         ") j [RANGE 6] GROUP BY j.k"
     ),
     "an outer join at every instant": (
-        "SELECT x.k, COUNT(*) AS n, COUNT(y.v) AS m "
+        "SELECT x.k, COUNT(*) AS n, COUNT(y.v) AS m, MIN(y.v) AS least, MAX(x.v) AS greatest, "
+        "MEDIAN(y.v) AS middle, COUNT(DISTINCT x.v, y.v) AS pairs, VARIANCE(x.v) AS var "
         "FROM x [RANGE 6] LEFT JOIN y [RANGE 3] ON x.k = y.k AND x.v < y.v GROUP BY x.k"
     ),
     "a join whose keys differ": (

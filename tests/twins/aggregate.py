@@ -33,11 +33,12 @@ class Row:
 
 @dataclass(frozen=True)
 class Asked:
-    """One aggregate: function, argument (None: rows), type of the argument."""
+    """One aggregate: function, argument (None: rows), type of the argument, distinct values."""
 
     function: str
     argument: str | None
     type: str = ""
+    is_distinct: bool = False
 
 
 def alive_at(rows: list[Row], instant: int) -> list[Row]:
@@ -86,9 +87,59 @@ def aggregate(asked: Asked, rows: list[Row]) -> Value:
     if asked.argument is None:
         return len(rows)
     values = [row[asked.argument] for row in rows if row[asked.argument] is not None]
+    if asked.is_distinct:
+        values = list({plain(value): value for value in values}.values())
     if asked.function == "count":
         return len(values)
-    return total_or_mean(asked, values) if values else None
+    if not values:
+        return None
+    if asked.function in {"min", "max", "median"}:
+        return plain(in_order(asked.function, values))
+    if asked.function in SPREADS:
+        return plain(spread(asked.function, values))
+    return total_or_mean(asked, values)
+
+
+def in_order(function: str, values: list[Value]) -> Value:
+    """MIN, MAX or MEDIAN of one or more values; NaN is above all, texts are in order of bytes."""
+
+    def place(value: Value) -> Any:
+        if isinstance(value, float):
+            return math.isnan(value), 0.0 if math.isnan(value) else value
+        return value.encode() if isinstance(value, str) else value
+
+    values = sorted(values, key=place)
+    if function != "median":
+        return values[0 if function == "min" else -1]
+    lower, upper = values[(len(values) - 1) // 2], values[len(values) // 2]
+    if place(lower) == place(upper):
+        return float(lower)
+    return 0.5 * float(lower) + 0.5 * float(upper)
+
+
+SPREADS = {"var_pop": 0, "var_samp": 1, "stddev_pop": 0, "stddev_samp": 1}
+"""What is taken off the number of values to divide by."""
+
+
+def spread(function: str, values: list[Value]) -> float | None:
+    """A variance or standard deviation: a fraction, rounded once, and its root."""
+    numbers = list(map(float, values))
+    parts = len(numbers) - SPREADS[function]
+    if not parts:
+        return None
+    if not all(map(math.isfinite, numbers)):
+        return math.nan
+    mean = sum(map(Fraction, numbers)) / len(numbers)
+    variance = sum((Fraction(number) - mean) ** 2 for number in numbers) / parts
+    return nearest_double(variance) if function.startswith("var") else nearest_root(variance)
+
+
+def nearest_root(exact: Fraction) -> float:
+    """The root of a fraction, of which a power of four is taken out before it is rounded."""
+    if not exact:
+        return 0.0
+    fours = (exact.numerator.bit_length() - exact.denominator.bit_length()) // 2
+    return math.ldexp(math.sqrt(exact / Fraction(4) ** fours), fours)
 
 
 def total_or_mean(asked: Asked, values: list[Value]) -> Value:

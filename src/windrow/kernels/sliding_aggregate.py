@@ -152,7 +152,7 @@ def slide_doubles(
             row = versions.event_rows[event]
             if valid[row]:
                 sign = np.int64(versions.event_signs[event])
-                kind = _kind(values[row])
+                kind = kind_of(values[row])
                 counts[slot, kind] += sign
                 if kind == FINITE:
                     add_double(limbs, slot, bits[row], first, sign)
@@ -174,7 +174,8 @@ def slide_doubles(
 
 
 @kernel
-def _kind(value: float) -> int:
+def kind_of(value: float) -> int:
+    """Which of the counts a double belongs to."""
     if value != value:  # noqa: PLR0124 - NaN alone differs from itself
         return NANS
     if value == np.inf:

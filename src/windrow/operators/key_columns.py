@@ -125,7 +125,7 @@ def _words(column: pa.Array) -> tuple[Words, bool]:
         return hashes, False
     if pa.types.is_nested(kind):
         return _nested_words(column), False
-    return kernels.hashed_bytes(*_byte_strings(column)), False
+    return kernels.hashed_bytes(*byte_strings(column)), False
 
 
 def _exact_words(column: pa.Array) -> Words:
@@ -161,7 +161,7 @@ def _nested_words(column: pa.Array) -> Words:
     return hashes
 
 
-def _byte_strings(column: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+def byte_strings(column: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """The bytes of each row: data and n + 1 offsets into it."""
     kind = column.type
     stop = column.offset + len(column)

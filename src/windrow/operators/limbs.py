@@ -46,3 +46,16 @@ def fixed_lists(rows: Limbs) -> pa.FixedSizeListArray:
     """Rows of one or more numbers as an Arrow column."""
     flat = pa.array(np.ascontiguousarray(rows).reshape(-1))
     return pa.FixedSizeListArray.from_arrays(flat, rows.shape[1])
+
+
+def rows_of_lists(column: pa.FixedSizeListArray) -> Limbs:
+    """The inverse of `fixed_lists`."""
+    numbers: Limbs = column.flatten().to_numpy().reshape(len(column), -1)
+    return numbers
+
+
+def shifted(limbs: Limbs, skipped: int, width: int) -> Limbs:
+    """The rows with so many zero columns before them, and as many columns in all."""
+    rows = np.zeros((len(limbs), width), np.int64)
+    rows[:, skipped : skipped + limbs.shape[1]] = limbs
+    return rows

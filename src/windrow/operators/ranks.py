@@ -117,3 +117,9 @@ def real_ranks(numbers: NDArray[np.float64]) -> Ranks:
     plain[np.isnan(plain)] = np.nan  # of the many NaNs the one that is positive
     bits = plain.view(np.int64)
     return np.where(bits < 0, bits ^ _LOW_BITS, bits)
+
+
+def from_real_ranks(ranks: Ranks) -> NDArray[np.float64]:
+    """The doubles that have these ranks."""
+    bits: Ranks = np.where(ranks < 0, ranks ^ _LOW_BITS, ranks)
+    return bits.view(np.float64)

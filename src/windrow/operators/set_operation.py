@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from windrow.kernels import set_operation as kernels
 from windrow.kernels._jit import writable
 from windrow.kernels.versions import Versions
-from windrow.operators.accumulators import resized
+from windrow.operators.accumulators.base import nothing_to_delete, resized
 from windrow.operators.changes import ChangeBatch
-from windrow.operators.sliding import SlidingOp, Slots, nothing_to_delete
+from windrow.operators.sliding import SlidingOp, Slots
 from windrow.physical.specs import SetOp
 
 OPERATIONS = {

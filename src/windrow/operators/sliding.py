@@ -32,10 +32,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.errors import DataError, InternalError
+from windrow.errors import InternalError
 from windrow.kernels._jit import writable
 from windrow.kernels.versions import OPENING, Events, Versions, versions_of
-from windrow.operators.accumulators import resized
+from windrow.operators.accumulators.base import resized
 from windrow.operators.base import Operator, Snapshot
 from windrow.operators.changes import ChangeBatch, concat
 from windrow.operators.chunks import Chunk, ChunkBuffer, ChunkSlice
@@ -268,10 +268,9 @@ class SlidingOp(Operator):
         self._held = resized(self._held, room)
 
     def _measure(self) -> None:
-        self.counters.stored = self._arriving.rows + self._alive.rows
+        self.counters.stored = sum(buffer.rows for buffer in self.buffers())
         self.counters.state_bytes = (
-            self._arriving.nbytes
-            + self._alive.nbytes
+            sum(buffer.nbytes for buffer in self.buffers())
             + self._directory.nbytes
             + self._held.nbytes
             + self._group_bytes()
@@ -280,16 +279,6 @@ class SlidingOp(Operator):
     @abstractmethod
     def _group_bytes(self) -> int:
         """Bytes of what is kept per group."""
-
-
-def nothing_to_delete() -> DataError:
-    """The error for a delete that no insert came before."""
-    return DataError(
-        "delete-without-row",
-        "a change deletes a row that the stream does not hold",
-        reason="a delete must follow the insert of an equal row, at its instant or later",
-        hint="check that the changelog is complete and starts with its inserts",
-    )
 
 
 def _slots(rows: ChangeBatch) -> Slots:

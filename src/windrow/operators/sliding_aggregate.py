@@ -1,8 +1,8 @@
 """Aggregates over a sliding window, exact at every instant: rows in, a changelog out.
 
 Rows, groups and versions are as `sliding.py` has them. What is kept per group is the number of its
-rows, and one accumulator per argument. Groups come and go with their rows; the one group of an
-aggregate without keys stays from its first event on.
+rows, and accumulators (`accumulators/build.py` says which). Groups come and go with their rows; the
+one group of an aggregate without keys stays from its first event on.
 """
 
 from __future__ import annotations
@@ -15,32 +15,66 @@ from numpy.typing import NDArray
 
 from windrow.kernels.sliding_aggregate import slide_counts
 from windrow.kernels.versions import OPENING, Versions, changes_of
-from windrow.operators.accumulators import Accumulator, accumulator_of, resized
+from windrow.operators.accumulators.base import Accumulator, nothing_to_delete, resized
+from windrow.operators.accumulators.build import accumulators_of, key_of, readers
+from windrow.operators.accumulators.sums import CountOnly
+from windrow.operators.alive_values import AliveValues
 from windrow.operators.answers import Answers
+from windrow.operators.base import Snapshot
 from windrow.operators.changes import ChangeBatch
-from windrow.operators.sliding import SlidingOp, Slots, nothing_to_delete
+from windrow.operators.chunks import ChunkBuffer, ChunkSlice
+from windrow.operators.sliding import SlidingOp, Slots
 from windrow.physical.specs import SlidingAggregate
-from windrow.plan.nodes import Aggregate
 
 
 class SlidingAggregateOp(SlidingOp):
-    """GROUP BY with SUM, COUNT and AVG over the rows alive at each instant."""
+    """GROUP BY and aggregates over the rows alive at each instant."""
 
     kind = "sliding-aggregate"
 
     def __init__(self, spec: SlidingAggregate) -> None:
         self._spec = spec
-        self._arguments = _by_argument(spec.aggregates)
         super().__init__()
 
     def _reset(self) -> None:
         super()._reset()
         self._accumulators = self._new_accumulators()
+        self._readers = readers(self._spec.aggregates, self._accumulators)
+        self._values = self._alive_values()
         self._row_counts: NDArray[np.int64] = np.zeros(0, np.int64)
         self._was_empty = True
 
     def _new_accumulators(self) -> dict[str, Accumulator]:
-        return {name: accumulator_of(aggregates) for name, aggregates in self._arguments.items()}
+        return accumulators_of(self._spec.aggregates)
+
+    def _alive_values(self, lasting: tuple[ChunkSlice, ...] = ()) -> AliveValues:
+        stored = {f"argument{i}": own for i, own in enumerate(self._readers.values())}
+        return AliveValues(stored, lasting)
+
+    def buffers(self) -> Sequence[ChunkBuffer]:
+        """Rows that have yet to come into effect, those alive, and those kept without an end."""
+        return (*super().buffers(), self._values.lasting)
+
+    def snapshot(self) -> Snapshot:
+        """As of every sliding operator; rows without an end where values are kept."""
+        made = super().snapshot()
+        if self._values.is_needed:
+            made.buffers["lasting"] = tuple(self._values.lasting.slices)
+        return made
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Puts a state back; values are made from the rows alive before they are needed."""
+        super().restore(snapshot)
+        self._values = self._alive_values(snapshot.buffers.get("lasting", ()))
+        if self._values.is_needed:
+            for part in (*self._alive.slices, *self._arriving.slices):
+                self._values.observe(part.rows())
+        self._measure()
+
+    def _kept(self, port: int, batch: ChangeBatch) -> ChangeBatch:
+        kept = super()._kept(port, batch)
+        self._values.observe(kept)
+        return kept
 
     def _kept_columns(self, port: int, batch: ChangeBatch) -> dict[str, pa.Array]:  # noqa: ARG002
         """Keys and arguments."""
@@ -52,10 +86,12 @@ class SlidingAggregateOp(SlidingOp):
 
     def _kept_values(self, columns: pa.RecordBatch) -> dict[str, pa.Array]:
         """What is stored of rows beside their keys, to take them back later."""
-        return {
-            f"argument{i}": accumulator.kept(columns.column(name))
-            for i, (name, accumulator) in enumerate(self._accumulators.items())
-        }
+        kept = {}
+        for i, (name, own) in enumerate(self._readers.items()):
+            # What only counts keeps the least; what others keep serves it too.
+            reader = next((each for each in own if not isinstance(each, CountOnly)), own[0])
+            kept[f"argument{i}"] = reader.kept(columns.column(name))
+        return kept
 
     def _group_columns(self, slots: Slots) -> tuple[dict[str, pa.Array], dict[str, int]]:
         """Row counts and accumulators; what is no column goes into the numbers."""
@@ -74,7 +110,11 @@ class SlidingAggregateOp(SlidingOp):
 
     def _step(self, bound: int) -> ChangeBatch:
         self._was_empty = len(self._directory) == 0
-        return super()._step(bound)
+        self._values.prepare(self._alive)
+        worked = self._values.work
+        changes = super()._step(bound)
+        self.counters.comparisons += self._values.work - worked
+        return changes
 
     def _changes(self, versions: Versions, rows: ChangeBatch) -> ChangeBatch:
         every_row = np.ones(len(rows), np.bool_)
@@ -91,15 +131,17 @@ class SlidingAggregateOp(SlidingOp):
         self, versions: Versions, rows: ChangeBatch, row_counts: NDArray[np.int64]
     ) -> list[Answers]:
         """The answers of every version, one per aggregate."""
-        of_argument = {
-            name: accumulator.slide(versions, rows.columns.column(f"argument{i}"))
-            for i, (name, accumulator) in enumerate(self._accumulators.items())
+        self._values.keep(rows)
+        columns = {name: f"argument{i}" for i, name in enumerate(self._readers)}
+        answers: dict[str | None, dict[str, Answers]] = {
+            None: {"count": Answers(row_counts, None, pa.int64())}
         }
-        count_of_rows = Answers(row_counts, None, pa.int64())
-        return [
-            of_argument[each.argument.columns[0]][each.function] if each.argument else count_of_rows
-            for each in self._spec.aggregates
-        ]
+        for each in self._spec.aggregates:
+            key = key_of(each)
+            if each.argument is not None and key not in answers:
+                column = rows.columns.column(columns[each.argument.columns[0]])
+                answers[key] = self._accumulators[str(key)].slide(versions, column)
+        return [answers[key_of(each)][each.function] for each in self._spec.aggregates]
 
     def _differences(
         self, versions: Versions, answers: Sequence[Answers], exists: NDArray[np.bool_]
@@ -138,12 +180,3 @@ class SlidingAggregateOp(SlidingOp):
 
     def _group_bytes(self) -> int:
         return self._row_counts.nbytes + sum(each.nbytes for each in self._accumulators.values())
-
-
-def _by_argument(aggregates: Sequence[Aggregate]) -> dict[str, list[Aggregate]]:
-    """The aggregates by the column that they read; COUNT(*) reads none."""
-    found: dict[str, list[Aggregate]] = {}
-    for aggregate in aggregates:
-        if aggregate.argument is not None:
-            found.setdefault(aggregate.argument.columns[0], []).append(aggregate)
-    return found

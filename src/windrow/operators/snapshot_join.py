@@ -30,6 +30,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.errors import InternalError
+from windrow.operators.accumulators.base import nothing_to_delete
 from windrow.operators.base import Operator, Snapshot
 from windrow.operators.bew_search import MOST_FOUND, Partial
 from windrow.operators.bew_steps import Route, routes_of
@@ -38,7 +39,6 @@ from windrow.operators.changes import ChangeBatch, concat, select
 from windrow.operators.chunks import Chunk, ChunkBuffer
 from windrow.operators.gather import Places
 from windrow.operators.join_inputs import can_match, columns_needed
-from windrow.operators.sliding import nothing_to_delete
 from windrow.operators.snapshot_search import SnapshotSearch, times_at
 from windrow.operators.taken_back import take_back
 from windrow.operators.theta import Predicates

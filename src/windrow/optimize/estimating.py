@@ -27,6 +27,9 @@ from windrow.schema import Field, Schema
 LOW, HIGH = "_low", "_high"
 ENDS = {LOW: "low end of", HIGH: "high end of"}
 
+ESTIMATED = {"count", "sum", "avg"}
+"""Functions that have estimates, of all values, not of distinct ones."""
+
 MOST_INPUTS = 5
 """Of a join whose totals are estimated: each set of its inputs takes part in the variance."""
 
@@ -71,6 +74,16 @@ def _join_below(spec: Spec) -> WJoin | None:
 def _estimating(spec: SlidingAggregate, inputs: int) -> tuple[Spec, frozenset[str]]:
     if not spec.aggregates:
         return spec, frozenset()
+    for aggregate in spec.aggregates:
+        if aggregate.function not in ESTIMATED or aggregate.is_distinct:
+            argument = aggregate.argument
+            raise UnsupportedError(
+                "unsupported-estimate",
+                f"{show_aggregate(aggregate)} cannot be estimated: the join below it sheds",
+                reason="COUNT, SUM and AVG can be told from some of the rows, others not",
+                hint="select COUNT, SUM and AVG, or let the query fail or spill",
+                span=argument.span if argument else None,
+            )
     if inputs > MOST_INPUTS:
         raise UnsupportedError(
             "unsupported-estimate",

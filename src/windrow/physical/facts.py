@@ -8,6 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from windrow.physical.aggregate_facts import (
+    cost_of_a_change,
+    kept_per_group,
+    values_in_state,
+)
 from windrow.physical.algorithm_facts import algorithm_facts, emission_of, search_facts
 from windrow.physical.bounds_text import (
     drop_condition,
@@ -21,8 +26,14 @@ from windrow.physical.bounds_text import (
 )
 from windrow.physical.cost_facts import estimate_facts
 from windrow.physical.count_facts import count_facts
-from windrow.physical.estimating_facts import ESTIMATORS, estimating_facts
-from windrow.physical.lifetimes import alive_ticks, lifetime, source_name, state_bound
+from windrow.physical.estimating_facts import estimating_facts
+from windrow.physical.lifetimes import (
+    alive_ticks,
+    lifetime,
+    live_equally_long,
+    source_name,
+    state_bound,
+)
 from windrow.physical.options import Options
 from windrow.physical.outer_facts import kind_facts, match_state
 from windrow.physical.partitioning import show_class
@@ -40,17 +51,11 @@ from windrow.physical.specs import (
     scans,
 )
 from windrow.plan.durations import show_ticks
-from windrow.plan.explain import show_aggregate, show_dimension
+from windrow.plan.explain import show_dimension
 from windrow.plan.windows import WindowGraph
 
 Fact = tuple[str, list[str]]
 Show = Callable[[str], str]
-
-ACCUMULATORS = {
-    "sum": "its exact sum and the count of its non-NULL values",
-    "avg": "its exact sum and the count of its non-NULL values",
-    "count": "a count of rows",
-}
 
 
 def facts_of(spec: Stateful, options: Options, show: Show) -> list[Fact]:
@@ -115,8 +120,8 @@ def _aggregate(spec: SlidingAggregate, show: Show) -> list[Fact]:
     keys = ", ".join(map(show, spec.keys))
     source, alive = source_name(spec.input), alive_ticks(spec.input)
     trailing = plus("the watermark", -below, time_type)
-    kept = ESTIMATORS if spec.estimated_from else ACCUMULATORS
-    accumulators = [f"{show_aggregate(a)}: {kept[a.function]}" for a in spec.aggregates]
+    is_steady = live_equally_long(spec.input)
+    accumulators = kept_per_group(spec, is_steady=is_steady)
     if keys:
         accumulators.append("the number of rows alive, to know when a group is gone")
     return _said(
@@ -125,9 +130,9 @@ def _aggregate(spec: SlidingAggregate, show: Show) -> list[Fact]:
         ("rows", [lifetime(spec.input, alive)]),
         ("keeps", accumulators),
         ("retention", _expiry(spec, source, alive, below)),
-        ("state", [_aggregate_state(spec, source, alive, below)]),
+        ("state", [_aggregate_state(spec, source, alive, below), *values_in_state(spec)]),
         ("emits", [f"the changes of each instant below {trailing}, net, deletes before inserts"]),
-        ("why", ["expiring rows are subtracted: a change costs its own rows, not the window"]),
+        ("why", cost_of_a_change(spec, is_steady=is_steady)),
     )
 
 

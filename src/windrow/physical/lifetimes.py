@@ -47,6 +47,13 @@ def _is_over_join(spec: Spec) -> bool:
     return isinstance(spec, WJoin)
 
 
+def live_equally_long(spec: Spec) -> bool:
+    """Whether all rows of a spec leave in the order in which they came."""
+    while isinstance(spec, FilterRows | ProjectRows):
+        spec = spec.input
+    return isinstance(spec, RangeRows) and alive_ticks(spec.input) is None
+
+
 def state_bound(spec: Stateful, alias: str, retention: int, below: int) -> str:
     """The most rows of an input that are held after a batch.
 

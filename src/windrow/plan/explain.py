@@ -120,7 +120,9 @@ def show_aggregates(aggregates: Sequence[Aggregate]) -> str:
 
 def show_aggregate(aggregate: Aggregate) -> str:
     """One aggregate: `sum(s.price)`."""
-    return f"{aggregate.function}({aggregate.argument.text if aggregate.argument else '*'})"
+    distinct = "DISTINCT " if aggregate.is_distinct else ""
+    argument = aggregate.argument.text if aggregate.argument else "*"
+    return f"{aggregate.function}({distinct}{argument})"
 
 
 def show_dimension(dimension: Dimension, time_type: str) -> str:

@@ -149,12 +149,17 @@ class WindowJoin:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """One aggregate function over an expression; COUNT(*) has none."""
+    """One aggregate function over an expression; COUNT(*) has none.
 
-    function: str  # "sum" | "count" | "avg"
+    Functions: sum, count, avg, min, max, median, var_pop, var_samp, stddev_pop, stddev_samp.
+    """
+
+    function: str
     argument: Expr | None
     name: str
     type: str
+    is_distinct: bool = False
+    """Whether equal values count once."""
 
 
 @dataclass(frozen=True)

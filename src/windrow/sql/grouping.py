@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
 from windrow.errors import BindError, Span
-from windrow.plan.exprs import Named
+from windrow.plan.exprs import Expr, Named
 from windrow.plan.nodes import Aggregate, Filter, Node, WindowAggregate
 from windrow.sql.aggregate_types import result_type
 from windrow.sql.keys import bare
@@ -21,7 +21,19 @@ from windrow.sql.spans import forget, is_flat, mark_flat, span_of, text_of
 RESERVED = {"_change_type", "_event_time"}
 """Columns that every changelog has beside those of the query."""
 
-_FUNCTIONS: dict[type[exp.Expr], str] = {exp.Sum: "sum", exp.Count: "count", exp.Avg: "avg"}
+_FUNCTIONS: dict[type[exp.Expr], str] = {
+    exp.Sum: "sum",
+    exp.Count: "count",
+    exp.Avg: "avg",
+    exp.Min: "min",
+    exp.Max: "max",
+    exp.Median: "median",
+    exp.Variance: "var_samp",
+    exp.VariancePop: "var_pop",
+    exp.Stddev: "stddev_samp",
+    exp.StddevSamp: "stddev_samp",
+    exp.StddevPop: "stddev_pop",
+}
 
 
 def is_aggregate_query(select: exp.Select) -> bool:
@@ -211,20 +223,39 @@ class Grouping:
     def _aggregate(self, index: int, node: Node) -> Aggregate:
         tree = self.aggregates[index]
         function, name = _FUNCTIONS[type(tree)], f"$agg{index}"
-        argument = tree.this
-        if function == "count" and isinstance(argument, exp.Star | exp.Literal):
+        is_distinct = isinstance(tree.this, exp.Distinct)
+        arguments = tree.this.expressions if is_distinct else [tree.this, *tree.expressions]
+        counts_rows = isinstance(arguments[0], exp.Star | exp.Literal) and len(arguments) == 1
+        if function == "count" and counts_rows and not is_distinct:
             return Aggregate("count", None, name, "bigint")
-        expr = self.renderer.typed(node.schema, [argument])[0]
+        expr = self._argument(arguments, node, is_distinct=is_distinct)
         type_ = result_type(function, expr.type)
         if type_ is None:
-            raise BindError(
-                "aggregate-type",
-                f"{function.upper()} of {expr.text} is not defined: it is {expr.type}",
-                hint=f"cast it to a number, for instance {function.upper()}(CAST({expr.text} AS"
-                " DOUBLE))",
-                span=span_of(tree),
-            )
-        return Aggregate(function, expr, name, type_)
+            raise _undefined(function, expr, span_of(tree))
+        # The least of distinct values is the least of all.
+        counts_once = is_distinct and function not in {"min", "max"}
+        return Aggregate(function, expr, name, type_, counts_once)
+
+    def _argument(self, arguments: Sequence[exp.Expr], node: Node, *, is_distinct: bool) -> Expr:
+        """What an aggregate reads: several expressions are one value, NULL where one of them is."""
+        if len(arguments) == 1:
+            return self.renderer.typed(node.schema, arguments)[0]
+        whole = exp.Struct(expressions=[each.copy() for each in arguments])
+        value = whole if is_distinct else exp.Literal.number(1)
+        known = exp.and_(*(each.copy().is_(exp.null()).not_() for each in arguments))
+        (expr,) = self.renderer.typed(node.schema, [exp.Case().when(known, value)])
+        texts = [text_of(each, self.renderer.sql) for each in arguments]
+        return replace(expr, text=", ".join(texts))
+
+
+def _undefined(function: str, expr: Expr, span: Span | None) -> BindError:
+    name = function.upper()
+    what = f"{name} of {expr.text} is not defined: it is {expr.type}"
+    if function in {"min", "max"}:
+        hint = f"give {name} a number, a text, bytes, a time or a boolean"
+    else:
+        hint = f"cast it to a number, for instance {name}(CAST({expr.text} AS DOUBLE))"
+    return BindError("aggregate-type", what, hint=hint, span=span)
 
 
 def refuse_reserved(names: Sequence[str], span: Span | None) -> None:

@@ -23,7 +23,10 @@ _CLAUSES = {
     "exclude": ("EXCEPT in a star", "list the columns"),
 }
 
-_AGGREGATES = (exp.Sum, exp.Count, exp.Avg)
+_AGGREGATES = (
+    exp.Sum, exp.Count, exp.Avg, exp.Min, exp.Max, exp.Median, exp.Variance, exp.VariancePop,
+    exp.Stddev, exp.StddevSamp, exp.StddevPop,
+)  # fmt: skip
 
 _NONDETERMINISTIC = {
     "rand", "randn", "random", "randstr", "uniform", "uuid", "shuffle", "now", "curdate",
@@ -186,7 +189,8 @@ def _refuse_aggregate(node: exp.AggFunc) -> None:
         raise unsupported(
             "aggregate",
             f"the aggregate {name} is not supported",
-            "use SUM, COUNT or AVG, or compute it from the rows of a window join",
+            "use COUNT, SUM, AVG, MIN, MAX, MEDIAN, STDDEV or VARIANCE, or compute it from the rows of"
+            " a window join",
             span_of(node),
         )
     if node.this is None:
@@ -196,19 +200,22 @@ def _refuse_aggregate(node: exp.AggFunc) -> None:
             hint="COUNT(*) counts rows",
             span=span_of(node),
         )
-    if isinstance(node.this, exp.Distinct):
+    is_distinct = isinstance(node.this, exp.Distinct)
+    if is_distinct and isinstance(node, exp.Median):
         raise unsupported(
-            "distinct-aggregate",
-            f"{name}(DISTINCT ..) is not supported",
-            "group by the column as well, and count the groups of the answer",
+            "distinct-median",
+            "MEDIAN(DISTINCT ..) is not supported",
+            "write MEDIAN(..), or MIN, MAX, COUNT, SUM, AVG, STDDEV or VARIANCE of distinct values",
             span_of(node),
         )
-    if isinstance(node, exp.Count) and node.expressions:
-        raise unsupported(
-            "count-of-several",
-            "COUNT over several expressions is not supported",
-            "write COUNT(CASE WHEN a IS NOT NULL AND b IS NOT NULL THEN 1 END)",
-            span_of(node),
+    listed = node.this.expressions if is_distinct else [node.this, *node.expressions]
+    if len(listed) > 1 and not isinstance(node, exp.Count):
+        raise ParseError(
+            "aggregate-of-several",
+            f"{name} is given several expressions",
+            reason="COUNT alone takes more than one",
+            hint="the greatest of several values of a row is GREATEST(a, b), the least LEAST(a, b)",
+            span=span_of(node),
         )
 
 

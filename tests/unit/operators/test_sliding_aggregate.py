@@ -260,6 +260,64 @@ def test_a_group_that_comes_back_knows_nothing_of_its_past():
     assert found == [(2, "+", "north", 1.0)]
 
 
+@pytest.mark.parametrize("aggregate", [("median", "double"), ("max", "double")])
+def test_a_delete_of_a_value_that_its_group_does_not_hold_is_refused(aggregate):
+    operator = operator_of(("store",), [aggregate])
+    batch = sales([(0, "north", 1.0), (1, "north", 2.0)], window=0)
+    signs = np.array([1, -1], np.int8)
+    list(operator.push([ChangeBatch(batch.columns, batch.times, None, signs)]))
+    with pytest.raises(DataError, match="delete-without-row"):
+        list(operator.advance(MAX_TICK))
+
+
+def test_rows_without_an_end_are_kept_where_values_are_and_cancel_out():
+    operator = operator_of(("store",), [("max", "double")])
+    times = np.arange(2_000, dtype=np.int64)
+    # 0.0 comes and stays; of every further pair a row comes and is taken back.
+    prices = np.repeat(np.arange(1_000.0), 2)
+    signs = np.tile(np.array([1, -1], np.int8), 1_000)
+    signs[1] = 1
+    rows = [(int(t), "north", float(p)) for t, p in zip(times, prices, strict=True)]
+    batch = sales(rows, window=0)
+    for start in range(0, 2_000, 100):
+        part = batch.slice(start, start + 100)
+        own = signs[start : start + 100]
+        list(operator.push([ChangeBatch(part.columns, part.times, None, own)]))
+        list(operator.advance(start + 100))
+    kept = sum(map(len, operator.snapshot().buffers["lasting"]))
+    assert 2 <= kept < 400
+    restored = operator_of(("store",), [("max", "double")])
+    restored.restore(operator.snapshot())
+    last = ChangeBatch(batch.columns.slice(0, 1), times[-1:] + 1, None, np.array([-1], np.int8))
+    for each in (operator, restored):
+        list(each.push([last]))
+        assert changes(each.advance(3_000)) == []
+        gone = ChangeBatch(last.columns, last.times + 9_000, None, last.signs)
+        list(each.push([gone]))
+        assert changes(each.advance(MAX_TICK)) == [(10_999 + 1, "-", "north", 0.0)]
+
+
+def test_values_are_kept_in_order_once_a_row_lives_longer_than_others():
+    operator = operator_of(("store",), [("min", "double"), ("max", "double")])
+    list(operator.push([sales([(0, "north", 4.0), (1, "north", 5.0)], window=3)]))
+    assert changes(operator.advance(2)) == [
+        (0, "+", "north", 4.0, 4.0),
+        (1, "-", "north", 4.0, 4.0),
+        (1, "+", "north", 4.0, 5.0),
+    ]
+    list(operator.push([sales([(2, "north", 7.0)], window=0)]))
+    list(operator.push([sales([(3, "north", 1.0)], window=9)]))
+    assert changes(operator.advance(MAX_TICK)) == [
+        (2, "-", "north", 4.0, 5.0),
+        (2, "+", "north", 4.0, 7.0),
+        (3, "-", "north", 4.0, 7.0),
+        (3, "+", "north", 1.0, 5.0),
+        (5, "-", "north", 1.0, 5.0),
+        (5, "+", "north", 1.0, 1.0),
+        (13, "-", "north", 1.0, 1.0),
+    ]
+
+
 def test_a_sum_of_texts_is_refused():
     with pytest.raises(UnsupportedError) as caught:
         operator_of(("store",), [("sum", "string")])

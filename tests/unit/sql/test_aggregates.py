@@ -50,12 +50,67 @@ def test_the_sliding_aggregate_of_the_readme(compiled):
         ("COUNT(x)", "bigint"),
         ("COUNT(name)", "bigint"),
         ("COUNT(1)", "bigint"),
+        ("COUNT(x, name)", "bigint"),
+        ("COUNT(DISTINCT name)", "bigint"),
+        ("COUNT(DISTINCT x, name)", "bigint"),
+        ("SUM(DISTINCT x)", "bigint"),
+        ("AVG(DISTINCT CAST(x AS DECIMAL(10,2)))", "decimal(14,6)"),
+        ("MIN(name)", "string"),
+        ("MAX(x)", "int"),
+        ("MIN(CAST(price AS FLOAT))", "float"),
+        ("MAX(CAST(x AS DECIMAL(35,2)))", "decimal(35,2)"),
+        ("MIN(ts)", "timestamp"),
+        ("MAX(DISTINCT CAST(ts AS DATE))", "date"),
+        ("MIN(x > 1)", "boolean"),
+        ("MEDIAN(x)", "double"),
+        ("MEDIAN(CAST(x AS DECIMAL(35,2)))", "double"),
+        ("STDDEV(x)", "double"),
+        ("STDDEV_SAMP(price)", "double"),
+        ("STDDEV_POP(CAST(x AS DECIMAL(10,2)))", "double"),
+        ("VARIANCE(x)", "double"),
+        ("VAR_SAMP(DISTINCT x)", "double"),
+        ("VAR_POP(price)", "double"),
     ],
 )
 def test_results_have_sparks_types(compiled, call, type_):
     query = compiled(f"SELECT {call} AS v FROM a [RANGE INTERVAL 1 HOUR]")
     assert aggregate_of(query).aggregates[0].type == type_
     assert query.root.schema.fields[0].type == type_
+
+
+@pytest.mark.parametrize(
+    ("call", "function"),
+    [
+        ("STDDEV(x)", "stddev_samp"),
+        ("VARIANCE(x)", "var_samp"),
+        ("VAR_SAMP(x)", "var_samp"),
+        ("VAR_POP(x)", "var_pop"),
+        ("STDDEV_POP(x)", "stddev_pop"),
+        ("MEDIAN(x)", "median"),
+    ],
+)
+def test_an_aggregate_has_one_name_whatever_it_was_called_by(compiled, call, function):
+    query = compiled(f"SELECT {call} AS v FROM a [RANGE INTERVAL 1 HOUR]")
+    assert aggregate_of(query).aggregates[0].function == function
+
+
+def test_distinct_values_count_once_and_have_the_same_least_and_greatest(compiled):
+    query = compiled(
+        "SELECT COUNT(DISTINCT x) AS n, MIN(DISTINCT x) AS m FROM a [RANGE INTERVAL 1 HOUR]"
+    )
+    assert [a.is_distinct for a in aggregate_of(query).aggregates] == [True, False]
+
+
+def test_several_expressions_are_one_value_that_is_null_where_one_of_them_is(compiled):
+    query = compiled(
+        "SELECT COUNT(DISTINCT x, name) AS n, COUNT(x, name) AS m FROM a [RANGE INTERVAL 1 HOUR]"
+    )
+    distinct, plain = aggregate_of(query).aggregates
+    assert (distinct.argument.text, plain.argument.text) == ("x, name", "x, name")
+    assert distinct.argument.columns == plain.argument.columns == ("a.x", "a.name")
+    known = "CASE WHEN NOT `a.x` IS NULL AND NOT `a.name` IS NULL THEN"
+    assert distinct.argument.spark == f"{known} STRUCT(`a.x`, `a.name`) END"
+    assert plain.argument.spark == f"{known} 1 END"
 
 
 def test_an_aggregate_without_group_by_has_no_keys(compiled):

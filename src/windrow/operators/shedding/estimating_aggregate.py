@@ -27,7 +27,8 @@ from numpy.typing import NDArray
 
 from windrow.kernels.sliding_margins import AVERAGE, COUNT, SUM
 from windrow.kernels.versions import OPENING, Versions
-from windrow.operators.accumulators import Accumulator, Doubles, validity
+from windrow.operators.accumulators.base import Accumulator, validity
+from windrow.operators.accumulators.sums import Doubles
 from windrow.operators.answers import Answers
 from windrow.operators.arrow_types import arrow_schema
 from windrow.operators.base import Snapshot

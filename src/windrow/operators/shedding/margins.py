@@ -33,7 +33,7 @@ from windrow.kernels.sliding_margins import (
     slide_margins,
 )
 from windrow.kernels.versions import Versions
-from windrow.operators.accumulators import resized
+from windrow.operators.accumulators.base import resized
 from windrow.operators.key_directory import KeyDirectory
 
 Numbers = NDArray[np.int64]

@@ -127,6 +127,8 @@ def test_the_changelog_is_the_same_stopped_and_resumed(limit):
         (f"{BY_KEY} HAVING COUNT(*) > 5", "unsupported-estimate"),
         (f"SELECT a.k, SUM(a.y) / COUNT(*) AS r {JOIN} GROUP BY a.k", "unsupported-estimate"),
         (f"SELECT x.k FROM ({BY_KEY}) x WHERE x.n > 5", "unsupported-estimate"),
+        (f"SELECT a.k, MAX(a.y) AS m {JOIN} GROUP BY a.k", "unsupported-estimate"),
+        (f"SELECT a.k, COUNT(DISTINCT a.y) AS m {JOIN} GROUP BY a.k", "unsupported-estimate"),
         (f"SELECT COUNT(*) AS n, SUM(a.y) AS n_low {JOIN}", "estimate-name-taken"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What is kept per group for one argument column, and the answers read from it.
+"""Counts, sums and means.
 
 SUM, AVG and COUNT of one column share one accumulator. Accumulators are arrays indexed by slot:
 counts of the values that are not NULL, and rows of limbs (`kernels/exact_sum.py`) for their exact
@@ -15,7 +15,6 @@ sum. Which kind is used follows from the argument's type:
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -23,23 +22,20 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.errors import DataError, UnsupportedError
+from windrow.errors import DataError
 from windrow.kernels import sliding_aggregate as kernels
 from windrow.kernels._jit import writable
 from windrow.kernels.exact_sum import double_span
 from windrow.kernels.versions import Versions
+from windrow.operators.accumulators.base import Accumulator, Numbers, fitted, validity
 from windrow.operators.answers import Answers
-from windrow.operators.arrow_types import arrow_type
 from windrow.operators.key_columns import fixed_values
-from windrow.operators.limbs import fixed_lists, settled, trimmed
+from windrow.operators.limbs import fixed_lists, rows_of_lists, settled, trimmed
 from windrow.plan.nodes import Aggregate
 
-Counts = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
-
-class Accumulator(ABC):
-    """The accumulators of one argument column, one per slot."""
+class Totals(Accumulator):
+    """Counts and limbs, one row of each per slot."""
 
     count_shape: ClassVar[tuple[int, ...]] = ()
     width = 0
@@ -49,19 +45,8 @@ class Accumulator(ABC):
     def __init__(self, aggregates: Sequence[Aggregate]) -> None:
         self.shown = {aggregate.function: aggregate for aggregate in aggregates}
         self.asked = kernels.Asked("sum" in self.shown, "avg" in self.shown)
-        self.counts: Counts = np.zeros((0, *self.count_shape), np.int64)
-        self.limbs: NDArray[np.int64] = np.zeros((0, self.width), np.int64)
-
-    def kept(self, column: pa.Array) -> pa.Array:
-        """What must be stored of the argument to take its rows back later."""
-        return column
-
-    @abstractmethod
-    def slide(self, versions: Versions, column: pa.Array) -> dict[str, Answers]:
-        """Applies the events of the versions; gives the answers by function name.
-
-        `column` has the argument of every row, as `kept` gave it, NULL included.
-        """
+        self.counts: Numbers = np.zeros((0, *self.count_shape), np.int64)
+        self.limbs: Numbers = np.zeros((0, self.width), np.int64)
 
     @property
     def nbytes(self) -> int:
@@ -70,17 +55,14 @@ class Accumulator(ABC):
 
     def fit(self, slots: int) -> None:
         """Makes room for at least so many slots, or gives room back if much too large."""
-        room = len(self.counts)
-        if room < slots or room > 4 * slots + 64:
-            self.counts = resized(self.counts, 2 * slots)
-            self.limbs = resized(self.limbs, 2 * slots)
+        self.counts, self.limbs = fitted(self.counts, slots), fitted(self.limbs, slots)
 
-    def clear(self, slots: NDArray[np.int64]) -> None:
+    def clear(self, slots: Numbers) -> None:
         """Forgets what these slots held."""
         self.counts[slots] = 0
         self.limbs[slots] = 0
 
-    def state(self, slots: NDArray[np.int64]) -> tuple[int, list[pa.Array]]:
+    def state(self, slots: Numbers) -> tuple[int, list[pa.Array]]:
         """Counts of some slots, and limbs if there are any, in the one form their values have.
 
         Gives with them what `low` is in that form.
@@ -92,16 +74,14 @@ class Accumulator(ABC):
         low = self.low + skipped if limbs.any() else 0
         return low, [counts, fixed_lists(limbs)]
 
-    def load(self, slots: NDArray[np.int64], low: int, columns: Sequence[pa.Array]) -> None:
+    def load(self, slots: Numbers, low: int, columns: Sequence[pa.Array]) -> None:
         """Puts back what `state` gave, into an accumulator that holds nothing yet."""
         self.fit(int(slots.max(initial=-1)) + 1)
-        counts = columns[0].flatten().to_numpy()
-        self.counts[slots] = counts.reshape(len(slots), *self.count_shape)
+        self.counts[slots] = rows_of_lists(columns[0]).reshape(len(slots), *self.count_shape)
         if self.width:
-            limbs = columns[1].flatten().to_numpy().reshape(len(slots), -1)
-            self._load_limbs(slots, low, limbs)
+            self._load_limbs(slots, low, rows_of_lists(columns[1]))
 
-    def _load_limbs(self, slots: NDArray[np.int64], low: int, limbs: NDArray[np.int64]) -> None:
+    def _load_limbs(self, slots: Numbers, low: int, limbs: Numbers) -> None:
         # The last limb is signed; what is missing above it is made by the next settling.
         self.limbs[slots, low : low + limbs.shape[1]] = limbs
 
@@ -116,7 +96,7 @@ class Accumulator(ABC):
         )
 
 
-class CountOnly(Accumulator):
+class CountOnly(Totals):
     """How many values are not NULL; stored rows keep no more than that."""
 
     def kept(self, column: pa.Array) -> pa.Array:
@@ -131,7 +111,7 @@ class CountOnly(Accumulator):
         return {"count": Answers(counts, None, pa.int64())}
 
 
-class Integers(Accumulator):
+class Integers(Totals):
     """Sums of whole numbers of up to 64 bits."""
 
     width = 3
@@ -147,7 +127,7 @@ class Integers(Accumulator):
         return _answers(found.counts, found.sums, pa.int64(), found.means, pa.float64())
 
 
-class Doubles(Accumulator):
+class Doubles(Totals):
     """Sums of doubles: as many limbs as the values seen so far need."""
 
     count_shape = (4,)
@@ -182,13 +162,13 @@ class Doubles(Accumulator):
         wide[:, self.low - new_low : stop - new_low] = self.limbs
         self.low, self.limbs = new_low, wide
 
-    def _load_limbs(self, slots: NDArray[np.int64], low: int, limbs: NDArray[np.int64]) -> None:
+    def _load_limbs(self, slots: Numbers, low: int, limbs: Numbers) -> None:
         self.low = low
         self.limbs = np.zeros((len(self.counts), limbs.shape[1]), np.int64)
         self.limbs[slots] = limbs
 
 
-class Decimals(Accumulator):
+class Decimals(Totals):
     """Sums of decimals, scaled to whole numbers of up to 128 bits."""
 
     width = 5
@@ -223,50 +203,8 @@ class Decimals(Accumulator):
         return _answers(found.counts, found.sums, self.sum_type, found.means, self.mean_type)
 
 
-def accumulator_of(aggregates: Sequence[Aggregate]) -> Accumulator:
-    """The accumulator for aggregates of one argument column.
-
-    Raises:
-        UnsupportedError: the argument's type has no sum.
-    """
-    if all(aggregate.function == "count" for aggregate in aggregates):
-        return CountOnly(aggregates)
-    argument = aggregates[0].argument
-    assert argument is not None, "only COUNT has no argument"
-    kind = arrow_type(argument.type)
-    if pa.types.is_integer(kind):
-        return Integers(aggregates)
-    if pa.types.is_floating(kind):
-        return Doubles(aggregates)
-    if pa.types.is_decimal(kind):
-        return Decimals(aggregates, kind)
-    function = next(a.function for a in aggregates if a.function != "count").upper()
-    raise UnsupportedError(
-        "aggregate-type",
-        f"{function}({argument.text}) has an argument of type {argument.type}",
-        reason=f"{function} takes whole numbers, decimals, float and double",
-        hint=f"cast it, for instance  {function}(CAST({argument.text} AS DOUBLE))",
-    )
-
-
-def validity(column: pa.Array) -> Flags:
-    """False where the column is NULL."""
-    if not column.null_count:
-        return np.ones(len(column), np.bool_)
-    valid: Flags = column.is_valid().to_numpy(zero_copy_only=False)
-    return writable(valid)
-
-
-def resized(array: NDArray[Any], rows: int) -> NDArray[Any]:
-    """The array with so many rows: the first ones as they are, new ones zero."""
-    new = np.zeros((rows, *array.shape[1:]), array.dtype)
-    kept = min(rows, len(array))
-    new[:kept] = array[:kept]
-    return new
-
-
 def _answers(
-    counts: Counts,
+    counts: Numbers,
     sums: NDArray[Any],
     sum_type: pa.DataType,
     means: NDArray[Any],

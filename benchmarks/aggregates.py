@@ -1,0 +1,128 @@
+"""Sliding aggregates as windows grow: counted work and time per change, one core.
+
+    python -m benchmarks.aggregates [--most 1000000] [--changes 100000] [--rows 2000000]
+
+One group over a window of 1,000 to 1,000,000 tuples, one tuple per tick: each tick a tuple comes and
+one goes, two changes. Work is what the operator counts: events applied, values compared, cells
+probed. "max out of order" has rows that live from half the window to all of it, drawn at random, so
+that they do not leave as they came.
+
+Then GROUP BY with SUM over 10,000 groups: input tuples per second, changelog included.
+Seconds are of the processor.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.operators.changes import ChangeBatch
+from windrow.operators.sliding_aggregate import SlidingAggregateOp
+from windrow.physical.specs import ScanStream, SlidingAggregate
+from windrow.plan.exprs import column
+from windrow.plan.nodes import Aggregate
+from windrow.schema import Field, Schema
+
+BATCH = 20_000
+GROUPS, GROUPS_WINDOW, GROUPS_BATCH = 10_000, 100_000, 100_000
+
+FUNCTIONS = {
+    "sum": ("sum", False),
+    "count": ("count", False),
+    "avg": ("avg", False),
+    "count distinct": ("count", True),
+    "min": ("min", False),
+    "max": ("max", False),
+    "max out of order": ("max", False),
+    "median": ("median", False),
+    "variance": ("var_samp", False),
+    "stddev": ("stddev_samp", False),
+}
+
+
+def operator(keys: tuple[str, ...], function: str, *, is_distinct: bool) -> SlidingAggregateOp:
+    """One aggregate of x, by keys or of all."""
+    schema = Schema((Field("k", "bigint"), Field("x", "double")))
+    scan = ScanStream("s", "s", schema.names, schema, "t", "bigint", 0)
+    aggregate = Aggregate(function, column("x", "double"), "value", "double", is_distinct)
+    shown = Schema((*schema.fields[: len(keys)], Field("value", "double")))
+    return SlidingAggregateOp(SlidingAggregate(scan, keys, (aggregate,), shown))
+
+
+class Stream:
+    """Rows one tick apart, given to an operator batch by batch."""
+
+    def __init__(self, op: SlidingAggregateOp, window: int, groups: int, *, mixed: bool) -> None:
+        self.op, self.window, self.groups, self.mixed = op, window, groups, mixed
+        self.random = np.random.default_rng([3, window])
+        self.time = 0
+
+    def push(self, rows: int) -> None:
+        times = np.arange(self.time, self.time + rows)
+        lives = np.full(rows, self.window)
+        if self.mixed:
+            lives = self.random.integers(self.window // 2, self.window + 1, rows)
+        columns = pa.RecordBatch.from_pydict(
+            {
+                "k": self.random.integers(0, self.groups, rows),
+                "x": self.random.integers(0, 1 << 40, rows) / 64,
+            }
+        )
+        list(self.op.push([ChangeBatch(columns, times, times + lives)]))
+        self.time += rows
+        for _ in self.op.advance(self.time):
+            pass
+
+
+def per_change(name: str, alive: int, changes: int) -> dict[str, float]:
+    """Work and nanoseconds of one change while so many tuples are alive."""
+    function, is_distinct = FUNCTIONS[name]
+    op = operator((), function, is_distinct=is_distinct)
+    stream = Stream(op, alive, 1, mixed=name.endswith("out of order"))
+    for start in range(0, alive + BATCH, BATCH):
+        stream.push(min(BATCH, alive + BATCH - start))
+    before, started = op.counters.comparisons, time.process_time()
+    for _ in range(0, changes // 2, BATCH):
+        stream.push(BATCH)
+    seconds = time.process_time() - started
+    made = 2 * BATCH * -(-changes // 2 // BATCH)
+    work = op.counters.comparisons - before
+    return {"work": round(work / made, 2), "ns": round(1e9 * seconds / made)}
+
+
+def grouped(rows: int) -> float:
+    """Input tuples per second of GROUP BY with SUM."""
+    op = operator(("k",), "sum", is_distinct=False)
+    stream = Stream(op, GROUPS_WINDOW, GROUPS, mixed=False)
+    for _ in range(2):
+        stream.push(GROUPS_BATCH)
+    started = time.process_time()
+    for _ in range(0, rows, GROUPS_BATCH):
+        stream.push(GROUPS_BATCH)
+    return round(rows / (time.process_time() - started))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--most", type=int, default=1_000_000)
+    parser.add_argument("--changes", type=int, default=200_000)
+    parser.add_argument("--rows", type=int, default=2_000_000)
+    parser.add_argument("--only", choices=FUNCTIONS)
+    given = parser.parse_args()
+    sizes = [n for n in (1_000, 10_000, 100_000, 1_000_000) if n <= given.most]
+    found: dict[str, Any] = {"changes": {}}
+    for name in [given.only] if given.only else FUNCTIONS:
+        per_change(name, 100, 2 * BATCH)  # compiles
+        found["changes"][name] = {n: per_change(name, n, given.changes) for n in sizes}
+    if not given.only:
+        found["grouped"] = {"groups": GROUPS, "rows_per_s": grouped(given.rows)}
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""The least, or greatest, value of a slot where rows leave in the order in which they came.
+
+A row that came later and is not greater than an earlier one outlives it: the earlier one will never
+be the least again, and is forgotten. What stays, per slot, ascends from the oldest on:
+
+    values     5   2   7   3   4  ->           a 3 comes:  the 7 and the 4 go
+    kept           2       3   4               oldest = least = the answer
+    end            |-----------|---|---> time  what has ended leaves at the front
+
+Each value comes once and leaves once, at one side or the other: a change costs the same however
+many rows are alive. For the greatest the order is turned around.
+
+Cells of all slots lie in one matrix, chained both ways; cell 0 is none. `meta` is as in
+`ordered_values`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.kernels._jit import kernel, lean_kernel
+from windrow.kernels.ordered_values import COMPARED, UNUSED, UNUSED_COUNT, Texts, compared
+from windrow.kernels.versions import OPENING, Versions
+
+WORD, ID, END, OLDER, YOUNGER = 0, 1, 2, 3, 4
+CELL_PARTS = 5
+
+OLDEST, YOUNGEST = 0, 1
+"""Columns of `sides`: the first and the last cell of a slot."""
+
+Cells = NDArray[np.int64]
+Meta = NDArray[np.int64]
+Sides = NDArray[np.int64]
+Whole = int | np.int64
+
+
+class Coded(NamedTuple):
+    """The values of rows: words in the order of the values, ids of texts, False for NULL."""
+
+    words: NDArray[np.int64]
+    ids: NDArray[np.int64]
+    valid: NDArray[np.bool_]
+    texts: Texts
+
+
+class Ending(NamedTuple):
+    """A value, and when its row leaves."""
+
+    word: Whole
+    id: Whole
+    end: Whole
+
+
+class Extremes(NamedTuple):
+    """Per version the word and id of its least (or greatest) value, and whether it has one."""
+
+    words: NDArray[np.int64]
+    ids: NDArray[np.int64]
+    valid: NDArray[np.bool_]
+
+
+@kernel
+def slide_extremes(
+    versions: Versions,
+    values: Coded,
+    cells: Cells,
+    meta: Meta,
+    sides: Sides,
+    lifetime: int,
+    turn: int,
+) -> tuple[Extremes, Cells]:
+    """The least value of every version, for `turn` 1, or the greatest, for -1.
+
+    All rows live equally long, so that what leaves follows from the instant alone.
+    """
+    total = len(versions.slots)
+    words, ids = np.zeros(total, np.int64), np.zeros(total, np.int64)
+    valid = np.zeros(total, np.bool_)
+    for version in range(total):
+        slot = versions.slots[version]
+        time = versions.times[version]
+        for event in range(versions.first_event[version], versions.first_event[version + 1]):
+            row = versions.event_rows[event]
+            if versions.event_signs[event] > 0 and values.valid[row]:
+                cells = with_cells(cells, meta)
+                end = time + lifetime
+                value = Ending(values.words[row], values.ids[row], end)
+                enter(cells, meta, sides, slot, value, turn, values.texts)
+        if versions.previous[version] != OPENING:
+            expire(cells, meta, sides, slot, time)
+        oldest = sides[slot, OLDEST]
+        if oldest:
+            words[version], ids[version] = cells[oldest, WORD], cells[oldest, ID]
+            valid[version] = True
+    return Extremes(words, ids, valid), cells
+
+
+@kernel
+def enter_all(
+    values: Coded,
+    slots: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    cells: Cells,
+    meta: Meta,
+    sides: Sides,
+    turn: int,
+) -> Cells:
+    """Takes up rows in the order in which they leave."""
+    for row in range(len(slots)):
+        if values.valid[row]:
+            cells = with_cells(cells, meta)
+            value = Ending(values.words[row], values.ids[row], ends[row])
+            enter(cells, meta, sides, slots[row], value, turn, values.texts)
+    return cells
+
+
+@kernel
+def with_cells(cells: Cells, meta: Meta) -> Cells:
+    """The cells, with more of them where none is unused."""
+    if meta[UNUSED_COUNT] > 0:
+        return cells
+    before = max(len(cells), 1)
+    larger = np.zeros((2 * before + 16, CELL_PARTS), np.int64)
+    larger[: len(cells)] = cells
+    for cell in range(before, len(larger)):
+        larger[cell, YOUNGER] = meta[UNUSED]
+        meta[UNUSED] = cell
+    meta[UNUSED_COUNT] += len(larger) - before
+    return larger
+
+
+@lean_kernel
+def enter(
+    cells: Cells,
+    meta: Meta,
+    sides: Sides,
+    slot: Whole,
+    value: Ending,
+    turn: Whole,
+    texts: Texts,
+) -> None:
+    """Adds a value that leaves after all others; forgets those that it outdoes."""
+    last = sides[slot, YOUNGEST]
+    while last:
+        meta[COMPARED] += 1
+        if turn * compared(value.word, value.id, cells[last, WORD], cells[last, ID], texts) > 0:
+            break
+        before = cells[last, OLDER]
+        _give_up(cells, meta, last)
+        last = before
+    cell = meta[UNUSED]
+    meta[UNUSED] = cells[cell, YOUNGER]
+    meta[UNUSED_COUNT] -= 1
+    cells[cell, WORD], cells[cell, ID], cells[cell, END] = value
+    cells[cell, OLDER], cells[cell, YOUNGER] = last, 0
+    if last:
+        cells[last, YOUNGER] = cell
+    else:
+        sides[slot, OLDEST] = cell
+    sides[slot, YOUNGEST] = cell
+
+
+@lean_kernel
+def expire(cells: Cells, meta: Meta, sides: Sides, slot: Whole, time: Whole) -> None:
+    """Drops what has ended at an instant."""
+    first = sides[slot, OLDEST]
+    while first and cells[first, END] <= time:
+        after = cells[first, YOUNGER]
+        _give_up(cells, meta, first)
+        first = after
+    sides[slot, OLDEST] = first
+    if first:
+        cells[first, OLDER] = 0
+    else:
+        sides[slot, YOUNGEST] = 0
+
+
+@lean_kernel
+def _give_up(cells: Cells, meta: Meta, cell: Whole) -> None:
+    cells[cell, YOUNGER] = meta[UNUSED]
+    meta[UNUSED] = cell
+    meta[UNUSED_COUNT] += 1

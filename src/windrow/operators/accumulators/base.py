@@ -1,0 +1,117 @@
+"""What every accumulator is: arrays indexed by slot, changed by events, read once per version.
+
+Two kinds. Those that *add up* hold a few numbers per slot, which are the state and are stored with
+the groups. Those that *keep values* hold what can be made again from the rows alive: of that they
+store nothing, and are given those rows after a restart (`begin`, then `enter`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from windrow.errors import DataError
+from windrow.kernels._jit import writable
+from windrow.kernels.versions import Versions
+from windrow.operators.answers import Answers
+
+Flags = NDArray[np.bool_]
+Numbers = NDArray[np.int64]
+
+
+class AliveRows(NamedTuple):
+    """Rows that are alive, in the order of their times: of which slot, from when, and their sign."""
+
+    slots: Numbers
+    times: Numbers
+    signs: NDArray[np.int8]
+
+
+class Accumulator(ABC):
+    """The accumulators of one argument column, one per slot."""
+
+    def kept(self, column: pa.Array) -> pa.Array:
+        """What must be stored of the argument to take its rows back later."""
+        return column
+
+    @abstractmethod
+    def slide(self, versions: Versions, column: pa.Array) -> dict[str, Answers]:
+        """Applies the events of the versions; gives the answers by function name.
+
+        `column` has the argument of every row, as `kept` gave it, NULL included.
+        """
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """Bytes of all slots."""
+
+    @abstractmethod
+    def fit(self, slots: int) -> None:
+        """Makes room for at least so many slots, or gives room back if much too large."""
+
+    @abstractmethod
+    def clear(self, slots: Numbers) -> None:
+        """Forgets what these slots held."""
+
+    @abstractmethod
+    def state(self, slots: Numbers) -> tuple[int, list[pa.Array]]:
+        """What is stored of some slots: a number, and columns."""
+
+    @abstractmethod
+    def load(self, slots: Numbers, low: int, columns: Sequence[pa.Array]) -> None:
+        """Puts back what `state` gave, into an accumulator that holds nothing yet."""
+
+
+class ValueKeeper(Accumulator):
+    """An accumulator that must be given the rows alive before it slides."""
+
+    @property
+    @abstractmethod
+    def work(self) -> int:
+        """Comparisons and probes made so far, beyond one per event."""
+
+    @abstractmethod
+    def begin(self, lifetime: int | None) -> None:
+        """Forgets all values; from now on all rows live so long, or, by None, as they like."""
+
+    @abstractmethod
+    def enter(self, rows: AliveRows, column: pa.Array) -> None:
+        """Takes up rows that are alive, with their arguments as `kept` gave them."""
+
+
+def validity(column: pa.Array) -> Flags:
+    """False where the column is NULL."""
+    if not column.null_count:
+        return np.ones(len(column), np.bool_)
+    valid: Flags = column.is_valid().to_numpy(zero_copy_only=False)
+    return writable(valid)
+
+
+def resized(array: NDArray[Any], rows: int) -> NDArray[Any]:
+    """The array with so many rows: the first ones as they are, new ones zero."""
+    new = np.zeros((rows, *array.shape[1:]), array.dtype)
+    kept = min(rows, len(array))
+    new[:kept] = array[:kept]
+    return new
+
+
+def fitted(array: NDArray[Any], slots: int) -> NDArray[Any]:
+    """The array, with room for so many slots and not for many more."""
+    room = len(array)
+    return resized(array, 2 * slots) if room < slots or room > 4 * slots + 64 else array
+
+
+def nothing_to_delete() -> DataError:
+    """The error for a delete that no insert came before."""
+    return DataError(
+        "delete-without-row",
+        "a change deletes a row that the stream does not hold",
+        reason="a delete must follow the insert of an equal row, at its instant or later",
+        hint="check that the changelog is complete and starts with its inserts",
+    )
