@@ -38,7 +38,7 @@ from windrow.operators.bew_window import JoinWindow
 from windrow.operators.changes import ChangeBatch, concat, select
 from windrow.operators.chunks import Chunk, ChunkBuffer
 from windrow.operators.gather import Places
-from windrow.operators.join_inputs import can_match, columns_needed
+from windrow.operators.join_inputs import can_match
 from windrow.operators.snapshot_search import SnapshotSearch, times_at
 from windrow.operators.taken_back import take_back
 from windrow.operators.theta import Predicates
@@ -62,7 +62,7 @@ class SnapshotJoinOp(Operator):
         self._back = [ChunkBuffer("end") for _ in ports]
         self._routes = routes_of(spec)
         self._predicates = Predicates(spec)
-        self._columns = [columns_needed(spec, port) for port in ports]
+        self._columns = [spec.columns_needed(port) for port in ports]
 
     def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
         """Gives the combinations whose last row is among these."""
