@@ -118,15 +118,12 @@ class Lowering:
     ) -> Relation:
         refuse_clauses(select)
         above = _taken_back_by(select) or above
-        is_uniform = any(
-            isinstance(clause, UniformWindow) for clause in select.args.get("windows") or []
-        )
         reader = FromReader(
             self.sql,
             self.catalog,
             reach,
             lambda query, name, above: self.relation(query, name, reach, above),
-            "" if is_uniform else above,
+            "" if _has_uniform_window(select) else above,
         )
         from_ = reader.read(select)
         scope = seen = Scope(from_.sources)
@@ -309,6 +306,13 @@ def _taken_back_by(select: exp.Select) -> str:
     if is_aggregate_query(select):
         return AGGREGATE
     return "DISTINCT" if select.args.get("distinct") else ""
+
+
+def _has_uniform_window(select: exp.Select) -> bool:
+    """Whether a SELECT has `WINDOW = w`, behind its other clauses or in WHERE."""
+    where = select.args.get("where")
+    clauses = [*(select.args.get("windows") or []), *([where] if where else [])]
+    return any(clause.find(UniformWindow) is not None for clause in clauses)
 
 
 def _nodes(scope: Scope) -> list[Node]:

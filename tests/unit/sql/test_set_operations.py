@@ -80,8 +80,10 @@ def test_each_select_has_its_own_window_clause(compiled):
 def test_rows_of_a_derived_table_leave_by_the_windows_inside_it_or_by_its_own(compiled):
     inside = compiled(f"SELECT DISTINCT k FROM ({A}) d").root
     assert [node.ticks for node in walk(inside) if isinstance(node, Range)] == [60_000_000]
-    own = compiled(f"SELECT DISTINCT k FROM ({A}) d [RANGE INTERVAL '1' SECOND]").root
-    assert [node.ticks for node in walk(own) if isinstance(node, Range)] == [1_000_000]
+    for window in ("[RANGE INTERVAL '1' SECOND]", "WINDOW = INTERVAL '1' SECOND",
+                   "WHERE k > 1 AND WINDOW = INTERVAL '1' SECOND"):  # fmt: skip
+        own = compiled(f"SELECT DISTINCT k FROM ({A}) d {window}").root
+        assert [node.ticks for node in walk(own) if isinstance(node, Range)] == [1_000_000]
 
 
 def test_the_rows_of_a_set_operation_are_told_apart_by_all_columns(compiled):
