@@ -114,7 +114,7 @@ def in_order(function: str, values: list[Value]) -> Value:
     lower, upper = values[(len(values) - 1) // 2], values[len(values) // 2]
     if place(lower) == place(upper):
         return float(lower)
-    return 0.5 * float(lower) + 0.5 * float(upper)
+    return float(lower) + 0.5 * (float(upper) - float(lower))
 
 
 SPREADS = {"var_pop": 0, "var_samp": 1, "stddev_pop": 0, "stddev_samp": 1}

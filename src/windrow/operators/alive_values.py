@@ -66,9 +66,10 @@ class AliveValues:
         if not self._kept or not self._is_steady or not len(batch):
             return
         ends = batch.ends_or_never()
+        lifetimes = ends - batch.times  # of rows without an end any number
         if self._lifetime is None:
-            self._lifetime = int(ends[0] - batch.times[0])
-        is_alike = (ends - batch.times == self._lifetime) & (ends < MAX_TICK)
+            self._lifetime = int(lifetimes[0])
+        is_alike = (lifetimes == self._lifetime) & (ends < MAX_TICK)
         if not is_alike.all() or (batch.signs_or_insert() < 0).any():
             self._is_steady = self._is_current = False
 

@@ -44,7 +44,10 @@ def _kept(spec: SlidingAggregate, aggregate: Aggregate, is_steady: bool) -> str:
     if is_steady and aggregate in _extremes_alone(spec):
         return _OUTDOES
     kept = ACCUMULATORS[aggregate.function]
-    return f"{kept}; the copies of each value" if aggregate.is_distinct else kept
+    if not aggregate.is_distinct:
+        return kept
+    kept = "a count of values" if aggregate.function == "count" else kept
+    return f"{kept}; of each value the number of its copies"
 
 
 def _extremes_alone(spec: SlidingAggregate) -> list[Aggregate]:
@@ -72,8 +75,8 @@ def cost_of_a_change(spec: SlidingAggregate, *, is_steady: bool) -> list[str]:
     ordered = [a for a in spec.aggregates if a.function in _ORDERS and a not in outdone]
     if outdone:
         said.append(
-            f"all rows live equally long: {_names(outdone)} need no value that a younger one"
-            " outdoes, and a change costs the same however many are alive"
+            f"{_names(outdone)}: all rows live equally long, so that a value which a younger one"
+            " outdoes is not needed; a change costs the same however many are alive"
         )
     if ordered:
         said.append(

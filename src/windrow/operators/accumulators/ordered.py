@@ -158,7 +158,7 @@ class Trees:
 
 
 def _medians(found: sliding_order.Picked, codes: Codes) -> NDArray[np.float64]:
-    """The middle value, or half of either middle value; 0 where there is none."""
+    """The middle value, or what lies halfway between the two, as Spark computes it; 0 for none."""
     rows = np.flatnonzero(found.counts)
     lower, upper = (
         as_doubles(codes.values(found.words[rows, which], found.ids[rows, which]))
@@ -167,8 +167,9 @@ def _medians(found: sliding_order.Picked, codes: Codes) -> NDArray[np.float64]:
     is_one = (found.words[rows, LOWER] == found.words[rows, UPPER]) & (
         found.ids[rows, LOWER] == found.ids[rows, UPPER]
     )
-    with np.errstate(invalid="ignore"):  # the half of either infinity is no number
-        halves = 0.5 * lower + 0.5 * upper
+    # Of an infinity no number, of doubles as far apart as they can be an infinity.
+    with np.errstate(invalid="ignore", over="ignore"):
+        halves = lower + 0.5 * (upper - lower)
     medians = np.zeros(len(found.counts))
     medians[rows] = np.where(is_one, lower, halves) + 0.0
     medians[np.isnan(medians)] = np.nan  # of the many NaNs the one that is positive
