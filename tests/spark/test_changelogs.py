@@ -37,6 +37,34 @@ def test_updates_are_told_in_batch_and_streaming_as_in_process(spark: Any, tmp_p
     assert bag(run.rows(spark)) == final
 
 
+JOINS = {
+    "emit changes": (
+        "SELECT x.k, y.v FROM x [RANGE 9], y [RANGE 15] WHERE x.k = y.k AND x.v < y.v "
+        "WINDOW (x, y) = 6 EMIT CHANGES"
+    ),
+    "joined aggregates": (
+        "SELECT p.n, q.n AS m FROM (SELECT k, COUNT(*) AS n FROM x [RANGE 9] GROUP BY k) p "
+        "JOIN (SELECT k, SUM(v) AS n FROM y [RANGE 15] GROUP BY k) q ON p.k = q.k"
+    ),
+    "without an equality": (
+        "SELECT DISTINCT p.n, y.v FROM (SELECT k, COUNT(*) AS n FROM x [RANGE 9] GROUP BY k) p, "
+        "y [RANGE 4] WHERE p.n < y.v"
+    ),
+}
+
+
+@pytest.mark.parametrize("family", JOINS)
+def test_joins_of_what_comes_and_goes_in_a_batch_run(
+    spark: Any, tmp_path: Path, family: str
+) -> None:
+    streams = Streams(tmp_path, {name: draw(seed, 2) for seed, name in enumerate("xy")})
+    streams.write_all()
+    expected = bag(streams.in_process().sql(JOINS[family]).to_arrow())
+    assert len(expected) > 20
+    found = streams.on_spark(spark, is_streaming=False).sql(JOINS[family], buckets=3)
+    assert bag(found.toArrow()) == expected
+
+
 def test_the_state_at_an_instant_is_that_in_process(spark: Any, tmp_path: Path) -> None:
     streams = streams_of(tmp_path)
     streams.write_all()

@@ -35,6 +35,15 @@ QUERIES = {
         "SELECT x.ts, y.ts AS yts, x.v FROM x [PARTITION BY k ROWS 2], y [PARTITION BY k ROWS 1] "
         "WHERE x.k = y.k AND x.v <> y.v"
     ),
+    "emit changes": (
+        "SELECT x.k, y.v FROM x [RANGE 9], y [RANGE 15] WHERE x.k = y.k AND x.v < y.v "
+        "WINDOW (x, y) = 6 EMIT CHANGES"
+    ),
+    "snapshot join": (
+        "SELECT p.k, p.n, y.v FROM "
+        "(SELECT k, COUNT(*) AS n FROM x [RANGE 9] GROUP BY k HAVING COUNT(*) > 1) p "
+        "JOIN y [RANGE 4] ON p.k = y.k AND p.n < y.v"
+    ),
     "nested": (
         "SELECT j.k, COUNT(*) AS n FROM "
         "(SELECT x.k FROM x, y WHERE x.k = y.k WINDOW = 3) j [RANGE 6] GROUP BY j.k"

@@ -61,6 +61,10 @@ def _window_join(spec: WJoin, own: OwnSlices | None) -> Operator:
         from windrow.operators.bew_join import BewJoinOp  # noqa: PLC0415
 
         return BewJoinOp(spec)
+    return _published_join(spec)
+
+
+def _published_join(spec: WJoin) -> Operator:
     if BY_NAME[spec.algorithm].kind == SWEEP:
         from windrow.operators.published.sweep import SweepJoinOp  # noqa: PLC0415
 

@@ -40,7 +40,12 @@ class SnapshotSearch(Search):
         super().__init__(spec, windows, counters, predicates)
         self._bounds = spec.graph.stated
 
-    def _period(self, partial: Partial, route: Route, at: int) -> tuple[Numbers, Numbers]:
+    def _period(
+        self,
+        partial: Partial,
+        route: Route,
+        at: int,  # noqa: ARG002
+    ) -> tuple[Numbers, Numbers]:
         """Any end after the time of every row chosen."""
         chosen = zip(route.order, partial.places, strict=False)
         latest = np.maximum.reduce([times_at(self._windows[i], own) for i, own in chosen])

@@ -127,10 +127,12 @@ def _unable(join: WJoin | MatwinBestmatch, options: Options) -> str:
     names = " and ".join(join.aliases)
     if join.kind != "inner":
         return f"the join of {names} is a {KIND_NAMES[join.kind]} join"
-    if join.counts is not None:
-        return f"the windows of {names} count tuples"
-    if join.is_snapshot:
-        return f"the join of {names} has inputs that take rows back"
+    if join.counts is not None or join.is_snapshot:
+        return (
+            f"the join of {names} has inputs that take rows back"
+            if join.is_snapshot
+            else f"the windows of {names} count tuples"
+        )
     if join.algorithm not in {DEFAULT, ASYMMETRIC}:
         return f"the algorithm {options.asked_algorithm} does not shed"
     return ""

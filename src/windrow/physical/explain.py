@@ -202,7 +202,8 @@ def stage_name(spec: Stateful) -> str:
     """A stateful spec in a few words; progress figures use the same name."""
     if isinstance(spec, WJoin):
         kind = f", {KIND_NAMES[spec.kind]}" if spec.kind in KIND_NAMES else ""
-        return f"WJoin {', '.join(spec.aliases)}{kind}"
+        name = "SnapshotJoin" if spec.is_snapshot else "WJoin"
+        return f"{name} {', '.join(spec.aliases)}{kind}"
     if isinstance(spec, SlidingAggregate):
         kind = "EstimatingAggregate" if spec.estimated_from else "SlidingAggregate"
         return f"{kind} {show_aggregates(spec.aggregates)}"

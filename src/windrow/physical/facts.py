@@ -41,6 +41,7 @@ from windrow.physical.pipeline import path_order
 from windrow.physical.probe_facts import tests
 from windrow.physical.set_facts import set_facts
 from windrow.physical.shed_facts import shed_facts, shed_state
+from windrow.physical.snapshot_facts import snapshot_facts
 from windrow.physical.specs import (
     MatwinBestmatch,
     SetOp,
@@ -72,6 +73,8 @@ def facts_of(spec: Stateful, options: Options, show: Show) -> list[Fact]:
 def _join(spec: WJoin, options: Options, show: Show) -> list[Fact]:
     if spec.counts is not None:
         return _said(*count_facts(spec, spec.counts, options, show))
+    if spec.is_snapshot:
+        return _said(*snapshot_facts(spec, options, show))
     time_type = scans(spec)[0].time_type
     below = max(delay(child) for child in spec.inputs)
     graph = spec.graph

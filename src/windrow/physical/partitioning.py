@@ -169,8 +169,6 @@ def partitioning_of(spec: Stateful, buckets: int) -> Partitioning:
         return _bestmatch(spec, buckets)
     if spec.counts is not None:
         return _counted(spec, spec.counts, buckets)
-    if not spec.classes and spec.is_snapshot:
-        return Single("rows of a changelog match by keys; an equality would spread the join")
     if not spec.classes:
         return _slices(spec, buckets)
     return _hypercube(tuple(key.inputs for key in spec.classes), len(spec.inputs), buckets)
@@ -217,6 +215,10 @@ def _slices(spec: WJoin, buckets: int) -> Partitioning:
     A row that comes out unmatched must be judged in one place, so that it has to be the anchor;
     else the input is the anchor that the others reach with the least copying.
     """
+    if spec.is_snapshot:
+        return Single(
+            "rows of a changelog may be alive at any time; an equality would spread the join"
+        )
     size = len(spec.inputs)
     graphs = [spec.graph] + ([spec.alternative] if spec.alternative is not None else [])
 

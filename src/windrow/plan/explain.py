@@ -68,7 +68,8 @@ def _node(node: Node, time_type: str, show: ColumnTexts) -> str:
         if node.predicates:
             conditions += f" AND {show_predicates(node.predicates)}"
         kind = f"{KIND_NAMES[node.kind]} on " if node.kind in KIND_NAMES else ""
-        return f"WindowJoin {kind}{conditions}{'; ' if windows else ''}{windows}"
+        name = "SnapshotJoin" if node.is_snapshot else "WindowJoin"
+        return f"{name} {kind}{conditions}{'; ' if windows else ''}{windows}"
     if isinstance(node, WindowAggregate):
         return f"WindowAggregate {show_aggregates(node.aggregates)}{_by(node.keys)}"
     if isinstance(node, SetOperation):

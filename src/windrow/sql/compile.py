@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import MappingProxyType
 
 from windrow.errors import WindrowError
@@ -9,6 +10,7 @@ from windrow.plan.catalog import Catalog
 from windrow.plan.nodes import Query, SetOperation
 from windrow.plan.types import TypeResolver
 from windrow.sql.calls import Functions
+from windrow.sql.emit_changes import EMIT_CHANGES, emits_changes
 from windrow.sql.grouping import refuse_reserved
 from windrow.sql.lower import Lowering
 from windrow.sql.parse import parse_query, read_hints
@@ -40,7 +42,10 @@ def compile_query(
     try:
         tree = as_query(parse_query(sql))
         hints = read_hints(tree, sql)
-        relation = Lowering(sql, catalog, resolver, functions).relation(tree)
+        above = EMIT_CHANGES if emits_changes(tree) else ""
+        relation = Lowering(sql, catalog, resolver, functions).relation(tree, above=above)
+        if above and relation.changelog_keys is None:
+            relation = replace(relation, changelog_keys=(), is_bag=True)
         is_changelog = relation.changelog_keys is not None
         if is_changelog:
             refuse_nondeterministic(tree)

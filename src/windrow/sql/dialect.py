@@ -11,10 +11,8 @@ Added, in any case of letters:
     WINDOW (a, b) BETWEEN x PRECEDING AND y FOLLOWING      also both on one side
     .. EITHER WAY                              all DWINDOWs as written, or all reversed
     l LEFT OUTER BESTMATCH JOIN r ON l.x MINDIST r.x [WITHIN eps], ..  [KEEP UNMATCHED]
+    .. EMIT CHANGES                            the answer as a changelog
     /*+ name(value), .. */                     options of the query
-
-What Windrow knows but does not do (`EMIT CHANGES`) is read as well, so that it can be refused by
-name.
 """
 
 from __future__ import annotations

@@ -28,8 +28,15 @@ from windrow.plan.nodes import (
 from windrow.plan.types import TypeResolver
 from windrow.plan.windows import WindowGraph
 from windrow.schema import Field, Schema
+from windrow.sql import changelog_joins
 from windrow.sql.bestmatch import lower_bestmatch
 from windrow.sql.calls import Functions
+from windrow.sql.changelog_joins import (
+    between_streams,
+    changelogs,
+    is_changelog_join,
+    refuse_windows,
+)
 from windrow.sql.clauses import UniformWindow
 from windrow.sql.conditions import Conditions, sort_conditions, sort_filters
 from windrow.sql.count_windows import count_windows, refuse_count_windows
@@ -152,7 +159,9 @@ class Lowering:
 
     def _lower(self, block: _Block, alias: str) -> Relation:
         time_type = block.from_.sources[0].time_type
-        changelog = _changelog_source(block)
+        is_snapshot = is_changelog_join(block.from_, block.scope)
+        if is_snapshot:
+            block = replace(block, above=block.above or changelog_joins.JOIN)
         conditions = (*block.from_.conditions, *block.filters)
         if block.from_.bestmatch is not None:
             node: Node = lower_bestmatch(
@@ -175,8 +184,10 @@ class Lowering:
         windows = (
             StatedWindows(()) if counts else read_windows(timed, block.scope, time_type, self.sql)
         )
+        if is_snapshot:
+            refuse_windows(timed, windows, block.scope)
         inputs = self._inputs(block, windows) if block.above else _nodes(block.scope)
-        node = self._join(inputs, block, windows, sorted_, counts)
+        node = self._join(inputs, block, windows, sorted_, counts, is_snapshot=is_snapshot)
         if filters:
             node = Filter(node, self.renderer.predicates(node.schema, filters))
         if grouped:
@@ -185,9 +196,9 @@ class Lowering:
             root = self._project(node, items, alias)
             return Relation(root, time_type, keys or (), is_bag=keys is None)
         root = self._project(node, block.items, alias)
-        if changelog is None:
+        if not changelogs(block.scope):
             return Relation(root, time_type, has_ends=bool(block.above))
-        keys = _kept_keys(changelog, block.items)
+        keys = None if is_snapshot else _kept_keys(block.scope.sources[0], block.items)
         return Relation(root, time_type, keys or (), is_bag=keys is None)
 
     def _inputs(self, block: _Block, windows: StatedWindows) -> list[Node]:
@@ -210,15 +221,18 @@ class Lowering:
         windows: StatedWindows,
         conditions: Conditions,
         counts: CountWindows | None,
+        *,
+        is_snapshot: bool,
     ) -> Node:
         if len(inputs) == 1:
             return inputs[0]
         aliases = tuple(source.alias for source in block.scope.sources)
-        graph = WindowGraph(aliases, windows.bounds + conditions.bounds)
+        bounds = between_streams(windows.bounds, block.scope) + conditions.bounds
+        graph = WindowGraph(aliases, bounds)
         places = {**windows.places, **conditions.places}
-        if counts is None:
+        if counts is None and not is_snapshot:
             self._check_graph(graph, block, places)
-        else:  # the windows bound the state; what is said of times filters
+        else:  # something else bounds the state; what is said of times filters
             check_contradiction(graph, block.from_.span, places)
         alternative = None
         if windows.reversed is not None:
@@ -243,6 +257,7 @@ class Lowering:
             block.from_.kind,
             alternative,
             counts,
+            is_snapshot,
         )
 
     def _check_graph(self, graph: WindowGraph, block: _Block, places: Places) -> None:
@@ -333,21 +348,6 @@ def _with_queries(query: exp.Expr) -> dict[str, exp.Expr]:
 
 def _match_orders(from_: From) -> list[exp.Expr]:
     return [] if from_.bestmatch is None else list(from_.bestmatch.expressions)
-
-
-def _changelog_source(block: _Block) -> Source | None:
-    """The derived table that is a changelog; a join of it is refused."""
-    found = next((s for s in block.scope.sources if s.changelog_keys is not None), None)
-    if found is None:
-        return None
-    if len(block.scope.sources) > 1:
-        raise unsupported(
-            "join-of-changelog",
-            f"{found.alias} is a changelog; joining it is not supported",
-            "join the streams first, and aggregate the rows of the join",
-            found.span,
-        )
-    return found
 
 
 def _kept_keys(source: Source, items: Sequence[Item]) -> tuple[str, ...] | None:

@@ -80,13 +80,6 @@ def refuse_clauses(select: exp.Select) -> None:
             "leave it out: an inner join has no unmatched rows",
             Span(*select.meta["keep_unmatched"]),
         )
-    if "emit_changes" in select.meta:
-        raise unsupported(
-            "emit-changes",
-            "EMIT CHANGES is not supported",
-            _instead_of_changes(select),
-            Span(*select.meta["emit_changes"]),
-        )
 
 
 def refuse_modifiers(tree: exp.Expr) -> None:
@@ -99,21 +92,6 @@ def refuse_modifiers(tree: exp.Expr) -> None:
         span = span_of(node) if isinstance(node, exp.Expr) else None
         slug = name.lower().replace(" ", "-").replace("_", "-")
         raise unsupported(slug, f"{name} is not supported", hint, span or span_of(tree))
-
-
-def _instead_of_changes(select: exp.Select) -> str:
-    if any(map(_counts_rows, select.walk())):
-        return (
-            "leave EMIT CHANGES out: a join of count windows gives each combination once, as its"
-            " last tuple enters, and takes none back"
-        )
-    return "an aggregate over windowed streams is a changelog by itself; leave EMIT CHANGES out"
-
-
-def _counts_rows(node: exp.Expr) -> bool:
-    """Whether a part of a query is a count window, or has one."""
-    window = node.meta.get("stream_window")
-    return bool(node.args.get("rows")) or (window is not None and window.args["kind"] == "ROWS")
 
 
 def refuse_expressions(tree: exp.Expr) -> None:

@@ -1,0 +1,56 @@
+"""What EXPLAIN says of a join of which some input takes rows back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from windrow.physical.algorithm_facts import algorithm_facts
+from windrow.physical.bounds_text import plus, stated_windows
+from windrow.physical.lifetimes import alive_ticks, lifetime, state_bound
+from windrow.physical.options import Options
+from windrow.physical.partitioning import show_class
+from windrow.physical.probe_facts import probes, tests
+from windrow.physical.specs import WJoin, delay, scans
+
+Fact = tuple[str, list[str]]
+
+
+def snapshot_facts(spec: WJoin, options: Options, show: Callable[[str], str]) -> list[Fact]:
+    """The facts of the join, in the order they are read; some may be empty."""
+    time_type = scans(spec)[0].time_type
+    below = max(delay(child) for child in spec.inputs)
+    watermark = plus("the watermark", -below, time_type)
+    keys = ", ".join(show_class(key, show) for key in spec.classes)
+    algorithm, _, why = algorithm_facts(spec, options, keys)
+    inputs = [
+        (child, alias, alive_ticks(child))
+        for child, alias in zip(spec.inputs, spec.aliases, strict=True)
+    ]
+    return [
+        algorithm,
+        (
+            "how",
+            [
+                "rows join while all of them are alive; one that takes a row back joins as that"
+                " did, with the opposite sign"
+            ],
+        ),
+        why,
+        ("rows", [f"{alias}: {lifetime(child, alive)}" for child, alias, alive in inputs]),
+        ("times", stated_windows(spec.graph, time_type)),
+        (
+            "retention",
+            [f"drop a row when {watermark} has come to its end, or to what takes it back"],
+        ),
+        ("state", [_state(spec, alias, alive, below) for _, alias, alive in inputs]),
+        ("probes", probes(spec)),
+        ("tests", tests(spec)),
+        ("emits", ["each combination with its last row, and what takes it back; adds no delay"]),
+    ]
+
+
+def _state(spec: WJoin, alias: str, alive: int | None, below: int) -> str:
+    """The most rows of an input that are held after a batch."""
+    if alive is None:
+        return f"{alias} <= its rows alive, and those that the watermark has not come to"
+    return state_bound(spec, alias, alive, below)

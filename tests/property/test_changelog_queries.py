@@ -1,0 +1,81 @@
+"""Changelogs of joins, summed up at every instant, against DuckDB over the tuples alive there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import duckdb
+import pyarrow as pa
+import pytest
+from cases.changelog_queries import (
+    ChangelogQuery,
+    draw_emit_changes,
+    draw_snapshot_join,
+)
+from cases.tape import drawn
+from hypothesis import given, settings
+
+import windrow
+from windrow.testing.changelog import not_net, state_at
+
+EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
+
+
+@pytest.fixture(scope="module")
+def oracle():
+    with duckdb.connect(config={"threads": 1}) as connection:
+        yield connection
+
+
+def session_of(query: ChangelogQuery) -> windrow.Session:
+    session = windrow.Session()
+    for name, batches in query.streams.items():
+        session.stream(name, batches, time="ts", lateness=query.lateness)
+    return session
+
+
+def changelog_of(query: ChangelogQuery, stop_after: int) -> pa.Table:
+    """The whole answer, of a run that is stopped after some batches of it, and resumed."""
+    result = session_of(query).sql(query.sql)
+    given_out = [batch for _, batch in zip(range(stop_after), result, strict=False)]
+    if stop_after:
+        result = session_of(query).sql(query.sql, resume=result.checkpoint())
+    rest = result.to_arrow()
+    assert result.progress.stored == 0, "everything has expired"
+    return pa.concat_tables([pa.Table.from_batches(given_out, rest.schema), rest])
+
+
+def check(query: ChangelogQuery, oracle: duckdb.DuckDBPyConnection, stop_after: int) -> None:
+    changes = changelog_of(query, stop_after)
+    assert not not_net(changes)
+    for name, batches in query.streams.items():
+        oracle.register(f"all_{name}", pa.concat_tables(batches))
+        alive = f"getvariable('instant') BETWEEN ts AND ts + {query.windows[name]}"
+        oracle.execute(f"CREATE OR REPLACE VIEW {name} AS FROM all_{name} WHERE {alive}")
+    for instant in query.instants:
+        oracle.execute(f"SET VARIABLE instant = {instant}")
+        expected = Counter(oracle.execute(query.plain_sql).fetchall())
+        found = Counter(tuple(row.values()) for row in state_at(changes, instant))
+        assert found == expected, (query.sql, instant)
+    last = max(query.instants, default=0)
+    assert not state_at(changes, last)
+
+
+@EXAMPLES
+@given(drawn(lambda random: (draw_emit_changes(random), random.randrange(3))))
+def test_emit_changes_gives_every_combination_while_it_is_alive(oracle, case) -> None:
+    check(case[0], oracle, case[1])
+
+
+@EXAMPLES
+@given(drawn(lambda random: (draw_snapshot_join(random), random.randrange(3))))
+def test_a_join_of_changelogs_is_that_of_their_rows_at_every_instant(oracle, case) -> None:
+    check(case[0], oracle, case[1])
+
+
+def test_the_cases_find_much_that_comes_and_goes(oracle) -> None:
+    """The laws would hold of queries without answers too."""
+    for draw in (draw_emit_changes, draw_snapshot_join):
+        sizes = [changelog_of(draw(Random(seed)), 0).num_rows for seed in range(20)]
+        assert sum(size > 5 for size in sizes) > 8, draw.__name__
