@@ -38,3 +38,17 @@ def use_plain_files(spark: Any) -> None:
     file_systems.closeAll()
     made = file_systems.get(jvm.java.net.URI("file:///"), settings)
     assert made.getClass().getName() == "PlainFiles"
+
+
+def launch_with_plain_files() -> None:
+    """Lets the sessions that the command line launches write that way too."""
+    from windrow.run.spark import launch as launching
+
+    launch = launching.launch
+
+    def launched(*about: Any, **settings: Any) -> Any:
+        session = launch(*about, **settings)
+        use_plain_files(session)
+        return session
+
+    launching.launch = launched

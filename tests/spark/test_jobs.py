@@ -28,6 +28,7 @@ sql.shuffle.partitions = 2
 TEXT = 'path = "x.csv"\nformat = "csv"\nschema = "at BIGINT, k BIGINT, v BIGINT"'
 SINK = '[sink]\nformat = "json"\npath = "out/{}"\n'
 ON_SPARK = ("--on", "spark")
+TESTS = Path(__file__).parents[1]
 
 # As in the session that other tests share; the demo runs with Spark's own settings.
 SETTINGS = (
@@ -38,8 +39,10 @@ SETTINGS = (
 
 PROGRAM = """
 import json, sys
+from plain_files import launch_with_plain_files
 from typer.testing import CliRunner
 from windrow.cli.main import app
+launch_with_plain_files()
 done = [CliRunner().invoke(app, ["run", *called]) for called in json.loads(sys.argv[1])]
 print(json.dumps([(one.exit_code, one.stdout, one.stderr) for one in done]))
 """
@@ -87,7 +90,11 @@ def done(folder: Path) -> dict[str, Done]:
     called = json.dumps([[str(word) for word in call] for call in calls.values()])
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM, called],
-        env={**os.environ, "SPARK_SUBMIT_OPTS": " ".join([os.environ["SPARK_SUBMIT_OPTS"], *SETTINGS])},
+        env={
+            **os.environ,
+            "SPARK_SUBMIT_OPTS": " ".join([os.environ["SPARK_SUBMIT_OPTS"], *SETTINGS]),
+            "PYTHONPATH": os.pathsep.join([str(TESTS), os.environ["PYTHONPATH"]]),
+        },
         capture_output=True, text=True, timeout=900, check=True,
     )  # fmt: skip
     each = json.loads(ran.stdout.splitlines()[-1])
