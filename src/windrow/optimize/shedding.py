@@ -107,8 +107,16 @@ def _shedding_join(root: Spec, options: Options) -> WJoin:
 def _beside(root: Spec) -> str:
     """What a query has that cannot be estimated from a part of its rows; "" for nothing."""
     specs = list(_parts(root))
-    if any(isinstance(spec, SetOp | UnionRows) for spec in specs):
-        return "DISTINCT or a set operation"
+    if any(isinstance(spec, WJoin) and spec.is_snapshot for spec in specs):
+        return "a join with a changelog"
+    sets = [spec for spec in specs if isinstance(spec, SetOp | UnionRows)]
+    if sets:
+        counts_rows = all(isinstance(spec, SetOp) and spec.kind == "changes" for spec in sets)
+        return (
+            "EMIT CHANGES, or a GROUP BY key that it does not show"
+            if counts_rows
+            else "DISTINCT or a set operation"
+        )
     if sum(isinstance(spec, SlidingAggregate) for spec in specs) > 1:
         return "an aggregate of an aggregate"
     return ""
@@ -127,12 +135,8 @@ def _unable(join: WJoin | MatwinBestmatch, options: Options) -> str:
     names = " and ".join(join.aliases)
     if join.kind != "inner":
         return f"the join of {names} is a {KIND_NAMES[join.kind]} join"
-    if join.counts is not None or join.is_snapshot:
-        return (
-            f"the join of {names} has inputs that take rows back"
-            if join.is_snapshot
-            else f"the windows of {names} count tuples"
-        )
+    if join.counts is not None:
+        return f"the windows of {names} count tuples"
     if join.algorithm not in {DEFAULT, ASYMMETRIC}:
         return f"the algorithm {options.asked_algorithm} does not shed"
     return ""
