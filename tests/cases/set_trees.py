@@ -106,11 +106,12 @@ class Join:
 ABOVE = {
     "distinct": "SELECT DISTINCT k, v FROM {}",
     "group": "SELECT k, COUNT(*) AS v FROM {} GROUP BY k",
+    "least": "SELECT k, MIN(v) AS v FROM {} GROUP BY k",
     "hidden": "SELECT COUNT(v) AS k, COUNT(*) AS v FROM {} GROUP BY k",
     "swap": "SELECT v AS k, k AS v FROM {} WHERE k IS NOT NULL",
     "cut": "SELECT k, CAST(0 AS BIGINT) AS v FROM {}",
 }
-CHANGELOGS = {"distinct", "group", "hidden"}
+CHANGELOGS = {"distinct", "group", "least", "hidden"}
 
 
 @dataclass(frozen=True)
@@ -146,6 +147,11 @@ class Above:
             groups.setdefault(k, []).append(v)
         if self.kind == "group":
             return Counter((k, len(members)) for k, members in groups.items())
+        if self.kind == "least":
+            return Counter(
+                (k, min((v for v in members if v is not None), default=None))
+                for k, members in groups.items()
+            )
         counted = [[v for v in members if v is not None] for members in groups.values()]
         return Counter(
             (len(own), len(members)) for own, members in zip(counted, groups.values(), strict=True)
