@@ -154,7 +154,7 @@ class Session:
                 hint=f"register it as a stream: stream({name!r}, df, time=...)",
             )
         self._catalog[name] = StreamInfo(name, schema, None, is_table=True)
-        self._data[name] = source
+        self._data[name] = source if self._spark is not None else self._whole(name, source)
 
     @takes(
         name=kinds.NAME,
@@ -478,6 +478,13 @@ class Session:
 
         source = source_of(name, data, schema)
         return source, source.schema, False
+
+    @staticmethod
+    def _whole(name: str, source: Any) -> Any:
+        """A table with all its rows at hand, however they were given."""
+        from windrow.run.local.tables import whole  # noqa: PLC0415
+
+        return whole(name, source)
 
     def _stamped(self, source: Any, time: str | OnArrival | None) -> Any:
         """The data with the time of arrival; in process rows get it when a query takes them."""

@@ -17,6 +17,11 @@ def _stream(
     return stream_info(name, Schema(fields), time, lateness, hints=hints)
 
 
+def _table(name: str, columns: str) -> StreamInfo:
+    fields = tuple(Field(*column.split(" ", 1)) for column in columns.split(", "))
+    return StreamInfo(name, Schema(fields), None, is_table=True)
+
+
 STREAMS = (
     _stream(
         "sales",
@@ -42,4 +47,9 @@ STREAMS = (
     ),
 )  # fmt: skip
 
-CATALOG: Catalog = {stream.name: stream for stream in STREAMS}
+TABLES = (
+    _table("stores", "store string, region string, opened timestamp"),
+    _table("favorites", "item bigint, customer bigint, least double"),
+)
+
+CATALOG: Catalog = {stream.name: stream for stream in (*STREAMS, *TABLES)}

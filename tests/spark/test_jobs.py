@@ -14,17 +14,24 @@ import pyarrow.parquet as pq
 import pytest
 from example_jobs import copy_of_stores, rows_in
 
-JOB = """
-query = "SELECT x.at, y.at AS then FROM x, y WHERE x.k = y.k AND x.v < 3 WINDOW = 1"
+JOB = '''
+query = """
+    SELECT x.at, y.at AS then FROM x JOIN y ON x.k = y.k LEFT SEMI JOIN z ON y.k = z.k
+    WHERE x.v < 3 WINDOW = 1
+"""
 [streams.x]
 {x}
 time = "at"
 [streams.y]
 path = "y.parquet"
 time = "at"
+[tables.z]
+path = "z.csv"
+format = "csv"
+schema = "k BIGINT"
 [spark]
 sql.shuffle.partitions = 2
-"""
+'''
 TEXT = 'path = "x.csv"\nformat = "csv"\nschema = "at BIGINT, k BIGINT, v BIGINT"'
 SINK = '[sink]\nformat = "json"\npath = "out/{}"\n'
 ON_SPARK = ("--on", "spark")
@@ -67,6 +74,7 @@ def done(folder: Path) -> dict[str, Done]:
     rows = pa.table({"at": [1, 2, 3, 4], "k": [1, 1, 2, 2], "v": [1, 2, 3, 4]})
     for name in ("x", "y"):
         pq.write_table(rows, folder / f"{name}.parquet")
+    (folder / "z.csv").write_text("k\n1\n2\n2\n")
     # The second row has no number for a time; Spark by default would make it NULL.
     (folder / "x.csv").write_text("at,k,v\n1,1,1\nnoon,1,1\n")
     (folder / "good.toml").write_text(JOB.format(x='path = "x.parquet"'))

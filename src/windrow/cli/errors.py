@@ -82,23 +82,23 @@ class JobError(WindrowError, ValueError):
         )
 
     @classmethod
-    def no_data(cls, stream: str, path: str, format_: str) -> Self:
-        """A stream whose path leads to no file."""
+    def no_data(cls, what: str, path: str, format_: str) -> Self:
+        """A stream or a table whose path leads to no file."""
         return cls(
             "no-data-files",
-            f"stream {stream} finds no file at {path!r}",
+            f"{what} finds no file at {path!r}",
             reason=f"a path is one file, a folder with .{format_} files, or a pattern with *",
             hint="paths are relative to the folder of the job file",
         )
 
     @classmethod
-    def unreadable(cls, stream: str, path: str, problem: str) -> Self:
+    def unreadable(cls, what: str, path: str, problem: str) -> Self:
         """A data file that is not what its format says."""
         return cls(
             "unreadable-data",
-            f"stream {stream} cannot read {path!r}",
+            f"{what} cannot read {path!r}",
             reason=problem,
-            hint="check the stream's format and schema",
+            hint="check its format and schema",
         )
 
     @classmethod

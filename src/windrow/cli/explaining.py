@@ -13,7 +13,7 @@ from windrow.cli.ddl import parse_ddl
 from windrow.cli.errors import JobError
 from windrow.cli.files import schema_of
 from windrow.cli.functions import register_functions
-from windrow.cli.job import Source, load_job
+from windrow.cli.job import Source, Table, load_job
 from windrow.operators.arrow_types import arrow_schema
 
 _STREAM = re.compile(
@@ -35,6 +35,8 @@ def explain_all(asked: Sequence[str], declared: Sequence[str]) -> Iterator[str]:
         job = load_job(Path(text))
         for source in job.streams:
             _register(session, source)
+        for table in job.tables:
+            session.table(table.name, _empty(table))
         register_functions(session, job)
         yield session.explain(job.query, **job.options)
 
@@ -59,6 +61,9 @@ def _declared(text: str) -> Source:
 
 
 def _register(session: windrow.Session, source: Source) -> None:
-    """A stream without rows: EXPLAIN looks at columns alone."""
-    empty = pa.Table.from_batches([], arrow_schema(schema_of(source)))
-    session.stream(source.name, empty, **source.about)
+    session.stream(source.name, _empty(source), **source.about)
+
+
+def _empty(source: Source | Table) -> pa.Table:
+    """A stream or a table without rows: EXPLAIN looks at columns alone."""
+    return pa.Table.from_batches([], arrow_schema(schema_of(source)))

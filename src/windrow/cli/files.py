@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from windrow.cli.errors import JobError
-from windrow.cli.job import Source
+from windrow.cli.job import Source, Table
 from windrow.operators.arrow_types import arrow_schema, spark_schema
 from windrow.schema import Schema
 
@@ -30,8 +30,8 @@ SUFFIXES = {
 _ZONE_AT_END = r"(Z|[+-]\d\d(:?\d\d)?)$"
 
 
-def data_files(source: Source) -> list[str]:
-    """The files of a stream, in the order of their names; hidden and marker files left out."""
+def data_files(source: Source | Table) -> list[str]:
+    """The files of a stream or a table, in the order of their names; hidden and marker files left out."""
     path = Path(source.path)
     if path.is_dir():
         wanted = SUFFIXES[source.format]
@@ -45,7 +45,7 @@ def data_files(source: Source) -> list[str]:
         named = glob.glob(source.path)  # noqa: PTH207
         found = [name for name in named if Path(name).is_file()]
     if not found:
-        raise JobError.no_data(source.name, source.path, source.format)
+        raise JobError.no_data(source.title, source.path, source.format)
     return sorted(found)
 
 
@@ -54,13 +54,13 @@ def _is_hidden(folder: Path, file: Path) -> bool:
     return any(part.startswith(("_", ".")) for part in file.relative_to(folder).parts)
 
 
-def schema_of(source: Source) -> Schema:
-    """The columns of a stream: as the job states them, or as its first file has them."""
+def schema_of(source: Source | Table) -> Schema:
+    """The columns of a stream or a table: as the job states them, or as its first file has them."""
     return source.schema or spark_schema(_dataset(source, data_files(source)[:1]).schema)
 
 
-def read_batches(source: Source) -> pa.RecordBatchReader:
-    """The rows of a stream, batch by batch."""
+def read_batches(source: Source | Table) -> pa.RecordBatchReader:
+    """The rows of a stream or a table, batch by batch."""
     files = data_files(source)
     schema = arrow_schema(schema_of(source))
 
@@ -71,12 +71,12 @@ def read_batches(source: Source) -> pa.RecordBatchReader:
                     if batch.num_rows:
                         yield _conform(batch, schema)
             except (pa.ArrowInvalid, pa.ArrowTypeError, KeyError, OSError) as error:
-                raise JobError.unreadable(source.name, file, _first_line(error)) from error
+                raise JobError.unreadable(source.title, file, _first_line(error)) from error
 
     return pa.RecordBatchReader.from_batches(schema, batches())
 
 
-def _dataset(source: Source, files: list[str]) -> ds.Dataset:
+def _dataset(source: Source | Table, files: list[str]) -> ds.Dataset:
     """The files as one dataset; zoned timestamps in text files are read as texts at first."""
     try:
         if source.format == "parquet" or source.schema is None:
@@ -87,7 +87,7 @@ def _dataset(source: Source, files: list[str]) -> ds.Dataset:
         ]
         return ds.dataset(files, format=source.format, schema=pa.schema(fields))
     except (pa.ArrowInvalid, OSError) as error:
-        raise JobError.unreadable(source.name, files[0], _first_line(error)) from error
+        raise JobError.unreadable(source.title, files[0], _first_line(error)) from error
 
 
 def _conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

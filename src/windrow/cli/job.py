@@ -13,6 +13,10 @@
     rate = "1000 per second"          # hints to the planner, as for `Session.stream`
     distinct = { item = 10000 }
 
+    [tables.favorites]                # joined with the streams; read whole when the job starts
+    path = "data/favorites.csv"       # as for a stream; also schema = "item STRING, price DOUBLE"
+    format = "csv"
+
     [functions.similar]
     body = "shapes:similar"           # a module, beside the job file or installed, and its function
     returns = "boolean"               # also arguments = ["string", "string"], vectorized = false
@@ -60,6 +64,11 @@ class Source:
     distinct: Mapping[str, float] = field(default_factory=dict)
 
     @property
+    def title(self) -> str:
+        """What messages call it."""
+        return f"stream {self.name}"
+
+    @property
     def event_time(self) -> str | OnArrival:
         """The time as a session takes it."""
         return ON_ARRIVAL if " ".join(self.time.lower().split()) == ARRIVAL else self.time
@@ -73,6 +82,21 @@ class Source:
             "rate": self.rate,
             "distinct": self.distinct,
         }
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table of a job: where its rows lie."""
+
+    name: str
+    path: str
+    format: str = "parquet"
+    schema: Schema | None = None
+
+    @property
+    def title(self) -> str:
+        """What messages call it."""
+        return f"table {self.name}"
 
 
 @dataclass(frozen=True)
@@ -110,6 +134,7 @@ class Job:
     options: Mapping[str, Any] = field(default_factory=dict)
     spark: Mapping[str, str] = field(default_factory=dict)
     functions: tuple[Function, ...] = ()
+    tables: tuple[Table, ...] = ()
     folder: str = "."
 
 
@@ -120,6 +145,7 @@ _TOP = {
     "on": str,
     "trigger": str,
     "streams": dict,
+    "tables": dict,
     "functions": dict,
     "sink": dict,
     "options": dict,
@@ -135,6 +161,7 @@ _STREAM = {
     "rate": (str, int, float),
     "distinct": dict,
 }
+_TABLE = {"path": str, "format": str, "schema": str}
 _FUNCTION = {"body": str, "arguments": list, "returns": str, "vectorized": bool}
 _SINK = {"path": str, "format": str, "checkpoint": str, "overwrite": bool}
 _KINDS = {
@@ -173,6 +200,7 @@ def load_job(file: Path) -> Job:
         options=_options(folder, raw.get("options", {})),
         spark=dict(_settings(raw.get("spark", {}))),
         functions=tuple(_function(*entry) for entry in raw.get("functions", {}).items()),
+        tables=tuple(_table(folder, *entry) for entry in raw.get("tables", {}).items()),
         folder=str(folder),
     )
 
@@ -222,6 +250,21 @@ def _source(folder: Path, name: str, table: object) -> Source:
         files_per_batch=table.get("files_per_batch"),
         rate=table.get("rate"),
         distinct=_distinct(where, table.get("distinct", {})),
+    )
+
+
+def _table(folder: Path, name: str, entry: object) -> Table:
+    where = f"[tables.{name}]"
+    if not isinstance(entry, dict):
+        raise JobError.wrong_type("[tables]", name, entry, "a table with a path")
+    _check(where, entry, _TABLE)
+    if "path" not in entry:
+        raise JobError.missing_key(where, "path", 'path = "data/favorites.parquet"')
+    return Table(
+        name=name,
+        path=_resolve(folder, entry["path"]),
+        format=_one_of(where, "format", entry.get("format", "parquet"), FORMATS),
+        schema=parse_ddl(entry["schema"]) if "schema" in entry else None,
     )
 
 

@@ -20,12 +20,14 @@ from windrow.run.local.result import Result
 
 
 def open_session(job: Job) -> windrow.Session:
-    """A session in process with the job's streams."""
+    """A session in process with the job's streams and tables."""
     session = windrow.Session()
     for source in job.streams:
         reader = read_batches(source)
         data = reader.read_all() if job.mode == "batch" else reader
         session.stream(source.name, data, **source.about)
+    for table in job.tables:
+        session.table(table.name, read_batches(table).read_all())
     register_functions(session, job)
     return session
 

@@ -17,7 +17,7 @@ import windrow
 from windrow.cli.errors import JobError
 from windrow.cli.files import SUFFIXES, data_files, schema_of
 from windrow.cli.functions import register_functions
-from windrow.cli.job import AVAILABLE_NOW, Job, Sink, Source
+from windrow.cli.job import AVAILABLE_NOW, Job, Sink, Source, Table
 from windrow.cli.sinks import (
     MOST_ROWS_SHOWN,
     TerminalSink,
@@ -48,6 +48,8 @@ def run_on_spark(job: Job, *, progress: str, stdout: Console, debug: bool) -> No
         for source in job.streams:
             rows = _frame(spark, source, is_streaming=job.mode == "streaming")
             session.stream(source.name, rows, **source.about)
+        for table in job.tables:
+            session.table(table.name, _frame(spark, table, is_streaming=False))
         send_whole(register_functions(session, job))
         answer = session.sql(job.query, **job.options)
         if job.sink is not None:
@@ -85,14 +87,14 @@ def _launcher() -> Any:
     return launch
 
 
-def _frame(spark: Spark, source: Source, *, is_streaming: bool) -> Frame:
-    """The files of a stream as a DataFrame, read as the in-process runner reads them."""
+def _frame(spark: Spark, source: Source | Table, *, is_streaming: bool) -> Frame:
+    """The files of a stream or a table as a DataFrame, read as the in-process runner reads them."""
     reader = (spark.readStream if is_streaming else spark.read).format(source.format)
     # In process a value that is none of its type, or a header that is not the schema's, is an
     # error; Spark by default reads NULL, and columns by their places.
     reader = reader.option("mode", "FAILFAST").option("enforceSchema", "false")
     reader = reader.option("header", "true").schema(_ddl(source, is_streaming=is_streaming))
-    if source.files_per_batch is not None:
+    if isinstance(source, Source) and source.files_per_batch is not None:
         reader = reader.option("maxFilesPerTrigger", source.files_per_batch)
     if Path(source.path).is_dir():
         names = ",".join(SUFFIXES[source.format])
@@ -101,13 +103,13 @@ def _frame(spark: Spark, source: Source, *, is_streaming: bool) -> Frame:
     return reader.load(source.path)
 
 
-def _ddl(source: Source, *, is_streaming: bool) -> str:
+def _ddl(source: Source | Table, *, is_streaming: bool) -> str:
     if is_streaming and source.format != "parquet" and source.schema is None:
         raise JobError.needs_schema(source.name, source.format)
     if source.schema is None or not is_streaming:
         data_files(source)  # there must be some
     elif not Path(source.path).parent.is_dir():
-        raise JobError.no_data(source.name, source.path, source.format)
+        raise JobError.no_data(source.title, source.path, source.format)
     return schema_of(source).ddl()
 
 

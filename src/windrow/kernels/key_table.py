@@ -77,6 +77,20 @@ def find_or_claim(
 
 
 @kernel
+def find(cells: Cells, words: Words, search: Search) -> None:
+    """Finds a candidate slot for each of the rows searched, going on from its place, or EMPTY."""
+    last = len(cells) - 1
+    for row in search.rows:
+        place = search.places[row]
+        slot = cells[place]
+        while slot != EMPTY and (slot == GONE or words[slot] != search.keys[row]):
+            place = (place + 1) & last
+            slot = cells[place]
+        search.places[row] = place
+        search.slots[row] = slot
+
+
+@kernel
 def enter(cells: Cells, words: Words, slots: Slots) -> None:
     """Puts slots, with their words, into cells that hold none of them."""
     last = len(cells) - 1

@@ -22,10 +22,14 @@ if TYPE_CHECKING:
     import duckdb
     from numpy.typing import NDArray
 
+    from windrow.errors import Span
     from windrow.plan.exprs import Expr
 
 _ROW = "__row"
 """Stands in for the columns where an expression reads none: DuckDB needs one to count rows by."""
+
+_PLACE = "__place"
+"""The numbers of a table's rows, beside `_ROW`."""
 
 _DUCKDB_NAMES = {
     pa.bool_(): "BOOLEAN",
@@ -115,13 +119,44 @@ class BoundExprs:
             except duckdb.Error:
                 texts, place = expression.text, expression.span
                 break
-        return DataError(
-            "bad-value",
-            f"the expression {texts} cannot be computed for a row",
-            reason=reason(error),
-            hint="guard it with CASE WHEN, try_divide or try_cast, or filter such rows out",
-            span=place,
-        )
+        return bad_value(texts, error, place)
+
+
+class BoundPairs:
+    """Finds the pairs of a batch's rows and a table's that meet conditions, by a join of DuckDB's.
+
+    Conditions that only compare columns are left to DuckDB, which has joins for them; any others
+    keep their order, so that one guards those after it.
+    """
+
+    def __init__(self, predicates: tuple[Expr, ...], table: pa.RecordBatch) -> None:
+        self.connection = connect()
+        self.predicates = predicates
+        read = list(dict.fromkeys(c for p in predicates for c in p.read_by_duckdb))
+        of_table = [column for column in read if column in table.schema.names]
+        self.columns = [column for column in read if column not in of_table]
+        numbered = _numbered(select(table, of_table), table.num_rows, _PLACE)
+        self.connection.register("arrived", numbered)
+        self.connection.execute("CREATE TEMP TABLE places AS SELECT * FROM arrived")
+
+    def pairs(
+        self, columns: pa.RecordBatch, rows: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The numbers of the rows of each pair."""
+        import duckdb
+
+        batch = _numbered(select(columns, self.columns), rows, _ROW)
+        self.connection.register("arrived", batch)
+        whole = conjunction(self.predicates)
+        condition = whole.duckdb
+        if all(predicate.comparisons for predicate in self.predicates):
+            condition = " AND ".join(f"({predicate.duckdb})" for predicate in self.predicates)
+        query = f"SELECT {_ROW}, {_PLACE} FROM arrived, places WHERE {condition}"
+        try:
+            found = self.connection.execute(query).fetchnumpy()
+        except duckdb.Error as error:
+            raise bad_value(whole.text, error, whole.span) from error
+        return found[_ROW], found[_PLACE]
 
 
 class _Source:
@@ -205,6 +240,23 @@ def _duckdb_type(arrow: pa.DataType) -> str:
 
 def _row_numbers(rows: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array(np.arange(rows))], names=[_ROW])
+
+
+def _numbered(columns: pa.RecordBatch, rows: int, name: str) -> pa.RecordBatch:
+    """The columns with the numbers of their rows under a name."""
+    arrays = [*columns.columns, pa.array(np.arange(rows))]
+    return pa.RecordBatch.from_arrays(arrays, names=[*columns.schema.names, name])
+
+
+def bad_value(texts: str, error: duckdb.Error, place: Span | None) -> DataError:
+    """The error of an expression that DuckDB cannot compute for some row."""
+    return DataError(
+        "bad-value",
+        f"the expression {texts} cannot be computed for a row",
+        reason=reason(error),
+        hint="guard it with CASE WHEN, try_divide or try_cast, or filter such rows out",
+        span=place,
+    )
 
 
 def _one_array(column: pa.ChunkedArray) -> pa.Array:

@@ -167,6 +167,21 @@ class Evaluator:
             holds[asked] = self._verdicts(together, own, len(asked))
         return holds
 
+    def compute(
+        self, expressions: Sequence[Expr], columns: pa.RecordBatch, rows: int
+    ) -> list[pa.Array]:
+        """The values of expressions, plain columns among them, one array each.
+
+        Raises:
+            DataError: a value cannot be computed.
+        """
+        computed = tuple(dict.fromkeys(expr for expr in expressions if not expr.is_column))
+        values = dict(zip(computed, self._compute(computed, columns, rows), strict=True))
+        return [
+            columns.column(expr.columns[0]) if expr.is_column else values[expr]
+            for expr in expressions
+        ]
+
     def _filter(self, spec: FilterRows, batch: ChangeBatch) -> ChangeBatch:
         if not spec.predicates or not len(batch):
             return batch
@@ -174,13 +189,7 @@ class Evaluator:
         return batch if len(kept) == len(batch) else batch.take(kept)
 
     def _project(self, spec: ProjectRows, batch: ChangeBatch) -> ChangeBatch:
-        computed = tuple(dict.fromkeys(i.expr for i in spec.items if not i.expr.is_column))
-        found = self._compute(computed, batch.columns, len(batch))
-        values = dict(zip(computed, found, strict=True))
-        arrays = [
-            batch.columns.column(item.expr.columns[0]) if item.expr.is_column else values[item.expr]
-            for item in spec.items
-        ]
+        arrays = self.compute([item.expr for item in spec.items], batch.columns, len(batch))
         # The schema is the spec's, so that every batch of a relation has one schema.
         columns = pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(spec.schema))
         return ChangeBatch(columns, batch.times, batch.ends, batch.signs)

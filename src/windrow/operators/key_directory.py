@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from windrow.kernels import key_table
 from windrow.kernels._jit import writable
+from windrow.operators.key_columns import Words
 from windrow.operators.keys import equal_values, key_words
 
 Slots = NDArray[np.int64]
@@ -104,17 +105,41 @@ class KeyDirectory:
         words = writable(keyed.words)
         self._are_words_exact = self._are_words_exact and keyed.exact
         self._reserve(len(words))
-        places = key_table.first_places(self._cells, words)
-        search = key_table.Search(words, np.arange(len(words)), places, np.empty_like(places))
+        search = self._search(words)
         while len(search.rows):
-            self.probes += len(search.rows)
             self._find_or_add(columns, search)
             if self._are_words_exact:
                 break
-            others = search.rows[self._differ(columns, search)]
-            places[others] = (places[others] + 1) & (len(self._cells) - 1)
-            search = search._replace(rows=others)
+            search = self._further(search, search.rows[self._differ(columns, search)])
         return search.slots
+
+    def find(self, columns: Sequence[pa.Array]) -> Slots:
+        """The slot of each row's key, -1 where the key has none; nothing is added.
+
+        Args:
+            columns: as for `slots_of`.
+        """
+        keyed = key_words(columns, nulls_match=True)
+        search = self._search(writable(keyed.words))
+        while len(search.rows):
+            self.probes += len(search.rows)
+            key_table.find(self._cells, self._words, search)
+            if self._are_words_exact and keyed.exact:
+                break
+            search = search._replace(rows=search.rows[search.slots[search.rows] >= 0])
+            if len(search.rows):
+                search = self._further(search, search.rows[self._differ(columns, search)])
+        return search.slots
+
+    def _search(self, words: Words) -> key_table.Search:
+        """A search for every word, at its beginning."""
+        places = key_table.first_places(self._cells, words)
+        return key_table.Search(words, np.arange(len(words)), places, np.empty_like(places))
+
+    def _further(self, search: key_table.Search, rows: Slots) -> key_table.Search:
+        """The search of some rows, from the place after the one that they have come to."""
+        search.places[rows] = (search.places[rows] + 1) & (len(self._cells) - 1)
+        return search._replace(rows=rows)
 
     def release(self, slots: Slots) -> None:
         """Forgets the keys of these slots, each in use and named once."""
@@ -147,6 +172,7 @@ class KeyDirectory:
         fresh = max(len(search.rows) - len(self._free), 0)
         unused = np.concatenate([self._free, np.arange(self.slot_count, self.slot_count + fresh)])
         claimants = np.empty(len(search.rows), np.int64)
+        self.probes += len(search.rows)
         claimed = key_table.find_or_claim(self._cells, self._words, search, unused, claimants)
         if not claimed:
             return

@@ -7,7 +7,15 @@ from dataclasses import replace
 from windrow.optimize.numbers import Numbers
 from windrow.optimize.plans import Machine, planned
 from windrow.physical.options import Options
-from windrow.physical.specs import MatwinBestmatch, ScanStream, SetOp, Spec, UnionRows, WJoin
+from windrow.physical.specs import (
+    MatwinBestmatch,
+    ScanStream,
+    ScanTable,
+    SetOp,
+    Spec,
+    UnionRows,
+    WJoin,
+)
 from windrow.plan.nodes import Node, Scan, children
 from windrow.plan.statistics import Statistics
 
@@ -18,7 +26,7 @@ def by_cost(spec: Spec, options: Options, numbers: Numbers, machine: Machine) ->
     def below(child: Spec) -> Spec:
         return by_cost(child, options, numbers, machine)
 
-    if isinstance(spec, ScanStream):
+    if isinstance(spec, ScanStream | ScanTable):
         return spec
     if isinstance(spec, MatwinBestmatch):
         return replace(spec, left=below(spec.left), right=below(spec.right))

@@ -19,9 +19,11 @@ from windrow.physical.specs import (
     ProjectRows,
     RangeRows,
     ScanStream,
+    ScanTable,
     SetOp,
     SlidingAggregate,
     Spec,
+    TableJoinRows,
     UnionRows,
     WJoin,
 )
@@ -35,6 +37,8 @@ from windrow.plan.nodes import (
     Range,
     Scan,
     SetOperation,
+    TableJoin,
+    TableScan,
     WindowAggregate,
     WindowJoin,
     children,
@@ -58,6 +62,8 @@ def _choose(node: Node, wanted: Set[str], options: Options) -> Spec:
     )
     if isinstance(node, Scan):
         return _scan(node)
+    if isinstance(node, TableScan | TableJoin):
+        return _of_table(node, inputs, wanted)
     if isinstance(node, WindowJoin | BestmatchJoin):
         return _join(node, inputs, wanted, options)
     if isinstance(node, SetOperation):
@@ -123,13 +129,27 @@ def _join(
     )
 
 
+def _of_table(node: TableScan | TableJoin, inputs: tuple[Spec, ...], wanted: Set[str]) -> Spec:
+    if isinstance(node, TableScan):
+        columns = _source_columns(node.schema, node.alias)
+        return ScanTable(node.table.name, node.alias, columns, node.schema)
+    rows, table = inputs
+    schema = Schema(tuple(field for field in node.schema.fields if field.name in wanted))
+    return TableJoinRows(
+        rows, table, node.alias, node.kind, node.keys, node.predicates, schema, node.place
+    )
+
+
+def _source_columns(schema: Schema, alias: str) -> tuple[str, ...]:
+    return tuple(name.removeprefix(f"{alias}.") for name in schema.names)
+
+
 def _scan(node: Scan) -> ScanStream:
-    prefix = f"{node.alias}."
     assert node.stream.time is not None  # verified
     return ScanStream(
         stream=node.stream.name,
         alias=node.alias,
-        columns=tuple(name.removeprefix(prefix) for name in node.schema.names),
+        columns=_source_columns(node.schema, node.alias),
         schema=node.schema,
         time=node.stream.time,
         time_type=node.stream.time_type,

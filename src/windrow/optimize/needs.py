@@ -14,6 +14,8 @@ from windrow.plan.nodes import (
     Range,
     Scan,
     SetOperation,
+    TableJoin,
+    TableScan,
     WindowAggregate,
     WindowJoin,
     children,
@@ -22,7 +24,7 @@ from windrow.plan.nodes import (
 
 def needs(node: Node, wanted: Set[str]) -> list[set[str]]:
     """Per input of the node, the columns that must reach it."""
-    if isinstance(node, Scan):
+    if isinstance(node, Scan | TableScan):
         return []
     if isinstance(node, Range) or is_union_all(node):
         return [set(wanted) for _ in children(node)]
@@ -30,6 +32,9 @@ def needs(node: Node, wanted: Set[str]) -> list[set[str]]:
         return [set(node.schema.names) for _ in node.inputs]  # which tell rows apart
     if isinstance(node, Filter | Project | WindowAggregate):
         return [_of_one_input(node, wanted)]
+    if isinstance(node, TableJoin):
+        rows, table = set(node.input.schema.names), set(node.table.schema.names)
+        return [node.row_columns | (rows & wanted), node.table_columns | (table & wanted)]
     needed = _compared(node.equalities).union(wanted)
     if isinstance(node, WindowJoin):
         needed |= _read(node.predicates)

@@ -16,6 +16,7 @@ from windrow.physical.specs import (
     ProjectRows,
     RangeRows,
     ScanStream,
+    ScanTable,
     Spec,
     UnionRows,
     WJoin,
@@ -156,6 +157,8 @@ def _origin(spec: Spec, column: str) -> tuple[str, str] | None:
     """The stream and the column of it that a column of a spec shows; None where it is computed."""
     if isinstance(spec, ScanStream):
         return spec.stream, spec.columns[spec.schema.names.index(column)]
+    if isinstance(spec, ScanTable):
+        return None  # what is counted of streams is not counted of tables
     if isinstance(spec, ProjectRows):
         made = next(item.expr for item in spec.items if item.name == column)
         return _origin(spec.input, made.columns[0]) if made.is_column else None

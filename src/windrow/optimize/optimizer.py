@@ -21,7 +21,9 @@ from windrow.optimize.rules.push_condition_below_join import push_condition_belo
 from windrow.optimize.rules.push_filter_below_join import push_filter_below_join
 from windrow.optimize.rules.push_filter_below_range import push_filter_below_range
 from windrow.optimize.rules.push_filter_below_set_operation import push_filter_below_set_operation
+from windrow.optimize.rules.push_filter_below_table_join import push_filter_below_table_join
 from windrow.optimize.rules.push_filter_through_project import push_filter_through_project
+from windrow.optimize.rules.push_table_join_below_join import push_table_join_below_join
 from windrow.optimize.shedding import with_shedding
 from windrow.optimize.verify import verify
 from windrow.physical.options import Options
@@ -41,6 +43,8 @@ RULES: tuple[Rule, ...] = (
     # Ranges. What one pass leaves half way, the next one carries on.
     push_filter_through_project,
     push_filter_below_set_operation,
+    push_filter_below_table_join,
+    push_table_join_below_join,
     push_filter_below_join,
     push_condition_below_join,
     push_filter_below_range,

@@ -29,9 +29,11 @@ from windrow.physical.specs import (
     ProjectRows,
     RangeRows,
     ScanStream,
+    ScanTable,
     SetOp,
     SlidingAggregate,
     Spec,
+    TableJoinRows,
     UnionRows,
     WJoin,
     inputs,
@@ -207,7 +209,7 @@ def _check_totals(join: WJoin, name: str, least: tuple[Least, ...]) -> None:
 def _rewritten(spec: Spec, shedding: Shedding) -> Spec:
     """The plan with the join's shedding, and its hidden columns up to the aggregate."""
     assert not isinstance(spec, SetOp | UnionRows)  # refused
-    if isinstance(spec, ScanStream | MatwinBestmatch):
+    if isinstance(spec, ScanStream | ScanTable | MatwinBestmatch):
         return spec
     if isinstance(spec, WJoin):
         hidden = hidden_fields(len(spec.inputs)) if shedding.is_estimated else ()
@@ -219,7 +221,15 @@ def _rewritten(spec: Spec, shedding: Shedding) -> Spec:
         return replace(spec, input=below)
     if isinstance(spec, FilterRows):
         return _past_marks(replace(spec, input=below))
-    assert isinstance(spec, RangeRows)
+    if isinstance(spec, TableJoinRows) and shedding.is_estimated:
+        raise UnsupportedError(
+            "unsupported-estimate",
+            f"the table {spec.alias} is joined to a join that sheds, and totals are to be estimated",
+            reason="how far a total may be off is told by the join's own combinations alone",
+            hint="aggregate the join in a derived table and join the table to its groups, or let the"
+            " query fail or spill",
+        )
+    assert isinstance(spec, RangeRows | TableJoinRows)
     return replace(spec, input=below)
 
 

@@ -16,6 +16,7 @@ from windrow.plan.nodes import (
     Range,
     Scan,
     SetOperation,
+    TableJoin,
     WindowAggregate,
     WindowJoin,
 )
@@ -42,7 +43,7 @@ def rows_end(node: Node) -> bool:
     """Whether every row of the node stops being alive, or is taken back, some time."""
     if isinstance(node, Range | WindowAggregate):
         return True
-    if isinstance(node, Filter | Project):
+    if isinstance(node, Filter | Project | TableJoin):
         return rows_end(node.input)
     if isinstance(node, SetOperation):
         return node.kind != "union all" or all(map(rows_end, node.inputs))

@@ -5,7 +5,15 @@ All lengths are ticks inside; they are shown in the unit of the query's event ti
 
 from __future__ import annotations
 
-from windrow.physical.specs import FilterRows, ProjectRows, RangeRows, ScanStream, Spec, scans
+from windrow.physical.specs import (
+    FilterRows,
+    ProjectRows,
+    RangeRows,
+    ScanStream,
+    Spec,
+    TableJoinRows,
+    scans,
+)
 from windrow.plan.durations import show_ticks
 from windrow.plan.windows import UNBOUNDED, Bound, WindowGraph
 
@@ -81,7 +89,7 @@ def _closed(graph: WindowGraph, a: int, b: int, time_type: str) -> str:
 
 def event_time(spec: Spec, alias: str) -> str:
     """The event time of an input as the user knows it: its time column, or t(alias)."""
-    while isinstance(spec, FilterRows | ProjectRows | RangeRows):
+    while isinstance(spec, FilterRows | ProjectRows | RangeRows | TableJoinRows):
         spec = spec.input
     if isinstance(spec, ScanStream) and spec.alias == alias:
         return f"{alias}.{spec.time}"

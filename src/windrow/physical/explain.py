@@ -22,15 +22,19 @@ from windrow.physical.specs import (
     ProjectRows,
     RangeRows,
     ScanStream,
+    ScanTable,
     SetOp,
     SlidingAggregate,
     Spec,
     Stateful,
+    TableJoinRows,
     UnionRows,
     WJoin,
     inputs,
     scans,
+    tables,
 )
+from windrow.physical.table_facts import table_facts
 from windrow.plan.durations import show_ticks
 from windrow.plan.explain import (
     ColumnTexts,
@@ -39,6 +43,7 @@ from windrow.plan.explain import (
     show_alias,
     show_items,
     show_predicates,
+    show_table_join,
 )
 from windrow.plan.nodes import KIND_NAMES, Query
 
@@ -108,6 +113,8 @@ def _query_lines(physical: PhysicalQuery) -> list[str]:
         facts.insert(3, ("polling", [POLLING[physical.options.polling]]))
     if len(sources) > 1:
         facts.insert(3, ("distance", ["how far a stream runs ahead of the slowest one"]))
+    if tables(physical.root):
+        facts.insert(2, ("tables", [_table(table) for table in tables(physical.root)]))
     return list(_fact_lines(facts, "  "))
 
 
@@ -152,6 +159,10 @@ def _stream(source: ScanStream) -> str:
     return f"{name}: {time}, lateness {lateness}"
 
 
+def _table(table: ScanTable) -> str:
+    return f"{show_alias(table.table, table.alias)}: read whole as the query starts"
+
+
 def _physical_lines(physical: PhysicalQuery) -> list[str]:
     show = _column_texts(physical.root)
     lines = [f"01) Emit {'changelog' if physical.is_changelog else 'append'}"]
@@ -162,6 +173,8 @@ def _physical_lines(physical: PhysicalQuery) -> list[str]:
         if isinstance(spec, Stateful):
             facts = [*facts_of(spec, physical.options, show), *choice_facts(spec, physical)]
             lines += _fact_lines(facts, "    " + "  " * depth + "  ")
+        elif isinstance(spec, TableJoinRows):
+            lines += _fact_lines(table_facts(spec), "    " + "  " * depth + "  ")
     return lines
 
 
@@ -184,11 +197,17 @@ def _fact_lines(facts: list[Fact], indent: str) -> Iterator[str]:
 def _spec(spec: Spec) -> str:
     if isinstance(spec, Stateful):
         return stage_name(spec)
-    if isinstance(spec, ScanStream):
+    if isinstance(spec, ScanStream | ScanTable):
+        name = spec.stream if isinstance(spec, ScanStream) else spec.table
         columns = ", ".join(spec.columns) or "no columns"
-        return f"ScanStream {show_alias(spec.stream, spec.alias)}: {columns}"
-    if isinstance(spec, FilterRows):
-        return f"FilterRows {show_predicates(spec.predicates)}"
+        return f"{type(spec).__name__} {show_alias(name, spec.alias)}: {columns}"
+    if isinstance(spec, FilterRows | TableJoinRows):
+        tests = (
+            show_predicates(spec.predicates)
+            if isinstance(spec, FilterRows)
+            else show_table_join(spec.kind, spec.keys, spec.predicates)
+        )
+        return f"{type(spec).__name__} {tests}"
     if isinstance(spec, ProjectRows):
         shown = tuple(item for item in spec.items if not is_hidden(item.name))
         return f"ProjectRows {show_items(shown)}"

@@ -93,7 +93,7 @@ def _join(spec: WJoin, options: Options, show: Show) -> list[Fact]:
         (
             "state",
             [
-                *(state_bound(spec, alias, kept, below) for _, alias, kept in members),
+                *(state_bound(spec, child, alias, kept, below) for child, alias, kept in members),
                 *match_state(spec),
                 *shed_state(spec, time_type),
             ],
@@ -153,7 +153,7 @@ def _aggregate_state(spec: SlidingAggregate, source: str, alive: int | None, bel
         groups += f", and at most {2**spec.estimated_from - 2} sums per row"
     if alive is None:
         return groups
-    return f"{state_bound(spec, source, alive, below)}, and {groups}"
+    return f"{state_bound(spec, spec.input, source, alive, below)}, and {groups}"
 
 
 def _bestmatch(spec: MatwinBestmatch, show: Show) -> list[Fact]:
@@ -182,7 +182,10 @@ def _bestmatch(spec: MatwinBestmatch, show: Show) -> list[Fact]:
         ),
         (
             "state",
-            [state_bound(spec, left, spec.hi, below), state_bound(spec, right, reach, below)],
+            [
+                state_bound(spec, spec.left, left, spec.hi, below),
+                state_bound(spec, spec.right, right, reach, below),
+            ],
         ),
         ("emits", [f"when final; {_added_delay(spec.hi, time_type)}"]),
         ("why", ["both streams are ordered by time, so that windows shift over them once"]),

@@ -9,15 +9,18 @@ from windrow.physical.specs import (
     ProjectRows,
     RangeRows,
     ScanStream,
+    ScanTable,
     SetOp,
     SlidingAggregate,
     Spec,
     Stateful,
+    TableJoinRows,
     UnionRows,
     WJoin,
     inputs,
     scans,
 )
+from windrow.physical.table_facts import matches_below
 from windrow.plan.durations import show_ticks
 
 
@@ -42,20 +45,20 @@ def lifetime(below: Spec, alive: int | None) -> str:
 
 def _is_over_join(spec: Spec) -> bool:
     """Whether rows end with their tuples, not by a window of their own."""
-    while isinstance(spec, FilterRows | ProjectRows):
+    while isinstance(spec, FilterRows | ProjectRows | TableJoinRows):
         spec = spec.input
     return isinstance(spec, WJoin)
 
 
 def live_equally_long(spec: Spec) -> bool:
     """Whether all rows of a spec leave in the order in which they came."""
-    while isinstance(spec, FilterRows | ProjectRows):
+    while isinstance(spec, FilterRows | ProjectRows | TableJoinRows):
         spec = spec.input
     return isinstance(spec, RangeRows) and alive_ticks(spec.input) is None
 
 
-def state_bound(spec: Stateful, alias: str, retention: int, below: int) -> str:
-    """The most rows of an input that are held after a batch.
+def state_bound(spec: Stateful, rows: Spec, alias: str, retention: int, below: int) -> str:
+    """The most rows of an input that are held after a batch; `rows` is the input.
 
         watermark - retention        watermark                       newest
         ------[=========================|===============================]---> time
@@ -75,7 +78,8 @@ def state_bound(spec: Stateful, alias: str, retention: int, below: int) -> str:
         length = f"max(0, {length} - {show_ticks(-retention, time_type)})"
     else:
         length = f"({length})"
-    return f"{alias} <= rate({alias}) x {length} + one batch"
+    rate = " x ".join([f"rate({alias})", *matches_below(rows)])
+    return f"{alias} <= {rate} x {length} + one batch"
 
 
 def alive_ticks(spec: Spec) -> int | None:
@@ -83,9 +87,9 @@ def alive_ticks(spec: Spec) -> int | None:
     if isinstance(spec, RangeRows):
         inner = alive_ticks(spec.input)
         return spec.ticks if inner is None else min(spec.ticks, inner)
-    if isinstance(spec, FilterRows | ProjectRows):
+    if isinstance(spec, FilterRows | ProjectRows | TableJoinRows):
         return alive_ticks(spec.input)
-    if isinstance(spec, ScanStream | SlidingAggregate | SetOp | MatwinBestmatch):
+    if isinstance(spec, ScanStream | ScanTable | SlidingAggregate | SetOp | MatwinBestmatch):
         return None
     lengths = [length for length in map(alive_ticks, inputs(spec)) if length is not None]
     if isinstance(spec, UnionRows):

@@ -75,7 +75,11 @@ def _each(names: list[str], texts: list[str]) -> list[str]:
 
 def _bounds(spec: SetOp, held: list[tuple[Spec, str, int | None]], below: int) -> list[str]:
     """The paper's terms, one after the other; S_minus is their sum."""
-    rows = [state_bound(spec, name, alive, below) for _, name, alive in held if alive is not None]
+    rows = [
+        state_bound(spec, child, name, alive, below)
+        for child, name, alive in held
+        if alive is not None
+    ]
     counts = "one count per different row" + (" and input" if len(held) > 1 else "")
     lines = [*rows, f"{counts}, from which the copies in the answer follow"]
     if spec.kind.startswith("except") and len(rows) == len(held):

@@ -10,7 +10,7 @@ from windrow.physical.lifetimes import alive_ticks, lifetime, state_bound
 from windrow.physical.options import Options
 from windrow.physical.partitioning import show_class
 from windrow.physical.probe_facts import probes, tests
-from windrow.physical.specs import WJoin, delay, scans
+from windrow.physical.specs import Spec, WJoin, delay, scans
 
 Fact = tuple[str, list[str]]
 
@@ -42,15 +42,15 @@ def snapshot_facts(spec: WJoin, options: Options, show: Callable[[str], str]) ->
             "retention",
             [f"drop a row when {watermark} has come to its end, or to what takes it back"],
         ),
-        ("state", [_state(spec, alias, alive, below) for _, alias, alive in inputs]),
+        ("state", [_state(spec, child, alias, alive, below) for child, alias, alive in inputs]),
         ("probes", probes(spec)),
         ("tests", tests(spec)),
         ("emits", ["each combination with its last row, and what takes it back; adds no delay"]),
     ]
 
 
-def _state(spec: WJoin, alias: str, alive: int | None, below: int) -> str:
+def _state(spec: WJoin, rows: Spec, alias: str, alive: int | None, below: int) -> str:
     """The most rows of an input that are held after a batch."""
     if alive is None:
         return f"{alias} <= its rows alive, and those that the watermark has not come to"
-    return state_bound(spec, alias, alive, below)
+    return state_bound(spec, rows, alias, alive, below)

@@ -1,8 +1,8 @@
 """The specs: one frozen class per way of computing a node.
 
 Column names are flat (`a.price`). Every relation carries, beside its columns, event time, end and
-sign (see `operators/changes.py`). Stateless specs (scan, filter, project, range) are left to Spark
-on Spark and evaluated by DuckDB in process; stateful ones become operators, the same object in
+sign (see `operators/changes.py`). Stateless specs (scan, filter, project, range, join with a table)
+are left to Spark on Spark and evaluated by DuckDB in process; stateful ones become operators, the same object in
 either place.
 """
 
@@ -19,7 +19,7 @@ from windrow.physical.shedding import PANES_PER_WINDOW, Shedding, least_row_byte
 from windrow.plan.count_windows import CountWindows
 from windrow.plan.exprs import Expr, Named
 from windrow.plan.functions import UserFunction
-from windrow.plan.nodes import PRESERVED, Aggregate, Dimension
+from windrow.plan.nodes import PRESERVED, Aggregate, Dimension, TableKey
 from windrow.plan.statistics import Figure
 from windrow.plan.windows import WindowGraph
 from windrow.schema import Schema
@@ -87,6 +87,46 @@ class UnionRows:
     def schema(self) -> Schema:
         """That of each input."""
         return self.inputs[0].schema
+
+
+@dataclass(frozen=True)
+class ScanTable:
+    """Reads one table: source columns `columns[i]` become `schema.names[i]`."""
+
+    table: str
+    alias: str
+    columns: tuple[str, ...]
+    schema: Schema
+
+
+@dataclass(frozen=True)
+class TableJoinRows:
+    """Joins each row with a table that does not move; event time, end and sign pass through.
+
+    Attributes:
+        input: the rows.
+        table: a scan of the table, perhaps below filters and projections.
+        alias: how the user calls the table.
+        kind: "inner", "left" (outer), "semi" or "anti".
+        keys: the equalities, by which rows of the table are looked up.
+        predicates: further conditions on a row and a row of the table.
+        schema: the columns that are used above; none of the table in a semi or anti join.
+        place: why it stands where it does, for EXPLAIN.
+    """
+
+    input: Spec
+    table: Spec
+    alias: str
+    kind: str
+    keys: tuple[TableKey, ...]
+    predicates: tuple[Expr, ...]
+    schema: Schema
+    place: str = ""
+
+    @property
+    def may_multiply(self) -> bool:
+        """Whether a row may come out several times."""
+        return self.kind in {"inner", "left"}
 
 
 @dataclass(frozen=True)
@@ -267,7 +307,9 @@ class MatwinBestmatch:
     schema: Schema
 
 
-Stateless: TypeAlias = ScanStream | FilterRows | ProjectRows | RangeRows | UnionRows
+Stateless: TypeAlias = (
+    ScanStream | FilterRows | ProjectRows | RangeRows | UnionRows | ScanTable | TableJoinRows
+)
 
 Stateful: TypeAlias = WJoin | SlidingAggregate | SetOp | MatwinBestmatch
 
@@ -318,7 +360,7 @@ class PhysicalQuery:
         shown: where one is not, the plan ends in a SetOp of kind "changes".
         """
         spec, shown = self.root, set(self.root.schema.names)
-        while isinstance(spec, FilterRows | ProjectRows):
+        while isinstance(spec, FilterRows | ProjectRows | TableJoinRows):
             if isinstance(spec, ProjectRows):
                 items = [item for item in spec.items if item.name in shown and item.expr.is_column]
                 shown = {item.expr.columns[0] for item in items}
@@ -328,10 +370,12 @@ class PhysicalQuery:
 
 def inputs(spec: Spec) -> tuple[Spec, ...]:
     """The inputs of a spec, in order."""
-    if isinstance(spec, ScanStream):
+    if isinstance(spec, ScanStream | ScanTable):
         return ()
     if isinstance(spec, WJoin | SetOp | UnionRows):
         return spec.inputs
+    if isinstance(spec, TableJoinRows):
+        return (spec.input, spec.table)
     if isinstance(spec, MatwinBestmatch):
         return (spec.left, spec.right)
     return (spec.input,)
@@ -342,6 +386,13 @@ def scans(spec: Spec) -> tuple[ScanStream, ...]:
     if isinstance(spec, ScanStream):
         return (spec,)
     return tuple(scan for child in inputs(spec) for scan in scans(child))
+
+
+def tables(spec: Spec) -> tuple[ScanTable, ...]:
+    """The tables that a spec reads, from left to right."""
+    if isinstance(spec, ScanTable):
+        return (spec,)
+    return tuple(scan for child in inputs(spec) for scan in tables(child))
 
 
 def has_ends(spec: Spec) -> bool:

@@ -20,6 +20,9 @@ from windrow.plan.nodes import (
     Range,
     Scan,
     SetOperation,
+    TableJoin,
+    TableKey,
+    TableScan,
     WindowAggregate,
     WindowJoin,
     children,
@@ -76,12 +79,16 @@ def _node(node: Node, time_type: str, show: ColumnTexts) -> str:
         return f"SetOperation {node.kind}"
     if isinstance(node, BestmatchJoin):
         return _bestmatch(node, time_type, show)
+    if isinstance(node, TableJoin):
+        return f"TableJoin {show_table_join(node.kind, node.keys, node.predicates)}"
     return _stateless(node, time_type)
 
 
-def _stateless(node: Scan | Filter | Project | Range, time_type: str) -> str:
+def _stateless(node: Scan | TableScan | Filter | Project | Range, time_type: str) -> str:
     if isinstance(node, Scan):
         return f"Scan {show_alias(node.stream.name, node.alias)}"
+    if isinstance(node, TableScan):
+        return f"TableScan {show_alias(node.table.name, node.alias)}"
     if isinstance(node, Filter):
         return f"Filter {show_predicates(node.predicates)}"
     if isinstance(node, Project):
@@ -112,6 +119,15 @@ def show_equalities(equalities: Sequence[Equality], show: ColumnTexts) -> str:
     """The equalities of a join, or the words for none."""
     shown = [f"{show(e.left)} {'<=>' if e.null_safe else '='} {show(e.right)}" for e in equalities]
     return " AND ".join(shown) or "without equality"
+
+
+def show_table_join(kind: str, keys: Sequence[TableKey], predicates: Sequence[Expr]) -> str:
+    """A join with a table: its kind where that is not inner, and its conditions."""
+    texts = [f"{k.row.text} {'<=>' if k.null_safe else '='} {k.table.text}" for k in keys]
+    if predicates:
+        texts.append(show_predicates(predicates))
+    conditions = f"on {' AND '.join(texts)}" if texts else "without condition"
+    return f"{KIND_NAMES[kind]} {conditions}" if kind in KIND_NAMES else conditions
 
 
 def show_aggregates(aggregates: Sequence[Aggregate]) -> str:

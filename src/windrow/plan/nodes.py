@@ -248,8 +248,85 @@ class BestmatchJoin:
         return Schema(self.left.schema.fields + self.right.schema.fields)
 
 
+@dataclass(frozen=True)
+class TableScan:
+    """The rows of one table under an alias; columns are named `alias.column`. It does not move."""
+
+    table: StreamInfo
+    alias: str
+    schema: Schema
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
+class TableKey:
+    """`row = table`: an expression over the rows equals one over the table, both of one type."""
+
+    row: Expr
+    table: Expr
+    type: str
+    null_safe: bool = False
+
+
+@dataclass(frozen=True)
+class TableJoin:
+    """Each row of the input with the rows of a table that it matches.
+
+    The table's rows are there at every instant: a result has the time, end and sign of its row.
+
+    Attributes:
+        input: the rows.
+        table: a TableScan, perhaps below a Filter.
+        alias: how the user calls the table.
+        kind: "inner", "left" (outer), "semi" or "anti".
+        keys: the equalities.
+        predicates: further conditions on a row and a row of the table.
+        place: why it stands where it does, for EXPLAIN.
+        span: where the table stands in the SQL.
+    """
+
+    input: Node
+    table: Node
+    alias: str
+    kind: str
+    keys: tuple[TableKey, ...]
+    predicates: tuple[Expr, ...] = ()
+    place: str = ""
+    span: Span | None = None
+
+    @property
+    def row_columns(self) -> set[str]:
+        """The columns of the input that its conditions read."""
+        read = [key.row for key in self.keys] + list(self.predicates)
+        return {name for expr in read for name in expr.columns}.difference(self.table.schema.names)
+
+    @property
+    def table_columns(self) -> set[str]:
+        """The columns of the table that its conditions read."""
+        read = [key.table for key in self.keys] + list(self.predicates)
+        return {name for expr in read for name in expr.columns}.intersection(
+            self.table.schema.names
+        )
+
+    @property
+    def schema(self) -> Schema:
+        """The input's columns, then the table's; a semi or anti join has the former alone."""
+        if self.kind in {"semi", "anti"}:
+            return self.input.schema
+        return Schema(self.input.schema.fields + self.table.schema.fields)
+
+
 Node: TypeAlias = (
-    Scan | Filter | Project | Range | WindowJoin | WindowAggregate | SetOperation | BestmatchJoin
+    Scan
+    | Filter
+    | Project
+    | Range
+    | WindowJoin
+    | WindowAggregate
+    | SetOperation
+    | BestmatchJoin
+    | TableScan
+    | TableJoin
 )
 
 
@@ -281,10 +358,12 @@ class Query:
 
 def children(node: Node) -> tuple[Node, ...]:
     """The inputs of a node, in order."""
-    if isinstance(node, Scan):
+    if isinstance(node, Scan | TableScan):
         return ()
     if isinstance(node, WindowJoin | SetOperation):
         return node.inputs
+    if isinstance(node, TableJoin):
+        return (node.input, node.table)
     if isinstance(node, BestmatchJoin):
         return (node.left, node.right)
     return (node.input,)

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from windrow.plan.nodes import BestmatchJoin, Node, Scan, SetOperation, WindowJoin, children
+from windrow.plan.nodes import (
+    BestmatchJoin,
+    Node,
+    Scan,
+    SetOperation,
+    TableJoin,
+    TableScan,
+    WindowJoin,
+    children,
+)
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -19,8 +28,10 @@ def with_children(node: Node, inputs: Sequence[Node]) -> Node:
     """The node over other inputs; the very same object where nothing changed."""
     if all(new is old for new, old in zip(inputs, children(node), strict=True)):
         return node
-    if isinstance(node, Scan):
+    if isinstance(node, Scan | TableScan):
         return node
+    if isinstance(node, TableJoin):
+        return replace(node, input=inputs[0], table=inputs[1])
     if isinstance(node, WindowJoin | SetOperation):
         return replace(node, inputs=tuple(inputs))
     if isinstance(node, BestmatchJoin):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -45,11 +45,35 @@ def conjuncts(trees: Iterable[exp.Expr]) -> Iterator[exp.Expr]:
             yield tree
 
 
+Taker = Callable[[exp.Expr], bool]
+"""Takes a resolved conjunct that belongs to a join with a table; says whether it has."""
+
+
+def take_none(_: exp.Expr) -> bool:
+    """Leaves every conjunct."""
+    return False
+
+
 def sort_conditions(
-    trees: Sequence[exp.Expr], scope: Scope, time_type: str, sql: str
+    trees: Sequence[exp.Expr],
+    scope: Scope,
+    time_type: str,
+    sql: str,
+    streams: Scope | None = None,
+    taken: Taker = take_none,
 ) -> Conditions:
-    """Every conjunct of WHERE and ON in its place."""
-    times = TimeConditions(scope, time_type, sql)
+    """Every conjunct of WHERE and ON in its place.
+
+    Args:
+        trees: WHERE and ON.
+        scope: what their names mean.
+        time_type: the type of event time.
+        sql: the text.
+        streams: the scope of the window join, where that is another one.
+        taken: what joins with tables take.
+    """
+    streams = streams or scope
+    times = TimeConditions(streams, time_type, sql)
     clauses: list[exp.Expr] = []
     bounds: list[Bound] = []
     equalities: list[Condition] = []
@@ -59,10 +83,12 @@ def sort_conditions(
         if isinstance(conjunct, PairWindow | UniformWindow):
             clauses.append(conjunct)
             continue
-        _refuse_misplaced(conjunct)
+        refuse_misplaced(conjunct)
         resolved = scope.resolve(conjunct)
+        if taken(resolved):
+            continue
         found = times.bounds(resolved)
-        key = equality_of(resolved, scope)
+        key = equality_of(resolved, streams)
         if found:
             bounds += found
             places |= {bound.text: span_of(conjunct) for bound in found}
@@ -74,7 +100,7 @@ def sort_conditions(
 
 
 def sort_filters(
-    trees: Sequence[exp.Expr], scope: Scope
+    trees: Sequence[exp.Expr], scope: Scope, taken: Taker = take_none
 ) -> tuple[tuple[exp.Expr, ...], tuple[exp.Expr, ...]]:
     """WHERE over a join that is not inner: windows, which belong to ON, and predicates, resolved.
 
@@ -86,12 +112,15 @@ def sort_filters(
         if isinstance(conjunct, PairWindow | UniformWindow):
             clauses.append(conjunct)
             continue
-        _refuse_misplaced(conjunct)
-        predicates.append(scope.resolve(conjunct))
+        refuse_misplaced(conjunct)
+        resolved = scope.resolve(conjunct)
+        if not taken(resolved):
+            predicates.append(resolved)
     return tuple(clauses), tuple(predicates)
 
 
-def _refuse_misplaced(conjunct: exp.Expr) -> None:
+def refuse_misplaced(conjunct: exp.Expr) -> None:
+    """Refuses windows and aggregates inside a condition, and what Windrow does not run in one."""
     window = conjunct.find(PairWindow, UniformWindow)
     if window is not None:
         raise ParseError(

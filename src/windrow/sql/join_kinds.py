@@ -32,15 +32,16 @@ FIRST_ONLY = ("semi", "anti")
 
 
 def join_kind(joins: Sequence[exp.Join], streams: int) -> str:
-    """The kind of join that FROM states over so many streams; others are refused."""
-    kinds = [_kind(join) for join in joins]
+    """The kind of join that FROM states over so many streams, by the joins that bring them."""
+    kinds = [kind_of(join) for join in joins]
     for join, kind in zip(joins, kinds, strict=True):
         if kind != "inner" and streams != 2:
             raise _of_several(join, streams)
     return next((kind for kind in kinds if kind != "inner"), "inner")
 
 
-def _kind(join: exp.Join) -> str:
+def kind_of(join: exp.Join) -> str:
+    """The kind of one join; those that are not supported are refused."""
     side, kind = (str(join.args.get(key) or "").upper() for key in ("side", "kind"))
     if not side and kind in INNER:
         return "inner"
@@ -56,12 +57,16 @@ def _kind(join: exp.Join) -> str:
     )
 
 
-def _of_several(join: exp.Join, streams: int) -> PlanError:
+def words_of(join: exp.Join) -> str:
+    """The words that a join is written with: `LEFT OUTER JOIN`."""
     words = [str(join.args.get(key) or "").upper() for key in ("side", "kind")]
-    shown = " ".join([*filter(None, words), "JOIN"])
+    return " ".join([*filter(None, words), "JOIN"])
+
+
+def _of_several(join: exp.Join, streams: int) -> PlanError:
     return PlanError(
         "outer-join-of-several",
-        f"the {shown} stands in a FROM of {streams} streams",
+        f"the {words_of(join)} stands in a FROM of {streams} streams",
         reason="an outer, semi or anti join takes two: over more, its answer depends on the order",
         hint="put two of them in a derived table: FROM (SELECT .. FROM a LEFT JOIN b ON ..) x, c ..",
         span=span_of(join),

@@ -107,6 +107,20 @@ def add_keys(
     return nodes, tuple(equalities)
 
 
+def compared_in_one_type(
+    condition: Condition, left: Node, right: Node, renderer: Renderer
+) -> tuple[Expr, Expr, str]:
+    """Both sides of an equality, one over each relation, in the type that both are compared in."""
+    group = _Class([_Term(0, condition.left), _Term(1, condition.right)], [condition])
+    _add_types(group, (left, right), renderer)
+    type_ = _common_type(group, renderer.sql)
+    sides = [
+        renderer.typed(node.schema, [_in_type(term, type_)])[0]
+        for term, node in zip(group.terms, (left, right), strict=True)
+    ]
+    return sides[0], sides[1], type_
+
+
 def _key_if(condition: exp.Expr, term: _Term, group: _Class) -> _Term:
     """The term where the condition holds, and else NULL."""
     if isinstance(condition, exp.NullSafeEQ):
@@ -126,13 +140,16 @@ def _key_column(
     """The flat name of the column that holds the term in the common type."""
     if isinstance(term.tree, exp.Column) and term.type == type_:
         return term.tree.name
-    tree = term.tree
-    if term.type != type_:
-        tree = exp.cast(tree.copy(), exp.DataType.build(type_, dialect="spark"))
-    expr = renderer.typed(node.schema, [tree])[0]
+    expr = renderer.typed(node.schema, [_in_type(term, type_)])[0]
     name = free_name(f"{scope.sources[term.source].alias}.$key{len(added)}", node.schema)
     added.append(Named(name, expr))
     return name
+
+
+def _in_type(term: _Term, type_: str) -> exp.Expr:
+    if term.type == type_:
+        return term.tree
+    return exp.cast(term.tree.copy(), exp.DataType.build(type_, dialect="spark"))
 
 
 def _with_keys(node: Node, predicates: list[Expr], keys: list[Named]) -> Node:

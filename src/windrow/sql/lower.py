@@ -1,7 +1,7 @@
 """SELECTs, and set operations between them, to plan nodes.
 
 Scan -> [Range] -> [Filter, Project for keys] -> WindowJoin -> Filter
-     -> [WindowAggregate -> Filter for HAVING] -> Project
+     -> [TableJoin ..] -> [WindowAggregate -> Filter for HAVING] -> Project
      -> [SetOperation for DISTINCT, UNION, EXCEPT, INTERSECT -> Project]
 """
 
@@ -48,7 +48,7 @@ from windrow.sql.graph_checks import (
     example_length,
 )
 from windrow.sql.grouping import Grouping, is_aggregate_query, refuse_reserved
-from windrow.sql.join_kinds import FIRST_ONLY, one_key_each, windows_in_where
+from windrow.sql.join_kinds import one_key_each, windows_in_where
 from windrow.sql.keys import add_keys
 from windrow.sql.refuse import (
     as_query,
@@ -64,6 +64,7 @@ from windrow.sql.select_list import Item, read_items
 from windrow.sql.set_operations import UNION_ALL, combined, kind_of, of_all_columns
 from windrow.sql.sources import From, FromReader, Relation
 from windrow.sql.spans import span_of
+from windrow.sql.table_joins import TableJoins
 from windrow.sql.windows import StatedWindows, read_windows
 
 AGGREGATE = "an aggregate"
@@ -134,17 +135,19 @@ class Lowering:
         )
         from_ = reader.read(select)
         scope = seen = Scope(from_.sources)
-        if from_.kind in FIRST_ONLY:
-            seen = Scope(from_.sources[:1], hidden=from_.sources[1:])
+        if from_.hidden:
+            shown = tuple(source for source in from_.sources if source not in from_.hidden)
+            seen = Scope(shown, hidden=from_.hidden)
         where = select.args.get("where")
         filters = (where.this,) if where else ()
         if from_.bestmatch is not None:
             refuse_match(from_.bestmatch, above)
-        for condition in (*from_.conditions, *filters):
-            refuse_subquery_conditions(condition)
         in_from = [*from_.conditions, *_match_orders(from_)]
-        seen.check([*select.expressions, *filters, *(in_from if seen is scope else [])])
-        scope.check(in_from)
+        in_seen = [*from_.filters, *(in_from if from_.kind == "inner" else [])]
+        for condition in (*from_.conditions, *from_.filters, *from_.on_tables, *filters):
+            refuse_subquery_conditions(condition)
+        seen.check([*select.expressions, *filters, *in_seen])
+        scope.check([*in_from, *from_.on_tables])
         for expression in select.expressions:
             refuse_expressions(expression)
         items = read_items(select, seen, self.sql)
@@ -158,24 +161,32 @@ class Lowering:
         return relation
 
     def _lower(self, block: _Block, alias: str) -> Relation:
-        time_type = block.from_.sources[0].time_type
-        is_snapshot = is_changelog_join(block.from_, block.scope)
+        time_type = block.from_.streams[0].time_type
+        is_snapshot = is_changelog_join(block.from_, Scope(block.from_.streams))
         if is_snapshot:
             block = replace(block, above=block.above or changelog_joins.JOIN)
-        conditions = (*block.from_.conditions, *block.filters)
+        conditions = (*block.from_.conditions, *block.from_.filters, *block.filters)
         if block.from_.bestmatch is not None:
             node: Node = lower_bestmatch(
                 block.select, block.from_.bestmatch, block.scope, conditions, self.renderer
             )
             return Relation(self._project(node, block.items, alias), time_type)
         clauses = list(block.select.args.get("windows") or [])
+        tables = TableJoins(block.from_, block.select, block.seen, block.filters, self.renderer)
+        names, block = block.scope, replace(block, scope=tables.streams)
         if block.from_.kind == "inner":
-            sorted_ = sort_conditions(conditions, block.scope, time_type, self.sql)
+            sorted_ = sort_conditions(
+                conditions, block.seen, time_type, self.sql, block.scope, tables.take
+            )
             filters = sorted_.predicates
         else:
             # WHERE says what to keep of the join's rows, ON and the windows what these are.
-            sorted_ = sort_conditions(block.from_.conditions, block.scope, time_type, self.sql)
-            in_where, filters = sort_filters(block.filters, block.seen)
+            sorted_ = sort_conditions(
+                block.from_.conditions, names, time_type, self.sql, block.scope, tables.leave
+            )
+            in_where, filters = sort_filters(
+                (*block.from_.filters, *block.filters), block.seen, tables.take
+            )
             clauses += in_where
         clauses += sorted_.clauses
         grouped = is_aggregate_query(block.select)
@@ -187,9 +198,12 @@ class Lowering:
         if is_snapshot:
             refuse_windows(timed, windows, block.scope)
         inputs = self._inputs(block, windows) if block.above else _nodes(block.scope)
-        node = self._join(inputs, block, windows, sorted_, counts, is_snapshot=is_snapshot)
+        node = self._join(
+            tables.below(inputs), block, windows, sorted_, counts, is_snapshot=is_snapshot
+        )
         if filters:
             node = Filter(node, self.renderer.predicates(node.schema, filters))
+        node = tables.above(node)
         if grouped:
             grouping = Grouping(block.select, block.items, block.seen, self.renderer)
             node, items, keys = grouping.lower(node, span_of(block.select.args.get("group")))
@@ -198,7 +212,7 @@ class Lowering:
         root = self._project(node, block.items, alias)
         if not changelogs(block.scope):
             return Relation(root, time_type, has_ends=bool(block.above))
-        keys = None if is_snapshot else _kept_keys(block.scope.sources[0], block.items)
+        keys = None if is_snapshot else _kept_keys(block.scope.sources[0], block)
         return Relation(root, time_type, keys or (), is_bag=keys is None)
 
     def _inputs(self, block: _Block, windows: StatedWindows) -> list[Node]:
@@ -268,7 +282,7 @@ class Lowering:
 
     def _refuse_counted(self, block: _Block, clauses: Sequence[exp.Expr]) -> None:
         """Refuses count windows under what is not an inner join."""
-        length = example_length(block.from_.sources[0].time_type)
+        length = example_length(block.from_.streams[0].time_type)
         if block.from_.kind != "inner":
             over = f"the {KIND_NAMES[block.from_.kind]} join"
             instead = f"write windows of time, for instance [RANGE {length}] after each stream"
@@ -287,7 +301,7 @@ class Lowering:
         """The error of a join that lacks a window, told of what WHERE has of one."""
         if block.from_.kind == "inner" or error.condition == "contradicting-windows":
             return error
-        time_type = block.from_.sources[0].time_type
+        time_type = block.from_.streams[0].time_type
         sorted_ = sort_conditions(block.filters, block.seen, time_type, self.sql)
         return windows_in_where(error, sorted_.places)
 
@@ -303,8 +317,9 @@ class Lowering:
 class _Block:
     """One SELECT with its names resolved.
 
-    `scope` has all sources of FROM, `seen` those that are in reach after it; `filters` is WHERE;
-    `above` is what takes its rows back, or "".
+    `scope` has all sources of FROM, and those of its window join once tables have their places;
+    `seen` those that are in reach after it; `filters` is WHERE; `above` is what takes its rows
+    back, or "".
     """
 
     select: exp.Select
@@ -350,16 +365,22 @@ def _match_orders(from_: From) -> list[exp.Expr]:
     return [] if from_.bestmatch is None else list(from_.bestmatch.expressions)
 
 
-def _kept_keys(source: Source, items: Sequence[Item]) -> tuple[str, ...] | None:
-    """The output names of a changelog's keys; None where they do not tell its rows apart."""
-    names = []
+def _kept_keys(source: Source, block: _Block) -> tuple[str, ...] | None:
+    """The output names of a changelog's keys; None where they do not tell its rows apart.
+
+    Joined with a table, a row may come several times: all columns together tell such rows apart.
+    """
+    names, items = [], block.items
     for key in source.changelog_keys or ():
         flat = f"{source.alias}.{key}"
         found = [i.name for i in items if isinstance(i.tree, exp.Column) and i.tree.name == flat]
         if not found:
             return None
         names.append(found[0])
-    return None if source.is_bag else tuple(names)
+    if source.is_bag:
+        return None
+    is_multiplied = any(not table.is_hidden for table in block.from_.tables)
+    return tuple(item.name for item in items) if is_multiplied else tuple(names)
 
 
 def _no_window(source: Source, windows: StatedWindows, above: str) -> PlanError:

@@ -94,6 +94,12 @@ def refuse_modifiers(tree: exp.Expr) -> None:
         raise unsupported(slug, f"{name} is not supported", hint, span or span_of(tree))
 
 
+def counts_rows(node: exp.Expr) -> bool:
+    """Whether a part of a query is a count window, or has one."""
+    window = node.meta.get("stream_window")
+    return bool(node.args.get("rows")) or (window is not None and window.args["kind"] == "ROWS")
+
+
 def refuse_expressions(tree: exp.Expr) -> None:
     """Refuses what Windrow does not run inside an expression."""
     for node in tree.walk():

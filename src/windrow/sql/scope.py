@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -33,6 +33,7 @@ class Source:
             apart at one instant; None for a plain relation.
         is_bag: whether these do not tell them apart: equal rows may be different ones.
         has_ends: whether its rows leave by the windows inside it.
+        is_table: whether it is a table, which has no time and does not move.
     """
 
     alias: str
@@ -47,6 +48,7 @@ class Source:
     changelog_keys: tuple[str, ...] | None = None
     is_bag: bool = False
     has_ends: bool = False
+    is_table: bool = False
 
     @property
     def columns(self) -> tuple[tuple[str, str], ...]:
@@ -64,20 +66,23 @@ class Source:
 class Scope:
     """The sources of one SELECT; resolves names to flat columns.
 
-    `hidden` are sources of FROM that a semi or anti join leaves out of its answer.
+    `hidden` are sources of FROM that a semi or anti join leaves out of its answer. In the scope of
+    a window join, whose sources are streams, `tables` are the tables of FROM, and `homes` says of
+    those that are joined below it to which stream, by their aliases.
     """
 
     sources: tuple[Source, ...]
     hidden: tuple[Source, ...] = ()
+    tables: tuple[Source, ...] = ()
+    homes: Mapping[str, int] = field(default_factory=dict)
     schema: Schema = field(init=False)
     _source_of: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
-        fields = [f for source in self.sources for f in source.node.schema.fields]
-        self.schema = Schema(tuple(fields))
-        self._source_of = {
-            f.name: i for i, s in enumerate(self.sources) for f in s.node.schema.fields
-        }
+        below = [(self.homes[s.alias], s) for s in self.tables if s.alias in self.homes]
+        reached = [*enumerate(self.sources), *below]
+        self.schema = Schema(tuple(f for _, source in reached for f in source.node.schema.fields))
+        self._source_of = {f.name: i for i, s in reached for f in s.node.schema.fields}
 
     def source_named(self, alias: str) -> int | None:
         """The position in FROM of the source with that alias."""
@@ -85,6 +90,10 @@ class Scope:
             if source.alias.lower() == alias.lower():
                 return i
         return None
+
+    def reaches(self, node: exp.Expr) -> bool:
+        """Whether all columns that a resolved tree reads are of its sources."""
+        return all(column.name in self._source_of for column in node.find_all(exp.Column))
 
     def source_of(self, flat: str) -> int:
         """The position in FROM of the source that has a flat column."""
@@ -158,11 +167,11 @@ class Scope:
         """Raises where a name means a stream, or a column of one, that the answer leaves out."""
         for source in self.hidden:
             if parts[0].lower() == source.alias.lower() or source.find(parts[0]) is not None:
-                (first,) = self.sources
+                others = " and ".join(other.alias for other in self.sources)
                 raise BindError(
                     "column-of-semi-join",
                     f"{'.'.join(parts)} is not part of the answer",
-                    reason=f"a semi or anti join gives rows of {first.alias} alone;"
+                    reason=f"a semi or anti join gives rows of {others} alone;"
                     f" {source.alias} is in reach of ON",
                     hint=f"move the condition to ON, or write an inner join to read {source.alias}",
                     span=span_of(node),

@@ -12,11 +12,18 @@ from windrow.plan.catalog import Catalog, StreamInfo
 from windrow.plan.nodes import Project, Scan
 from windrow.schema import TIME_TYPES, Field, Schema
 from windrow.sql.count_windows import rows_window
-from windrow.sql.join_kinds import join_kind
+from windrow.sql.join_kinds import FIRST_ONLY, join_kind, kind_of
 from windrow.sql.lengths import window_ticks
 from windrow.sql.refuse import refuse_join, unsupported
 from windrow.sql.scope import Source
 from windrow.sql.spans import span_of, text_of
+from windrow.sql.table_sources import (
+    FromTable,
+    read_tables,
+    refuse_matched_table,
+    refuse_tables_alone,
+    table_source,
+)
 
 MOST_STREAMS = 8
 
@@ -45,7 +52,8 @@ class Relation:
 class From:
     """FROM with its joins: sources, conditions of ON, and the bestmatch join if it is one.
 
-    `kind` is the kind of window join, one of those of `plan.nodes.WindowJoin`.
+    `kind` is the kind of window join, one of those of `plan.nodes.WindowJoin`. Where that is not
+    inner, `conditions` are its own, and `filters` those of the inner joins with tables.
     """
 
     sources: tuple[Source, ...]
@@ -53,6 +61,25 @@ class From:
     bestmatch: exp.Join | None
     span: Span | None
     kind: str = "inner"
+    tables: tuple[FromTable, ...] = ()
+    filters: tuple[exp.Expr, ...] = ()
+
+    @property
+    def streams(self) -> tuple[Source, ...]:
+        """The sources that move."""
+        return tuple(source for source in self.sources if not source.is_table)
+
+    @property
+    def hidden(self) -> tuple[Source, ...]:
+        """The sources that are in reach of their ON alone: those of semi and anti joins."""
+        tables = [self.sources[table.position] for table in self.tables if table.is_hidden]
+        streams = self.streams[1:] if self.kind in FIRST_ONLY else ()
+        return (*streams, *tables)
+
+    @property
+    def on_tables(self) -> tuple[exp.Expr, ...]:
+        """The conditions of joins with tables that are not inner."""
+        return tuple(table.on for table in self.tables if table.on is not None)
 
 
 LowerDerived = Callable[[exp.Expr, str, str], Relation]
@@ -92,25 +119,24 @@ class FromReader:
                 "put it in a derived table: FROM (SELECT .. BESTMATCH JOIN ..) m, other ..",
                 span_of(bestmatch[0]),
             )
-        kind = "inner"
         if not bestmatch:
             for join in joins:
                 refuse_join(join)
-            kind = join_kind(joins, len(items))
         sources = self._sources(items)
-        conditions = tuple(join.args["on"] for join in joins if join.args.get("on") is not None)
         span = cover(*(source.span for source in sources))
-        return From(sources, conditions, bestmatch[0] if bestmatch else None, span, kind)
+        if bestmatch:
+            refuse_matched_table(sources, bestmatch[0])
+            return From(sources, _conditions(joins), bestmatch[0], span)
+        tables = read_tables(sources, joins)
+        brought = [join for join, s in zip(joins, sources[1:], strict=True) if not s.is_table]
+        kind = join_kind(brought, sum(not source.is_table for source in sources))
+        inner = _conditions([join for join in joins if kind_of(join) == "inner"])
+        if kind == "inner":
+            return From(sources, inner, None, span, kind, tables)
+        conditions = _conditions([join for join in brought if kind_of(join) == kind])
+        return From(sources, conditions, None, span, kind, tables, inner)
 
     def _sources(self, items: list[exp.Expr]) -> tuple[Source, ...]:
-        if len(items) > MOST_STREAMS:
-            raise PlanError(
-                "too-many-streams",
-                f"the join has {len(items)} streams",
-                reason=f"a window join takes up to {MOST_STREAMS}",
-                hint="join some of them in a derived table first",
-                span=span_of(items[MOST_STREAMS]),
-            )
         sources: list[Source] = []
         for item in items:
             is_alone = len(items) == 1 and "stream_window" not in item.meta
@@ -124,7 +150,17 @@ class FromReader:
                     span=source.span,
                 )
             sources.append(source)
-        _check_time_types(sources)
+        refuse_tables_alone(sources)
+        streams = [source for source in sources if not source.is_table]
+        if len(streams) > MOST_STREAMS:
+            raise PlanError(
+                "too-many-streams",
+                f"the join has {len(streams)} streams",
+                reason=f"a window join takes up to {MOST_STREAMS}",
+                hint="join some of them in a derived table first",
+                span=streams[MOST_STREAMS].span,
+            )
+        _check_time_types(streams)
         _check_columns(sources)
         return tuple(sources)
 
@@ -200,12 +236,7 @@ class FromReader:
                 span=span,
             )
         if info.is_table:
-            raise unsupported(
-                "table",
-                f"{info.name} is a table; joins with tables are not supported",
-                f"join {info.name} into a stream before registering that",
-                span,
-            )
+            return table_source(info, item, self.sql)
         _check_time(info, span)
         alias = item.alias_or_name
         schema = Schema(tuple(Field(f"{alias}.{f.name}", f.type) for f in info.schema.fields))
@@ -247,6 +278,10 @@ def _flattened(first: exp.Expr, joins: Sequence[exp.Join]) -> tuple[list[exp.Exp
     return items, found
 
 
+def _conditions(joins: Sequence[exp.Join]) -> tuple[exp.Expr, ...]:
+    return tuple(join.args["on"] for join in joins if join.args.get("on") is not None)
+
+
 def _find(catalog: Catalog, name: str) -> StreamInfo | None:
     if name in catalog:
         return catalog[name]
@@ -260,7 +295,8 @@ def _check_time(info: StreamInfo, span: Span | None) -> None:
             "no-time-column",
             f"the stream {info.name} has no time column",
             reason="windows are measured in event time",
-            hint=f"register it with one, for instance stream({info.name!r}, .., time='ts')",
+            hint=f"register it with one, for instance stream({info.name!r}, .., time='ts'), or as a"
+            f" table, which does not move: table({info.name!r}, ..)",
             span=span,
         )
     if info.time_type not in TIME_TYPES:

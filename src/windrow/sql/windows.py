@@ -136,6 +136,7 @@ def _reversed(clause: PairWindow, sql: str) -> BindError:
 def _source(name: exp.Expr, scope: Scope) -> int:
     found = scope.source_named(name.name)
     if found is None:
+        refuse_window_of_table(name, scope)
         raise BindError(
             "unknown-stream",
             f"the window names {name.name!r}, which is not in FROM",
@@ -143,6 +144,18 @@ def _source(name: exp.Expr, scope: Scope) -> int:
             span=span_of(name),
         )
     return found
+
+
+def refuse_window_of_table(name: exp.Expr, scope: Scope) -> None:
+    """Refuses a window that names a table of FROM."""
+    if any(table.alias.lower() == name.name.lower() for table in scope.tables):
+        raise BindError(
+            "window-of-table",
+            f"the window names the table {name.name}",
+            reason="a table does not move: all its rows are there at every instant",
+            hint="leave the window out, or name two streams",
+            span=span_of(name),
+        )
 
 
 def _check_clause(clause: exp.Expr) -> None:

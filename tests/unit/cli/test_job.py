@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 
 from windrow.cli.errors import JobError
-from windrow.cli.job import Sink, Source, load_job
+from windrow.cli.job import Sink, Source, Table, load_job
 from windrow.schema import Field, OnArrival, Schema
 
 WHOLE = """
@@ -167,6 +167,56 @@ def test_a_stream_without_path_or_time(tmp_path, key):
         f"JobError[missing-key]: [streams.sales] does not say its {key}\n"
         f"  hint: for instance  {example}"
     )
+
+
+TABLE = (
+    SMALL
+    + """
+    [tables.favorites]
+    path = "favorites.csv"
+    format = "csv"
+    schema = "item STRING, least DOUBLE"
+"""
+)
+
+
+def test_tables_are_read_beside_streams(tmp_path):
+    assert load_job(write(tmp_path, TABLE)).tables == (
+        Table(
+            name="favorites",
+            path=str(tmp_path / "favorites.csv"),
+            format="csv",
+            schema=Schema((Field("item", "string"), Field("least", "double"))),
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "instead", "message"),
+    [
+        (
+            'path = "favorites.csv"',
+            "",
+            "JobError[missing-key]: [tables.favorites] does not say its path\n"
+            '  hint: for instance  path = "data/favorites.parquet"',
+        ),
+        (
+            'format = "csv"',
+            'time = "ts"',
+            "JobError[unknown-key]: [tables.favorites] has no key 'time'\n"
+            "  hint: known here: path, format, schema",
+        ),
+        (
+            TABLE[TABLE.index("[tables") :],
+            "[tables]\n    favorites = 3\n",
+            "JobError[wrong-value]: favorites of [tables] is 3\n"
+            "  hint: it must be a table with a path",
+        ),
+    ],
+    ids=["no path", "a time", "no table"],
+)
+def test_a_table_that_cannot_be_read_is_told(tmp_path, written, instead, message):
+    assert refusal(tmp_path, TABLE.replace(written, instead)) == message
 
 
 @pytest.mark.parametrize("trigger", ["soon", "0 seconds", "-1 second", "1 month"])

@@ -59,6 +59,35 @@ def test_run_writes_the_answer_to_the_sink(job, mode):
     assert sorted(row["v"] for row in rows) == [7, 9]
 
 
+TABLES = """
+query = "SELECT a.k, t.name FROM a JOIN t ON a.k = t.k"
+[streams.a]
+path = "a.parquet"
+time = "at"
+[tables.t]
+path = "t.csv"
+format = "csv"
+schema = "k BIGINT, name STRING"
+"""
+
+
+@pytest.mark.parametrize("mode", ["batch", "streaming"])
+def test_a_job_may_join_its_streams_with_tables(job, mode):
+    (job.parent / "t.csv").write_text("k,name\n1,one\n3,three\n3,drei\n")
+    job.write_text(TABLES + '[sink]\npath = "out"\n')
+    assert windrow("run", job, "--mode", mode).exit_code == 0
+    rows = pq.read_table(job.parent / "out").to_pylist()
+    assert sorted(row["name"] for row in rows) == ["drei", "one", "three"]
+    assert "ScanTable t: k, name" in windrow("explain", job).stdout
+
+
+def test_a_table_whose_file_is_missing_is_named(job):
+    job.write_text(TABLES)
+    done = windrow("run", job)
+    assert done.exit_code == 2
+    assert "table t finds no file" in done.stderr
+
+
 SHEDS = '[options]\nmemory = "{} tuples"\non_memory = "shed"\nalgorithm = "bew"\n'
 
 

@@ -17,6 +17,8 @@ from windrow.plan.nodes import (
     Node,
     Project,
     Scan,
+    TableJoin,
+    TableScan,
     WindowAggregate,
     WindowJoin,
     children,
@@ -31,7 +33,7 @@ def prune_columns(plan: Node) -> Node:
 
 
 def _prune(node: Node, wanted: Set[str]) -> Node:
-    if isinstance(node, Scan):
+    if isinstance(node, Scan | TableScan):
         kept = _kept(node.schema, wanted)
         return node if kept == node.schema else replace(node, schema=kept)
     if isinstance(node, Project):
@@ -63,6 +65,6 @@ def _only(node: Node, needed: Set[str]) -> Node:
     A join needs no Project: its physical form carries on only what is needed above.
     """
     kept = _kept(node.schema, needed)
-    if kept == node.schema or isinstance(node, WindowJoin | BestmatchJoin):
+    if kept == node.schema or isinstance(node, WindowJoin | BestmatchJoin | TableJoin):
         return node
     return Project(node, tuple(Named(f.name, column(f.name, f.type)) for f in kept.fields), kept)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from windrow.errors import PlanError, ResourceError
 from windrow.operators.base import STATE_VERSION, Snapshot
-from windrow.physical.specs import ScanStream
+from windrow.physical.specs import Spec, scans, tables
 from windrow.run.local.feeds import Position
 
 
@@ -77,10 +77,11 @@ class Checkpoint:
                     "checkpoint-of-another-schema",
                     f"the checkpoint was made over other columns of {alias}",
                     reason=f"it was made over {self.columns.get(alias, 'none')}",
-                    hint="register the stream with the columns it had, or start without resume",
+                    hint="register it with the columns it had, or start without resume",
                 )
 
 
-def columns_read(scans: Sequence[ScanStream]) -> dict[str, str]:
-    """Per alias, what is read of its stream: time and columns, with their types."""
-    return {scan.alias: f"{scan.time} ({scan.time_type}), {scan.schema.ddl()}" for scan in scans}
+def columns_read(root: Spec) -> dict[str, str]:
+    """Per alias, what is read of its stream, time and columns with their types, or of its table."""
+    streams = {s.alias: f"{s.time} ({s.time_type}), {s.schema.ddl()}" for s in scans(root)}
+    return streams | {table.alias: f"table, {table.schema.ddl()}" for table in tables(root)}

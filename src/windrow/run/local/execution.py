@@ -62,7 +62,7 @@ class Execution:
         self.adapting = Adapting(query, planner)
         self.answer = Answer(query)
         self.late: dict[str, list[pa.RecordBatch]] = defaultdict(list)
-        self._pipeline = Pipeline(query)
+        self._pipeline = Pipeline(query, sources)
         self._renderer = renderer or Silent()
         self._clock = clock
         self._pending: deque[pa.RecordBatch] = deque()
@@ -134,7 +134,7 @@ class Execution:
             batch=self._batch,
             rows_in=self._rows_in,
             rows_out=self._rows_out,
-            columns=columns_read(scans(self.query.root)),
+            columns=columns_read(self.query.root),
         )
 
     def _put_away(self) -> None:
@@ -210,7 +210,7 @@ class Execution:
                 hint="give what checkpoint() of an earlier result returned, unpickled if it was"
                 " pickled",
             )
-        checkpoint.check(self.query.sql, columns_read(scans(self.query.root)))
+        checkpoint.check(self.query.sql, columns_read(self.query.root))
         self._pending.extend(checkpoint.pending)
         self._batch, self._rows_in = checkpoint.batch, checkpoint.rows_in
         self._rows_out = checkpoint.rows_out

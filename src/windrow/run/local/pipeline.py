@@ -18,15 +18,20 @@ from windrow.operators.evaluate import Evaluator
 from windrow.operators.last_step import LastStep
 from windrow.operators.memory import memory_of
 from windrow.operators.scan import scan
+from windrow.operators.table_join import TableJoiner
 from windrow.physical.specs import (
     PhysicalQuery,
     ScanStream,
+    ScanTable,
     Spec,
     Stateful,
+    TableJoinRows,
     UnionRows,
     WJoin,
     inputs,
 )
+from windrow.run.local.sources import Source
+from windrow.run.local.tables import table_rows
 from windrow.schema import MIN_TICK
 
 
@@ -41,18 +46,23 @@ class Round:
 
 @dataclass
 class Step:
-    """A spec with the steps below it, and its stage where it has state."""
+    """A spec with the steps below it, and its stage where it has state.
+
+    `joiner` is what joins rows with a table, made when the first rows come.
+    """
 
     spec: Spec
     below: list[Step]
     stage: Stage | None = None
+    joiner: TableJoiner | None = None
 
 
 @dataclass
 class Pipeline:
-    """The steps of a query, the stages among them from the top down."""
+    """The steps of a query, the stages among them from the top down; `sources` has its tables."""
 
     query: PhysicalQuery
+    sources: Mapping[str, Source] = field(default_factory=dict)
     evaluator: Evaluator = field(default_factory=Evaluator)
     stages: list[Stage] = field(default_factory=list)
 
@@ -111,8 +121,7 @@ class Pipeline:
             for below in step.below:
                 yield from self._rows(below, work)
             return
-        for batch in self._rows(step.below[0], work):
-            result = self._apply(step.spec, batch)
+        for result in self._each(step, self._rows(step.below[0], work)):
             if len(result):
                 yield result
 
@@ -124,32 +133,44 @@ class Pipeline:
                 yield from stage.push(ports, work.before)
         yield from stage.advance(work.after)
 
-    def _apply(self, spec: Spec, batch: ChangeBatch) -> ChangeBatch:
-        assert not isinstance(spec, ScanStream | UnionRows | Stateful)
-        return self.evaluator.apply(spec, batch)
+    def _apply(self, step: Step, batch: ChangeBatch) -> Iterator[ChangeBatch]:
+        spec = step.spec
+        assert not isinstance(spec, ScanStream | ScanTable | UnionRows | Stateful)
+        if not isinstance(spec, TableJoinRows):
+            yield self.evaluator.apply(spec, batch)
+            return
+        if step.joiner is None:
+            table = table_rows(spec.table, self.sources, self.evaluator)
+            step.joiner = TableJoiner(spec, table, self.evaluator)
+        yield from step.joiner.join(batch)
 
-    def _entries(self, step: Step, stream: str) -> Iterator[list[Spec]]:
-        """Per scan of the stream that a stage reads, the specs on the way, the scan first."""
+    def _entries(self, step: Step, stream: str) -> Iterator[list[Step]]:
+        """Per scan of the stream that a stage reads, the steps on the way, the scan first."""
         for below in step.below:
             if step.stage is not None:
                 for chain in _chains(below):
-                    if isinstance(chain[0], ScanStream) and chain[0].stream == stream:
+                    scanned = chain[0].spec
+                    if isinstance(scanned, ScanStream) and scanned.stream == stream:
                         yield chain
             yield from self._entries(below, stream)
 
     def _climb_to_stage(
-        self, chain: list[Spec], arrived: pa.RecordBatch, watermark: int
+        self, chain: list[Step], arrived: pa.RecordBatch, watermark: int
     ) -> Iterator[ChangeBatch]:
         scanned, *way = chain
-        assert isinstance(scanned, ScanStream)
-        rows = scan(scanned, arrived)
+        assert isinstance(scanned.spec, ScanStream)
+        rows = scan(scanned.spec, arrived)
         numbers = np.flatnonzero(rows.times < max(watermark, MIN_TICK + 1))
         if not len(numbers):
             return
-        late = ChangeBatch(rows.take(numbers).columns, numbers)
-        for spec in way:
-            late = self._apply(spec, late)
-        yield late
+        late: Iterator[ChangeBatch] = iter([ChangeBatch(rows.take(numbers).columns, numbers)])
+        for step in way:
+            late = self._each(step, late)
+        yield from late
+
+    def _each(self, step: Step, batches: Iterator[ChangeBatch]) -> Iterator[ChangeBatch]:
+        for batch in batches:
+            yield from self._apply(step, batch)
 
 
 def _followed(step: Step, spec: Spec) -> int:
@@ -162,14 +183,14 @@ def _followed(step: Step, spec: Spec) -> int:
     return changed + sum(map(_followed, step.below, inputs(spec)))
 
 
-def _chains(step: Step) -> list[list[Spec]]:
-    """Per scan below this step, the specs that change its rows on their way up to it.
+def _chains(step: Step) -> list[list[Step]]:
+    """Per scan below this step, the steps that change its rows on their way up to it.
 
     A scan is left out where there is a stage on its way.
     """
     if step.stage is not None:
         return []
-    own: list[Spec] = [] if isinstance(step.spec, UnionRows) else [step.spec]
+    own = [] if isinstance(step.spec, UnionRows) else [step]
     if not step.below:
         return [own]
     return [[*chain, *own] for below in step.below for chain in _chains(below)]

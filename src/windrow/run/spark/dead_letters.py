@@ -22,6 +22,7 @@ import pyarrow.parquet
 from windrow.operators.changes import ChangeBatch, concat
 from windrow.operators.instants import instants
 from windrow.physical.specs import ScanStream, inputs, scans
+from windrow.run.spark.letters import NAME
 from windrow.run.spark.stages import LETTER, StagePlan
 from windrow.schema import MIN_TICK
 
@@ -68,12 +69,12 @@ def as_arrived(scan: ScanStream, rows: ChangeBatch) -> pa.Table:
     has_letter = rows.columns.column(LETTER).is_valid().to_numpy(zero_copy_only=False)
     rows = rows.take(np.flatnonzero(has_letter))
     arrived = rows.columns.column(LETTER)
-    names = [field.name for field in arrived.type]
+    names = [field.name for field in arrived.type if field.name != NAME]
     times = instants(rows.times, scan.time_type)
     has_time = pa.array(rows.times > MIN_TICK)
     return pa.table(
         [
-            *arrived.flatten(),
+            *(arrived.field(name) for name in names),
             pa.array([scan.stream] * len(rows)),
             pc.if_else(has_time, times, pa.scalar(None, times.type)),
         ],

@@ -17,7 +17,7 @@ from windrow.plan.nodes import KIND_NAMES
 _SPACES = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`)|\s+""", re.DOTALL)
 _FREE = {
     "algorithm", "body", "method", "lateness", "text", "duckdb", "span", "calls", "comparisons",
-    "bands", "structures", "sizes", "orders", "estimate", "is_portable",
+    "bands", "structures", "sizes", "orders", "estimate", "is_portable", "place",
     # How much there is may change from run to run, and chances go on from what is held.
     "memory", "is_in_bytes", "service_rate", "may_skip", "strategy", "least_windows",
     "least_rates", "parts", "expected",

@@ -6,6 +6,10 @@ once: by the first alias whose WHERE lets it pass, and the later ones carry NULL
     row          1      2      3      4
     alias p      letter letter        letter
     alias q             NULL   letter NULL
+
+A join with a table may give a row several times on its way to a stage. Its letter then has a name of
+its own (Spark numbers no rows of a stream), and the task that packs the copies leaves it with the
+first of them: the table is broadcast, so that copies come one after the other.
 """
 
 from __future__ import annotations
@@ -13,7 +17,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from windrow.physical.specs import FilterRows, ProjectRows, ScanStream, Spec, Stateful, inputs
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windrow.errors import UnsupportedError
+from windrow.physical.specs import (
+    FilterRows,
+    ProjectRows,
+    ScanStream,
+    Spec,
+    Stateful,
+    TableJoinRows,
+    inputs,
+)
 from windrow.plan.exprs import quote_spark
 from windrow.run.spark.stages import LETTER
 
@@ -22,6 +38,9 @@ if TYPE_CHECKING:
 
 Way = tuple[ScanStream, *tuple[Spec, ...]]
 """The specs that a row climbs from a stream to a stage, the scan first."""
+
+NAME = "__name"
+"""The field of a letter that tells copies of one row from equal rows."""
 
 _ROW = "__row"
 _PASSES = "__passes"
@@ -47,12 +66,25 @@ def _way(spec: Spec) -> Way | None:
     return None if below is None else (*below, spec)
 
 
-def with_letters(frame: DataFrame, earlier: Sequence[Way]) -> DataFrame:
+def multiplied(root: Spec) -> set[str]:
+    """The streams whose rows may reach a stage several times."""
+    return {
+        way[0].stream
+        for way in ways(root)
+        if any(isinstance(spec, TableJoinRows) and spec.may_multiply for spec in way)
+    }
+
+
+def with_letters(frame: DataFrame, earlier: Sequence[Way], *, is_named: bool) -> DataFrame:
     """A stream's rows with their letters, NULL for rows that pass one of the earlier ways."""
+    name = f", uuid() AS {NAME}" if is_named else ""
+    letter = f"struct(*{name}) AS {LETTER}"
     if not earlier:
-        return frame.selectExpr("*", f"struct(*) AS {LETTER}")
-    rows = frame.selectExpr(f"struct(*) AS {_ROW}", f"struct(*) AS {LETTER}")
+        return frame.selectExpr("*", letter)
+    rows = frame.selectExpr(f"struct(*) AS {_ROW}", letter)
     for way in earlier:
+        if any(isinstance(spec, TableJoinRows) for spec in way):
+            raise _of_two_aliases(way[0])
         rows = _without_passing(rows, way)
     return rows.selectExpr(f"{_ROW}.*", LETTER)
 
@@ -79,3 +111,29 @@ def _without_passing(rows: DataFrame, way: Way) -> DataFrame:
             passes = f"IF({_PASSES}, {tests}, false) AS {_PASSES}"
         rows = rows.selectExpr(*own, _ROW, LETTER, passes)
     return rows.selectExpr(_ROW, f"IF({_PASSES}, NULL, {LETTER}) AS {LETTER}")
+
+
+class FirstCopies:
+    """Leaves the letter of a row with its first copy, in the rows of one task."""
+
+    def __init__(self) -> None:
+        self._last: str | None = None
+
+    def of(self, letters: pa.Array) -> pa.Array:
+        """The letters of the next rows, NULL for copies of rows that had theirs."""
+        names = pc.struct_field(letters, [NAME])
+        before = pa.concat_arrays([pa.array([self._last], names.type), names[:-1]])
+        self._last = names[-1].as_py()
+        is_first = pc.not_equal(names, before).fill_null(True)
+        return pc.if_else(is_first, letters, pa.scalar(None, letters.type))
+
+
+def _of_two_aliases(scan: ScanStream) -> UnsupportedError:
+    return UnsupportedError(
+        "unsupported-letters",
+        f"late rows of {scan.stream} are to be kept, and it stands in FROM twice, as {scan.alias}"
+        " joined with a table",
+        reason="on Spark, a late row is kept by the first alias that lets it pass, which a table"
+        " decides only where the rows are",
+        hint="register the stream a second time under another name, or set on_late to 'count'",
+    )

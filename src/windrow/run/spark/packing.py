@@ -21,8 +21,9 @@ from windrow.operators.partition import route
 from windrow.physical.specs import Spec, WJoin
 from windrow.run.spark.buckets import GUARD
 from windrow.run.spark.failures import told_first
+from windrow.run.spark.letters import NAME, FirstCopies
 from windrow.run.spark.needs import TOLD, Counts, counted_rows, counts_of, messages
-from windrow.run.spark.stages import StagePlan, row_schema
+from windrow.run.spark.stages import LETTER, StagePlan, row_schema
 from windrow.run.spark.worker import set_aside_modules
 from windrow.schema import MAX_TICK
 
@@ -57,9 +58,10 @@ def packer(plan: StagePlan, port: int, *, is_streaming: bool) -> Mapper:
     """The function that packs the rows of one port of a stage, for `mapInArrow`."""
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        copies = FirstCopies() if _is_named(arrow_schema(plan.packed_schema(port))) else None
         with told_first(plan.sql):
             for gathered in _gather(batches):
-                yield _pack(plan, port, gathered, is_streaming=is_streaming)
+                yield _pack(plan, port, gathered, copies, is_streaming=is_streaming)
         set_aside_modules()
 
     return pack
@@ -120,10 +122,28 @@ def _gather(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]
         yield gathered
 
 
+def _is_named(schema: pa.Schema) -> bool:
+    return LETTER in schema.names and NAME in {f.name for f in schema.field(LETTER).type}
+
+
+def _with_letters(rows: ChangeBatch, copies: FirstCopies) -> ChangeBatch:
+    at = rows.columns.schema.get_field_index(LETTER)
+    letters = copies.of(rows.columns.column(at))
+    columns = rows.columns.set_column(at, rows.columns.schema.field(at), letters)
+    return ChangeBatch(columns, rows.times, rows.ends, rows.signs)
+
+
 def _pack(
-    plan: StagePlan, port: int, gathered: list[pa.RecordBatch], *, is_streaming: bool
+    plan: StagePlan,
+    port: int,
+    gathered: list[pa.RecordBatch],
+    copies: FirstCopies | None,
+    *,
+    is_streaming: bool,
 ) -> pa.RecordBatch:
     batch, rows, buckets = _routed(plan, port, gathered)
+    if copies is not None:
+        batch = _with_letters(batch, copies)
     columns: list[list[object]] = [[], [], [], [], []]
     for is_copy, chosen in _homes_and_copies(rows, len(batch)):
         ordered, ids = _by_bucket_and_time(batch, rows[chosen], buckets[chosen])

@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import StringType, StructField, StructType
 
 from windrow.errors import PlanError, ResourceError, UnsupportedError
 from windrow.operators.arrow_types import arrow_schema
@@ -32,8 +33,10 @@ from windrow.physical.specs import (
     ProjectRows,
     RangeRows,
     ScanStream,
+    ScanTable,
     Spec,
     Stateful,
+    TableJoinRows,
     UnionRows,
     WJoin,
     inputs,
@@ -46,7 +49,7 @@ from windrow.run.spark.buckets import MOST_BUCKETS
 from windrow.run.spark.figures import BatchFigures
 from windrow.run.spark.frames import type_text
 from windrow.run.spark.last_step import with_last_step
-from windrow.run.spark.letters import ways, with_letters
+from windrow.run.spark.letters import NAME, multiplied, ways, with_letters
 from windrow.run.spark.needs import COUNTED, most_held
 from windrow.run.spark.packing import counter, packer, unpacker
 from windrow.run.spark.plan_figures import STEPS_BY
@@ -173,16 +176,15 @@ class _Builder:
         # more than there are buckets.
         self._spread = Spread(buckets, partitions if is_streaming else min(partitions, buckets))
         self._letter_types = _letter_types(physical, frames)
+        self._multiplied = multiplied(physical.root) if self._letter_types else set()
         self._ways = ways(physical.root)
         self._scans = 0
         self._stages = 0
 
     def relation(self, spec: Spec) -> DataFrame:
         """The rows of a spec."""
-        if isinstance(spec, ScanStream):
-            self._scans += 1
-            metric = self._named(f"scan_{self._scans - 1}")
-            return relations.scan(spec, self._frame(spec), metric, self._extra(spec))
+        if isinstance(spec, ScanStream | ScanTable | TableJoinRows):
+            return self._read(spec)
         below = [self.relation(child) for child in inputs(spec)]
         if isinstance(spec, FilterRows):
             return relations.filter_rows(spec, below[0])
@@ -193,6 +195,19 @@ class _Builder:
         if isinstance(spec, UnionRows):
             return relations.union_rows(spec, below, self._extra(spec))
         return self._stage(spec, below)
+
+    def _read(self, spec: ScanStream | ScanTable | TableJoinRows) -> DataFrame:
+        """The rows of a stream, or of what is joined with a table, which the join reads."""
+        assert not isinstance(spec, ScanTable)
+        if isinstance(spec, ScanStream):
+            self._scans += 1
+            metric = self._named(f"scan_{self._scans - 1}")
+            return relations.scan(spec, self._frame(spec), metric, self._extra(spec))
+        rows = self.relation(spec.input)
+        table = relations.of_table(spec.table, self._frames)
+        if self._multiplied:
+            table = F.broadcast(table)
+        return relations.join_table(spec, rows, table, self._extra(spec.input))
 
     def observe(self, rows: DataFrame, what: str, *columns: Column) -> DataFrame:
         """The same rows, counted on their way."""
@@ -206,7 +221,7 @@ class _Builder:
         if not self._letter_types:
             return frame
         earlier = [way for way in self._ways[: self._scans - 1] if way[0].stream == scan.stream]
-        return with_letters(frame, earlier)
+        return with_letters(frame, earlier, is_named=scan.stream in self._multiplied)
 
     def _extra(self, spec: Spec) -> tuple[str, ...]:
         """The columns that rows carry beside their own and their time."""
@@ -279,7 +294,10 @@ def _letter_types(physical: PhysicalQuery, frames: Mapping[str, DataFrame]) -> d
             if is_stream and len(scans(port)) > 1:
                 raise _several_letters([scan.stream for scan in scans(port)])
     names = {scan.stream for scan in scans(physical.root)}
-    return {name: type_text(frames[name].schema) for name in names}
+    named = multiplied(physical.root)
+    name = StructField(NAME, StringType())
+    types = {n: frames[n].schema.fields + [name] * (n in named) for n in names}
+    return {name: type_text(StructType(fields)) for name, fields in types.items()}
 
 
 def _streaming(plan: StagePlan, packed: DataFrame) -> DataFrame:

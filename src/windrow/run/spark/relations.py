@@ -6,14 +6,23 @@ A relation is a DataFrame with the flat columns of its spec, then `__time` (tick
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
 
 from windrow.operators.changes import END, SIGN, TIME
-from windrow.physical.specs import FilterRows, ProjectRows, RangeRows, ScanStream, UnionRows
+from windrow.physical.specs import (
+    FilterRows,
+    ProjectRows,
+    RangeRows,
+    ScanStream,
+    ScanTable,
+    Spec,
+    TableJoinRows,
+    UnionRows,
+)
 from windrow.plan.exprs import quote_spark
 from windrow.run.spark.ticks import lateness_text, ticks_sql, watermark_sql
 from windrow.schema import MAX_TICK
@@ -22,6 +31,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _WATERMARK = "__watermark"
+
+JOINS = {"inner": "inner", "left": "left_outer", "semi": "left_semi", "anti": "left_anti"}
+"""Kinds of joins with tables as Spark calls them; it runs each of them over a stream."""
 
 
 def scan(spec: ScanStream, frame: DataFrame, metric: str, extra: tuple[str, ...]) -> DataFrame:
@@ -52,6 +64,44 @@ def scan(spec: ScanStream, frame: DataFrame, metric: str, extra: tuple[str, ...]
     return observed.drop(_WATERMARK)
 
 
+def scan_table(spec: ScanTable, frame: DataFrame) -> DataFrame:
+    """The rows of one table: no time, and nothing beside its columns."""
+    return frame.selectExpr(
+        *(
+            f"{quote_spark(source)} AS {quote_spark(name)}"
+            for source, name in zip(spec.columns, spec.schema.names, strict=True)
+        )
+    )
+
+
+def of_table(spec: Spec, frames: Mapping[str, DataFrame]) -> DataFrame:
+    """The rows that a join with a table reads of it."""
+    if isinstance(spec, ScanTable):
+        return scan_table(spec, frames[spec.table])
+    assert isinstance(spec, FilterRows | ProjectRows)
+    rows = of_table(spec.input, frames)
+    if isinstance(spec, FilterRows):
+        return filter_rows(spec, rows)
+    return rows.selectExpr(*_computed(spec))
+
+
+def join_table(
+    spec: TableJoinRows, rows: DataFrame, table: DataFrame, extra: tuple[str, ...]
+) -> DataFrame:
+    """The rows joined with a table; time and the extra columns pass through.
+
+    Keys are computed below the join: there Spark evaluates functions of the user's too.
+    """
+    keys = [(f"__key{n}", f"__place{n}", key) for n, key in enumerate(spec.keys)]
+    rows = rows.selectExpr("*", *(f"{key.row.spark} AS {name}" for name, _, key in keys))
+    table = table.selectExpr("*", *(f"{key.table.spark} AS {name}" for _, name, key in keys))
+    tests = [f"{left} {'<=>' if key.null_safe else '='} {right}" for left, right, key in keys]
+    tests += [f"({predicate.spark})" for predicate in spec.predicates]
+    joined = rows.join(table, F.expr(" AND ".join(tests) or "true"), JOINS[spec.kind])
+    own = [quote_spark(name) for name in spec.schema.names]
+    return joined.selectExpr(*own, TIME, *extra)
+
+
 def filter_rows(spec: FilterRows, rows: DataFrame) -> DataFrame:
     """The rows for which every predicate is true."""
     for predicate in spec.predicates:
@@ -61,8 +111,11 @@ def filter_rows(spec: FilterRows, rows: DataFrame) -> DataFrame:
 
 def project_rows(spec: ProjectRows, rows: DataFrame, extra: tuple[str, ...]) -> DataFrame:
     """Computed columns; time and the extra columns pass through."""
-    computed = [f"{item.expr.spark} AS {quote_spark(item.name)}" for item in spec.items]
-    return rows.selectExpr(*computed, TIME, *extra)
+    return rows.selectExpr(*_computed(spec), TIME, *extra)
+
+
+def _computed(spec: ProjectRows) -> list[str]:
+    return [f"{item.expr.spark} AS {quote_spark(item.name)}" for item in spec.items]
 
 
 def range_rows(spec: RangeRows, rows: DataFrame, extra: tuple[str, ...]) -> DataFrame:

@@ -1,0 +1,143 @@
+"""Tables in FROM: what each is joined as, and what cannot be asked of one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from windrow.errors import BindError, PlanError, cover
+from windrow.plan.catalog import StreamInfo
+from windrow.plan.nodes import TableScan
+from windrow.schema import Field, Schema
+from windrow.sql.join_kinds import FIRST_ONLY, kind_of, words_of
+from windrow.sql.refuse import unsupported
+from windrow.sql.scope import Source
+from windrow.sql.spans import span_of, text_of
+
+
+@dataclass(frozen=True)
+class FromTable:
+    """A table in FROM.
+
+    Attributes:
+        position: its place in FROM.
+        kind: "inner", "left", "semi" or "anti".
+        on: the condition that decides what it matches, where the kind is not inner.
+        is_before: whether a join of streams that is not inner comes after it.
+    """
+
+    position: int
+    kind: str
+    on: exp.Expr | None
+    is_before: bool
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether its columns are in reach of ON alone."""
+        return self.kind in FIRST_ONLY
+
+
+def table_source(info: StreamInfo, item: exp.Table, sql: str) -> Source:
+    """A table as an item of FROM; a window on it is refused."""
+    alias, span = item.alias_or_name, span_of(item)
+    window = item.meta.get("stream_window")
+    if window is not None:
+        raise BindError(
+            "window-of-table",
+            f"{alias} is a table, and has the window {text_of(window, sql)}",
+            reason="a table does not move: all its rows are there at every instant",
+            hint="leave the window out",
+            span=span_of(window),
+        )
+    schema = Schema(tuple(Field(f"{alias}.{f.name}", f.type) for f in info.schema.fields))
+    return Source(alias, "", TableScan(info, alias, schema, span), None, "", span, is_table=True)
+
+
+def refuse_tables_alone(sources: Sequence[Source]) -> None:
+    """Refuses a FROM in which nothing moves."""
+    if all(source.is_table for source in sources):
+        names = " and ".join(source.alias for source in sources)
+        said = "is a table" if len(sources) == 1 else "are tables"
+        raise PlanError(
+            "no-stream",
+            f"the query reads no stream: {names} {said}",
+            reason="an answer changes as streams bring tuples, and a table brings none",
+            hint=f"join a stream with it: FROM a JOIN {sources[0].alias} ON ..",
+            span=cover(*(source.span for source in sources)),
+        )
+
+
+def refuse_matched_table(sources: Sequence[Source], join: exp.Join) -> None:
+    """Refuses a bestmatch join with a table."""
+    for source in sources:
+        if source.is_table:
+            raise unsupported(
+                "bestmatch-table",
+                f"{source.alias} is a table, and a bestmatch join is one of two streams",
+                f"write an inner or left join: FROM a JOIN {source.alias} ON ..",
+                span_of(join),
+            )
+
+
+def read_tables(sources: Sequence[Source], joins: Sequence[exp.Join]) -> tuple[FromTable, ...]:
+    """The tables of FROM; joins that would keep rows of a table alone are refused."""
+    kinds = ["inner", *map(kind_of, joins)]
+    if any(kind != "inner" for kind in kinds):
+        _refuse_nested(joins)
+    outer = next((n for n, s in enumerate(sources) if kinds[n] != "inner" and not s.is_table), 0)
+    if outer:
+        _check_sides(sources, outer, joins[outer - 1], kinds[outer])
+    tables = []
+    for position, source in enumerate(sources):
+        if not source.is_table:
+            continue
+        kind = kinds[position]
+        join = joins[position - 1]
+        if kind in {"right", "full"}:
+            raise _kept_table(source, join, f"write LEFT JOIN {source.alias}, or an inner join")
+        if kind != "inner" and all(s.is_table for s in sources[:position]):
+            raise _kept_table(sources[0], join, "write the stream first, and the tables after it")
+        on = join.args.get("on") if kind != "inner" else None
+        tables.append(FromTable(position, kind, on, is_before=position < outer))
+    return tuple(tables)
+
+
+def _check_sides(sources: Sequence[Source], outer: int, join: exp.Join, kind: str) -> None:
+    """Refuses a join of streams that is not inner over tables that it would keep, or keep alone."""
+    before = sources[:outer]
+    if all(source.is_table for source in before):
+        instead = f"write {sources[outer].alias} LEFT JOIN {before[0].alias}, or an inner join"
+        raise _kept_table(before[0], join, instead)
+    if kind in {"right", "full"} and any(source.is_table for source in before):
+        table = next(source for source in before if source.is_table)
+        raise unsupported(
+            "table-below-outer-join",
+            f"the {words_of(join)} comes after the table {table.alias}",
+            "put what stands before it in a derived table: FROM (SELECT .. FROM a JOIN"
+            f" {table.alias} ON ..) x {words_of(join)} ..",
+            span_of(join),
+        )
+
+
+def _kept_table(table: Source, join: exp.Join, instead: str) -> PlanError:
+    return PlanError(
+        "table-preserved",
+        f"the {words_of(join)} keeps rows of the table {table.alias} that match nothing",
+        reason="whether a row of a table has a match changes with every tuple that comes or goes",
+        hint=instead,
+        span=span_of(join),
+    )
+
+
+def _refuse_nested(joins: Sequence[exp.Join]) -> None:
+    for join in joins:
+        inner = None if isinstance(join.this, exp.Subquery) else join.this.args.get("joins")
+        if inner:
+            raise unsupported(
+                "nested-join",
+                "a join stands inside another one, and not all of them are inner joins",
+                "write ON right after each join, so that they are taken from left to right",
+                span_of(join),
+            )
