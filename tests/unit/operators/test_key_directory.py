@@ -133,3 +133,13 @@ def test_negative_zero_is_shown_as_zero_inside_nested_values():
     shown = as_shown(pa.array([*values, values[0]], kind).slice(1)).to_pylist()
     assert shown[:2] == [None, {"x": None, "y": None}]
     assert repr(shown[2]) == "{'x': 0.0, 'y': [0.0, None]}"
+
+
+@pytest.mark.usefixtures("hashing")
+def test_finding_keys_adds_none():
+    directory = KeyDirectory()
+    assert directory.find([pa.array(["a", None])]).tolist() == [-1, -1]
+    a, b, null = directory.slots_of([pa.array(["a", "b", None])]).tolist()
+    found = directory.find([pa.array(["c", "b", None, "a", "b"])])
+    assert found.tolist() == [-1, b, null, a, b]
+    assert len(directory) == 3

@@ -35,7 +35,7 @@ def test_streams_whose_columns_have_other_types_are_refused(query):
     assert str(error.value) == (
         "PlanError[checkpoint-of-another-schema]: the checkpoint was made over other columns of a\n"
         f"  it was made over at (bigint), `{alias}` bigint\n"
-        "  hint: register the stream with the columns it had, or start without resume"
+        "  hint: register it with the columns it had, or start without resume"
     )
 
 
