@@ -17,7 +17,7 @@ from windrow.errors import (
 from windrow.plan import arguments as kinds
 from windrow.plan.arguments import takes
 from windrow.plan.catalog import StreamInfo
-from windrow.plan.registering import Lateness, stream_info
+from windrow.plan.registering import Lateness, of_changes, stream_info
 from windrow.plan.stream_hints import Hints
 from windrow.schema import OnArrival, Schema
 
@@ -79,8 +79,9 @@ class Session:
         lateness=kinds.LENGTH,
         rate=kinds.RATE,
         distinct=kinds.COUNTS,
+        changes=kinds.CHANGES,
     )
-    def stream(
+    def stream(  # noqa: PLR0913  # each is a fact about the stream, and has its own name
         self,
         name: str,
         data: Any,
@@ -90,6 +91,7 @@ class Session:
         schema: pa.Schema | None = None,
         rate: str | float | None = None,
         distinct: Mapping[str, float] | None = None,
+        changes: str | None = None,
     ) -> None:
         """Registers a stream.
 
@@ -109,9 +111,13 @@ class Session:
             rate: a hint to the planner: how many tuples come, '1000 per second' for instance, or a
                 number per second (per day of a DATE, per tick of a BIGINT).
             distinct: another: how many different values columns have, {'item': 10000}.
+            changes: the column that says how a row changes the stream, for a changelog: 'insert',
+                'delete', 'update_preimage' (as delete) or 'update_postimage' (as insert). A delete
+                takes back the newest row that equals it in all columns but the time.
 
         Raises:
-            BindError: the data, the time column, the lateness or a hint cannot be used.
+            BindError: the data, the time column, the column of changes, the lateness or a hint
+                cannot be used.
 
         Examples:
             >>> import pyarrow as pa
@@ -119,7 +125,7 @@ class Session:
             >>> Session().stream("sales", sales, time="at", lateness=2)
         """
         source, columns, is_streaming = self._read(name, data, schema)
-        self._catalog[name] = stream_info(
+        info = stream_info(
             name,
             columns,
             time,
@@ -128,6 +134,7 @@ class Session:
             is_bounded=source.is_bounded if self._spark is None else not is_streaming,
             hints=Hints(rate, distinct or {}),
         )
+        self._catalog[name] = of_changes(info, changes)
         self._data[name] = self._stamped(source, time)
 
     @takes(name=kinds.NAME)

@@ -62,6 +62,7 @@ class Source:
     files_per_batch: int | None = None
     rate: str | float | None = None
     distinct: Mapping[str, float] = field(default_factory=dict)
+    changes: str | None = None
 
     @property
     def title(self) -> str:
@@ -81,6 +82,7 @@ class Source:
             "lateness": self.lateness,
             "rate": self.rate,
             "distinct": self.distinct,
+            "changes": self.changes,
         }
 
 
@@ -160,6 +162,7 @@ _STREAM = {
     "files_per_batch": int,
     "rate": (str, int, float),
     "distinct": dict,
+    "changes": str,
 }
 _TABLE = {"path": str, "format": str, "schema": str}
 _FUNCTION = {"body": str, "arguments": list, "returns": str, "vectorized": bool}
@@ -250,6 +253,7 @@ def _source(folder: Path, name: str, table: object) -> Source:
         files_per_batch=table.get("files_per_batch"),
         rate=table.get("rate"),
         distinct=_distinct(where, table.get("distinct", {})),
+        changes=table.get("changes"),
     )
 
 

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 from windrow.operators.base import Operator
 from windrow.physical.algorithms import ASYMMETRIC, BY_NAME, DEFAULT, SWEEP
 from windrow.physical.shedding import Shedding
-from windrow.physical.specs import SetOp, SlidingAggregate, Stateful, WJoin
+from windrow.physical.specs import (
+    CountRows,
+    OfChanges,
+    SetOp,
+    SlidingAggregate,
+    Stateful,
+    WJoin,
+)
 
 if TYPE_CHECKING:
     from windrow.operators.partition import OwnSlices
@@ -37,9 +44,21 @@ def build(spec: Stateful, own: OwnSlices | None = None) -> Operator:
         from windrow.operators.set_operation import SetOperationOp  # noqa: PLC0415
 
         return SetOperationOp(spec)
+    if isinstance(spec, OfChanges):
+        return _of_changes(spec)
     from windrow.operators.bestmatch import MatwinBestmatchOp  # noqa: PLC0415
 
     return MatwinBestmatchOp(spec)
+
+
+def _of_changes(spec: OfChanges) -> Operator:
+    if isinstance(spec, CountRows):
+        from windrow.operators.rows_window import CountRowsOp  # noqa: PLC0415
+
+        return CountRowsOp(spec)
+    from windrow.operators.change_feed import ResolveChangesOp  # noqa: PLC0415
+
+    return ResolveChangesOp(spec)
 
 
 def _window_join(spec: WJoin, own: OwnSlices | None) -> Operator:

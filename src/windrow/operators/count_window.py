@@ -31,14 +31,13 @@ from windrow.kernels.count_join import (
     Partitions,
     newest_of_partition,
     partition_exits,
-    partitioned,
 )
 from windrow.operators.bew_window import JoinWindow
 from windrow.operators.chunks import Chunk
 from windrow.operators.gather import ROW_BITS, ROW_MASK, Places
 from windrow.operators.join_inputs import can_match
 from windrow.operators.key_directory import KeyDirectory
-from windrow.operators.partition_rows import partition_words, rows_of_partitions
+from windrow.operators.partition_rows import divided_by
 from windrow.physical.specs import WJoin
 from windrow.schema import MIN_TICK
 
@@ -162,19 +161,12 @@ class CountWindow:
     def _divide(self, new: Chunk) -> None:
         """Finds the rows of the partitions that new rows are of, and which of them leave when."""
         assert self._own.rows is not None
-        names = self._own.partition
-        wanted = np.unique(partition_words(new, names))
-        chosen = [rows_of_partitions(part, names, wanted) for part in self._parts[: self._stored]]
-        chosen.append(np.arange(len(new)))
-        places = np.concatenate([(at << ROW_BITS) + rows for at, rows in enumerate(chosen)])
-        found = Places(places)
-        keys = found.columns(lambda at: self._parts[at].chunk.batch.columns.select(names))
-        self._members = found.numbers(lambda at: self._parts[at].chunk.keys)
-        slots = self._directory.slots_of(keys.columns)
-        self._partitions = partitioned(slots, self._directory.slot_count)
-        exits = partition_exits(self._partitions, self._members, self._own.rows)
+        divided = divided_by(self._parts[: self._stored], new, self._own.partition)
+        self._directory, self._partitions = divided.directory, divided.partitions
+        self._members = divided.numbers
+        exits = partition_exits(divided.partitions, divided.numbers, self._own.rows)
         leaves = np.flatnonzero(exits != NEVER)
-        self._leaving, self._exits = places[leaves], exits[leaves]
+        self._leaving, self._exits = divided.places[leaves], exits[leaves]
 
     def _can_match(self, places: Numbers) -> Flags:
         return Places(places).computed(

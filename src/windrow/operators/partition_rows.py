@@ -8,15 +8,53 @@ Equal keys have equal words; the converse need not hold, and whoever asks compar
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from windrow.kernels._jit import writable
+from windrow.kernels.count_join import Partitions, partitioned
 from windrow.operators.chunks import Chunk, ChunkSlice
+from windrow.operators.gather import ROW_BITS, Places
 from windrow.operators.key_columns import Words
+from windrow.operators.key_directory import KeyDirectory
 from windrow.operators.keys import key_words
 
 Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Divided:
+    """The rows of the partitions that new rows are of, by partition.
+
+    Attributes:
+        directory: which partition has which number.
+        partitions: the rows of each.
+        places: where each row is; the new ones are in the chunk after all stored ones.
+        numbers: the order key of each row.
+    """
+
+    directory: KeyDirectory
+    partitions: Partitions
+    places: Numbers
+    numbers: Numbers
+
+
+def divided_by(stored: Sequence[ChunkSlice], new: Chunk, names: tuple[str, ...]) -> Divided:
+    """New rows by their partitions, with the stored rows of the same ones, found by their words."""
+    wanted = np.unique(partition_words(new, names))
+    chosen = [rows_of_partitions(part, names, wanted) for part in stored]
+    chosen.append(np.arange(len(new)))
+    places = np.concatenate([(at << ROW_BITS) + rows for at, rows in enumerate(chosen)])
+    chunks = [*(part.chunk for part in stored), new]
+    found = Places(places)
+    keys = found.columns(lambda at: chunks[at].batch.columns.select(names))
+    directory = KeyDirectory()
+    slots = directory.slots_of(keys.columns)
+    partitions = partitioned(slots, directory.slot_count)
+    return Divided(directory, partitions, places, found.numbers(lambda at: chunks[at].keys))
 
 
 def partition_words(chunk: Chunk, names: tuple[str, ...]) -> Words:

@@ -13,11 +13,13 @@ from windrow.optimize.structures import by_trees, structures_of
 from windrow.physical.algorithms import ASYMMETRIC, BY_NAME, CHOICES, DEFAULT, HASH
 from windrow.physical.options import Options
 from windrow.physical.specs import (
+    CountRows,
     FilterRows,
     KeyClass,
     MatwinBestmatch,
     ProjectRows,
     RangeRows,
+    ResolveChanges,
     ScanStream,
     ScanTable,
     SetOp,
@@ -31,7 +33,9 @@ from windrow.plan.exprs import functions_of
 from windrow.plan.nodes import (
     KIND_NAMES,
     BestmatchJoin,
+    ChangeFeed,
     Filter,
+    NewestRows,
     Node,
     Project,
     Range,
@@ -67,10 +71,18 @@ def _choose(node: Node, wanted: Set[str], options: Options) -> Spec:
     if isinstance(node, WindowJoin | BestmatchJoin):
         return _join(node, inputs, wanted, options)
     if isinstance(node, SetOperation):
-        if node.kind == "union all":
-            return UnionRows(inputs)
-        return SetOp(inputs, node.kind)
+        return UnionRows(inputs) if node.kind == "union all" else SetOp(inputs, node.kind)
+    if isinstance(node, ChangeFeed | NewestRows):
+        return _of_changes(node, inputs[0], wanted)
     return _over_one_input(node, inputs[0])
+
+
+def _of_changes(node: ChangeFeed | NewestRows, below: Spec, wanted: Set[str]) -> Spec:
+    shown = Schema(tuple(field for field in node.schema.fields if field.name in wanted))
+    if isinstance(node, NewestRows):
+        return CountRows(below, node.alias, node.rows, node.partition, shown)
+    time = node.time if node.time in shown.names else None
+    return ResolveChanges(below, node.alias, node.compared, node.ticks, time, shown)
 
 
 def _over_one_input(node: Filter | Project | Range | WindowAggregate, below: Spec) -> Spec:
@@ -155,6 +167,7 @@ def _scan(node: Scan) -> ScanStream:
         time_type=node.stream.time_type,
         lateness=node.stream.lateness,
         is_on_arrival=node.stream.is_on_arrival,
+        changes=node.stream.changes,
     )
 
 

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Set
 from windrow.plan.exprs import Expr
 from windrow.plan.nodes import (
     BestmatchJoin,
+    ChangeFeed,
     Equality,
     Filter,
+    NewestRows,
     Node,
     Project,
     Range,
@@ -30,7 +32,7 @@ def needs(node: Node, wanted: Set[str]) -> list[set[str]]:
         return [set(wanted) for _ in children(node)]
     if isinstance(node, SetOperation):
         return [set(node.schema.names) for _ in node.inputs]  # which tell rows apart
-    if isinstance(node, Filter | Project | WindowAggregate):
+    if isinstance(node, ChangeFeed | NewestRows | Filter | Project | WindowAggregate):
         return [_of_one_input(node, wanted)]
     if isinstance(node, TableJoin):
         rows, table = set(node.input.schema.names), set(node.table.schema.names)
@@ -46,7 +48,13 @@ def needs(node: Node, wanted: Set[str]) -> list[set[str]]:
     return [needed & set(child.schema.names) for child in children(node)]
 
 
-def _of_one_input(node: Filter | Project | WindowAggregate, wanted: Set[str]) -> set[str]:
+def _of_one_input(
+    node: ChangeFeed | NewestRows | Filter | Project | WindowAggregate, wanted: Set[str]
+) -> set[str]:
+    if isinstance(node, NewestRows):
+        return set(node.schema.names)  # which order rows of one time
+    if isinstance(node, ChangeFeed):
+        return {*node.compared, *(wanted & {node.time})}
     if isinstance(node, Filter):
         return _read(node.predicates).union(wanted)
     if isinstance(node, Project):
@@ -57,7 +65,7 @@ def _of_one_input(node: Filter | Project | WindowAggregate, wanted: Set[str]) ->
 
 def is_stateful(node: Node) -> bool:
     """Whether the node keeps rows, so that every column it is given costs memory."""
-    kinds = WindowJoin | WindowAggregate | SetOperation | BestmatchJoin
+    kinds = ChangeFeed | NewestRows | WindowJoin | WindowAggregate | SetOperation | BestmatchJoin
     return isinstance(node, kinds) and not is_union_all(node)
 
 

@@ -91,6 +91,8 @@ REFERENCE_MACHINE = Machine()
 def planned(spec: WJoin, options: Options, numbers: Numbers, machine: Machine) -> WJoin:
     """The join by the plan to take, with its estimate; as it was where too little is known."""
     rates = [numbers.rate(child) for child in spec.inputs]
+    if spec.is_snapshot and None not in rates:
+        return replace(spec, estimate=Estimate(reason="a join of what is alive has one plan"))
     known_rates = [rate for rate in rates if rate is not None]
     if len(known_rates) < len(rates):
         return replace(spec, estimate=_not_estimated(spec, rates, numbers))

@@ -26,6 +26,7 @@ from windrow.physical.shedding import (
 from windrow.physical.specs import (
     FilterRows,
     MatwinBestmatch,
+    OfChanges,
     ProjectRows,
     RangeRows,
     ScanStream,
@@ -208,7 +209,7 @@ def _check_totals(join: WJoin, name: str, least: tuple[Least, ...]) -> None:
 
 def _rewritten(spec: Spec, shedding: Shedding) -> Spec:
     """The plan with the join's shedding, and its hidden columns up to the aggregate."""
-    assert not isinstance(spec, SetOp | UnionRows)  # refused
+    assert not isinstance(spec, SetOp | UnionRows | OfChanges)  # refused
     if isinstance(spec, ScanStream | ScanTable | MatwinBestmatch):
         return spec
     if isinstance(spec, WJoin):

@@ -10,7 +10,9 @@ from windrow.errors import PlanError
 from windrow.plan.count_windows import CountWindows
 from windrow.plan.nodes import (
     BestmatchJoin,
+    ChangeFeed,
     Filter,
+    NewestRows,
     Node,
     Project,
     Range,
@@ -41,7 +43,7 @@ def verify(plan: Node) -> None:
 
 def rows_end(node: Node) -> bool:
     """Whether every row of the node stops being alive, or is taken back, some time."""
-    if isinstance(node, Range | WindowAggregate):
+    if isinstance(node, Range | ChangeFeed | NewestRows | WindowAggregate):
         return True
     if isinstance(node, Filter | Project | TableJoin):
         return rows_end(node.input)

@@ -17,10 +17,12 @@ from windrow.physical.options import IN_STEP, ROUND_ROBIN, Options
 from windrow.physical.partitioning import Single, describe, partitioning_of
 from windrow.physical.shedding import is_hidden
 from windrow.physical.specs import (
+    CountRows,
     FilterRows,
     PhysicalQuery,
     ProjectRows,
     RangeRows,
+    ResolveChanges,
     ScanStream,
     ScanTable,
     SetOp,
@@ -228,6 +230,8 @@ def stage_name(spec: Stateful) -> str:
         return f"{kind} {show_aggregates(spec.aggregates)}"
     if isinstance(spec, SetOp):
         return f"SetOp {spec.kind}"
+    if isinstance(spec, ResolveChanges | CountRows):
+        return f"{type(spec).__name__} {spec.alias}"
     return f"MatwinBestmatch {' with '.join(bestmatch_aliases(spec))}, left outer"
 
 

@@ -24,6 +24,7 @@ from windrow.physical.bounds_text import (
     tightened_windows,
     window_meanings,
 )
+from windrow.physical.change_facts import change_facts
 from windrow.physical.cost_facts import estimate_facts
 from windrow.physical.count_facts import count_facts
 from windrow.physical.estimating_facts import estimating_facts
@@ -44,6 +45,7 @@ from windrow.physical.shed_facts import shed_facts, shed_state
 from windrow.physical.snapshot_facts import snapshot_facts
 from windrow.physical.specs import (
     MatwinBestmatch,
+    OfChanges,
     SetOp,
     SlidingAggregate,
     Stateful,
@@ -67,6 +69,8 @@ def facts_of(spec: Stateful, options: Options, show: Show) -> list[Fact]:
         return _aggregate(spec, show)
     if isinstance(spec, SetOp):
         return set_facts(spec)
+    if isinstance(spec, OfChanges):
+        return change_facts(spec, show)
     return _bestmatch(spec, show)
 
 

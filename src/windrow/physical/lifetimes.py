@@ -6,8 +6,10 @@ from windrow.physical.bounds_text import lag_terms
 from windrow.physical.specs import (
     FilterRows,
     MatwinBestmatch,
+    OfChanges,
     ProjectRows,
     RangeRows,
+    ResolveChanges,
     ScanStream,
     ScanTable,
     SetOp,
@@ -82,6 +84,10 @@ def state_bound(spec: Stateful, rows: Spec, alias: str, retention: int, below: i
     return f"{alias} <= {rate} x {length} + one batch"
 
 
+_WITHOUT_RANGE = ScanStream | ScanTable | OfChanges | SlidingAggregate | SetOp | MatwinBestmatch
+"""What gives rows that no [RANGE] below it ends."""
+
+
 def alive_ticks(spec: Spec) -> int | None:
     """How many ticks after its time a row is alive at most; None where no window says."""
     if isinstance(spec, RangeRows):
@@ -89,8 +95,8 @@ def alive_ticks(spec: Spec) -> int | None:
         return spec.ticks if inner is None else min(spec.ticks, inner)
     if isinstance(spec, FilterRows | ProjectRows | TableJoinRows):
         return alive_ticks(spec.input)
-    if isinstance(spec, ScanStream | ScanTable | SlidingAggregate | SetOp | MatwinBestmatch):
-        return None
+    if isinstance(spec, _WITHOUT_RANGE):
+        return spec.ticks if isinstance(spec, ResolveChanges) else None
     lengths = [length for length in map(alive_ticks, inputs(spec)) if length is not None]
     if isinstance(spec, UnionRows):
         return max(lengths) if len(lengths) == len(spec.inputs) else None

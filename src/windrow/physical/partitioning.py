@@ -49,8 +49,10 @@ from math import prod
 from typing import TypeAlias
 
 from windrow.physical.specs import (
+    CountRows,
     KeyClass,
     MatwinBestmatch,
+    ResolveChanges,
     SetOp,
     SlidingAggregate,
     Stateful,
@@ -160,11 +162,8 @@ Partitioning: TypeAlias = HashShares | HashKeys | Cells | Slices | Single
 
 def partitioning_of(spec: Stateful, buckets: int) -> Partitioning:
     """How the rows of a stage are spread over at most `buckets` buckets."""
-    if isinstance(spec, SlidingAggregate | SetOp):
-        keys = spec.keys if isinstance(spec, SlidingAggregate) else spec.schema.names
-        if not keys:
-            return Single("an aggregate without GROUP BY has one group; GROUP BY would spread it")
-        return HashKeys(keys, buckets)
+    if isinstance(spec, SlidingAggregate | SetOp | ResolveChanges | CountRows):
+        return _by_keys(spec, buckets)
     if isinstance(spec, MatwinBestmatch):
         return _bestmatch(spec, buckets)
     if spec.counts is not None:
@@ -172,6 +171,21 @@ def partitioning_of(spec: Stateful, buckets: int) -> Partitioning:
     if not spec.classes:
         return _slices(spec, buckets)
     return _hypercube(tuple(key.inputs for key in spec.classes), len(spec.inputs), buckets)
+
+
+def _by_keys(
+    spec: SlidingAggregate | SetOp | ResolveChanges | CountRows, buckets: int
+) -> Partitioning:
+    """By what tells groups, equal rows or windows apart; in one bucket where nothing does."""
+    if isinstance(spec, SlidingAggregate):
+        keys, alone = spec.keys, "an aggregate without GROUP BY has one group; GROUP BY"
+    elif isinstance(spec, CountRows):
+        window = f"{spec.alias} [PARTITION BY .. ROWS {spec.rows}]"
+        keys, alone = spec.partition, f"a count window is kept in one place; {window}"
+    else:
+        keys = spec.schema.names if isinstance(spec, SetOp) else spec.compared
+        alone = "rows have no columns to tell them apart; a column"
+    return HashKeys(keys, buckets) if keys else Single(f"{alone} would spread it")
 
 
 def _counted(spec: WJoin, counts: CountWindows, buckets: int) -> Partitioning:

@@ -29,7 +29,8 @@ from windrow.schema import Schema
 class ScanStream:
     """Reads one stream: source columns `columns[i]` become `schema.names[i]`.
 
-    `is_on_arrival`: the time column is not the source's; rows get it as they arrive.
+    `is_on_arrival`: the time column is not the source's; rows get it as they arrive. `changes`: the
+    source's column that says whether a row comes or goes; None where all come.
     """
 
     stream: str
@@ -40,6 +41,7 @@ class ScanStream:
     time_type: str
     lateness: int
     is_on_arrival: bool = False
+    changes: str | None = None
 
 
 @dataclass(frozen=True)
@@ -246,6 +248,51 @@ class WJoin:
 
 
 @dataclass(frozen=True)
+class ResolveChanges:
+    """The relation that a stream of changes describes: each delete with the row it takes back.
+
+    Attributes:
+        input: the changes.
+        alias: how the user calls the stream.
+        compared: the columns that say which rows are equal: all but the time column.
+        ticks: the stream's [RANGE]; None: a row is there until it is deleted.
+        time: the time column, None where nothing above needs it.
+        schema: the columns that are shown.
+    """
+
+    input: Spec
+    alias: str
+    compared: tuple[str, ...]
+    ticks: int | None
+    time: str | None
+    schema: Schema
+
+    @property
+    def time_type(self) -> str:
+        """The type of its event time."""
+        return scans(self)[0].time_type
+
+
+@dataclass(frozen=True)
+class CountRows:
+    """The newest rows of a stream, [ROWS n] or [PARTITION BY k ROWS n], as changes.
+
+    Attributes:
+        input: the stream's rows, with all columns: these order rows of one time.
+        alias: how the user calls the stream.
+        rows: how many rows stay.
+        partition: so many for each value of these columns; () for one window.
+        schema: the columns that are shown.
+    """
+
+    input: Spec
+    alias: str
+    rows: int
+    partition: tuple[str, ...]
+    schema: Schema
+
+
+@dataclass(frozen=True)
 class SlidingAggregate:
     """Aggregates per group over the rows alive at each instant, as a changelog.
 
@@ -311,7 +358,10 @@ Stateless: TypeAlias = (
     ScanStream | FilterRows | ProjectRows | RangeRows | UnionRows | ScanTable | TableJoinRows
 )
 
-Stateful: TypeAlias = WJoin | SlidingAggregate | SetOp | MatwinBestmatch
+OfChanges: TypeAlias = ResolveChanges | CountRows
+"""What makes changes of a stream, for others to take rows back by."""
+
+Stateful: TypeAlias = OfChanges | WJoin | SlidingAggregate | SetOp | MatwinBestmatch
 
 Spec: TypeAlias = Stateless | Stateful
 
@@ -397,8 +447,10 @@ def tables(spec: Spec) -> tuple[ScanTable, ...]:
 
 def has_ends(spec: Spec) -> bool:
     """Whether the rows of a spec stop being alive by themselves: a window per row lies below."""
-    if isinstance(spec, ScanStream | SlidingAggregate | SetOp):
+    if isinstance(spec, ScanStream | CountRows | SlidingAggregate | SetOp):
         return False
+    if isinstance(spec, ResolveChanges):
+        return spec.ticks is not None
     return isinstance(spec, RangeRows) or any(map(has_ends, inputs(spec)))
 
 

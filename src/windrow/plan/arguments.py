@@ -76,6 +76,7 @@ TIME = Kind(
     _or_none(lambda value: isinstance(value, str | OnArrival)),
     "'ts'",
 )
+CHANGES = Kind("the name of a column", _or_none(_is_text), "'_change_type'")
 LENGTH = Kind(
     "a length of time: a text, a timedelta or a whole number of ticks", _is_length, "'5 seconds'"
 )

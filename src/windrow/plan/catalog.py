@@ -22,6 +22,7 @@ class StreamInfo:
         is_bounded: whether all of it is there when a query begins: nobody waits for its first answers.
         is_table: whether it is a relation that does not move.
         is_on_arrival: whether its time is given as its rows arrive.
+        changes: the column that says whether a row comes or goes; None where all come.
         statistics: what the user has said of its numbers.
     """
 
@@ -33,6 +34,7 @@ class StreamInfo:
     is_bounded: bool = False
     is_table: bool = False
     is_on_arrival: bool = False
+    changes: str | None = None
     statistics: Statistics = field(default=NOTHING_KNOWN, compare=False)
 
     @property
@@ -40,6 +42,11 @@ class StreamInfo:
         """The Spark type of the time column ("" where there is none)."""
         field = self.schema.find(self.time) if self.time else None
         return field.type if field else ""
+
+    @property
+    def rows(self) -> Schema:
+        """The columns of its rows, as queries see them: what says how a row changes is no part."""
+        return Schema(tuple(f for f in self.schema.fields if f.name != self.changes))
 
 
 Catalog = Mapping[str, StreamInfo]

@@ -11,9 +11,11 @@ from windrow.plan.nodes import (
     KIND_NAMES,
     Aggregate,
     BestmatchJoin,
+    ChangeFeed,
     Dimension,
     Equality,
     Filter,
+    NewestRows,
     Node,
     Project,
     Query,
@@ -63,25 +65,39 @@ def _nodes(node: Node, depth: int, time_type: str, show: ColumnTexts) -> Iterabl
 
 
 def _node(node: Node, time_type: str, show: ColumnTexts) -> str:
-    if isinstance(node, WindowJoin):
-        texts = [] if node.counts is None else node.counts.texts(node.aliases)
-        texts += dict.fromkeys(bound.text for bound in node.graph.stated if bound.text)
-        windows = ", ".join(texts)
-        conditions = show_equalities(node.equalities, show)
-        if node.predicates:
-            conditions += f" AND {show_predicates(node.predicates)}"
-        kind = f"{KIND_NAMES[node.kind]} on " if node.kind in KIND_NAMES else ""
-        name = "SnapshotJoin" if node.is_snapshot else "WindowJoin"
-        return f"{name} {kind}{conditions}{'; ' if windows else ''}{windows}"
+    if isinstance(node, WindowJoin | BestmatchJoin | TableJoin):
+        return _join(node, time_type, show)
     if isinstance(node, WindowAggregate):
         return f"WindowAggregate {show_aggregates(node.aggregates)}{_by(node.keys)}"
     if isinstance(node, SetOperation):
         return f"SetOperation {node.kind}"
+    if isinstance(node, ChangeFeed | NewestRows):
+        return _of_changes(node, time_type)
+    return _stateless(node, time_type)
+
+
+def _join(node: WindowJoin | BestmatchJoin | TableJoin, time_type: str, show: ColumnTexts) -> str:
     if isinstance(node, BestmatchJoin):
         return _bestmatch(node, time_type, show)
     if isinstance(node, TableJoin):
         return f"TableJoin {show_table_join(node.kind, node.keys, node.predicates)}"
-    return _stateless(node, time_type)
+    texts = [] if node.counts is None else node.counts.texts(node.aliases)
+    texts += dict.fromkeys(bound.text for bound in node.graph.stated if bound.text)
+    windows = ", ".join(texts)
+    conditions = show_equalities(node.equalities, show)
+    if node.predicates:
+        conditions += f" AND {show_predicates(node.predicates)}"
+    kind = f"{KIND_NAMES[node.kind]} on " if node.kind in KIND_NAMES else ""
+    name = "SnapshotJoin" if node.is_snapshot else "WindowJoin"
+    return f"{name} {kind}{conditions}{'; ' if windows else ''}{windows}"
+
+
+def _of_changes(node: ChangeFeed | NewestRows, time_type: str) -> str:
+    if isinstance(node, NewestRows):
+        by = f", for each {', '.join(node.partition)}" if node.partition else ""
+        return f"NewestRows {node.rows}{by}"
+    window = "" if node.ticks is None else f", Range {show_ticks(node.ticks, time_type)}"
+    return f"ChangeFeed {node.alias}{window}"
 
 
 def _stateless(node: Scan | TableScan | Filter | Project | Range, time_type: str) -> str:

@@ -64,6 +64,53 @@ class Range:
 
 
 @dataclass(frozen=True)
+class ChangeFeed:
+    """The rows that a stream of changes describes: they come with inserts and go with deletes.
+
+    A delete takes back the newest row that equals it in all columns but the time.
+
+    Attributes:
+        input: the changes.
+        alias: how the user calls the stream.
+        time: the time column.
+        ticks: the stream's window [RANGE ticks]; None: rows stay until they are deleted.
+    """
+
+    input: Node
+    alias: str
+    time: str
+    ticks: int | None = None
+
+    @property
+    def schema(self) -> Schema:
+        """The input's."""
+        return self.input.schema
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The columns by which rows are equal."""
+        return tuple(name for name in self.schema.names if name != self.time)
+
+
+@dataclass(frozen=True)
+class NewestRows:
+    """[ROWS n] of a stream as changes: a row goes when the n-th after it, of its key, comes.
+
+    `partition` are the columns of PARTITION BY; () for one window.
+    """
+
+    input: Node
+    alias: str
+    rows: int
+    partition: tuple[str, ...] = ()
+
+    @property
+    def schema(self) -> Schema:
+        """The input's."""
+        return self.input.schema
+
+
+@dataclass(frozen=True)
 class Equality:
     """A join condition `left = right` between flat columns of two inputs.
 
@@ -321,6 +368,8 @@ Node: TypeAlias = (
     | Filter
     | Project
     | Range
+    | ChangeFeed
+    | NewestRows
     | WindowJoin
     | WindowAggregate
     | SetOperation

@@ -85,6 +85,49 @@ def _time_column(name: str, schema: Schema, time: str | None) -> str | None:
     return found.name
 
 
+def of_changes(info: StreamInfo, column: str | None) -> StreamInfo:
+    """The stream, of changes where a column says how its rows change.
+
+    Raises:
+        BindError: the column cannot be used.
+    """
+    return info if column is None else replace(info, changes=_changes_column(info, column))
+
+
+def _changes_column(info: StreamInfo, changes: str) -> str:
+    """The column of changes as the data spells it, checked."""
+    name, schema, time = info.name, info.schema, info.time
+    found = schema.find(changes)
+    if found is None:
+        raise UnknownColumn(
+            "unknown-changes-column",
+            f"the stream {name} has no column {changes!r} that says how its rows change",
+            hint=f"one of {nearest(changes, schema.names)}",
+        )
+    if found.type != "string":
+        raise BindError(
+            "bad-changes-type",
+            f"the column {found.name!r}, which says how the rows of {name} change, is {found.type}",
+            reason="it must be a STRING: insert, delete, update_preimage or update_postimage",
+            hint="compute such a column before you register the stream",
+        )
+    if time is None:
+        raise BindError(
+            "changes-without-time",
+            f"the stream {name} has changes but no time column",
+            reason="when a row comes and goes is told by event time",
+            hint="name its event-time column with time=...",
+        )
+    if {f.name.lower() for f in schema.fields} <= {found.name.lower(), time.lower()}:
+        raise BindError(
+            "changes-without-columns",
+            f"the stream {name} has no column beside its time and {found.name!r}",
+            reason="a delete takes back a row that equals it in all other columns",
+            hint="add the columns that tell its rows apart",
+        )
+    return found.name
+
+
 def _lateness(info: StreamInfo, lateness: Lateness) -> int:
     """The lateness in ticks, checked."""
     if info.time is None:

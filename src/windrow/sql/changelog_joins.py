@@ -23,17 +23,27 @@ from windrow.sql.windows import StatedWindows
 JOIN = "a join with a changelog"
 
 
-def changelogs(scope: Scope) -> list[Source]:
+def changelogs(sources: Sequence[Source]) -> list[Source]:
     """The sources whose rows are taken back by what is inside them."""
-    return [source for source in scope.sources if source.changelog_keys is not None]
+    return [source for source in sources if source.changelog_keys is not None]
 
 
-def is_changelog_join(from_: From, scope: Scope) -> bool:
-    """Whether a FROM joins a changelog with anything; other joins than inner ones are refused."""
-    found = changelogs(scope)
-    if not found or len(scope.sources) == 1:
-        return False
-    if from_.bestmatch is not None or from_.kind != "inner":
+def joins_what_is_alive(from_: From) -> bool:
+    """Whether rows join while they are there, not by windows between them.
+
+    So it is where some leave by what is inside their source.
+    """
+    refuse_join_of_changelog(from_)
+    is_inner = from_.bestmatch is None and from_.kind == "inner"
+    has_several = len(from_.streams) > 1
+    return has_several and is_inner and any(source.leaves_by_itself for source in from_.streams)
+
+
+def refuse_join_of_changelog(from_: From) -> None:
+    """Refuses other joins of a changelog than inner ones."""
+    found = changelogs(from_.streams)
+    is_inner = from_.bestmatch is None and from_.kind == "inner"
+    if found and len(from_.streams) > 1 and not is_inner:
         kind = "bestmatch" if from_.bestmatch is not None else KIND_NAMES[from_.kind]
         raise unsupported(
             "join-of-changelog",
@@ -41,7 +51,6 @@ def is_changelog_join(from_: From, scope: Scope) -> bool:
             "write an inner join",
             found[0].span,
         )
-    return True
 
 
 def refuse_windows(clauses: Sequence[exp.Expr], windows: StatedWindows, scope: Scope) -> None:
@@ -50,7 +59,7 @@ def refuse_windows(clauses: Sequence[exp.Expr], windows: StatedWindows, scope: S
         if not isinstance(clause, PairWindow):
             continue
         names = {clause.args[side].name.lower() for side in ("left", "right")}
-        for source in changelogs(scope):
+        for source in changelogs(scope.sources):
             if source.alias.lower() in names:
                 raise unsupported(
                     "window-with-changelog",
@@ -62,7 +71,7 @@ def refuse_windows(clauses: Sequence[exp.Expr], windows: StatedWindows, scope: S
     if windows.reversed is not None:
         raise unsupported(
             "either-way-with-changelog",
-            f"EITHER WAY beside {changelogs(scope)[0].alias}, a changelog, is not supported",
+            f"EITHER WAY beside {changelogs(scope.sources)[0].alias}, a changelog, is not supported",
             "join the streams in a derived table with a window: FROM (SELECT ..) x [RANGE ..]",
             span_of(next(clause for clause in clauses if clause.args.get("either_way"))),
         )

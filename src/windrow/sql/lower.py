@@ -34,9 +34,11 @@ from windrow.sql.calls import Functions
 from windrow.sql.changelog_joins import (
     between_streams,
     changelogs,
-    is_changelog_join,
+    joins_what_is_alive,
+    refuse_join_of_changelog,
     refuse_windows,
 )
+from windrow.sql.changelog_queries import gives_changelog, joins_changelog
 from windrow.sql.clauses import UniformWindow
 from windrow.sql.conditions import Conditions, sort_conditions, sort_filters
 from windrow.sql.count_windows import count_windows, refuse_count_windows
@@ -50,13 +52,13 @@ from windrow.sql.graph_checks import (
 from windrow.sql.grouping import Grouping, is_aggregate_query, refuse_reserved
 from windrow.sql.join_kinds import one_key_each, windows_in_where
 from windrow.sql.keys import add_keys
+from windrow.sql.of_changes import newest_rows, within_window
 from windrow.sql.refuse import (
     as_query,
     refuse_clauses,
     refuse_expressions,
     refuse_match,
     refuse_subquery_conditions,
-    unsupported,
 )
 from windrow.sql.render import Renderer
 from windrow.sql.scope import Scope, Source
@@ -66,6 +68,7 @@ from windrow.sql.sources import From, FromReader, Relation
 from windrow.sql.spans import span_of
 from windrow.sql.table_joins import TableJoins
 from windrow.sql.windows import StatedWindows, read_windows
+from windrow.sql.with_queries import with_queries
 
 AGGREGATE = "an aggregate"
 
@@ -99,7 +102,7 @@ class Lowering:
                 stream must have one; "" where nothing does.
         """
         query = as_query(tree)
-        reach = {**(named or {}), **_with_queries(query)}
+        reach = {**(named or {}), **with_queries(query)}
         if isinstance(query, exp.SetOperation):
             return self._set_operation(query, alias, reach, above)
         return self._select(query, alias, reach, above)
@@ -109,15 +112,10 @@ class Lowering:
     ) -> Relation:
         kind = kind_of(tree)
         asked = above if kind == UNION_ALL else kind.upper()
+        if not asked and gives_changelog(tree, reach, self.catalog):
+            asked = "UNION ALL with a changelog"
         first = self.relation(tree.this, alias, reach, asked)
         second = self.relation(tree.expression, alias, reach, asked)
-        if not asked and (first.changelog_keys is None) != (second.changelog_keys is None):
-            # Rows of the one side come and go: those of the other have to go as well.
-            asked = "UNION ALL with a changelog"
-            if first.changelog_keys is None:
-                first = self.relation(tree.this, alias, reach, asked)
-            else:
-                second = self.relation(tree.expression, alias, reach, asked)
         combination = combined(tree, kind, (first, second), alias, self.renderer)
         return replace(combination, has_ends=bool(asked))
 
@@ -126,6 +124,9 @@ class Lowering:
     ) -> Relation:
         refuse_clauses(select)
         above = _taken_back_by(select) or above
+        if not above and joins_changelog(select, reach, self.catalog):
+            # Rows of one source come and go: those of the others have to go as well.
+            above = changelog_joins.JOIN
         reader = FromReader(
             self.sql,
             self.catalog,
@@ -134,6 +135,8 @@ class Lowering:
             "" if _has_uniform_window(select) else above,
         )
         from_ = reader.read(select)
+        if above:
+            from_ = replace(from_, sources=tuple(map(newest_rows, from_.sources)))
         scope = seen = Scope(from_.sources)
         if from_.hidden:
             shown = tuple(source for source in from_.sources if source not in from_.hidden)
@@ -141,6 +144,7 @@ class Lowering:
         where = select.args.get("where")
         filters = (where.this,) if where else ()
         if from_.bestmatch is not None:
+            refuse_join_of_changelog(from_)
             refuse_match(from_.bestmatch, above)
         in_from = [*from_.conditions, *_match_orders(from_)]
         in_seen = [*from_.filters, *(in_from if from_.kind == "inner" else [])]
@@ -162,9 +166,7 @@ class Lowering:
 
     def _lower(self, block: _Block, alias: str) -> Relation:
         time_type = block.from_.streams[0].time_type
-        is_snapshot = is_changelog_join(block.from_, Scope(block.from_.streams))
-        if is_snapshot:
-            block = replace(block, above=block.above or changelog_joins.JOIN)
+        is_snapshot = joins_what_is_alive(block.from_)
         conditions = (*block.from_.conditions, *block.from_.filters, *block.filters)
         if block.from_.bestmatch is not None:
             node: Node = lower_bestmatch(
@@ -210,7 +212,7 @@ class Lowering:
             root = self._project(node, items, alias)
             return Relation(root, time_type, keys or (), is_bag=keys is None)
         root = self._project(node, block.items, alias)
-        if not changelogs(block.scope):
+        if not changelogs(block.scope.sources):
             return Relation(root, time_type, has_ends=bool(block.above))
         keys = None if is_snapshot else _kept_keys(block.scope.sources[0], block)
         return Relation(root, time_type, keys or (), is_bag=keys is None)
@@ -220,8 +222,8 @@ class Lowering:
         inputs: list[Node] = []
         for source in block.scope.sources:
             ticks = windows.uniform_ticks if source.range_ticks is None else source.range_ticks
-            if source.changelog_keys is not None or source.has_ends:
-                inputs.append(source.node)
+            if source.leaves_by_itself:
+                inputs.append(within_window(source, windows.uniform_ticks))
             elif ticks is None:
                 raise _no_window(source, windows, block.above)
             else:
@@ -292,10 +294,9 @@ class Lowering:
             )
             refuse_count_windows(block.scope, clauses, over, instead, self.sql, why)
         if block.above:
-            what = "aggregate the rows" if block.above == AGGREGATE else "ask for the rows"
-            instead = f"write [RANGE {length}] after each stream, or {what} of a join"
-            instead += f" in a derived table: FROM (SELECT ..) x [RANGE {length}]"
-            refuse_count_windows(block.scope, clauses, block.above, instead, self.sql)
+            instead = "write [ROWS n] after each stream"
+            why = ": numbers of all streams together do not say when a tuple leaves"
+            refuse_count_windows(block.scope, clauses, block.above, instead, self.sql, why)
 
     def _told_of_where(self, error: PlanError, block: _Block) -> PlanError:
         """The error of a join that lacks a window, told of what WHERE has of one."""
@@ -347,18 +348,6 @@ def _has_uniform_window(select: exp.Select) -> bool:
 
 def _nodes(scope: Scope) -> list[Node]:
     return [source.node for source in scope.sources]
-
-
-def _with_queries(query: exp.Expr) -> dict[str, exp.Expr]:
-    """The queries of WITH by their names."""
-    with_ = query.args.get("with_")
-    if with_ is None:
-        return {}
-    if with_.args.get("recursive"):
-        raise unsupported(
-            "recursive", "WITH RECURSIVE is not supported", "write the steps out", span_of(with_)
-        )
-    return {cte.alias.lower(): cte.this for cte in with_.expressions}
 
 
 def _match_orders(from_: From) -> list[exp.Expr]:

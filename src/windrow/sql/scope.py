@@ -51,6 +51,11 @@ class Source:
     is_table: bool = False
 
     @property
+    def leaves_by_itself(self) -> bool:
+        """Whether its rows leave by what is inside it."""
+        return self.has_ends or self.changelog_keys is not None
+
+    @property
     def columns(self) -> tuple[tuple[str, str], ...]:
         """(name, flat name) of every column the user may name."""
         cut = len(self.alias) + 1

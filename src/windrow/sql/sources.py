@@ -14,6 +14,7 @@ from windrow.schema import TIME_TYPES, Field, Schema
 from windrow.sql.count_windows import rows_window
 from windrow.sql.join_kinds import FIRST_ONLY, join_kind, kind_of
 from windrow.sql.lengths import window_ticks
+from windrow.sql.of_changes import change_feed
 from windrow.sql.refuse import refuse_join, unsupported
 from windrow.sql.scope import Source
 from windrow.sql.spans import span_of, text_of
@@ -91,7 +92,7 @@ class FromReader:
     """Reads FROM clauses over one catalog; `named` are the queries of WITH.
 
     `above` takes rows back, and no window of the SELECT says when ("" where that is not so): those
-    of a derived table that stands alone then leave by the windows inside it.
+    of a derived table without a window then leave by the windows inside it.
     """
 
     sql: str
@@ -139,8 +140,7 @@ class FromReader:
     def _sources(self, items: list[exp.Expr]) -> tuple[Source, ...]:
         sources: list[Source] = []
         for item in items:
-            is_alone = len(items) == 1 and "stream_window" not in item.meta
-            source = self._source(item, self.above if is_alone else "")
+            source = self._source(item, "" if "stream_window" in item.meta else self.above)
             if any(source.alias.lower() == other.alias.lower() for other in sources):
                 raise BindError(
                     "duplicate-alias",
@@ -223,8 +223,8 @@ class FromReader:
         return self._with_range(source, item)
 
     def _stream(self, item: exp.Table) -> Source:
-        written = ".".join(part.name for part in item.parts)
-        info = _find(self.catalog, written)
+        written = _written(item)
+        info = find_stream(self.catalog, item)
         span = span_of(item)
         if info is None:
             raise BindError(
@@ -239,7 +239,7 @@ class FromReader:
             return table_source(info, item, self.sql)
         _check_time(info, span)
         alias = item.alias_or_name
-        schema = Schema(tuple(Field(f"{alias}.{f.name}", f.type) for f in info.schema.fields))
+        schema = Schema(tuple(Field(f"{alias}.{f.name}", f.type) for f in info.rows.fields))
         time = info.schema.find(info.time or "")
         assert time is not None
         source = Source(
@@ -250,7 +250,8 @@ class FromReader:
             info.time_type,
             span,
         )
-        return self._with_range(source, item)
+        source = self._with_range(source, item)
+        return source if info.changes is None else change_feed(source)
 
     def _with_range(self, source: Source, item: exp.Expr) -> Source:
         window = item.meta.get("stream_window")
@@ -282,11 +283,23 @@ def _conditions(joins: Sequence[exp.Join]) -> tuple[exp.Expr, ...]:
     return tuple(join.args["on"] for join in joins if join.args.get("on") is not None)
 
 
-def _find(catalog: Catalog, name: str) -> StreamInfo | None:
+def items_of(select: exp.Select) -> list[exp.Expr]:
+    """The items of FROM in the order they are written; none where there is no FROM."""
+    from_ = select.args.get("from_")
+    return [] if from_ is None else _flattened(from_.this, select.args.get("joins") or [])[0]
+
+
+def find_stream(catalog: Catalog, item: exp.Table) -> StreamInfo | None:
+    """The stream or table that an item of FROM names; None where there is none."""
+    name = _written(item)
     if name in catalog:
         return catalog[name]
     folded = [info for key, info in catalog.items() if key.lower() == name.lower()]
     return folded[0] if len(folded) == 1 else None
+
+
+def _written(item: exp.Table) -> str:
+    return ".".join(part.name for part in item.parts)
 
 
 def _check_time(info: StreamInfo, span: Span | None) -> None:

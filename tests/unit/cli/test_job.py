@@ -142,7 +142,7 @@ def test_a_job_file_that_is_no_toml(tmp_path):
 def test_an_unknown_key_names_the_nearest_ones(tmp_path):
     assert refusal(tmp_path, SMALL + 'latenes = "1 second"\n') == (
         "JobError[unknown-key]: [streams.sales] has no key 'latenes'\n"
-        "  hint: known here: lateness, rate, path, time, format, files_per_batch, distinct, schema"
+        "  hint: known here: lateness, changes, rate, path, time, format, files_per_batch, distinct, ..."
     )
 
 

@@ -11,7 +11,16 @@ import re
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from windrow.physical.specs import MatwinBestmatch, SetOp, Spec, Stateful, WJoin, scans
+from windrow.physical.specs import (
+    CountRows,
+    MatwinBestmatch,
+    ResolveChanges,
+    SetOp,
+    Spec,
+    Stateful,
+    WJoin,
+    scans,
+)
 from windrow.plan.nodes import KIND_NAMES
 
 _SPACES = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`)|\s+""", re.DOTALL)
@@ -41,6 +50,8 @@ def about(spec: Stateful) -> str:
         what = f"{KIND_NAMES.get(spec.kind, '')} {name} join".strip()
     elif isinstance(spec, SetOp):
         what = f"set operation ({spec.kind})"
+    elif isinstance(spec, ResolveChanges | CountRows):
+        what = "change feed" if isinstance(spec, ResolveChanges) else "count window"
     else:
         what = "bestmatch join" if isinstance(spec, MatwinBestmatch) else "sliding aggregate"
     return f"{what} of {', '.join(scan.stream for scan in scans(spec))}"
@@ -50,7 +61,7 @@ def _is_unset(name: str, value: Any) -> bool:
     """Whether an entry came after checkpoints were made that lack it, and says nothing here."""
     if name in {"estimated_from", "is_snapshot"}:
         return not getattr(value, name)
-    return name in {"counts", "shedding"} and getattr(value, name) is None
+    return name in {"counts", "shedding", "changes"} and getattr(value, name) is None
 
 
 def _plain(value: Any) -> Any:

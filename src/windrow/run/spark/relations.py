@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812
 
 from windrow.operators.changes import END, SIGN, TIME
+from windrow.operators.scan import SIGN_OF, unknown_change
 from windrow.physical.specs import (
     FilterRows,
     ProjectRows,
@@ -51,7 +52,9 @@ def scan(spec: ScanStream, frame: DataFrame, metric: str, extra: tuple[str, ...]
         for source, name in zip(spec.columns, spec.schema.names, strict=True)
     ]
     ticks = ticks_sql(quote_spark(spec.time), spec.time_type)
-    rows = frame.selectExpr(*columns, f"{ticks} AS {TIME}", *extra)
+    sign = [] if spec.changes is None else [f"{_sign_sql(spec.stream, spec.changes)} AS {SIGN}"]
+    others = [name for name in extra if name != SIGN]
+    rows = frame.selectExpr(*columns, f"{ticks} AS {TIME}", *sign, *others)
     if not frame.isStreaming:
         return rows
     told = watermark_sql(TIME, spec.time_type, spec.stream)
@@ -62,6 +65,14 @@ def scan(spec: ScanStream, frame: DataFrame, metric: str, extra: tuple[str, ...]
     # the stream. It moves nothing below metrics.
     observed = marked.observe(metric, F.count(F.lit(1)).alias("rows"))
     return observed.drop(_WATERMARK)
+
+
+def _sign_sql(stream: str, changes: str) -> str:
+    """Whether a change makes its row come or go; a change of no known kind fails the query."""
+    column = quote_spark(changes)
+    kinds = " ".join(f"WHEN '{kind}' THEN {sign}" for kind, sign in SIGN_OF.items())
+    message = str(unknown_change(stream, changes)).replace("\\", "\\\\").replace("'", "\\'")
+    return f"CAST(CASE {column} {kinds} ELSE raise_error('{message}') END AS TINYINT)"
 
 
 def scan_table(spec: ScanTable, frame: DataFrame) -> DataFrame:

@@ -16,9 +16,11 @@ from windrow.physical.partitioning import Partitioning, partitioning_of
 from windrow.physical.shed_errors import too_little
 from windrow.physical.shedding import Shedding
 from windrow.physical.specs import (
+    CountRows,
     MatwinBestmatch,
     PhysicalQuery,
     RangeRows,
+    ResolveChanges,
     ScanStream,
     SetOp,
     SlidingAggregate,
@@ -237,11 +239,11 @@ def stateful_specs(spec: Spec) -> list[Stateful]:
 def marks(spec: Spec) -> tuple[str, ...]:
     """Which of end and sign the rows of a spec carry beside their time."""
     if isinstance(spec, ScanStream):
-        return ()
-    if isinstance(spec, SlidingAggregate | SetOp):
+        return () if spec.changes is None else (SIGN,)
+    if isinstance(spec, CountRows | SlidingAggregate | SetOp):
         return (SIGN,)
     below = {mark for child in inputs(spec) for mark in marks(child)}
-    if isinstance(spec, RangeRows):
+    if isinstance(spec, RangeRows) or (isinstance(spec, ResolveChanges) and spec.ticks is not None):
         below.add(END)
     if isinstance(spec, MatwinBestmatch) or (isinstance(spec, WJoin) and not spec.is_snapshot):
         below.discard(SIGN)

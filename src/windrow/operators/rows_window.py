@@ -1,0 +1,172 @@
+"""[ROWS n] and [PARTITION BY k ROWS n] as changes: a row goes when the n-th after it comes.
+
+What takes rows back (an aggregate, DISTINCT, a set operation, a join of changelogs) asks which rows
+are alive at an instant; of a count window these are the newest n with a time up to it:
+
+    rows by number     0    1    2    3         n = 2
+    times              5    5    7    9
+    alive            + 5............- 7         row 0 goes with row 2
+                          + 5............- 9
+                               + 7
+                                    + 9
+
+Which rows are the newest is known only once no earlier one can come, so that rows wait for the
+watermark. It takes those below it through three steps:
+
+1. They are put in the one order (`total_order`), and numbered on from the last ones.
+2. Each row that has n rows after it, of its partition, leaves: with a partition, rows of the same
+   ones are looked up by their words (`partition_rows`), so that a step costs what enters.
+3. Out come all new rows, and those that leave, each with the columns it came with, at the time of
+   the row that pushes it out.
+
+State: what waits, and the newest n rows, of each k, with the columns that are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from windrow.errors import InternalError
+from windrow.kernels.count_join import NEVER, partition_exits
+from windrow.operators.base import Operator, Snapshot
+from windrow.operators.changes import ChangeBatch, concat, select
+from windrow.operators.chunks import Chunk, ChunkBuffer
+from windrow.operators.gather import ROW_BITS, ROW_MASK, Places
+from windrow.operators.partition_rows import divided_by
+from windrow.operators.total_order import in_total_order
+from windrow.physical.specs import CountRows
+from windrow.schema import MAX_TICK
+
+STEP_ROWS = 1 << 15
+"""About how many rows are numbered together."""
+
+NEXT_NUMBER = "next_number"
+
+Numbers = NDArray[np.int64]
+
+
+class CountRowsOp(Operator):
+    """Keeps the newest rows of a stream, and takes back the others."""
+
+    kind = "count-rows"
+
+    def __init__(self, spec: CountRows) -> None:
+        super().__init__()
+        self._spec = spec
+        self._shown = list(spec.schema.names)
+        self._kept = list(dict.fromkeys([*self._shown, *spec.partition]))
+        self._waiting = ChunkBuffer("time")
+        self._there = ChunkBuffer("end")  # in place of an end, each row has its number
+        self._next_number = 0
+
+    def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
+        """Lets rows wait; gives nothing."""
+        (batch,) = batches
+        if batch is not None and len(batch):
+            self.counters.rows_in += len(batch)
+            self._waiting.append(ChangeBatch(batch.columns, batch.times))
+            self._measure()
+        return iter(())
+
+    def advance(self, watermark: int) -> Iterator[ChangeBatch]:
+        """Gives the rows below the watermark, and takes back those that they push out."""
+        while self._waiting.first < watermark:
+            rows = self._waiting.pop_below(self._bound_of_step(watermark))
+            assert rows is not None
+            changes = self._entered(in_total_order(rows))
+            self.counters.rows_out += len(changes)
+            yield changes
+        self._measure()
+
+    def due(self) -> int:
+        """One tick after the first row that waits."""
+        return self._waiting.first + 1 if self._waiting.slices else MAX_TICK
+
+    def buffers(self) -> Sequence[ChunkBuffer]:
+        """The rows that are there, and those that wait."""
+        return (self._there, self._waiting)
+
+    def snapshot(self) -> Snapshot:
+        """The rows, and the number of the next one."""
+        buffers = {"there": tuple(self._there.slices), "waiting": tuple(self._waiting.slices)}
+        return Snapshot(self.kind, buffers, {NEXT_NUMBER: self._next_number})
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Puts a state back."""
+        if snapshot.kind != self.kind:
+            raise InternalError(
+                "state-kind", f"a {self.kind} operator was given the state of a {snapshot.kind}"
+            )
+        self._there = ChunkBuffer("end", snapshot.buffers["there"])
+        self._waiting = ChunkBuffer("time", snapshot.buffers["waiting"])
+        self._next_number = snapshot.numbers[NEXT_NUMBER]
+        self._measure()
+
+    def _bound_of_step(self, watermark: int) -> int:
+        """The watermark, or an earlier instant with fewer rows before it."""
+        ahead = [
+            int(part.chunk.keys[part.skip + STEP_ROWS]) + 1
+            for part in self._waiting.slices
+            if len(part) > STEP_ROWS
+        ]
+        return min([watermark, *ahead])
+
+    def _entered(self, rows: ChangeBatch) -> ChangeBatch:
+        """Takes rows in their order; gives them, and what they push out."""
+        numbers = np.arange(self._next_number, self._next_number + len(rows))
+        self._next_number += len(rows)
+        new = ChangeBatch(select(rows.columns, self._kept), rows.times, numbers)
+        divides = self._divided_window if self._spec.partition else self._whole_window
+        leaving, exits = divides(Chunk(new, numbers))
+        comes = ChangeBatch(
+            select(rows.columns, self._shown), rows.times, None, np.ones(len(rows), np.int8)
+        )
+        if not len(exits):
+            return comes
+        times = rows.times[exits - numbers[0]]
+        goes = ChangeBatch(
+            select(leaving, self._shown), times, None, np.full(len(exits), -1, np.int8)
+        )
+        changes = concat([goes, comes])
+        return changes.sorted_by(changes.times)
+
+    def _whole_window(self, new: Chunk) -> tuple[pa.RecordBatch, Numbers]:
+        """Takes rows in; gives those that leave, and the number of the row that each leaves with.
+
+        Without PARTITION BY the oldest leave, and numbers tell which these are.
+        """
+        self._there.append(new.batch)
+        leaving = self._there.pop_below(self._next_number - self._spec.rows)
+        if leaving is None:
+            return new.batch.columns.slice(0, 0), np.zeros(0, np.int64)
+        self.counters.drops += len(leaving)
+        return leaving.columns, leaving.ends_or_never() + self._spec.rows
+
+    def _divided_window(self, new: Chunk) -> tuple[pa.RecordBatch, Numbers]:
+        """The same with PARTITION BY: rows leave from the middle."""
+        slices = self._there.slices
+        divided = divided_by(slices, new, self._spec.partition)
+        self.counters.comparisons += len(divided.places)
+        exits = partition_exits(divided.partitions, divided.numbers, self._spec.rows)
+        leaves = np.flatnonzero(exits != NEVER)
+        places = divided.places[leaves]
+        if not len(places):
+            self._there.append(new.batch)
+            return new.batch.columns.slice(0, 0), exits[leaves]
+        all_chunks = [*(part.chunk for part in slices), new]
+        leaving = Places(places).columns(lambda at: all_chunks[at].batch.columns)
+        chunks, rows = places >> ROW_BITS, places & ROW_MASK
+        stored = len(slices)
+        self.counters.drops += self._there.drop([rows[chunks == at] for at in range(stored)])
+        stays = np.ones(len(new), np.bool_)
+        stays[rows[chunks == stored]] = False  # what comes and leaves in one step is never stored
+        self._there.append(new.batch.take(np.flatnonzero(stays)))
+        return leaving, exits[leaves]
+
+    def _measure(self) -> None:
+        self.counters.stored = self._waiting.rows + self._there.rows
+        self.counters.state_bytes = self._waiting.nbytes + self._there.nbytes

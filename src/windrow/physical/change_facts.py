@@ -1,0 +1,41 @@
+"""What EXPLAIN says of streams that are made into changes: change feeds and count windows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from windrow.physical.lifetimes import state_bound
+from windrow.physical.specs import CountRows, OfChanges, ResolveChanges, scans
+from windrow.plan.durations import show_ticks
+
+Fact = tuple[str, list[str]]
+
+
+def change_facts(spec: OfChanges, show: Callable[[str], str]) -> list[Fact]:
+    """The facts of a change feed or a count window, in the order they are read."""
+    return _newest(spec, show) if isinstance(spec, CountRows) else _feed(spec, show)
+
+
+def _feed(spec: ResolveChanges, show: Callable[[str], str]) -> list[Fact]:
+    rows, state = "until it is deleted", "the rows inserted and not deleted"
+    if spec.ticks is not None:
+        rows = f"from t to t + {show_ticks(spec.ticks, spec.time_type)}, both included, or {rows}"
+        state = f"{state_bound(spec, spec.input, spec.alias, spec.ticks, 0)}, less what is deleted"
+    return [
+        ("changes", [f"{scans(spec)[0].changes} says which rows come and which go"]),
+        ("deletes", [f"the newest row that is equal in {', '.join(map(show, spec.compared))}"]),
+        ("rows", [rows]),
+        ("state", [state]),
+        ("emits", ["the changes below the watermark, each delete with the end of its row"]),
+        ("why", ["a delete looks up its own row: a change costs the rows equal to it"]),
+    ]
+
+
+def _newest(spec: CountRows, show: Callable[[str], str]) -> list[Fact]:
+    each = f" of each {', '.join(map(show, spec.partition))}" if spec.partition else ""
+    return [
+        ("rows", [f"from t until the time of row {spec.rows} after it{each}"]),
+        ("order", ["time, then the columns from left to right"]),
+        ("state", [f"the newest {spec.rows} rows{each}, and what waits for the watermark"]),
+        ("emits", ["the rows below the watermark, and those that they push out"]),
+    ]

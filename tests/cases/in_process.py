@@ -1,0 +1,36 @@
+"""Cases run in process: their streams registered, their answers as bags."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+
+import windrow
+from cases.base import Case
+
+
+def session_of(case: Case, *, whole: bool = False) -> windrow.Session:
+    session = windrow.Session()
+    for stream in case.streams:
+        tables = stream.tables()
+        batches = [batch for table in tables for batch in table.to_batches()]
+        data = (
+            pa.concat_tables(tables)
+            if whole
+            else pa.RecordBatchReader.from_batches(stream.schema, batches)
+        )
+        session.stream(stream.name, data, time="ts", lateness=case.lateness[stream.name])
+    return session
+
+
+def bag(table: pa.Table) -> Counter[tuple[Any, ...]]:
+    """Rows as tuples; a changelog's change type comes first, as the cases have it."""
+    if "_change_type" in table.column_names:
+        names = [name for name in table.column_names if not name.startswith("_")]
+        table = table.select(["_change_type", *names, "_event_time"])
+    return Counter(
+        tuple("NaN" if value != value else value for value in row)  # noqa: PLR0124
+        for row in zip(*(column.to_pylist() for column in table.columns), strict=True)
+    )

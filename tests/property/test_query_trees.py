@@ -1,0 +1,35 @@
+"""Random query trees: the changelog is the answer at every instant, and is itself input again."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pyarrow as pa
+from cases.in_process import bag, session_of
+from cases.query_trees import draw_tree
+from cases.tape import tapes
+from hypothesis import HealthCheck, given, note, settings
+
+import windrow
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(random=tapes(1024))
+def test_a_tree_of_queries_answers_as_duckdb_does_at_every_instant(random: Random) -> None:
+    case = draw_tree(random)
+    note(case.sql)
+    assert bag(session_of(case).sql(case.sql).to_arrow()) == case.answer
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(random=tapes(1024))
+def test_a_changelog_read_as_a_stream_is_the_relation_that_it_came_from(random: Random) -> None:
+    case = draw_tree(random, depth=2)
+    note(case.sql)
+    changes = session_of(case).sql(case.sql).to_arrow()
+    session = windrow.Session()
+    batches = changes.to_batches(max_chunksize=random.choice([1, 3, 100]))
+    reader = pa.RecordBatchReader.from_batches(changes.schema, batches)
+    session.stream("feed", reader, time="_event_time", changes="_change_type")
+    again = session.sql("SELECT k, x FROM feed").to_arrow()
+    assert bag(again) == case.answer
