@@ -85,6 +85,8 @@ class Case:
     time_type: str
     due: dict[tuple[Any, ...], int] = field(default_factory=dict)
     """For rows that wait for the watermark: an answer's row comes once the watermark is beyond."""
+    tables: dict[str, pa.Table] = field(default_factory=dict)
+    """What does not move, by name."""
 
     @property
     def lateness(self) -> dict[str, str | int]:

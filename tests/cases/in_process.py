@@ -22,6 +22,8 @@ def session_of(case: Case, *, whole: bool = False) -> windrow.Session:
             else pa.RecordBatchReader.from_batches(stream.schema, batches)
         )
         session.stream(stream.name, data, time="ts", lateness=case.lateness[stream.name])
+    for name, table in case.tables.items():
+        session.table(name, table)
     return session
 
 

@@ -27,6 +27,9 @@ LAST = 30
 """The last instant that is asked about: by then all that expires has done so."""
 
 
+TABLES = {"names": pa.table({"k": [1, 2, 2, None], "y": [7, 8, 9, 0]})}
+
+
 @dataclass(frozen=True)
 class Tree:
     """A query as Windrow and as DuckDB read it.
@@ -49,7 +52,7 @@ def draw_tree(random: Random, *, depth: int = 3) -> Case:
     for change in _changes(tree.oracle, streams):
         answer[change] += 1
         due[change] = change[-1]
-    return Case(sql, streams, answer, "bigint", due)
+    return Case(sql, streams, answer, "bigint", due, TABLES)
 
 
 def _stream(random: Random, name: str) -> Stream:
@@ -144,18 +147,31 @@ def _join(random: Random, depth: int) -> Tree:
     )
 
 
+def _with_table(random: Random, depth: int) -> Tree:
+    below = _relation(random, random.randrange(depth))
+    kind = random.choice(["JOIN", "LEFT JOIN"])
+    text = f"{{}}r.k, coalesce(r.x, n.y) AS x FROM ({{}}) r {kind} names n ON r.k = n.k"
+    return Tree(
+        "SELECT " + text.format("", below.sql),
+        "SELECT " + text.format("r.T, ", below.oracle),
+        is_plain=below.is_plain,
+    )
+
+
 KINDS: tuple[Callable[[Random, int], Tree], ...] = (
     _distinct,
     _set_operation,
     _aggregate,
     _join,
     _union_all,
+    _with_table,
 )
 
 
 def _changes(oracle: str, streams: tuple[Stream, ...]) -> list[tuple[Any, ...]]:
     """(change type, k, x, instant), net at each instant."""
     tables = {stream.name: pa.concat_tables(stream.tables()) for stream in streams}
+    tables |= TABLES
     tables["instants"] = pa.table({"T": list(range(LAST + 1))})
     found = sorted(asked_of_duckdb(tables, oracle), key=lambda row: row[0])
     by_instant = {t: Counter(row[1:] for row in rows) for t, rows in groupby(found, lambda r: r[0])}

@@ -10,7 +10,7 @@ Rows without an end are in no window, and are kept here, as few as say the same:
 
     + 7   + 7   - 7   + 5        ->     + 7   + 5
 
-once half or more of them may cancel out.
+once half or more of them cancel out, and none at all once all do.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class AliveValues:
             if (keeping := [each for each in own if isinstance(each, ValueKeeper)])
         }
         self.lasting = ChunkBuffer("time", lasting)
-        self._netted = self.lasting.rows
+        # Never is more taken back than came: the signs add up to how many rows are left.
+        self._left = sum(_sum_of_signs(part.rows()) for part in self.lasting.slices)
         self._lifetime: int | None = None
         self._is_steady = not self.lasting.rows
         self._is_current = False
@@ -89,11 +90,15 @@ class AliveValues:
         """Keeps those rows, with the slots of their groups, that have no end."""
         if not self._kept or (rows.ends is not None and not (rows.ends == MAX_TICK).any()):
             return
-        lasting = np.flatnonzero(rows.ends_or_never() == MAX_TICK)
-        self.lasting.append(_timeless(self._needed(rows.take(lasting))))
-        if self.lasting.rows > 2 * self._netted + FEW_ROWS:
+        lasting = _timeless(
+            self._needed(rows.take(np.flatnonzero(rows.ends_or_never() == MAX_TICK)))
+        )
+        self.lasting.append(lasting)
+        self._left += _sum_of_signs(lasting)
+        if not self._left:
+            self.lasting = ChunkBuffer("time")
+        elif self.lasting.rows > 2 * self._left + FEW_ROWS:
             netted = _netted(concat([part.rows() for part in self.lasting.slices]))
-            self._netted = len(netted)
             self.lasting = ChunkBuffer("time")
             self.lasting.append(netted)
 
@@ -109,6 +114,10 @@ class AliveValues:
         for column, own in self._kept.items():
             for accumulator in own:
                 accumulator.enter(alive, rows.columns.column(column))
+
+
+def _sum_of_signs(rows: ChangeBatch) -> int:
+    return int(rows.signs_or_insert().sum(dtype=np.int64))
 
 
 def _timeless(rows: ChangeBatch) -> ChangeBatch:
