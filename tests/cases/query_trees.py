@@ -108,10 +108,7 @@ def _distinct(random: Random, depth: int) -> Tree:
 def _set_operation(random: Random, depth: int) -> Tree:
     kind = random.choice(["EXCEPT ALL", "EXCEPT", "INTERSECT ALL", "INTERSECT", "UNION"])
     left, right = (_relation(random, random.randrange(depth)) for _ in range(2))
-    return Tree(
-        f"SELECT k, x FROM ({left.sql}) l {kind} SELECT k, x FROM ({right.sql}) r",
-        f"SELECT T, k, x FROM ({left.oracle}) l {kind} SELECT T, k, x FROM ({right.oracle}) r",
-    )
+    return Tree(f"({left.sql}) {kind} ({right.sql})", f"({left.oracle}) {kind} ({right.oracle})")
 
 
 def _union_all(random: Random, depth: int) -> Tree:
@@ -133,6 +130,16 @@ def _aggregate(random: Random, depth: int) -> Tree:
     return Tree(
         f"SELECT k, {value} FROM ({below.sql}) g GROUP BY k{having}",
         f"SELECT T, k, {value} FROM ({below.oracle}) g GROUP BY T, k{having}",
+    )
+
+
+def _hidden_key(random: Random, depth: int) -> Tree:
+    """Groups of which the answer does not show the key: a bag of rows that may look alike."""
+    below = _relation(random, random.randrange(depth))
+    values = "CAST(COUNT(x) AS BIGINT) AS k, CAST(COUNT(*) AS BIGINT) AS x"
+    return Tree(
+        f"SELECT {values} FROM ({below.sql}) g GROUP BY k",
+        f"SELECT T, {values} FROM ({below.oracle}) g GROUP BY T, k",
     )
 
 
@@ -162,6 +169,7 @@ KINDS: tuple[Callable[[Random, int], Tree], ...] = (
     _distinct,
     _set_operation,
     _aggregate,
+    _hidden_key,
     _join,
     _union_all,
     _with_table,

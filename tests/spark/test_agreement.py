@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from cases import FAMILIES, Case, draw_outer_join
+from cases.query_trees import draw_tree
 from spark_runs import FileStream, SingleRun, bag
 
 import windrow
@@ -15,6 +16,7 @@ from windrow.operators.arrow_types import spark_schema
 
 SEEDS = range(10)
 RUNS = [(family, seed) for family in FAMILIES if family != "outer" for seed in SEEDS]
+TREES = range(5)
 OUTER_RUNS = [("left", 4), ("right", 101), ("full", 24), ("semi", 30), ("anti", 61)]
 """Seeds of joins with rows that are matched, unmatched for good, and not yet final at the end."""
 
@@ -27,6 +29,8 @@ def session_of(spark: Any, case: Case, folder: Path, *, is_streaming: bool) -> w
             files.write(*stream.tables())
         df = files.read(spark, spark_schema(stream.schema).ddl(), is_streaming=is_streaming)
         session.stream(stream.name, df, time="ts", lateness=case.lateness[stream.name])
+    for name, table in case.tables.items():
+        session.table(name, spark.createDataFrame(table))
     return session
 
 
@@ -61,6 +65,23 @@ def test_a_join_that_is_not_inner_gives_what_is_final_in_a_streaming_run(
     spark, tmp_path, kind: str, seed: int
 ) -> None:
     case = draw_outer_join(Random(seed), most_rows=60, kind=kind)
+    run = SingleRun(tmp_path / "run")
+    run.finish(session_of(spark, case, tmp_path, is_streaming=True).sql(case.sql, buckets=3))
+    assert bag(run.rows(spark)) == case.answer_below_watermark(), case.sql
+
+
+@pytest.mark.parametrize("seed", TREES)
+def test_a_tree_of_queries_gives_its_changelog_in_a_batch_run(spark, tmp_path, seed: int) -> None:
+    case = draw_tree(Random(seed), depth=2)
+    session = session_of(spark, case, tmp_path, is_streaming=False)
+    assert bag(session.sql(case.sql, buckets=3).toArrow()) == case.answer, case.sql
+
+
+@pytest.mark.parametrize("seed", TREES)
+def test_a_tree_of_queries_gives_its_changelog_up_to_the_watermark_in_a_streaming_run(
+    spark, tmp_path, seed: int
+) -> None:
+    case = draw_tree(Random(seed), depth=2)
     run = SingleRun(tmp_path / "run")
     run.finish(session_of(spark, case, tmp_path, is_streaming=True).sql(case.sql, buckets=3))
     assert bag(run.rows(spark)) == case.answer_below_watermark(), case.sql

@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from windrow.errors import DataError
+from windrow.operators.change_kinds import signs_of
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.instants import ticks_of
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from windrow.physical.specs import ScanStream
-
-SIGN_OF = {"insert": 1, "update_postimage": 1, "delete": -1, "update_preimage": -1}
-"""What the kinds of changes do to their rows; the names are those of Spark's change data."""
 
 
 def scan(spec: ScanStream, rows: pa.RecordBatch) -> ChangeBatch:
@@ -48,24 +41,4 @@ def scan(spec: ScanStream, rows: pa.RecordBatch) -> ChangeBatch:
     times = ticks_of(rows.column(spec.time))
     if spec.changes is None:
         return ChangeBatch(columns, times)
-    return ChangeBatch(columns, times, None, _signs(rows.column(spec.changes), spec))
-
-
-def _signs(kinds: pa.Array, spec: ScanStream) -> NDArray[np.int8]:
-    """Whether each change makes a row come or go."""
-    places = pc.index_in(kinds, pa.array(list(SIGN_OF)))
-    if places.null_count:
-        raise unknown_change(spec.stream, spec.changes or "")
-    signs = np.array(list(SIGN_OF.values()), np.int8)
-    found: NDArray[np.int8] = signs[places.to_numpy()]
-    return found
-
-
-def unknown_change(stream: str, column: str) -> DataError:
-    """The error of a change that is of no known kind."""
-    return DataError(
-        "unknown-change",
-        f"a row of {stream} has something else in {column} than the kind of a change",
-        reason=f"a change is one of {', '.join(SIGN_OF)}",
-        hint=f"write one of these into {column} before you register the stream",
-    )
+    return ChangeBatch(columns, times, None, signs_of(rows.column(spec.changes), spec.changes))

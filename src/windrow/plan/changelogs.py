@@ -84,11 +84,11 @@ def instant_ticks(instant: Instant, time_type: str) -> int:
     )
 
 
-def unknown_change(kind: object) -> DataError:
+def unknown_change(kind: object, column: str = CHANGE_TYPE) -> DataError:
     """The error of a change that is none that we know."""
     return DataError(
         "unknown-change",
-        f"{CHANGE_TYPE} is {kind!r}",
+        f"{column} is {kind!r}",
         hint=f"a change is one of {', '.join(SIGNS)}",
     )
 

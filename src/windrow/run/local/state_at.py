@@ -6,20 +6,17 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from windrow.operators.arrow_types import arrow_schema
+from windrow.operators.change_kinds import signs_of
 from windrow.operators.changes import select, take_columns
 from windrow.operators.instants import ticks_of
 from windrow.operators.key_directory import KeyDirectory
 from windrow.plan.changelogs import (
-    SIGNS,
     Instant,
     check_changelog,
     instant_ticks,
     more_deletes,
-    unknown_change,
 )
 from windrow.run.local.sources import source_of
 from windrow.schema import CHANGE_TYPE, EVENT_TIME, MIN_TICK
@@ -45,7 +42,7 @@ def state_at(changelog: Any, instant: Instant) -> pa.Table:
         return pa.Table.from_batches([rows])
     slots = KeyDirectory().slots_of(rows.columns)
     copies = np.zeros(int(slots.max()) + 1, np.int64)
-    np.add.at(copies, slots, _signs(changes.column(CHANGE_TYPE)))
+    np.add.at(copies, slots, signs_of(changes.column(CHANGE_TYPE)))
     if copies.min() < 0:
         raise more_deletes()
     firsts = np.unique(slots, return_index=True)[1]
@@ -57,11 +54,3 @@ def _until(changes: pa.RecordBatch, last: int) -> pa.RecordBatch:
     """The changes that have become true at an instant."""
     ticks = ticks_of(changes.column(EVENT_TIME))
     return changes.filter(pa.array((ticks <= last) & (ticks > MIN_TICK)))
-
-
-def _signs(kinds: pa.Array) -> NDArray[np.int64]:
-    places = pc.index_in(kinds, pa.array(list(SIGNS)))
-    if places.null_count:
-        raise unknown_change(kinds.filter(places.is_null())[0].as_py())
-    signs: NDArray[np.int64] = np.array(list(SIGNS.values()))[places.to_numpy()]
-    return signs

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812
 
 from windrow.operators.changes import END, SIGN, TIME
-from windrow.operators.scan import SIGN_OF, unknown_change
 from windrow.physical.specs import (
     FilterRows,
     ProjectRows,
@@ -25,6 +24,7 @@ from windrow.physical.specs import (
     UnionRows,
 )
 from windrow.plan.exprs import quote_spark
+from windrow.run.spark.change_kinds import sign_of
 from windrow.run.spark.ticks import lateness_text, ticks_sql, watermark_sql
 from windrow.schema import MAX_TICK
 
@@ -52,9 +52,9 @@ def scan(spec: ScanStream, frame: DataFrame, metric: str, extra: tuple[str, ...]
         for source, name in zip(spec.columns, spec.schema.names, strict=True)
     ]
     ticks = ticks_sql(quote_spark(spec.time), spec.time_type)
-    sign = [] if spec.changes is None else [f"{_sign_sql(spec.stream, spec.changes)} AS {SIGN}"]
-    others = [name for name in extra if name != SIGN]
-    rows = frame.selectExpr(*columns, f"{ticks} AS {TIME}", *sign, *others)
+    if spec.changes is not None:
+        frame = frame.withColumn(SIGN, sign_of(spec.changes).cast("tinyint"))
+    rows = frame.selectExpr(*columns, f"{ticks} AS {TIME}", *extra)
     if not frame.isStreaming:
         return rows
     told = watermark_sql(TIME, spec.time_type, spec.stream)
@@ -65,14 +65,6 @@ def scan(spec: ScanStream, frame: DataFrame, metric: str, extra: tuple[str, ...]
     # the stream. It moves nothing below metrics.
     observed = marked.observe(metric, F.count(F.lit(1)).alias("rows"))
     return observed.drop(_WATERMARK)
-
-
-def _sign_sql(stream: str, changes: str) -> str:
-    """Whether a change makes its row come or go; a change of no known kind fails the query."""
-    column = quote_spark(changes)
-    kinds = " ".join(f"WHEN '{kind}' THEN {sign}" for kind, sign in SIGN_OF.items())
-    message = str(unknown_change(stream, changes)).replace("\\", "\\\\").replace("'", "\\'")
-    return f"CAST(CASE {column} {kinds} ELSE raise_error('{message}') END AS TINYINT)"
 
 
 def scan_table(spec: ScanTable, frame: DataFrame) -> DataFrame:

@@ -8,20 +8,19 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from windrow.errors import UnsupportedError
 from windrow.plan.changelogs import (
-    SIGNS,
     Instant,
     check_changelog,
     instant_ticks,
     more_deletes,
-    unknown_change,
 )
 from windrow.plan.exprs import quote_spark
+from windrow.run.spark.change_kinds import sign_of
 from windrow.run.spark.frames import describe
 from windrow.run.spark.ticks import time_sql
 from windrow.schema import CHANGE_TYPE, EVENT_TIME
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
 _COPIES = "__copies"
 
@@ -43,20 +42,11 @@ def state_at(changelog: DataFrame, instant: Instant) -> DataFrame:
     names = [name for name in schema.names if name not in {CHANGE_TYPE, EVENT_TIME}]
     own = [quote_spark(name) for name in names]
     counted = (
-        changelog.where(f"{EVENT_TIME} <= {last}").groupBy(*own).agg(F.sum(_sign()).alias(_COPIES))
+        changelog.where(f"{EVENT_TIME} <= {last}")
+        .groupBy(*own)
+        .agg(F.sum(sign_of(CHANGE_TYPE)).alias(_COPIES))
     )
     copies = F.col(_COPIES)
     checked = F.when(copies < 0, F.raise_error(F.lit(str(more_deletes())))).otherwise(copies)
     repeated = F.explode(F.array_repeat(F.lit(0), checked.cast("int"))).alias(_COPIES)
     return counted.select(*own, repeated).select(*own)
-
-
-def _sign() -> Column:
-    kind = F.col(CHANGE_TYPE)
-    sign = F.when(kind.isNull(), F.raise_error(F.lit(str(unknown_change(None)))))
-    for name, value in SIGNS.items():
-        sign = sign.when(kind == name, value)
-    # The text is that of the error for some change, with the one at hand in its place.
-    before, after = str(unknown_change("?")).split("'?'")
-    told = F.concat(F.lit(f"{before}'"), kind, F.lit(f"'{after}"))
-    return sign.otherwise(F.raise_error(told))
