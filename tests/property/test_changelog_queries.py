@@ -19,7 +19,7 @@ from hypothesis import given, settings
 import windrow
 from windrow.testing.changelog import not_net, state_at
 
-EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=100, deadline=None, derandomize=True)
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,7 @@ KEYS = {
 }
 LESS = Expr("a.x < t.x", "`a.x` < `t.x`", '"a.x" < "t.x"', ("a.x", "t.x"), "boolean")
 SETTINGS = settings(
-    max_examples=200,
+    max_examples=100,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
