@@ -17,6 +17,8 @@ from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING
 
+from windrow.errors import InternalError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -84,6 +86,13 @@ class Snapshot:
     buffers: dict[str, tuple[ChunkSlice, ...]]
     numbers: dict[str, int] = field(default_factory=dict)
     version: int = STATE_VERSION
+
+    def check_kind(self, kind: str) -> None:
+        """Refuses the state of another operator: states are kept per stage and have one kind each."""
+        if self.kind != kind:
+            raise InternalError(
+                "wrong-state", f"a {kind} operator was given the state of a {self.kind}"
+            )
 
 
 class Operator(ABC):

@@ -26,12 +26,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.errors import DataError, InternalError
+from windrow.errors import DataError
 from windrow.kernels._jit import writable
 from windrow.kernels.change_feed import NOTHING, rows_taken_back
 from windrow.operators.base import Operator, Snapshot
 from windrow.operators.changes import ChangeBatch, select
-from windrow.operators.chunks import Chunk, ChunkBuffer
+from windrow.operators.chunks import Chunk, ChunkBuffer, bound_of_step
 from windrow.operators.gather import ROW_BITS, ROW_MASK, Places
 from windrow.operators.instants import instants, show_instant
 from windrow.operators.key_directory import KeyDirectory
@@ -73,7 +73,7 @@ class ResolveChangesOp(Operator):
     def advance(self, watermark: int) -> Iterator[ChangeBatch]:
         """Gives the changes below the watermark, each delete with the end of its row."""
         while self._arriving.first < watermark:
-            rows = self._arriving.pop_below(self._bound_of_step(watermark))
+            rows = self._arriving.pop_below(bound_of_step([self._arriving], watermark, STEP_ROWS))
             assert rows is not None
             yield from self._resolved(rows)
         if self._spec.ticks is not None:
@@ -99,23 +99,11 @@ class ResolveChangesOp(Operator):
 
     def restore(self, snapshot: Snapshot) -> None:
         """Puts a state back."""
-        if snapshot.kind != self.kind:
-            raise InternalError(
-                "state-kind", f"a {self.kind} operator was given the state of a {snapshot.kind}"
-            )
+        snapshot.check_kind(self.kind)
         self._arriving = ChunkBuffer("time", snapshot.buffers["arriving"])
         self._there = ChunkBuffer("time", snapshot.buffers["there"])
         self._first = snapshot.numbers[FIRST]
         self._measure()
-
-    def _bound_of_step(self, watermark: int) -> int:
-        """The watermark, or an earlier instant with fewer changes before it."""
-        ahead = [
-            int(part.chunk.keys[part.skip + STEP_ROWS]) + 1
-            for part in self._arriving.slices
-            if len(part) > STEP_ROWS
-        ]
-        return min([watermark, *ahead])
 
     def _last_alive(self, watermark: int) -> int:
         """The least event time of a row that a delete from the watermark on may still find."""

@@ -302,6 +302,12 @@ class ChunkBuffer:
         return Chunk(ordered, self._keys(ordered))
 
 
+def bound_of_step(buffers: Iterable[ChunkBuffer], watermark: int, rows: int) -> int:
+    """The watermark, or an earlier order key with fewer rows of each chunk below it: about `rows`."""
+    parts = [part for buffer in buffers for part in buffer.slices if len(part) > rows]
+    return min([watermark, *(int(part.chunk.keys[part.skip + rows]) + 1 for part in parts)])
+
+
 def _tier(rows: int) -> int:
     """The tier of a chunk: 0 for 1 to 3 rows, 1 for 4 to 15, and so on."""
     return (rows.bit_length() - 1) // 2

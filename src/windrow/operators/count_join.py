@@ -35,13 +35,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.errors import InternalError
 from windrow.operators.base import Operator, Snapshot
 from windrow.operators.bew_search import MOST_FOUND, Partial
 from windrow.operators.bew_steps import Route, routes_of
 from windrow.operators.bew_window import JoinWindow
 from windrow.operators.changes import ChangeBatch, select
-from windrow.operators.chunks import Chunk, ChunkBuffer
+from windrow.operators.chunks import Chunk, ChunkBuffer, bound_of_step
 from windrow.operators.count_search import CountSearch
 from windrow.operators.count_window import CountWindow, partition_keys
 from windrow.operators.gather import Places
@@ -135,12 +134,7 @@ class CountJoinOp(Operator):
 
     def restore(self, snapshot: Snapshot) -> None:
         """Puts the rows of each input back."""
-        if snapshot.kind != STATE_KIND:
-            raise InternalError(
-                "wrong-state",
-                f"a count-window join was given the state of {snapshot.kind!r}",
-                reason="states are kept per stage and have one kind each",
-            )
+        snapshot.check_kind(STATE_KIND)
         kept, ports = snapshot.buffers, range(len(self._there))
         self._there = [ChunkBuffer("end", kept.get(str(port), ())) for port in ports]
         self._waiting = [ChunkBuffer("time", kept.get(f"waiting {port}", ())) for port in ports]
@@ -162,13 +156,7 @@ class CountJoinOp(Operator):
         """Bounds that lead up to the watermark: so many rows at a time are taken."""
         bound = MIN_TICK
         while bound < watermark:
-            parts = [part for buffer in self._waiting for part in buffer.slices]
-            ahead = [
-                int(part.chunk.keys[part.skip + self._step_rows]) + 1
-                for part in parts
-                if len(part) > self._step_rows
-            ]
-            bound = min([watermark, *ahead])
+            bound = bound_of_step(self._waiting, watermark, self._step_rows)
             yield bound
 
     def _settle(self, rows: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:

@@ -73,12 +73,7 @@ def stored_state(snapshot: Snapshot, ports: int) -> tuple[list[tuple[ChunkSlice,
     """The buffers of a state, and the time up to which they have been joined."""
     if snapshot.kind == SHEDDING_KIND:
         raise another_shedding()
-    if snapshot.kind != STATE_KIND:
-        raise InternalError(
-            "wrong-state",
-            f"a window join was given the state of {snapshot.kind!r}",
-            reason="states are kept per stage and have one kind each",
-        )
+    snapshot.check_kind(STATE_KIND)
     buffers = [snapshot.buffers.get(str(port), ()) for port in range(ports)]
     return buffers, snapshot.numbers.get(JOINED_TO, MAX_TICK)
 

@@ -31,7 +31,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from windrow.errors import InternalError
 from windrow.operators.alone import Intervals, together
 from windrow.operators.arrow_types import arrow_type
 from windrow.operators.base import Snapshot
@@ -114,12 +113,7 @@ class OuterJoinOp(BewJoinOp):
 
     def restore(self, snapshot: Snapshot) -> None:
         """Puts rows and matches back."""
-        if snapshot.kind != STATE_KIND:
-            raise InternalError(
-                "wrong-state",
-                f"an outer join was given the state of {snapshot.kind!r}",
-                reason="states are kept per stage and have one kind each",
-            )
+        snapshot.check_kind(STATE_KIND)
         kept = snapshot.buffers
         self._buffers = [ChunkBuffer("time", kept.get(str(port), ())) for port in (0, 1)]
         self._matched = {

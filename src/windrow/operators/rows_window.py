@@ -30,11 +30,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.errors import InternalError
 from windrow.kernels.count_join import NEVER, partition_exits
 from windrow.operators.base import Operator, Snapshot
 from windrow.operators.changes import ChangeBatch, concat, select
-from windrow.operators.chunks import Chunk, ChunkBuffer
+from windrow.operators.chunks import Chunk, ChunkBuffer, bound_of_step
 from windrow.operators.gather import ROW_BITS, ROW_MASK, Places
 from windrow.operators.partition_rows import divided_by
 from windrow.operators.total_order import in_total_order
@@ -75,7 +74,7 @@ class CountRowsOp(Operator):
     def advance(self, watermark: int) -> Iterator[ChangeBatch]:
         """Gives the rows below the watermark, and takes back those that they push out."""
         while self._waiting.first < watermark:
-            rows = self._waiting.pop_below(self._bound_of_step(watermark))
+            rows = self._waiting.pop_below(bound_of_step([self._waiting], watermark, STEP_ROWS))
             assert rows is not None
             changes = self._entered(in_total_order(rows))
             self.counters.rows_out += len(changes)
@@ -97,23 +96,11 @@ class CountRowsOp(Operator):
 
     def restore(self, snapshot: Snapshot) -> None:
         """Puts a state back."""
-        if snapshot.kind != self.kind:
-            raise InternalError(
-                "state-kind", f"a {self.kind} operator was given the state of a {snapshot.kind}"
-            )
+        snapshot.check_kind(self.kind)
         self._there = ChunkBuffer("end", snapshot.buffers["there"])
         self._waiting = ChunkBuffer("time", snapshot.buffers["waiting"])
         self._next_number = snapshot.numbers[NEXT_NUMBER]
         self._measure()
-
-    def _bound_of_step(self, watermark: int) -> int:
-        """The watermark, or an earlier instant with fewer rows before it."""
-        ahead = [
-            int(part.chunk.keys[part.skip + STEP_ROWS]) + 1
-            for part in self._waiting.slices
-            if len(part) > STEP_ROWS
-        ]
-        return min([watermark, *ahead])
 
     def _entered(self, rows: ChangeBatch) -> ChangeBatch:
         """Takes rows in their order; gives them, and what they push out."""

@@ -32,13 +32,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.errors import InternalError
 from windrow.kernels._jit import writable
 from windrow.kernels.versions import OPENING, Events, Versions, versions_of
 from windrow.operators.accumulators.base import resized
 from windrow.operators.base import Operator, Snapshot
 from windrow.operators.changes import ChangeBatch, concat
-from windrow.operators.chunks import Chunk, ChunkBuffer, ChunkSlice
+from windrow.operators.chunks import Chunk, ChunkBuffer, ChunkSlice, bound_of_step
 from windrow.operators.key_directory import KeyDirectory
 from windrow.schema import MAX_TICK
 
@@ -135,10 +134,7 @@ class SlidingOp(Operator):
 
     def restore(self, snapshot: Snapshot) -> None:
         """Puts a state back."""
-        if snapshot.kind != self.kind:
-            raise InternalError(
-                "state-kind", f"a {self.kind} operator was given the state of a {snapshot.kind}"
-            )
+        snapshot.check_kind(self.kind)
         groups = snapshot.buffers["groups"]
         self._reset()
         if groups:
@@ -175,16 +171,8 @@ class SlidingOp(Operator):
         return kept if is_alive.all() else kept.take(np.flatnonzero(is_alive))
 
     def _bound_of_step(self, watermark: int) -> int:
-        """The watermark, or an earlier instant with fewer events before it."""
-        parts = [part for buffer in (self._arriving, self._alive) for part in buffer.slices]
-        return min(
-            [watermark]
-            + [
-                int(part.chunk.keys[part.skip + STEP_ROWS]) + 1
-                for part in parts
-                if len(part) > STEP_ROWS
-            ]
-        )
+        """How far a step goes: to the watermark, or to an earlier instant."""
+        return bound_of_step((self._arriving, self._alive), watermark, STEP_ROWS)
 
     def _step(self, bound: int) -> ChangeBatch:
         """Applies the events below the bound, and gives the changes they make."""

@@ -29,7 +29,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.errors import InternalError
 from windrow.operators.accumulators.base import nothing_to_delete
 from windrow.operators.base import Operator, Snapshot
 from windrow.operators.bew_search import MOST_FOUND, Partial
@@ -108,12 +107,7 @@ class SnapshotJoinOp(Operator):
 
     def restore(self, snapshot: Snapshot) -> None:
         """Puts the rows of each input back."""
-        if snapshot.kind != STATE_KIND:
-            raise InternalError(
-                "wrong-state",
-                f"a snapshot join was given the state of {snapshot.kind!r}",
-                reason="states are kept per stage and have one kind each",
-            )
+        snapshot.check_kind(STATE_KIND)
         kept, ports = snapshot.buffers, range(len(self._come))
         self._come = [ChunkBuffer("end", kept.get(str(port), ())) for port in ports]
         self._back = [ChunkBuffer("end", kept.get(f"back {port}", ())) for port in ports]

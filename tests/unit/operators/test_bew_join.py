@@ -216,6 +216,5 @@ def test_the_state_of_another_operator_is_refused():
     with pytest.raises(InternalError) as caught:
         operator.restore(Snapshot("sliding-aggregate", {}))
     assert str(caught.value) == (
-        "InternalError[wrong-state]: a window join was given the state of 'sliding-aggregate'\n"
-        "  states are kept per stage and have one kind each"
+        "InternalError[wrong-state]: a window-join operator was given the state of a sliding-aggregate"
     )
