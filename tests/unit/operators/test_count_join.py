@@ -172,5 +172,5 @@ def test_rows_that_are_taken_back_are_refused():
 
 def test_the_state_of_another_operator_is_refused():
     operator = CountJoinOp(join(OwnWindow(1), OwnWindow(1)))
-    with pytest.raises(InternalError, match="the state of 'window-join'"):
+    with pytest.raises(InternalError, match="the state of a window-join"):
         operator.restore(Snapshot("window-join", {}))
