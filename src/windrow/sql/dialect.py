@@ -145,9 +145,18 @@ class WindrowParser(SpannedParser):
         )
 
     def _parse_table_alias(self, *args: Any, **kwargs: Any) -> exp.TableAlias | None:
-        if (self._curr.text.upper(), self._next.text.upper()) in _TRAILERS:
+        if self._at_trailer():
             return None
         return super()._parse_table_alias(*args, **kwargs)
+
+    def _parse_alias(self, this: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(this, exp.Query) and self._at_trailer():
+            return this
+        return super()._parse_alias(this, *args, **kwargs)
+
+    def _at_trailer(self) -> bool:
+        """Whether two words follow that end what stands before, and are no name of it."""
+        return (self._curr.text.upper(), self._next.text.upper()) in _TRAILERS
 
     # Windows of pairs: WINDOW (a, b) = w AND DWINDOW (b, c) = w, also among the conjuncts
 
@@ -294,9 +303,12 @@ class WindrowParser(SpannedParser):
         this = super()._parse_query_modifiers(this)
         if isinstance(this, exp.Select):
             self._match_keep_unmatched(this)
+        if isinstance(this, exp.Query):
             start = self._curr.start
             if self._match_text_seq("EMIT", "CHANGES"):
-                this.meta["emit_changes"] = (start, self._prev.end + 1)
+                # Parentheses around all of a query do not stay in its tree.
+                inner = this.unnest() if isinstance(this, exp.Subquery) else this
+                inner.meta["emit_changes"] = (start, self._prev.end + 1)
         return this
 
     def _parse_hint(self) -> exp.Hint | None:

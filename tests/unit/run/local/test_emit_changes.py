@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 import windrow
 
@@ -86,3 +87,21 @@ def test_an_aggregate_is_a_changelog_with_and_without_it() -> None:
 def test_it_is_about_all_selects_of_a_union() -> None:
     sql = "SELECT k FROM s [RANGE 2] UNION ALL SELECT k FROM r [RANGE 0] EMIT CHANGES"
     assert changes(sql, s=[(0, "a")], r=[(3, "a")]) == [(0, "insert", "a"), (4, "delete", "a")]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "(SELECT k FROM s [RANGE 4]) EMIT CHANGES",
+        "WITH q AS (SELECT k FROM s [RANGE 4]) (SELECT k FROM q) EMIT CHANGES",
+        "(SELECT k FROM s [RANGE 4]) UNION ALL (SELECT k FROM s [RANGE 1] WHERE k > 'a') EMIT CHANGES",
+        "((SELECT k FROM s [RANGE 4] WHERE k > 'a') UNION ALL SELECT k FROM s [RANGE 4]) EMIT CHANGES",
+    ],
+)
+def test_a_query_in_parentheses_may_emit_changes(sql: str) -> None:
+    assert changes(sql, s=[(0, "a")]) == [(0, "insert", "a"), (5, "delete", "a")]
+
+
+def test_parentheses_inside_a_query_may_not() -> None:
+    with pytest.raises(windrow.UnsupportedError, match="emit-changes-inside"):
+        changes("SELECT k FROM ((SELECT k FROM s [RANGE 4]) EMIT CHANGES) x", s=[(0, "a")])
