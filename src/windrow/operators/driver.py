@@ -113,7 +113,9 @@ class Stage:
     ) -> Iterator[ChangeBatch]:
         """Takes a part of a micro-batch, without advancing; gives the results it completes."""
         in_time = [
-            self._in_time(port, batch, watermark_before) if batch is not None else None
+            self.in_time(port, batch, watermark_before)
+            if batch is not None and self.checks_late[port]
+            else batch
             for port, batch in enumerate(batches)
         ]
         if any(batch is not None and len(batch) for batch in in_time):
@@ -143,10 +145,8 @@ class Stage:
         """Puts a state back."""
         self.operator.restore(snapshot)
 
-    def _in_time(self, port: int, batch: ChangeBatch, watermark: int) -> ChangeBatch:
-        """The rows that are not late; the others are dealt with."""
-        if not self.checks_late[port]:
-            return batch
+    def in_time(self, port: int, batch: ChangeBatch, watermark: int) -> ChangeBatch:
+        """The rows of a stream that are not late; the others are dealt with."""
         # MIN_TICK stands for a NULL time: below every watermark but the first.
         first_in_time = max(watermark, MIN_TICK + 1)
         is_late = batch.times < first_in_time

@@ -6,8 +6,10 @@ come out, so that a step never holds all results of the one below.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +36,9 @@ from windrow.run.local.sources import Source
 from windrow.run.local.tables import table_rows
 from windrow.schema import MIN_TICK
 
+LateRule: TypeAlias = Callable[[ChangeBatch], ChangeBatch]
+"""What of the rows of a stream is not late; the rest is dealt with."""
+
 
 @dataclass(frozen=True)
 class Round:
@@ -55,6 +60,11 @@ class Step:
     below: list[Step]
     stage: Stage | None = None
     joiner: TableJoiner | None = None
+
+    @property
+    def is_of_streams(self) -> bool:
+        """Whether its rows come from streams, or tables, without a stage on their way."""
+        return self.stage is None and all(below.is_of_streams for below in self.below)
 
 
 @dataclass
@@ -108,7 +118,10 @@ class Pipeline:
             self.stages.append(stage)
         return Step(spec, [self._step(child) for child in inputs(spec)], stage)
 
-    def _rows(self, step: Step, work: Round) -> Iterator[ChangeBatch]:
+    def _rows(
+        self, step: Step, work: Round, in_time: LateRule | None = None
+    ) -> Iterator[ChangeBatch]:
+        """The rows of a step; `in_time` is the late rule of the stage that they are for."""
         if step.stage is not None:
             yield from self._through_stage(step, step.stage, work)
             return
@@ -119,15 +132,19 @@ class Pipeline:
             return
         if isinstance(step.spec, UnionRows):
             for below in step.below:
-                yield from self._rows(below, work)
+                rows = self._rows(below, work, in_time)
+                # A stream beside what has a stage: the stage above cannot tell their rows apart.
+                is_beside = below.is_of_streams and not step.is_of_streams
+                yield from map(in_time, rows) if in_time is not None and is_beside else rows
             return
-        for result in self._each(step, self._rows(step.below[0], work)):
+        for result in self._each(step, self._rows(step.below[0], work, in_time)):
             if len(result):
                 yield result
 
     def _through_stage(self, step: Step, stage: Stage, work: Round) -> Iterator[ChangeBatch]:
         for port, below in enumerate(step.below):
-            for batch in self._rows(below, work):
+            in_time = partial(stage.in_time, port, watermark=work.before)
+            for batch in self._rows(below, work, in_time):
                 ports: list[ChangeBatch | None] = [None] * len(step.below)
                 ports[port] = batch
                 yield from stage.push(ports, work.before)
