@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from sqlglot import exp
 
 from windrow.plan.catalog import Catalog
@@ -11,12 +9,10 @@ from windrow.sql.grouping import is_aggregate_query
 from windrow.sql.refuse import as_query
 from windrow.sql.set_operations import UNION_ALL, kind_of
 from windrow.sql.sources import find_stream, items_of
-from windrow.sql.with_queries import with_queries
-
-Named = Mapping[str, exp.Expr]
+from windrow.sql.with_queries import Reach, with_queries
 
 
-def gives_changelog(tree: exp.Expr, named: Named, catalog: Catalog) -> bool:
+def gives_changelog(tree: exp.Expr, named: Reach, catalog: Catalog) -> bool:
     """Whether rows of a query are taken back by what is inside it.
 
     Args:
@@ -25,7 +21,7 @@ def gives_changelog(tree: exp.Expr, named: Named, catalog: Catalog) -> bool:
         catalog: the streams, of which some are of changes.
     """
     query = as_query(tree)
-    reach = {**named, **with_queries(query)}
+    reach = with_queries(query, named)
     if isinstance(query, exp.SetOperation):
         sides = (query.this, query.expression)
         return kind_of(query) != UNION_ALL or any(gives_changelog(s, reach, catalog) for s in sides)
@@ -34,13 +30,13 @@ def gives_changelog(tree: exp.Expr, named: Named, catalog: Catalog) -> bool:
     return any(_is_changelog(item, reach, catalog) for item in items_of(query))
 
 
-def joins_changelog(select: exp.Select, named: Named, catalog: Catalog) -> bool:
+def joins_changelog(select: exp.Select, named: Reach, catalog: Catalog) -> bool:
     """Whether a SELECT joins a changelog with anything."""
     items = items_of(select)
     return len(items) > 1 and any(_is_changelog(item, named, catalog) for item in items)
 
 
-def _is_changelog(item: exp.Expr, named: Named, catalog: Catalog) -> bool:
+def _is_changelog(item: exp.Expr, named: Reach, catalog: Catalog) -> bool:
     """Whether an item of FROM is a changelog."""
     if isinstance(item, exp.Subquery):
         return gives_changelog(item.this, named, catalog)
@@ -48,7 +44,6 @@ def _is_changelog(item: exp.Expr, named: Named, catalog: Catalog) -> bool:
         return False
     name = item.name.lower()
     if not item.db and name in named:
-        others = {other: query for other, query in named.items() if other != name}
-        return gives_changelog(named[name], others, catalog)
+        return gives_changelog(named[name].tree, named[name].reach, catalog)
     info = find_stream(catalog, item)
     return info is not None and info.changes is not None

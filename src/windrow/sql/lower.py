@@ -7,7 +7,7 @@ Scan -> [Range] -> [Filter, Project for keys] -> WindowJoin -> Filter
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -68,7 +68,7 @@ from windrow.sql.sources import From, FromReader, Relation
 from windrow.sql.spans import span_of
 from windrow.sql.table_joins import TableJoins
 from windrow.sql.windows import StatedWindows, read_windows
-from windrow.sql.with_queries import with_queries
+from windrow.sql.with_queries import Reach, with_queries
 
 AGGREGATE = "an aggregate"
 
@@ -89,7 +89,7 @@ class Lowering:
         self,
         tree: exp.Expr,
         alias: str = "",
-        named: Mapping[str, exp.Expr] | None = None,
+        named: Reach | None = None,
         above: str = "",
     ) -> Relation:
         """The plan of a query.
@@ -102,13 +102,13 @@ class Lowering:
                 stream must have one; "" where nothing does.
         """
         query = as_query(tree)
-        reach = {**(named or {}), **with_queries(query)}
+        reach = with_queries(query, named or {})
         if isinstance(query, exp.SetOperation):
             return self._set_operation(query, alias, reach, above)
         return self._select(query, alias, reach, above)
 
     def _set_operation(
-        self, tree: exp.SetOperation, alias: str, reach: Mapping[str, exp.Expr], above: str
+        self, tree: exp.SetOperation, alias: str, reach: Reach, above: str
     ) -> Relation:
         kind = kind_of(tree)
         asked = above if kind == UNION_ALL else kind.upper()
@@ -119,9 +119,7 @@ class Lowering:
         combination = combined(tree, kind, (first, second), alias, self.renderer)
         return replace(combination, has_ends=bool(asked))
 
-    def _select(
-        self, select: exp.Select, alias: str, reach: Mapping[str, exp.Expr], above: str
-    ) -> Relation:
+    def _select(self, select: exp.Select, alias: str, reach: Reach, above: str) -> Relation:
         refuse_clauses(select)
         above = _taken_back_by(select) or above
         if not above and joins_changelog(select, reach, self.catalog):
@@ -131,7 +129,7 @@ class Lowering:
             self.sql,
             self.catalog,
             reach,
-            lambda query, name, above: self.relation(query, name, reach, above),
+            self.relation,
             "" if _has_uniform_window(select) else above,
         )
         from_ = reader.read(select)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -25,6 +25,7 @@ from windrow.sql.table_sources import (
     refuse_tables_alone,
     table_source,
 )
+from windrow.sql.with_queries import Reach
 
 MOST_STREAMS = 8
 
@@ -83,8 +84,9 @@ class From:
         return tuple(table.on for table in self.tables if table.on is not None)
 
 
-LowerDerived = Callable[[exp.Expr, str, str], Relation]
-"""Lowers the query of a derived table under an alias, below what takes its rows back, or ""."""
+LowerDerived = Callable[[exp.Expr, str, Reach, str], Relation]
+"""Lowers the query of a derived table under an alias, with the queries of WITH that it may read,
+below what takes its rows back, or ""."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ class FromReader:
 
     sql: str
     catalog: Catalog
-    named: Mapping[str, exp.Expr]
+    named: Reach
     lower_derived: LowerDerived
     above: str = ""
 
@@ -180,7 +182,7 @@ class FromReader:
                 span_of(alias),
             )
         if isinstance(item, exp.Subquery):
-            return self._derived(item.this, item, above)
+            return self._derived(item.this, item, self.named, above)
         if not isinstance(item, exp.Table) or not isinstance(item.this, exp.Identifier):
             raise unsupported(
                 "table-function",
@@ -189,10 +191,11 @@ class FromReader:
                 span_of(item),
             )
         if not item.db and item.name.lower() in self.named:
-            return self._derived(self.named[item.name.lower()], item, above)
+            query = self.named[item.name.lower()]
+            return self._derived(query.tree, item, query.reach, above)
         return self._stream(item)
 
-    def _derived(self, query: exp.Expr, item: exp.Expr, above: str) -> Source:
+    def _derived(self, query: exp.Expr, item: exp.Expr, named: Reach, above: str) -> Source:
         alias = item.alias_or_name
         if not alias:
             raise BindError(
@@ -201,7 +204,7 @@ class FromReader:
                 hint="write an alias after it: FROM (SELECT ..) x",
                 span=span_of(item),
             )
-        relation = self.lower_derived(query, alias, above)
+        relation = self.lower_derived(query, alias, named, above)
         source = Source(
             alias,
             "",
