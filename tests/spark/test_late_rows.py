@@ -41,6 +41,18 @@ def test_late_rows_are_counted_and_left_out(spark: Any, streams: Streams, tmp_pa
     assert sorted(bag(run.rows(spark)).elements()) == sorted(pairs)
 
 
+def test_so_they_are_in_a_union_with_what_has_a_stage(
+    spark: Any, streams: Streams, tmp_path: Path
+) -> None:
+    sql = "SELECT DISTINCT v FROM y [RANGE 5] UNION ALL SELECT v FROM x [RANGE 5] WHERE v < 9"
+    session = streams.on_spark(spark, lateness=2)
+    run, reader = SingleRun(tmp_path / "run"), ProgressReader(session._plan(sql, {})[1])
+    run.finish(session.sql(sql))
+    records = [reader.read(report) for report in run.reports]
+    assert [(record.late, record.null_time) for record in records] == [(0, 0), (1, 1)]
+    assert not bag(run.rows(spark))  # what is in time comes once the watermark is beyond 10
+
+
 # One stream under three aliases, two of them alike, in two stages; the row at 3 is late for q and for
 # the outer p, the row at 9 for both that are called p, the row without a time for all three.
 ALIASES = (

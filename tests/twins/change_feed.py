@@ -36,10 +36,10 @@ def copies(changes: list[tuple[int, int, Any]], ticks: int | None) -> list[Copy]
                 end = NEVER if ticks is None else instant + ticks + 1
                 found.append(Copy(values, instant, end))
         first = min(time for time, _, _ in changes)
+        if ticks is not None and first + ticks < instant:
+            continue  # what the deletes are of may have left its window
         for values in left:
-            if not _delete(found, values, instant, instant) and (
-                ticks is None or first + ticks >= instant
-            ):
+            if not _delete(found, values, instant, instant):
                 raise NothingToDelete
     return found
 

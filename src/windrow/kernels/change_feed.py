@@ -5,7 +5,8 @@ the deletes come first; one that finds nothing then looks among the inserts of t
 
     slot A    +3   +5        -7        +9 -9
     stack      3   3 5       3         3             -7 takes the row of 5, -9 that of 3
-    slot B              +9 -9                        nothing is earlier: -9 takes the row of 9
+    slot B              +9 -9                        nothing is earlier: -9 takes the row of 9,
+                                                     unless its own may have ended by itself
 
 Newest first, because it can be decided by what is there: of equal rows the older ones end first, so
 that where the top has ended, all below it have. Contract: `slots` from 0 on; rows there already come
@@ -33,6 +34,7 @@ def rows_taken_back(
     is_delete: NDArray[np.bool_],
     there: int,
     slot_count: int,
+    may_have_ended: int,
 ) -> Numbers:
     """Per row the one that it takes back; NOTHING for inserts, and for deletes that find none.
 
@@ -43,6 +45,8 @@ def rows_taken_back(
         is_delete: per row, whether it takes one back.
         there: how many rows, the first ones, were there before.
         slot_count: the greatest slot, plus one.
+        may_have_ended: from this instant on a delete that finds nothing may be of a row that has
+            ended, and is not taken for one of an insert of its own instant.
     """
     total = len(slots)
     taken = np.full(total, NOTHING, np.int64)
@@ -63,7 +67,7 @@ def rows_taken_back(
                 taken[stop] = top[slot]
                 top[slot] = below[top[slot]]
             stop += 1
-        for row in range(start, stop):
+        for row in range(start, stop if time < may_have_ended else start):
             slot = slots[row]
             if not is_delete[row] or taken[row] != NOTHING or top[slot] == NOTHING:
                 continue

@@ -105,6 +105,9 @@ class Operator(ABC):
     def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
         """Takes one batch per port and gives the results they complete."""
 
+    def lose(self, rows: int) -> None:  # noqa: B027  # to most operators it does not matter
+        """Is told of rows that were late, and so are not pushed."""
+
     @abstractmethod
     def advance(self, watermark: int) -> Iterator[ChangeBatch]:
         """Gives what is final below the watermark, then drops what is no longer needed."""

@@ -12,7 +12,7 @@ others, above all when the row would have ended by itself, only its row knows:
    changes, and the rows equal to a deleted one, whatever is there besides.
 3. Each delete takes back the newest equal row (`kernels/change_feed.py`) and comes out with that
    row's end and that row's event time in the time column. One that finds none is ignored where its
-   row may have ended before, and bad data where none can have.
+   row may have ended before, late where rows were, and bad data otherwise.
 
 State: the rows that are there, without the time column, which their event time tells; and what has
 arrived from the watermark on.
@@ -42,7 +42,7 @@ from windrow.schema import MAX_TICK, MIN_TICK
 STEP_ROWS = 1 << 17
 """About how many changes are taken at once."""
 
-FIRST = "first"
+FIRST, LOST = "first", "lost"
 
 Numbers = NDArray[np.int64]
 
@@ -59,6 +59,7 @@ class ResolveChangesOp(Operator):
         self._arriving = ChunkBuffer("time")
         self._there = ChunkBuffer("time")
         self._first = MAX_TICK
+        self._has_lost = False
 
     def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
         """Stores the changes; gives nothing."""
@@ -69,6 +70,10 @@ class ResolveChangesOp(Operator):
             self._arriving.append(ChangeBatch(columns, batch.times, None, batch.signs))
             self._measure()
         return iter(())
+
+    def lose(self, rows: int) -> None:
+        """Late inserts are not there to be deleted: from now on their deletes are late as well."""
+        self._has_lost = self._has_lost or rows > 0
 
     def advance(self, watermark: int) -> Iterator[ChangeBatch]:
         """Gives the changes below the watermark, each delete with the end of its row."""
@@ -95,7 +100,7 @@ class ResolveChangesOp(Operator):
     def snapshot(self) -> Snapshot:
         """The changes that wait, the rows that are there, and when the first change was."""
         buffers = {"arriving": tuple(self._arriving.slices), "there": tuple(self._there.slices)}
-        return Snapshot(self.kind, buffers, {FIRST: self._first})
+        return Snapshot(self.kind, buffers, {FIRST: self._first, LOST: int(self._has_lost)})
 
     def restore(self, snapshot: Snapshot) -> None:
         """Puts a state back."""
@@ -103,6 +108,7 @@ class ResolveChangesOp(Operator):
         self._arriving = ChunkBuffer("time", snapshot.buffers["arriving"])
         self._there = ChunkBuffer("time", snapshot.buffers["there"])
         self._first = snapshot.numbers[FIRST]
+        self._has_lost = bool(snapshot.numbers[LOST])
         self._measure()
 
     def _last_alive(self, watermark: int) -> int:
@@ -169,6 +175,7 @@ class ResolveChangesOp(Operator):
             np.concatenate([np.zeros(len(places), np.bool_), signs[asked] < 0]),
             len(places),
             directory.slot_count,
+            self._may_have_ended,
         )[len(places) :]
         # From positions among those asked to positions among all changes.
         of_now = taken >= len(places)
@@ -207,12 +214,10 @@ class ResolveChangesOp(Operator):
 
     def _refuse(self, rows: ChangeBatch, is_unmatched: NDArray[np.bool_]) -> None:
         """Raises for the first delete of a row that cannot have been there."""
-        unmatched = np.flatnonzero(is_unmatched)
-        if self._spec.ticks is not None and len(unmatched):
-            # Nothing has ended yet while even the first row would be there.
-            has_ended = self._ends(np.array([self._first]))[0] <= rows.times[unmatched]
-            unmatched = unmatched[~has_ended]
-        if len(unmatched):
+        unmatched = np.flatnonzero(is_unmatched & (rows.times < self._may_have_ended))
+        if self._has_lost:
+            self.counters.late += len(unmatched)
+        elif len(unmatched):
             at = show_instant(int(rows.times[unmatched[0]]), self._spec.time_type)
             raise DataError(
                 "delete-without-row",
@@ -221,6 +226,11 @@ class ResolveChangesOp(Operator):
                 "at its instant or before",
                 hint="check that the changelog is complete and starts with its inserts",
             )
+
+    @property
+    def _may_have_ended(self) -> int:
+        """The first instant at which some row may have left its window: the first row has."""
+        return int(self._ends(np.array([self._first]))[0])
 
     def _measure(self) -> None:
         self.counters.stored = self._arriving.rows + self._there.rows

@@ -26,7 +26,7 @@ from windrow.errors import DataError
 from windrow.operators.build import build
 from windrow.operators.instants import less_delay, show_instant
 from windrow.physical.explain import stage_name
-from windrow.physical.specs import Stateful, delay, inputs, scans
+from windrow.physical.specs import Stateful, delay, has_state, inputs, scans
 from windrow.plan.durations import show_ticks
 from windrow.schema import MAX_TICK, MIN_TICK
 
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from windrow.operators.changes import ChangeBatch
     from windrow.operators.memory import Memory
     from windrow.operators.partition import OwnSlices
-    from windrow.physical.specs import Spec
 
     Collector = Callable[[int, ChangeBatch], None]
 
@@ -158,6 +157,7 @@ class Stage:
             raise self._late_row(port, late, watermark)
         self.counters.null_time += without_time
         self.counters.late += len(late) - without_time
+        self.operator.lose(len(late))
         if self.on_late == "keep" and self.late is not None:
             self.late(port, late)
         return batch.take(np.flatnonzero(~is_late))
@@ -189,8 +189,4 @@ class Stage:
 
 def fed_by_streams(spec: Stateful) -> tuple[bool, ...]:
     """Per port of a stateful spec, whether a stream feeds it without another one in between."""
-    return tuple(not _has_state(child) for child in inputs(spec))
-
-
-def _has_state(spec: Spec) -> bool:
-    return isinstance(spec, Stateful) or any(map(_has_state, inputs(spec)))
+    return tuple(not has_state(child) for child in inputs(spec))

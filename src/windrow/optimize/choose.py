@@ -28,6 +28,8 @@ from windrow.physical.specs import (
     TableJoinRows,
     UnionRows,
     WJoin,
+    has_ends,
+    has_state,
 )
 from windrow.plan.exprs import functions_of
 from windrow.plan.nodes import (
@@ -71,10 +73,27 @@ def _choose(node: Node, wanted: Set[str], options: Options) -> Spec:
     if isinstance(node, WindowJoin | BestmatchJoin):
         return _join(node, inputs, wanted, options)
     if isinstance(node, SetOperation):
-        return UnionRows(inputs) if node.kind == "union all" else SetOp(inputs, node.kind)
+        return _union(inputs) if node.kind == "union all" else SetOp(inputs, node.kind)
     if isinstance(node, ChangeFeed | NewestRows):
         return _of_changes(node, inputs[0], wanted)
     return _over_one_input(node, inputs[0])
+
+
+def _union(inputs: tuple[Spec, ...]) -> Spec:
+    """All rows of the inputs; late rows of a stream are found below it, wherever there is a stage.
+
+    The stage above cannot tell a stream's rows from those that another stage gives, which are in
+    time. Where rows end, one that counts their copies finds the late ones, and hands on the others.
+    """
+    is_mixed = len({has_state(child) for child in inputs}) > 1
+    return UnionRows(
+        tuple(
+            SetOp((child,), "changes")
+            if is_mixed and not has_state(child) and has_ends(child)
+            else child
+            for child in inputs
+        )
+    )
 
 
 def _of_changes(node: ChangeFeed | NewestRows, below: Spec, wanted: Set[str]) -> Spec:

@@ -445,6 +445,11 @@ def tables(spec: Spec) -> tuple[ScanTable, ...]:
     return tuple(scan for child in inputs(spec) for scan in tables(child))
 
 
+def has_state(spec: Spec) -> bool:
+    """Whether a stage makes the rows of a spec, or some of them."""
+    return isinstance(spec, Stateful) or any(map(has_state, inputs(spec)))
+
+
 def has_ends(spec: Spec) -> bool:
     """Whether the rows of a spec stop being alive by themselves: a window per row lies below."""
     if isinstance(spec, ScanStream | CountRows | SlidingAggregate | SetOp):

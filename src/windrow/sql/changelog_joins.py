@@ -47,7 +47,8 @@ def refuse_join_of_changelog(from_: From) -> None:
         kind = "bestmatch" if from_.bestmatch is not None else KIND_NAMES[from_.kind]
         raise unsupported(
             "join-of-changelog",
-            f"{found[0].alias} is a changelog; a {kind} join of it is not supported",
+            f"{found[0].alias} is a changelog; {'an' if kind == 'anti' else 'a'} {kind} join of it is"
+            " not supported",
             "write an inner join",
             found[0].span,
         )

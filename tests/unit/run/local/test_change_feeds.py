@@ -134,3 +134,28 @@ def test_a_join_of_count_windows_takes_rows_back() -> None:
 
 def test_a_condition_is_asked_of_what_the_window_holds() -> None:
     assert changes("SELECT COUNT(*) AS n FROM s [ROWS 1] WHERE x > 6")[-1] == (1, "insert", 3)
+
+
+def test_a_delete_of_a_row_that_has_left_its_window_leaves_a_later_equal_row_alone() -> None:
+    doors = pa.table({"door": ["a"] * 3, "ts": [3, 8, 8], "op": ["insert", "delete", "insert"]})
+    found = changes("SELECT door FROM doors [RANGE 3]", session(doors))
+    assert found == [
+        ("a", "insert", 3),
+        ("a", "delete", 7),
+        ("a", "insert", 8),
+        ("a", "delete", 12),
+    ]
+
+
+def test_the_delete_of_a_late_row_is_late_as_well() -> None:
+    w = windrow.Session()
+    batches = [
+        pa.table({"door": [door], "ts": [ts], "op": [op]})
+        for door, ts, op in [("a", 9, "insert"), ("b", 3, "insert"), ("b", 12, "delete")]
+    ]
+    w.stream("doors", batches, time="ts", changes="op")
+    result = w.sql("SELECT door FROM doors")
+    assert result.to_arrow().to_pylist() == [
+        {"door": "a", "_change_type": "insert", "_event_time": 9}
+    ]
+    assert result.progress.late == 2
