@@ -93,6 +93,10 @@ def test_buckets_and_nodes_have_the_sizes_asked_for():
             (*SKEWED[:-1], -5),
             "CostError[bad-cost-number]: window b is -5\n  hint: it must be a number from 0 on\n",
         ),
+        (
+            (*SKEWED[:-1], 1e308),
+            "CostError[bad-cost-number]: window b is 1e+308\n  hint: it must be at most 1e+100\n",
+        ),
     ],
 )
 def test_mistakes_are_text_and_exit_code_2(arguments, message):

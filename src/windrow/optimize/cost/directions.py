@@ -37,6 +37,10 @@ class Direction:
     arrivals: float
 
 
+MOST = 1e100
+"""More than any rate or window; products of two have a number still."""
+
+
 @dataclass(frozen=True)
 class Workload:
     """Two streams and their windows.
@@ -57,6 +61,8 @@ class Workload:
         for name, value in vars(self).items():
             if not (math.isfinite(value) and value >= 0):
                 raise CostError.bad_number(name.replace("_", " "), value, "a number from 0 on")
+            if value > MOST:
+                raise CostError.bad_number(name.replace("_", " "), value, f"at most {MOST:g}")
 
     @property
     def into_a(self) -> Direction:
