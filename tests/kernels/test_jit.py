@@ -126,7 +126,9 @@ def test_without_a_home_kernels_are_kept_in_the_folder_for_temporary_files(monke
 
 
 def test_asking_for_memory_changes_nothing_and_is_one_instruction(monkeypatch):
-    monkeypatch.setenv(_jit.FOLDER_SETTING, "off")  # what comes from the cache cannot be looked into
+    monkeypatch.setenv(
+        _jit.FOLDER_SETTING, "off"
+    )  # what comes from the cache cannot be looked into
 
     @_jit.lean_kernel
     def ask(array):
