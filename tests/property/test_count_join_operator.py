@@ -269,7 +269,6 @@ def tiny_blocks():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bew_search, "START_ROWS", 2)
         patch.setattr(bew_search, "MOST_FOUND", 3)
-        patch.setattr(operator_module, "MOST_FOUND", 3)
         patch.setattr(operator_module, "SETTLED_ROWS", 2)
         patch.setattr(operator_module, "FEWER_ROWS", 1)
         yield

@@ -32,8 +32,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.operators.base import Operator, Snapshot
-from windrow.operators.bew_search import MOST_FOUND, Partial, Search
-from windrow.operators.bew_steps import Route, only_one_way, routes_of
+from windrow.operators.bew_search import FoundBlock, Search
+from windrow.operators.bew_steps import routes_of
 from windrow.operators.bew_window import JoinWindow
 from windrow.operators.changes import ChangeBatch, concat
 from windrow.operators.chunks import Chunk, ChunkBuffer, ChunkSlice
@@ -153,35 +153,14 @@ class BewJoinOp(Operator):
 
     def _results(self, windows: Sequence[JoinWindow]) -> Iterator[ChangeBatch]:
         """All combinations, gathered into batches."""
-        for found in self._blocks(windows):
+        for found in self._search(windows).blocks(self._routes):
             yield self._gathered(windows, found)
 
     def _search(self, windows: Sequence[JoinWindow]) -> Search:
         """What finds the combinations of a push."""
         return Search(self._spec, windows, self.counters, self._predicates)
 
-    def _blocks(self, windows: Sequence[JoinWindow]) -> Iterator[list[tuple[Route, Partial]]]:
-        """All combinations, about MOST_FOUND at a time."""
-        search = self._search(windows)
-        waiting: list[tuple[Route, Partial]] = []
-        for route in self._routes:
-            if windows[route.start].new is None:
-                continue
-            for combinations in search.combinations(route):
-                own = only_one_way(route, combinations.times)
-                found = combinations if own is None else combinations.take(own)
-                if not len(found):
-                    continue
-                waiting.append((route, found))
-                if sum(len(partial) for _, partial in waiting) >= MOST_FOUND:
-                    yield waiting
-                    waiting = []
-        if waiting:
-            yield waiting
-
-    def _gathered(
-        self, windows: Sequence[JoinWindow], found: Sequence[tuple[Route, Partial]]
-    ) -> ChangeBatch:
+    def _gathered(self, windows: Sequence[JoinWindow], found: FoundBlock) -> ChangeBatch:
         """The rows of complete combinations, side by side."""
         arrays: list[pa.Array] = []
         ends: NDArray[np.int64] | None = None

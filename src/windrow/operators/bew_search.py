@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +31,7 @@ from windrow.kernels.bew_period import (
     periods,
 )
 from windrow.operators.base import Counters
-from windrow.operators.bew_steps import Route
+from windrow.operators.bew_steps import Route, only_one_way
 from windrow.operators.bew_tests import StepTests, compared_rows, scan_tests, step_tests
 from windrow.operators.bew_window import JoinWindow, Scan, buckets, key_of
 from windrow.operators.gather import ROW_BITS, Places
@@ -72,6 +73,10 @@ class Partial:
         return Partial(tuple(chosen[rows] for chosen in self.places), self.times[:, rows], words)
 
 
+FoundBlock: TypeAlias = Sequence[tuple[Route, Partial]]
+"""Complete combinations, by the routes they were found by."""
+
+
 class Search:
     """The combinations that the new rows of one push complete.
 
@@ -95,6 +100,24 @@ class Search:
         self._predicates = predicates
         self._rooms: dict[int, Found] = {}
         self._tests: dict[tuple[int, int], StepTests] = {}
+
+    def blocks(self, routes: Sequence[Route]) -> Iterator[FoundBlock]:
+        """All combinations, each once, by the routes they were found by; about MOST_FOUND at a time."""
+        waiting: list[tuple[Route, Partial]] = []
+        for route in routes:
+            if self._windows[route.start].new is None:
+                continue
+            for combinations in self.combinations(route):
+                own = only_one_way(route, combinations.times)
+                found = combinations if own is None else combinations.take(own)
+                if not len(found):
+                    continue
+                waiting.append((route, found))
+                if sum(len(partial) for _, partial in waiting) >= MOST_FOUND:
+                    yield waiting
+                    waiting = []
+        if waiting:
+            yield waiting
 
     def combinations(self, route: Route) -> Iterator[Partial]:
         """The combinations whose last new row is one of the route's start input."""

@@ -36,8 +36,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.operators.base import Operator, Snapshot
-from windrow.operators.bew_search import MOST_FOUND, Partial
-from windrow.operators.bew_steps import Route, routes_of
+from windrow.operators.bew_search import FoundBlock
+from windrow.operators.bew_steps import routes_of
 from windrow.operators.bew_window import JoinWindow
 from windrow.operators.changes import ChangeBatch, select
 from windrow.operators.chunks import Chunk, ChunkBuffer, bound_of_step
@@ -63,7 +63,6 @@ FEWER_ROWS = 1 << 11
 looks at all rows of its key that entered in the same step, those that have left included."""
 
 Numbers = NDArray[np.int64]
-Found = list[tuple[Route, Partial]]
 
 
 class CountJoinOp(Operator):
@@ -168,7 +167,7 @@ class CountJoinOp(Operator):
         counted = [CountWindow(self._spec, port, own) for port, own in enumerate(windows)]
         if all(windows):
             search = CountSearch(self._spec, windows, counted, self.counters, self._predicates)
-            for found in self._blocks(search, new):
+            for found in search.blocks(self._routes):
                 yield self._gathered(windows, counted, found)
         for port, chunk in enumerate(new):
             if chunk is not None:
@@ -196,22 +195,8 @@ class CountJoinOp(Operator):
             chunks.append(Chunk(kept, mine))
         return chunks
 
-    def _blocks(self, search: CountSearch, new: Sequence[Chunk | None]) -> Iterator[Found]:
-        """All combinations, about MOST_FOUND at a time."""
-        waiting: Found = []
-        for route in self._routes:
-            if new[route.start] is None:
-                continue
-            for combinations in search.combinations(route):
-                waiting.append((route, combinations))
-                if sum(len(partial) for _, partial in waiting) >= MOST_FOUND:
-                    yield waiting
-                    waiting = []
-        if waiting:
-            yield waiting
-
     def _gathered(
-        self, windows: Sequence[JoinWindow], counted: Sequence[CountWindow], found: Found
+        self, windows: Sequence[JoinWindow], counted: Sequence[CountWindow], found: FoundBlock
     ) -> ChangeBatch:
         """The rows of complete combinations, side by side."""
         arrays: list[pa.Array] = []

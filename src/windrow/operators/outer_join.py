@@ -35,8 +35,7 @@ from windrow.operators.alone import Intervals, together
 from windrow.operators.arrow_types import arrow_type
 from windrow.operators.base import Snapshot
 from windrow.operators.bew_join import BewJoinOp
-from windrow.operators.bew_search import Partial
-from windrow.operators.bew_steps import Route
+from windrow.operators.bew_search import FoundBlock
 from windrow.operators.bew_window import JoinWindow
 from windrow.operators.changes import ChangeBatch, select
 from windrow.operators.chunks import Chunk, ChunkBuffer
@@ -144,7 +143,7 @@ class OuterJoinOp(BewJoinOp):
     def _results(self, windows: Sequence[JoinWindow]) -> Iterator[ChangeBatch]:
         """The pairs, or the rows of a semi join that they are the first matches of."""
         matches: dict[int, list[Intervals]] = {port: [] for port in self._matched}
-        for found in self._blocks(windows):
+        for found in self._search(windows).blocks(self._routes):
             for port, own in matches.items():
                 answered_for = self._answered_for(port, found)
                 if answered_for:
@@ -156,9 +155,7 @@ class OuterJoinOp(BewJoinOp):
             if own:
                 yield from self._noted(port, windows[port], own)
 
-    def _answered_for(
-        self, port: int, found: Sequence[tuple[Route, Partial]]
-    ) -> Sequence[tuple[Route, Partial]]:
+    def _answered_for(self, port: int, found: FoundBlock) -> FoundBlock:
         """The pairs whose row of an input this join answers for."""
         if self._own is None:
             return found
@@ -169,9 +166,7 @@ class OuterJoinOp(BewJoinOp):
                 kept.append((route, partial.take(own)))
         return kept
 
-    def _matches(
-        self, windows: Sequence[JoinWindow], port: int, found: Sequence[tuple[Route, Partial]]
-    ) -> Intervals:
+    def _matches(self, windows: Sequence[JoinWindow], port: int, found: FoundBlock) -> Intervals:
         """The places of the rows that are part of a pair; by instant, when the pair is alive."""
         places = [
             np.concatenate([partial.places[route.order.index(side)] for route, partial in found])

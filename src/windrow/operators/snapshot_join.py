@@ -31,8 +31,8 @@ from numpy.typing import NDArray
 
 from windrow.operators.accumulators.base import nothing_to_delete
 from windrow.operators.base import Operator, Snapshot
-from windrow.operators.bew_search import MOST_FOUND, Partial
-from windrow.operators.bew_steps import Route, routes_of
+from windrow.operators.bew_search import FoundBlock
+from windrow.operators.bew_steps import routes_of
 from windrow.operators.bew_window import JoinWindow
 from windrow.operators.changes import ChangeBatch, concat, select
 from windrow.operators.chunks import Chunk, ChunkBuffer
@@ -46,8 +46,6 @@ from windrow.schema import MAX_TICK, MIN_TICK
 
 STATE_KIND = "snapshot-join"
 """Buffers `0`, `1`, .. of rows that have come, and `back 0`, .. of those that take others back."""
-
-Found = list[tuple[Route, Partial]]
 
 
 class SnapshotJoinOp(Operator):
@@ -71,7 +69,8 @@ class SnapshotJoinOp(Operator):
             for come, back, own in zip(self._come, self._back, new, strict=True)
         ]
         if all(windows):
-            for found in self._blocks(windows):
+            search = SnapshotSearch(self._spec, windows, self.counters, self._predicates)
+            for found in search.blocks(self._routes):
                 result = self._gathered(windows, found)
                 self.counters.rows_out += len(result)
                 yield result
@@ -127,22 +126,7 @@ class SnapshotJoinOp(Operator):
         rows = rows.sorted_by(rows.ends_or_never())
         return Chunk(rows, rows.ends_or_never())
 
-    def _blocks(self, windows: Sequence[JoinWindow]) -> Iterator[Found]:
-        """All combinations, about MOST_FOUND at a time."""
-        search = SnapshotSearch(self._spec, windows, self.counters, self._predicates)
-        waiting: Found = []
-        for route in self._routes:
-            if windows[route.start].new is None:
-                continue
-            for combinations in search.combinations(route):
-                waiting.append((route, combinations))
-                if sum(len(partial) for _, partial in waiting) >= MOST_FOUND:
-                    yield waiting
-                    waiting = []
-        if waiting:
-            yield waiting
-
-    def _gathered(self, windows: Sequence[JoinWindow], found: Found) -> ChangeBatch:
+    def _gathered(self, windows: Sequence[JoinWindow], found: FoundBlock) -> ChangeBatch:
         """The rows of complete combinations, side by side."""
         arrays: list[pa.Array] = []
         size = sum(len(partial) for _, partial in found)

@@ -108,12 +108,6 @@ class Scope:
         """The sources whose columns a resolved tree reads."""
         return {self._source_of[column.name] for column in node.find_all(exp.Column)}
 
-    def type_of(self, flat: str) -> str:
-        """The type of a flat column."""
-        found = self.schema.find(flat)
-        assert found is not None
-        return found.type
-
     def check(self, nodes: Iterable[exp.Expr]) -> None:
         """Raises one error for all unknown columns in the trees."""
         unknown: list[UnknownColumn] = []

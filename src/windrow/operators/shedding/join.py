@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from windrow.operators.base import Snapshot
 from windrow.operators.bew_join import BewJoinOp
-from windrow.operators.bew_search import Partial, Search
+from windrow.operators.bew_search import FoundBlock, Partial, Search
 from windrow.operators.bew_steps import Route
 from windrow.operators.bew_window import JoinWindow
 from windrow.operators.changes import ChangeBatch
@@ -59,7 +59,6 @@ from windrow.schema import MAX_TICK, MIN_TICK
 
 PROBE_CHANCE = "$probe_chance"
 
-Found = Sequence[tuple[Route, Partial]]
 
 PartAt = Callable[[int, int], Shedding]
 """What a part of a join may hold and do where panes are decided to an instant; of rows at hand those
@@ -249,7 +248,7 @@ class ShedJoinOp(BewJoinOp):
     def _search(self, windows: Sequence[JoinWindow]) -> Search:
         return ShedSearch(self._spec, windows, self.counters, self._predicates)
 
-    def _gathered(self, windows: Sequence[JoinWindow], found: Found) -> ChangeBatch:
+    def _gathered(self, windows: Sequence[JoinWindow], found: FoundBlock) -> ChangeBatch:
         """The rows of complete combinations, counted with what they stand for."""
         rows = super()._gathered(windows, found)
         chances = [self._chances_of(windows, route, partial) for route, partial in found]
