@@ -27,14 +27,22 @@ LAWS = (
 )
 """Where tests try many cases each, or compile much: the papers' algorithms, window structures."""
 
-# Tests run short queries in many young JVMs: compiling little and collecting simply takes a
-# quarter off the processor time of each. Spark's other way to write checkpoints takes off another:
-# without Hadoop's native library, its usual one starts 80 processes (readlink) per micro-batch.
-# Processes that tests start inherit all of it.
+# Tests run short queries in many young JVMs: compiling little, collecting simply and seldom, and
+# interpreting expressions over a dozen rows takes a third off the processor time of each. Without
+# Hadoop's native library, Spark's usual way to write checkpoints starts 80 processes (readlink) per
+# micro-batch; the other starts none. Processes that tests start inherit all of it, the folder
+# `startup` included.
+JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xms1g", "-Xmn400m")
+SPARK = {
+    "spark.python.daemon.module": "warm_daemon",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming"
+    ".checkpointing.FileSystemBasedCheckpointFileManager",
+}
 os.environ.setdefault(
-    "SPARK_SUBMIT_OPTS",
-    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dspark.sql.streaming.checkpointFileManagerClass="
-    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager",
+    "SPARK_SUBMIT_OPTS", " ".join([*JVM, *(f"-D{name}={value}" for name, value in SPARK.items())])
 )
 
 os.environ["PYTHONPATH"] = os.pathsep.join(
@@ -60,11 +68,6 @@ def shared_spark():
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.memory", "1g")
-        # Compiling code for a dozen rows, and copying whole state stores at every commit, takes a
-        # sixth of the time; the demo runs in a session of its own with the defaults.
-        .config("spark.sql.codegen.wholeStage", "false")
-        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-        .config("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "true")
     )
     for name, value in _settings().items():
         builder = builder.config(name, value)

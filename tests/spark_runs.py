@@ -151,8 +151,9 @@ def draw(seed: int, batches: int, rows: int = 12, ticks: int = 10) -> list[pa.Ta
 
 
 def closed(tables: list[pa.Table]) -> list[pa.Table]:
-    """With a last row far away, the watermark passes everything before it."""
-    return [*tables, table([(FAR, "end", 0)])]
+    """With one more row, far away, in the last batch, the watermark then passes all the others."""
+    *before, last = tables
+    return [*before, pa.concat_tables([last, table([(FAR, "end", 0)])])]
 
 
 class Streams:

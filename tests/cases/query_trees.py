@@ -52,7 +52,9 @@ def draw_tree(random: Random, *, depth: int = 3) -> Case:
     for change in _changes(tree.oracle, streams):
         answer[change] += 1
         due[change] = change[-1]
-    return Case(sql, streams, answer, "bigint", due, TABLES)
+    # The watermark of a query is that of the streams it reads.
+    read = tuple(stream for stream in streams if f"FROM {stream.name} [" in sql)
+    return Case(sql, read, answer, "bigint", due, TABLES)
 
 
 def _stream(random: Random, name: str) -> Stream:

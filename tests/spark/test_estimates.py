@@ -32,7 +32,10 @@ SHORT = {"service_rate": 2, "on_service_rate": "shed", "shed_least_rate": "40%",
 def test_a_query_that_is_stopped_and_goes_on_gives_the_estimates_of_one_process(
     spark: Any, tmp_path: Path
 ) -> None:
-    tables = {name: closed(draw(seed, 2, rows=40, ticks=16)) for seed, name in enumerate("xy")}
+    tables = {
+        name: closed([*draw(seed, 2, rows=40, ticks=16), table([])])
+        for seed, name in enumerate("xy")
+    }
     streams, run = Streams(tmp_path, tables), Run(tmp_path / "run")
     for batches in ([0], [1, 2]):
         for batch in batches:

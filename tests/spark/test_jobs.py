@@ -37,13 +37,6 @@ SINK = '[sink]\nformat = "json"\npath = "out/{}"\n'
 ON_SPARK = ("--on", "spark")
 TESTS = Path(__file__).parents[1]
 
-# As in the session that other tests share; the demo runs with Spark's own settings.
-SETTINGS = (
-    "-Dspark.sql.codegen.wholeStage=false",
-    "-Dspark.sql.codegen.factoryMode=NO_CODEGEN",
-    "-Dspark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled=true",
-)
-
 PROGRAM = """
 import json, sys
 from plain_files import launch_with_plain_files
@@ -100,7 +93,6 @@ def done(folder: Path) -> dict[str, Done]:
         [sys.executable, "-c", PROGRAM, called],
         env={
             **os.environ,
-            "SPARK_SUBMIT_OPTS": " ".join([os.environ["SPARK_SUBMIT_OPTS"], *SETTINGS]),
             "PYTHONPATH": os.pathsep.join([str(TESTS), os.environ["PYTHONPATH"]]),
         },
         capture_output=True, text=True, timeout=900, check=True,

@@ -25,7 +25,10 @@ STRUCTURES = ({"structure": "hash/ttree"}, {"algorithm": "bew"}, {"structure": "
 def test_a_query_that_is_stopped_after_every_batch_keeps_to_its_memory(
     spark: Any, tmp_path: Path
 ) -> None:
-    tables = {name: closed(draw(seed, 2, rows=40, ticks=16)) for seed, name in enumerate("xy")}
+    tables = {
+        name: closed([*draw(seed, 2, rows=40, ticks=16), table([])])
+        for seed, name in enumerate("xy")
+    }
     streams, run = Streams(tmp_path, tables), Run(tmp_path / "run")
     exact = decided(streams.in_process().sql(JOIN).to_arrow())
     held = 0
@@ -57,7 +60,7 @@ def test_a_frequent_key_gets_the_room_that_others_leave(spark: Any, tmp_path: Pa
     chance = random.Random(5)
     tables = {
         name: closed([table([(16 * batch + chance.randrange(16), chance.choice("aaaaaaaabcde"), n)
-                             for n in range(40)]) for batch in range(3)])
+                             for n in range(40)]) for batch in range(3)] + [table([])])
         for name in "xy"
     }  # fmt: skip
     streams, run = Streams(tmp_path, tables), SingleRun(tmp_path / "run")
