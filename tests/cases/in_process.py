@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
 import windrow
 from cases.base import Case
+from windrow.physical.specs import Spec
+from windrow.run.local.execution import Execution
+from windrow.run.local.result import Result
 
 
 def session_of(case: Case, *, whole: bool = False) -> windrow.Session:
@@ -25,6 +30,12 @@ def session_of(case: Case, *, whole: bool = False) -> windrow.Session:
     for name, table in case.tables.items():
         session.table(name, table)
     return session
+
+
+def run_by(plan: Callable[[Spec], Spec], session: windrow.Session, sql: str) -> Result:
+    """The answer by another plan than the usual one, which `plan` makes from that."""
+    physical = session._plan(sql, {})[1]
+    return Result(Execution(replace(physical, root=plan(physical.root)), session._data))
 
 
 def bag(table: pa.Table) -> Counter[tuple[Any, ...]]:

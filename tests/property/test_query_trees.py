@@ -5,20 +5,32 @@ from __future__ import annotations
 from random import Random
 
 import pyarrow as pa
-from cases.in_process import bag, session_of
+from cases.in_process import bag, run_by, session_of
 from cases.query_trees import draw_tree
 from cases.tape import tapes
 from hypothesis import HealthCheck, given, note, settings
 
 import windrow
+from windrow.optimize.negative_tuples import with_negative_tuples
+from windrow.physical.specs import Spec
+
+
+def as_usual(root: Spec) -> Spec:
+    """The plan as it was made."""
+    return root
+
+
+PLANS = (as_usual, with_negative_tuples)
+"""Plans by which a query has the same answer."""
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(random=tapes(1024))
 def test_a_tree_of_queries_answers_as_duckdb_does_at_every_instant(random: Random) -> None:
     case = draw_tree(random)
-    note(case.sql)
-    result = session_of(case).sql(case.sql)
+    plan = random.choice(PLANS)
+    note(f"{case.sql} by {plan.__name__}")
+    result = run_by(plan, session_of(case), case.sql)
     assert bag(result.to_arrow()) == case.answer
     if "ROWS" not in case.sql:
         assert result.progress.stored == 0  # everything has expired

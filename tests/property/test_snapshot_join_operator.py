@@ -1,9 +1,13 @@
-"""The join of relations that change against its slow twin, however its input is cut or resumed."""
+"""Joins of relations that change against their slow twin, however their input is cut or resumed.
+
+The one gives combinations with their ends, as they come. The other expires them itself: they go up
+in the order of time, below the watermark, and without ends.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
@@ -15,9 +19,12 @@ from hypothesis import given, settings
 from twins.snapshot_join import Change, Content, alive, instants, joined
 
 from windrow.errors import DataError
-from windrow.operators.base import Snapshot
+from windrow.operators import expiring_join
+from windrow.operators.base import Operator, Snapshot
+from windrow.operators.build import build
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import Chunk, ChunkSlice, decode, encode
+from windrow.operators.expiring_join import ExpiringJoinOp
 from windrow.operators.snapshot_join import SnapshotJoinOp
 from windrow.physical.specs import KeyClass, ScanStream, WJoin
 from windrow.plan.windows import Bound, WindowGraph
@@ -130,7 +137,7 @@ def read_back(snapshot: Snapshot) -> Snapshot:
 
     def reread(part: ChunkSlice) -> ChunkSlice:
         batch = decode(encode(part.chunk.batch))
-        return ChunkSlice(Chunk(batch, batch.ends_or_never()), part.skip, part.gone)
+        return ChunkSlice(Chunk(batch, part.chunk.keys), part.skip, part.gone)
 
     buffers = {name: tuple(map(reread, parts)) for name, parts in snapshot.buffers.items()}
     return Snapshot(snapshot.kind, buffers, snapshot.numbers)
@@ -138,10 +145,10 @@ def read_back(snapshot: Snapshot) -> Snapshot:
 
 def run(case: Case, random: Random, *, resumes: bool) -> list[Change]:
     """The changes that come out, of input that comes in any order between two watermarks."""
-    operator = SnapshotJoinOp(case.spec)
+    operator = build(case.spec)
     results: list[Change] = []
     ahead = random.choice([0, 6])  # rows may come before the watermark comes to them
-    before = -1
+    before = before_mark = -1
     for mark in case.marks:
         reached = min(mark + ahead, MAX_TICK)
         for port, changes in random.sample(list(enumerate(case.inputs)), len(case.inputs)):
@@ -152,27 +159,32 @@ def run(case: Case, random: Random, *, resumes: bool) -> list[Change]:
                 ports: list[ChangeBatch | None] = [None] * len(case.inputs)
                 ports[port] = batch_of(case, port, part)
                 results += [row for batch in operator.push(ports) for row in rows_of(batch)]
-        assert not list(operator.advance(mark))
+        final = [row for batch in operator.advance(mark) for row in rows_of(batch)]
+        assert all(row.end == MAX_TICK and before_mark <= row.time < mark for row in final)
+        results += final
+        before_mark = mark
         assert operator.due() > mark or mark == MAX_TICK
         check_state(case, operator, mark, reached)
         if resumes:
-            restored = SnapshotJoinOp(case.spec)
+            restored = build(case.spec)
             restored.restore(read_back(operator.snapshot()))
             operator = restored
         before = reached
     return results
 
 
-def check_state(case: Case, operator: SnapshotJoinOp, mark: int, reached: int) -> None:
+def check_state(case: Case, operator: Operator, mark: int, reached: int) -> None:
     """No more is held than the rows alive, and those from the watermark on.
 
-    What was taken back below it is gone, with what took it.
+    What was taken back below it is gone, with what took it. Who expires rows at the watermark has
+    yet to take back what ends there.
     """
+    last = mark - case.spec.expires
     held = 0
     for changes in case.inputs:
         came = [change for change in changes if change.time < reached]
-        held += sum(alive([c for c in came if c.time <= mark], mark).values())
-        held += sum(c.time > mark for c in came)
+        held += sum(alive([c for c in came if c.time <= last], last).values())
+        held += sum(c.time > last for c in came)
     assert operator.counters.stored <= (0 if mark == MAX_TICK else held)
 
 
@@ -187,14 +199,20 @@ def rows_of(batch: ChangeBatch) -> list[Change]:
 
 @EXAMPLES
 @given(drawn(lambda random: (draw_case(random), Random(random.getrandbits(16))), 512))
-@pytest.mark.parametrize("resumes", [False, True])
-def test_at_every_instant_it_is_the_join_of_what_is_alive(resumes: bool, drawn_case: Any) -> None:
+@pytest.mark.parametrize("expires", [False, True])
+def test_at_every_instant_it_is_the_join_of_what_is_alive(expires: bool, drawn_case: Any) -> None:
     case, random = drawn_case
-    results = run(case, random, resumes=resumes)
+    case = replace(case, spec=replace(case.spec, expires=expires))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(expiring_join, "STEP_ROWS", random.choice([2, 100]))
+        results = run(case, random, resumes=bool(random.randrange(2)))
     for instant in instants(case.inputs, LAST):
         snapshot = [alive(changes, instant) for changes in case.inputs]
         assert alive(results, instant) == joined(snapshot, case.matches), instant
     assert all(change.time < change.end for change in results)
+    if expires:
+        order = [(change.time, change.sign) for change in results]
+        assert order == sorted(order)
 
 
 def test_a_row_that_takes_back_what_never_came_is_bad_data() -> None:
@@ -205,8 +223,9 @@ def test_a_row_that_takes_back_what_never_came_is_bad_data() -> None:
         Schema(tuple(Field(name, "bigint") for own in names for name in own)), is_snapshot=True,
     )  # fmt: skip
     case = Case(spec, ((), ()), (), "bigint")
-    operator = SnapshotJoinOp(spec)
-    list(operator.push([batch_of(case, 0, [Change((1, 1, 0), 5, MAX_TICK, -1)]), None]))
-    assert operator.due() == 5
-    with pytest.raises(DataError, match="deletes a row that the stream does not hold"):
-        list(operator.advance(5))
+    unsound = batch_of(case, 0, [Change((1, 1, 0), 5, MAX_TICK, -1)])
+    for operator, due in ((SnapshotJoinOp(spec), 5), (ExpiringJoinOp(spec), 6)):
+        list(operator.push([unsound, None]))
+        assert operator.due() == due
+        with pytest.raises(DataError, match="deletes a row that the stream does not hold"):
+            list(operator.advance(due))

@@ -9,6 +9,7 @@ from windrow.physical.algorithms import ASYMMETRIC, BY_NAME, DEFAULT, SWEEP
 from windrow.physical.shedding import Shedding
 from windrow.physical.specs import (
     CountRows,
+    ExpireRows,
     OfChanges,
     SetOp,
     SlidingAggregate,
@@ -56,6 +57,10 @@ def _of_changes(spec: OfChanges) -> Operator:
         from windrow.operators.rows_window import CountRowsOp  # noqa: PLC0415
 
         return CountRowsOp(spec)
+    if isinstance(spec, ExpireRows):
+        from windrow.operators.expire import ExpireRowsOp  # noqa: PLC0415
+
+        return ExpireRowsOp(spec)
     from windrow.operators.change_feed import ResolveChangesOp  # noqa: PLC0415
 
     return ResolveChangesOp(spec)
@@ -67,9 +72,7 @@ def _window_join(spec: WJoin, own: OwnSlices | None) -> Operator:
 
         return CountJoinOp(spec)
     if spec.is_snapshot:
-        from windrow.operators.snapshot_join import SnapshotJoinOp  # noqa: PLC0415
-
-        return SnapshotJoinOp(spec)
+        return _snapshot_join(spec)
     if spec.kind != "inner":
         from windrow.operators.outer_join import OuterJoinOp  # noqa: PLC0415
 
@@ -81,6 +84,16 @@ def _window_join(spec: WJoin, own: OwnSlices | None) -> Operator:
 
         return BewJoinOp(spec)
     return _published_join(spec)
+
+
+def _snapshot_join(spec: WJoin) -> Operator:
+    if spec.expires:
+        from windrow.operators.expiring_join import ExpiringJoinOp  # noqa: PLC0415
+
+        return ExpiringJoinOp(spec)
+    from windrow.operators.snapshot_join import SnapshotJoinOp  # noqa: PLC0415
+
+    return SnapshotJoinOp(spec)
 
 
 def _published_join(spec: WJoin) -> Operator:

@@ -150,3 +150,14 @@ def concat(batches: Sequence[ChangeBatch]) -> ChangeBatch:
         np.concatenate([batch.ends_or_never() for batch in batches]) if any_ends else None,
         np.concatenate([batch.signs_or_insert() for batch in batches]) if any_signs else None,
     )
+
+
+def signs_alone(rows: ChangeBatch, times: NDArray[np.int64], factor: int = 1) -> ChangeBatch:
+    """The rows as changes at some times, without ends; their signs times a factor, 1 or -1."""
+    signs = (rows.signs_or_insert() * factor).astype(np.int8)
+    return ChangeBatch(rows.columns, times, None, signs)
+
+
+def in_time_order(rows: ChangeBatch) -> ChangeBatch:
+    """The rows in the order of time; within an instant, those that go before those that come."""
+    return rows.take(np.lexsort((rows.signs_or_insert(), rows.times)))

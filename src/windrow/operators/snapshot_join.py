@@ -23,26 +23,18 @@ need, and those from the watermark on. A push costs its rows and what they find.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
 
 from windrow.operators.accumulators.base import nothing_to_delete
+from windrow.operators.alive_together import AliveTogether, by_end, keep_new
 from windrow.operators.base import Operator, Snapshot
-from windrow.operators.bew_search import FoundBlock
-from windrow.operators.bew_steps import routes_of
 from windrow.operators.bew_window import JoinWindow
-from windrow.operators.changes import ChangeBatch, concat, select
+from windrow.operators.changes import ChangeBatch, concat
 from windrow.operators.chunks import Chunk, ChunkBuffer
-from windrow.operators.gather import Places
-from windrow.operators.join_inputs import can_match
-from windrow.operators.snapshot_search import SnapshotSearch, times_at
 from windrow.operators.taken_back import take_back
-from windrow.operators.theta import Predicates
 from windrow.physical.specs import WJoin
-from windrow.schema import MAX_TICK, MIN_TICK
+from windrow.schema import MAX_TICK
 
 STATE_KIND = "snapshot-join"
 """Buffers `0`, `1`, .. of rows that have come, and `back 0`, .. of those that take others back."""
@@ -53,13 +45,10 @@ class SnapshotJoinOp(Operator):
 
     def __init__(self, spec: WJoin) -> None:
         super().__init__()
-        self._spec = spec
         ports = range(len(spec.inputs))
         self._come = [ChunkBuffer("end") for _ in ports]
         self._back = [ChunkBuffer("end") for _ in ports]
-        self._routes = routes_of(spec)
-        self._predicates = Predicates(spec)
-        self._columns = [spec.columns_needed(port) for port in ports]
+        self._together = AliveTogether(spec, self.counters)
 
     def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
         """Gives the combinations whose last row is among these."""
@@ -68,15 +57,12 @@ class SnapshotJoinOp(Operator):
             JoinWindow([*come.slices, *back.slices], own)
             for come, back, own in zip(self._come, self._back, new, strict=True)
         ]
-        if all(windows):
-            search = SnapshotSearch(self._spec, windows, self.counters, self._predicates)
-            for found in search.blocks(self._routes):
-                result = self._gathered(windows, found)
-                self.counters.rows_out += len(result)
-                yield result
+        for result in self._together.found(windows):
+            self.counters.rows_out += len(result)
+            yield result
         for port, own in enumerate(new):
             if own is not None:
-                self._keep(port, own)
+                keep_new(own, self._come[port], self._back[port])
         self._count_state()
 
     def advance(self, watermark: int) -> Iterator[ChangeBatch]:
@@ -117,42 +103,7 @@ class SnapshotJoinOp(Operator):
         if batch is None or not len(batch):
             return None
         self.counters.rows_in += len(batch)
-        rows = replace(batch, columns=select(batch.columns, self._columns[port]))
-        possible = can_match(self._spec, port, rows) & (rows.times < rows.ends_or_never())
-        if not possible.all():
-            rows = rows.take(np.flatnonzero(possible))
-        if not len(rows):
-            return None
-        rows = rows.sorted_by(rows.ends_or_never())
-        return Chunk(rows, rows.ends_or_never())
-
-    def _gathered(self, windows: Sequence[JoinWindow], found: FoundBlock) -> ChangeBatch:
-        """The rows of complete combinations, side by side."""
-        arrays: list[pa.Array] = []
-        size = sum(len(partial) for _, partial in found)
-        times, signs = np.full(size, MIN_TICK), np.ones(size, np.int8)
-        for port, window in enumerate(windows):
-            chosen = [partial.places[route.order.index(port)] for route, partial in found]
-            places = np.concatenate(chosen)
-            arrays += window.columns(self._spec.keep[port], Places(places))
-            np.maximum(times, times_at(window, places), out=times)
-            signs *= _signs_at(window, places)
-        # A window's keys are ends here: so are the "times" of what was found.
-        ends = np.concatenate([partial.times.min(axis=0) for _, partial in found])
-        columns = pa.RecordBatch.from_arrays(arrays, names=list(self._spec.schema.names))
-        return ChangeBatch(columns, times, ends, signs)
-
-    def _keep(self, port: int, new: Chunk) -> None:
-        """Adds new rows to the state, with what was derived from them unless they were merged."""
-        signs = new.batch.signs_or_insert()
-        come = replace(new.batch, signs=None)
-        if (signs < 0).any():
-            self._back[port].append(new.batch.take(np.flatnonzero(signs < 0)))
-            come = come.take(np.flatnonzero(signs > 0))
-        buffer = self._come[port]
-        buffer.append(come)
-        if len(come) == len(new) and buffer.slices[-1].chunk.batch is come:
-            buffer.slices[-1].chunk.derived.update(new.derived)
+        return by_end(self._together.candidates(port, batch))
 
     def _settle(self, port: int, watermark: int) -> None:
         """Forgets the rows that take others back up to the watermark, and those others."""
@@ -182,13 +133,3 @@ def _drop_ended(buffer: ChunkBuffer, watermark: int) -> int:
     dropped = buffer.rows
     buffer.slices = []
     return dropped
-
-
-def _signs_at(window: JoinWindow, places: NDArray[np.int64]) -> NDArray[np.int8]:
-    """The signs of the rows at some places; those that have come are stored without."""
-
-    def of(at: int, rows: NDArray[np.int64]) -> NDArray[np.int8]:
-        signs = window.slices[at].chunk.batch.signs
-        return np.ones(len(rows), np.int8) if signs is None else signs[rows]
-
-    return Places(places).computed(of)

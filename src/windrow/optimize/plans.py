@@ -28,7 +28,7 @@ from windrow.physical.algorithms import (
     PIPELINE,
     SWEEP,
 )
-from windrow.physical.estimates import Estimate, PlanCost
+from windrow.physical.estimates import ONE_PLAN, Estimate, PlanCost
 from windrow.physical.options import Options
 from windrow.physical.part_sizes import USUAL
 from windrow.physical.pipeline import pipeline_order
@@ -92,7 +92,7 @@ def planned(spec: WJoin, options: Options, numbers: Numbers, machine: Machine) -
     """The join by the plan to take, with its estimate; as it was where too little is known."""
     rates = [numbers.rate(child) for child in spec.inputs]
     if spec.is_snapshot and None not in rates:
-        return replace(spec, estimate=Estimate(reason="a join of what is alive has one plan"))
+        return replace(spec, estimate=ONE_PLAN)
     known_rates = [rate for rate in rates if rate is not None]
     if len(known_rates) < len(rates):
         return replace(spec, estimate=_not_estimated(spec, rates, numbers))

@@ -1,18 +1,21 @@
-"""What EXPLAIN says of streams that are made into changes: change feeds and count windows."""
+"""What EXPLAIN says of streams that are made into changes: feeds, count windows, expiry."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from windrow.physical.lifetimes import state_bound
-from windrow.physical.specs import CountRows, OfChanges, ResolveChanges, scans
+from windrow.physical.bounds_text import drop_condition, plus
+from windrow.physical.lifetimes import alive_ticks, lifetime, source_name, state_bound
+from windrow.physical.specs import CountRows, ExpireRows, OfChanges, ResolveChanges, delay, scans
 from windrow.plan.durations import show_ticks
 
 Fact = tuple[str, list[str]]
 
 
 def change_facts(spec: OfChanges, show: Callable[[str], str]) -> list[Fact]:
-    """The facts of a change feed or a count window, in the order they are read."""
+    """The facts of a change feed, a count window or an expiry, in the order they are read."""
+    if isinstance(spec, ExpireRows):
+        return _expiry(spec)
     return _newest(spec, show) if isinstance(spec, CountRows) else _feed(spec, show)
 
 
@@ -39,3 +42,25 @@ def _newest(spec: CountRows, show: Callable[[str], str]) -> list[Fact]:
         ("state", [f"the newest {spec.rows} rows{each}, and what waits for the watermark"]),
         ("emits", ["the rows below the watermark, and those that they push out"]),
     ]
+
+
+def _expiry(spec: ExpireRows) -> list[Fact]:
+    time_type, below = scans(spec)[0].time_type, delay(spec.input)
+    source, alive = source_name(spec.input), alive_ticks(spec.input)
+    trailing = plus("the watermark", -below, time_type)
+    facts = [
+        ("rows", [lifetime(spec.input, alive)]),
+        (
+            "emits",
+            [f"the rows below {trailing} in the order of time, and each as a negative at its end"],
+        ),
+        (
+            "why",
+            ["negative tuples: what stands above takes rows back by value, and keeps no window"],
+        ),
+    ]
+    if alive is not None:
+        gone = drop_condition(spec.input, source, alive, below, time_type)
+        facts.insert(1, ("retention", [f"{gone} + 1 tick, when its negative is out"]))
+        facts.insert(2, ("state", [state_bound(spec, spec.input, source, alive, below)]))
+    return facts

@@ -52,3 +52,6 @@ class Estimate:
     def is_guessed(self) -> bool:
         """Whether some number was assumed."""
         return any(ASSUMED in figure.source for _, figure in self.known)
+
+
+ONE_PLAN = Estimate(reason="a join of what is alive has one plan")

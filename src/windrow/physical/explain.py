@@ -13,11 +13,13 @@ from collections.abc import Iterator
 from windrow.physical.choice_facts import choice_facts
 from windrow.physical.cost_facts import show_rate, total_cost
 from windrow.physical.facts import Fact, bestmatch_aliases, facts_of
+from windrow.physical.lifetimes import source_name
 from windrow.physical.options import IN_STEP, ROUND_ROBIN, Options
 from windrow.physical.partitioning import Single, describe, partitioning_of
 from windrow.physical.shedding import is_hidden
 from windrow.physical.specs import (
     CountRows,
+    ExpireRows,
     FilterRows,
     PhysicalQuery,
     ProjectRows,
@@ -224,6 +226,7 @@ def stage_name(spec: Stateful) -> str:
     if isinstance(spec, WJoin):
         kind = f", {KIND_NAMES[spec.kind]}" if spec.kind in KIND_NAMES else ""
         name = "SnapshotJoin" if spec.is_snapshot else "WJoin"
+        name = "ExpiringJoin" if spec.expires else name
         return f"{name} {', '.join(spec.aliases)}{kind}"
     if isinstance(spec, SlidingAggregate):
         kind = "EstimatingAggregate" if spec.estimated_from else "SlidingAggregate"
@@ -232,6 +235,8 @@ def stage_name(spec: Stateful) -> str:
         return f"SetOp {spec.kind}"
     if isinstance(spec, ResolveChanges | CountRows):
         return f"{type(spec).__name__} {spec.alias}"
+    if isinstance(spec, ExpireRows):
+        return f"ExpireRows {source_name(spec.input)}"
     return f"MatwinBestmatch {' with '.join(bestmatch_aliases(spec))}, left outer"
 
 

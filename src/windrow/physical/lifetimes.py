@@ -95,7 +95,7 @@ def alive_ticks(spec: Spec) -> int | None:
         return spec.ticks if inner is None else min(spec.ticks, inner)
     if isinstance(spec, FilterRows | ProjectRows | TableJoinRows):
         return alive_ticks(spec.input)
-    if isinstance(spec, _WITHOUT_RANGE):
+    if isinstance(spec, _WITHOUT_RANGE) or (isinstance(spec, WJoin) and spec.expires):
         return spec.ticks if isinstance(spec, ResolveChanges) else None
     lengths = [length for length in map(alive_ticks, inputs(spec)) if length is not None]
     if isinstance(spec, UnionRows):

@@ -50,9 +50,10 @@ from typing import TypeAlias
 
 from windrow.physical.specs import (
     CountRows,
+    ExpireRows,
     KeyClass,
     MatwinBestmatch,
-    ResolveChanges,
+    OfChanges,
     SetOp,
     SlidingAggregate,
     Stateful,
@@ -91,7 +92,7 @@ class HashShares:
 
 @dataclass(frozen=True)
 class HashKeys:
-    """One bucket per row, by the hash of all its group keys; of all columns in a set operation."""
+    """One bucket per row, by the hash of all its group keys; of all columns where rows are told apart by these."""
 
     columns: tuple[str, ...]
     buckets: int
@@ -162,7 +163,7 @@ Partitioning: TypeAlias = HashShares | HashKeys | Cells | Slices | Single
 
 def partitioning_of(spec: Stateful, buckets: int) -> Partitioning:
     """How the rows of a stage are spread over at most `buckets` buckets."""
-    if isinstance(spec, SlidingAggregate | SetOp | ResolveChanges | CountRows):
+    if isinstance(spec, SlidingAggregate | SetOp | OfChanges):
         return _by_keys(spec, buckets)
     if isinstance(spec, MatwinBestmatch):
         return _bestmatch(spec, buckets)
@@ -173,9 +174,7 @@ def partitioning_of(spec: Stateful, buckets: int) -> Partitioning:
     return _hypercube(tuple(key.inputs for key in spec.classes), len(spec.inputs), buckets)
 
 
-def _by_keys(
-    spec: SlidingAggregate | SetOp | ResolveChanges | CountRows, buckets: int
-) -> Partitioning:
+def _by_keys(spec: SlidingAggregate | SetOp | OfChanges, buckets: int) -> Partitioning:
     """By what tells groups, equal rows or windows apart; in one bucket where nothing does."""
     if isinstance(spec, SlidingAggregate):
         keys, alone = spec.keys, "an aggregate without GROUP BY has one group; GROUP BY"
@@ -183,7 +182,7 @@ def _by_keys(
         window = f"{spec.alias} [PARTITION BY .. ROWS {spec.rows}]"
         keys, alone = spec.partition, f"a count window is kept in one place; {window}"
     else:
-        keys = spec.schema.names if isinstance(spec, SetOp) else spec.compared
+        keys = spec.schema.names if isinstance(spec, SetOp | ExpireRows) else spec.compared
         alone = "rows have no columns to tell them apart; a column"
     return HashKeys(keys, buckets) if keys else Single(f"{alone} would spread it")
 

@@ -32,7 +32,8 @@ def snapshot_facts(spec: WJoin, options: Options, show: Callable[[str], str]) ->
             "how",
             [
                 "rows join while all of them are alive; one that takes a row back joins as that"
-                " did, with the opposite sign"
+                " did, with the opposite sign",
+                *_negatives(spec),
             ],
         ),
         why,
@@ -45,7 +46,7 @@ def snapshot_facts(spec: WJoin, options: Options, show: Callable[[str], str]) ->
         ("state", [_state(spec, child, alias, alive, below) for child, alias, alive in inputs]),
         ("probes", probes(spec)),
         ("tests", tests(spec)),
-        ("emits", ["each combination with its last row, and what takes it back; adds no delay"]),
+        ("emits", [_emission(spec, watermark)]),
     ]
 
 
@@ -54,3 +55,22 @@ def _state(spec: WJoin, rows: Spec, alias: str, alive: int | None, below: int) -
     if alive is None:
         return f"{alias} <= its rows alive, and those that the watermark has not come to"
     return state_bound(spec, rows, alias, alive, below)
+
+
+def _negatives(spec: WJoin) -> list[str]:
+    """How the windows of the inputs are expired, where the join does it."""
+    if not spec.expires:
+        return []
+    return [
+        "negative tuples: a row that ends joins those still alive, and takes back what it was"
+        " part of; the windows are the join's own rows"
+    ]
+
+
+def _emission(spec: WJoin, watermark: str) -> str:
+    if spec.expires:
+        return (
+            f"the combinations that come or go below {watermark}, in the order of time;"
+            " adds no delay"
+        )
+    return "each combination with its last row, and what takes it back; adds no delay"

@@ -177,6 +177,8 @@ class WJoin:
             from its results, `schema` ends with `physical.shedding.hidden_fields`.
         is_snapshot: rows join while they are alive together, each until its own end or until it is
             taken back; `graph` then has conditions on time alone, and bounds no state.
+        expires: of a snapshot join: a combination has no end, and is taken back when the first of
+            its rows ends (negative tuples).
     """
 
     inputs: tuple[Spec, ...]
@@ -198,6 +200,7 @@ class WJoin:
     estimate: Estimate | None = None
     shedding: Shedding | None = None
     is_snapshot: bool = False
+    expires: bool = False
 
     @property
     def ways(self) -> tuple[WindowGraph, ...]:
@@ -293,6 +296,18 @@ class CountRows:
 
 
 @dataclass(frozen=True)
+class ExpireRows:
+    """The rows of the input as signs alone: each once more, as a negative tuple, when it ends."""
+
+    input: Spec
+
+    @property
+    def schema(self) -> Schema:
+        """The input's."""
+        return self.input.schema
+
+
+@dataclass(frozen=True)
 class SlidingAggregate:
     """Aggregates per group over the rows alive at each instant, as a changelog.
 
@@ -358,7 +373,7 @@ Stateless: TypeAlias = (
     ScanStream | FilterRows | ProjectRows | RangeRows | UnionRows | ScanTable | TableJoinRows
 )
 
-OfChanges: TypeAlias = ResolveChanges | CountRows
+OfChanges: TypeAlias = ResolveChanges | CountRows | ExpireRows
 """What makes changes of a stream, for others to take rows back by."""
 
 Stateful: TypeAlias = OfChanges | WJoin | SlidingAggregate | SetOp | MatwinBestmatch
@@ -452,7 +467,9 @@ def has_state(spec: Spec) -> bool:
 
 def has_ends(spec: Spec) -> bool:
     """Whether the rows of a spec stop being alive by themselves: a window per row lies below."""
-    if isinstance(spec, ScanStream | CountRows | SlidingAggregate | SetOp):
+    if isinstance(spec, ScanStream | CountRows | ExpireRows | SlidingAggregate | SetOp):
+        return False
+    if isinstance(spec, WJoin) and spec.expires:
         return False
     if isinstance(spec, ResolveChanges):
         return spec.ticks is not None

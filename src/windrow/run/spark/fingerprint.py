@@ -13,6 +13,7 @@ from typing import Any
 
 from windrow.physical.specs import (
     CountRows,
+    ExpireRows,
     MatwinBestmatch,
     ResolveChanges,
     SetOp,
@@ -52,6 +53,8 @@ def about(spec: Stateful) -> str:
         what = f"set operation ({spec.kind})"
     elif isinstance(spec, ResolveChanges | CountRows):
         what = "change feed" if isinstance(spec, ResolveChanges) else "count window"
+    elif isinstance(spec, ExpireRows):
+        what = "expiry"
     else:
         what = "bestmatch join" if isinstance(spec, MatwinBestmatch) else "sliding aggregate"
     return f"{what} of {', '.join(scan.stream for scan in scans(spec))}"
@@ -59,7 +62,7 @@ def about(spec: Stateful) -> str:
 
 def _is_unset(name: str, value: Any) -> bool:
     """Whether an entry came after checkpoints were made that lack it, and says nothing here."""
-    if name in {"estimated_from", "is_snapshot"}:
+    if name in {"estimated_from", "is_snapshot", "expires"}:
         return not getattr(value, name)
     return name in {"counts", "shedding", "changes"} and getattr(value, name) is None
 

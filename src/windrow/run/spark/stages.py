@@ -17,6 +17,7 @@ from windrow.physical.shed_errors import too_little
 from windrow.physical.shedding import Shedding
 from windrow.physical.specs import (
     CountRows,
+    ExpireRows,
     MatwinBestmatch,
     PhysicalQuery,
     RangeRows,
@@ -240,7 +241,9 @@ def marks(spec: Spec) -> tuple[str, ...]:
     """Which of end and sign the rows of a spec carry beside their time."""
     if isinstance(spec, ScanStream):
         return () if spec.changes is None else (SIGN,)
-    if isinstance(spec, CountRows | SlidingAggregate | SetOp):
+    if isinstance(spec, CountRows | ExpireRows | SlidingAggregate | SetOp):
+        return (SIGN,)
+    if isinstance(spec, WJoin) and spec.expires:
         return (SIGN,)
     below = {mark for child in inputs(spec) for mark in marks(child)}
     if isinstance(spec, RangeRows) or (isinstance(spec, ResolveChanges) and spec.ticks is not None):

@@ -1,0 +1,161 @@
+"""The join of windows by negative tuples: a combination goes when the first of its rows does.
+
+The windows of the inputs are the join's own buffers, so that no operator below keeps them a second
+time. A row that leaves joins, as a negative tuple, the rows that are still alive, and so takes
+back what it was part of:
+
+    a, alive in [3, 9)           3 |===========| 9
+    b, alive in [5, 16)              5 |=====================| 16
+    c, alive in [7, 12)                 7 |=========| 12
+    + a b c                             7                          with the last that comes
+    - a b c                                    9                   with the first that goes
+
+Rows wait until the watermark has passed them. `advance(W)` then takes all that comes or goes below
+a bound, at most W, in two searches (`snapshot_search`):
+
+1. Rows that come meet the rows there, and one another: each combination that one of them is part
+   of, once, at the greatest of its times.
+2. Rows that go are taken out. They meet the rows that stay, and one another: each combination that
+   one of them is part of, once, with the opposite sign, at the least of its ends.
+
+        time     ...|       a step       | bound
+                    +-----------)               comes and goes: in both searches
+                       +-----------------...    comes
+            --------------)                     goes
+            -----------------------------...    stays: is met, in both
+
+How each is found once, `bew_join` says: of the rows that come, or go, it is the last one's.
+
+An input may take rows back itself. Such a row comes like any other, so that what it forms takes
+back what the row that it takes back has formed; when the step is over, both are forgotten by their
+values (`taken_back`).
+
+State: the rows alive on each side, and those from the watermark on: no combination, and no row
+twice. A combination is searched for twice, and the results of a step are put in the order of time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from windrow.operators.accumulators.base import nothing_to_delete
+from windrow.operators.alive_together import AliveTogether, by_end, keep_new
+from windrow.operators.base import Operator, Snapshot
+from windrow.operators.bew_window import JoinWindow
+from windrow.operators.changes import ChangeBatch, concat, in_time_order, signs_alone
+from windrow.operators.chunks import ChunkBuffer, bound_of_step
+from windrow.operators.taken_back import take_back
+from windrow.physical.specs import WJoin
+from windrow.schema import MAX_TICK
+
+STATE_KIND = "expiring-join"
+"""Buffers `0`, `1`, .. of the rows alive, and `waiting 0`, .. of those from the watermark on."""
+
+STEP_ROWS = 1 << 13
+"""About how many rows of an input are worked on at once: what they form is held together."""
+
+
+class ExpiringJoinOp(Operator):
+    """Joins inputs whose rows end or are taken back; gives combinations as rows with signs."""
+
+    def __init__(self, spec: WJoin) -> None:
+        super().__init__()
+        ports = range(len(spec.inputs))
+        self._waiting = [ChunkBuffer("time") for _ in ports]
+        self._alive = [ChunkBuffer("end") for _ in ports]
+        self._together = AliveTogether(spec, self.counters)
+
+    def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
+        """Lets the rows wait that can match; gives nothing."""
+        for port, batch in enumerate(batches):
+            if batch is not None and len(batch):
+                self.counters.rows_in += len(batch)
+                self._waiting[port].append(self._together.candidates(port, batch))
+        self._count_state()
+        return iter(())
+
+    def advance(self, watermark: int) -> Iterator[ChangeBatch]:
+        """Gives the combinations that come or go below the watermark, in the order of time."""
+        while self.due() <= watermark and self.due() < MAX_TICK:
+            bound = bound_of_step(self.buffers(), watermark, STEP_ROWS)
+            back = [ChunkBuffer("end") for _ in self._alive]
+            changes = [*self._come(bound, back), *self._go(bound, back)]
+            self._forget(back, bound)
+            self._count_state()
+            if changes:
+                result = in_time_order(concat(changes))
+                self.counters.rows_out += len(result)
+                yield result
+        if watermark == MAX_TICK:
+            self._end()
+
+    def due(self) -> int:
+        """One tick after the first row that waits, or that ends."""
+        first = min(buffer.first for buffer in self.buffers())
+        return first + 1 if first < MAX_TICK else MAX_TICK
+
+    def buffers(self) -> Sequence[ChunkBuffer]:
+        """The rows of each input that have yet to come, and those alive."""
+        return [*self._waiting, *self._alive]
+
+    def snapshot(self) -> Snapshot:
+        """The rows of each input."""
+        alive = {str(port): tuple(buffer.slices) for port, buffer in enumerate(self._alive)}
+        waiting = {f"waiting {port}": tuple(own.slices) for port, own in enumerate(self._waiting)}
+        return Snapshot(STATE_KIND, alive | waiting)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Puts the rows of each input back."""
+        snapshot.check_kind(STATE_KIND)
+        kept, ports = snapshot.buffers, range(len(self._alive))
+        self._alive = [ChunkBuffer("end", kept.get(str(port), ())) for port in ports]
+        self._waiting = [ChunkBuffer("time", kept.get(f"waiting {port}", ())) for port in ports]
+        self._count_state()
+
+    def _come(self, bound: int, back: Sequence[ChunkBuffer]) -> Iterator[ChangeBatch]:
+        """Takes the rows below the bound in; gives what they form.
+
+        Those that take others back are put aside into `back`.
+        """
+        new = [by_end(waiting.pop_below(bound)) for waiting in self._waiting]
+        windows = [
+            JoinWindow(alive.slices, own) for alive, own in zip(self._alive, new, strict=True)
+        ]
+        for found in self._together.found(windows):
+            yield signs_alone(found, found.times)
+        for alive, taking_back, own in zip(self._alive, back, new, strict=True):
+            if own is not None:
+                keep_new(own, alive, taking_back)
+
+    def _go(self, bound: int, back: Sequence[ChunkBuffer]) -> Iterator[ChangeBatch]:
+        """Takes the rows out that end below the bound; gives what they no longer form."""
+        windows = []
+        for alive, taking_back in zip(self._alive, back, strict=True):
+            popped = [buffer.pop_below(bound) for buffer in (alive, taking_back)]
+            leaving = [rows for rows in popped if rows is not None and len(rows)]
+            self.counters.drops += sum(map(len, leaving))
+            stored = [*alive.slices, *taking_back.slices]
+            windows.append(JoinWindow(stored, by_end(concat(leaving)) if leaving else None))
+        for found in self._together.found(windows):
+            yield signs_alone(found, found.ends_or_never(), -1)
+
+    def _forget(self, back: Sequence[ChunkBuffer], bound: int) -> None:
+        """Forgets the rows that have been taken back, and what took them."""
+        for alive, taking_back in zip(self._alive, back, strict=True):
+            if not taking_back.slices:
+                continue
+            rows = concat([part.rows() for part in taking_back.slices])
+            if take_back(alive, rows, bound) != len(rows):
+                raise nothing_to_delete()
+            self.counters.drops += 2 * len(rows)
+
+    def _end(self) -> None:
+        """Drops the rows that never end: nothing more comes for them to meet."""
+        for alive in self._alive:
+            self.counters.drops += alive.rows
+            alive.slices = []
+        self._count_state()
+
+    def _count_state(self) -> None:
+        self.counters.stored = sum(buffer.rows for buffer in self.buffers())
+        self.counters.state_bytes = sum(buffer.nbytes for buffer in self.buffers())

@@ -1,0 +1,112 @@
+"""The plan of a changelog in which rows go by negative tuples, not by their ends.
+
+The 2004 paper's second approach. Whatever takes rows back works on signs alone: an aggregate keeps
+its accumulators, DISTINCT and set operations a count per value, and no row a second time.
+
+    SlidingAggregate sum(x)                  SlidingAggregate sum(x)
+      RangeRows 10                             FilterRows x > 1
+        FilterRows x > 1                         ExpireRows a
+          ScanStream a                             RangeRows 10
+                                                     ScanStream a
+
+Rows get their negatives right over the scan, as in the paper, and these pass selections and
+projections as the rows did. There are two places where they do not:
+
+- A join of windows keeps its rows anyway, and expires them itself (`WJoin.expires`): below it
+  nothing does. The same join runs where an input takes rows back.
+- Rows of what must see them whole (an outer or bestmatch join, a join that sheds, one by count
+  windows or by pairs of streams) end as they did, and get their negatives above it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from windrow.physical.algorithms import DEFAULT, HASH, NESTED_LOOP
+from windrow.physical.estimates import ONE_PLAN
+from windrow.physical.lifetimes import alive_ticks
+from windrow.physical.specs import (
+    ExpireRows,
+    FilterRows,
+    ProjectRows,
+    RangeRows,
+    SetOp,
+    SlidingAggregate,
+    Spec,
+    TableJoinRows,
+    UnionRows,
+    WJoin,
+    has_ends,
+)
+
+Rewrite = Callable[[Spec], Spec]
+
+
+def with_negative_tuples(root: Spec) -> Spec:
+    """The plan of a changelog in which no row ends by itself where rows are taken back.
+
+    Its changes are those of the plan given, and come at the same watermarks.
+    """
+    return _signed(root)
+
+
+def _signed(spec: Spec) -> Spec:
+    """The rows of a spec with signs alone."""
+    if isinstance(spec, RangeRows):
+        return _expired(spec.input, spec.ticks)
+    if isinstance(spec, FilterRows | ProjectRows | TableJoinRows | UnionRows):
+        return _over(spec, _signed)
+    rewritten = _ending(spec)
+    return ExpireRows(rewritten) if has_ends(rewritten) else rewritten
+
+
+def _ending(spec: Spec) -> Spec:
+    """The rows of a spec with ends where they have some, made by negative tuples below."""
+    if isinstance(spec, FilterRows | ProjectRows | TableJoinRows | UnionRows):
+        return _over(spec, _ending)
+    if isinstance(spec, SlidingAggregate) and not spec.estimated_from:
+        return replace(spec, input=_signed(spec.input))
+    if isinstance(spec, SetOp):
+        return replace(spec, inputs=tuple(map(_signed, spec.inputs)))
+    return _expiring(spec) if isinstance(spec, WJoin) and _can_expire(spec) else spec
+
+
+def _expired(spec: Spec, ticks: int) -> Spec:
+    """The rows of a spec, each with a negative so many ticks and one later: over its scans."""
+    if isinstance(spec, FilterRows | ProjectRows | TableJoinRows | UnionRows):
+        return _over(spec, lambda below: _expired(below, ticks))
+    if isinstance(spec, RangeRows):
+        return _expired(spec.input, min(ticks, spec.ticks))
+    return ExpireRows(RangeRows(spec, ticks))
+
+
+def _over(spec: FilterRows | ProjectRows | TableJoinRows | UnionRows, rewrite: Rewrite) -> Spec:
+    """What works row by row, over rewritten rows; a table below it stays."""
+    if isinstance(spec, UnionRows):
+        return replace(spec, inputs=tuple(map(rewrite, spec.inputs)))
+    return replace(spec, input=rewrite(spec.input))
+
+
+def _can_expire(join: WJoin) -> bool:
+    """Whether a join keeps each row as long as it is alive, and no longer."""
+    is_plain = join.kind == "inner" and join.counts is None and join.alternative is None
+    if not is_plain or join.shedding is not None:
+        return False
+    return join.is_snapshot or all(alive_ticks(child) is not None for child in join.inputs)
+
+
+def _expiring(join: WJoin) -> WJoin:
+    """The join that takes its combinations back; it looks tuples up by ends, in its own way."""
+    is_own_way = join.algorithm == DEFAULT
+    return replace(
+        join,
+        inputs=tuple(map(_ending, join.inputs)),
+        algorithm=DEFAULT,
+        method=join.method if is_own_way else (HASH if join.classes else NESTED_LOOP),
+        orders=join.orders if is_own_way else (),
+        structures=(),
+        estimate=join.estimate if join.is_snapshot else ONE_PLAN,
+        is_snapshot=True,
+        expires=True,
+    )

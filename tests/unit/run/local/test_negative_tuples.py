@@ -1,0 +1,96 @@
+"""What negative tuples cost and save, in the counters of one query with two windows."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pyarrow as pa
+import pytest
+from cases.in_process import bag, run_by
+
+import windrow
+from windrow.optimize.negative_tuples import with_negative_tuples
+from windrow.run.local.result import Result
+
+SUM = "SELECT SUM(a.x) AS s, COUNT(*) AS n FROM a [RANGE 10], b [RANGE 5] WHERE a.k = b.k"
+MAX = SUM.replace("SUM(a.x) AS s", "MAX(a.x) AS s")
+
+
+def session(rows: int = 120) -> windrow.Session:
+    made, random = windrow.Session(), Random(7)
+    for name in ("a", "b"):
+        data = pa.table(
+            {
+                "k": [random.randrange(4) for _ in range(rows)],
+                "x": [random.randrange(9) for _ in range(rows)],
+                "ts": list(range(rows)),
+            }
+        )
+        batches = data.to_batches(max_chunksize=8)
+        made.stream(name, pa.RecordBatchReader.from_batches(data.schema, batches), time="ts")
+    return made
+
+
+class Watched:
+    """A run with the figures of its operators, at the end and at most between micro-batches."""
+
+    def __init__(self, result: Result) -> None:
+        self.most: dict[str, int] = {}
+        batches = []
+        for batch in result:
+            batches.append(batch)
+            for name, figures in result.progress.operators.items():
+                self.most[name] = max(self.most.get(name, 0), figures["stored"])
+        self.figures = {name.split()[0]: own for name, own in result.progress.operators.items()}
+        self.most = {name.split()[0]: most for name, most in self.most.items()}
+        self.answer = bag(pa.Table.from_batches(batches))
+
+
+@pytest.fixture(scope="module")
+def usual() -> Watched:
+    return Watched(run_by(lambda root: root, session(), SUM))
+
+
+@pytest.fixture(scope="module")
+def by_negatives() -> Watched:
+    return Watched(run_by(with_negative_tuples, session(), SUM))
+
+
+def test_the_changes_are_the_same(usual, by_negatives):
+    assert by_negatives.answer == usual.answer
+
+
+def test_an_aggregate_sees_every_tuple_twice_and_stores_none(usual, by_negatives):
+    before, after = (run.figures["SlidingAggregate"] for run in (usual, by_negatives))
+    assert after["rows_in"] == 2 * before["rows_in"] > 0
+    assert after["comparisons"] == before["comparisons"]  # an expiry is an event either way
+    assert by_negatives.most["SlidingAggregate"] == 0
+    assert usual.most["SlidingAggregate"] > 0
+    assert before["drops"] == before["rows_in"]  # each was stored, and looked for when it expired
+
+
+def test_the_join_holds_its_windows_and_no_combination(usual, by_negatives):
+    """Rows wait for the watermark, and leave one tick after their end: as many as one batch more."""
+    assert by_negatives.most["ExpiringJoin"] <= usual.most["WJoin"] + 2 * 8
+    assert (
+        by_negatives.figures["ExpiringJoin"]["rows_out"] == 2 * usual.figures["WJoin"]["rows_out"]
+    )
+    assert by_negatives.figures["ExpiringJoin"]["stored"] == 0
+
+
+def test_values_in_order_are_taken_back_by_value():
+    by_plan = [
+        Watched(run_by(plan, session(), MAX)) for plan in (lambda r: r, with_negative_tuples)
+    ]
+    assert by_plan[0].answer == by_plan[1].answer
+    assert by_plan[1].figures["SlidingAggregate"]["stored"] == 0
+
+
+def test_late_rows_are_counted_where_rows_enter():
+    data = pa.table({"k": [1, 1, 1], "x": [1, 2, 3], "ts": [5, 9, 2]})
+    made = windrow.Session()
+    reader = pa.RecordBatchReader.from_batches(data.schema, data.to_batches(max_chunksize=1))
+    made.stream("a", reader, time="ts")
+    result = run_by(with_negative_tuples, made, "SELECT SUM(x) AS s FROM a [RANGE 3]")
+    assert result.to_arrow()["s"].to_pylist()[-1] is None
+    assert result.progress.late == 1
