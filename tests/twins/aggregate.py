@@ -53,13 +53,17 @@ def alive_at(rows: list[Row], instant: int) -> list[Row]:
 def answer_at(
     rows: list[Row], instant: int, keys: tuple[str, ...], asked: list[Asked]
 ) -> dict[Group, tuple[Value, ...]]:
-    """The answer over the rows alive: one row per group."""
+    """The answer over the rows alive: one row per group.
+
+    Without keys there is one row from the first instant on at which a row is alive.
+    """
     groups: dict[Group, list[Row]] = {}
     for row in alive_at(rows, instant):
         groups.setdefault(tuple(plain(row[key]) for key in keys), []).append(row)
-    has_begun = any(row.time <= instant for row in rows)
-    if not keys and not groups and has_begun:
-        groups[()] = []
+    if not keys and not groups:
+        times = {row.time for row in rows if row.time <= instant}
+        if any(alive_at(rows, time) for time in times):
+            groups[()] = []
     return {
         group: tuple(aggregate(each, members) for each in asked)
         for group, members in groups.items()

@@ -2,7 +2,8 @@
 
 Rows, groups and versions are as `sliding.py` has them. What is kept per group is the number of its
 rows, and accumulators (`accumulators/build.py` says which). Groups come and go with their rows; the
-one group of an aggregate without keys stays from its first event on.
+one group of an aggregate without keys stays from the first instant on at which a row is there: what
+comes and is taken back at one instant, as joins of changelogs give it, is none.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.kernels.sliding_aggregate import slide_counts
-from windrow.kernels.versions import OPENING, Versions, changes_of
+from windrow.kernels.versions import Versions, changes_of
 from windrow.operators.accumulators.base import Accumulator, nothing_to_delete, resized
 from windrow.operators.accumulators.build import accumulators_of, key_of, readers
 from windrow.operators.accumulators.sums import CountOnly
@@ -25,6 +26,9 @@ from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import ChunkBuffer, ChunkSlice
 from windrow.operators.sliding import SlidingOp, Slots
 from windrow.physical.specs import SlidingAggregate
+
+HAS_BEGUN = "has_begun"
+"""The number that says whether the one group of an aggregate without keys has had a row."""
 
 
 class SlidingAggregateOp(SlidingOp):
@@ -42,7 +46,7 @@ class SlidingAggregateOp(SlidingOp):
         self._readers = readers(self._spec.aggregates, self._accumulators)
         self._values = self._alive_values()
         self._row_counts: NDArray[np.int64] = np.zeros(0, np.int64)
-        self._was_empty = True
+        self._has_begun = False
 
     def _new_accumulators(self) -> dict[str, Accumulator]:
         return accumulators_of(self._spec.aggregates)
@@ -96,7 +100,7 @@ class SlidingAggregateOp(SlidingOp):
     def _group_columns(self, slots: Slots) -> tuple[dict[str, pa.Array], dict[str, int]]:
         """Row counts and accumulators; what is no column goes into the numbers."""
         columns = {"rows": pa.array(self._row_counts[slots])}
-        numbers = {}
+        numbers = {} if self._spec.keys else {HAS_BEGUN: int(self._has_begun)}
         for i, accumulator in enumerate(self._accumulators.values()):
             numbers[f"low{i}"], parts = accumulator.state(slots)
             columns |= {f"state{i}_{j}": part for j, part in enumerate(parts)}
@@ -104,12 +108,12 @@ class SlidingAggregateOp(SlidingOp):
 
     def _load_groups(self, slots: Slots, columns: pa.RecordBatch, numbers: dict[str, int]) -> None:
         self._row_counts[slots] = columns.column("rows").to_numpy()
+        self._has_begun = bool(numbers.get(HAS_BEGUN, 1))  # groups were stored without it before
         for i, accumulator in enumerate(self._accumulators.values()):
             names = [name for name in columns.schema.names if name.startswith(f"state{i}_")]
             accumulator.load(slots, numbers[f"low{i}"], [columns.column(name) for name in names])
 
     def _step(self, bound: int) -> ChangeBatch:
-        self._was_empty = len(self._directory) == 0
         self._values.prepare(self._alive)
         worked = self._values.work
         changes = super()._step(bound)
@@ -124,7 +128,8 @@ class SlidingAggregateOp(SlidingOp):
         answers = self._answers(versions, rows, row_counts)
         exists = row_counts > 0
         if not self._spec.keys:
-            exists = (versions.previous != OPENING) | (not self._was_empty)
+            exists = np.logical_or.accumulate(exists) | self._has_begun
+            self._has_begun = bool(exists.any())
         return self._differences(versions, answers, exists)
 
     def _answers(
@@ -159,9 +164,9 @@ class SlidingAggregateOp(SlidingOp):
         return ChangeBatch(shown, changes.times, None, changes.signs)
 
     def _has_nothing(self, slots: Slots) -> NDArray[np.bool_]:
-        """The groups without rows; the one group without keys stays."""
+        """The groups without rows; the one group without keys stays once it has had some."""
         if not self._spec.keys:
-            return np.zeros(len(slots), np.bool_)
+            return np.full(len(slots), not self._has_begun)
         empty: NDArray[np.bool_] = self._row_counts[slots] == 0
         return empty
 

@@ -332,3 +332,22 @@ def test_the_state_of_another_operator_is_refused():
     operator = operator_of(("store",), [("count", None)])
     with pytest.raises(InternalError, match="was given the state of a bew-join"):
         operator.restore(Snapshot("bew-join", {}))
+
+
+def test_what_comes_and_goes_at_one_instant_does_not_begin_an_aggregate_without_keys():
+    """Joins of changelogs give such pairs; the one row is there once a row is."""
+    operator = operator_of((), [("count", None)])
+    pair = ChangeBatch(
+        pa.RecordBatch.from_pydict(
+            {"store": pa.array(["n", "n"]), "price": pa.array([1.0, 1.0], pa.float64())}
+        ),
+        np.array([5, 5]),
+        np.array([12, 12]),
+        np.array([1, -1], np.int8),
+    )
+    list(operator.push([pair]))
+    assert changes(operator.advance(6)) == []
+    resumed = operator_of((), [("count", None)])
+    resumed.restore(operator.snapshot())
+    list(resumed.push([sales([(7, "n", 1.0)], window=2)]))
+    assert changes(resumed.advance(20)) == [(7, "+", 1), (10, "-", 1), (10, "+", 0)]

@@ -94,3 +94,17 @@ def test_late_rows_are_counted_where_rows_enter():
     result = run_by(with_negative_tuples, made, "SELECT SUM(x) AS s FROM a [RANGE 3]")
     assert result.to_arrow()["s"].to_pylist()[-1] is None
     assert result.progress.late == 1
+
+
+@pytest.mark.parametrize("plan", [lambda root: root, with_negative_tuples])
+@pytest.mark.parametrize("rows", [1, 100])
+def test_rows_that_never_meet_leave_no_trace_whatever_the_batches(plan, rows):
+    """The row of r comes at 20, when the one that l held has gone: nothing to count, at no time."""
+    made = windrow.Session()
+    for name, keys, times in (("a", [1], [8]), ("b", [2, 2, 1], [6, 15, 20])):
+        data = pa.table({"k": keys, "ts": times})
+        reader = pa.RecordBatchReader.from_batches(data.schema, data.to_batches(max_chunksize=rows))
+        made.stream(name, reader, time="ts")
+    distinct = "(SELECT DISTINCT k FROM a [RANGE 0])"
+    sql = f"SELECT COUNT(*) AS n FROM {distinct} l, b [RANGE 1] r WHERE l.k = r.k"
+    assert run_by(plan, made, sql).to_arrow().num_rows == 0
