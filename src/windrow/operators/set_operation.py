@@ -51,6 +51,9 @@ class SetOperationOp(SlidingOp):
 
     def _kept_columns(self, port: int, batch: ChangeBatch) -> dict[str, pa.Array]:
         columns = {f"key{i}": key for i, key in enumerate(batch.columns.columns)}
+        if not columns:
+            # Rows of which nothing is used but their number are all alike.
+            columns["key0"] = pa.array(np.zeros(len(batch), np.int8))
         if len(self._spec.inputs) > 1:
             columns["input"] = pa.array(np.full(len(batch), port, np.int8))
         return columns
@@ -64,8 +67,9 @@ class SetOperationOp(SlidingOp):
         if not is_sound:
             raise nothing_to_delete()
         changes = kernels.copies_changed(versions, outputs)
-        keys = self._directory.keys_of(versions.slots[changes.versions])
-        shown = pa.RecordBatch.from_arrays(keys, names=list(self._spec.schema.names))
+        names = list(self._spec.schema.names)
+        keys = self._directory.keys_of(versions.slots[changes.versions])[: len(names)]
+        shown = pa.RecordBatch.from_arrays(keys, names=names)
         return ChangeBatch(shown, changes.times, None, changes.signs)
 
     def _has_nothing(self, slots: Slots) -> NDArray[np.bool_]:

@@ -106,6 +106,18 @@ def test_rows_alive_keep_their_slot_and_input_alone_and_counters_tell_the_work()
     assert counters.state_bytes > 0
 
 
+def test_rows_without_columns_are_all_alike():
+    """Of rows that are counted alone, plans keep no column."""
+    bare = Schema(())
+    scan = ScanStream("s", "s", (), bare, "t", "bigint", 0)
+    operator = SetOperationOp(SetOp((scan,), "changes"))
+    columns = pa.RecordBatch.from_pydict({})
+    list(operator.push([ChangeBatch(columns, np.array([1, 2]), np.array([4, 5]))]))
+    (found,) = operator.advance(MAX_TICK)
+    assert found.times.tolist() == [1, 2, 4, 5]
+    assert found.signs_or_insert().tolist() == [1, 1, -1, -1]
+
+
 @pytest.mark.parametrize("kind", ["union", "except all"])
 def test_a_delete_of_a_row_that_is_not_there_is_refused(kind):
     operator = operator_of(kind)
