@@ -11,7 +11,9 @@ import pyarrow as pa
 
 import windrow
 from cases.base import Case
+from windrow.optimize.negative_tuples import with_negative_tuples
 from windrow.physical.specs import Spec
+from windrow.run.local.checkpoint import Checkpoint
 from windrow.run.local.execution import Execution
 from windrow.run.local.result import Result
 
@@ -32,10 +34,26 @@ def session_of(case: Case, *, whole: bool = False) -> windrow.Session:
     return session
 
 
-def run_by(plan: Callable[[Spec], Spec], session: windrow.Session, sql: str) -> Result:
-    """The answer by another plan than the usual one, which `plan` makes from that."""
+Plan = Callable[[Spec], Spec]
+"""Another plan, made from the usual one."""
+
+
+def as_usual(root: Spec) -> Spec:
+    """The plan as it was made."""
+    return root
+
+
+PLANS: tuple[Plan, ...] = (as_usual, with_negative_tuples)
+"""Plans by which a changelog has the same answer."""
+
+
+def run_by(
+    plan: Plan, session: windrow.Session, sql: str, resume: Checkpoint | None = None
+) -> Result:
+    """The answer by a plan."""
     physical = session._plan(sql, {})[1]
-    return Result(Execution(replace(physical, root=plan(physical.root)), session._data))
+    planned = replace(physical, root=plan(physical.root))
+    return Result(Execution(planned, session._data, resume=resume))
 
 
 def bag(table: pa.Table) -> Counter[tuple[Any, ...]]:

@@ -13,6 +13,7 @@ from cases.changelog_queries import (
     draw_emit_changes,
     draw_snapshot_join,
 )
+from cases.in_process import PLANS, Plan, as_usual, run_by
 from cases.tape import drawn
 from hypothesis import given, settings
 
@@ -35,19 +36,26 @@ def session_of(query: ChangelogQuery) -> windrow.Session:
     return session
 
 
-def changelog_of(query: ChangelogQuery, stop_after: int) -> pa.Table:
+def changelog_of(query: ChangelogQuery, stop_after: int, plan: Plan = as_usual) -> pa.Table:
     """The whole answer, of a run that is stopped after some batches of it, and resumed."""
-    result = session_of(query).sql(query.sql)
+    result = run_by(plan, session_of(query), query.sql)
     given_out = [batch for _, batch in zip(range(stop_after), result, strict=False)]
     if stop_after:
-        result = session_of(query).sql(query.sql, resume=result.checkpoint())
+        result = run_by(plan, session_of(query), query.sql, result.checkpoint())
     rest = result.to_arrow()
     assert result.progress.stored == 0, "everything has expired"
     return pa.concat_tables([pa.Table.from_batches(given_out, rest.schema), rest])
 
 
-def check(query: ChangelogQuery, oracle: duckdb.DuckDBPyConnection, stop_after: int) -> None:
-    changes = changelog_of(query, stop_after)
+def draw_run(random: Random) -> tuple[int, Plan]:
+    """After how many batches of its answer a run is stopped, and by which plan it goes."""
+    return random.randrange(3), random.choice(PLANS)
+
+
+def check(
+    query: ChangelogQuery, oracle: duckdb.DuckDBPyConnection, stop_after: int, plan: Plan
+) -> None:
+    changes = changelog_of(query, stop_after, plan)
     assert not not_net(changes)
     for name, batches in query.streams.items():
         oracle.register(f"all_{name}", pa.concat_tables(batches))
@@ -63,15 +71,17 @@ def check(query: ChangelogQuery, oracle: duckdb.DuckDBPyConnection, stop_after: 
 
 
 @EXAMPLES
-@given(drawn(lambda random: (draw_emit_changes(random), random.randrange(3))))
+@given(drawn(lambda random: (draw_emit_changes(random), *draw_run(random))))
 def test_emit_changes_gives_every_combination_while_it_is_alive(oracle, case) -> None:
-    check(case[0], oracle, case[1])
+    query, *how = case
+    check(query, oracle, *how)
 
 
 @EXAMPLES
-@given(drawn(lambda random: (draw_snapshot_join(random), random.randrange(3))))
+@given(drawn(lambda random: (draw_snapshot_join(random), *draw_run(random))))
 def test_a_join_of_changelogs_is_that_of_their_rows_at_every_instant(oracle, case) -> None:
-    check(case[0], oracle, case[1])
+    query, *how = case
+    check(query, oracle, *how)
 
 
 def test_the_cases_find_much_that_comes_and_goes(oracle) -> None:

@@ -5,23 +5,12 @@ from __future__ import annotations
 from random import Random
 
 import pyarrow as pa
-from cases.in_process import bag, run_by, session_of
+from cases.in_process import PLANS, bag, run_by, session_of
 from cases.query_trees import draw_tree
 from cases.tape import tapes
 from hypothesis import HealthCheck, given, note, settings
 
 import windrow
-from windrow.optimize.negative_tuples import with_negative_tuples
-from windrow.physical.specs import Spec
-
-
-def as_usual(root: Spec) -> Spec:
-    """The plan as it was made."""
-    return root
-
-
-PLANS = (as_usual, with_negative_tuples)
-"""Plans by which a query has the same answer."""
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])

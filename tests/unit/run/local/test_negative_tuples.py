@@ -6,7 +6,7 @@ from random import Random
 
 import pyarrow as pa
 import pytest
-from cases.in_process import bag, run_by
+from cases.in_process import PLANS, as_usual, bag, run_by
 
 import windrow
 from windrow.optimize.negative_tuples import with_negative_tuples
@@ -48,7 +48,7 @@ class Watched:
 
 @pytest.fixture(scope="module")
 def usual() -> Watched:
-    return Watched(run_by(lambda root: root, session(), SUM))
+    return Watched(run_by(as_usual, session(), SUM))
 
 
 @pytest.fixture(scope="module")
@@ -79,9 +79,7 @@ def test_the_join_holds_its_windows_and_no_combination(usual, by_negatives):
 
 
 def test_values_in_order_are_taken_back_by_value():
-    by_plan = [
-        Watched(run_by(plan, session(), MAX)) for plan in (lambda r: r, with_negative_tuples)
-    ]
+    by_plan = [Watched(run_by(plan, session(), MAX)) for plan in PLANS]
     assert by_plan[0].answer == by_plan[1].answer
     assert by_plan[1].figures["SlidingAggregate"]["stored"] == 0
 
@@ -96,7 +94,14 @@ def test_late_rows_are_counted_where_rows_enter():
     assert result.progress.late == 1
 
 
-@pytest.mark.parametrize("plan", [lambda root: root, with_negative_tuples])
+@pytest.mark.parametrize("plan", PLANS)
+def test_rows_that_are_counted_alone_need_no_column(plan):
+    both = "SELECT k FROM a [RANGE 2] UNION ALL SELECT DISTINCT k FROM b [RANGE 2]"
+    result = run_by(plan, session(rows=3), f"SELECT COUNT(*) AS n FROM ({both}) u")
+    assert max(result.to_arrow()["n"].to_pylist()) == 5  # three of a, and two values of b
+
+
+@pytest.mark.parametrize("plan", PLANS)
 @pytest.mark.parametrize("rows", [1, 100])
 def test_rows_that_never_meet_leave_no_trace_whatever_the_batches(plan, rows):
     """The row of r comes at 20, when the one that l held has gone: nothing to count, at no time."""
