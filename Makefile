@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m pytest
 # Tests and Spark start many Python processes, which would each compile all source files anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-fast test-laws test-spark lint types imports fmt golden-accept bench experiments docs check clean
+.PHONY: help setup demo test test-local test-fast test-laws test-spark lint types imports fmt golden-accept bench experiments docs check clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,7 +27,12 @@ $(READY): pyproject.toml scripts/setup
 demo: $(READY) ## Run the main job on Spark in local mode, and check its answers
 	@$(JAVA) $(BIN)/windrow demo
 
-test: test-fast test-laws test-spark ## Run every test
+test: test-local test-spark ## Run every test
+
+# In one run, which collects once. By name, the short files of tests/unit come last, so that neither
+# process waits for the other's last file; by how many tests they have, one long law would come last.
+test-local: $(READY) ## Run the tests that need no JVM: the quick ones and those of laws
+	@$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m "not spark"
 
 test-fast: $(READY) ## Run the tests that need no JVM, those of laws apart
 	@$(PYTEST) -n 2 --dist loadfile -m "not spark and not laws"

