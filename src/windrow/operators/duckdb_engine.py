@@ -59,13 +59,15 @@ class BoundExprs:
         self.name = name
         self.expressions = expressions
         self.columns = list(dict.fromkeys(c for e in expressions for c in e.read_by_duckdb))
+        values = ", ".join(f"{_typed(e)} AS value_{i}" for i, e in enumerate(expressions))
+        self.query = f"SELECT {values} FROM {name}"
         self.source = _Source(pa.record_batch({}))
         self.relation: duckdb.DuckDBPyRelation | None = None
+        self.is_prepared = False
 
     def values(self, columns: pa.RecordBatch, rows: int) -> list[pa.Array]:
         """The values of each expression, one per row."""
-        # A DuckDB relation keeps no result: it runs anew whenever it is read.
-        table = self._over(columns, rows, lambda relation: relation.to_arrow_table())
+        table = self._over(columns, rows, self._read_relation)
         return [
             conform(_one_array(table.column(i)), arrow_type(e.type), e.text)
             for i, e in enumerate(self.expressions)
@@ -77,35 +79,40 @@ class BoundExprs:
         The prepared statement with an array for its answer takes a third of the time that the
         relation takes; it cannot give every type.
         """
-        found = self._over(
-            columns, rows, lambda _: self.connection.execute(f"EXECUTE {self.name}").fetchnumpy()
-        )
-        verdicts: NDArray[np.bool_] = found["value_0"]
+        verdicts: NDArray[np.bool_] = self._over(columns, rows, self._execute)["value_0"]
         return verdicts
 
-    def _over(
-        self, columns: pa.RecordBatch, rows: int, run: Callable[[duckdb.DuckDBPyRelation], Any]
-    ) -> Any:
+    def _over(self, columns: pa.RecordBatch, rows: int, run: Callable[[], Any]) -> Any:
         """What `run` gives over the rows of the batch."""
         import duckdb
 
         read = select(columns, self.columns) if self.columns else _row_numbers(rows)
         try:
-            return run(self._relation(read))
+            self._put(read)
+            return run()
         except duckdb.Error as error:
             raise self._blame(error, read) from error
 
-    def _relation(self, rows: pa.RecordBatch) -> duckdb.DuckDBPyRelation:
-        """The expressions over these rows; bound again only where the types have changed."""
+    def _put(self, rows: pa.RecordBatch) -> None:
+        """Has the expressions read these rows; what was bound is bound again for other types."""
         has_new_types = self.source.rows.schema != rows.schema
         self.source.rows = rows
-        if self.relation is None or has_new_types:
+        if has_new_types:
             self.connection.register(self.name, self.source)
-            values = ", ".join(f"{_typed(e)} AS value_{i}" for i, e in enumerate(self.expressions))
-            query = f"SELECT {values} FROM {self.name}"
-            self.connection.execute(f"PREPARE {self.name} AS {query}")
-            self.relation = self.connection.sql(query)
-        return self.relation
+            self.relation, self.is_prepared = None, False
+
+    def _read_relation(self) -> pa.Table:
+        if self.relation is None:
+            self.relation = self.connection.sql(self.query)
+        # A DuckDB relation keeps no result: it runs anew whenever it is read.
+        return self.relation.to_arrow_table()
+
+    def _execute(self) -> dict[str, Any]:
+        if not self.is_prepared:
+            self.connection.execute(f"PREPARE {self.name} AS {self.query}")
+            self.is_prepared = True
+        found: dict[str, Any] = self.connection.execute(f"EXECUTE {self.name}").fetchnumpy()
+        return found
 
     def _blame(self, error: duckdb.Error, rows: pa.RecordBatch) -> DataError:
         """The error of the first expression that fails on these rows alone."""

@@ -9,6 +9,7 @@ docs/design/expressions.md for the measurements behind the choice, and for the k
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,9 +54,6 @@ class DuckdbTypes:
         ['double']
     """
 
-    def __init__(self) -> None:
-        self._connection = connect()
-
     def types(self, columns: Schema, expressions: Sequence[Expr]) -> list[str]:
         """The Spark type of each expression.
 
@@ -64,12 +62,7 @@ class DuckdbTypes:
         """
         calls = {call.column: call.function for expr in expressions for call in expr.calls}
         values = tuple(Field(name, function.returns) for name, function in calls.items())
-        rows = Schema(columns.fields + values)
-        self._connection.register("rows", arrow_schema(rows).empty_table())
-        try:
-            return self._types(expressions)
-        finally:
-            self._connection.unregister("rows")
+        return _types(Schema(columns.fields + values), expressions)
 
     def has_function(self, name: str) -> bool:
         """Whether DuckDB has a function of that name."""
@@ -86,23 +79,33 @@ class DuckdbTypes:
         """Always: it is DuckDB."""
         return True
 
-    def _types(self, expressions: Sequence[Expr]) -> list[str]:
-        """The types of all, asked at once; one by one only to find the one that is refused."""
-        import duckdb  # noqa: PLC0415
 
-        if not expressions:
-            return []
-        values = ", ".join(f"{each.duckdb} AS value_{i}" for i, each in enumerate(expressions))
-        try:
-            schema = self._connection.sql(f"SELECT {values} FROM rows").to_arrow_table().schema
-        except duckdb.Error as error:
-            if len(expressions) > 1:
-                return [each for one in expressions for each in self._types([one])]
-            raise refused_expression("DuckDB", expressions[0], reason(error)) from error
-        return [
-            spark_type(field.type, each.text)
-            for field, each in zip(schema, expressions, strict=True)
-        ]
+def _types(rows: Schema, expressions: Sequence[Expr]) -> list[str]:
+    """The types of all, asked at once; one by one only to find the one that is refused."""
+    import duckdb  # noqa: PLC0415
+
+    if not expressions:
+        return []
+    try:
+        found = _bound_types(rows, tuple(each.duckdb for each in expressions))
+    except duckdb.Error as error:
+        if len(expressions) > 1:
+            return [each for one in expressions for each in _types(rows, [one])]
+        raise refused_expression("DuckDB", expressions[0], reason(error)) from error
+    return [spark_type(type_, each.text) for type_, each in zip(found, expressions, strict=True)]
+
+
+@lru_cache(maxsize=1024)
+def _bound_types(rows: Schema, texts: tuple[str, ...]) -> tuple[pa.DataType, ...]:
+    """The types that DuckDB gives expressions over such rows.
+
+    Texts and types of columns decide them, and to ask takes milliseconds: who asks the same
+    question of many streams, or again, gets the answer that was found first.
+    """
+    values = ", ".join(f"{text} AS value_{i}" for i, text in enumerate(texts))
+    with connect() as connection:
+        connection.register("rows", arrow_schema(rows).empty_table())
+        return tuple(connection.sql(f"SELECT {values} FROM rows").to_arrow_table().schema.types)
 
 
 class Evaluator:
