@@ -9,6 +9,7 @@ query has one answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from sqlglot import exp
@@ -44,10 +45,16 @@ def duckdb_text(node: exp.Expr, columns: Schema) -> str:
     types = {f.name: f.type for f in columns.fields}
     copy = node.copy()
     for column in copy.find_all(exp.Column):
-        column.type = exp.DataType.build(types[column.name], dialect="spark", udt=True)
+        column.type = _tree_of_type(types[column.name])
     generator = SparkValues(dialect=DuckDB(), unsupported_level=ErrorLevel.IGNORE, comments=False)
     generator.types = types
     return generator.generate(copy, copy=False)
+
+
+@lru_cache(maxsize=1024)
+def _tree_of_type(type_: str) -> exp.DataType:
+    """The type as sqlglot notes it beside a column; only read there, so that one serves for all."""
+    return exp.DataType.build(type_, dialect="spark", udt=True)
 
 
 def _kind(node: exp.Expr) -> exp.DType | None:
