@@ -28,6 +28,9 @@ COLORS = {
     "NH": "tab:brown",
     "TN": "tab:red",
     "NT": "tab:cyan",
+    "ita": "tab:gray",
+    "tpa": "tab:blue",
+    "nta": "tab:red",
 }
 """An algorithm, or a combination of structures, has the same color in every figure."""
 

@@ -15,6 +15,14 @@ from windrow.experiments.kang import (
     shed_memory,
     structure_memory,
 )
+from windrow.experiments.sched import (
+    memory,
+    rate,
+    regulates,
+    selectivity,
+    workload,
+)
+from windrow.experiments.sched import throughput as sched_throughput
 from windrow.experiments.wjoin import (
     bew_graph,
     gca_vs_lca,
@@ -48,6 +56,12 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     shed_cpu.EXPERIMENT,
     shed_memory.EXPERIMENT,
     shed_both.EXPERIMENT,
+    workload.EXPERIMENT,
+    rate.EXPERIMENT,
+    selectivity.EXPERIMENT,
+    sched_throughput.EXPERIMENT,
+    memory.EXPERIMENT,
+    regulates.EXPERIMENT,
 )
 
 ALL = "all"

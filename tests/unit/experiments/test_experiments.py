@@ -22,6 +22,8 @@ NAMES = [
     "bew-vs-few-throughput", "bew-vs-few-response", "bew-vs-few-output",
     "cost-table", "cost-crossovers", "structure-memory", "cost-workloads",
     "shed-cpu", "shed-memory", "shed-both",
+    "sched-workload", "sched-rate", "sched-selectivity", "sched-throughput", "sched-memory",
+    "distinct-regulates",
 ]  # fmt: skip
 
 

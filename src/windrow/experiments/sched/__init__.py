@@ -1,0 +1,1 @@
+"""The 2004 paper: operators of sliding-window queries, scheduled in three ways."""
