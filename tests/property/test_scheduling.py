@@ -8,9 +8,15 @@ import pytest
 from cases.scheduled_sales import asked_of_windrow, draw_sales, net_changes, outputs_of
 from cases.tape import tapes
 from hypothesis import given, settings
-from twins.scheduling import changelog
+from twins.scheduling import changelog, told_at
 
-from windrow.experiments.sched.queries import SCHEDULINGS, WORKLOAD, favorites, machine_of
+from windrow.experiments.sched.queries import (
+    FREE,
+    SCHEDULINGS,
+    WORKLOAD,
+    favorites,
+    machine_of,
+)
 from windrow.kernels.published.scheduling import machine as m
 from windrow.kernels.published.scheduling.schedule import finish, run
 
@@ -20,17 +26,27 @@ from windrow.kernels.published.scheduling.schedule import finish, run
 @given(random=tapes(256))
 def test_every_scheduling_gives_the_answer_at_every_instant(query, random: Random):
     sales, setting = draw_sales(random, query)
-    expected = changelog(query, sales, setting, favorites(query, sales, setting))
+    members = favorites(query, sales, setting)
+    expected = changelog(query, sales, setting, members)
     assert asked_of_windrow(query, sales, setting) == expected
     said = {}
     for scheduling in SCHEDULINGS:
         machine = machine_of(query, scheduling, sales, setting)
         run(machine, len(sales))
+        if setting.costs == FREE:
+            told = told_at(query, scheduling, sales, setting, set(members.tolist()))
+            assert_said_when_told(machine, told)
         finish(machine)
         said[scheduling] = outputs_of(machine)
         assert net_changes(query, said[scheduling]) == expected
         assert is_empty(machine)
     assert len({len(outputs) for outputs in said.values()}) == 1
+
+
+def assert_said_when_told(machine: m.Machine, told: list[int]) -> None:
+    """All that is true comes out at the first instant from then on at which time is told."""
+    for line in machine.outputs[: machine.numbers[m.OUTPUTS]]:
+        assert line[m.MADE_AT] == min(time for time in told if time >= line[m.TRUE_AT])
 
 
 def is_empty(machine: m.Machine) -> bool:

@@ -1,4 +1,7 @@
-"""The five queries of the scheduling experiments by their definition: asked anew at every instant."""
+"""The five queries of the scheduling experiments by their definition: asked anew at every instant.
+
+And when each scheduling learns that time has passed: from tuples that reach its operator, or any.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +14,7 @@ Changes = Counter[tuple[str, Row, int]]
 
 def changelog(query, sales, setting, members) -> Changes:
     """What comes and leaves, net per instant, by answering over the alive tuples at each."""
-    rows = list(
-        zip(
-            *(
-                getattr(sales, name).tolist()
-                for name in ("stream", "time", "store", "item", "price", "quantity")
-            ),
-            strict=True,
-        )
-    )
-    windows = setting.windows
+    rows, windows = _rows(sales), setting.windows
     instants = sorted({row[1] for row in rows} | {row[1] + windows[row[0]] + 1 for row in rows})
     changes: Changes = Counter()
     before: Counter[Row] = Counter()
@@ -35,6 +29,26 @@ def changelog(query, sales, setting, members) -> Changes:
         changes.update({("delete", row, instant): n for row, n in (before - after).items()})
         before = after
     return changes
+
+
+def told_at(query, scheduling, sales, setting, members) -> list[int]:
+    """The instants at which the operator at the top learns what time it is."""
+    rows, windows = _rows(sales), setting.windows
+    if scheduling != "ita":
+        return [row[1] for row in rows]
+    if query.streams == 1:
+        return [row[1] for row in rows if ANSWERS[query.name]([row], query, setting, members)[0]]
+    passing = [row for row in rows if query.name == "Q5" or row[4] > _price(setting)]
+    return sorted(
+        max(a[1], b[1])
+        for a, b in _pairs(passing)
+        if max(a[1], b[1]) <= min(a[1] + windows[0], b[1] + windows[1])
+    )
+
+
+def _rows(sales) -> list[Row]:
+    names = ("stream", "time", "store", "item", "price", "quantity")
+    return list(zip(*(getattr(sales, name).tolist() for name in names), strict=True))
 
 
 WITHOUT_GROUPS = ("Q1", "Q5")

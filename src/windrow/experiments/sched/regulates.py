@@ -7,8 +7,9 @@ each value in the window is given once per window. Algorithm 4.1 gives a value w
 again whenever the tuple that stands for it leaves and a duplicate is there; the newest one is taken.
 That duplicate is younger than the window is long, but not new: it leaves sooner than a window later,
 and the value is given more often than once per window, most so where a value comes a few times per
-window. Where tuples come fast, the newest duplicate is as good as new. Counted are rows that come
-and rows that stand for one that leaves.
+window. Where tuples come fast, the newest duplicate is as good as new. (Were it the oldest, every
+tuple would be given in its turn, and nothing would be regulated.) Counted are rows that come and rows
+that stand for one that leaves.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ hold as many tuples as at 20 per s: 40,000 outputs are there long before a tuple
 of 10 minutes at 2,056 per s. The clock is set so slow that the rate is twice what ITA can work off;
 on time, the compiled operators run as fast as this machine does. To hold the rows of Q4's answer in
 the order in which they leave is their reader's, as in sched-workload; were it counted, NTA would be
-about as fast there as ITA and TPA.
+2% faster there than ITA and TPA.
 """
 
 from __future__ import annotations

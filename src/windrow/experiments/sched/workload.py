@@ -6,16 +6,16 @@ passed. TPA asks the operators below, and NTA sends a negative tuple, so that bo
 next tuple that comes at all. They part in what they work: TPA scans the buffer of Q5's MAX, whose
 pairs are in no useful order, and NTA takes every tuple twice.
 
-On the simulated clock an operator that takes a tuple from its queue takes 20 us, a tuple looked up or
-compared, and an operator asked for its clock, 10 us, and a tuple that a scan goes over 2 us. That is a
-thousand times what the compiled operators take on the machine of these figures (20, 10 and 2 ns). The
-factor is set by what the paper says of its machine: it keeps up with every rate shown. The heaviest
-case, TPA over Q5 at 40 per s with selectivity 0.2, scans 3,200 pairs 80 times per s, and is taken as
-half its load. An aggregate has an output
-for every change of its window. A row that leaves is an output too. In Q4 nothing stands above the
-join: the rows, which say themselves when they leave, are held by their reader, and neither they nor
-what it takes to hold them in order is counted. Were it, NTA, whose reader is told what leaves, would
-be ahead of TPA there, by less than a percent.
+On the simulated clock an operator that takes a tuple from its queue takes 20 us; a tuple looked up
+or compared, or an operator asked for its clock, 10 us; a tuple that a scan goes over, 2 us. That is
+a thousand times what the compiled operators take on the machine of these figures. The factor is set
+by what the paper says of its machine: it keeps up with every rate shown. The heaviest case, TPA over
+Q5 at 40 per s with selectivity 0.2, scans 3,200 pairs 80 times per s, and is taken as half its load.
+
+An aggregate has an output for every change of its window. A row that leaves is an output too. In Q4
+nothing stands above the join: the rows, which say themselves when they leave, are held by their
+reader, and neither they nor what it takes to hold them in order is counted. Were it, NTA, whose
+reader is told what leaves, would be ahead of TPA there, by 1%.
 """
 
 from __future__ import annotations
