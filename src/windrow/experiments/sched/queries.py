@@ -50,7 +50,7 @@ class Costs:
 
 
 MACHINE = Costs(run_us=20, touch_us=10, scan_us=2)
-"""A thousand times what the compiled operators take where these figures were made."""
+"""About a thousand times what the compiled operators take where these figures were made."""
 
 FREE = Costs(0, 0, 0)
 
