@@ -129,8 +129,12 @@ class Control:
 
     def starts(self, port: int) -> list[int]:
         """The instants at which the blocks begin that arrivals of an input are counted in."""
-        length = self._blocks[port] * self._pane
+        length = self.block_ticks(port)
         return [max(MIN_TICK, at * length) for at in self.counts[port]]
+
+    def block_ticks(self, port: int) -> int:
+        """How long these blocks are."""
+        return self._blocks[port] * self._pane
 
     def _count(self, number: int, arrived: Sequence[int], there: Sequence[int]) -> None:
         """Takes a pane's arrivals in, and forgets blocks that no tuple is held of any more.

@@ -49,7 +49,7 @@ from windrow.operators.shedding.control import Control, Division, shared_out
 from windrow.operators.shedding.draws import Draws, Purpose, draw_numbers
 from windrow.operators.shedding.marks import Losses
 from windrow.operators.shedding.numbers import bits, number_of, numbered
-from windrow.operators.shedding.recall import Recall
+from windrow.operators.shedding.recall import Blocks, Recall
 from windrow.operators.shedding.search import KEEP, NOT_DRAWN, PROBE, ShedSearch
 from windrow.operators.shedding.widths import row_bytes
 from windrow.physical.shed_errors import too_little_for_rows
@@ -80,7 +80,7 @@ class ShedJoinOp(BewJoinOp):
         self._caps = [Caps(spec.pane) for _ in ports]
         self._open_from = MIN_TICK
         self._control = Control(spec, shedding)
-        self._recall = Recall(len(ports))
+        self._recall = Recall(spec)
         self._losses = Losses(spec.schema, len(ports))
         self._row_bytes = 1
         self._part_at: PartAt | None = None
@@ -193,19 +193,29 @@ class ShedJoinOp(BewJoinOp):
             self.counters.drops += buffer.keep(column_of(buffer, KEEP) < NOT_DRAWN)
             if self._shedding.is_in_bytes:
                 buffer.sweep()
-        self._recall.count(self.counters, division, *self._kept_of_full())
+        blocks = [self._blocks(port, start) for port in range(len(self._buffers))]
+        self._recall.count(self.counters, division, blocks)
         self._count_state()
 
-    def _kept_of_full(self) -> tuple[list[float], list[float]]:
-        """Per input, the tuples of its window that are kept, expected, and that had a chance."""
-        kept, possible = [], []
-        for port, counts in enumerate(self._control.counts):
-            since = self._chances[port].since(np.array(self._control.starts(port), np.int64))
-            many = np.array(list(counts.values()), np.float64)
-            gone = [self._control.gone[port].get(at, 0) for at in counts]
-            kept.append(float(np.sum(np.minimum(since * many, many - gone))))
-            possible.append(float(np.sum(many[since > 0])))
-        return kept, possible
+    def _blocks(self, port: int, start: int) -> Blocks:
+        """The tuples of an input when the pane is over that begins there."""
+        counts, gone = self._control.counts[port], self._control.gone[port]
+        starts = np.array(self._control.starts(port), np.int64)
+        since = self._chances[port].since(starts)
+        begin = np.array([own - start for own in starts.tolist()], np.float64)
+        end = np.minimum(begin + self._control.block_ticks(port), self.pane)
+        # Rows held begin here; none of the oldest block that lie before.
+        reached = np.maximum(begin, min(0, -self._retention[port]))
+        arrived = np.array(list(counts.values()), np.float64)
+        is_whole = (since == 1) & np.array([not gone.get(block) for block in counts])
+        kept = _by_block(self._buffers[port], starts) * (end - begin) / (end - reached)
+        return Blocks(
+            begin,
+            end,
+            arrived,
+            kept=np.where(is_whole, arrived, kept),
+            possible=np.where(since > 0, arrived, 0.0),
+        )
 
     def _drawn(
         self, port: int, waited: Waited, start: int, division: Division
@@ -343,3 +353,12 @@ class ShedJoinOp(BewJoinOp):
         super()._count_state()
         self.counters.stored += self._arrivals.rows
         self.counters.state_bytes += sum(own.nbytes for own in self._arrivals.buffers())
+
+
+def _by_block(buffer: ChunkBuffer, starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many rows of a buffer lie in each of the blocks that begin at these instants."""
+    counts = np.zeros(len(starts), np.int64)
+    for part in buffer.slices:
+        place = np.searchsorted(starts, part.rows().times, side="right") - 1
+        counts += np.bincount(np.maximum(place, 0), minlength=len(starts))
+    return counts

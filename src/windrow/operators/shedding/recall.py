@@ -3,71 +3,133 @@
 Of a pane, per input i that probes last:
 
     found      sum of 1 / chance over those found
-    all        arrivals of i x the others' full windows         how many there are, by the model
-    possible   0 without probes, else arrivals of i x the others' tuples that had a chance
-    reached    probes of i x the others' tuples that are kept
+    all        arrivals of i x the others' tuples in their windows      how many there are, by the model
+    possible   0 without probes, else arrivals of i x those of the others that had a chance
+    reached    probes of i x those of the others that are kept
 
 What had no chance is never found, whatever there is: how much that would have been is taken from the
 others, by the model's ratio.
 
     estimated  =  sum of found  x  all / possible               each summed over the inputs
     expected   =  estimated  x  reached / all
+
+A window moves on within a pane, while tuples are counted by blocks of one or more panes. An arrival
+meets none of its own pane that come after it, and of the oldest block those alone that its window
+has not left:
+
+    blocks       |   oldest   |     ..     |    newest   |
+    arrival                                       x
+    window               [=========================)
+
+Products of whole blocks would count what two inputs have in the newest one twice, and that is where
+much of what is kept lies: room for new tuples is made by older ones. So the model takes tuples as
+spread evenly over their block, and looks at the windows at several instants of the pane.
+
+Those kept are counted. The chance by which they are is the draw of the first one that is not, and so
+a little more than their share; the fewer there are, the more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.allocation.output import products_of_others
 from windrow.operators.base import Counters
 from windrow.operators.shedding.control import Division
+from windrow.physical.specs import WJoin
 
 THOUSANDTHS = 1_000
+
+INSTANTS = 8
+"""Instants of a pane at which the model looks at the windows."""
+
+Floats = NDArray[np.float64]
+
+
+class Blocks(NamedTuple):
+    """Tuples of one input by blocks of event time.
+
+    Attributes:
+        starts: where blocks begin, in ticks from the start of the pane.
+        stops: where they end, the newest with the pane.
+        arrived: how many tuples there were.
+        kept: how many of them are kept.
+        possible: how many of them had a chance to be kept.
+    """
+
+    starts: Floats
+    stops: Floats
+    arrived: Floats
+    kept: Floats
+    possible: Floats
 
 
 class Recall:
     """Counts what a pane has found, and then what it should have.
 
     Args:
-        inputs: how many the join has.
+        spec: the join.
     """
 
-    def __init__(self, inputs: int) -> None:
-        self._found = np.zeros(inputs, np.int64)
-        self._weights = np.zeros(inputs)
+    def __init__(self, spec: WJoin) -> None:
+        inputs = range(len(spec.inputs))
+        self._found = np.zeros(len(inputs), np.int64)
+        self._weights = np.zeros(len(inputs))
+        self._after = (np.arange(INSTANTS) + 0.5) / INSTANTS * spec.pane
+        self._reach = [
+            [max(graph.upper[other][last] for graph in spec.ways) for other in inputs]
+            for last in inputs
+        ]
 
-    def found(self, start: int, chances: NDArray[np.float64]) -> None:
+    def found(self, start: int, chances: Floats) -> None:
         """Takes combinations that end with an input, and the chances of their draws by input."""
         self._found[start] += chances.shape[1]
         self._weights[start] += float(np.sum(1 / np.prod(chances, axis=0)))
 
-    def count(
-        self,
-        counters: Counters,
-        division: Division,
-        kept: Sequence[float],
-        possible: Sequence[float],
-    ) -> None:
+    def count(self, counters: Counters, division: Division, windows: Sequence[Blocks]) -> None:
         """Ends a pane.
 
         Args:
             counters: what is added to.
             division: what the inputs got in the pane.
-            kept: tuples of each window that are kept, expected.
-            possible: tuples of each window that had a chance to be kept.
+            windows: the tuples of each input.
         """
+        all_, possible, reached = self._met(windows)
         arrived, probes = np.array(division.arrived), np.array(division.probes)
-        there_are = float(arrived @ products_of_others(list(map(float, division.full))))
-        can_find = float((arrived * (probes > 0)) @ products_of_others(possible))
-        reached = float(probes @ products_of_others(kept))
+        there_are = float(arrived @ all_)
+        can_find = float((arrived * (probes > 0)) @ possible)
         counters.shed_found += int(self._found.sum())
         if can_find > 0:
             estimated = float(self._weights.sum()) * there_are / can_find
             counters.shed_estimated += round(estimated * THOUSANDTHS)
-            share = min(1.0, reached / there_are)
+            share = min(1.0, float(probes @ reached) / there_are)
             counters.shed_expected += round(estimated * share * THOUSANDTHS)
         self._found[:] = 0
         self._weights[:] = 0
+
+    def _met(self, windows: Sequence[Blocks]) -> tuple[Floats, Floats, Floats]:
+        """Combinations of others that an arrival of each input meets.
+
+        Of all tuples in their windows, of those that had a chance, and of those that are kept.
+        """
+        met = np.zeros((len(windows), 3))
+        for last, reach in enumerate(self._reach):
+            product = np.ones((3, INSTANTS))
+            for other, blocks in enumerate(windows):
+                if other != last:
+                    product *= _inside(blocks, self._after, reach[other])
+            met[last] = product.mean(axis=1)
+        return met[:, 0], met[:, 1], met[:, 2]
+
+
+def _inside(blocks: Blocks, after: Floats, reach: float) -> Floats:
+    """Tuples, those that had a chance and those kept, in the window at some instants of a pane."""
+    # An instant has a tick for itself; its window begins with a whole one.
+    low = np.maximum(blocks.starts[:, None], np.floor(after) - reach)
+    high = np.minimum(blocks.stops[:, None], after)
+    shares = np.maximum(high - low, 0.0) / (blocks.stops - blocks.starts)[:, None]
+    inside: Floats = np.stack([blocks.arrived, blocks.possible, blocks.kept]) @ shares
+    return inside

@@ -1,0 +1,82 @@
+"""The recall that a join which sheds expects is the one that comes about, over many seeds."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from cases.shed_joins import WINDOW, spec
+
+from windrow.operators.changes import ChangeBatch
+from windrow.operators.shedding.join import ShedJoinOp
+from windrow.physical.shedding import Shedding
+from windrow.schema import MAX_TICK
+
+SPAN, PARTS, KEYS, SEEDS = 240, 31, 10, 4
+
+CASES = {
+    "memory": ((8, 2), {"memory": 160}),
+    "memory by rates": ((8, 2), {"memory": 160, "strategy": "rates"}),
+    "little memory": ((8, 2), {"memory": 80, "strategy": "equal"}),
+    "processor": ((4, 8), {"service_rate": 3.0}),
+    "both": ((8, 4), {"memory": 320, "service_rate": 4.0}),
+    "three streams": ((4, 1, 2), {"memory": 160, "strategy": "equal"}),
+    "three streams, both": ((1, 2, 4), {"memory": 300, "strategy": "inverse", "service_rate": 3.0}),
+}
+
+
+def drawn(rates, seed):
+    """Streams of random tuples in the order of time."""
+    dice = np.random.default_rng(seed)
+    made = []
+    for name, rate in zip("abc", rates, strict=False):
+        many = int(rate * SPAN)
+        columns = {
+            f"{name}.k": pa.array(dice.integers(0, KEYS, many)),
+            f"{name}.v": pa.array(np.arange(many)),
+        }
+        times = np.sort(dice.integers(0, SPAN, many))
+        made.append(ChangeBatch(pa.record_batch(columns), times))
+    return made
+
+
+def combinations(streams):
+    """How many there are, by comparing all with all."""
+    are_near = {}
+    for i, one in enumerate(streams):
+        for j, other in enumerate(streams):
+            apart = np.abs(one.times[:, None] - other.times)
+            keys = (own.columns.column(0).to_numpy() for own in (one, other))
+            is_equal = np.equal.outer(*keys)
+            are_near[i, j] = ((apart <= WINDOW) & is_equal).astype(np.float64)
+    if len(streams) == 2:
+        return are_near[0, 1].sum()
+    return np.sum((are_near[0, 1] @ are_near[1, 2]) * are_near[0, 2])
+
+
+def run(operator, streams):
+    """Takes streams in parts that are no panes: arrivals wait, and take room from windows."""
+    for low, high in pairwise(np.linspace(0, SPAN, PARTS + 1).astype(int).tolist()):
+        pushed = [
+            own.take(np.flatnonzero((own.times >= low) & (own.times < high))) for own in streams
+        ]
+        list(operator.push(pushed))
+        list(operator.advance(high if high < SPAN else MAX_TICK))
+        list(operator.settle())
+    return operator.counters
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_recall_that_is_expected_comes_about(case):
+    rates, limits = CASES[case]
+    found, expected = [], []
+    for seed in range(SEEDS):
+        streams = drawn(rates, seed)
+        operator = ShedJoinOp(spec(len(rates)), Shedding(seed=seed, **limits))
+        counted = run(operator, streams)
+        found.append(counted.shed_found / combinations(streams))
+        expected.append(counted.shed_expected / counted.shed_estimated)
+    assert np.mean(found) < 0.8
+    assert np.mean(expected) == pytest.approx(np.mean(found), rel=0.03)
