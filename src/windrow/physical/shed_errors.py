@@ -28,8 +28,6 @@ def too_little(join: WJoin, shedding: Shedding, buckets: int = 1) -> PlanError |
         return _too_few_probes_for_totals(join, shedding, buckets)
     if shedding.keeps_too_little(inputs, least_bytes):
         return _too_little_for_buckets(join, shedding, buckets, least_bytes)
-    if shedding.probes_too_little(inputs, _window(join)):
-        return _too_few_probes_for_buckets(join, shedding, buckets)
     return None
 
 
@@ -94,25 +92,6 @@ def _too_little_for_buckets(
         hint=f"set buckets = {max(1, round(memory) // each)} or fewer, or memory to"
         f" {shown(each * buckets)} or more",
     )
-
-
-def _too_few_probes_for_buckets(join: WJoin, shedding: Shedding, buckets: int) -> PlanError:
-    time_type = scans(join)[0].time_type
-    streams, window = len(join.inputs), _window(join)
-    rate = (shedding.service_rate or 0.0) * buckets
-    return PlanError(
-        "too-little-for-buckets",
-        f"the service rate of {show_rate(rate, time_type)} is less than one probe of each of"
-        f" {', '.join(join.aliases)} per window in each of {buckets} buckets",
-        reason="the service rate is divided among the buckets of the join, and a window's worth"
-        " of it can be saved up",
-        hint=f"set buckets = {max(1, int(rate * window / streams))} or fewer, or raise service_rate",
-    )
-
-
-def _window(join: WJoin) -> int:
-    """The longest window."""
-    return max(join.pane, *(join.retention(port) for port in range(len(join.inputs))))
 
 
 def _in(buckets: int) -> str:

@@ -196,7 +196,7 @@ def _on_spark(shedding: Shedding) -> list[str]:
             lines.append(f"where not all fits it is divided evenly: {totals}")
     if shedding.service_rate is not None:
         lines.append(
-            "the service rate is divided evenly: a bucket of frequent keys skips probes, or fails, though"
-            " others have some left"
+            "probes are divided among the buckets pane by pane, by what each is sent: a frequent key has"
+            " those that others leave"
         )
     return [*lines, "the bounds hold for the query"]

@@ -192,15 +192,6 @@ class Shedding:
         memory = self.most_tuples(row_bytes)
         return self.parts > 1 and memory is not None and memory < inputs
 
-    def probes_too_little(self, inputs: int, window: int) -> bool:
-        """Whether it is one part of several, and saves up less than a probe for each of its inputs.
-
-        With less, tuples far apart would never meet; and a probe for each that is not part of the
-        rate would be one in every part.
-        """
-        rate = self.service_rate
-        return self.parts > 1 and rate is not None and rate * window < inputs
-
     def gives_nothing(self, inputs: int, row_bytes: int) -> bool:
         """Whether totals are estimated, and not one tuple of some input is sure to wait, or be kept.
 
@@ -223,22 +214,20 @@ class Shedding:
 
     def part(self, parts: int) -> Shedding:
         """What one of several equal parts of the join may hold and do."""
-        return replace(
-            self.with_memory_of(self, 1, parts),
-            service_rate=None if self.service_rate is None else self.service_rate / parts,
-            least_rates=tuple(least.share(1, parts) for least in self.least_rates),
-            parts=self.parts * parts,
-        )
+        return replace(self.share_of(self, 1, parts), parts=self.parts * parts)
 
-    def with_memory_of(self, whole: Shedding, own: int, of_all: int) -> Shedding:
-        """The same with so many of so many parts of what there is to hold: all make the whole.
+    def share_of(self, whole: Shedding, own: int, of_all: int) -> Shedding:
+        """The same with so many of so many parts of what there is: all make the whole.
 
         Multiplied first: if there is one for each of all, there is one for each of its own.
         """
+        rate = whole.service_rate
         return replace(
             self,
             memory=None if whole.memory is None else whole.memory * own / of_all,
             least_windows=tuple(least.share(own, of_all) for least in whole.least_windows),
+            service_rate=None if rate is None else rate * own / of_all,
+            least_rates=tuple(least.share(own, of_all) for least in whole.least_rates),
         )
 
 

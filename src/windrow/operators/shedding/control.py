@@ -4,21 +4,13 @@ Windows are divided by the rates over a whole window, and by the same ones until
 changed: a stream that is the slower one for a while by chance must not take the memory of another,
 whose tuples would not come back.
 
-Probes come from a bucket of tokens, which fills by the service rate and holds a window's worth:
-
-    tokens   <=  service rate x longest window       a burst that a lull before or after makes up for
-                 or one per input, if that is more   is probed with in full
-
-So over any span of event time no more arrivals probe than the service rate allows for that span and
-one window. With less than a whole token per input, tuples far apart would never meet, however low
-their rates. Of several parts of a query each holds its part of a window's worth alone, so that all
-of them together keep to the rate; parts of less than a token per input are refused beforehand.
+Probes come from the query's tokens (`tokens.py`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from windrow.allocation.best import allocate
@@ -28,6 +20,7 @@ from windrow.allocation.processor import best_rates
 from windrow.allocation.strategies import BY_NAME, allocate_by
 from windrow.errors import DataError
 from windrow.operators.shedding.numbers import bits, number_of, numbered
+from windrow.operators.shedding.tokens import Sent, Tokens, whole_part
 from windrow.physical.shedding import BEST, CLEARLY, Least, Shedding, block_panes
 from windrow.physical.specs import WJoin, scans
 from windrow.plan.durations import show_ticks
@@ -35,7 +28,10 @@ from windrow.plan.stream_hints import USUAL_UNIT, ticks_per_unit
 from windrow.schema import MIN_TICK
 
 _ROUNDING = 1e-9
-"""A share that is so little below a whole number is that number."""
+"""A share that is so little above a whole number is that number."""
+
+SentTo = Callable[[int | None, int], Iterable[Sent]]
+"""What all buckets are sent in panes from a number on, or from the first on, and before another."""
 
 
 class Division(NamedTuple):
@@ -70,16 +66,31 @@ class Control:
         self._blocks = [block_panes(own, self._pane) for own in self._retention]
         self.counts: list[dict[int, int]] = [{} for _ in self._retention]
         self.gone: list[dict[int, int]] = [{} for _ in self._retention]
-        of_a_window = (shedding.service_rate or 0.0) * max(self._pane, *self._retention)
-        one_each = float(len(spec.inputs)) if shedding.parts == 1 else 0.0
-        self._most_tokens = max(of_a_window, one_each)
-        self._tokens = self._most_tokens
-        self._decided: int | None = None
+        self._tokens = self._tokens_of(shedding)
+        self._sent: SentTo | None = None
         self._rates: tuple[float, ...] | None = None
 
+    def _tokens_of(self, query: Shedding) -> Tokens | None:
+        if query.service_rate is None:
+            return None
+        of_a_window = query.service_rate * max(self._pane, *self._retention)
+        return Tokens(query.service_rate, self._pane, max(of_a_window, len(self._retention)))
+
+    def follow(self, query: Shedding, sent: SentTo) -> None:
+        """Has a part of the probes of a query, from now on, by what all buckets are sent."""
+        before, self._tokens = self._tokens, self._tokens_of(query)
+        if before is not None and self._tokens is not None:
+            self._tokens.restore(before.snapshot())
+        self._sent = sent
+
     def allot(self, shedding: Shedding) -> None:
-        """Another part of the memory, from now on; the service rate is the same."""
+        """Another part of what there is, from now on."""
         self._shedding = shedding
+
+    def pay_until(self, number: int) -> None:
+        """Uses the tokens of what other buckets are sent in panes before this one."""
+        if self._tokens is not None and self._sent is not None:
+            self._tokens.pay(self._sent(self._tokens.unpaid, number))
 
     def divide(
         self,
@@ -118,7 +129,7 @@ class Control:
         # What is counted begins with a block, before what is held: where that fits, all of it stays.
         if room is None or held is None or held + sum(there) > room:
             windows = tuple(
-                min(window, _whole(kept))
+                min(window, whole_part(kept))
                 for window, kept in zip(full, allocation.windows, strict=True)
             )
             if self._shedding.is_estimated:
@@ -180,23 +191,29 @@ class Control:
     def _probes(
         self, number: int, arrived: Sequence[int], loads: Sequence[Load], allocation: Allocation
     ) -> tuple[int, ...]:
-        """How many arrivals of each input probe; what they take from the tokens is gone."""
-        service_rate = self._shedding.service_rate
-        if service_rate is None:
-            return tuple(arrived)
-        if self._decided is not None:
-            passed = (number - self._decided) * self._pane
-            self._tokens = min(self._most_tokens, self._tokens + service_rate * passed)
-        self._decided = number
-        there_is = _whole(self._tokens)
-        if sum(arrived) <= there_is:
+        """How many arrivals of each input probe; the tokens that they take are gone."""
+        there_is = self._left_for(number)
+        if there_is is None or sum(arrived) <= there_is:
             probes = tuple(arrived)
         elif self._shedding.may_skip:
             probes = self._shared(there_is, arrived, loads, allocation)
         else:
             raise self._too_many(sum(arrived), there_is)
-        self._tokens -= sum(probes)
+        if self._tokens is not None and self._sent is None:
+            self._tokens.use(sum(probes))
         return probes
+
+    def _left_for(self, number: int) -> int | None:
+        """How many may probe in a pane; None for all."""
+        if self._tokens is None or self._sent is None:
+            return None if self._tokens is None else self._tokens.fill(number)
+        self.pay_until(number)
+        each = len(self._retention) if self._shedding.is_estimated else 0
+        parts = [
+            self._tokens.part(own, each=each, buckets=self._shedding.parts)
+            for own in self._sent(number, number + 1)
+        ]
+        return parts[0] if parts else None
 
     def _shared(
         self, there_is: int, arrived: Sequence[int], loads: Sequence[Load], allocation: Allocation
@@ -221,7 +238,8 @@ class Control:
     def _too_many(self, arrived: int, there_is: int) -> DataError:
         time_type = scans(self._spec)[0].time_type
         unit = USUAL_UNIT[time_type]
-        allowed = (self._shedding.service_rate or 0.0) * (ticks_per_unit(unit, time_type) or 1.0)
+        rate = 0.0 if self._tokens is None else self._tokens.rate
+        allowed = rate * (ticks_per_unit(unit, time_type) or 1.0)
         span = show_ticks(self._pane, time_type) + (" ticks" if unit == "tick" else "")
         who = "the streams" if self._shedding.parts == 1 else "the streams, in one bucket,"
         return DataError(
@@ -231,7 +249,7 @@ class Control:
             reason=f"in the join of {', '.join(self._spec.aliases)}; probes of a lull are saved up,"
             " a window's worth or one per stream"
             + (
-                f"; the service rate is divided among {self._shedding.parts} buckets"
+                f"; {self._shedding.parts} buckets divide them by what each is sent"
                 if self._shedding.parts > 1
                 else ""
             ),
@@ -240,9 +258,7 @@ class Control:
 
     def snapshot(self) -> dict[str, int]:
         """What is counted, as numbers by name."""
-        numbers = {"tokens": bits(self._tokens)}
-        if self._decided is not None:
-            numbers["decided"] = self._decided
+        numbers = {} if self._tokens is None else self._tokens.snapshot()
         for port, own in enumerate(self.counts):
             numbers |= {f"count{port} {at}": many for at, many in own.items()}
             numbers |= {f"gone{port} {at}": many for at, many in self.gone[port].items()}
@@ -251,8 +267,8 @@ class Control:
 
     def restore(self, numbers: dict[str, int]) -> None:
         """Puts it back."""
-        self._tokens = min(self._most_tokens, number_of(numbers["tokens"]))
-        self._decided = numbers.get("decided")
+        if self._tokens is not None:
+            self._tokens.restore(numbers)
         ports = range(len(self.counts))
         self.counts = [numbered(numbers, f"count{port} ") for port in ports]
         self.gone = [numbered(numbers, f"gone{port} ") for port in ports]
@@ -289,14 +305,10 @@ def _differ(rate: float, before: float) -> bool:
     return rate > before * CLEARLY or before > rate * CLEARLY
 
 
-def _whole(amount: float) -> int:
-    return math.floor(amount + _ROUNDING)
-
-
 def _rounded(shares: Sequence[float], most: int) -> tuple[int, ...]:
     """Whole numbers close to shares, that together are no more than these, and than there is."""
-    whole = [_whole(share) for share in shares]
-    left = min(most, _whole(sum(shares))) - sum(whole)
+    whole = [whole_part(share) for share in shares]
+    left = min(most, whole_part(sum(shares))) - sum(whole)
     # Those that lost the most by rounding get one more.
     by_loss = sorted(range(len(shares)), key=lambda at: whole[at] - shares[at])
     for at in by_loss[: max(0, left)]:

@@ -45,7 +45,7 @@ from windrow.operators.join_inputs import (
 )
 from windrow.operators.shedding.arrivals import Arrivals, Waited, column_of
 from windrow.operators.shedding.chances import Caps, Chances, chance_of
-from windrow.operators.shedding.control import Control, Division, shared_out
+from windrow.operators.shedding.control import Control, Division, SentTo, shared_out
 from windrow.operators.shedding.draws import Draws, Purpose, draw_numbers
 from windrow.operators.shedding.marks import Losses
 from windrow.operators.shedding.numbers import bits, number_of, numbered
@@ -85,9 +85,10 @@ class ShedJoinOp(BewJoinOp):
         self._row_bytes = 1
         self._part_at: PartAt | None = None
 
-    def follow(self, part_at: PartAt) -> None:
-        """Takes, from now on, what there is for a pane from somebody who divides it."""
+    def follow(self, query: Shedding, part_at: PartAt, sent: SentTo) -> None:
+        """Takes, from now on, a part of what there is for a query, by what its buckets are sent."""
         self._part_at = part_at
+        self._control.follow(query, sent)
 
     def _take_part(self, instant: int, until: int) -> None:
         if self._part_at is not None:
@@ -133,6 +134,7 @@ class ShedJoinOp(BewJoinOp):
         """
         self._arrivals.settle()
         self._take_part(self._open_from, MAX_TICK)
+        self._control.pay_until(self._open_from // self.pane)
         memory = self._shedding.most_tuples(self._row_bytes)
         held, waiting = sum(own.rows for own in self._buffers), self._arrivals.stored
         if memory is not None and held + waiting > memory:

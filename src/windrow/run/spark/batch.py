@@ -22,6 +22,7 @@ from windrow.operators.chunks import encode
 from windrow.operators.driver import Stage
 from windrow.operators.memory import memory_of_bucket
 from windrow.operators.partition import own_slices
+from windrow.operators.shedding.join import ShedJoinOp
 from windrow.physical.specs import Stateful, WJoin
 from windrow.run.spark.blobs import Blob, by_port
 from windrow.run.spark.choosing import NO_PLAN, Remembered, chosen_in_batch
@@ -70,8 +71,10 @@ def _run_bucket(
         spec = _with_its_part(plan, bucket, chosen.spec)
         if stage is None:
             stage = Stage(spec, on_late=plan.on_late, late=letters.take, memory=memory, own=own)
+            _follow(plan, bucket, stage)
         elif chosen.is_change:
             stage.become(spec)
+            _follow(plan, bucket, stage)
         if plan.choice is not None:
             yield _row(None, {"plan_changes": int(chosen.is_change), PLAN: chosen.plan})
         for results in stage.step(batches, MIN_TICK, watermark):
@@ -90,13 +93,24 @@ def _run_bucket(
 
 def _with_its_part(plan: StagePlan, bucket: int, spec: Stateful) -> Stateful:
     """What a bucket computes, by its part of what is divided."""
-    if not plan.needs:
+    if plan.beforehand is None:
         return spec
     assert isinstance(spec, WJoin)
     assert spec.shedding is not None
     assert plan.whole is not None
-    part = part_of(plan.whole, spec.shedding, plan.needs[bucket], sum(plan.needs))
-    return replace(spec, shedding=part)
+    most = plan.beforehand.most
+    return replace(spec, shedding=part_of(plan.whole, spec.shedding, most[bucket], sum(most)))
+
+
+def _follow(plan: StagePlan, bucket: int, stage: Stage) -> None:
+    """Gives a join that sheds its part of the probes, pane by pane; that of the memory stays."""
+    spec, join = stage.spec, stage.operator
+    if plan.whole is None or plan.beforehand is None or not isinstance(join, ShedJoinOp):
+        return
+    assert isinstance(spec, WJoin)
+    assert spec.shedding is not None
+    part = spec.shedding
+    join.follow(plan.whole, lambda *_: part, plan.beforehand.sent(spec, bucket))
 
 
 def _steps(blobs: Iterator[tuple[int, Blob]]) -> Iterator[tuple[list[Blob], int]]:

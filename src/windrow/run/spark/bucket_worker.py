@@ -117,7 +117,7 @@ class BucketWorker:
         stage = Stage(chosen.spec, on_late=plan.on_late, late=letters.take, memory=memory, own=own)
         if snapshot is not None:
             stage.restore(snapshot)
-        kept = self._follow(stage, needs, watermark_after)
+        kept = self._follow(stage, needs, watermark, watermark_after)
         for results in stage.step(batches, watermark, watermark_after):
             if len(results):
                 yield produced(results)
@@ -132,7 +132,7 @@ class BucketWorker:
         stored = manifest.needs if manifest is not None else ()
         return Needs.told(stored, (bytes(blob.data) for blob in blobs if blob.port == TOLD))
 
-    def _follow(self, stage: Stage, needs: Needs, watermark: int) -> list[list[int]]:
+    def _follow(self, stage: Stage, needs: Needs, before: int, after: int) -> list[list[int]]:
         """Gives a join that sheds its part of what there is, pane by pane; what is to be stored."""
         spec, whole, join = stage.spec, self._plan.whole, stage.operator
         if whole is None or not isinstance(join, ShedJoinOp):
@@ -140,8 +140,12 @@ class BucketWorker:
         assert isinstance(spec, WJoin)
         assert spec.shedding is not None
         equal = spec.shedding
-        join.follow(lambda *span: part_of(whole, equal, *needs.held(spec, *span)))
-        return needs.to_store(spec, watermark)
+        join.follow(
+            whole,
+            lambda *span: part_of(whole, equal, *needs.held(spec, *span)),
+            needs.sent(spec, before),
+        )
+        return needs.to_store(spec, after)
 
     def _settled(self, newest: list[int]) -> int:
         """A watermark that the query will have after this batch, by what this bucket knows.

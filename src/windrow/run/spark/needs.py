@@ -1,17 +1,19 @@
-"""What the buckets of a join that sheds would hold, and which part of the memory each gets.
+"""What the buckets of a join that sheds would hold and are sent, and which part each gets.
 
-The memory is the query's. A bucket of frequent keys needs more of it than others do, so that parts
-follow what buckets would hold if nothing were shed. While streaming, each map task counts the rows that it sends by pane, and tells every bucket how many there are, and how many of
-them are its own:
+Memory and service rate are the query's. A bucket of frequent keys needs more of them than others do,
+so that parts follow what buckets would hold if nothing were shed. While streaming, each map task
+counts the rows that it sends by pane, and tells every bucket how many there are, how many of them are
+its own, and how many those of the buckets before it:
 
-    task 1     bucket 0:  5 of 9       bucket 1:  4 of 9
-    task 2     bucket 0:  1 of 8       bucket 1:  7 of 8
-    parts      6 / 17 of all           11 / 17 of all         rows that windows have left do not count
+    task 1     bucket 0:  5 of 9       bucket 1:  4 of 9, 5 before
+    task 2     bucket 0:  1 of 8       bucket 1:  7 of 8, 1 before
+    memory     6 / 17 of all           11 / 17 of all         rows that windows have left do not count
 
 So nobody is asked, and nobody waits: parts follow from rows alone. A task or a micro-batch that is run
 again gives the same ones. Each pane is decided by the parts at its time, and what is held after a
 micro-batch by those at its end; together they are what there is. If all that buckets would hold fits,
-each has room for what it would hold. In a batch run buckets come to a pane at different times, and all
+each has room for what it would hold. Probes are divided pane by pane, by what is sent of it
+(`operators/shedding/tokens.py`). In a batch run buckets come to a pane at different times, and all
 rows are counted beforehand; what a bucket would hold is then the most that it ever would.
 """
 
@@ -28,6 +30,7 @@ from numpy.typing import NDArray
 from windrow.operators.instants import less_delay
 from windrow.physical.shedding import Shedding
 from windrow.physical.specs import WJoin, delay
+from windrow.run.spark.sent import SentPanes
 from windrow.schema import MAX_TICK, MIN_TICK
 
 if TYPE_CHECKING:
@@ -93,8 +96,10 @@ def messages(port: int, counts: Counts) -> Iterator[bytes]:
     """What each bucket is told, in their order."""
     whole = counts.rows.sum(axis=0)
     head = np.array([port, counts.newest], np.int64)
-    for own in counts.rows:
-        yield np.concatenate([head, counts.starts, counts.stops, whole, own]).tobytes()
+    before = np.cumsum(counts.rows, axis=0) - counts.rows
+    for own, below in zip(counts.rows, before, strict=True):
+        told = [head, counts.starts, counts.stops, whole, own, below]
+        yield np.concatenate(told).tobytes()
 
 
 def counted_rows(port: int, counts: Counts) -> pa.RecordBatch:
@@ -130,8 +135,13 @@ def most_held(spec: WJoin, counted: pa.Table, buckets: int) -> tuple[int, ...]:
     return tuple(most.tolist())
 
 
-Spans = dict[tuple[int, int, int], tuple[int, int]]
-"""Per port, start and stop of a span of event time: rows of it in all buckets, and in this one."""
+Span = tuple[int, int, int]
+"""Port, start and stop of a span of event time."""
+
+Rows = tuple[int, int, int]
+"""Rows of a span in all buckets, in this one, and in those before it."""
+
+Spans = dict[Span, Rows]
 
 
 @dataclass(frozen=True)
@@ -151,14 +161,16 @@ class Needs:
         cls, stored: Iterable[Sequence[int]], blobs: Iterable[bytes]
     ) -> tuple[Needs, dict[int, int]]:
         """What is stored, and what tasks tell; with the newest times that they do, by port."""
-        before = {(port, start, stop): (whole, own) for port, start, stop, whole, own in stored}
+        before: Spans = {}
+        for port, start, stop, *rows in stored:
+            _add(before, (port, start, stop), rows)
         come: Spans = {}
         newest: dict[int, int] = {}
         for blob in blobs:
             (port, last), rest = np.split(np.frombuffer(blob, np.int64), [2])
             newest[int(port)] = max(newest.get(int(port), MIN_TICK), int(last))
-            for start, stop, whole, own in rest.reshape(4, -1).T.tolist():
-                _add(come, (int(port), start, stop), whole, own)
+            for start, stop, *rows in rest.reshape(5, -1).T.tolist():
+                _add(come, (int(port), start, stop), rows)
         return cls(before, come), newest
 
     def to_store(self, spec: WJoin, watermark: int) -> list[list[int]]:
@@ -167,8 +179,8 @@ class Needs:
         if MIN_TICK < instant < MAX_TICK:
             instant = instant // spec.pane * spec.pane
         spans = dict(self.before)
-        for span, (whole, own) in self.come.items():
-            _add(spans, span, whole, own)
+        for span, rows in self.come.items():
+            _add(spans, span, rows)
         return [[*span, *rows] for span, rows in sorted(_reached(spec, spans, instant).items())]
 
     def held(self, spec: WJoin, instant: int, until: int) -> tuple[int, int]:
@@ -184,12 +196,22 @@ class Needs:
             *_reached(spec, self.before, instant).values(),
             *_reached(spec, come, instant).values(),
         ]
-        return sum(own for _, own in alive), sum(whole for whole, _ in alive)
+        return sum(own for _, own, _ in alive), sum(whole for whole, _, _ in alive)
+
+    def sent(self, spec: WJoin, begun: int) -> SentPanes:
+        """What buckets are sent, pane by pane.
+
+        Args:
+            spec: the join.
+            begun: the query's watermark when this micro-batch began.
+        """
+        instant = less_delay(begun, max(map(delay, spec.inputs)))
+        return SentPanes(spec.pane, self.before, self.come, instant)
 
 
-def _add(spans: Spans, span: tuple[int, int, int], whole: int, own: int) -> None:
-    before = spans.get(span, (0, 0))
-    spans[span] = before[0] + whole, before[1] + own
+def _add(spans: Spans, span: Span, rows: Sequence[int]) -> None:
+    whole, own, below = spans.get(span, (0, 0, 0))
+    spans[span] = whole + rows[0], own + rows[1], below + rows[2]
 
 
 def _reached(spec: WJoin, spans: Spans, instant: int) -> Spans:
@@ -200,9 +222,6 @@ def _reached(spec: WJoin, spans: Spans, instant: int) -> Spans:
 
 def part_of(whole: Shedding, equal: Shedding, own: int, of_all: int) -> Shedding:
     """What a bucket may hold and do that would hold so many rows of all that buckets would hold.
-
-    Its part of the service rate stays equal: a rate that moved from bucket to bucket would be saved
-    up in the one and used in the other.
 
     Where totals are estimated every bucket needs a sample of its own, large enough: if not all is
     sure to fit, parts stay equal.
@@ -215,4 +234,40 @@ def part_of(whole: Shedding, equal: Shedding, own: int, of_all: int) -> Shedding
     """
     if not of_all or (whole.is_estimated and not whole.fits(of_all)):
         return equal
-    return equal.with_memory_of(whole, own, of_all)
+    return equal.share_of(whole, own, of_all)
+
+
+@dataclass(frozen=True, eq=False)
+class Beforehand:
+    """What buckets will be sent in a batch run, counted before it.
+
+    Attributes:
+        most: per bucket, the most rows that it would ever hold at once.
+        counted: rows of `COUNTED`, ordered by spans.
+    """
+
+    most: tuple[int, ...]
+    counted: pa.Table
+
+    @classmethod
+    def of(cls, spec: WJoin, counted: pa.Table, buckets: int) -> Beforehand:
+        """By all counts, in any order."""
+        by_span = [(name, "ascending") for name in ("port", "start", "stop")]
+        return cls(most_held(spec, counted, buckets), counted.sort_by(by_span))
+
+    def sent(self, spec: WJoin, bucket: int) -> SentPanes:
+        """What all are sent, pane by pane, as one bucket looks at it."""
+        homes, *spans, rows = (
+            self.counted.column(name).to_numpy() for name in _ARROW_COUNTED.names
+        )
+        is_first = np.ones(len(rows), np.bool_)
+        is_first[1:] = np.any([own[1:] != own[:-1] for own in spans], axis=0)
+        first = np.flatnonzero(is_first)
+        sums = [np.add.reduceat(rows * own, first) for own in (1, homes == bucket, homes < bucket)]
+        keys = zip(*(own[first].tolist() for own in spans), strict=True)
+        return SentPanes(
+            spec.pane,
+            dict(zip(keys, zip(*(own.tolist() for own in sums), strict=True), strict=True)),
+            {},
+            MIN_TICK,
+        )

@@ -50,7 +50,7 @@ from windrow.run.spark.figures import BatchFigures
 from windrow.run.spark.frames import type_text
 from windrow.run.spark.last_step import with_last_step
 from windrow.run.spark.letters import NAME, multiplied, ways, with_letters
-from windrow.run.spark.needs import COUNTED, most_held
+from windrow.run.spark.needs import COUNTED, Beforehand
 from windrow.run.spark.packing import counter, packer, unpacker
 from windrow.run.spark.plan_figures import STEPS_BY
 from windrow.run.spark.progress import run_names
@@ -240,8 +240,8 @@ class _Builder:
             self._planner,
         )
         self._stages += 1
-        if not self._is_streaming and plan.whole is not None and plan.whole.memory is not None:
-            plan = replace(plan, needs=_needs(plan, below))
+        if not self._is_streaming and plan.whole is not None:
+            plan = replace(plan, beforehand=_beforehand(plan, below))
         packed = reduce(
             lambda left, right: left.unionByName(right),
             [self._packed(plan, port, rows) for port, rows in enumerate(below)],
@@ -267,8 +267,8 @@ def _plain(plan: StagePlan, port: int, rows: DataFrame) -> DataFrame:
     return rows.selectExpr(*(f"{quote_spark(n)} AS c{i}" for i, n in enumerate(schema.names)))
 
 
-def _needs(plan: StagePlan, below: list[DataFrame]) -> tuple[int, ...]:
-    """What each bucket of a join that sheds would hold: its rows are counted before it runs."""
+def _beforehand(plan: StagePlan, below: list[DataFrame]) -> Beforehand:
+    """What buckets of a join that sheds will be sent: its rows are counted before it runs."""
     counted = [
         _plain(plan, port, rows).mapInArrow(counter(plan, port), COUNTED)
         for port, rows in enumerate(below)
@@ -276,7 +276,7 @@ def _needs(plan: StagePlan, below: list[DataFrame]) -> tuple[int, ...]:
     spans = reduce(lambda left, right: left.unionByName(right), counted)
     rows = spans.groupBy("bucket", "port", "start", "stop").agg(F.sum("rows").alias("rows"))
     assert isinstance(plan.spec, WJoin)
-    return most_held(plan.spec, rows.toArrow(), plan.partitioning.buckets)
+    return Beforehand.of(plan.spec, rows.toArrow(), plan.partitioning.buckets)
 
 
 def _letter_types(physical: PhysicalQuery, frames: Mapping[str, DataFrame]) -> dict[str, str]:

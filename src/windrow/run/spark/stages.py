@@ -34,6 +34,7 @@ from windrow.physical.specs import (
 from windrow.run.spark.buckets import labels
 from windrow.run.spark.choosing import Choice, Planner
 from windrow.run.spark.fingerprint import about, fingerprint
+from windrow.run.spark.needs import Beforehand
 from windrow.run.spark.state import Identity
 from windrow.schema import Field, Schema
 
@@ -87,7 +88,7 @@ class StagePlan:
             late one can be kept whole; None where late rows are not kept.
         choice: what of the plan is left to workers; None where it stays as `spec` says.
         whole: what a join that sheds may hold and do in all its buckets, where there are several.
-        needs: in a batch run of one whose memory is divided, the most rows that each would hold.
+        beforehand: in a batch run of such a one, what its buckets will be sent.
     """
 
     sql: str
@@ -105,7 +106,7 @@ class StagePlan:
     letters: tuple[str | None, ...]
     choice: Choice | None = None
     whole: Shedding | None = None
-    needs: tuple[int, ...] = ()
+    beforehand: Beforehand | None = None
 
     @cached_property
     def labels(self) -> tuple[int, ...]:

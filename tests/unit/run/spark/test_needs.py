@@ -17,6 +17,7 @@ from windrow.operators.shedding.join import ShedJoinOp
 from windrow.physical.shedding import Least, Shedding
 from windrow.run.spark.needs import (
     MOST_SPANS,
+    Beforehand,
     Needs,
     counted_rows,
     counts_of,
@@ -114,7 +115,8 @@ def test_parts_make_the_whole_and_have_room_for_what_fits():
     equal, needs = WHOLE.part(BUCKETS), (61, 30, 9, 0)
     parts = [part_of(WHOLE, equal, own, sum(needs)) for own in needs]
     assert [part.memory for part in parts] == list(needs)
-    assert {part.service_rate for part in parts} == {0.7 / BUCKETS}
+    assert sum(part.service_rate for part in parts) == pytest.approx(0.7)
+    assert parts[1].service_rate == pytest.approx(0.3 * 0.7)
     assert parts[0].least_windows == (Least(18.3), Least(0.1, is_share=True))
     assert {part.parts for part in parts} == {BUCKETS}
     assert [part_of(WHOLE, equal, 3 * own, 300).memory for own in needs] == list(needs)
@@ -158,7 +160,11 @@ def run_in_buckets(steps: list[list[ChangeBatch]], whole: Shedding) -> tuple[Cou
                 operator.restore(states[bucket])
             needs, _ = Needs.told(stored[bucket], blobs)
             operator.follow(
-                lambda *span, own=needs: part_of(whole, whole.part(BUCKETS), *own.held(join, *span))
+                whole,
+                lambda *span, own=needs: part_of(
+                    whole, whole.part(BUCKETS), *own.held(join, *span)
+                ),
+                needs.sent(join, number * 40),
             )
             mine = [
                 rows.take(np.flatnonzero(homes[port] == bucket)) for port, rows in enumerate(inputs)
@@ -181,5 +187,33 @@ def test_buckets_together_never_hold_more_and_find_all_if_all_fits(seed, memory)
     assert max(held) <= memory
     assert found <= exact
     # Panes are decided one by one: before a step ends some more may be held than after it.
-    enough = max(most) + 2 * 40
-    assert run_in_buckets(steps, Shedding(memory=float(enough)))[0] == exact
+    enough = float(max(most) + 2 * 40)
+    assert run_in_buckets(steps, Shedding(memory=enough))[0] == exact
+    # Two arrivals per tick; half of them are those of one bucket, which would have a quarter.
+    assert run_in_buckets(steps, Shedding(memory=enough, service_rate=1.5))[0] == exact
+
+
+def test_late_rows_count_in_no_pane_that_was_over():
+    join = spec()
+    stored = needs_of(told([(0, *rows(1, ticks=300))])[0]).to_store(join, 100)
+    late = told([(0, *rows(2, ticks=300))])[0]
+    needs, _ = Needs.told(stored, late)
+    alone, _ = Needs.told(stored, ())
+    assert [*needs.sent(join, 300)(None, 30)] == [*alone.sent(join, 300)(None, 30)]
+    assert [*needs.sent(join, 200)(None, 20)] == [*alone.sent(join, 200)(None, 20)]
+    assert [*needs.sent(join, 200)(20, 30)] != [*alone.sent(join, 200)(20, 30)]
+
+
+def test_what_is_sent_is_the_same_by_messages_and_counted_beforehand():
+    sent = [(port, *rows(port)) for port in (0, 1)]
+    counted = [counted_rows(p, counts_of(spec(), t, u, BUCKETS)) for p, t, u in sent]
+    beforehand = Beforehand.of(spec(), pa.Table.from_batches(counted), BUCKETS)
+    for bucket, blobs in enumerate(told(sent)):
+        panes = [*needs_of(blobs).sent(spec(), MIN_TICK)(None, 1_000)]
+        assert panes == [*beforehand.sent(spec(), bucket)(None, 1_000)]
+        for own in panes:
+            times = own.first * PANE, (own.first + 1) * PANE
+            homes = np.concatenate([u[(t >= times[0]) & (t < times[1])] for _, t, u in sent])
+            assert own.panes == 1
+            assert own.whole == len(homes)
+            assert (own.below, own.up_to) == (np.sum(homes < bucket), np.sum(homes <= bucket))
