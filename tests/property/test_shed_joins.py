@@ -34,7 +34,7 @@ EXAMPLES = settings(max_examples=40, deadline=None, derandomize=True)
 LIMITS = st.builds(
     lambda memory, **others: Shedding(memory=memory[0], is_in_bytes=memory[1], **others),
     memory=st.sampled_from([(None, False), *((float(n), False) for n in range(1, 9)),
-                            *((float(200 * n * n), True) for n in range(1, 7))]),
+                            *((float(1_000 * n), True) for n in range(1, 8))]),
     service_rate=st.none() | st.floats(0.1, 3),
     strategy=st.sampled_from(STRATEGIES),
     seed=st.integers(0, 3),

@@ -27,7 +27,7 @@ def too_little(join: WJoin, shedding: Shedding, buckets: int = 1) -> PlanError |
     if shedding.skips_a_stream(inputs, join.pane):
         return _too_few_probes_for_totals(join, shedding, buckets)
     if shedding.keeps_too_little(inputs, least_bytes):
-        return _too_little_for_buckets(join, shedding, buckets, least_bytes)
+        return _too_little_memory(join, shedding, buckets, least_bytes)
     return None
 
 
@@ -78,16 +78,26 @@ def _too_few_probes_for_totals(join: WJoin, shedding: Shedding, buckets: int) ->
     )
 
 
-def _too_little_for_buckets(
+def _too_little_memory(
     join: WJoin, shedding: Shedding, buckets: int, least_bytes: int
 ) -> PlanError:
     streams, memory = len(join.inputs), (shedding.memory or 0.0) * buckets
     each = streams * (least_bytes if shedding.is_in_bytes else 1)
     shown = show_bytes if shedding.is_in_bytes else _tuples
+    said = (
+        f"the memory of {shown(round(memory))} is less than one tuple of each of"
+        f" {', '.join(join.aliases)}{_in(buckets)}"
+    )
+    if buckets == 1:
+        return PlanError(
+            "too-little-for-streams",
+            said,
+            reason="tuples that wait are part of the memory, and a result takes one of every stream",
+            hint=f"raise memory to {shown(each)} or more",
+        )
     return PlanError(
         "too-little-for-buckets",
-        f"the memory of {shown(round(memory))} is less than one tuple of each of"
-        f" {', '.join(join.aliases)} in each of {buckets} buckets",
+        said,
         reason="the memory is divided among the buckets of the join",
         hint=f"set buckets = {max(1, round(memory) // each)} or fewer, or memory to"
         f" {shown(each * buckets)} or more",
@@ -99,4 +109,4 @@ def _in(buckets: int) -> str:
 
 
 def _tuples(count: int) -> str:
-    return f"{count:,} tuples"
+    return f"{count:,} tuple{'' if count == 1 else 's'}"

@@ -188,9 +188,9 @@ class Shedding:
         return self.memory // row_bytes
 
     def keeps_too_little(self, inputs: int, row_bytes: int) -> bool:
-        """Whether it is one part of several, and keeps less than a tuple for each of its inputs."""
+        """Whether it keeps less than a tuple for each of its inputs."""
         memory = self.most_tuples(row_bytes)
-        return self.parts > 1 and memory is not None and memory < inputs
+        return memory is not None and memory < inputs
 
     def gives_nothing(self, inputs: int, row_bytes: int) -> bool:
         """Whether totals are estimated, and not one tuple of some input is sure to wait, or be kept.

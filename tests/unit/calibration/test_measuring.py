@@ -54,8 +54,23 @@ def test_a_slow_machine_measures_fewer_rounds_and_one_at_least(seconds_per_look,
         PaperBench, Sizes(), told.append, windows=(1_000,), last_start_s=2.5,
         clock=lambda: seconds_per_look * next(now),
     )  # fmt: skip
-    assert len(told) == rounds * len(Structure)
+    assert len(told) == (1 + rounds) * len(Structure)
     assert len(found) == 2 * len(RATES) * len(Structure)
+
+
+def test_the_time_that_compiling_takes_costs_no_round():
+    seconds = [0.0]
+
+    class Compiling(PaperBench):
+        def __post_init__(self) -> None:
+            seconds[0] += 30.0
+
+    told: list[str] = []
+    measure(
+        Compiling, Sizes(), told.append, windows=(1_000,), rounds=2, last_start_s=2.5,
+        clock=lambda: seconds[0],
+    )  # fmt: skip
+    assert sum(line.startswith("round 2") for line in told) == len(Structure)
 
 
 @pytest.mark.parametrize("structure", Structure)
@@ -84,8 +99,9 @@ def test_each_structure_runs_at_twenty_rates_both_ways(points):
 def test_what_is_measured_is_told():
     told: list[str] = []
     measure(PaperBench, Sizes(), told.append, windows=(100,))
-    assert told[:4] == [f"round 1 of 5: {one.name}, a window of 100" for one in Structure]
-    assert len(told) == 20
+    assert told[:4] == [f"making ready: {one.name}" for one in Structure]
+    assert told[4:8] == [f"round 1 of 5: {one.name}, a window of 100" for one in Structure]
+    assert len(told) == 24
 
 
 def test_the_line_through_the_origin_is_the_nearest():

@@ -359,6 +359,19 @@ def test_totals_need_a_probe_of_every_stream_in_every_pane():
     assert not join_of(planned(COUNT, service_rate=0.1)).shedding.is_estimated
 
 
+@pytest.mark.parametrize(
+    ("memory", "shown", "enough"),
+    [("1 tuples", "1 tuple", "2 tuples"), ("255 B", "255 B", "256 B")],
+)
+def test_there_must_be_memory_for_a_tuple_of_every_stream(memory, shown, enough):
+    assert refusal(JOIN, memory=memory, on_memory="shed") == (
+        f"PlanError[too-little-for-streams]: the memory of {shown} is less than one tuple of each of a, b\n"
+        "  tuples that wait are part of the memory, and a result takes one of every stream\n"
+        f"  hint: raise memory to {enough} or more"
+    )
+    assert join_of(planned(JOIN, memory=enough, on_memory="shed")).shedding.memory > 1
+
+
 def test_every_bucket_needs_something_for_every_stream():
     options = {"memory": "128000 B", "on_memory": "shed"}
     query = optimize(compile_query(JOIN, CATALOG, DuckdbTypes()), by_keyword(options))

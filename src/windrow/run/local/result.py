@@ -63,7 +63,8 @@ class Result:
         recall = self.recall
         if recall is None:
             return schema
-        told = {f"windrow.recall.{name}": str(own) for name, own in recall.as_dict().items()}
+        known = {name: own for name, own in recall.as_dict().items() if own is not None}
+        told = {f"windrow.recall.{name}": str(own) for name, own in known.items()}
         return schema.with_metadata(told)
 
     @property
