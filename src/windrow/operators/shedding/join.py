@@ -316,7 +316,7 @@ class ShedJoinOp(BewJoinOp):
         """What is held and what waits, and by which chances."""
         held = super().snapshot()
         buffers = dict(held.buffers)
-        numbers = {**held.numbers, **self._control.snapshot()}
+        numbers = {**held.numbers, **self._control.snapshot(), **self._recall.snapshot()}
         numbers |= {"row_bytes": self._row_bytes, "seed": self._shedding.seed}
         numbers["open_from"] = self._open_from
         waiting, counted = self._arrivals.snapshot()
@@ -336,6 +336,7 @@ class ShedJoinOp(BewJoinOp):
             raise another_shedding()
         self._row_bytes = numbers["row_bytes"]
         self._control.restore(numbers)
+        self._recall.restore(numbers)
         self._open_from = numbers.get("open_from", MIN_TICK)
         self._arrivals.restore(snapshot.buffers, numbers)
         for port in range(len(self._chances)):

@@ -8,7 +8,8 @@ Of a pane, per input i that probes last:
     reached    probes of i x those of the others that are kept
 
 What had no chance is never found, whatever there is: how much that would have been is taken from the
-others, by the model's ratio.
+others, by the model's ratio. A pane of which nothing had any is one with the next that has: its `all`
+is added to that one's.
 
     estimated  =  sum of found  x  all / possible               each summed over the inputs
     expected   =  estimated  x  reached / all
@@ -39,6 +40,7 @@ from numpy.typing import NDArray
 
 from windrow.operators.base import Counters
 from windrow.operators.shedding.control import Division
+from windrow.operators.shedding.numbers import bits, number_of
 from windrow.physical.specs import WJoin
 
 THOUSANDTHS = 1_000
@@ -78,6 +80,7 @@ class Recall:
         inputs = range(len(spec.inputs))
         self._found = np.zeros(len(inputs), np.int64)
         self._weights = np.zeros(len(inputs))
+        self._unseen = 0.0
         self._after = (np.arange(INSTANTS) + 0.5) / INSTANTS * spec.pane
         self._reach = [
             [max(graph.upper[other][last] for graph in spec.ways) for other in inputs]
@@ -99,9 +102,10 @@ class Recall:
         """
         all_, possible, reached = self._met(windows)
         arrived, probes = np.array(division.arrived), np.array(division.probes)
-        there_are = float(arrived @ all_)
+        there_are = float(arrived @ all_) + self._unseen
         can_find = float((arrived * (probes > 0)) @ possible)
         counters.shed_found += int(self._found.sum())
+        self._unseen = 0.0 if can_find > 0 else there_are
         if can_find > 0:
             estimated = float(self._weights.sum()) * there_are / can_find
             counters.shed_estimated += round(estimated * THOUSANDTHS)
@@ -109,6 +113,14 @@ class Recall:
             counters.shed_expected += round(estimated * share * THOUSANDTHS)
         self._found[:] = 0
         self._weights[:] = 0
+
+    def snapshot(self) -> dict[str, int]:
+        """What is left of panes of which nothing had a chance, by name."""
+        return {"unseen": bits(self._unseen)}
+
+    def restore(self, numbers: dict[str, int]) -> None:
+        """Puts it back."""
+        self._unseen = number_of(numbers.get("unseen", 0))
 
     def _met(self, windows: Sequence[Blocks]) -> tuple[Floats, Floats, Floats]:
         """Combinations of others that an arrival of each input meets.
