@@ -29,7 +29,9 @@ def test_after_a_million_slides_every_double_is_still_the_exact_one():
     valid = np.ones(ROWS, np.bool_)
     limbs, counts = np.zeros((1, 66), np.int64), np.zeros((1, 4), np.int64)
     versions = slides()
-    found = kernels.slide_doubles(versions, values, valid, counts, limbs, 0, BOTH)
+    found = kernels.slide_doubles(
+        versions, values, kernels.Counting(valid, valid), counts, limbs, 0, BOTH
+    )
     assert len(versions.event_rows) == 2 * ROWS
     for version in [*range(0, len(versions.slots), 40_009), len(versions.slots) - 2]:
         time = int(versions.times[version])
@@ -49,7 +51,9 @@ def test_a_nan_and_an_infinity_leave_no_trace():
     limbs, counts = np.zeros((1, 66), np.int64), np.zeros((1, 4), np.int64)
     versions = slides()
     valid = np.ones(ROWS, np.bool_)
-    found = kernels.slide_doubles(versions, values, valid, counts, limbs, 0, BOTH)
+    found = kernels.slide_doubles(
+        versions, values, kernels.Counting(valid, valid), counts, limbs, 0, BOTH
+    )
     strange = ~np.isfinite(found.sums)
     assert np.count_nonzero(strange) == 3 * WINDOW
     assert found.sums[versions.times == 100_000][0] == math.fsum([0.1] * WINDOW)
@@ -64,7 +68,9 @@ def test_after_a_million_slides_whole_numbers_are_still_exact(kind):
     versions, counts = slides(), np.zeros(1, np.int64)
     if kind == "integers":
         limbs = np.zeros((1, 3), np.int64)
-        found = kernels.slide_integers(versions, values, valid, counts, limbs, BOTH)
+        found = kernels.slide_integers(
+            versions, values, kernels.Counting(valid, valid), counts, limbs, BOTH
+        )
         sums = found.sums
         assert found.fits
     else:
@@ -72,7 +78,9 @@ def test_after_a_million_slides_whole_numbers_are_still_exact(kind):
         words = np.stack([values, values >> 63], axis=1)
         bound = np.array([0, 0, 0, 1 << 20], np.uint64)
         rules = kernels.DecimalRules(bound, bound, 10_000)
-        found = kernels.slide_decimals(versions, words, valid, counts, limbs, rules, BOTH)
+        found = kernels.slide_decimals(
+            versions, words, kernels.Counting(valid, valid), counts, limbs, rules, BOTH
+        )
         sums = found.sums[:, 0]
         assert np.array_equal(found.sums[:, 1], sums >> 63)
     totals = np.concatenate([[0], np.cumsum(np.where(valid, values, 0))])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins.aggregate import NEVER, Asked, Row, answer_at, changelog
 
+from windrow.operators import merged_rows as merging
 from windrow.operators import sliding
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.sliding_aggregate import SlidingAggregateOp
@@ -117,6 +118,10 @@ class Case:
         return keys + [(f"x{i}", kind) for i, kind in enumerate(self.argument_kinds)]
 
     def operator(self):
+        return SlidingAggregateOp(self.spec)
+
+    @property
+    def spec(self):
         schema = Schema(tuple(Field(name, kind) for name, kind in self.fields))
         scan = ScanStream("s", "s", schema.names, schema, "t", "bigint", 0)
         aggregates = tuple(
@@ -131,7 +136,7 @@ class Case:
         )
         keys = tuple(Field(f"k{i}", kind) for i, kind in enumerate(self.key_kinds))
         shown = Schema(keys + tuple(Field(each.name, each.type) for each in aggregates))
-        return SlidingAggregateOp(SlidingAggregate(scan, self.keys, aggregates, shown))
+        return SlidingAggregate(scan, self.keys, aggregates, shown)
 
     def batch(self, rows):
         columns = {n: pa.array([row[n] for row in rows], ARROW[kind]) for n, kind in self.fields}
@@ -255,3 +260,54 @@ def test_the_law_of_the_changelog_holds_at_every_instant_whatever_the_steps(case
     assert counters.rows_in == len(case.rows) == counters.drops
     assert counters.rows_out == len(changes)
     assert sum(map(len, operator.snapshot().buffers["groups"])) == sum(c[1] for c in changes)
+
+
+def tied(rows):
+    """The rows with times and ends in steps of three, so that many come and go together."""
+    moved = [
+        Row(
+            row.values,
+            row.time // 3 * 3,
+            row.end if row.end == NEVER else row.end // 3 * 3,
+            row.sign,
+        )
+        for row in rows
+    ]
+    return [row for row in moved if row.time < row.end]
+
+
+@st.composite
+def cases_that_merge(draw):
+    kinds = ["string", "int", "bigint", "double", "float", "decimal(6,2)", "decimal(38,4)"]
+    argument_kinds = tuple(draw(st.lists(st.sampled_from(kinds), max_size=2)))
+    choices = [Asked("count", None)]
+    for i, kind in enumerate(argument_kinds):
+        functions = ("count",) if kind == "string" else ("count", "sum", "avg")
+        choices += [Asked(function, f"x{i}", kind) for function in functions]
+    asked = tuple(draw(st.lists(st.sampled_from(choices), min_size=1, max_size=5)))
+    rows = tied(draw(rows_of((), argument_kinds)))
+    return Case((), argument_kinds, asked, tuple(rows), draw(cuts(rows)))
+
+
+@EXAMPLES
+@given(cases_that_merge(), st.sampled_from([0, merging.LEAST_MERGED]), st.integers(1, 3))
+def test_rows_that_were_merged_before_give_the_same_changes(case, least, tasks):
+    expected = changelog(list(case.rows), case.keys, list(case.asked))
+    spec = replace(case.spec, is_merged=True)
+    operator, changes = SlidingAggregateOp(spec), []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(merging, "LEAST_MERGED", least)
+        for start, stop, watermark in case.batches:
+            for task in range(tasks):
+                rows = case.rows[start:stop][task::tasks]
+                if rows:
+                    merged = merging.merged_rows(spec, case.batch(rows))
+                    assert merged.tuples().sum() == len(rows)
+                    list(operator.push([merged]))
+            changes += shown(operator.advance(watermark))
+            assert Counter(changes) == Counter(each for each in expected if each[0] < watermark)
+            before = operator.snapshot()
+            operator = SlidingAggregateOp(spec)
+            operator.restore(through_storage(before))
+            assert content(operator.snapshot()) == content(before)
+    assert not operator.counters.stored

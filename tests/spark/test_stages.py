@@ -150,3 +150,29 @@ def test_progress_adds_up_to_the_figures_of_the_run_in_process(spark: Any, tmp_p
     for name in ("rows_in", "rows_out", "late", "null_time"):
         assert figures[name] == expected[name], name
     assert figures["stored"] + figures["drops"] == figures["rows_in"]
+
+
+def test_rows_of_an_aggregate_without_keys_are_added_up_before_its_one_bucket(
+    spark: Any, tmp_path: Path
+) -> None:
+    # 60 tuples at 5 instants; then two late ones, which are one row by then but are counted as two.
+    first = [(tick % 5 + 10, "a", tick) for tick in range(60)]
+    streams = Streams(
+        tmp_path, {"x": [table(first), table([(3, "a", 1), (3, "a", 2), (30, "a", 3)])]}
+    )
+    streams.write_all()
+    sql = "SELECT SUM(v) AS s, COUNT(*) AS n, AVG(v / 3.0D) AS mean FROM x [RANGE 5]"
+    local = streams.in_process().sql(sql)
+    expected = bag(local.to_arrow())
+    session = streams.on_spark(spark)
+    run, reader = SingleRun(tmp_path / "run"), ProgressReader(session._plan(sql, {})[1])
+    run.finish(session.sql(sql))
+    assert bag(run.rows(spark)) == Counter({r: n for r, n in expected.items() if r[-1] < 30})
+    records = [reader.read(report) for report in run.reports]
+    assert records[-1].late == local.progress.late == 2
+    (figures,) = records[-1].operators.values()
+    assert figures["rows_in"] < 20  # what a double cannot hold of a sum goes on in a second row
+    whole = Streams(tmp_path / "batch", {"x": [table(first)]})
+    whole.write_all()
+    in_batch = whole.on_spark(spark, is_streaming=False).sql(sql)
+    assert bag(in_batch.toArrow()) == bag(whole.in_process().sql(sql).to_arrow())

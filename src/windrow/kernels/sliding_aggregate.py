@@ -1,7 +1,7 @@
 """Counts, sums and means of every version of every group, in one pass over the events.
 
 Contract of all `slide_*` kernels: `versions` as `versions_of` gives them; one value per row (coming
-rows first) and `valid`, False for NULL; `counts[slot]`, and `limbs[slot]` where there is a sum, are
+rows first), and how it counts (`Counting`); `counts[slot]`, and `limbs[slot]` where there is a sum, are
 the accumulators as the last call left them, and are left as the last version has them. Results have
 one entry per version. Sums of no value are 0 there: the caller shows NULL where the count is 0.
 
@@ -40,6 +40,19 @@ from windrow.kernels.versions import Versions
 FINITE, NANS, INFINITIES, MINUS_INFINITIES = 0, 1, 2, 3
 """Columns of the counts of doubles: values that are no number are counted, never added."""
 
+Weights = NDArray[np.bool_] | NDArray[np.int32]
+"""How many values each row counts for."""
+
+
+class Counting(NamedTuple):
+    """Which rows have a value, and how many values each counts for.
+
+    The two are one array where each row is a value or NULL; merged rows stand for several.
+    """
+
+    valid: NDArray[np.bool_]
+    weights: Weights
+
 
 class DoubleResults(NamedTuple):
     """Per version: values that are not NULL, their sum, their mean. Empty: not asked for."""
@@ -77,7 +90,7 @@ class Asked(NamedTuple):
 
 @kernel
 def slide_counts(
-    versions: Versions, valid: NDArray[np.bool_], counts: NDArray[np.int64]
+    versions: Versions, weights: Weights, counts: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """How many values each version has."""
     total = len(versions.slots)
@@ -85,8 +98,8 @@ def slide_counts(
     for version in range(total):
         slot = versions.slots[version]
         for event in range(versions.first_event[version], versions.first_event[version + 1]):
-            if valid[versions.event_rows[event]]:
-                counts[slot] += versions.event_signs[event]
+            weight = np.int64(weights[versions.event_rows[event]])
+            counts[slot] += versions.event_signs[event] * weight
         results[version] = counts[slot]
     return results
 
@@ -95,7 +108,7 @@ def slide_counts(
 def slide_integers(
     versions: Versions,
     values: NDArray[np.int64],
-    valid: NDArray[np.bool_],
+    counting: Counting,
     counts: NDArray[np.int64],
     limbs: Limbs,
     asked: Asked,
@@ -111,10 +124,10 @@ def slide_integers(
         slot = versions.slots[version]
         for event in range(versions.first_event[version], versions.first_event[version + 1]):
             row = versions.event_rows[event]
-            if valid[row]:
+            if counting.valid[row]:
                 sign = np.int64(versions.event_signs[event])
                 add_integer(limbs, slot, values[row], sign)
-                counts[slot] += sign
+                counts[slot] += sign * np.int64(counting.weights[row])
         settle(limbs, slot)
         count_of[version] = counts[slot]
         if asked.sum:
@@ -132,7 +145,7 @@ def slide_integers(
 def slide_doubles(
     versions: Versions,
     values: NDArray[np.float64],
-    valid: NDArray[np.bool_],
+    counting: Counting,
     counts: NDArray[np.int64],
     limbs: Limbs,
     first: int,
@@ -150,10 +163,10 @@ def slide_doubles(
         slot = versions.slots[version]
         for event in range(versions.first_event[version], versions.first_event[version + 1]):
             row = versions.event_rows[event]
-            if valid[row]:
+            if counting.valid[row]:
                 sign = np.int64(versions.event_signs[event])
                 kind = kind_of(values[row])
-                counts[slot, kind] += sign
+                counts[slot, kind] += sign * np.int64(counting.weights[row])
                 if kind == FINITE:
                     add_double(limbs, slot, bits[row], first, sign)
         settle(limbs, slot)
@@ -205,7 +218,7 @@ class DecimalRules(NamedTuple):
 def slide_decimals(
     versions: Versions,
     words: NDArray[np.int64],
-    valid: NDArray[np.bool_],
+    counting: Counting,
     counts: NDArray[np.int64],
     limbs: Limbs,
     rules: DecimalRules,
@@ -223,10 +236,10 @@ def slide_decimals(
         slot = versions.slots[version]
         for event in range(versions.first_event[version], versions.first_event[version + 1]):
             row = versions.event_rows[event]
-            if valid[row]:
+            if counting.valid[row]:
                 sign = np.int64(versions.event_signs[event])
                 add_decimal(limbs, slot, words[row, 0], words[row, 1], sign)
-                counts[slot] += sign
+                counts[slot] += sign * np.int64(counting.weights[row])
         settle(limbs, slot)
         count_of[version] = counts[slot]
         if asked.sum:

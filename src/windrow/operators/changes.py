@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 TIME, END, SIGN = "__time", "__end", "__sign"
 """Names of the three columns where a change batch travels as one Arrow table."""
 
+TUPLES = "__tuples"
+"""The column of merged rows that says how many tuples each stands for (`merged_rows.py`)."""
+
 
 @dataclass(frozen=True)
 class ChangeBatch:
@@ -86,6 +89,12 @@ class ChangeBatch:
     def signs_or_insert(self) -> NDArray[np.int8]:
         """The signs, +1 where all rows are inserts."""
         return np.ones(len(self), np.int8) if self.signs is None else self.signs
+
+    def tuples(self) -> NDArray[np.int64]:
+        """How many tuples each row stands for: one, but where rows were merged."""
+        if TUPLES not in self.columns.schema.names:
+            return np.ones(len(self), np.int64)
+        return _numbers(self.columns, TUPLES).astype(np.int64)
 
     def to_arrow(self) -> pa.RecordBatch:
         """One record batch: the columns, then time, end and sign where present."""

@@ -152,11 +152,12 @@ class Stage:
         if not is_late.any():
             return batch
         late = batch.take(np.flatnonzero(is_late))
-        without_time = int(np.count_nonzero(late.times == MIN_TICK))
+        tuples = late.tuples()
+        without_time = int(tuples[late.times == MIN_TICK].sum())
         if self.on_late == "fail":
             raise self._late_row(port, late, watermark)
         self.counters.null_time += without_time
-        self.counters.late += len(late) - without_time
+        self.counters.late += int(tuples.sum()) - without_time
         self.operator.lose(len(late))
         if self.on_late == "keep" and self.late is not None:
             self.late(port, late)

@@ -3,7 +3,8 @@
 Rows, groups and versions are as `sliding.py` has them. What is kept per group is the number of its
 rows, and accumulators (`accumulators/build.py` says which). Groups come and go with their rows; the
 one group of an aggregate without keys stays from the first instant on at which a row is there: what
-comes and is taken back at one instant, as joins of changelogs give it, is none.
+comes and is taken back at one instant, as joins of changelogs give it, is none. Rows may have been
+merged before they come (`merged_rows.py`): each then says how many tuples, and values, it counts for.
 """
 
 from __future__ import annotations
@@ -14,16 +15,19 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.kernels.sliding_aggregate import slide_counts
+from windrow.kernels._jit import writable
+from windrow.kernels.sliding_aggregate import Weights, slide_counts
 from windrow.kernels.versions import Versions, changes_of
 from windrow.operators.accumulators.base import Accumulator, nothing_to_delete, resized
 from windrow.operators.accumulators.build import accumulators_of, key_of, readers
-from windrow.operators.accumulators.sums import CountOnly
+from windrow.operators.accumulators.sums import CountOnly, Totals
 from windrow.operators.alive_values import AliveValues
 from windrow.operators.answers import Answers
 from windrow.operators.base import Snapshot
-from windrow.operators.changes import ChangeBatch
+from windrow.operators.changes import TUPLES, ChangeBatch
 from windrow.operators.chunks import ChunkBuffer, ChunkSlice
+from windrow.operators.key_columns import fixed_values
+from windrow.operators.merged_rows import weight_column
 from windrow.operators.sliding import SlidingOp, Slots
 from windrow.physical.specs import SlidingAggregate
 
@@ -95,6 +99,10 @@ class SlidingAggregateOp(SlidingOp):
             # What only counts keeps the least; what others keep serves it too.
             reader = next((each for each in own if not isinstance(each, CountOnly)), own[0])
             kept[f"argument{i}"] = reader.kept(columns.column(name))
+            if self._spec.is_merged:
+                kept[f"weight{i}"] = columns.column(weight_column(i))
+        if self._spec.is_merged:
+            kept["tuples"] = columns.column(TUPLES)
         return kept
 
     def _group_columns(self, slots: Slots) -> tuple[dict[str, pa.Array], dict[str, int]]:
@@ -121,8 +129,10 @@ class SlidingAggregateOp(SlidingOp):
         return changes
 
     def _changes(self, versions: Versions, rows: ChangeBatch) -> ChangeBatch:
-        every_row = np.ones(len(rows), np.bool_)
-        row_counts = slide_counts(versions, every_row, self._row_counts)
+        weights: Weights | None = self._weights(rows, "tuples")
+        if weights is None:
+            weights = np.ones(len(rows), np.bool_)
+        row_counts = slide_counts(versions, weights, self._row_counts)
         if row_counts.min() < 0:
             raise nothing_to_delete()
         answers = self._answers(versions, rows, row_counts)
@@ -144,9 +154,25 @@ class SlidingAggregateOp(SlidingOp):
         for each in self._spec.aggregates:
             key = key_of(each)
             if each.argument is not None and key not in answers:
-                column = rows.columns.column(columns[each.argument.columns[0]])
-                answers[key] = self._accumulators[str(key)].slide(versions, column)
+                name = columns[each.argument.columns[0]]
+                answers[key] = self._slid(self._accumulators[str(key)], name, versions, rows)
         return [answers[key_of(each)][each.function] for each in self._spec.aggregates]
+
+    def _slid(
+        self, accumulator: Accumulator, name: str, versions: Versions, rows: ChangeBatch
+    ) -> dict[str, Answers]:
+        column = rows.columns.column(name)
+        weights = self._weights(rows, name.replace("argument", "weight"))
+        if weights is None:
+            return accumulator.slide(versions, column)
+        assert isinstance(accumulator, Totals), "only what adds up is merged"
+        return accumulator.slide(versions, column, weights)
+
+    def _weights(self, rows: ChangeBatch, name: str) -> NDArray[np.int32] | None:
+        """How many tuples or values each row counts for; None where each is one."""
+        if not self._spec.is_merged:
+            return None
+        return writable(fixed_values(rows.columns.column(name), "<i4"))
 
     def _differences(
         self, versions: Versions, answers: Sequence[Answers], exists: NDArray[np.bool_]

@@ -69,6 +69,10 @@ POLLING = {
     ROUND_ROBIN: "in process, round robin: each stream is asked again after all others",
 }
 
+PRE_AGGREGATED = (
+    "pre-aggregated per instant before the one bucket: rows that come and go together are one there"
+)
+
 
 def explain(logical: Query, physical: PhysicalQuery) -> str:
     """The text of EXPLAIN, ending in a newline."""
@@ -253,6 +257,8 @@ def _stage_lines(physical: PhysicalQuery) -> list[str]:
         partitioning = partitioning_of(spec, buckets)
         lines.append(f"  stage {number}: {stage_name(spec)}")
         lines.append(f"    {describe(partitioning, spec, show)}")
+        if isinstance(spec, SlidingAggregate) and spec.may_be_merged:
+            lines.append(f"    {PRE_AGGREGATED}")
         if isinstance(partitioning, Single):
             lines.append(f"    warning: one task does all the work: {partitioning.reason}")
     return lines

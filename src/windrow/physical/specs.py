@@ -317,6 +317,8 @@ class SlidingAggregate:
     `estimated_from`: the rows are combinations of a join of so many inputs that sheds, and carry
     `physical.shedding.hidden_fields`. Each aggregate is then estimated, and gives three columns,
     the estimate and the ends of its interval. 0: the rows are all there are.
+
+    `is_merged`: rows that come and go together were added up before they reach it.
     """
 
     input: Spec
@@ -324,6 +326,18 @@ class SlidingAggregate:
     aggregates: tuple[Aggregate, ...]
     schema: Schema
     estimated_from: int = 0
+    is_merged: bool = False
+
+    @property
+    def may_be_merged(self) -> bool:
+        """Whether rows of equal time, end and sign add up to one, without GROUP BY to spread them.
+
+        So it is where all that is asked for is a count, a sum, or follows from these.
+        """
+        return not (self.keys or self.estimated_from) and all(
+            each.function in {"count", "sum", "avg"} and not each.is_distinct
+            for each in self.aggregates
+        )
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ sum. Which kind is used follows from the argument's type:
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -95,6 +96,16 @@ class Totals(Accumulator):
             hint=f"cast the argument to double, or to a wider type, inside {function.upper()}",
         )
 
+    @abstractmethod
+    def slide(
+        self, versions: Versions, column: pa.Array, weights: kernels.Weights | None = None
+    ) -> dict[str, Answers]:
+        """COUNT, and what is asked for of SUM and AVG.
+
+        `weights` say how many values each row stands for, which `column` has the sum of; None: one
+        where it is not NULL.
+        """
+
 
 class CountOnly(Totals):
     """How many values are not NULL; stored rows keep no more than that."""
@@ -105,9 +116,13 @@ class CountOnly(Totals):
             np.ones(len(column), np.bool_), mask=column.is_null().to_numpy(zero_copy_only=False)
         )
 
-    def slide(self, versions: Versions, column: pa.Array) -> dict[str, Answers]:
+    def slide(
+        self, versions: Versions, column: pa.Array, weights: kernels.Weights | None = None
+    ) -> dict[str, Answers]:
         """COUNT."""
-        counts = kernels.slide_counts(versions, validity(column), self.counts)
+        if weights is None:
+            weights = validity(column)
+        counts = kernels.slide_counts(versions, weights, self.counts)
         return {"count": Answers(counts, None, pa.int64())}
 
 
@@ -116,11 +131,19 @@ class Integers(Totals):
 
     width = 3
 
-    def slide(self, versions: Versions, column: pa.Array) -> dict[str, Answers]:
+    def slide(
+        self, versions: Versions, column: pa.Array, weights: kernels.Weights | None = None
+    ) -> dict[str, Answers]:
         """COUNT, SUM and AVG."""
         values = fixed_values(column.cast(pa.int64()), "<i8")
+        valid = validity(column)
         found = kernels.slide_integers(
-            versions, writable(values), validity(column), self.counts, self.limbs, self.asked
+            versions,
+            writable(values),
+            kernels.Counting(valid, valid if weights is None else weights),
+            self.counts,
+            self.limbs,
+            self.asked,
         )
         if not found.fits:
             raise self._overflow("sum", "bigint")
@@ -133,13 +156,21 @@ class Doubles(Totals):
     count_shape = (4,)
     width = 1
 
-    def slide(self, versions: Versions, column: pa.Array) -> dict[str, Answers]:
+    def slide(
+        self, versions: Versions, column: pa.Array, weights: kernels.Weights | None = None
+    ) -> dict[str, Answers]:
         """COUNT, SUM and AVG."""
         values = writable(fixed_values(column.cast(pa.float64()), "<f8"))
         valid = validity(column)
         self._cover(*double_span(values.view(np.int64), valid))
         found = kernels.slide_doubles(
-            versions, values, valid, self.counts, self.limbs, 32 * self.low, self.asked
+            versions,
+            values,
+            kernels.Counting(valid, valid if weights is None else weights),
+            self.counts,
+            self.limbs,
+            32 * self.low,
+            self.asked,
         )
         return _answers(found.counts, found.sums, pa.float64(), found.means, pa.float64())
 
@@ -179,18 +210,21 @@ class Decimals(Totals):
         self.sum_type = pa.decimal128(min(38, precision + 10), scale)
         self.mean_type = pa.decimal128(min(38, precision + 4), min(38, scale + 4))
         self.rules = kernels.DecimalRules(
-            _power_of_ten(self.sum_type.precision),
-            _power_of_ten(self.mean_type.precision),
+            power_of_ten(self.sum_type.precision),
+            power_of_ten(self.mean_type.precision),
             10 ** (self.mean_type.scale - scale),
         )
 
-    def slide(self, versions: Versions, column: pa.Array) -> dict[str, Answers]:
+    def slide(
+        self, versions: Versions, column: pa.Array, weights: kernels.Weights | None = None
+    ) -> dict[str, Answers]:
         """COUNT, SUM and AVG."""
         words = fixed_values(column, "<i8").reshape(-1, 2)
+        valid = validity(column)
         found = kernels.slide_decimals(
             versions,
             writable(words),
-            validity(column),
+            kernels.Counting(valid, valid if weights is None else weights),
             self.counts,
             self.limbs,
             self.rules,
@@ -220,7 +254,7 @@ def _answers(
     return answers
 
 
-def _power_of_ten(exponent: int) -> NDArray[np.uint64]:
+def power_of_ten(exponent: int) -> NDArray[np.uint64]:
     """10^exponent as four digits of 32 bits; at most 10^38."""
     number = 10**exponent
     return np.array([(number >> (32 * k)) & 0xFFFFFFFF for k in range(4)], np.uint64)

@@ -82,7 +82,7 @@ def _run_bucket(
                 yield _row(encode(results), {})
         stage.counters.rows_in -= sum(copies)
         rows_read += sum(
-            len(batch) - copied
+            int(batch.tuples().sum()) - copied
             for batch, copied, is_read in zip(batches, copies, plan.reads, strict=True)
             if batch is not None and is_read
         )

@@ -62,7 +62,7 @@ def about(spec: Stateful) -> str:
 
 def _is_unset(name: str, value: Any) -> bool:
     """Whether an entry came after checkpoints were made that lack it, and says nothing here."""
-    if name in {"estimated_from", "is_snapshot", "expires"}:
+    if name in {"estimated_from", "is_merged", "is_snapshot", "expires"}:
         return not getattr(value, name)
     return name in {"counts", "shedding", "changes"} and getattr(value, name) is None
 

@@ -17,8 +17,9 @@ import pyarrow as pa
 from windrow.operators.arrow_types import arrow_schema, conform
 from windrow.operators.changes import END, SIGN, ChangeBatch
 from windrow.operators.chunks import decode, encode
+from windrow.operators.merged_rows import merged_rows
 from windrow.operators.partition import route
-from windrow.physical.specs import Spec, WJoin
+from windrow.physical.specs import SlidingAggregate, Spec, WJoin
 from windrow.run.spark.buckets import GUARD
 from windrow.run.spark.failures import told_first
 from windrow.run.spark.letters import NAME, FirstCopies
@@ -174,8 +175,13 @@ def _pack(
 def _routed(
     plan: StagePlan, port: int, gathered: list[pa.RecordBatch]
 ) -> tuple[ChangeBatch, NDArray[np.int64], NDArray[np.int32]]:
-    """Rows as Spark hands them over, which of them go where, and to which bucket."""
+    """Rows as Spark hands them over, which of them go where, and to which bucket.
+
+    Those of an aggregate without GROUP BY are added up before they go to its one bucket.
+    """
     batch = to_changes(gathered, arrow_schema(plan.packed_schema(port)))
+    if isinstance(plan.spec, SlidingAggregate) and plan.spec.is_merged:
+        batch = merged_rows(plan.spec, batch, kept=[LETTER] if plan.letters[port] else [])
     rows, buckets = route(plan.spec, plan.partitioning, port, batch, plan.partitioning.buckets)
     return batch, rows, buckets
 

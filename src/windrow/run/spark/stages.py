@@ -72,7 +72,8 @@ class StagePlan:
     Attributes:
         sql: the query's text, for messages.
         number: its place among the query's stages, from the bottom up, from 0 on.
-        spec: what it computes, in one bucket where memory or service rate are divided among them.
+        spec: what it computes, in one bucket where memory or service rate are divided among them,
+            of merged rows where those of an aggregate can be.
         partitioning: how rows find their buckets.
         partitions: how many shuffle partitions the buckets are spread over.
         time_type: the type of event time, the same for all streams of a query.
@@ -191,6 +192,8 @@ def plan_stage(
 
 def _of_a_bucket(spec: Stateful, buckets: int) -> Stateful:
     """What each bucket of a stage computes: what a join may hold and do is divided among them."""
+    if isinstance(spec, SlidingAggregate):
+        return replace(spec, is_merged=spec.may_be_merged)
     if not isinstance(spec, WJoin) or spec.shedding is None:
         return spec
     part = spec.shedding.part(buckets)
