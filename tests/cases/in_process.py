@@ -18,7 +18,7 @@ from windrow.run.local.execution import Execution
 from windrow.run.local.result import Result
 
 
-def session_of(case: Case, *, whole: bool = False) -> windrow.Session:
+def session_of(case: Case, *, whole: bool = False, hints: Any = None) -> windrow.Session:
     session = windrow.Session()
     for stream in case.streams:
         tables = stream.tables()
@@ -28,7 +28,8 @@ def session_of(case: Case, *, whole: bool = False) -> windrow.Session:
             if whole
             else pa.RecordBatchReader.from_batches(stream.schema, batches)
         )
-        session.stream(stream.name, data, time="ts", lateness=case.lateness[stream.name])
+        lateness = case.lateness[stream.name]
+        session.stream(stream.name, data, time="ts", lateness=lateness, **(hints or {}))
     for name, table in case.tables.items():
         session.table(name, table)
     return session

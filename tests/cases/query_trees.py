@@ -42,10 +42,15 @@ class Tree:
     is_plain: bool = False
 
 
-def draw_tree(random: Random, *, depth: int = 3) -> Case:
-    """A query tree over two streams, its changelog by asking at every instant."""
+def draw_tree(
+    random: Random, *, depth: int = 3, draw: Callable[[Random, int], Tree] | None = None
+) -> Case:
+    """A query tree over two streams, its changelog by asking at every instant.
+
+    `draw`: draws the tree; None: of any kind.
+    """
     streams = tuple(_stream(random, name) for name in ("a", "b"))
-    tree = _relation(random, depth)
+    tree = (draw or _relation)(random, depth)
     sql = f"{tree.sql} EMIT CHANGES" if tree.is_plain else tree.sql
     answer: Bag = Counter()
     due = {}
@@ -153,6 +158,34 @@ def _join(random: Random, depth: int) -> Tree:
         f"SELECT l.T, l.k, l.x + r.x AS x FROM ({left.oracle}) l JOIN ({right.oracle}) r"
         f" ON l.T = r.T AND {condition}",
         is_plain=left.is_plain and right.is_plain,
+    )
+
+
+def draw_set_of_join(random: Random, depth: int) -> Tree:
+    """A set of what two or more windowed streams, or such sets, join to: few rows are different."""
+    trees = [_windowed(random, "a"), _windowed(random, random.choice(["b", "a"]))]
+    if depth > 1 and random.randrange(2):
+        trees[1] = draw_set_of_join(random, depth - 1)
+    left, right = trees
+    on = random.choice(["l.k = r.k", "l.k = r.k AND l.x <= r.x", "l.x < r.x"])
+    shown = random.choice(["l.k, l.x + r.x AS x", "r.k, l.x", "l.k, 1 AS x"])
+    sql = f"FROM ({left.sql}) l JOIN ({right.sql}) r ON {on}"
+    oracle = f"FROM ({left.oracle}) l JOIN ({right.oracle}) r ON l.T = r.T AND {on}"
+    if random.randrange(3):
+        return Tree(f"SELECT DISTINCT {shown} {sql}", f"SELECT DISTINCT l.T, {shown} {oracle}")
+    kind, other = random.choice(["UNION", "EXCEPT", "INTERSECT"]), _windowed(random, "b")
+    return Tree(
+        f"(SELECT {shown} {sql}) {kind} ({other.sql})",
+        f"(SELECT l.T, {shown} {oracle}) {kind} ({other.oracle})",
+    )
+
+
+def _windowed(random: Random, stream: str) -> Tree:
+    window = random.choice([w for w in WINDOWS if w])
+    where = random.choice(["", " WHERE x > 0"])
+    return Tree(
+        f"SELECT k, x FROM {stream} [RANGE {window}]{where}",
+        f"SELECT T, k, x FROM instants JOIN {stream} ON ts <= T AND T <= ts + {window}{where}",
     )
 
 

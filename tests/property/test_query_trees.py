@@ -6,7 +6,7 @@ from random import Random
 
 import pyarrow as pa
 from cases.in_process import PLANS, bag, run_by, session_of
-from cases.query_trees import draw_tree
+from cases.query_trees import draw_set_of_join, draw_tree
 from cases.tape import tapes
 from hypothesis import HealthCheck, given, note, settings
 
@@ -23,6 +23,16 @@ def test_a_tree_of_queries_answers_as_duckdb_does_at_every_instant(random: Rando
     assert bag(result.to_arrow()) == case.answer
     if "ROWS" not in case.sql:
         assert result.progress.stored == 0  # everything has expired
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(random=tapes(1024))
+def test_a_distinct_pushed_below_a_join_changes_nothing(random: Random) -> None:
+    case = draw_tree(random, draw=draw_set_of_join)
+    note(case.sql)
+    session = session_of(case, hints={"rate": 1000, "distinct": {"k": 2, "x": 3}})
+    assert "pushed below the join" in session.explain(case.sql)
+    assert bag(run_by(random.choice(PLANS), session, case.sql).to_arrow()) == case.answer
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -12,6 +12,7 @@ from windrow.optimize.numbers import Numbers
 from windrow.optimize.options import check_updates, with_hints
 from windrow.optimize.orders import check_order
 from windrow.optimize.plans import REFERENCE_MACHINE, Machine
+from windrow.optimize.push_distinct import push_distinct
 from windrow.optimize.rules.compute_below_aggregate import compute_below_aggregate
 from windrow.optimize.rules.filter_keys_of_one_input import filter_keys_of_one_input
 from windrow.optimize.rules.join_by_predicates import join_by_predicates
@@ -80,6 +81,7 @@ def optimize(
     verify(query.root)
     plan = apply_rules(query.root)
     root = with_estimates(with_shedding(choose(plan, options), options))
+    root = push_distinct(root, options, Numbers(hints_of(plan)))
     check_order(root, options)
     numbers = Numbers(hints_of(plan), measured, bounded_of(plan), is_running=is_running)
     root = by_cost(root, options, numbers, machine)

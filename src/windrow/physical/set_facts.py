@@ -52,7 +52,7 @@ def set_facts(spec: SetOp) -> list[Fact]:
         ("retention", retention),
         ("state", [*_bounds(spec, held, below), *_expected(spec, names)]),
         ("emits", [f"the changes of each instant below {trailing}, net, deletes before inserts"]),
-        ("why", ["a change costs its own rows: the copies say what is in the answer"]),
+        ("why", ["a change costs its own rows: the copies say what is in the answer", *spec.place]),
     ]
     return [fact for fact in facts if fact[1]]
 

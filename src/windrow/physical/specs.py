@@ -351,11 +351,14 @@ class SetOp:
         kind: one of those of `plan.nodes.SetOperation`, but not "union all", which needs no state.
         expected: per input, how many rows it is expected to hold, and how many different ones;
             None where too little is known.
+        place: why it stands where it does, or why no other of its kind stands below a join, for
+            EXPLAIN.
     """
 
     inputs: tuple[Spec, ...]
     kind: str
     expected: tuple[tuple[Figure, Figure] | None, ...] = ()
+    place: tuple[str, ...] = ()
 
     @property
     def schema(self) -> Schema:

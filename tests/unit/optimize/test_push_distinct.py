@@ -1,0 +1,98 @@
+"""Where DISTINCT goes below a join, and where it must not."""
+
+from __future__ import annotations
+
+import pytest
+from golden.catalog import CATALOG
+
+from windrow.operators.evaluate import DuckdbTypes
+from windrow.optimize.optimizer import optimize
+from windrow.physical.options import Options
+from windrow.physical.specs import SetOp, Spec, WJoin, inputs
+from windrow.sql.compile import compile_query
+
+FAST = "fast f [RANGE INTERVAL '1' MINUTE]"
+
+
+def set_operations(sql: str, **options: str) -> list[SetOp]:
+    """The set operations of a plan, from the answer down; each join below them is looked at."""
+    logical = compile_query(sql, CATALOG, DuckdbTypes())
+    found: list[SetOp] = []
+
+    def walk(spec: Spec) -> None:
+        if isinstance(spec, SetOp):
+            found.append(spec)
+        if isinstance(spec, WJoin):
+            assert spec.is_snapshot == any(isinstance(child, SetOp) for child in spec.inputs)
+        for child in inputs(spec):
+            walk(child)
+
+    walk(optimize(logical, Options(**options)).root)
+    return found
+
+
+def test_it_goes_below_for_every_input_that_it_shrinks():
+    other = "rare r [RANGE INTERVAL '9' HOURS]"
+    sql = f"SELECT DISTINCT f.k FROM {FAST}, {other} WHERE f.k = r.k"
+    assert [len(each.place) for each in set_operations(sql)] == [0, 1, 1]
+
+
+@pytest.mark.parametrize("kind", ["UNION", "EXCEPT", "INTERSECT"])
+def test_it_goes_below_joins_under_operations_on_sets(kind):
+    joined = f"SELECT f.k FROM {FAST}, slow s [RANGE INTERVAL '5' SECONDS] WHERE f.k = s.k"
+    sql = f"{joined} {kind} SELECT k FROM rare [RANGE INTERVAL '1' HOUR]"
+    assert [each.kind for each in set_operations(sql)] == [kind.lower(), "distinct"]
+    assert [each.kind for each in set_operations(sql.replace(kind, f"{kind} ALL"))] in (
+        [f"{kind.lower()} all"],
+        [],
+    )
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        # Every combination is asked for, however often.
+        f"SELECT f.k FROM {FAST}, slow s [RANGE INTERVAL '5' SECONDS] WHERE f.k = s.k EMIT CHANGES",
+        # The times of tuples count, which a DISTINCT below would lose.
+        f"SELECT DISTINCT f.k FROM {FAST}, slow s [RANGE INTERVAL '1' MINUTE] WHERE f.k = s.k"
+        " WINDOW (f, s) = INTERVAL '1' SECOND",
+        "SELECT DISTINCT j.k FROM (SELECT f.k FROM fast f, slow s WHERE f.k = s.k"
+        " WINDOW = INTERVAL '1' MINUTE) j [RANGE INTERVAL '1' HOUR]",
+        # Nothing is known of x, and then of neither stream.
+        f"SELECT DISTINCT f.x FROM {FAST}, slow s [RANGE INTERVAL '5' SECONDS] WHERE f.k = s.k",
+        "SELECT DISTINCT a.k FROM a [RANGE INTERVAL '1' HOUR], b [RANGE INTERVAL '1' HOUR]"
+        " WHERE a.k = b.k",
+    ],
+)
+def test_it_stays_where_copies_times_or_unknown_numbers_count(sql):
+    assert (
+        sum("pushed below" in line[:12] for each in set_operations(sql) for line in each.place) == 0
+    )
+
+
+@pytest.mark.parametrize("asked", [{"algorithm": "few"}, {"order": "s, f"}, {"memory": "1 GB"}])
+def test_it_leaves_a_plan_or_a_bound_that_was_asked_for(asked):
+    sql = f"SELECT DISTINCT f.k FROM {FAST}, slow s [RANGE INTERVAL '5' SECONDS] WHERE f.k = s.k"
+    assert len(set_operations(sql)) == 2
+    assert len(set_operations(sql, **asked)) == 1
+
+
+def test_a_join_by_trees_becomes_one_of_what_is_alive():
+    sql = f"SELECT DISTINCT f.k FROM {FAST}, slow s [RANGE INTERVAL '5' SECONDS] WHERE f.k < s.k"
+    top, pushed = set_operations(sql)
+    assert pushed.place[0].startswith("pushed below the join of f, s: 1.7 per second of 1,000")
+    (project,) = top.inputs
+    (join,) = inputs(project)
+    assert isinstance(join, WJoin)
+    assert (join.algorithm, join.method, join.structures) == ("bew", "nested-loop", ())
+
+
+def test_it_says_which_column_may_hold_a_negative_zero():
+    sql = (
+        "SELECT DISTINCT s.price FROM sales s [RANGE INTERVAL '1' HOUR], returns r"
+        " [RANGE INTERVAL '1' HOUR] WHERE s.item = r.item"
+    )
+    (top,) = set_operations(sql)
+    assert top.place[0] == (
+        "not pushed below the join of s, r for s: s.price may be -0.0, which DISTINCT shows as 0.0"
+    )
