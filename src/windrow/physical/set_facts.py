@@ -7,6 +7,8 @@ the counts and takes no room.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from windrow.physical.bounds_text import drop_condition, plus
 from windrow.physical.lifetimes import alive_ticks, lifetime, source_name, state_bound
 from windrow.physical.specs import SetOp, Spec, delay, scans
@@ -99,7 +101,20 @@ def _expected(spec: SetOp, names: list[str]) -> list[str]:
                 f"expected: {_about(rows)} alive of {name}, {_about(different)} of them different"
                 f" ({', '.join(dict.fromkeys((rows.source, different.source)))})"
             )
+    known = [figures for figures in spec.expected if figures is not None]
+    if spec.kind.startswith("except") and len(known) == len(names):
+        lines.append(f"expected in all: at most {_about(s_minus(known))} rows and counts")
     return lines
+
+
+def s_minus(known: Sequence[tuple[Figure, Figure]]) -> Figure:
+    """The paper's bound of the state of a MINUS, 2 (rate w + N_d) + rate w, each input by its own.
+
+    Both inputs keep their rows and a count of each different one; the copies in the answer are no
+    more than the rows of the first.
+    """
+    kept = sum(rows.value + different.value for rows, different in known)
+    return Figure(kept + known[0][0].value, known[0][0].source)
 
 
 def _about(figure: Figure) -> str:
