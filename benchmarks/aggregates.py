@@ -1,11 +1,13 @@
-"""Sliding aggregates as windows grow: counted work and time per change, one core.
+"""Sliding aggregates and set operations as windows grow: counted work and time per change, one core.
 
     python -m benchmarks.aggregates [--most 1000000] [--changes 100000] [--rows 2000000]
 
 One group over a window of 1,000 to 1,000,000 tuples, one tuple per tick: each tick a tuple comes and
 one goes, two changes. Work is what the operator counts: events applied, values compared, cells
 probed. "max out of order" has rows that live from half the window to all of it, drawn at random, so
-that they do not leave as they came.
+that they do not leave as they came. DISTINCT and EXCEPT ALL have as many different rows as there are
+tuples alive, so that what is kept by row grows with the window; the tuples of EXCEPT ALL come to its
+two inputs in turn.
 
 Then GROUP BY with SUM over 10,000 groups: input tuples per second, changelog included.
 Seconds are of the processor.
@@ -22,8 +24,10 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.operators.changes import ChangeBatch
+from windrow.operators.set_operation import SetOperationOp
+from windrow.operators.sliding import SlidingOp
 from windrow.operators.sliding_aggregate import SlidingAggregateOp
-from windrow.physical.specs import ScanStream, SlidingAggregate
+from windrow.physical.specs import ScanStream, SetOp, SlidingAggregate
 from windrow.plan.exprs import column
 from windrow.plan.nodes import Aggregate
 from windrow.schema import Field, Schema
@@ -43,12 +47,19 @@ FUNCTIONS = {
     "variance": ("var_samp", False),
     "stddev": ("stddev_samp", False),
 }
+SET_OPERATIONS = {"distinct": 1, "except all": 2}
+"""Set operations with the number of their inputs."""
+
+
+def scan_of(*fields: Field) -> ScanStream:
+    schema = Schema(fields)
+    return ScanStream("s", "s", schema.names, schema, "t", "bigint", 0)
 
 
 def operator(keys: tuple[str, ...], function: str, *, is_distinct: bool) -> SlidingAggregateOp:
     """One aggregate of x, by keys or of all."""
-    schema = Schema((Field("k", "bigint"), Field("x", "double")))
-    scan = ScanStream("s", "s", schema.names, schema, "t", "bigint", 0)
+    scan = scan_of(Field("k", "bigint"), Field("x", "double"))
+    schema = scan.schema
     aggregate = Aggregate(function, column("x", "double"), "value", "double", is_distinct)
     shown = Schema((*schema.fields[: len(keys)], Field("value", "double")))
     return SlidingAggregateOp(SlidingAggregate(scan, keys, (aggregate,), shown))
@@ -57,8 +68,11 @@ def operator(keys: tuple[str, ...], function: str, *, is_distinct: bool) -> Slid
 class Stream:
     """Rows one tick apart, given to an operator batch by batch."""
 
-    def __init__(self, op: SlidingAggregateOp, window: int, groups: int, *, mixed: bool) -> None:
+    def __init__(
+        self, op: SlidingOp, window: int, groups: int, *, mixed: bool = False, inputs: int = 0
+    ) -> None:
         self.op, self.window, self.groups, self.mixed = op, window, groups, mixed
+        self.inputs = inputs
         self.random = np.random.default_rng([3, window])
         self.time = 0
 
@@ -67,13 +81,13 @@ class Stream:
         lives = np.full(rows, self.window)
         if self.mixed:
             lives = self.random.integers(self.window // 2, self.window + 1, rows)
-        columns = pa.RecordBatch.from_pydict(
-            {
-                "k": self.random.integers(0, self.groups, rows),
-                "x": self.random.integers(0, 1 << 40, rows) / 64,
-            }
-        )
-        list(self.op.push([ChangeBatch(columns, times, times + lives)]))
+        drawn: dict[str, Any] = {"k": self.random.integers(0, self.groups, rows)}
+        if not self.inputs:  # a set operation is over one column
+            drawn["x"] = self.random.integers(0, 1 << 40, rows) / 64
+        whole = ChangeBatch(pa.RecordBatch.from_pydict(drawn), times, times + lives)
+        ports = max(self.inputs, 1)
+        turns = [whole.take(np.arange(port, rows, ports)) for port in range(ports)]
+        list(self.op.push([whole] if ports == 1 else turns))
         self.time += rows
         for _ in self.op.advance(self.time):
             pass
@@ -81,9 +95,8 @@ class Stream:
 
 def per_change(name: str, alive: int, changes: int) -> dict[str, float]:
     """Work and nanoseconds of one change while so many tuples are alive."""
-    function, is_distinct = FUNCTIONS[name]
-    op = operator((), function, is_distinct=is_distinct)
-    stream = Stream(op, alive, 1, mixed=name.endswith("out of order"))
+    stream = _stream(name, alive)
+    op = stream.op
     for start in range(0, alive + BATCH, BATCH):
         stream.push(min(BATCH, alive + BATCH - start))
     before, started = op.counters.comparisons, time.process_time()
@@ -95,10 +108,20 @@ def per_change(name: str, alive: int, changes: int) -> dict[str, float]:
     return {"work": round(work / made, 2), "ns": round(1e9 * seconds / made)}
 
 
+def _stream(name: str, alive: int) -> Stream:
+    if name in SET_OPERATIONS:
+        inputs = SET_OPERATIONS[name]
+        spec = SetOp((scan_of(Field("k", "bigint")),) * inputs, name)
+        return Stream(SetOperationOp(spec), alive, alive, inputs=inputs)
+    function, is_distinct = FUNCTIONS[name]
+    op = operator((), function, is_distinct=is_distinct)
+    return Stream(op, alive, 1, mixed=name.endswith("out of order"))
+
+
 def grouped(rows: int) -> float:
     """Input tuples per second of GROUP BY with SUM."""
     op = operator(("k",), "sum", is_distinct=False)
-    stream = Stream(op, GROUPS_WINDOW, GROUPS, mixed=False)
+    stream = Stream(op, GROUPS_WINDOW, GROUPS)
     for _ in range(2):
         stream.push(GROUPS_BATCH)
     started = time.process_time()
@@ -112,11 +135,12 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=1_000_000)
     parser.add_argument("--changes", type=int, default=200_000)
     parser.add_argument("--rows", type=int, default=2_000_000)
-    parser.add_argument("--only", choices=FUNCTIONS)
+    names = [*FUNCTIONS, *SET_OPERATIONS]
+    parser.add_argument("--only", choices=names)
     given = parser.parse_args()
     sizes = [n for n in (1_000, 10_000, 100_000, 1_000_000) if n <= given.most]
     found: dict[str, Any] = {"changes": {}}
-    for name in [given.only] if given.only else FUNCTIONS:
+    for name in [given.only] if given.only else names:
         per_change(name, 100, 2 * BATCH)  # compiles
         found["changes"][name] = {n: per_change(name, n, given.changes) for n in sizes}
     if not given.only:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from windrow.kernels import sliding_aggregate as kernels
-from windrow.kernels.versions import Events, versions_of
+from windrow.kernels.versions import OPENING, Events, versions_of
 
 ROWS, WINDOW = 500_000, 1_000
 BOTH = kernels.Asked(sum=True, mean=True)
@@ -19,7 +19,9 @@ def slides():
     times = np.arange(ROWS, dtype=np.int64)
     rows = np.arange(ROWS, dtype=np.int64)
     slots = np.zeros(ROWS, np.int64)
-    return versions_of(Events(times, times + WINDOW, rows, slots, np.ones(ROWS, np.int8)), 1)
+    return versions_of(
+        Events(times, times + WINDOW, rows, slots, np.ones(ROWS, np.int8)), np.full(1, OPENING)
+    )
 
 
 def test_after_a_million_slides_every_double_is_still_the_exact_one():

@@ -11,7 +11,7 @@ from twins.aggregate import in_order, spread
 from windrow.kernels import distinct_values, extremes, sliding_order, sliding_variance
 from windrow.kernels.exact_sum import double_span
 from windrow.kernels.ordered_values import COMPARED, NODE_CELLS, Texts
-from windrow.kernels.versions import Events, versions_of
+from windrow.kernels.versions import OPENING, Events, versions_of
 
 ROWS, WINDOW = 500_000, 1_000
 NO_TEXTS = Texts(np.zeros(0, np.uint8), np.zeros(1, np.int64), np.zeros(1, np.int64))
@@ -24,7 +24,7 @@ def versions():
     times = np.arange(ROWS, dtype=np.int64)
     slots = np.zeros(ROWS, np.int64)
     events = Events(times, times + WINDOW, times.copy(), slots, np.ones(ROWS, np.int8))
-    return versions_of(events, 1)
+    return versions_of(events, np.full(1, OPENING))
 
 
 def sampled(versions, values):

@@ -42,7 +42,7 @@ def walk(events):
 @given(ROWS, st.integers(0, 3))
 def test_each_group_has_one_version_per_instant_with_all_its_events(rows, already):
     events = events_of(rows, min(already, len(rows)))
-    versions = versions_of(events, SLOTS)
+    versions = versions_of(events, np.full(SLOTS, OPENING))
     found, latest = {}, {}
     for v in range(len(versions.slots)):
         own = slice(versions.first_event[v], versions.first_event[v + 1])
@@ -61,7 +61,7 @@ def test_each_group_has_one_version_per_instant_with_all_its_events(rows, alread
 @EXAMPLES
 @given(ROWS, st.data())
 def test_the_changelog_is_what_differs_deletes_first(rows, data):
-    versions = versions_of(events_of(rows, 0), SLOTS)
+    versions = versions_of(events_of(rows, 0), np.full(SLOTS, OPENING))
     count = len(versions.slots)
     numbers = data.draw(st.lists(st.integers(0, 2), min_size=count, max_size=count))
     exists = data.draw(st.lists(st.booleans(), min_size=count, max_size=count))

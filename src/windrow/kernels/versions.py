@@ -66,18 +66,21 @@ class Changes(NamedTuple):
 
 
 @kernel
-def versions_of(events: Events, slot_count: int) -> Versions:
-    """The versions that the events make, over slots 0 to slot_count - 1."""
+def versions_of(events: Events, latest: NDArray[np.int64]) -> Versions:
+    """The versions that the events make.
+
+    `latest` is to work in: OPENING for every slot there is, and left so. To make it anew for a few
+    events of many slots would cost more than the events do.
+    """
     coming, going = len(events.coming_times), len(events.going_times)
     total = coming + going
-    room = total + min(total, slot_count)
+    room = total + min(total, len(latest))
     slots = np.empty(room, np.int64)
     times = np.empty(room, np.int64)
     previous = np.empty(room, np.int64)
     first_event = np.zeros(room + 1, np.int64)
     event_version = np.empty(total, np.int64)
     rows = np.empty(total, np.int64)
-    latest = np.full(slot_count, OPENING, np.int64)
 
     count = 0
     i = j = 0
@@ -106,6 +109,7 @@ def versions_of(events: Events, slot_count: int) -> Versions:
 
     for version in range(count):
         first_event[version + 1] += first_event[version]
+        latest[slots[version]] = OPENING
     event_rows = np.empty(total, np.int64)
     event_signs = np.empty(total, np.int8)
     filled = first_event[:count].copy()

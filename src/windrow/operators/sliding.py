@@ -67,6 +67,7 @@ class SlidingOp(Operator):
         self._alive = ChunkBuffer("end")
         self._directory = KeyDirectory()
         self._held: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._latest: NDArray[np.int64] = np.full(0, OPENING)
         self._groups: Stored | None = None
 
     @abstractmethod
@@ -177,7 +178,7 @@ class SlidingOp(Operator):
     def _step(self, bound: int) -> ChangeBatch:
         """Applies the events below the bound, and gives the changes they make."""
         rows, events = self._take_events(bound)
-        versions = versions_of(events, self._directory.slot_count)
+        versions = versions_of(events, self._latest)
         changes = self._changes(versions, rows)
         self._forget_empty_groups(versions.slots[versions.previous == OPENING])
         self.counters.comparisons += len(versions.event_rows)
@@ -254,6 +255,7 @@ class SlidingOp(Operator):
     def _resize(self, room: int) -> None:
         """Gives the arrays that slots index room for so many."""
         self._held = resized(self._held, room)
+        self._latest = np.full(room, OPENING)
 
     def _measure(self) -> None:
         self.counters.stored = sum(buffer.rows for buffer in self.buffers())
@@ -261,6 +263,7 @@ class SlidingOp(Operator):
             sum(buffer.nbytes for buffer in self.buffers())
             + self._directory.nbytes
             + self._held.nbytes
+            + self._latest.nbytes
             + self._group_bytes()
         )
 
