@@ -21,7 +21,7 @@ from benchmarks.workloads import ThetaStreams, ThreeStreams, TripletStreams, wri
 HERE = Path(__file__).parent
 PARTS = (
     "join", "growth", "kernel", "memory", "theta", "band", "planner", "structures", "counts",
-    "aggregates",
+    "aggregates", "changelog",
 )  # fmt: skip
 PACKAGES = ("pyspark", "pyarrow", "numpy", "numba", "duckdb", "windrow")
 
@@ -170,6 +170,30 @@ def sliding_aggregates(most: int) -> dict[str, object]:
     return found
 
 
+def changelog_stream(data: Path, batch: int) -> dict[str, object]:
+    """A sliding GROUP BY against Spark that reads the same tuples and writes as many rows."""
+    fast = 10_000  # tuples per second: 300,000 in the window
+    folder, small = (
+        write(
+            ThreeStreams("one-stream", tuples=5 * rows, batch=rows, per_second=fast),
+            data,
+            streams="a",
+        )
+        for rows in (batch, batch // 10)
+    )
+    ours = child("changelog_stream", "windrow", str(folder), "--warm-up", str(small))
+    arguments = (str(folder), "--warm-up", str(small), "--rows", str(ours["rows"]))
+    copied = child("changelog_stream", "copy", *arguments)
+    for own in (ours, copied):
+        say(
+            f"  {own['way']:<8} steady batch {own['steady_ms'] / 1000:6.2f} s   {own['tuples']:,}"
+            f" tuples in, {own['rows']:,} rows out"
+        )
+    ratio = round(ours["steady_ms"] / copied["steady_ms"], 2)
+    say(f"  {ours['compared']:,} groups compared, equal; ours / a copy: {ratio}")
+    return {"ways": [ours, copied], "ratio": ratio}
+
+
 def main() -> None:
     """Runs what was asked for."""
     parser = argparse.ArgumentParser()
@@ -217,6 +241,9 @@ def main() -> None:
     if given.only in (None, "aggregates"):
         say("in process, sliding aggregates while the window grows, one core")
         results["aggregates"] = sliding_aggregates(1_000_000 // size)
+    if given.only in (None, "changelog"):
+        say("Spark streaming, sliding GROUP BY, Parquet in and out, against a copy")
+        results["changelog"] = changelog_stream(data, 600_000 // size)
     given.json.parent.mkdir(parents=True, exist_ok=True)
     given.json.write_text(json.dumps(results, indent=1))
     say(f"written to {given.json}")

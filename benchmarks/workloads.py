@@ -99,11 +99,14 @@ def record_batch(times: np.ndarray, keys: np.ndarray, values: np.ndarray) -> pa.
 
 
 def write(
-    workload: ThreeStreams | TripletStreams | ThetaStreams, folder: Path, most: int | None = None
+    workload: ThreeStreams | TripletStreams | ThetaStreams,
+    folder: Path,
+    most: int | None = None,
+    streams: str = "abc",
 ) -> Path:
-    """Writes each stream as Parquet files, one per micro-batch; kept if already there."""
+    """Writes some streams as Parquet files, one per micro-batch; kept if already there."""
     root = folder / f"{workload.name}-{workload.tuples}-{workload.batch}-{workload.seed}"
-    for stream, letter in enumerate("abc"):
+    for stream, letter in enumerate(streams):
         target = root / letter
         target.mkdir(parents=True, exist_ok=True)
         for number, batch in enumerate(workload.batches(stream)):
