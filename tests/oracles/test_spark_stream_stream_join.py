@@ -16,7 +16,8 @@ from known_answers import known_answers
 
 import windrow
 from windrow.errors import PlanError
-from windrow.run.local.pipeline import Pipeline, Round
+from windrow.run.local.pipeline import Pipeline
+from windrow.run.local.scheduling.queues import Round
 from windrow.schema import MIN_TICK
 
 CASES = {case["id"]: case for case in known_answers("spark_stream_stream_join/cases.json")}

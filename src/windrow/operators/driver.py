@@ -97,7 +97,7 @@ class Stage:
         watermark_before: int,
         watermark_after: int,
     ) -> Iterator[ChangeBatch]:
-        """One micro-batch: the late rule, push, advance.
+        """One micro-batch: the late rule, push, advance, settle.
 
         Args:
             batches: one batch, or None, per port.
@@ -106,6 +106,7 @@ class Stage:
         """
         yield from self.push(batches, watermark_before)
         yield from self.advance(watermark_after)
+        yield from self.settle()
 
     def push(
         self, batches: Sequence[ChangeBatch | None], watermark_before: int
@@ -127,6 +128,9 @@ class Stage:
         watermark = less_delay(watermark_after, self.delay)
         if watermark > MIN_TICK:
             yield from self.operator.advance(watermark)
+
+    def settle(self) -> Iterator[ChangeBatch]:
+        """Ends a micro-batch: no more is held than may be."""
         yield from self.operator.settle()
         if self.memory is not None:
             self.memory.settle()

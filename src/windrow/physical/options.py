@@ -13,6 +13,9 @@ SHED = "shed"
 IN_STEP, ROUND_ROBIN = "in step", "round robin"
 """In which order a query in process asks its streams for batches."""
 
+ITA, TPA = "ita", "tpa"
+"""When stateful operators in process are advanced: by input, or also by time, which they probe."""
+
 
 @dataclass(frozen=True)
 class Options:

@@ -27,7 +27,8 @@ from windrow.run.local.checkpoint import Checkpoint, columns_read
 from windrow.run.local.cuts import rows_at_once
 from windrow.run.local.feeds import open_feeds
 from windrow.run.local.inlets import Bell
-from windrow.run.local.pipeline import Pipeline, Round
+from windrow.run.local.pipeline import Pipeline
+from windrow.run.local.scheduling.queues import Round
 from windrow.run.local.sources import NOTHING_NOW, Silence, Source
 from windrow.run.progress import Progress, Renderer, Silent
 from windrow.run.recall import recall_of

@@ -1,0 +1,98 @@
+"""Whose turn it is: which operator of a query in process works next, and until when.
+
+1. Of the operators with entries on their queues, the one nearest to the answer works, one step.
+   So what one gives is used before it gives more, and queues stay short.
+2. If there is none, all rows are where they can get to. Then the stages have their turns, from the
+   streams up (`stages.py`); what one gives climbs first, by 1.
+
+The schedulings differ in what a stage does in its turn:
+
+             advanced                              to the clock that
+    ita      by input                              came with the input
+    tpa      by input, and by time                 it probes for
+
+    input       5           .           .           8            rows that reach the stage
+    watermark   5           6           7           8
+    ita         |           .           .           | 6 and 7 come out late
+    tpa         |           | 6         | 7         |
+
+At the end of all streams both advance everything, so that the answer is the same as a whole.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from windrow.operators.changes import ChangeBatch
+from windrow.physical.options import ITA, TPA
+from windrow.run.local.scheduling.nodes import Node, ScanNode
+from windrow.run.local.scheduling.queues import Round
+from windrow.run.local.scheduling.stages import StageNode
+from windrow.schema import MAX_TICK
+
+
+@dataclass(frozen=True)
+class Scheduling:
+    """What stages do in their turns.
+
+    Attributes:
+        probes: whether they ask the operators below for their clocks.
+        wakes: whether time alone is a reason to advance them.
+    """
+
+    probes: bool
+    wakes: bool
+
+
+SCHEDULINGS = {ITA: Scheduling(probes=False, wakes=False), TPA: Scheduling(probes=True, wakes=True)}
+
+AT_THE_END = SCHEDULINGS[TPA]
+"""Whatever the scheduling: no input is to come that anybody could wait for."""
+
+
+class Scheduler:
+    """Runs the operators of one query.
+
+    Args:
+        root: the one that gives the answer.
+        scheduling: what stages do in their turns.
+
+    Attributes:
+        nodes: all operators, each before those below it.
+    """
+
+    def __init__(self, root: Node, scheduling: Scheduling) -> None:
+        self.nodes = list(_from_the_top(root))
+        self._scheduling = scheduling
+        self._answer = root.out
+        self._scans = [node for node in self.nodes if isinstance(node, ScanNode)]
+        self._stages = [node for node in reversed(self.nodes) if isinstance(node, StageNode)]
+
+    def run(self, work: Round) -> Iterator[ChangeBatch]:
+        """The rows of the answer that one micro-batch brings, as they come out."""
+        for scan in self._scans:
+            scan.take(work)
+        yield from self._run_queues(work)
+        way = AT_THE_END if work.after == MAX_TICK else self._scheduling
+        for stage in self._stages:
+            stage.begin_turn(work, probes=way.probes, is_woken=way.wakes)
+            yield from self._run_queues(work)
+
+    def _run_queues(self, work: Round) -> Iterator[ChangeBatch]:
+        """Runs operators until none has anything to do."""
+        while (node := next((node for node in self.nodes if node.has_work), None)) is not None:
+            node.step(work)
+            while self._answer:
+                entry = self._answer.popleft()
+                if isinstance(entry, ChangeBatch):
+                    yield entry
+
+
+def _from_the_top(root: Node) -> Iterator[Node]:
+    waiting = deque([root])
+    while waiting:
+        node = waiting.popleft()
+        yield node
+        waiting.extend(node.below)
