@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
+from itertools import islice
 from random import Random
 
 import pyarrow as pa
-from cases.in_process import PLANS, bag, run_by, session_of
+from cases.in_process import bag, session_of
 from cases.query_trees import draw_set_of_join, draw_tree
 from cases.tape import tapes
 from hypothesis import HealthCheck, given, note, settings
@@ -17,10 +19,15 @@ import windrow
 @given(random=tapes(1024))
 def test_a_tree_of_queries_answers_as_duckdb_does_at_every_instant(random: Random) -> None:
     case = draw_tree(random)
-    plan = random.choice(PLANS)
-    note(f"{case.sql} by {plan.__name__}")
-    result = run_by(plan, session_of(case), case.sql)
-    assert bag(result.to_arrow()) == case.answer
+    scheduling, stops = random.choice(["tpa", "ita"]), random.randrange(3)
+    note(f"{case.sql} by {scheduling}, stopped after {stops} batches of the answer")
+    first = session_of(case).sql(case.sql, scheduling=scheduling)
+    found = list(islice(first, stops))
+    result = first
+    if stops:
+        checkpoint = pickle.loads(pickle.dumps(first.checkpoint()))
+        result = session_of(case).sql(case.sql, scheduling=scheduling, resume=checkpoint)
+    assert bag(pa.Table.from_batches([*found, *result], result.schema)) == case.answer
     if "ROWS" not in case.sql:
         assert result.progress.stored == 0  # everything has expired
 
@@ -32,7 +39,8 @@ def test_a_distinct_pushed_below_a_join_changes_nothing(random: Random) -> None:
     note(case.sql)
     session = session_of(case, hints={"rate": 1000, "distinct": {"k": 2, "x": 3}})
     assert "pushed below the join" in session.explain(case.sql)
-    assert bag(run_by(random.choice(PLANS), session, case.sql).to_arrow()) == case.answer
+    scheduling = random.choice(["tpa", "ita"])
+    assert bag(session.sql(case.sql, scheduling=scheduling).to_arrow()) == case.answer
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -145,6 +145,22 @@ def test_the_order_of_asking_belongs_to_queries_in_process(spark: Any, streams: 
     assert refused.value.span is not None
 
 
+def test_scheduling_belongs_to_queries_in_process(spark: Any, streams: Streams) -> None:
+    session = streams.on_spark(spark)
+    for ask in (session.sql, session.explain, session.progress_reader):
+        with pytest.raises(UnsupportedError) as refused:
+            ask(JOIN, scheduling="ita")
+        assert str(refused.value) == (
+            "UnsupportedError[unsupported-option]: scheduling works in process alone\n"
+            "  on Spark each stage advances to the watermark in every micro-batch\n"
+            "  hint: leave it out"
+        )
+    assert session.explain(JOIN, scheduling="auto") == session.explain(JOIN)
+    with pytest.raises(UnsupportedError) as refused:
+        session.sql(JOIN.replace("SELECT", "SELECT /*+ scheduling(tpa) */"))
+    assert refused.value.span is not None
+
+
 def expr(spark_text: str) -> Expr:
     return Expr(spark_text, spark_text, "", (), "")
 

@@ -86,6 +86,8 @@ def test_the_whole_message_shows_small_values_and_the_types_of_others():
         {"buckets": object()},
         {"polling": 5},
         {"polling": []},
+        {"scheduling": 5},
+        {"scheduling": []},
     ],
 )
 def test_an_option_of_another_kind_is_refused_with_what_it_may_be(options):

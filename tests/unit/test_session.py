@@ -122,10 +122,10 @@ def test_an_unknown_option_is_refused_with_the_nearest(session):
 
 
 def test_an_option_that_is_not_built_says_what_happens_instead(session):
-    message = refused(UnsupportedError, lambda: session.explain(JOIN, scheduling="tpa"))
+    message = refused(UnsupportedError, lambda: session.explain(JOIN, strategy="one"))
     assert message == (
-        "UnsupportedError[unsupported-option]: the option scheduling is not supported yet\n"
-        "  hint: leave it out: changes are produced as the watermark passes"
+        "UnsupportedError[unsupported-option]: the option strategy is not supported yet\n"
+        "  hint: leave it out: the planner takes its one strategy"
     )
 
 
@@ -140,7 +140,8 @@ def test_a_bad_value_of_an_option_is_refused(session):
         ("buckets = 0", "PlanError[bad-option]"),
         ("polling(in turn)", "PlanError[bad-option]"),
         ("algorithm( 'quick' )", "PlanError[unknown-algorithm]"),
-        ("scheduling(tpa)", "UnsupportedError[unsupported-option]"),
+        ("scheduling(lazy)", "PlanError[bad-option]"),
+        ("strategy(one)", "UnsupportedError[unsupported-option]"),
     ],
 )
 def test_a_bad_hint_shows_its_place_in_the_sql(session, hint, condition):

@@ -25,6 +25,7 @@ from windrow.optimize.rules.push_filter_below_set_operation import push_filter_b
 from windrow.optimize.rules.push_filter_below_table_join import push_filter_below_table_join
 from windrow.optimize.rules.push_filter_through_project import push_filter_through_project
 from windrow.optimize.rules.push_table_join_below_join import push_table_join_below_join
+from windrow.optimize.scheduling import scheduled
 from windrow.optimize.shedding import with_shedding
 from windrow.optimize.verify import verify
 from windrow.physical.options import Options
@@ -86,7 +87,13 @@ def optimize(
     numbers = Numbers(hints_of(plan), measured, bounded_of(plan), is_running=is_running)
     root = by_cost(root, options, numbers, machine)
     return PhysicalQuery(
-        root, query.is_changelog, query.time_type, query.sql, options, keys=query.keys
+        root,
+        query.is_changelog,
+        query.time_type,
+        query.sql,
+        options,
+        keys=query.keys,
+        schedule=scheduled(root, options),
     )
 
 

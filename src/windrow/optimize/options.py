@@ -12,7 +12,7 @@ from windrow.optimize.orders import asked_order
 from windrow.optimize.shed_options import least_said, rate_said
 from windrow.optimize.structures import SIZES, check_sizes, structure_names
 from windrow.physical.algorithms import CHOICES
-from windrow.physical.options import IN_STEP, ROUND_ROBIN, Options
+from windrow.physical.options import AUTO, IN_STEP, ITA, ROUND_ROBIN, TPA, Options
 from windrow.physical.shedding import STRATEGIES
 from windrow.plan.nodes import Hint, Query
 from windrow.plan.sizes import to_amount
@@ -22,9 +22,9 @@ ON_LATE = ("count", "keep", "fail")
 ON_MEMORY = ("fail", "spill", "shed")
 ON_SERVICE_RATE = ("fail", "shed")
 POLLING = (IN_STEP, ROUND_ROBIN)
+SCHEDULINGS = (AUTO, TPA, ITA)
 NOT_BUILT = {
     "strategy": "the planner takes its one strategy",
-    "scheduling": "changes are produced as the watermark passes",
 }
 """Options that are part of the language and have no effect to offer yet: what happens instead."""
 
@@ -109,6 +109,12 @@ def checked(options: Options) -> Options:
             hint=f"{IN_STEP} (the stream that is furthest behind first) or {ROUND_ROBIN} (each in"
             " its turn)",
         )
+    if options.scheduling is not None and options.scheduling not in SCHEDULINGS:
+        raise PlanError(
+            "bad-option",
+            f"scheduling = {options.scheduling!r} does not say when operators take note of time",
+            hint=f"{TPA} (as it passes), {ITA} (only when input arrives) or {AUTO} (as is cheaper)",
+        )
     if not isinstance(options.updates, bool):
         raise PlanError(
             "bad-option",
@@ -132,12 +138,17 @@ def check_updates(query: Query, options: Options) -> None:
 
 def check_on_spark(options: Options, hints: Iterable[Hint]) -> None:
     """Refuses what works in process alone, at its hint if it was one."""
+    reasons = {}
     if options.polling is not None:
-        places = [hint.span for hint in hints if hint.name.lower() == "polling"]
+        reasons["polling"] = "Spark reads a part of every stream in each micro-batch"
+    if options.scheduling not in {None, AUTO}:
+        reasons["scheduling"] = "on Spark each stage advances to the watermark in every micro-batch"
+    for name, reason in reasons.items():
+        places = [hint.span for hint in hints if hint.name.lower() == name]
         raise UnsupportedError(
             "unsupported-option",
-            "polling works in process alone",
-            reason="Spark reads a part of every stream in each micro-batch",
+            f"{name} works in process alone",
+            reason=reason,
             hint="leave it out",
             span=places[0] if places else None,
         )

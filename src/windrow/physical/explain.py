@@ -16,6 +16,7 @@ from windrow.physical.facts import Fact, bestmatch_aliases, facts_of
 from windrow.physical.lifetimes import source_name
 from windrow.physical.options import IN_STEP, ROUND_ROBIN, Options
 from windrow.physical.partitioning import Single, describe, partitioning_of
+from windrow.physical.schedule_facts import as_scheduled, schedule_facts
 from windrow.physical.shedding import is_hidden
 from windrow.physical.specs import (
     CountRows,
@@ -113,6 +114,7 @@ def _query_lines(physical: PhysicalQuery) -> list[str]:
                 "rows without a time: the same, counted apart",
             ],
         ),
+        *schedule_facts(physical),
         ("memory", [_memory(physical.options)]),
         *_processor(physical.root),
         ("cost", [total_cost(physical.root, physical.time_type)]),
@@ -179,7 +181,8 @@ def _physical_lines(physical: PhysicalQuery) -> list[str]:
         number += 1
         lines.append(f"{number:02}) {'  ' * depth}{_spec(spec)}")
         if isinstance(spec, Stateful):
-            facts = [*facts_of(spec, physical.options, show), *choice_facts(spec, physical)]
+            own = as_scheduled(facts_of(spec, physical.options, show), physical)
+            facts = [*own, *choice_facts(spec, physical)]
             lines += _fact_lines(facts, "    " + "  " * depth + "  ")
         elif isinstance(spec, TableJoinRows):
             lines += _fact_lines(table_facts(spec), "    " + "  " * depth + "  ")

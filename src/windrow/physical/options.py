@@ -13,7 +13,7 @@ SHED = "shed"
 IN_STEP, ROUND_ROBIN = "in step", "round robin"
 """In which order a query in process asks its streams for batches."""
 
-ITA, TPA = "ita", "tpa"
+AUTO, ITA, TPA = "auto", "ita", "tpa"
 """When stateful operators in process are advanced: by input, or also by time, which they probe."""
 
 
@@ -56,6 +56,9 @@ class Options:
         buckets: how many parts a stage is cut into on Spark; None: one per shuffle partition.
         polling: in process, which stream is asked next: "in step" (the one that is furthest behind
             in event time) or "round robin" (each in its turn); None: "in step".
+        scheduling: in process, when stateful operators take note of time: "tpa" (they probe those
+            below for theirs, and changes come out as they become true) or "ita" (only when input
+            arrives, so that changes may come out late); "auto" and None: as is cheaper.
         updates: of a changelog, whether a delete and an insert of the same GROUP BY key at one
             instant are shown as `update_preimage` and `update_postimage`.
     """
@@ -77,6 +80,7 @@ class Options:
     seed: int | None = None
     buckets: int | None = None
     polling: str | None = None
+    scheduling: str | None = None
     updates: bool = False
 
     @property

@@ -15,6 +15,7 @@ from typing import TypeAlias
 from windrow.physical.estimates import Estimate
 from windrow.physical.options import Options
 from windrow.physical.part_sizes import USUAL, PartSizes
+from windrow.physical.schedule import Schedule
 from windrow.physical.shedding import PANES_PER_WINDOW, Shedding, least_row_bytes
 from windrow.plan.count_windows import CountWindows
 from windrow.plan.exprs import Expr, Named
@@ -412,7 +413,8 @@ class PhysicalQuery:
 
     `output` are the names the user sees, in order; a changelog adds `_change_type` and
     `_event_time` (shown as `time_type`). `keys` are the columns that tell its rows apart at one
-    instant, None where it is no changelog.
+    instant, None where it is no changelog. `schedule` says when its operators take note of time if
+    it runs in process.
     """
 
     root: Spec
@@ -422,6 +424,7 @@ class PhysicalQuery:
     options: Options = field(default_factory=Options)
     runner: Runner = Runner.process
     keys: tuple[str, ...] | None = None
+    schedule: Schedule = field(default_factory=Schedule)
 
     @property
     def pairs_by(self) -> tuple[str, ...] | None:
@@ -475,6 +478,13 @@ def tables(spec: Spec) -> tuple[ScanTable, ...]:
     if isinstance(spec, ScanTable):
         return (spec,)
     return tuple(scan for child in inputs(spec) for scan in tables(child))
+
+
+def takes_back(spec: Spec) -> bool:
+    """Whether a spec, or one below it, makes changes: rows that come and go."""
+    return isinstance(spec, OfChanges | SlidingAggregate | SetOp) or any(
+        map(takes_back, inputs(spec))
+    )
 
 
 def has_state(spec: Spec) -> bool:

@@ -23,6 +23,7 @@ from windrow.errors import PlanError, nearest
 from windrow.operators.instants import show_instant
 from windrow.plan.sizes import show_bytes
 from windrow.run.recall import Recall
+from windrow.run.response import Response
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -56,6 +57,8 @@ class Progress:
             how often a bucket of one did.
         recall: of a query that sheds, the share of its answer that it has found; None where nothing
             is shed.
+        response: in process, of a changelog, how long after they became true its changes were
+            produced; None elsewhere.
 
     Examples:
         >>> Progress(batch=3, rows_in=10, rows_out=2, watermark=7, time_type="bigint").line()
@@ -78,6 +81,7 @@ class Progress:
     plan_steps: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     plan_changes: int = 0
     recall: Recall | None = None
+    response: Response | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The figures by name, the watermark as text, ready for JSON."""
@@ -97,6 +101,7 @@ class Progress:
             "plan_steps": {name: dict(steps) for name, steps in self.plan_steps.items()},
             "plan_changes": self.plan_changes,
             "recall": None if self.recall is None else self.recall.as_dict(),
+            "response": None if self.response is None else self.response.as_dict(),
         }
 
     def line(self) -> str:
@@ -117,6 +122,8 @@ class Progress:
             parts.append(f"changes of plan: {self.plan_changes}")
         if self.recall is not None:
             parts.append(str(self.recall))
+        if self.response is not None and self.response.changes:
+            parts.append(self.response.show(self.time_type))
         return ", ".join([*parts, f"{self.ms:,.0f} ms"])
 
 

@@ -75,6 +75,7 @@ def test_json_has_one_object_per_line_with_the_counters_of_each_operator():
         "plan_steps": {},
         "plan_changes": 0,
         "recall": None,
+        "response": None,
     }
 
 

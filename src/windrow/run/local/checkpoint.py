@@ -11,6 +11,7 @@ from windrow.errors import PlanError, ResourceError
 from windrow.operators.base import STATE_VERSION, Snapshot
 from windrow.physical.specs import Spec, scans, tables
 from windrow.run.local.feeds import Position
+from windrow.run.response import NONE_YET, Response
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,8 @@ class Checkpoint:
         rows_in: rows read.
         rows_out: rows of the answer, the pending ones excluded.
         columns: what each alias reads of its stream: time and columns with their types.
+        clocks: those that had come to each operator; None where all had come to the watermark.
+        response: the response times so far.
         version: the layout of the state.
 
     Examples:
@@ -48,6 +51,8 @@ class Checkpoint:
     rows_in: int = 0
     rows_out: int = 0
     columns: Mapping[str, str] = field(default_factory=dict)
+    clocks: tuple[tuple[int, ...], ...] | None = None
+    response: Response = NONE_YET
     version: int = field(default=STATE_VERSION)
 
     def check(self, sql: str, columns: Mapping[str, str] | None = None) -> None:

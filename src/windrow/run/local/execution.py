@@ -32,7 +32,8 @@ from windrow.run.local.scheduling.queues import Round
 from windrow.run.local.sources import NOTHING_NOW, Silence, Source
 from windrow.run.progress import Progress, Renderer, Silent
 from windrow.run.recall import recall_of
-from windrow.schema import MIN_TICK
+from windrow.run.response import NONE_YET
+from windrow.schema import MAX_TICK, MIN_TICK
 
 
 class Execution:
@@ -68,6 +69,7 @@ class Execution:
         self._clock = clock
         self._pending: deque[pa.RecordBatch] = deque()
         self._batch = self._rows_in = self._rows_out = 0
+        self._response = NONE_YET
         self._round: Iterator[pa.RecordBatch] = iter(())
         self._is_done = False
         self._turn = threading.Lock()
@@ -136,6 +138,8 @@ class Execution:
             rows_in=self._rows_in,
             rows_out=self._rows_out,
             columns=columns_read(self.query.root),
+            clocks=self._pipeline.clocks,
+            response=self._response,
         )
 
     def _put_away(self) -> None:
@@ -189,9 +193,12 @@ class Execution:
             self._rows_in += arrived.num_rows
             self._keep_late(stream, arrived, before)
             self.adapting.adapt(stream, arrived, self._pipeline)
-        work = Round({} if arrived is None else {stream: arrived}, before, self._watermark)
+        came = {} if arrived is None else {stream: arrived}
+        work = Round(came, before, self._watermark, self._feeds.ended)
         for rows in self._pipeline.run(work):
             if len(rows):
+                if self.query.is_changelog and self._watermark < MAX_TICK:
+                    self._response = self._response.after(rows.times, self._feeds.now)
                 yield self.answer.show(rows)
         self._batch += 1
         self.progress = self._measure((self._clock() - started) * 1_000)
@@ -215,6 +222,8 @@ class Execution:
         self._pending.extend(checkpoint.pending)
         self._batch, self._rows_in = checkpoint.batch, checkpoint.rows_in
         self._rows_out = checkpoint.rows_out
+        self._response = checkpoint.response
+        self._pipeline.resume(checkpoint.clocks, checkpoint.watermark)
         stages = self._pipeline.stages
         for stage, snapshot, figures in zip(
             stages, checkpoint.snapshots, checkpoint.counters, strict=True
@@ -243,6 +252,7 @@ class Execution:
             plans=self.adapting.plans(self._pipeline),
             plan_changes=self.adapting.changes,
             recall=recall_of(self.query.root, (stage.counters for stage in self._pipeline.stages)),
+            response=self._response if self.query.is_changelog else None,
         )
 
     def _by_operator(self) -> dict[str, dict[str, int]]:

@@ -149,6 +149,17 @@ class Feeds:
         return self._watermark
 
     @property
+    def now(self) -> int:
+        """The newest instant that any stream has told of, by a row or by the clock of arrivals."""
+        told = [feed.position.newest for feed in self._feeds]
+        return max([*told, *(clock.latest for clock in self._clocks)])
+
+    @property
+    def ended(self) -> frozenset[str]:
+        """The streams that have ended."""
+        return frozenset(feed.stream for feed in self._feeds if feed.position.has_ended)
+
+    @property
     def have_ended(self) -> bool:
         """Whether every stream has ended."""
         return all(feed.position.has_ended for feed in self._feeds)

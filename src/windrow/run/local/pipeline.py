@@ -19,7 +19,6 @@ from windrow.operators.evaluate import Evaluator
 from windrow.operators.last_step import LastStep
 from windrow.operators.memory import memory_of
 from windrow.operators.scan import scan
-from windrow.physical.options import TPA
 from windrow.physical.specs import PhysicalQuery, ScanStream, Spec, UnionRows, WJoin, inputs
 from windrow.run.local.scheduling.connect import Connector
 from windrow.run.local.scheduling.nodes import Node, StatelessNode
@@ -43,7 +42,7 @@ class Pipeline:
         connector = Connector(self.query, self.sources, self.evaluator, self._memory)
         self.root = connector.node(self.query.root)
         self.stages: list[Stage] = connector.stages
-        self._scheduler = Scheduler(self.root, SCHEDULINGS[TPA])
+        self._scheduler = Scheduler(self.root, SCHEDULINGS[self.query.schedule.name])
 
     def run(self, work: Round) -> Iterator[ChangeBatch]:
         """The rows of the answer that one micro-batch brings."""
@@ -70,12 +69,14 @@ class Pipeline:
 
     @property
     def clocks(self) -> tuple[tuple[int, ...], ...]:
-        """The clocks that have come to each operator, between two micro-batches."""
+        """The clocks of each operator, between two micro-batches."""
         return tuple(tuple(node.clocks) for node in self._scheduler.nodes)
 
-    def resume(self, clocks: Sequence[Sequence[int]], watermark: int) -> None:
+    def resume(self, clocks: Sequence[Sequence[int]] | None, watermark: int) -> None:
         """Goes on with the clocks of an earlier run, which had come to that watermark."""
-        for node, own in zip(self._scheduler.nodes, clocks, strict=True):
+        nodes = self._scheduler.nodes
+        known = clocks or [[watermark] * len(node.clocks) for node in nodes]
+        for node, own in zip(nodes, known, strict=True):
             node.resume(own, watermark)
 
     def close(self) -> None:

@@ -13,6 +13,7 @@ from windrow.run.local.checkpoint import Checkpoint
 from windrow.run.local.execution import Execution
 from windrow.run.progress import Progress
 from windrow.run.recall import Recall
+from windrow.run.response import Response
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,6 +77,15 @@ class Result:
     def progress(self) -> Progress:
         """How far the query has come."""
         return self._execution.progress
+
+    @property
+    def response(self) -> Response | None:
+        """Of a changelog, how long after they became true its changes have been produced so far.
+
+        Examples:
+            >>> result.response.average, result.response.maximum  # doctest: +SKIP
+        """
+        return self.progress.response
 
     def explain(self) -> str:
         """EXPLAIN of the query as it runs now: by the numbers seen so far, once they count."""

@@ -32,7 +32,8 @@ class Node(ABC):
         spec: what it computes.
         below: the nodes that feed it; it takes from their queues.
         out: the queue that it fills.
-        clocks: per node below, the latest clock that came from there, or was probed.
+        clocks: per node below, the latest clock that came from there, or was probed; of a scan, its
+            own.
     """
 
     def __init__(self, spec: Spec, below: Sequence[Node] = ()) -> None:
@@ -83,8 +84,8 @@ class ScanNode(Node):
 
     def __init__(self, spec: ScanStream) -> None:
         super().__init__(spec)
+        self.clocks = [MIN_TICK]
         self._arrived: pa.RecordBatch | None = None
-        self._clock = MIN_TICK
 
     @property
     def has_work(self) -> bool:
@@ -96,20 +97,20 @@ class ScanNode(Node):
         arrived = work.arrived.get(self.spec.stream)
         if arrived is not None and arrived.num_rows:
             self._arrived = arrived
-        elif self.spec.stream in work.ended and self._clock < MAX_TICK:
-            self._clock = MAX_TICK
+        elif self.spec.stream in work.ended and self.clocks != [MAX_TICK]:
+            self.clocks = [MAX_TICK]
             self._tell(MAX_TICK)
 
     def step(self, work: Round) -> None:
         """Gives the rows, and the watermark that they bring."""
         assert self._arrived is not None
         self._give(scan(self.spec, self._arrived))
-        self._arrived, self._clock = None, work.after
+        self._arrived, self.clocks = None, [work.after]
         self._tell(work.after)
 
     def get_time(self, watermark: int) -> int:
         """The query's watermark, unless rows wait to be read."""
-        return self._clock if self.has_work else watermark
+        return self.clocks[0] if self.has_work else watermark
 
 
 class FedNode(Node):

@@ -1,0 +1,29 @@
+"""What EXPLAIN says of the scheduling of a query in process."""
+
+from __future__ import annotations
+
+from windrow.physical.options import ITA
+from windrow.physical.specs import PhysicalQuery, Runner
+
+Fact = tuple[str, list[str]]
+
+LEAVES_WITH_INPUT = "no bound while no input arrives here (ita): rows leave only when it does, then"
+
+
+def schedule_facts(query: PhysicalQuery) -> list[Fact]:
+    """The scheduling, and why so; nothing where no row is ever taken back, nor on Spark."""
+    schedule = query.schedule
+    if not schedule.why or query.runner is not Runner.process:
+        return []
+    rejected = [f"rejected {other}" for other in schedule.rejected]
+    return [("scheduling", [f"{schedule.name} ({schedule.why})", *rejected])]
+
+
+def as_scheduled(facts: list[Fact], query: PhysicalQuery) -> list[Fact]:
+    """The facts of an operator, none of which is a bound that does not hold."""
+    if query.schedule.name != ITA or query.runner is not Runner.process:
+        return facts
+    return [
+        (label, [LEAVES_WITH_INPUT, *lines] if label == "state" else lines)
+        for label, lines in facts
+    ]
