@@ -11,23 +11,26 @@ from cases.tape import TAPES
 from hypothesis import HealthCheck, given, note, settings
 
 
-def check(case: Case) -> None:
-    note(case.sql)
-    assert bag(session_of(case).sql(case.sql).to_arrow()) == case.answer
+def check(family: str, random: Random) -> None:
+    case: Case = FAMILIES[family](random)
+    scheduling = random.choice(["tpa", "ita"])
+    note(f"{case.sql} by {scheduling}")
+    answer = session_of(case).sql(case.sql, scheduling=scheduling).to_arrow()
+    assert bag(answer) == case.answer
 
 
 @pytest.mark.parametrize("family", ["join", "aggregate", "bestmatch"])
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(random=TAPES)
 def test_the_answer_is_the_brute_force_one(family: str, random: Random) -> None:
-    check(FAMILIES[family](random))
+    check(family, random)
 
 
 @pytest.mark.parametrize("family", ["outer", "count"])
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(random=TAPES)
 def test_so_it_is_for_outer_joins_and_count_windows(family: str, random: Random) -> None:
-    check(FAMILIES[family](random))
+    check(family, random)
 
 
 @pytest.mark.parametrize("algorithm", ["bew-hash", "bew-nested-loop"])
