@@ -133,7 +133,9 @@ class FedNode(Node):
     def step(self, work: Round) -> None:
         """Takes the next entry of a queue, or gives one batch of what it has begun."""
         if self._under_way is None:
-            port = next(port for port, node in enumerate(self.below) if node.out)
+            port = 0
+            while not self.below[port].out:
+                port += 1
             entry = self.below[port].out.popleft()
             if isinstance(entry, Clock):
                 self.clocks[port] = max(self.clocks[port], entry.instant)

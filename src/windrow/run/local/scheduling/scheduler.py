@@ -21,7 +21,6 @@ At the end of all streams both advance everything, so that the answer is the sam
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -64,7 +63,11 @@ class Scheduler:
     """
 
     def __init__(self, root: Node, scheduling: Scheduling) -> None:
-        self.nodes = list(_from_the_top(root))
+        self.nodes = [root]
+        self._above = [0]
+        for place, node in enumerate(self.nodes):
+            self.nodes += node.below
+            self._above += [place] * len(node.below)
         self._scheduling = scheduling
         self._answer = root.out
         self._scans = [node for node in self.nodes if isinstance(node, ScanNode)]
@@ -81,18 +84,20 @@ class Scheduler:
             yield from self._run_queues(work)
 
     def _run_queues(self, work: Round) -> Iterator[ChangeBatch]:
-        """Runs operators until none has anything to do."""
-        while (node := next((node for node in self.nodes if node.has_work), None)) is not None:
+        """Runs operators until none has anything to do.
+
+        No operator before `place` has anything to do; a step can only give work to the one above.
+        """
+        place = 0
+        while place < len(self.nodes):
+            node = self.nodes[place]
+            if not node.has_work:
+                place += 1
+                continue
             node.step(work)
+            if node.out:
+                place = self._above[place]
             while self._answer:
                 entry = self._answer.popleft()
                 if isinstance(entry, ChangeBatch):
                     yield entry
-
-
-def _from_the_top(root: Node) -> Iterator[Node]:
-    waiting = deque([root])
-    while waiting:
-        node = waiting.popleft()
-        yield node
-        waiting.extend(node.below)
