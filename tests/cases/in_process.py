@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
 import windrow
 from cases.base import Case
-from windrow.optimize.negative_tuples import with_negative_tuples
-from windrow.physical.specs import Spec
-from windrow.run.local.checkpoint import Checkpoint
-from windrow.run.local.execution import Execution
-from windrow.run.local.result import Result
 
 
 def session_of(case: Case, *, whole: bool = False, hints: Any = None) -> windrow.Session:
@@ -33,28 +26,6 @@ def session_of(case: Case, *, whole: bool = False, hints: Any = None) -> windrow
     for name, table in case.tables.items():
         session.table(name, table)
     return session
-
-
-Plan = Callable[[Spec], Spec]
-"""Another plan, made from the usual one."""
-
-
-def as_usual(root: Spec) -> Spec:
-    """The plan as it was made."""
-    return root
-
-
-PLANS: tuple[Plan, ...] = (as_usual, with_negative_tuples)
-"""Plans by which a changelog has the same answer."""
-
-
-def run_by(
-    plan: Plan, session: windrow.Session, sql: str, resume: Checkpoint | None = None
-) -> Result:
-    """The answer by a plan."""
-    physical = session._plan(sql, {})[1]
-    planned = replace(physical, root=plan(physical.root))
-    return Result(Execution(planned, session._data, resume=resume))
 
 
 def bag(table: pa.Table) -> Counter[tuple[Any, ...]]:

@@ -13,7 +13,6 @@ from cases.changelog_queries import (
     draw_emit_changes,
     draw_snapshot_join,
 )
-from cases.in_process import PLANS, Plan, as_usual, run_by
 from cases.tape import drawn
 from hypothesis import given, settings
 
@@ -36,26 +35,26 @@ def session_of(query: ChangelogQuery) -> windrow.Session:
     return session
 
 
-def changelog_of(query: ChangelogQuery, stop_after: int, plan: Plan = as_usual) -> pa.Table:
+def changelog_of(query: ChangelogQuery, stop_after: int, scheduling: str = "tpa") -> pa.Table:
     """The whole answer, of a run that is stopped after some batches of it, and resumed."""
-    result = run_by(plan, session_of(query), query.sql)
+    result = session_of(query).sql(query.sql, scheduling=scheduling)
     given_out = [batch for _, batch in zip(range(stop_after), result, strict=False)]
     if stop_after:
-        result = run_by(plan, session_of(query), query.sql, result.checkpoint())
+        result = session_of(query).sql(query.sql, scheduling=scheduling, resume=result.checkpoint())
     rest = result.to_arrow()
     assert result.progress.stored == 0, "everything has expired"
     return pa.concat_tables([pa.Table.from_batches(given_out, rest.schema), rest])
 
 
-def draw_run(random: Random) -> tuple[int, Plan]:
-    """After how many batches of its answer a run is stopped, and by which plan it goes."""
-    return random.randrange(3), random.choice(PLANS)
+def draw_run(random: Random) -> tuple[int, str]:
+    """After how many batches of its answer a run is stopped, and how it is scheduled."""
+    return random.randrange(3), random.choice(["tpa", "nta", "ita"])
 
 
 def check(
-    query: ChangelogQuery, oracle: duckdb.DuckDBPyConnection, stop_after: int, plan: Plan
+    query: ChangelogQuery, oracle: duckdb.DuckDBPyConnection, stop_after: int, scheduling: str
 ) -> None:
-    changes = changelog_of(query, stop_after, plan)
+    changes = changelog_of(query, stop_after, scheduling)
     assert not not_net(changes)
     for name, batches in query.streams.items():
         oracle.register(f"all_{name}", pa.concat_tables(batches))

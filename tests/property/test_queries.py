@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, note, settings
 
 def check(family: str, random: Random) -> None:
     case: Case = FAMILIES[family](random)
-    scheduling = random.choice(["tpa", "ita"])
+    scheduling = random.choice(["tpa", "nta", "ita"])
     note(f"{case.sql} by {scheduling}")
     answer = session_of(case).sql(case.sql, scheduling=scheduling).to_arrow()
     assert bag(answer) == case.answer

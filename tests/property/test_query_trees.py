@@ -19,7 +19,7 @@ import windrow
 @given(random=tapes(1024))
 def test_a_tree_of_queries_answers_as_duckdb_does_at_every_instant(random: Random) -> None:
     case = draw_tree(random)
-    scheduling, stops = random.choice(["tpa", "ita"]), random.randrange(3)
+    scheduling, stops = random.choice(["tpa", "nta", "ita"]), random.randrange(3)
     note(f"{case.sql} by {scheduling}, stopped after {stops} batches of the answer")
     first = session_of(case).sql(case.sql, scheduling=scheduling)
     found = list(islice(first, stops))

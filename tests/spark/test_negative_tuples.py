@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from spark_runs import FAR, SingleRun, Streams, bag, closed, draw
-
-from windrow.optimize.negative_tuples import with_negative_tuples
 
 QUERY = (
     "SELECT x.k, SUM(x.v) AS s FROM x [RANGE 9], (SELECT DISTINCT k FROM y [RANGE 4] WHERE v > 2) d"
@@ -27,8 +24,7 @@ def test_rows_that_expire_as_negatives_give_the_same_changes(
     streams.write_all()
     expected = bag(streams.in_process().sql(QUERY).to_arrow())
     session = streams.on_spark(spark, is_streaming=is_streaming)
-    physical = session._plan(QUERY, {"buckets": 2})[1]
-    answer = session._run_on_spark(replace(physical, root=with_negative_tuples(physical.root)))
+    answer = session.sql(QUERY, buckets=2, scheduling="nta")
     if is_streaming:
         run = SingleRun(tmp_path / "run")
         run.finish(answer)

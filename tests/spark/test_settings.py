@@ -145,19 +145,21 @@ def test_the_order_of_asking_belongs_to_queries_in_process(spark: Any, streams: 
     assert refused.value.span is not None
 
 
-def test_scheduling_belongs_to_queries_in_process(spark: Any, streams: Streams) -> None:
+def test_input_triggered_scheduling_belongs_to_queries_in_process(
+    spark: Any, streams: Streams
+) -> None:
     session = streams.on_spark(spark)
     for ask in (session.sql, session.explain, session.progress_reader):
         with pytest.raises(UnsupportedError) as refused:
             ask(JOIN, scheduling="ita")
         assert str(refused.value) == (
-            "UnsupportedError[unsupported-option]: scheduling works in process alone\n"
+            "UnsupportedError[unsupported-option]: scheduling = 'ita' works in process alone\n"
             "  on Spark each stage advances to the watermark in every micro-batch\n"
-            "  hint: leave it out"
+            "  hint: leave it out, or say nta"
         )
-    assert session.explain(JOIN, scheduling="auto") == session.explain(JOIN)
+    assert session.explain(JOIN, scheduling="tpa") == session.explain(JOIN)
     with pytest.raises(UnsupportedError) as refused:
-        session.sql(JOIN.replace("SELECT", "SELECT /*+ scheduling(tpa) */"))
+        session.sql(JOIN.replace("SELECT", "SELECT /*+ scheduling(ita) */"))
     assert refused.value.span is not None
 
 

@@ -85,7 +85,7 @@ def optimize(
     root = push_distinct(root, options, Numbers(hints_of(plan)))
     check_order(root, options)
     numbers = Numbers(hints_of(plan), measured, bounded_of(plan), is_running=is_running)
-    root = by_cost(root, options, numbers, machine)
+    root, schedule = scheduled(by_cost(root, options, numbers, machine), options)
     return PhysicalQuery(
         root,
         query.is_changelog,
@@ -93,7 +93,7 @@ def optimize(
         query.sql,
         options,
         keys=query.keys,
-        schedule=scheduled(root, options),
+        schedule=schedule,
     )
 
 

@@ -12,7 +12,7 @@ from windrow.optimize.orders import asked_order
 from windrow.optimize.shed_options import least_said, rate_said
 from windrow.optimize.structures import SIZES, check_sizes, structure_names
 from windrow.physical.algorithms import CHOICES
-from windrow.physical.options import AUTO, IN_STEP, ITA, ROUND_ROBIN, TPA, Options
+from windrow.physical.options import AUTO, IN_STEP, ITA, NTA, ROUND_ROBIN, TPA, Options
 from windrow.physical.shedding import STRATEGIES
 from windrow.plan.nodes import Hint, Query
 from windrow.plan.sizes import to_amount
@@ -22,7 +22,7 @@ ON_LATE = ("count", "keep", "fail")
 ON_MEMORY = ("fail", "spill", "shed")
 ON_SERVICE_RATE = ("fail", "shed")
 POLLING = (IN_STEP, ROUND_ROBIN)
-SCHEDULINGS = (AUTO, TPA, ITA)
+SCHEDULINGS = (AUTO, TPA, NTA, ITA)
 NOT_BUILT = {
     "strategy": "the planner takes its one strategy",
 }
@@ -112,8 +112,9 @@ def checked(options: Options) -> Options:
     if options.scheduling is not None and options.scheduling not in SCHEDULINGS:
         raise PlanError(
             "bad-option",
-            f"scheduling = {options.scheduling!r} does not say when operators take note of time",
-            hint=f"{TPA} (as it passes), {ITA} (only when input arrives) or {AUTO} (as is cheaper)",
+            f"scheduling = {options.scheduling!r} does not say how operators learn what has expired",
+            hint=f"{TPA} (by time, which they probe), {NTA} (by negative tuples), {ITA} (only when"
+            f" input arrives) or {AUTO} (as is cheaper)",
         )
     if not isinstance(options.updates, bool):
         raise PlanError(
@@ -138,18 +139,20 @@ def check_updates(query: Query, options: Options) -> None:
 
 def check_on_spark(options: Options, hints: Iterable[Hint]) -> None:
     """Refuses what works in process alone, at its hint if it was one."""
-    reasons = {}
+    refused: dict[str, tuple[str, str, str]] = {}
     if options.polling is not None:
-        reasons["polling"] = "Spark reads a part of every stream in each micro-batch"
-    if options.scheduling not in {None, AUTO}:
-        reasons["scheduling"] = "on Spark each stage advances to the watermark in every micro-batch"
-    for name, reason in reasons.items():
+        reason = "Spark reads a part of every stream in each micro-batch"
+        refused["polling"] = ("polling", reason, "leave it out")
+    if options.scheduling == ITA:
+        reason = "on Spark each stage advances to the watermark in every micro-batch"
+        refused["scheduling"] = (f"scheduling = {ITA!r}", reason, f"leave it out, or say {NTA}")
+    for name, (what, reason, instead) in refused.items():
         places = [hint.span for hint in hints if hint.name.lower() == name]
         raise UnsupportedError(
             "unsupported-option",
-            f"{name} works in process alone",
+            f"{what} works in process alone",
             reason=reason,
-            hint="leave it out",
+            hint=instead,
             span=places[0] if places else None,
         )
 

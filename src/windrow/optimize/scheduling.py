@@ -1,4 +1,4 @@
-"""Which scheduling a query in process takes, by the tuples that its operators handle.
+"""Which scheduling a query takes, by the tuples that its operators handle.
 
 A tuple goes through the n stateful operators between its window and the answer.
 
@@ -6,7 +6,8 @@ A tuple goes through the n stateful operators between its window and the answer.
           one window, tuples leave in the order in which they came; with several, results of a join
           leave in any order, and an expiry scans all that are held, unless these are kept in the
           order in which they leave.
-    nta   Each handles it twice, as it comes and as it goes, and scans nothing.
+    nta   Each handles it twice, as it comes and as it goes, and scans nothing
+          (`negative_tuples.py`).
     ita   As tpa, but late: no operator hears of time but with its input. Never taken unasked.
 
 All costs are per tuple that arrives, so that the choice follows from the plan alone, and a running
@@ -17,7 +18,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from windrow.physical.options import AUTO, ITA, TPA, Options
+from windrow.optimize.negative_tuples import with_negative_tuples
+from windrow.physical.options import AUTO, ITA, NTA, TPA, Options
 from windrow.physical.schedule import Schedule
 from windrow.physical.specs import (
     CountRows,
@@ -29,13 +31,18 @@ from windrow.physical.specs import (
     takes_back,
 )
 
-NTA = "nta"
-
 SCANNED_BY_EXPIRY = 0.0
 """The share of the tuples held that an expiry looks at, with several windows.
 
 What is alive is kept in the order of its ends (`operators/sliding.py`): none. Of the paper's
 buffers, which are in the order of arrival, it is 1."""
+
+
+EFFECTS = {
+    TPA: "changes come out as they become true",
+    NTA: "a negative tuple follows each, and changes come out as they become true",
+    ITA: "changes wait until input arrives at their operator",
+}
 
 
 @dataclass(frozen=True)
@@ -69,27 +76,32 @@ def tuples_handled(scheduling: str, load: Load, arriving: float = 1.0, held: flo
     return arriving * (load.operators + scanned)
 
 
-def scheduled(root: Spec, options: Options) -> Schedule:
-    """The scheduling of a plan: the one asked for, or that by which least tuples are handled."""
-    load = Load.of(root)
+def scheduled(root: Spec, options: Options) -> tuple[Spec, Schedule]:
+    """A plan by its scheduling: the one asked for, or that by which least tuples are handled."""
+    schedule = _schedule(root, options)
+    if schedule.name == NTA and takes_back(root):
+        return with_negative_tuples(root), schedule
+    return root, schedule
+
+
+def _schedule(root: Spec, options: Options) -> Schedule:
     if options.scheduling not in {None, AUTO}:
         assert options.scheduling is not None
-        return Schedule(options.scheduling, f"asked for; {_effect(options.scheduling)}")
+        return Schedule(options.scheduling, f"asked for; {EFFECTS[options.scheduling]}")
     if not takes_back(root):
         return Schedule()
-    rejected = (f"nta: {_handled(NTA, load)}", f"ita: {_effect(ITA)}")
-    return Schedule(TPA, f"{_why_tpa(load)}; {_handled(TPA, load)}", rejected)
+    load = Load.of(root)
+    # Of equals the first: it needs no other plan.
+    taken, other = sorted((TPA, NTA), key=lambda name: tuples_handled(name, load))
+    rejected = (f"{other}: {_handled(other, load)}", f"{ITA}: {EFFECTS[ITA]}")
+    return Schedule(taken, f"{_reason(taken, load)}; {_handled(taken, load)}", rejected)
 
 
-def _effect(name: str) -> str:
-    if name == ITA:
-        return "changes wait until input arrives at their operator"
-    return "changes come out as they become true"
-
-
-def _why_tpa(load: Load) -> str:
+def _reason(taken: str, load: Load) -> str:
     if load.windows <= 1:
         return "one window: tuples leave in the order in which they came"
+    if taken == NTA:
+        return f"{load.windows} windows: tuples leave in any order"
     return f"{load.windows} windows, but tuples are kept in the order of their ends"
 
 

@@ -13,8 +13,9 @@ SHED = "shed"
 IN_STEP, ROUND_ROBIN = "in step", "round robin"
 """In which order a query in process asks its streams for batches."""
 
-AUTO, ITA, TPA = "auto", "ita", "tpa"
-"""When stateful operators in process are advanced: by input, or also by time, which they probe."""
+AUTO, ITA, TPA, NTA = "auto", "ita", "tpa", "nta"
+"""How operators learn that rows have left their windows: by input that comes, by time, which they
+probe, or by negative tuples."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,10 @@ class Options:
         buckets: how many parts a stage is cut into on Spark; None: one per shuffle partition.
         polling: in process, which stream is asked next: "in step" (the one that is furthest behind
             in event time) or "round robin" (each in its turn); None: "in step".
-        scheduling: in process, when stateful operators take note of time: "tpa" (they probe those
-            below for theirs, and changes come out as they become true) or "ita" (only when input
-            arrives, so that changes may come out late); "auto" and None: as is cheaper.
+        scheduling: how stateful operators learn that rows have left their windows: "tpa" (they
+            probe those below for the time), "nta" (a negative tuple follows each row) or, in
+            process, "ita" (they take note of time only when input arrives, so that changes may come
+            out late); "auto" and None: as is cheaper of those in time.
         updates: of a changelog, whether a delete and an insert of the same GROUP BY key at one
             instant are shown as `update_preimage` and `update_postimage`.
     """

@@ -1,4 +1,4 @@
-"""When the stateful operators of a query in process take note of time, and why so."""
+"""How the stateful operators of a query learn that rows have left their windows, and why so."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from windrow.physical.options import TPA
 
 @dataclass(frozen=True)
 class Schedule:
-    """How a query in process is scheduled.
+    """How a query is scheduled.
 
     Attributes:
-        name: "tpa" or "ita".
+        name: "tpa", "nta" or "ita".
         why: what speaks for it.
         rejected: the others, each with what speaks against it.
     """

@@ -160,10 +160,12 @@ def test_a_bad_word_for_the_order_of_asking_is_refused():
     )
 
 
-def test_a_bad_word_for_when_operators_take_note_of_time_is_refused():
+def test_a_bad_word_for_how_operators_learn_what_has_expired_is_refused():
     assert message(options=Options(scheduling="lazy")) == (
-        "PlanError[bad-option]: scheduling = 'lazy' does not say when operators take note of time\n"
-        "  hint: tpa (as it passes), ita (only when input arrives) or auto (as is cheaper)"
+        "PlanError[bad-option]: scheduling = 'lazy' does not say how operators learn what has "
+        "expired\n"
+        "  hint: tpa (by time, which they probe), nta (by negative tuples), ita (only when input "
+        "arrives) or auto (as is cheaper)"
     )
 
 

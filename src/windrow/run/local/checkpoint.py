@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from windrow.errors import PlanError, ResourceError
 from windrow.operators.base import STATE_VERSION, Snapshot
+from windrow.physical.options import NTA, TPA
 from windrow.physical.specs import Spec, scans, tables
 from windrow.run.local.feeds import Position
 from windrow.run.response import NONE_YET, Response
@@ -31,6 +32,7 @@ class Checkpoint:
         rows_in: rows read.
         rows_out: rows of the answer, the pending ones excluded.
         columns: what each alias reads of its stream: time and columns with their types.
+        scheduling: how it was scheduled; by negative tuples operators hold other rows.
         clocks: those that had come to each operator; None where all had come to the watermark.
         response: the response times so far.
         version: the layout of the state.
@@ -51,15 +53,19 @@ class Checkpoint:
     rows_in: int = 0
     rows_out: int = 0
     columns: Mapping[str, str] = field(default_factory=dict)
+    scheduling: str = TPA
     clocks: tuple[tuple[int, ...], ...] | None = None
     response: Response = NONE_YET
     version: int = field(default=STATE_VERSION)
 
-    def check(self, sql: str, columns: Mapping[str, str] | None = None) -> None:
+    def check(
+        self, sql: str, columns: Mapping[str, str] | None = None, scheduling: str = TPA
+    ) -> None:
         """Refuses a query that is not the one the checkpoint was made by.
 
         Raises:
-            PlanError: the SQL is another one, or it reads columns of other types.
+            PlanError: the SQL is another one, it reads columns of other types, or one of the two
+                goes by negative tuples.
             ResourceError: the state has a layout that this version of Windrow does not read.
         """
         if self.version != STATE_VERSION:
@@ -75,6 +81,13 @@ class Checkpoint:
                 "the checkpoint was made by another query",
                 reason=f"it holds the state of: {' '.join(self.sql.split())}",
                 hint="resume with the query that made it, or start without resume",
+            )
+        if scheduling != self.scheduling and NTA in {scheduling, self.scheduling}:
+            raise PlanError(
+                "checkpoint-of-another-plan",
+                f"the checkpoint was made with scheduling {self.scheduling}, not {scheduling}",
+                reason="by negative tuples operators hold other rows",
+                hint=f"resume with scheduling = {self.scheduling!r}, or start without resume",
             )
         for alias, read in (columns or {}).items():
             if self.columns.get(alias) != read:

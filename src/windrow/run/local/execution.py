@@ -138,6 +138,7 @@ class Execution:
             rows_in=self._rows_in,
             rows_out=self._rows_out,
             columns=columns_read(self.query.root),
+            scheduling=self.query.schedule.name,
             clocks=self._pipeline.clocks,
             response=self._response,
         )
@@ -218,7 +219,8 @@ class Execution:
                 hint="give what checkpoint() of an earlier result returned, unpickled if it was"
                 " pickled",
             )
-        checkpoint.check(self.query.sql, columns_read(self.query.root))
+        columns = columns_read(self.query.root)
+        checkpoint.check(self.query.sql, columns, self.query.schedule.name)
         self._pending.extend(checkpoint.pending)
         self._batch, self._rows_in = checkpoint.batch, checkpoint.rows_in
         self._rows_out = checkpoint.rows_out

@@ -43,7 +43,7 @@ def test_figure_1a_input_triggered_the_sums_of_the_meantime_wait_for_the_next_se
     None
 ):
     found: dict[str, list[list[int]]] = {}
-    for scheduling in ("ita", "tpa"):
+    for scheduling in ("ita", "tpa", "nta"):
         result = asked([{at: price} for at, price in SALES.items()], 0).sql(
             SUMS, scheduling=scheduling
         )
@@ -55,6 +55,8 @@ def test_figure_1a_input_triggered_the_sums_of_the_meantime_wait_for_the_next_se
     # 28 is the sum at T1; 22 and 13, true at T2 and T3, come out with it as 7 arrives at T5.
     assert found["ita"][3] == [28, 22, 13]
     assert found["tpa"][3:6] == [[28], [22], [13]]
+    # Figure 5(b): -6 and -9 reach the sum at T2 and T3.
+    assert found["nta"] == found["tpa"]
 
 
 def test_figure_1a_the_response_time_tells_the_delays() -> None:
@@ -69,7 +71,7 @@ def test_figure_1a_the_response_time_tells_the_delays() -> None:
 
     # A sum goes and another comes: each change but the first is two rows. At the end of the stream
     # the rest comes out, which nobody has waited for.
-    assert told("tpa") == (15, 1 + 2 * (3 + 2 + 1 + 1 + 1 + 1 + 1), 3)
+    assert told("tpa") == told("nta") == (15, 1 + 2 * (3 + 2 + 1 + 1 + 1 + 1 + 1), 3)
     assert told("ita") == (11, 1 + 2 * (3 + 2 + 4 + 3 + 2), 4)
 
 

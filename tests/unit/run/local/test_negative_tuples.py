@@ -6,13 +6,13 @@ from random import Random
 
 import pyarrow as pa
 import pytest
-from cases.in_process import PLANS, as_usual, bag, run_by
+from cases.in_process import bag
 
 import windrow
-from windrow.optimize.negative_tuples import with_negative_tuples
 from windrow.run.local.result import Result
 
 SUM = "SELECT SUM(a.x) AS s, COUNT(*) AS n FROM a [RANGE 10], b [RANGE 5] WHERE a.k = b.k"
+PLANS = ("tpa", "nta")
 MAX = SUM.replace("SUM(a.x) AS s", "MAX(a.x) AS s")
 
 
@@ -48,12 +48,12 @@ class Watched:
 
 @pytest.fixture(scope="module")
 def usual() -> Watched:
-    return Watched(run_by(as_usual, session(), SUM))
+    return Watched(session().sql(SUM, scheduling="tpa"))
 
 
 @pytest.fixture(scope="module")
 def by_negatives() -> Watched:
-    return Watched(run_by(with_negative_tuples, session(), SUM))
+    return Watched(session().sql(SUM, scheduling="nta"))
 
 
 def test_the_changes_are_the_same(usual, by_negatives):
@@ -79,7 +79,7 @@ def test_the_join_holds_its_windows_and_no_combination(usual, by_negatives):
 
 
 def test_values_in_order_are_taken_back_by_value():
-    by_plan = [Watched(run_by(plan, session(), MAX)) for plan in PLANS]
+    by_plan = [Watched(session().sql(MAX, scheduling=own)) for own in PLANS]
     assert by_plan[0].answer == by_plan[1].answer
     assert by_plan[1].figures["SlidingAggregate"]["stored"] == 0
 
@@ -89,7 +89,7 @@ def test_late_rows_are_counted_where_rows_enter():
     made = windrow.Session()
     reader = pa.RecordBatchReader.from_batches(data.schema, data.to_batches(max_chunksize=1))
     made.stream("a", reader, time="ts")
-    result = run_by(with_negative_tuples, made, "SELECT SUM(x) AS s FROM a [RANGE 3]")
+    result = made.sql("SELECT SUM(x) AS s FROM a [RANGE 3]", scheduling="nta")
     assert result.to_arrow()["s"].to_pylist()[-1] is None
     assert result.progress.late == 1
 
@@ -97,7 +97,7 @@ def test_late_rows_are_counted_where_rows_enter():
 @pytest.mark.parametrize("plan", PLANS)
 def test_rows_that_are_counted_alone_need_no_column(plan):
     both = "SELECT k FROM a [RANGE 2] UNION ALL SELECT DISTINCT k FROM b [RANGE 2]"
-    result = run_by(plan, session(rows=3), f"SELECT COUNT(*) AS n FROM ({both}) u")
+    result = session(rows=3).sql(f"SELECT COUNT(*) AS n FROM ({both}) u", scheduling=plan)
     assert max(result.to_arrow()["n"].to_pylist()) == 5  # three of a, and two values of b
 
 
@@ -112,4 +112,19 @@ def test_rows_that_never_meet_leave_no_trace_whatever_the_batches(plan, rows):
         made.stream(name, reader, time="ts")
     distinct = "(SELECT DISTINCT k FROM a [RANGE 0])"
     sql = f"SELECT COUNT(*) AS n FROM {distinct} l, b [RANGE 1] r WHERE l.k = r.k"
-    assert run_by(plan, made, sql).to_arrow().num_rows == 0
+    assert made.sql(sql, scheduling=plan).to_arrow().num_rows == 0
+
+
+def test_a_query_by_negative_tuples_is_resumed_as_one():
+    first = session().sql(SUM, scheduling="nta")
+    found = [next(first), next(first)]
+    checkpoint = first.checkpoint()
+    rest = session().sql(SUM, scheduling="nta", resume=checkpoint)
+    assert bag(pa.Table.from_batches([*found, *rest])) == Watched(session().sql(SUM)).answer
+    with pytest.raises(windrow.PlanError) as refused:
+        session().sql(SUM, resume=checkpoint)
+    assert str(refused.value) == (
+        "PlanError[checkpoint-of-another-plan]: the checkpoint was made with scheduling nta, not tpa\n"
+        "  by negative tuples operators hold other rows\n"
+        "  hint: resume with scheduling = 'nta', or start without resume"
+    )

@@ -13,7 +13,7 @@ import pytest
 
 import windrow
 from windrow.operators.changes import ChangeBatch
-from windrow.physical.options import ITA, TPA
+from windrow.physical.options import ITA, NTA, TPA
 from windrow.physical.specs import ScanStream
 from windrow.run.local.pipeline import Pipeline
 from windrow.run.local.scheduling.nodes import Node, ScanNode, StatelessNode
@@ -77,8 +77,9 @@ def test_by_input_a_stage_is_advanced_only_when_rows_reach_it() -> None:
     assert query.add(MAX_TICK) == [(None, -1, 10), (7, 1, 10), (7, -1, 14), (None, 1, 14)]
 
 
-def test_by_time_it_is_advanced_when_a_row_would_come_or_go() -> None:
-    query = Rounds(SUM, TPA)
+@pytest.mark.parametrize("scheduling", [TPA, NTA])
+def test_by_time_it_is_advanced_when_a_row_would_come_or_go(scheduling: str) -> None:
+    query = Rounds(SUM, scheduling)
     assert query.add(1, a=[(1, 6)]) == []
     assert query.add(2, a=[(2, 0)]) == [(6, 1, 1)]
     assert query.add(9, a=[(9, 0)]) == [(6, -1, 5), (None, 1, 5)]
@@ -86,12 +87,22 @@ def test_by_time_it_is_advanced_when_a_row_would_come_or_go() -> None:
     assert query.add(MAX_TICK) == [(None, -1, 10), (7, 1, 10), (7, -1, 14), (None, 1, 14)]
 
 
-def test_all_that_is_due_comes_out_in_one_round_however_many_stages_there_are() -> None:
-    query = Rounds(NESTED, TPA)
+@pytest.mark.parametrize("scheduling", [TPA, NTA])
+def test_all_that_is_due_comes_out_in_one_round_however_many_stages(scheduling: str) -> None:
+    query = Rounds(NESTED, scheduling)
     query.add(1, a=[(1, 6)])
     assert query.add(2, a=[(2, 0)]) == [(6, 1, 1, 1)]
     # DISTINCT takes 6 back at 5, and the count of it goes at once.
     assert query.add(9, a=[(9, 0)]) == [(6, 1, -1, 5)]
+
+
+def test_by_negative_tuples_the_slowest_input_holds_nobody() -> None:
+    query = Rounds(EXCEPT, NTA)
+    assert query.add(1, a=[(1, 6)], b=[(1, 5)]) == []
+    # Nothing from b, but its operators know the time: what a brings is out at once.
+    assert query.add(7, a=[(7, 6)]) == [(6, 1, 1), (6, -1, 5)]
+    aggregate = query.stages[0]
+    assert aggregate.stage.due() > aggregate.clock == 7
 
 
 def test_by_input_the_slowest_input_holds_a_stage_until_it_ends() -> None:
@@ -194,7 +205,7 @@ A = [rows((at, x)) for at, x in [(1, 6), (2, 0), (4, 5), (7, 6), (8, 0), (9, 5),
 B = [rows((at, x)) for at, x in [(1, 5), (3, 6), (8, 7), (15, 6)]]
 
 
-@pytest.mark.parametrize("scheduling", [ITA, TPA])
+@pytest.mark.parametrize("scheduling", [ITA, TPA, NTA])
 @pytest.mark.parametrize("sql", [EXCEPT, NESTED, f"{EXCEPT} UNION ALL SELECT x FROM b [RANGE 3]"])
 def test_a_query_that_is_resumed_goes_on_with_its_clocks(sql: str, scheduling: str) -> None:
     def given(result: Any) -> list[list[dict[str, Any]]]:

@@ -10,13 +10,17 @@ The schedulings differ in what a stage does in its turn:
              advanced                              to the clock that
     ita      by input                              came with the input
     tpa      by input, and by time                 it probes for
+    nta      by input; those below that make       it probes for
+             negative tuples also by time
 
     input       5           .           .           8            rows that reach the stage
     watermark   5           6           7           8
     ita         |           .           .           | 6 and 7 come out late
     tpa         |           | 6         | 7         |
 
-At the end of all streams both advance everything, so that the answer is the same as a whole.
+By negative tuples all that is to come or to go is input: what takes rows back need not be woken.
+
+At the end of all streams each advances everything, so that the answer is the same as a whole.
 """
 
 from __future__ import annotations
@@ -25,7 +29,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from windrow.operators.changes import ChangeBatch
-from windrow.physical.options import ITA, TPA
+from windrow.physical.options import ITA, NTA, TPA
+from windrow.physical.specs import SetOp, SlidingAggregate, Spec
 from windrow.run.local.scheduling.nodes import Node, ScanNode
 from windrow.run.local.scheduling.queues import Round
 from windrow.run.local.scheduling.stages import StageNode
@@ -38,14 +43,27 @@ class Scheduling:
 
     Attributes:
         probes: whether they ask the operators below for their clocks.
-        wakes: whether time alone is a reason to advance them.
+        wakes: whether time alone is a reason to advance those that take rows back.
+        wakes_others: whether it is one to advance the others.
     """
 
     probes: bool
     wakes: bool
+    wakes_others: bool
+
+    def is_woken(self, spec: Spec) -> bool:
+        """Whether time alone is a reason to advance a stage."""
+        is_exact = isinstance(spec, SetOp) or (
+            isinstance(spec, SlidingAggregate) and not spec.estimated_from
+        )
+        return self.wakes if is_exact else self.wakes_others
 
 
-SCHEDULINGS = {ITA: Scheduling(probes=False, wakes=False), TPA: Scheduling(probes=True, wakes=True)}
+SCHEDULINGS = {
+    ITA: Scheduling(probes=False, wakes=False, wakes_others=False),
+    TPA: Scheduling(probes=True, wakes=True, wakes_others=True),
+    NTA: Scheduling(probes=True, wakes=False, wakes_others=True),
+}
 
 AT_THE_END = SCHEDULINGS[TPA]
 """Whatever the scheduling: no input is to come that anybody could wait for."""
@@ -80,7 +98,7 @@ class Scheduler:
         yield from self._run_queues(work)
         way = AT_THE_END if work.after == MAX_TICK else self._scheduling
         for stage in self._stages:
-            stage.begin_turn(work, probes=way.probes, is_woken=way.wakes)
+            stage.begin_turn(work, probes=way.probes, is_woken=way.is_woken(stage.spec))
             yield from self._run_queues(work)
 
     def _run_queues(self, work: Round) -> Iterator[ChangeBatch]:
