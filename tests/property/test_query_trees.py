@@ -55,3 +55,16 @@ def test_a_changelog_read_as_a_stream_is_the_relation_that_it_came_from(random: 
     session.stream("feed", reader, time="_event_time", changes="_change_type")
     again = session.sql("SELECT k, x FROM feed").to_arrow()
     assert bag(again) == case.answer
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(random=tapes(1024))
+def test_by_negative_tuples_changes_are_produced_when_they_are_by_time_probing(
+    random: Random,
+) -> None:
+    case = draw_tree(random)
+    note(case.sql)
+    results = [session_of(case).sql(case.sql, scheduling=name) for name in ("tpa", "nta")]
+    for result in results:
+        result.to_arrow()
+    assert results[0].response == results[1].response

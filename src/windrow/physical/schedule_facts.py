@@ -7,7 +7,7 @@ from windrow.physical.specs import PhysicalQuery, Runner
 
 Fact = tuple[str, list[str]]
 
-LEAVES_WITH_INPUT = "no bound while no input arrives here (ita): rows leave only when it does, then"
+TIME_COMES_WITH_ROWS = "no bound while an input brings no rows (ita), for these tell the time; else"
 
 
 def schedule_facts(query: PhysicalQuery) -> list[Fact]:
@@ -24,6 +24,6 @@ def as_scheduled(facts: list[Fact], query: PhysicalQuery) -> list[Fact]:
     if query.schedule.name != ITA or query.runner is not Runner.process:
         return facts
     return [
-        (label, [LEAVES_WITH_INPUT, *lines] if label == "state" else lines)
+        (label, [TIME_COMES_WITH_ROWS, *lines] if label == "state" else lines)
         for label, lines in facts
     ]

@@ -72,8 +72,6 @@ def test_explain_is_silent_where_no_row_is_taken_back(session):
 
 def test_explain_claims_no_bound_where_rows_leave_with_input_alone(session):
     hinted = ONE.replace("SELECT", "SELECT /*+ scheduling(ita) */")
-    said = (
-        "          state       no bound while no input arrives here (ita): rows leave only when it"
-    )
+    said = "          state       no bound while an input brings no rows (ita), for these tell"
     assert said in session.explain(hinted)
     assert said not in session.explain(hinted, scheduling="tpa")
