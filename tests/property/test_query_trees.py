@@ -39,7 +39,7 @@ def test_a_distinct_pushed_below_a_join_changes_nothing(random: Random) -> None:
     note(case.sql)
     session = session_of(case, hints={"rate": 1000, "distinct": {"k": 2, "x": 3}})
     assert "pushed below the join" in session.explain(case.sql)
-    scheduling = random.choice(["tpa", "ita"])
+    scheduling = random.choice(["tpa", "nta", "ita"])
     assert bag(session.sql(case.sql, scheduling=scheduling).to_arrow()) == case.answer
 
 
