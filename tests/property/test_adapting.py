@@ -99,7 +99,7 @@ BY_BAND = ({"structure": "ttree/btree"}, {"algorithm": "bew"}, {"structure": "bu
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.lists(STREAM, min_size=2, max_size=2), st.integers(0, 24), st.integers(1, 12))
+@given(st.lists(STREAM, min_size=2, max_size=2), st.integers(0, 24), st.integers(2, 12))
 def test_changes_of_structure_change_no_draw(streams, window, tuples):
     limit = {"memory": f"{tuples} tuples", "on_memory": "shed",
              "service_rate": 1, "on_service_rate": "shed"}  # fmt: skip

@@ -245,7 +245,7 @@ def test_a_band_by_trees_gives_what_a_scan_and_duckdb_give(case):
 
 
 def draw_limit(random: Random) -> dict[str, Any]:
-    tuples, rate = random.randint(1, 12), random.choice([None, 0.5, 1, 3])
+    tuples, rate = random.randint(2, 12), random.choice([None, 0.5, 1, 3])
     limit: dict[str, Any] = {"memory": f"{tuples} tuples", "on_memory": "shed", "seed": tuples}
     return limit if rate is None else limit | {"service_rate": rate, "on_service_rate": "shed"}
 
