@@ -55,8 +55,14 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 )
 
 
+WITH_A_JVM = ("/tests/docs/", "/tests/spark/")
+"""Where `make test-spark` looks for tests; elsewhere they would never run."""
+
+
 def pytest_collection_modifyitems(items):
     for item in items:
+        if item.get_closest_marker("spark") and not any(at in str(item.path) for at in WITH_A_JVM):
+            raise pytest.UsageError(f"{item.nodeid} needs a JVM: it belongs into tests/spark")
         is_drawn = is_hypothesis_test(getattr(item, "function", None))
         if is_drawn or any(folder in str(item.path) for folder in LAWS):
             item.add_marker(pytest.mark.laws)

@@ -26,10 +26,6 @@ FAMILIES = {
     "join": "SELECT x.ts, y.ts AS yts, x.k FROM x, y WHERE x.k = y.k WINDOW = 3",
     "predicate": "SELECT x.ts, half(y.v) AS h FROM x, y WHERE nearby(x.v, y.v) AND x.k < y.k WINDOW = 3",
     "aggregate": "SELECT k, SUM(v) AS s, COUNT(*) AS n FROM x [RANGE 5] GROUP BY k",
-    "bestmatch": (
-        "SELECT x.ts, y.ts AS yts, x.k FROM x LEFT OUTER BESTMATCH JOIN y "
-        "ON x.ts MINDIST y.ts, x.v MINDIST y.v WHERE abs(x.ts - y.ts) <= 4 AND abs(x.v - y.v) <= 9"
-    ),
     "nested": (
         "SELECT j.k, COUNT(*) AS n FROM "
         "(SELECT x.k FROM x, y WHERE x.k = y.k WINDOW = 3) j [RANGE 6] GROUP BY j.k"

@@ -1,4 +1,4 @@
-"""Job files on Spark, all in one process of their own: each job starts and stops a session."""
+"""Jobs on Spark and the demo, in one process of their own: each starts and stops a session."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from plain_files import launch_with_plain_files
 from typer.testing import CliRunner
 from windrow.cli.main import app
 launch_with_plain_files()
-done = [CliRunner().invoke(app, ["run", *called]) for called in json.loads(sys.argv[1])]
+done = [CliRunner().invoke(app, called) for called in json.loads(sys.argv[1])]
 print(json.dumps([(one.exit_code, one.stdout, one.stderr) for one in done]))
 """
 
@@ -63,7 +63,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def done(folder: Path) -> dict[str, Done]:
-    """Every job of this page, run."""
+    """Every job of this page, run, and the demo as `make demo` runs it but with less data."""
     rows = pa.table({"at": [1, 2, 3, 4], "k": [1, 1, 2, 2], "v": [1, 2, 3, 4]})
     for name in ("x", "y"):
         pq.write_table(rows, folder / f"{name}.parquet")
@@ -80,7 +80,7 @@ def done(folder: Path) -> dict[str, Done]:
     mistaken = example.replace("n.item = s.item", "n.item = s.itm")
     (stores / "mistaken.toml").write_text(mistaken)
 
-    calls = {
+    jobs = {
         "good": (folder / "good.toml", *ON_SPARK),
         "bad": (folder / "bad.toml", *ON_SPARK),
         "local": (stores / "local.toml",),
@@ -88,9 +88,11 @@ def done(folder: Path) -> dict[str, Done]:
         "streaming": (stores / "streaming.toml", *ON_SPARK, "--mode", "streaming"),
         "mistaken": (stores / "mistaken.toml", *ON_SPARK),
     }
+    calls = {name: ("run", *job) for name, job in jobs.items()} | {"demo": ("demo", "--quick")}
     called = json.dumps([[str(word) for word in call] for call in calls.values()])
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM, called],
+        cwd=folder,
         env={
             **os.environ,
             "PYTHONPATH": os.pathsep.join([str(TESTS), os.environ["PYTHONPATH"]]),
@@ -139,6 +141,12 @@ def test_the_example_gives_the_same_rows_as_in_process(
 
 def test_a_streaming_job_ends_with_the_figures_of_all_its_rows(done: dict[str, Done]) -> None:
     assert json.loads(done["streaming"].stderr.splitlines()[-1])["rows_in"] == 1200
+
+
+def test_the_quick_demo_finds_every_answer_right(done: dict[str, Done], folder: Path) -> None:
+    assert done["demo"].exit_code == 0, done["demo"].stderr
+    assert done["demo"].stdout.count("correct: all") == 3
+    assert (folder / "windrow-demo.png").stat().st_size > 1_000
 
 
 def test_a_mistake_is_text(done: dict[str, Done]) -> None:
