@@ -1,4 +1,4 @@
-"""The examples run; on Spark see `tests/spark/test_jobs.py`."""
+"""The examples run; on Spark see `tests/spark/test_command_line.py`."""
 
 from __future__ import annotations
 
