@@ -42,7 +42,7 @@ TOLD = -1
 """In place of a port: the blob tells how many rows there are."""
 
 MOST_SPANS = 256
-"""Spans of event time that a task counts rows in; over long ones, a span has several panes."""
+"""Spans of event time that a task counts rows in; if rows are of more panes, a span has several."""
 
 COUNTED = "bucket INT, port INT, start BIGINT, stop BIGINT, rows BIGINT"
 _ARROW_COUNTED = pa.schema(
@@ -80,16 +80,17 @@ def counts_of(spec: WJoin, times: Numbers, buckets: Buckets, many: int) -> Count
     times, buckets = times[is_timed], buckets[is_timed]
     if not len(times):
         return None
-    width, least, newest = spec.pane, int(times.min()), int(times.max())
-    while newest // width - least // width >= MOST_SPANS:
+    width = spec.pane
+    # Spans without a row do not count: one row that is far from all others does not widen theirs.
+    spans = np.unique(times // width)
+    while len(spans) > MOST_SPANS:
         width *= 2
-    first = least // width
-    places = buckets * MOST_SPANS + (times // width - first)
-    rows = np.bincount(places, minlength=many * MOST_SPANS).reshape(many, MOST_SPANS)
-    spans = np.flatnonzero(rows.sum(axis=0))
-    starts = [max(MIN_TICK, (first + span) * width) for span in spans.tolist()]
-    stops = [min(MAX_TICK, (first + span + 1) * width) for span in spans.tolist()]
-    return Counts(np.array(starts), np.array(stops), rows[:, spans], newest)
+        spans = np.unique(spans // 2)
+    places = buckets * len(spans) + np.searchsorted(spans, times // width)
+    rows = np.bincount(places, minlength=many * len(spans)).reshape(many, len(spans))
+    starts = [max(MIN_TICK, span * width) for span in spans.tolist()]
+    stops = [min(MAX_TICK, (span + 1) * width) for span in spans.tolist()]
+    return Counts(np.array(starts), np.array(stops), rows, int(times.max()))
 
 
 def messages(port: int, counts: Counts) -> Iterator[bytes]:

@@ -1,7 +1,7 @@
 """What all buckets of a join that sheds are sent, pane by pane, by what map tasks tell.
 
-Tasks count rows in spans of one pane, or of several if their rows are far apart. Those of a long span
-are taken as spread evenly over its panes:
+Tasks count rows in spans of one pane, or of several if they have rows of very many panes. Those of a
+long span are taken as spread evenly over its panes:
 
     spans      |  3  |  4  |     |        10       |          rows of one input, or of one batch
                      |  6  |  1  |        20       |          and of another

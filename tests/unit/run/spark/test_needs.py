@@ -193,6 +193,14 @@ def test_buckets_together_never_hold_more_and_find_all_if_all_fits(seed, memory)
     assert run_in_buckets(steps, Shedding(memory=enough, service_rate=1.5))[0] == exact
 
 
+@pytest.mark.parametrize("far", [-(10**15), 10**15])
+def test_a_row_that_is_far_from_all_others_leaves_their_panes_as_they_are(far):
+    times, buckets = rows(3)
+    alone = needs_of(told([(0, times, buckets)])[0])
+    beside = needs_of(told([(0, np.append(times, far), np.append(buckets, 0))])[0])
+    assert beside.come == alone.come | {(0, far, far + PANE): (1, 1, 0)}
+
+
 def test_late_rows_count_in_no_pane_that_was_over():
     join = spec()
     stored = needs_of(told([(0, *rows(1, ticks=300))])[0]).to_store(join, 100)
