@@ -45,9 +45,15 @@ def test_the_state_of_another_query_is_refused() -> None:
 def test_an_unknown_version_is_refused() -> None:
     assert refusal(Manifest(MINE, version=99)) == (
         "PlanError[unknown-state-version]: the checkpoint holds state of version 99; this Windrow "
-        "reads version 1\n"
+        "reads version 2\n"
         "  hint: run the Windrow that made it, or start with a new checkpointLocation"
     )
+
+
+def test_counts_of_buckets_as_they_were_once_stored_are_refused() -> None:
+    # Rows of all buckets and of this one; those of the buckets before it were not told yet.
+    before = Manifest(MINE, "shedding-join", needs=[[0, 0, 10, 5, 2]], version=1)
+    assert refusal(before).startswith("PlanError[unknown-state-version]: the checkpoint holds")
 
 
 def test_other_buckets_are_refused() -> None:
