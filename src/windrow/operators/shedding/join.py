@@ -196,7 +196,12 @@ class ShedJoinOp(BewJoinOp):
             if self._shedding.is_in_bytes:
                 buffer.sweep()
         blocks = [self._blocks(port, start) for port in range(len(self._buffers))]
-        self._recall.count(self.counters, division, blocks)
+        # Those of whom none waited were let go at random; of those that did none may have had a probe.
+        could_probe = [
+            own.chance > 0 and (probes > 0 or own.rows is None)
+            for own, probes in zip(waited, division.probes, strict=True)
+        ]
+        self._recall.count(self.counters, division, could_probe, blocks)
         self._count_state()
 
     def _blocks(self, port: int, start: int) -> Blocks:

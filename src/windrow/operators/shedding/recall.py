@@ -4,15 +4,19 @@ Of a pane, per input i that probes last:
 
     found      sum of 1 / chance over those found
     all        arrivals of i x the others' tuples in their windows      how many there are, by the model
-    possible   0 without probes, else arrivals of i x those of the others that had a chance
+    possible   0 if none could probe, else arrivals of i x those of the others that had a chance
     reached    probes of i x those of the others that are kept
 
 What had no chance is never found, whatever there is: how much that would have been is taken from the
-others, by the model's ratio. A pane of which nothing had any is one with the next that has: its `all`
-is added to that one's.
+others, by the model's ratio. Arrivals that did not wait, for others were drawn to, had a chance: those
+found stand for them already.
+
+Panes in which nothing is found are one with the next in which something is: their sums are added to
+that one's. And the share that is reached is that of as many of the latest panes as it took to find some:
+where panes have few tuples, those of which more are kept by chance find more, and would count for more.
 
     estimated  =  sum of found  x  all / possible               each summed over the inputs
-    expected   =  estimated  x  reached / all
+    expected   =  estimated  x  reached / all                   these two over the latest panes
 
 A window moves on within a pane, while tuples are counted by blocks of one or more panes. An arrival
 meets none of its own pane that come after it, and of the oldest block those alone that its window
@@ -48,6 +52,12 @@ THOUSANDTHS = 1_000
 INSTANTS = 8
 """Instants of a pane at which the model looks at the windows."""
 
+ENOUGH = 100
+"""Where so many are found at once, earlier panes do not count in the share that is reached."""
+
+SUMS, LATEST = ("all", "possible", "reached"), ("latest all", "latest reached")
+"""What is summed up over panes, by name: since something was found, and over the latest ones."""
+
 Floats = NDArray[np.float64]
 
 
@@ -80,7 +90,7 @@ class Recall:
         inputs = range(len(spec.inputs))
         self._found = np.zeros(len(inputs), np.int64)
         self._weights = np.zeros(len(inputs))
-        self._unseen = 0.0
+        self._sums, self._latest = np.zeros(len(SUMS)), np.zeros(len(LATEST))
         self._after = (np.arange(INSTANTS) + 0.5) / INSTANTS * spec.pane
         self._reach = [
             [max(graph.upper[other][last] for graph in spec.ways) for other in inputs]
@@ -92,35 +102,49 @@ class Recall:
         self._found[start] += chances.shape[1]
         self._weights[start] += float(np.sum(1 / np.prod(chances, axis=0)))
 
-    def count(self, counters: Counters, division: Division, windows: Sequence[Blocks]) -> None:
+    def count(
+        self,
+        counters: Counters,
+        division: Division,
+        could_probe: Sequence[bool],
+        windows: Sequence[Blocks],
+    ) -> None:
         """Ends a pane.
 
         Args:
             counters: what is added to.
             division: what the inputs got in the pane.
+            could_probe: whether arrivals of each input had a chance to.
             windows: the tuples of each input.
         """
         all_, possible, reached = self._met(windows)
         arrived, probes = np.array(division.arrived), np.array(division.probes)
-        there_are = float(arrived @ all_) + self._unseen
-        can_find = float((arrived * (probes > 0)) @ possible)
-        counters.shed_found += int(self._found.sum())
-        self._unseen = 0.0 if can_find > 0 else there_are
-        if can_find > 0:
+        self._sums += arrived @ all_, (arrived * could_probe) @ possible, probes @ reached
+        found = int(self._found.sum())
+        counters.shed_found += found
+        there_are, can_find, to_find = self._sums.tolist()
+        if found and can_find > 0:
             estimated = float(self._weights.sum()) * there_are / can_find
             counters.shed_estimated += round(estimated * THOUSANDTHS)
-            share = min(1.0, float(probes @ reached) / there_are)
+            self._latest *= max(0.0, 1 - found / ENOUGH)
+            self._latest += there_are, to_find
+            share = min(1.0, float(self._latest[1] / self._latest[0]))
             counters.shed_expected += round(estimated * share * THOUSANDTHS)
+            self._sums[:] = 0
         self._found[:] = 0
         self._weights[:] = 0
 
     def snapshot(self) -> dict[str, int]:
-        """What is left of panes of which nothing had a chance, by name."""
-        return {"unseen": bits(self._unseen)}
+        """The sums, by name."""
+        sums = (*self._sums, *self._latest)
+        return {name: bits(own) for name, own in zip((*SUMS, *LATEST), sums, strict=True)}
 
     def restore(self, numbers: dict[str, int]) -> None:
         """Puts it back."""
-        self._unseen = number_of(numbers.get("unseen", 0))
+        self._sums, self._latest = (
+            np.array([number_of(numbers.get(name, 0)) for name in names])
+            for names in (SUMS, LATEST)
+        )
 
     def _met(self, windows: Sequence[Blocks]) -> tuple[Floats, Floats, Floats]:
         """Combinations of others that an arrival of each input meets.

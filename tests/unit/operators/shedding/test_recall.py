@@ -88,6 +88,24 @@ def test_the_recall_that_is_expected_comes_about(case):
     assert expected == pytest.approx(found, rel=0.03)
 
 
+def test_recall_is_right_where_panes_have_few_tuples_and_few_of_them_could_wait():
+    # Four tuples per pane, of which 25 panes wait; memory has room for a third of them.
+    told = []
+    for seed in range(40):
+        streams = drawn((0.2, 0.2), seed)
+        operator = ShedJoinOp(spec(), Shedding(seed=seed, memory=32))
+        list(operator.push(streams))
+        list(operator.settle())
+        list(operator.advance(MAX_TICK))
+        own = operator.counters
+        told.append((own.shed_found, own.shed_estimated / 1_000, own.shed_expected / 1_000,
+                     combinations(streams)))  # fmt: skip
+    found, estimated, expected, there_are = np.sum(told, axis=0)
+    assert found < 0.3 * there_are
+    assert estimated == pytest.approx(there_are, rel=0.1)
+    assert expected == pytest.approx(found, rel=0.1)
+
+
 def test_panes_without_a_probe_count_with_the_others():
     # About every other pane has one probe, of 160 arrivals.
     found, expected = shares((8, 8), {"service_rate": 0.06})
