@@ -17,6 +17,7 @@ from windrow.physical.lifetimes import source_name
 from windrow.physical.options import IN_STEP, ROUND_ROBIN, Options
 from windrow.physical.partitioning import Single, describe, partitioning_of
 from windrow.physical.schedule_facts import as_scheduled, schedule_facts
+from windrow.physical.shared_stages import stages
 from windrow.physical.shedding import is_hidden
 from windrow.physical.specs import (
     CountRows,
@@ -251,12 +252,13 @@ def _stage_lines(physical: PhysicalQuery) -> list[str]:
     set_by_user = physical.options.buckets
     buckets = set_by_user or ASSUMED_BUCKETS
     show = _column_texts(physical.root)
-    stages = list(_stages(physical.root))
-    if not stages:
+    found = stages(physical.root, buckets)
+    if not found:
         return ["  none: each row is answered on its own"]
     known = "set by buckets" if set_by_user else "assumed; one per shuffle partition if not set"
     lines = [f"  on Spark, {buckets} buckets ({known})"]
-    for number, spec in enumerate(stages, 1):
+    for number, stage in enumerate(found, 1):
+        spec, *above = stage.specs
         partitioning = partitioning_of(spec, buckets)
         lines.append(f"  stage {number}: {stage_name(spec)}")
         lines.append(f"    {describe(partitioning, spec, show)}")
@@ -264,12 +266,8 @@ def _stage_lines(physical: PhysicalQuery) -> list[str]:
             lines.append(f"    {PRE_AGGREGATED}")
         if isinstance(partitioning, Single):
             lines.append(f"    warning: one task does all the work: {partitioning.reason}")
+        for shared, by in zip(above, stage.by, strict=True):
+            lines.append(f"    shared by {stage_name(shared)}")
+            names = ", ".join(map(show, by))
+            lines.append(f"      without a shuffle: rows of one {names} are in one bucket already")
     return lines
-
-
-def _stages(spec: Spec) -> Iterator[Stateful]:
-    """The stateful specs in the order in which rows reach them."""
-    for child in inputs(spec):
-        yield from _stages(child)
-    if isinstance(spec, Stateful):
-        yield spec

@@ -376,9 +376,9 @@ def test_every_bucket_needs_something_for_every_stream():
     options = {"memory": "128000 B", "on_memory": "shed"}
     query = optimize(compile_query(JOIN, CATALOG, DuckdbTypes()), by_keyword(options))
     join = join_of(query.root)
-    assert plan_stage(query, join, 0, Spread(500, 4)).spec.shedding.parts == 500
+    assert plan_stage(query, (join,), 0, Spread(500, 4)).spec.shedding.parts == 500
     with pytest.raises(WindrowError) as caught:
-        plan_stage(query, join, 0, Spread(501, 4))
+        plan_stage(query, (join,), 0, Spread(501, 4))
     assert str(caught.value) == (
         "PlanError[too-little-for-buckets]: the memory of 128.0 kB is less than one tuple of each of a, b "
         "in each of 501 buckets\n"
@@ -390,10 +390,10 @@ def test_every_bucket_needs_something_for_every_stream():
 def test_every_bucket_needs_memory_for_a_tuple_of_every_stream():
     query = optimize(compile_query(JOIN, CATALOG, DuckdbTypes()), by_keyword(MEMORY))
     join = join_of(query.root)
-    part = plan_stage(query, join, 0, Spread(250, 4)).spec
+    part = plan_stage(query, (join,), 0, Spread(250, 4)).spec
     assert part.shedding.memory == 2
     with pytest.raises(WindrowError) as caught:
-        plan_stage(query, join, 0, Spread(251, 4))
+        plan_stage(query, (join,), 0, Spread(251, 4))
     assert str(caught.value) == (
         "PlanError[too-little-for-buckets]: the memory of 500 tuples is less than one tuple of each "
         "of a, b in each of 251 buckets\n"

@@ -19,27 +19,28 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from windrow.operators.chunks import encode
-from windrow.operators.driver import Stage
 from windrow.operators.memory import memory_of_bucket
 from windrow.operators.partition import own_slices
 from windrow.operators.shedding.join import ShedJoinOp
+from windrow.operators.stage_chain import StageChain
 from windrow.physical.specs import Stateful, WJoin
 from windrow.run.spark.blobs import Blob, by_port
 from windrow.run.spark.choosing import NO_PLAN, Remembered, chosen_in_batch
 from windrow.run.spark.dead_letters import DeadLetters
 from windrow.run.spark.failures import told_first
 from windrow.run.spark.needs import part_of
-from windrow.run.spark.stages import FIGURES, PLAN, StagePlan
+from windrow.run.spark.stages import BESIDE, OPERATOR, PLAN, StagePlan
 from windrow.run.spark.worker import set_aside_modules
 from windrow.schema import MAX_TICK, MIN_TICK
 
 if TYPE_CHECKING:
+    from windrow.operators.driver import Stage
     from windrow.run.spark.packing import Mapper
 
 STEP_BYTES = 8 << 20
 """Blobs are pushed together up to this size: many small steps would cost more than the rows."""
 
-_PRODUCED = pa.schema([("blob", pa.binary()), *((name, pa.int64()) for name in (*FIGURES, PLAN))])
+_PRODUCED = pa.schema([("blob", pa.binary()), *((name, pa.int64()) for name in BESIDE)])
 
 
 def batch_runner(plan: StagePlan) -> Mapper:
@@ -62,7 +63,7 @@ def _run_bucket(
     letters = DeadLetters(plan, "batch", bucket)
     memory = memory_of_bucket(plan.options, plan.memory_parts, bucket)
     own = own_slices(plan.partitioning, bucket)
-    stage: Stage | None = None
+    stage: StageChain | None = None
     choices = Remembered()
     rows_read = 0
     for step, watermark in _steps(blobs):
@@ -70,17 +71,20 @@ def _run_bucket(
         chosen = chosen_in_batch(choices, bucket, plan, batches)
         spec = _with_its_part(plan, bucket, chosen.spec)
         if stage is None:
-            stage = Stage(spec, on_late=plan.on_late, late=letters.take, memory=memory, own=own)
-            _follow(plan, bucket, stage)
+            specs = (spec, *plan.above)
+            stage = StageChain(
+                specs, on_late=plan.on_late, late=letters.take, memory=memory, own=own
+            )
+            _follow(plan, bucket, stage.bottom)
         elif chosen.is_change:
-            stage.become(spec)
-            _follow(plan, bucket, stage)
+            stage.bottom.become(spec)
+            _follow(plan, bucket, stage.bottom)
         if plan.choice is not None:
             yield _row(None, {"plan_changes": int(chosen.is_change), PLAN: chosen.plan})
         for results in stage.step(batches, MIN_TICK, watermark):
             if len(results):
                 yield _row(encode(results), {})
-        stage.counters.rows_in -= sum(copies)
+        stage.bottom.counters.rows_in -= sum(copies)
         rows_read += sum(
             int(batch.tuples().sum()) - copied
             for batch, copied, is_read in zip(batches, copies, plan.reads, strict=True)
@@ -88,7 +92,10 @@ def _run_bucket(
         )
     letters.write()
     assert stage is not None  # a bucket without a blob is not asked
-    yield _row(None, {**stage.counters.as_dict(), "rows_read": rows_read})
+    read = {"rows_read": rows_read}
+    for number, counters in enumerate(stage.counters):
+        yield _row(None, {**counters.as_dict(), **read, OPERATOR: number})
+        read = {}
 
 
 def _with_its_part(plan: StagePlan, bucket: int, spec: Stateful) -> Stateful:
@@ -136,7 +143,7 @@ def _packed_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, int, 
 
 
 def _row(blob: bytes | None, figures: dict[str, int]) -> pa.RecordBatch:
-    values = {**dict.fromkeys(FIGURES, 0), PLAN: NO_PLAN, **figures}
-    numbers = (pa.array([values[name]], pa.int64()) for name in (*FIGURES, PLAN))
+    values = {**dict.fromkeys(BESIDE, 0), PLAN: NO_PLAN, **figures}
+    numbers = (pa.array([values[name]], pa.int64()) for name in BESIDE)
     arrays = [pa.array([blob], pa.binary()), *numbers]
     return pa.RecordBatch.from_arrays(arrays, schema=_PRODUCED)

@@ -16,7 +16,7 @@ the window and the batch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -26,10 +26,11 @@ from pyspark import TaskContext
 from windrow.operators.base import Counters
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import encode
-from windrow.operators.driver import Stage, fed_by_streams
+from windrow.operators.driver import fed_by_streams
 from windrow.operators.memory import memory_of_bucket
 from windrow.operators.partition import own_slices
 from windrow.operators.shedding.join import ShedJoinOp
+from windrow.operators.stage_chain import StageChain, apart
 from windrow.physical.specs import WJoin, scans
 from windrow.run.spark.blobs import Blob, by_port
 from windrow.run.spark.buckets import GUARD
@@ -38,7 +39,7 @@ from windrow.run.spark.chunk_cache import BucketChunks, Owner, worker_cache
 from windrow.run.spark.dead_letters import DeadLetters
 from windrow.run.spark.failures import told_first
 from windrow.run.spark.needs import TOLD, Needs, part_of
-from windrow.run.spark.stages import FIGURES, PLAN, StagePlan
+from windrow.run.spark.stages import BESIDE, FIGURES, OPERATOR, PLAN, StagePlan
 from windrow.run.spark.state import BucketState, Manifest
 from windrow.run.spark.ticks import promised_ticks, watermark_ticks
 from windrow.run.spark.worker import set_aside_modules
@@ -47,6 +48,7 @@ from windrow.schema import MIN_TICK
 if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
+    from windrow.operators.driver import Stage
     from windrow.run.spark.processor import Declared
 
 
@@ -82,12 +84,7 @@ class BucketWorker:
                 return
             self._handle.registerTimer(millis + 1)
             self._state.write_manifest(replace(manifest, timer=millis + 1))
-            held = Counters(
-                stored=manifest.stored,
-                intermediate=manifest.intermediate,
-                state_bytes=manifest.state_bytes,
-            )
-            yield counted(held, manifest)
+            yield counted(manifest.held(1 + len(self._plan.above)), manifest)
 
     def close(self) -> None:
         """Ends the task; the cache outlives it."""
@@ -110,21 +107,23 @@ class BucketWorker:
         before = manifest.newest if manifest is not None else []
         blobs = list(_blobs(rows))
         batches, copies = by_port(_of_ports(blobs), self._plan.ports, watermark)
-        chosen = chosen_streaming(owner, plan, snapshot, batches, before)
+        lowest = apart(snapshot)[0] if snapshot is not None else None
+        chosen = chosen_streaming(owner, plan, lowest, batches, before)
         needs, told = self._needs(manifest, blobs)
         newest = _newest(batches, before, told)
-        watermark_after = max(watermark, self._settled(newest))
-        stage = Stage(chosen.spec, on_late=plan.on_late, late=letters.take, memory=memory, own=own)
+        settled = max(watermark, self._settled(newest))
+        specs = (chosen.spec, *plan.above)
+        stage = StageChain(specs, on_late=plan.on_late, late=letters.take, memory=memory, own=own)
         if snapshot is not None:
             stage.restore(snapshot)
-        kept = self._follow(stage, needs, watermark, watermark_after)
-        for results in stage.step(batches, watermark, watermark_after):
+        kept = self._follow(stage.bottom, needs, watermark, settled)
+        for results in stage.step(batches, watermark, watermark, settled):
             if len(results):
                 yield produced(results)
         letters.write()
         self._save(stage, manifest, newest, kept, millis, near)
         self._cache.settle()
-        stage.counters.rows_in -= sum(copies)
+        stage.bottom.counters.rows_in -= sum(copies)
         yield counted(stage.counters, manifest, chosen)
 
     def _needs(self, manifest: Manifest | None, blobs: list[Blob]) -> tuple[Needs, dict[int, int]]:
@@ -167,7 +166,7 @@ class BucketWorker:
 
     def _save(
         self,
-        stage: Stage,
+        stage: StageChain,
         old: Manifest | None,
         newest: list[int],
         needs: list[list[int]],
@@ -181,6 +180,7 @@ class BucketWorker:
             if old is not None and old.timer > 0:
                 self._handle.deleteTimer(old.timer)
             self._handle.registerTimer(timer)
+        lowest, *above = stage.counters
         self._state.write_manifest(
             Manifest(
                 identity=self._plan.identity,
@@ -191,9 +191,10 @@ class BucketWorker:
                 needs=needs,
                 due=stage.due(),
                 timer=timer,
-                stored=stage.counters.stored,
-                intermediate=stage.counters.intermediate,
-                state_bytes=stage.counters.state_bytes,
+                stored=lowest.stored,
+                intermediate=lowest.intermediate,
+                state_bytes=lowest.state_bytes,
+                held_above=[[one.stored, one.intermediate, one.state_bytes] for one in above],
                 version=snapshot.version,
             )
         )
@@ -202,26 +203,33 @@ class BucketWorker:
 def produced(results: ChangeBatch) -> pd.DataFrame:
     """A row with a blob of results."""
     figures = {name: [0] for name in FIGURES}
-    return pd.DataFrame({"blob": [encode(results)], **figures, PLAN: [NO_PLAN]})
+    return pd.DataFrame({"blob": [encode(results)], **figures, PLAN: [NO_PLAN], OPERATOR: [0]})
 
 
 def counted(
-    counters: Counters, before: Manifest | None, chosen: Chosen | None = None
+    counters: Sequence[Counters], before: Manifest | None, chosen: Chosen | None = None
 ) -> pd.DataFrame:
-    """A row with figures alone.
+    """Rows with figures alone, one per operator.
 
-    `before` is what the bucket held when the batch began, `chosen` how it ran.
+    `before` is what the bucket held when the batch began, `chosen` how its lowest operator ran.
     """
-    figures = counters.as_dict() | {
-        "rows_read": 0,
-        "stored_change": counters.stored - (before.stored if before else 0),
-        "intermediate_change": counters.intermediate - (before.intermediate if before else 0),
-        "bytes_change": counters.state_bytes - (before.state_bytes if before else 0),
-        "plan_changes": int(chosen.is_change) if chosen else 0,
-        PLAN: chosen.plan if chosen else NO_PLAN,
-    }
-    values = {name: [figures[name]] for name in (*FIGURES, PLAN)}
-    return pd.DataFrame({"blob": pd.Series([None], dtype=object), **values})
+    nothing = [Counters() for _ in counters]
+    held = before.held(len(counters)) if before is not None else nothing
+    figures = [
+        now.as_dict()
+        | {
+            "rows_read": 0,
+            "stored_change": now.stored - then.stored,
+            "intermediate_change": now.intermediate - then.intermediate,
+            "bytes_change": now.state_bytes - then.state_bytes,
+            "plan_changes": int(chosen.is_change) if chosen and not number else 0,
+            PLAN: chosen.plan if chosen and not number else NO_PLAN,
+            OPERATOR: number,
+        }
+        for number, (now, then) in enumerate(zip(counters, held, strict=True))
+    ]
+    blobs = pd.Series([None] * len(figures), dtype=object)
+    return pd.DataFrame({"blob": blobs, **{n: [row[n] for row in figures] for n in BESIDE}})
 
 
 def _newest(

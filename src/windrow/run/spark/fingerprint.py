@@ -44,20 +44,23 @@ def metric_name(root: Spec, what: str) -> str:
     return f"windrow_{fingerprint(root)[:8]}_{what}"
 
 
-def about(spec: Stateful) -> str:
-    """The spec in words, for people: what it does, and of which streams."""
+def about(*specs: Stateful) -> str:
+    """The specs of a stage in words, for people: what they do, and of which streams."""
+    streams = ", ".join(scan.stream for scan in scans(specs[0]))
+    return f"{', then '.join(map(_what, specs))} of {streams}"
+
+
+def _what(spec: Stateful) -> str:
     if isinstance(spec, WJoin):
         name = "snapshot" if spec.is_snapshot else "window"
-        what = f"{KIND_NAMES.get(spec.kind, '')} {name} join".strip()
-    elif isinstance(spec, SetOp):
-        what = f"set operation ({spec.kind})"
-    elif isinstance(spec, ResolveChanges | CountRows):
-        what = "change feed" if isinstance(spec, ResolveChanges) else "count window"
-    elif isinstance(spec, ExpireRows):
-        what = "expiry"
-    else:
-        what = "bestmatch join" if isinstance(spec, MatwinBestmatch) else "sliding aggregate"
-    return f"{what} of {', '.join(scan.stream for scan in scans(spec))}"
+        return f"{KIND_NAMES.get(spec.kind, '')} {name} join".strip()
+    if isinstance(spec, SetOp):
+        return f"set operation ({spec.kind})"
+    if isinstance(spec, ResolveChanges | CountRows):
+        return "change feed" if isinstance(spec, ResolveChanges) else "count window"
+    if isinstance(spec, ExpireRows):
+        return "expiry"
+    return "bestmatch join" if isinstance(spec, MatwinBestmatch) else "sliding aggregate"
 
 
 def _is_unset(name: str, value: Any) -> bool:

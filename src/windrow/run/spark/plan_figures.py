@@ -51,7 +51,7 @@ class PlanFigures:
 
 
 def operator_names(query: PhysicalQuery) -> list[str]:
-    """The stages' names from the bottom up; equal names are numbered."""
+    """The operators' names from the bottom up; equal names are numbered."""
     names: list[str] = []
     for spec in stateful_specs(query.root):
         name = stage_name(spec)

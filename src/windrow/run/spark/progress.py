@@ -1,7 +1,7 @@
 """Spark's progress of a streaming query, or the figures of a batch run, as Windrow's own record.
 
-The counters of each stage travel as observed metrics (`windrow_<query>_stage_0@<run>`, .. from the
-bottom of the plan up); Spark reports them per micro-batch, a `Progress` holds totals.
+The counters of each operator travel as observed metrics (`windrow_<query>_stage_0@<run>`, .. from
+the bottom of the plan up); Spark reports them per micro-batch, a `Progress` holds totals.
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ from windrow.operators.changes import SIGN, TIME
 from windrow.operators.driver import fed_by_streams
 from windrow.operators.last_step import LastStep
 from windrow.operators.updates import CHANGE_TYPES
+from windrow.physical.shared_stages import shared_stage
 from windrow.physical.specs import (
     FilterRows,
     PhysicalQuery,
@@ -37,7 +38,6 @@ from windrow.physical.specs import (
     Spec,
     Stateful,
     TableJoinRows,
-    UnionRows,
     WJoin,
     inputs,
     scans,
@@ -57,6 +57,7 @@ from windrow.run.spark.progress import run_names
 from windrow.run.spark.stages import (
     FIGURES,
     LETTER,
+    OPERATOR,
     PACKED,
     PLAN,
     PRODUCED,
@@ -154,7 +155,7 @@ def _is_there(module: str) -> bool:
 
 
 class _Builder:
-    """Turns specs into DataFrames, numbering scans and stages from the bottom up."""
+    """Turns specs into DataFrames, numbering scans and operators from the bottom up."""
 
     def __init__(
         self,
@@ -179,12 +180,14 @@ class _Builder:
         self._multiplied = multiplied(physical.root) if self._letter_types else set()
         self._ways = ways(physical.root)
         self._scans = 0
-        self._stages = 0
+        self._operators = 0
 
     def relation(self, spec: Spec) -> DataFrame:
         """The rows of a spec."""
         if isinstance(spec, ScanStream | ScanTable | TableJoinRows):
             return self._read(spec)
+        if isinstance(spec, Stateful):
+            return self._stage(shared_stage(spec, self._spread.buckets).specs)
         below = [self.relation(child) for child in inputs(spec)]
         if isinstance(spec, FilterRows):
             return relations.filter_rows(spec, below[0])
@@ -192,9 +195,7 @@ class _Builder:
             return relations.project_rows(spec, below[0], self._extra(spec.input))
         if isinstance(spec, RangeRows):
             return relations.range_rows(spec, below[0], self._extra(spec.input))
-        if isinstance(spec, UnionRows):
-            return relations.union_rows(spec, below, self._extra(spec))
-        return self._stage(spec, below)
+        return relations.union_rows(spec, below, self._extra(spec))
 
     def _read(self, spec: ScanStream | ScanTable | TableJoinRows) -> DataFrame:
         """The rows of a stream, or of what is joined with a table, which the join reads."""
@@ -228,18 +229,19 @@ class _Builder:
         keeps_row = bool(self._letter_types) and not stateful_specs(spec)
         return (*marks(spec), LETTER) if keeps_row else marks(spec)
 
-    def _stage(self, spec: Stateful, below: list[DataFrame]) -> DataFrame:
-        leftmost = self._scans - len(scans(spec))
+    def _stage(self, specs: tuple[Stateful, ...]) -> DataFrame:
+        below = [self.relation(child) for child in inputs(specs[0])]
+        leftmost = self._scans - len(scans(specs[0]))
         plan = plan_stage(
             self._physical,
-            spec,
-            self._stages,
+            specs,
+            self._operators,
             self._spread,
             self._letter_types,
             leftmost,
             self._planner,
         )
-        self._stages += 1
+        self._operators += len(specs)
         if not self._is_streaming and plan.whole is not None:
             plan = replace(plan, beforehand=_beforehand(plan, below))
         packed = reduce(
@@ -247,16 +249,25 @@ class _Builder:
             [self._packed(plan, port, rows) for port, rows in enumerate(below)],
         )
         produced = _streaming(plan, packed) if self._is_streaming else _batch(plan, packed)
-        sums = [F.sum(name).alias(name) for name in FIGURES]
-        for number, name in enumerate(plan.choice.names if plan.choice is not None else ()):
-            is_run = F.when(F.col(PLAN) == number, 1).otherwise(0)
-            sums.append(F.sum(is_run).alias(f"{STEPS_BY}{name}"))
-        produced = self.observe(produced, f"stage_{plan.number}", *sums)
-        return produced.select("blob").mapInArrow(unpacker(spec), row_schema(spec).ddl())
+        for operator in range(len(specs)):
+            what = f"stage_{plan.number + operator}"
+            produced = self.observe(produced, what, *_sums(plan, operator))
+        return produced.select("blob").mapInArrow(unpacker(plan.top), row_schema(plan.top).ddl())
 
     def _packed(self, plan: StagePlan, port: int, rows: DataFrame) -> DataFrame:
         packing = packer(plan, port, is_streaming=self._is_streaming)
         return _plain(plan, port, rows).mapInArrow(packing, PACKED)
+
+
+def _sums(plan: StagePlan, operator: int) -> list[Column]:
+    """The figures of one operator of a stage, over all its buckets."""
+    is_own = F.col(OPERATOR) == operator
+    sums = [F.sum(F.when(is_own, F.col(name))).alias(name) for name in FIGURES]
+    names = plan.choice.names if plan.choice is not None and operator == 0 else ()
+    for number, name in enumerate(names):
+        is_run = F.when(F.col(PLAN) == number, 1).otherwise(0)
+        sums.append(F.sum(is_run).alias(f"{STEPS_BY}{name}"))
+    return sums
 
 
 def _plain(plan: StagePlan, port: int, rows: DataFrame) -> DataFrame:

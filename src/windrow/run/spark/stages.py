@@ -1,4 +1,4 @@
-"""A stateful spec as a stage on Spark: what its workers must know, frozen and picklable."""
+"""One or more stateful specs as a stage on Spark: what its workers must know, picklable."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from windrow.operators.changes import END, SIGN, TIME
 from windrow.operators.driver import fed_by_streams
 from windrow.physical.options import Options
 from windrow.physical.partitioning import Partitioning, partitioning_of
+from windrow.physical.shared_stages import stages
 from windrow.physical.shed_errors import too_little
 from windrow.physical.shedding import Shedding
 from windrow.physical.specs import (
@@ -61,7 +62,13 @@ plan of a bucket."""
 PLAN = "plan"
 """Beside figures, the number of the plan that a bucket ran by."""
 
-PRODUCED = ", ".join(["blob BINARY", *(f"{name} BIGINT" for name in (*FIGURES, PLAN))])
+OPERATOR = "operator"
+"""Beside figures, which of the stage's operators they are of, from the bottom up, from 0 on."""
+
+BESIDE = (*FIGURES, PLAN, OPERATOR)
+"""All the numbers beside a blob, in order."""
+
+PRODUCED = ", ".join(["blob BINARY", *(f"{name} BIGINT" for name in BESIDE)])
 """Rows on their way out: a blob of results, or figures."""
 
 
@@ -71,9 +78,9 @@ class StagePlan:
 
     Attributes:
         sql: the query's text, for messages.
-        number: its place among the query's stages, from the bottom up, from 0 on.
-        spec: what it computes, in one bucket where memory or service rate are divided among them,
-            of merged rows where those of an aggregate can be.
+        number: the place of its lowest operator among the query's, from the bottom up, from 0 on.
+        spec: what its lowest operator computes, in one bucket where memory or service rate are
+            divided among them, of merged rows where those of an aggregate can be.
         partitioning: how rows find their buckets.
         partitions: how many shuffle partitions the buckets are spread over.
         time_type: the type of event time, the same for all streams of a query.
@@ -88,6 +95,7 @@ class StagePlan:
         letters: per port, the type of the column that carries each row as it arrived, so that a
             late one can be kept whole; None where late rows are not kept.
         choice: what of the plan is left to workers; None where it stays as `spec` says.
+        above: the specs that share the stage with it (`physical.shared_stages`).
         whole: what a join that sheds may hold and do in all its buckets, where there are several.
         beforehand: in a batch run of such a one, what its buckets will be sent.
     """
@@ -106,6 +114,7 @@ class StagePlan:
     reads: tuple[bool, ...]
     letters: tuple[str | None, ...]
     choice: Choice | None = None
+    above: tuple[Stateful, ...] = ()
     whole: Shedding | None = None
     beforehand: Beforehand | None = None
 
@@ -113,6 +122,11 @@ class StagePlan:
     def labels(self) -> tuple[int, ...]:
         """The label of each bucket, by which Spark spreads it."""
         return labels(self.partitioning.buckets, self.partitions)
+
+    @property
+    def top(self) -> Stateful:
+        """The spec whose results are the stage's."""
+        return self.above[-1] if self.above else self.spec
 
     @property
     def ports(self) -> int:
@@ -129,8 +143,8 @@ class StagePlan:
     def identity(self) -> Identity:
         """What a checkpoint must agree with."""
         return Identity(
-            fingerprint=fingerprint(self.spec),
-            about=about(self.spec),
+            fingerprint=fingerprint(self.top),
+            about=about(self.spec, *self.above),
             buckets=self.partitioning.buckets,
             partitions=self.partitions,
         )
@@ -146,24 +160,25 @@ class Spread:
 
 def plan_stage(
     query: PhysicalQuery,
-    spec: Stateful,
+    specs: tuple[Stateful, ...],
     number: int,
     spread: Spread,
     letter_types: Mapping[str, str] = MappingProxyType({}),
     leftmost: int = 0,
     planner: Planner | None = None,
 ) -> StagePlan:
-    """The stage of one stateful spec of a query.
+    """A stage of a query.
 
     Args:
         query: the whole query.
-        spec: the stage's spec.
-        number: its place among the query's stages.
+        specs: its stateful specs, from the bottom up.
+        number: the place of the lowest among all of the query's.
         spread: how widely its rows are spread.
         letter_types: the row type of each stream by name, where late rows are kept.
         leftmost: which of the query's scans, from left to right, is the stage's first.
         planner: chooses plans in workers; None: they stay.
     """
+    spec, *above = specs
     ports = zip(inputs(spec), fed_by_streams(spec), strict=True)
     partitioning = partitioning_of(spec, spread.buckets)
     return StagePlan(
@@ -177,7 +192,8 @@ def plan_stage(
         dead_letters=query.options.dead_letters,
         options=query.options,
         memory_parts=sum(
-            partitioning_of(stage, spread.buckets).buckets for stage in stateful_specs(query.root)
+            partitioning_of(stage.specs[0], spread.buckets).buckets
+            for stage in stages(query.root, spread.buckets)
         ),
         sees_all_streams=_streams(spec) == _streams(query.root),
         reads=tuple(_reads(query, spec, leftmost)),
@@ -186,6 +202,7 @@ def plan_stage(
             for port, is_stream in ports
         ),
         choice=_choice(spec, planner),
+        above=tuple(above),
         whole=_divided(spec, partitioning.buckets),
     )
 
@@ -236,7 +253,7 @@ def _streams(spec: Spec) -> set[str]:
 
 
 def stateful_specs(spec: Spec) -> list[Stateful]:
-    """The stateful specs of a plan from the bottom up: the order in which stages are numbered."""
+    """The stateful specs of a plan from the bottom up: the order in which figures are numbered."""
     below = [found for child in inputs(spec) for found in stateful_specs(child)]
     return [*below, spec] if isinstance(spec, Stateful) else below
 

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from windrow.errors import InternalError, PlanError
-from windrow.operators.base import STATE_VERSION, Snapshot
+from windrow.operators.base import STATE_VERSION, Counters, Snapshot
 from windrow.operators.chunks import Chunk, ChunkSlice
 from windrow.run.spark.chunk_cache import BucketChunks, order_of
 from windrow.schema import MAX_TICK
@@ -73,6 +73,7 @@ class Manifest:
         stored: rows held.
         intermediate: partial combinations that the operator derives from them.
         state_bytes: bytes of both.
+        held_above: of a stage of several operators, these three of each but the lowest.
         version: layout of the snapshot.
     """
 
@@ -87,7 +88,17 @@ class Manifest:
     stored: int = 0
     intermediate: int = 0
     state_bytes: int = 0
+    held_above: list[list[int]] = field(default_factory=list)
     version: int = STATE_VERSION
+
+    def held(self, operators: int) -> list[Counters]:
+        """What each operator of the stage holds, from the bottom up."""
+        lowest = [self.stored, self.intermediate, self.state_bytes]
+        found = [lowest, *(self.held_above or [[0, 0, 0]] * (operators - 1))]
+        return [
+            Counters(stored=stored, intermediate=intermediate, state_bytes=state_bytes)
+            for stored, intermediate, state_bytes in found
+        ]
 
     def parts(self) -> dict[str, int]:
         """The names of all chunks, with how many parts each has."""

@@ -57,6 +57,14 @@ class Worker:
             self.handle.timers.discard((bucket, timer))
         reported = pd.concat(frames).drop(columns="blob") if frames else pd.DataFrame({"plan": []})
         self.figures = reported.sum().to_dict()
+        self.by_operator = (
+            [
+                reported[reported["operator"] == number].sum().to_dict()
+                for number in range(1 + len(self.plan.above))
+            ]
+            if frames
+            else []
+        )
         names = self.plan.choice.names if self.plan.choice else ()
         self.plans = [names[int(at)] for at in reported["plan"] if at >= 0]
         return self.unpacked(frames)
@@ -85,8 +93,9 @@ class Worker:
     def unpacked(self, frames: list[pd.DataFrame]) -> list[tuple]:
         blobs = [blob for frame in frames for blob in frame["blob"] if blob is not None]
         batch = pa.record_batch({"blob": pa.array(blobs, pa.binary())})
-        rows = unpacker(self.plan.spec)(iter([batch]))
-        return sorted(tuple(row.values()) for part in rows for row in part.to_pylist())
+        rows = unpacker(self.plan.top)(iter([batch]))
+        found = [tuple(row.values()) for part in rows for row in part.to_pylist()]
+        return sorted(found, key=lambda row: [(value is None, value) for value in row])
 
 
 def planned(sql: str, **options: str) -> PhysicalQuery:

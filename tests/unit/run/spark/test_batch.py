@@ -35,7 +35,7 @@ def test_blobs_of_any_size_give_the_answer_of_the_run_in_process(monkeypatch, sl
         session.stream(name, table, time="ts")
     query = session._plan(JOIN, {})[1]
     spec = stateful_specs(query.root)[0]
-    plan = plan_stage(query, spec, 0, Spread(3, 2))
+    plan = plan_stage(query, (spec,), 0, Spread(3, 2))
     packed = []
     for port, table in enumerate(tables):
         schema = arrow_schema(plan.packed_schema(port))

@@ -36,7 +36,7 @@ def worker(sql: str, planner=None, buckets: int = 1, **options: str) -> Worker:
     query = planned(sql, **options)
     planner = planner or WorkerPlanner(query.options, {}, REFERENCE_MACHINE)
     (spec,) = stateful_specs(query.root)
-    return Worker(plan_stage(query, spec, 0, Spread(buckets, buckets), planner=planner))
+    return Worker(plan_stage(query, (spec,), 0, Spread(buckets, buckets), planner=planner))
 
 
 class InTurn:

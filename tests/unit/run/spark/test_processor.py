@@ -6,6 +6,7 @@ import pickle
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pyarrow.parquet as pq
 import pytest
@@ -13,6 +14,7 @@ from unit.run.spark.fake_worker import Worker, planned
 
 from windrow.operators.arrow_types import arrow_schema
 from windrow.operators.driver import Stage
+from windrow.physical.shared_stages import stages
 from windrow.run.spark import bucket_worker
 from windrow.run.spark.chunk_cache import ChunkCache
 from windrow.run.spark.packing import to_changes
@@ -34,7 +36,13 @@ def worker(sql: str, buckets: int = 3, **options: str) -> Worker:
     query = planned(sql, **options)
     types = dict.fromkeys("ab", "struct<ts:bigint,k:bigint,v:bigint>") if options else {}
     spec = stateful_specs(query.root)[0]
-    return Worker(plan_stage(query, spec, 0, Spread(buckets, buckets), types))
+    return Worker(plan_stage(query, (spec,), 0, Spread(buckets, buckets), types))
+
+
+def sharing_worker(sql: str, buckets: int) -> Worker:
+    query = planned(sql)
+    (stage,) = stages(query.root, buckets)
+    return Worker(plan_stage(query, stage.specs, 0, Spread(buckets, buckets)))
 
 
 def test_combinations_come_in_the_batch_of_their_last_row() -> None:
@@ -88,6 +96,56 @@ def test_a_bucket_is_advanced_once_per_batch() -> None:
     stage.batch(MIN_TICK, [(1, 7, 5)])
     assert stage.batch(3, [(4, 7, 1)]) == [(7, 5, 1, 1)]
     assert stage.handle.timers == {(0, shifted_millis(3, "bigint") + 1)}
+
+
+def test_operators_that_share_a_stage_are_restored_woken_and_counted_each() -> None:
+    nested = (
+        "SELECT DISTINCT i.k, i.n FROM (SELECT j.k, COUNT(*) AS n FROM "
+        "(SELECT a.k FROM a, b WHERE a.k = b.k WINDOW = 5) j [RANGE 3] GROUP BY j.k) i"
+    )
+    stage = sharing_worker(nested, buckets=3)
+    assert len(stage.plan.above) == 2
+    assert stage.plan.identity.about == (
+        "window join, then sliding aggregate, then set operation (distinct) of a, b"
+    )
+
+    def counted(name: str) -> list[int]:
+        return [int(figures[name]) for figures in stage.by_operator]
+
+    # Two pairs at 3 and one at 4, which wait for the watermark.
+    assert stage.batch(MIN_TICK, [(1, 7, 0), (2, 7, 0), (4, 8, 0)], [(3, 7, 0), (1, 8, 0)]) == []
+    assert counted("rows_in") == [5, 3, 0]
+    assert counted("rows_out") == [3, 0, 0]
+    assert counted("stored") == counted("stored_change") == [5, 3, 0]
+    # The aggregate counts 2 of k = 7 at 3; the DISTINCT gives it in the same batch.
+    assert stage.batch(4, []) == [(7, 2, 3, 1)]
+    assert counted("rows_in") == [0, 0, 1]
+    assert stage.batch(5, []) == [(8, 1, 4, 1)]
+    held = counted("stored")
+    assert stage.batch(6, []) == []  # none has anything due: what they hold is told all the same
+    assert (counted("stored"), counted("stored_change")) == (held, [0, 0, 0])
+    assert stage.batch(30, []) == [(7, 2, 7, -1), (8, 1, 8, -1)]
+    assert counted("stored") == [0, 0, 0]
+    assert counted("late") == [0, 0, 0]
+
+
+@pytest.mark.parametrize("condition", ["a.k = b.k", "a.k <=> b.k", "a.k = b.k AND b.v <=> a.v"])
+def test_operators_share_a_stage_in_any_number_of_buckets(condition: str) -> None:
+    pairs = f"SELECT b.k, a.v FROM a, b WHERE {condition} WINDOW = 9"
+    nested = f"SELECT j.k, j.v, COUNT(*) AS n FROM ({pairs}) j [RANGE 4] GROUP BY j.k, j.v"
+    random, several, one = Random(5), sharing_worker(nested, 5), sharing_worker(nested, 1)
+    given = []
+    for watermark in (MIN_TICK, 10, 20, 30, 60):
+        first = max(watermark, 0)
+        rows = [
+            [(first + t, random.choice([1, 2, None]), random.randrange(2)) for t in range(1, 9)]
+            for _ in "ab"
+        ]
+        expected = one.batch(watermark, *rows)
+        assert several.batch(watermark, *rows) == expected
+        given += expected
+    assert given
+    assert any(k is None for k, *_ in given) == ("k <=>" in condition)
 
 
 def test_late_rows_are_counted_once_even_where_rows_are_copied() -> None:

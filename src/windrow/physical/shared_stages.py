@@ -1,0 +1,144 @@
+"""Which stateful specs share a stage on Spark: those whose rows have met in one bucket already.
+
+The rows of a stage are spread by some of their keys. Where its results hand these keys on, and the
+spec above groups by all of them, or by more, the rows of one of its groups lie in one bucket: it
+runs there, in the same task, without a shuffle and a state store of its own.
+
+    WJoin x, y           spread by x.k = y.k: a pair lies in the bucket of its k
+    ProjectRows          x.k AS j.k: hands it on
+    SlidingAggregate     GROUP BY j.k, j.v: the rows of a group have one k, and so one bucket
+
+Between the two only columns are picked and renamed and windows set: an expression is Spark's to
+evaluate, and stays between two stages. Left alone is
+
+- a join that is not inner: its rows with a NULL for a key are spread by their times;
+- a join that sheds, and what estimates from it: their buckets are told of one another;
+- what runs in one bucket: an aggregate without GROUP BY is added up before it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from windrow.physical.partitioning import HashKeys, HashShares, partitioning_of
+from windrow.physical.specs import (
+    ProjectRows,
+    RangeRows,
+    SlidingAggregate,
+    Spec,
+    Stateful,
+    WJoin,
+    inputs,
+)
+
+Handed: TypeAlias = tuple[frozenset[str], ...]
+"""Per key that rows are spread by, the columns that have its value."""
+
+Between: TypeAlias = tuple[ProjectRows | RangeRows, ...]
+
+
+@dataclass(frozen=True)
+class SharedStage:
+    """The stateful specs of one stage.
+
+    Attributes:
+        specs: from the bottom up; the first one's inputs are the stage's, and spread its rows.
+        by: per spec above the first, its columns that have told the bucket of a row.
+        handed: what the results of the last one hand on; () where nothing above can share.
+    """
+
+    specs: tuple[Stateful, ...]
+    by: tuple[tuple[str, ...], ...] = ()
+    handed: Handed = ()
+
+
+def shared_stage(spec: Stateful, buckets: int) -> SharedStage:
+    """The stage that ends with a spec, with as many of those below it as can share it."""
+    steps = below(spec)
+    if steps is not None:
+        stage = shared_stage(steps[0], buckets)
+        handed = stage.handed
+        for step in steps[1]:
+            handed = _through(step, handed)
+        by = _told_by(spec, handed, buckets)
+        if by:
+            keys = frozenset(spec.schema.names)
+            above = tuple(columns & set(by) & keys for columns in handed)
+            return SharedStage((*stage.specs, spec), (*stage.by, by), _complete(above))
+    return SharedStage((spec,), handed=_handed(spec, buckets))
+
+
+def stages(root: Spec, buckets: int) -> list[SharedStage]:
+    """The stages of a plan from the bottom up."""
+    if not isinstance(root, Stateful):
+        return [stage for child in inputs(root) for stage in stages(child, buckets)]
+    stage = shared_stage(root, buckets)
+    earlier = [found for child in inputs(stage.specs[0]) for found in stages(child, buckets)]
+    return [*earlier, stage]
+
+
+def below(spec: Stateful) -> tuple[Stateful, Between] | None:
+    """The stateful spec right below, and what lies between from the bottom up.
+
+    None where there are several inputs, or more lies between than can share a stage.
+    """
+    steps: list[ProjectRows | RangeRows] = []
+    if len(inputs(spec)) > 1:
+        return None
+    (child,) = inputs(spec)
+    while not isinstance(child, Stateful):
+        if not isinstance(child, ProjectRows | RangeRows) or _computes(child):
+            return None
+        steps.append(child)
+        child = child.input
+    return child, tuple(reversed(steps))
+
+
+def _computes(spec: ProjectRows | RangeRows) -> bool:
+    return isinstance(spec, ProjectRows) and not all(item.expr.is_column for item in spec.items)
+
+
+def _handed(spec: Stateful, buckets: int) -> Handed:
+    """The keys that tell the bucket of a result, by its columns; () where they do not."""
+    partitioning = partitioning_of(spec, buckets)
+    own = frozenset(spec.schema.names)
+    if isinstance(partitioning, HashKeys) and not _estimates(spec):
+        return _complete(tuple(frozenset((name,)) & own for name in partitioning.columns))
+    if not isinstance(partitioning, HashShares) or not isinstance(spec, WJoin):
+        return ()
+    if spec.kind != "inner" or spec.shedding is not None:
+        return ()
+    classes = [spec.classes[number] for group in partitioning.classes for number in group]
+    return _complete(tuple(own.intersection(filter(None, key.columns)) for key in classes))
+
+
+def _told_by(spec: Stateful, handed: Handed, buckets: int) -> tuple[str, ...]:
+    """The keys of a spec that tell the bucket of each of its rows; () where they do not."""
+    partitioning = partitioning_of(spec, buckets)
+    if not handed or not isinstance(partitioning, HashKeys) or _estimates(spec):
+        return ()
+    keys = partitioning.columns
+    if not all(columns & set(keys) for columns in handed):
+        return ()
+    return tuple(name for name in keys if any(name in columns for columns in handed))
+
+
+def _through(spec: ProjectRows | RangeRows, handed: Handed) -> Handed:
+    """What is handed on, under the names it has above a spec."""
+    if isinstance(spec, RangeRows):
+        return handed
+    renamed = [
+        frozenset(item.name for item in spec.items if item.expr.columns[0] in columns)
+        for columns in handed
+    ]
+    return _complete(tuple(renamed))
+
+
+def _complete(handed: Handed) -> Handed:
+    """The same, if no key is missing: without one the others do not tell the bucket."""
+    return handed if all(handed) else ()
+
+
+def _estimates(spec: Stateful) -> bool:
+    return isinstance(spec, SlidingAggregate) and bool(spec.estimated_from)
