@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from windrow.errors import PlanError, ResourceError
 from windrow.operators.base import STATE_VERSION, Snapshot
+from windrow.physical.explain import stage_name
 from windrow.physical.options import NTA, TPA
-from windrow.physical.specs import Spec, scans, tables
+from windrow.physical.specs import Spec, Stateful, scans, tables
 from windrow.run.local.feeds import Position
 from windrow.run.response import NONE_YET, Response
 
@@ -34,6 +35,7 @@ class Checkpoint:
         columns: what each alias reads of its stream: time and columns with their types.
         scheduling: how it was scheduled; by negative tuples operators hold other rows.
         clocks: those that had come to each operator; None where all had come to the watermark.
+        stages: what each stage computes, of which aliases; none where it was not written down.
         response: the response times so far.
         version: the layout of the state.
 
@@ -56,16 +58,21 @@ class Checkpoint:
     scheduling: str = TPA
     clocks: tuple[tuple[int, ...], ...] | None = None
     response: Response = NONE_YET
+    stages: tuple[str, ...] = ()
     version: int = field(default=STATE_VERSION)
 
     def check(
-        self, sql: str, columns: Mapping[str, str] | None = None, scheduling: str = TPA
+        self,
+        sql: str,
+        columns: Mapping[str, str] | None = None,
+        scheduling: str = TPA,
+        stages: Sequence[str] = (),
     ) -> None:
         """Refuses a query that is not the one the checkpoint was made by.
 
         Raises:
-            PlanError: the SQL is another one, it reads columns of other types, or one of the two
-                goes by negative tuples.
+            PlanError: the SQL is another one, it reads columns of other types, one of the two goes
+                by negative tuples, or the plan has other stages.
             ResourceError: the state has a layout that this version of Windrow does not read.
         """
         if self.version != STATE_VERSION:
@@ -89,6 +96,14 @@ class Checkpoint:
                 reason="by negative tuples operators hold other rows",
                 hint=f"resume with scheduling = {self.scheduling!r}, or start without resume",
             )
+        if self.stages and stages and tuple(stages) != self.stages:
+            raise PlanError(
+                "checkpoint-of-another-plan",
+                "the checkpoint was made by another plan of the query",
+                reason=f"it holds the state of: {'; '.join(self.stages)}",
+                hint="resume with the options, and the rate= and distinct= of streams, that it was"
+                " made with, or start without resume",
+            )
         for alias, read in (columns or {}).items():
             if self.columns.get(alias) != read:
                 raise PlanError(
@@ -103,3 +118,10 @@ def columns_read(root: Spec) -> dict[str, str]:
     """Per alias, what is read of its stream, time and columns with their types, or of its table."""
     streams = {s.alias: f"{s.time} ({s.time_type}), {s.schema.ddl()}" for s in scans(root)}
     return streams | {table.alias: f"table, {table.schema.ddl()}" for table in tables(root)}
+
+
+def stages_of(specs: Iterable[Stateful]) -> tuple[str, ...]:
+    """What each stage computes, of which aliases: what its state belongs to."""
+    return tuple(
+        f"{stage_name(spec)} of {', '.join(scan.alias for scan in scans(spec))}" for spec in specs
+    )

@@ -23,7 +23,7 @@ from windrow.physical.specs import PhysicalQuery, scans
 from windrow.run.local.adapting import Adapting, Planner
 from windrow.run.local.answers import Answer
 from windrow.run.local.arrivals import ArrivalClock, Clock, system_clock
-from windrow.run.local.checkpoint import Checkpoint, columns_read
+from windrow.run.local.checkpoint import Checkpoint, columns_read, stages_of
 from windrow.run.local.cuts import rows_at_once
 from windrow.run.local.feeds import open_feeds
 from windrow.run.local.inlets import Bell
@@ -141,6 +141,7 @@ class Execution:
             scheduling=self.query.schedule.name,
             clocks=self._pipeline.clocks,
             response=self._response,
+            stages=stages_of(stage.spec for stage in self._pipeline.stages),
         )
 
     def _put_away(self) -> None:
@@ -220,13 +221,14 @@ class Execution:
                 " pickled",
             )
         columns = columns_read(self.query.root)
-        checkpoint.check(self.query.sql, columns, self.query.schedule.name)
+        stages = self._pipeline.stages
+        names = stages_of(stage.spec for stage in stages)
+        checkpoint.check(self.query.sql, columns, self.query.schedule.name, names)
         self._pending.extend(checkpoint.pending)
         self._batch, self._rows_in = checkpoint.batch, checkpoint.rows_in
         self._rows_out = checkpoint.rows_out
         self._response = checkpoint.response
         self._pipeline.resume(checkpoint.clocks, checkpoint.watermark)
-        stages = self._pipeline.stages
         for stage, snapshot, figures in zip(
             stages, checkpoint.snapshots, checkpoint.counters, strict=True
         ):
