@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from windrow.physical.bounds_text import drop_condition, plus
-from windrow.physical.lifetimes import alive_ticks, lifetime, source_name, state_bound
+from windrow.physical.lifetimes import alive_bound, alive_ticks, lifetime, source_name, state_bound
 from windrow.physical.specs import CountRows, ExpireRows, OfChanges, ResolveChanges, delay, scans
 from windrow.plan.durations import show_ticks
 
@@ -62,5 +62,5 @@ def _expiry(spec: ExpireRows) -> list[Fact]:
     if alive is not None:
         gone = drop_condition(spec.input, source, alive, below, time_type)
         facts.insert(1, ("retention", [f"{gone} + 1 tick, when its negative is out"]))
-        facts.insert(2, ("state", [state_bound(spec, spec.input, source, alive, below)]))
+        facts.insert(2, ("state", [alive_bound(spec, spec.input, source, alive, below)]))
     return facts

@@ -29,6 +29,7 @@ from windrow.physical.cost_facts import estimate_facts
 from windrow.physical.count_facts import count_facts
 from windrow.physical.estimating_facts import estimating_facts
 from windrow.physical.lifetimes import (
+    alive_bound,
     alive_ticks,
     lifetime,
     live_equally_long,
@@ -157,7 +158,7 @@ def _aggregate_state(spec: SlidingAggregate, source: str, alive: int | None, bel
         groups += f", and at most {2**spec.estimated_from - 2} sums per row"
     if alive is None:
         return groups
-    return f"{state_bound(spec, spec.input, source, alive, below)}, and {groups}"
+    return f"{alive_bound(spec, spec.input, source, alive, below)}, and {groups}"
 
 
 def _bestmatch(spec: MatwinBestmatch, show: Show) -> list[Fact]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from windrow.physical.bounds_text import lag_terms
 from windrow.physical.specs import (
     FilterRows,
@@ -59,8 +61,26 @@ def live_equally_long(spec: Spec) -> bool:
     return isinstance(spec, RangeRows) and alive_ticks(spec.input) is None
 
 
-def state_bound(spec: Stateful, rows: Spec, alias: str, retention: int, below: int) -> str:
+def alive_bound(spec: Stateful, rows: Spec, alias: str, alive: int, below: int) -> str:
+    """The most rows that are held by what tells that they expire, one tick after they were alive.
+
+    ---[=======================|--------)-----> held until the watermark has passed its expiry
+       t                   t + alive  + 1 tick
+    """
+    return state_bound(spec, rows, alias, alive, below, ["1 tick"])
+
+
+def state_bound(
+    spec: Stateful,
+    rows: Spec,
+    alias: str,
+    retention: int,
+    below: int,
+    beyond: Sequence[str] = (),
+) -> str:
     """The most rows of an input that are held after a batch; `rows` is the input.
+
+    `beyond` are terms of the time that rows are held beyond their retention.
 
         watermark - retention        watermark                       newest
         ------[=========================|===============================]---> time
@@ -74,7 +94,7 @@ def state_bound(spec: Stateful, rows: Spec, alias: str, retention: int, below: i
         ------|--------------------[====================================]---> time
     """
     time_type = scans(spec)[0].time_type
-    terms = [show_ticks(retention, time_type)] if retention > 0 else []
+    terms = [*([show_ticks(retention, time_type)] if retention > 0 else []), *beyond]
     length = " + ".join(terms + lag_terms(spec, below) or [show_ticks(0, time_type)])
     if retention < 0:
         length = f"max(0, {length} - {show_ticks(-retention, time_type)})"

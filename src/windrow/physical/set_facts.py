@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from windrow.physical.bounds_text import drop_condition, plus
-from windrow.physical.lifetimes import alive_ticks, lifetime, source_name, state_bound
+from windrow.physical.lifetimes import alive_bound, alive_ticks, lifetime, source_name
 from windrow.physical.specs import SetOp, Spec, delay, scans
 from windrow.plan.statistics import Figure
 
@@ -78,7 +78,7 @@ def _each(names: list[str], texts: list[str]) -> list[str]:
 def _bounds(spec: SetOp, held: list[tuple[Spec, str, int | None]], below: int) -> list[str]:
     """The paper's terms, one after the other; S_minus is their sum."""
     rows = [
-        state_bound(spec, child, name, alive, below)
+        alive_bound(spec, child, name, alive, below)
         for child, name, alive in held
         if alive is not None
     ]
@@ -86,7 +86,8 @@ def _bounds(spec: SetOp, held: list[tuple[Spec, str, int | None]], below: int) -
     lines = [*rows, f"{counts}, from which the copies in the answer follow"]
     if spec.kind.startswith("except") and len(rows) == len(held):
         lines.append(
-            "never above 2 (rate x window + different rows) + rate x window, those copies counted"
+            "never above 2 (rate x window + different rows) + rate x window, those copies counted,"
+            " beside a tick and a batch of each input"
         )
     return lines
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from windrow.physical.algorithm_facts import algorithm_facts
 from windrow.physical.bounds_text import plus, stated_windows
-from windrow.physical.lifetimes import alive_ticks, lifetime, state_bound
+from windrow.physical.lifetimes import alive_bound, alive_ticks, lifetime, state_bound
 from windrow.physical.options import Options
 from windrow.physical.partitioning import show_class
 from windrow.physical.probe_facts import probes, tests
@@ -54,7 +54,8 @@ def _state(spec: WJoin, rows: Spec, alias: str, alive: int | None, below: int) -
     """The most rows of an input that are held after a batch."""
     if alive is None:
         return f"{alias} <= its rows alive, and those that the watermark has not come to"
-    return state_bound(spec, rows, alias, alive, below)
+    bound = alive_bound if spec.expires else state_bound
+    return bound(spec, rows, alias, alive, below)
 
 
 def _negatives(spec: WJoin) -> list[str]:

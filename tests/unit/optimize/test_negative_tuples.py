@@ -184,7 +184,7 @@ def test_explain_says_what_expires_rows_and_what_it_holds():
         "              rows        from t to t + 10, both included\n"
         "              retention   drop a when watermark > a.ts + 10 + 1 tick, when its negative is"
         " out\n"
-        "              state       a <= rate(a) x (10) + one batch\n"
+        "              state       a <= rate(a) x (10 + 1 tick) + one batch\n"
         "              emits       the rows below the watermark in the order of time, and each as a"
         " negative at its end\n"
         "              why         negative tuples: what stands above takes rows back by value, and"
