@@ -23,10 +23,8 @@ from windrow.operators.accumulators.base import Accumulator, AliveRows, ValueKee
 from windrow.operators.changes import ChangeBatch, concat, select
 from windrow.operators.chunks import ChunkBuffer, ChunkSlice
 from windrow.operators.key_directory import KeyDirectory
+from windrow.physical.aggregate_facts import FEW_ROWS
 from windrow.schema import MAX_TICK
-
-FEW_ROWS = 256
-"""So many rows without an end are kept as they come."""
 
 
 class AliveValues:

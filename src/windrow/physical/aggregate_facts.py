@@ -7,6 +7,9 @@ from windrow.physical.specs import SlidingAggregate
 from windrow.plan.explain import show_aggregate
 from windrow.plan.nodes import Aggregate
 
+FEW_ROWS = 256
+"""So many rows without an end are kept as they come where values are kept, and cancel out later."""
+
 _SUM = "its exact sum and the count of its non-NULL values"
 _SQUARES = "its exact sum, that of its squares, and the count of its non-NULL values"
 _ORDER = "its values in order, each once with the number of its copies"
@@ -57,14 +60,21 @@ def _extremes_alone(spec: SlidingAggregate) -> list[Aggregate]:
     return [a for a in extremes if a.argument not in ordered]
 
 
-def values_in_state(spec: SlidingAggregate) -> list[str]:
-    """What is kept beside one accumulator row per group, and is made from the rows alive."""
+def values_in_state(spec: SlidingAggregate, *, has_ends: bool) -> list[str]:
+    """What is kept beside one accumulator row per group, and is made from the rows alive.
+
+    `has_ends`: rows end by themselves, and wait for that; others are kept for their values.
+    """
     functions = {each.function for each in spec.aggregates}
     kept = []
     if functions & _ORDERS:
         kept.append("the values in order, at most one per row alive, made again from these")
     if any(each.is_distinct for each in spec.aggregates):
         kept.append("the copies of each distinct value, made again from the rows alive")
+    if kept and not has_ends:
+        kept.append(
+            f"the rows alive, and those that cancel out: never above 2 x alive + {FEW_ROWS}"
+        )
     return kept
 
 

@@ -138,7 +138,13 @@ def _aggregate(spec: SlidingAggregate, show: Show) -> list[Fact]:
         ("rows", [lifetime(spec.input, alive)]),
         ("keeps", accumulators),
         ("retention", _expiry(spec, source, alive, below)),
-        ("state", [_aggregate_state(spec, source, alive, below), *values_in_state(spec)]),
+        (
+            "state",
+            [
+                _aggregate_state(spec, source, alive, below),
+                *values_in_state(spec, has_ends=alive is not None),
+            ],
+        ),
         ("emits", [f"the changes of each instant below {trailing}, net, deletes before inserts"]),
         ("why", cost_of_a_change(spec, is_steady=is_steady)),
     )

@@ -12,6 +12,12 @@ import windrow
 PER_TICK = 10
 """Rows of a tick, which are a batch."""
 
+NAMES = {
+    "MAX(s)": "SlidingAggregate max(s)",
+    "MEDIAN(s)": "SlidingAggregate median(s)",
+    "COUNT(DISTINCT s)": "SlidingAggregate count(DISTINCT s)",
+}
+
 QUERIES = ["SELECT COUNT(*) AS n FROM a [RANGE {w}]", "SELECT DISTINCT n FROM a [RANGE {w}]"]
 
 
@@ -32,3 +38,14 @@ def test_rows_are_held_until_their_expiry_is_out_and_no_longer(query, window, sc
     ticks = sum(map(int, re.findall(r"\d+", stated)))
     result = session().sql(sql, scheduling=scheduling)
     assert max(result.progress.stored for _ in result) == PER_TICK * ticks + PER_TICK
+
+
+@pytest.mark.parametrize("function", ["MAX(s)", "MEDIAN(s)", "COUNT(DISTINCT s)"])
+def test_rows_that_are_taken_back_are_kept_for_their_values_within_the_bound(function):
+    sql = f"SELECT {function} AS x FROM (SELECT SUM(n) AS s FROM a [RANGE 3]) q"
+    made = windrow.Session()
+    made.stream("a", [pa.table({"n": [at], "ts": [at]}) for at in range(400)], time="ts")
+    (stated,) = re.findall(r"never above 2 x alive \+ (\d+)", made.explain(sql))
+    result = made.sql(sql)
+    held = max(result.progress.operators[NAMES[function]]["stored"] for _ in result)
+    assert 2 < held <= 2 + int(stated) + 1  # one sum is alive, and one batch waits
