@@ -72,6 +72,7 @@ class Execution:
         self._response = NONE_YET
         self._round: Iterator[pa.RecordBatch] = iter(())
         self._is_done = False
+        self._due, self._woken_for = MAX_TICK, MIN_TICK
         self._turn = threading.Lock()
         self._bell = Bell()
         # Readers know the bell alone: a query that is dropped unfinished leaves no thread behind.
@@ -97,7 +98,7 @@ class Execution:
         try:
             batch = self._ask()
             while isinstance(batch, Silence):
-                self._feeds.wait()
+                self._feeds.wait(self._due)
                 batch = self._ask()
         except BaseException as error:
             self.stop()
@@ -154,6 +155,7 @@ class Execution:
         with self._turn:
             batch = self._next()
             if batch is NOTHING_NOW:
+                self._due = self._pipeline.due()
                 self._show_stall()
             elif batch is not None:
                 self._rows_out += batch.num_rows
@@ -170,11 +172,19 @@ class Execution:
             if self._feeds.have_ended:
                 break
             started = self._clock()
-            polled = self._feeds.poll()
+            polled = self._feeds.poll() or self._passing_time()
             if polled is None:
                 return NOTHING_NOW
             self._round = self._micro_batch(*polled, started)
         return None
+
+    def _passing_time(self) -> tuple[str, None] | None:
+        """A batch without rows, where the clock of arrivals has come to what waits for it."""
+        due, watermark = self._pipeline.due(), self._feeds.watermark
+        if watermark == self._watermark or not self._woken_for < due <= watermark:
+            return None
+        self._woken_for = due
+        return "", None
 
     def _show_stall(self) -> None:
         """Tells, once, that the query waits, and for whom."""

@@ -21,7 +21,7 @@ from windrow.physical.options import IN_STEP
 from windrow.physical.specs import ScanStream
 from windrow.run.local.arrivals import ArrivalClock
 from windrow.run.local.cuts import Cut, RowsAtOnce
-from windrow.run.local.inlets import Bell, Inlet, InMemory, Reader, Taken
+from windrow.run.local.inlets import PAUSE_S, Bell, Inlet, InMemory, Reader, Taken
 from windrow.run.local.sources import NOTHING_NOW, Source
 from windrow.schema import MAX_TICK, MIN_TICK
 
@@ -30,6 +30,9 @@ PATIENCE_S = 0.1
 
 An iterator over files is ready in time, and the streams are then read in step, as tables are. One
 that is not has stalled: it is not waited for again until it has batches to spare."""
+
+TICKS_PER_S = 1_000_000
+"""Instants of arrival are timestamps, in microseconds."""
 
 STUCK_BATCHES = 8
 """Batches in a row that leave a stream where it is in event time, before the others are asked first.
@@ -191,10 +194,16 @@ class Feeds:
             return feed.stream, taken
         return None
 
-    def wait(self) -> None:
-        """Waits until some stream may have a batch, or the query is stopped."""
+    def wait(self, due: int = MAX_TICK) -> None:
+        """Waits until some stream may have a batch, the watermark is at `due`, or the query stopped."""
         inlets = [feed.inlet for feed in self._open()]
-        self._bell.wait_for(lambda: any(inlet.is_ready for inlet in inlets))
+        self._bell.wait_for(lambda: any(inlet.is_ready for inlet in inlets), self._seconds_to(due))
+
+    def _seconds_to(self, due: int) -> float | None:
+        """How long the clock of arrivals takes to an instant; None where it is not the watermark."""
+        if due == MAX_TICK or any(feed.arrivals is None for feed in self._open()):
+            return None
+        return max((due - self._clocks[0].latest) / TICKS_PER_S, PAUSE_S)
 
     def _turns(self) -> list[Feed]:
         """The open streams in the order in which to ask them.

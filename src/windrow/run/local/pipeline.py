@@ -49,6 +49,10 @@ class Pipeline:
         # All changes of an instant come in one micro-batch, that in which it is final.
         yield from LastStep.of(self.query)(self._scheduler.run(work))
 
+    def due(self) -> int:
+        """The least watermark at which time alone would bring or drop rows; MAX_TICK for none."""
+        return self._scheduler.due()
+
     def late_rows(self, stream: str, arrived: pa.RecordBatch, watermark: int) -> pa.RecordBatch:
         """The rows of a batch that stages will find late, as they arrived, each once.
 

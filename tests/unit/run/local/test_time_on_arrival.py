@@ -130,6 +130,26 @@ def test_a_silent_stream_does_not_hold_the_watermark(clock):
     assert result.progress.operators["WJoin a, b"]["drops"] == 4
 
 
+@pytest.mark.parametrize("scheduling", ["tpa", "nta"])
+def test_a_row_leaves_its_window_when_its_time_is_over_though_nothing_arrives(clock, scheduling):
+    tap, session = Tap(), Session(clock=clock)
+    session.stream("a", tap, time=ON_ARRIVAL, schema=SCHEMA)
+    query = "SELECT v, COUNT(*) AS n FROM a [RANGE INTERVAL '0.02' SECOND] GROUP BY v"
+    result = session.sql(query, scheduling=scheduling)
+    heard = Listener(result)
+    tap.give(batch(7))
+    wait_until_taken(result, "a", 1)
+    clock.pass_by(0.01)
+    (came,) = heard.next()
+    clock.pass_by(1)
+    (left,) = heard.next()
+    assert (came["_change_type"], left["_change_type"]) == ("insert", "delete")
+    assert left["_event_time"] - came["_event_time"] == timedelta(microseconds=20_001)
+    assert result.progress.rows_in == 1
+    tap.end()
+    assert heard.has_ended()
+
+
 def test_resuming_goes_on_from_the_instant_that_was_reached(clock):
     def opened() -> Session:
         session = Session(clock=clock)

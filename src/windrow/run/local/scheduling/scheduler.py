@@ -91,6 +91,11 @@ class Scheduler:
         self._scans = [node for node in self.nodes if isinstance(node, ScanNode)]
         self._stages = [node for node in reversed(self.nodes) if isinstance(node, StageNode)]
 
+    def due(self) -> int:
+        """The least watermark at which time alone is a reason to advance a stage; MAX_TICK for none."""
+        woken = (node.stage for node in self._stages if self._scheduling.is_woken(node.spec))
+        return min((stage.due() for stage in woken), default=MAX_TICK)
+
     def run(self, work: Round) -> Iterator[ChangeBatch]:
         """The rows of the answer that one micro-batch brings, as they come out."""
         for scan in self._scans:
