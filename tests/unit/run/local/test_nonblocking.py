@@ -79,9 +79,9 @@ def test_progress_names_the_streams_that_have_nothing_now(taps, monkeypatch):
     waits = threading.Semaphore(0)
     wait = Feeds.wait
 
-    def signaled(feeds: Feeds) -> None:
+    def signaled(feeds: Feeds, due: int) -> None:
         waits.release()
-        wait(feeds)
+        wait(feeds, due)
 
     monkeypatch.setattr(Feeds, "wait", signaled)
     result = session(a=taps["a"], b=[batch(1)]).sql(JOIN)
@@ -99,9 +99,9 @@ def test_the_query_does_not_turn_in_a_loop_while_all_streams_block(taps, monkeyp
     waits, polls = threading.Semaphore(0), []
     wait, poll = Feeds.wait, Feeds.poll
 
-    def signaled(feeds: Feeds) -> None:
+    def signaled(feeds: Feeds, due: int) -> None:
         waits.release()
-        wait(feeds)
+        wait(feeds, due)
 
     def counted(feeds: Feeds) -> object:
         polls.append(1)
