@@ -9,14 +9,12 @@ reader's, and nobody's here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from windrow.experiments.charts import Chart, Line, Panel
 from windrow.experiments.claims import Case, Claim, Finding, Reading, at_least, at_most, below
 from windrow.experiments.experiment import Experiment, Findings, Say, Size
 from windrow.experiments.sched.queries import SCHEDULINGS, WORKLOAD
-from windrow.experiments.sched.runs import PAPER, Three, run_all
-from windrow.experiments.sched.sales import synthetic_sales
+from windrow.experiments.sched.runs import PAPER, Extent, Three, run_synthetic
 from windrow.experiments.tables import Table, Value, table
 
 SEED = 45
@@ -27,18 +25,10 @@ ONLY_TOTALS = 2.0
 """So much less an operator stores that keeps totals per group and not the window's tuples."""
 
 
-@dataclass(frozen=True)
-class MemorySize:
-    """The share of the paper's windows, and how many of them a run lasts."""
-
-    scale: float
-    windows: float
-
-
 SIZES = {
-    Size.tiny: MemorySize(0.05, windows=3.0),
-    Size.quick: MemorySize(1.0, windows=2.5),
-    Size.full: MemorySize(1.0, windows=5.0),
+    Size.tiny: Extent(0.05, windows=3.0),
+    Size.quick: Extent(1.0, windows=2.5),
+    Size.full: Extent(1.0, windows=5.0),
 }
 
 
@@ -47,16 +37,15 @@ def run(size: Size, say: Say) -> Findings:
     chosen = SIZES[size]
     cases = {}
     for query in WORKLOAD:
-        setting = query.setting(scale=chosen.scale)
-        sales = synthetic_sales(
-            RATE_PER_S,
-            streams=query.streams,
-            items=query.items(RATE_PER_S, setting, query.join_selectivity),
-            seconds=chosen.windows * max(setting.windows_s),
+        cases[query.name] = run_synthetic(
+            query.name,
+            query,
+            chosen,
+            say,
+            rate=RATE_PER_S,
+            join_selectivity=query.join_selectivity,
             seed=SEED,
         )
-        say(f"{query.name}: {len(sales):,} tuples")
-        cases[query.name] = run_all(query.name, query, sales, setting)
     return Findings(
         _table(cases),
         (

@@ -8,14 +8,20 @@ is scanned by TPA with every tuple and by ITA with every pair.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from windrow.experiments.charts import Chart, Panel
+from windrow.experiments.charts import Chart
 from windrow.experiments.claims import Case, Claim, Finding, Reading, at_most, below, falling
 from windrow.experiments.experiment import Experiment, Findings, Say, Size
 from windrow.experiments.sched.queries import Q3, Q5, SCHEDULINGS, WorkloadQuery
-from windrow.experiments.sched.runs import PAPER, Three, in_order, lines_over, run_all, runs_table
-from windrow.experiments.sched.sales import synthetic_sales
+from windrow.experiments.sched.runs import (
+    PAPER,
+    Extent,
+    Three,
+    in_order,
+    response_panels,
+    run_synthetic,
+    runs_table,
+)
 
 SEED = 42
 ONE, SEVERAL = (5.0, 10.0, 20.0, 30.0, 40.0), (10.0, 20.0, 30.0, 40.0)
@@ -24,18 +30,10 @@ ALIKE = 1.25
 """How far maxima may be apart that are almost the same."""
 
 
-@dataclass(frozen=True)
-class RateSize:
-    """The share of the paper's windows, and how many of them a run lasts."""
-
-    scale: float
-    windows: float
-
-
 SIZES = {
-    Size.tiny: RateSize(0.05, windows=3.0),
-    Size.quick: RateSize(1.0, windows=2.0),
-    Size.full: RateSize(1.0, windows=5.0),
+    Size.tiny: Extent(0.05, windows=3.0),
+    Size.quick: Extent(1.0, windows=2.0),
+    Size.full: Extent(1.0, windows=5.0),
 }
 
 Rates = Mapping[float, Three]
@@ -68,17 +66,16 @@ def run(size: Size, say: Say) -> Findings:
     )
 
 
-def _at(query: WorkloadQuery, rate: float, selectivity: float, chosen: RateSize, say: Say) -> Three:
-    setting = query.setting(scale=chosen.scale)
-    sales = synthetic_sales(
-        rate,
-        streams=query.streams,
-        items=query.items(rate, setting, selectivity),
-        seconds=chosen.windows * max(setting.windows_s),
+def _at(query: WorkloadQuery, rate: float, selectivity: float, chosen: Extent, say: Say) -> Three:
+    return run_synthetic(
+        _case(query, rate),
+        query,
+        chosen,
+        say,
+        rate=rate,
+        join_selectivity=selectivity,
         seed=SEED,
     )
-    say(f"{_case(query, rate)}: {len(sales):,} tuples")
-    return run_all(_case(query, rate), query, sales, setting)
 
 
 def _case(query: WorkloadQuery, rate: float) -> str:
@@ -127,16 +124,8 @@ def _alike(rates: Rates) -> Reading:
 
 
 def _chart(one: Rates, several: Rates) -> Chart:
-    panels = [
-        Panel(
-            f"{name}, {'maximum' if is_max else 'average'}",
-            "tuples per s and stream",
-            "ms",
-            lines_over(list(rates), list(rates.values()), is_max=is_max),
-        )
-        for name, rates in (("one window (Q3)", one), ("two windows (Q5)", several))
-        for is_max in (False, True)
-    ]
+    by_name = {"one window (Q3)": one, "two windows (Q5)": several}
+    panels = response_panels(by_name, "tuples per s and stream")
     return Chart("Output response time as tuples come faster", panels, columns=2)
 
 

@@ -9,17 +9,29 @@ from itertools import pairwise
 
 import numpy as np
 
-from windrow.experiments.charts import Line
+from windrow.experiments.charts import Line, Panel
 from windrow.experiments.claims import Case, Reading, below
 from windrow.experiments.contest import agree
+from windrow.experiments.experiment import Say
 from windrow.experiments.sched.queries import SCHEDULINGS, Setting, WorkloadQuery, machine_of
-from windrow.experiments.sched.sales import Sales
+from windrow.experiments.sched.sales import Sales, synthetic_sales
 from windrow.experiments.tables import Table, Value, table
 from windrow.experiments.workloads.streams import SECOND, Numbers
 from windrow.kernels.published.scheduling import machine as m
 from windrow.kernels.published.scheduling.schedule import finish, run
 
 PAPER = "2004, Efficient pipelined execution of sliding window queries over data streams"
+
+MAGNITUDE = 5.0
+"""From how many times on a claim of an order of magnitude holds: nearer to ten than to one."""
+
+
+@dataclass(frozen=True)
+class Extent:
+    """The share of the paper's windows, and how many of them a run lasts."""
+
+    scale: float
+    windows: float
 
 
 @dataclass(frozen=True)
@@ -131,6 +143,29 @@ def run_all(case: str, query: WorkloadQuery, sales: Sales, setting: Setting) -> 
     return runs
 
 
+def run_synthetic(
+    case: str,
+    query: WorkloadQuery,
+    extent: Extent,
+    say: Say,
+    *,
+    rate: float,
+    join_selectivity: float,
+    seed: int,
+) -> Three:
+    """Runs a query under every scheduling, over synthetic sales."""
+    setting = query.setting(scale=extent.scale)
+    sales = synthetic_sales(
+        rate,
+        streams=query.streams,
+        items=query.items(rate, setting, join_selectivity),
+        seconds=extent.windows * max(setting.windows_s),
+        seed=seed,
+    )
+    say(f"{case}: {len(sales):,} tuples")
+    return run_all(case, query, sales, setting)
+
+
 _COLUMNS = (
     "case", "scheduling", "tuples in", "results", "mean, ms", "max, ms", "runs/tuple",
     "touches/tuple", "scanned/tuple", "stored", "stored by W-Expire",
@@ -180,4 +215,18 @@ def lines_over(x: Sequence[float], cases: Sequence[Three], *, is_max: bool = Fal
     return [
         Line(name, list(x), [seconds * 1e3 for seconds in by_case], is_dashed=name == "nta")
         for name, by_case in figures.items()
+    ]
+
+
+def response_panels(by_name: Mapping[str, Mapping[float, Three]], axis: str) -> list[Panel]:
+    """Average and maximum response times over what is varied, for each of some queries."""
+    return [
+        Panel(
+            f"{name}, {'maximum' if is_max else 'average'}",
+            axis,
+            "ms",
+            lines_over(list(cases), list(cases.values()), is_max=is_max),
+        )
+        for name, cases in by_name.items()
+        for is_max in (False, True)
     ]

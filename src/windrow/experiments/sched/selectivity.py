@@ -10,11 +10,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from windrow.experiments.charts import Chart, Panel
+from windrow.experiments.charts import Chart
 from windrow.experiments.claims import Case, Claim, Finding, at_least, at_most
 from windrow.experiments.experiment import Experiment, Findings, Say, Size
 from windrow.experiments.sched.queries import Q1, Q5
-from windrow.experiments.sched.runs import PAPER, Three, in_order, lines_over, run_all, runs_table
+from windrow.experiments.sched.runs import (
+    MAGNITUDE,
+    PAPER,
+    Three,
+    in_order,
+    response_panels,
+    run_all,
+    runs_table,
+)
 from windrow.experiments.sched.sales import Sales, synthetic_sales
 from windrow.experiments.workloads.retail import Retail
 
@@ -22,7 +30,6 @@ SEED = 43
 SELECTIONS = (0.2, 0.4, 0.6, 0.8, 1.0)
 JOINS = (0.1, 0.2, 0.4, 0.6, 0.8)
 RATE_PER_S = 20.0
-TEN_TIMES = 5.0
 EQUAL = 1.05
 
 
@@ -59,7 +66,7 @@ def run(size: Size, say: Say) -> Findings:
         runs_table({_selection(share): runs for share, runs in one.items()} | joins),
         (
             Finding(
-                at_least(TEN_TIMES, [_ita_over_tpa(one, SELECTIONS[0])]),
+                at_least(MAGNITUDE, [_ita_over_tpa(one, SELECTIONS[0])]),
                 reason="with a selectivity of 0.2 every fifth tuple reaches SUM, whenever it comes, so "
                 "that ITA waits five times as long as TPA does for any tuple; ten times would need "
                 "tuples that pass in clusters",
@@ -105,16 +112,8 @@ def _ita_over_tpa(shares: Shares, share: float) -> Case:
 
 
 def _chart(one: Shares, several: Shares) -> Chart:
-    panels = [
-        Panel(
-            f"{name}, {'maximum' if is_max else 'average'}",
-            "selectivity",
-            "ms",
-            lines_over(list(shares), list(shares.values()), is_max=is_max),
-        )
-        for name, shares in (("selection (Q1)", one), ("join (Q5)", several))
-        for is_max in (False, True)
-    ]
+    by_name = {"selection (Q1)": one, "join (Q5)": several}
+    panels = response_panels(by_name, "selectivity")
     return Chart("Output response time as more tuples pass", panels, columns=2)
 
 
