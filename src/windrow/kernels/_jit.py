@@ -14,8 +14,8 @@ Why it is safe:
   file. So each module has a folder of its own, whose name holds numba's, numpy's and Python's
   versions and a digest of all that its kernels are made of (`sources.py`). What changes in one
   module changes the folder of every module that leads to it, and of no other.
-- numba writes cache files under a temporary name and renames them, so that processes that start
-  together at worst compile the same kernel each for itself.
+- numba writes cache files under a temporary name and renames them. Of processes that need a kernel
+  at the same time one compiles it (`_once.py`), and where there are no locks, each for itself.
 
 `WINDROW_KERNEL_CACHE` names another folder, or says `off`. Where no folder can be written, kernels
 are compiled in each process.
@@ -39,6 +39,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from windrow.kernels._once import compile_once
 from windrow.kernels.sources import digest_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -83,9 +84,11 @@ def _kernel(function: Function, *, is_part: bool, is_lean: bool = False) -> Func
     # numba reads the folder as the function is decorated; other users of numba keep theirs.
     numba.config.CACHE_DIR = folder  # type: ignore[attr-defined]
     try:
-        return _compiled(function, cache=True, is_part=is_part, is_lean=is_lean)
+        compiled = _compiled(function, cache=True, is_part=is_part, is_lean=is_lean)
     finally:
         numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
+    compile_once(compiled, folder)
+    return compiled
 
 
 def writable(array: NDArray[Item]) -> NDArray[Item]:

@@ -1,0 +1,68 @@
+"""Processes that need the same kernel at the same time: one compiles it."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+from windrow.kernels import _jit, _once
+
+MODULE = """
+from windrow.kernels._jit import kernel
+
+@kernel
+def sum_of_squares(numbers: int) -> int:
+    total = 0
+    for number in range(numbers):
+        total += number * number
+    return total
+"""
+
+OTHER = """
+import kernel_of_both
+print("calling", flush=True)
+assert kernel_of_both.sum_of_squares(4) == 14
+stats = kernel_of_both.sum_of_squares.stats
+print("compiled" if stats.cache_misses else "read", flush=True)
+"""
+
+
+@pytest.fixture
+def shared_kernel(monkeypatch, tmp_path):
+    monkeypatch.setenv(_jit.FOLDER_SETTING, str(tmp_path / "cache"))
+    _jit._cache_folder.cache_clear()
+    (tmp_path / "kernel_of_both.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield importlib.import_module("kernel_of_both").sum_of_squares
+    sys.modules.pop("kernel_of_both")
+    _jit._cache_folder.cache_clear()
+
+
+def test_who_comes_while_a_kernel_is_compiled_waits_and_reads_it(shared_kernel, tmp_path):
+    import numba
+
+    what = f"sum_of_squares{(numba.typeof(4),)}"
+    with _once._alone(_jit._cache_folder(tmp_path / "kernel_of_both.py"), what):
+        other = subprocess.Popen(
+            [sys.executable, "-c", OTHER], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+        )
+        assert other.stdout.readline() == "calling\n"
+        assert shared_kernel(4) == 14
+    assert other.communicate(timeout=60)[0] == "read\n"
+    assert shared_kernel.stats.cache_misses
+
+
+def test_without_locks_each_process_compiles_for_itself(shared_kernel, monkeypatch):
+    def no_locks(file, operation, length, start):
+        raise OSError
+
+    monkeypatch.setattr(_once.fcntl, "lockf", no_locks)
+    assert shared_kernel(4) == 14
+
+
+def test_a_folder_that_cannot_be_written_is_no_hindrance(tmp_path):
+    with _once._alone(str(tmp_path / "nowhere"), "anything"):
+        pass
