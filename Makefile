@@ -27,10 +27,11 @@ $(READY): pyproject.toml scripts/setup
 demo: $(READY) ## Run the main job on Spark in local mode, and check its answers
 	@$(JAVA) $(BIN)/windrow demo
 
-test: test-local test-spark ## Run every test
-
 # In one run, which collects once. By name, the short files of tests/unit come last, so that neither
 # process waits for the other's last file; by how many tests they have, one long law would come last.
+test: $(READY) ## Run every test
+	@$(JAVA) $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder
+
 test-local: $(READY) ## Run the tests that need no JVM: the quick ones and those of laws
 	@$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m "not spark"
 

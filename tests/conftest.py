@@ -56,7 +56,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 
 
 WITH_A_JVM = ("/tests/docs/", "/tests/spark/")
-"""Where `make test-spark` looks for tests; elsewhere they would never run."""
+"""Where `make test-spark` looks for tests; elsewhere it would miss them."""
 
 
 def pytest_collection_modifyitems(items):
@@ -90,27 +90,19 @@ def shared_spark():
 
 
 @pytest.fixture
-def spark(shared_spark):
+def spark(shared_spark, request):
     """The session of the process, as every test finds it: whatever one sets, the next never sees."""
-    yield shared_spark
-    for name, value in _settings().items():
+    partitions = request.node.get_closest_marker("partitions")
+    for name, value in _settings(*(partitions.args if partitions else ())).items():
         shared_spark.conf.set(name, value)
+    return shared_spark
 
 
-@pytest.fixture
-def four_partitions(spark):
-    """The session, shuffling over four partitions."""
-    from windrow.run.spark.query import PARTITIONS_SETTING
-
-    spark.conf.set(PARTITIONS_SETTING, "4")
-    return spark
-
-
-def _settings() -> dict[str, str]:
+def _settings(partitions: int = 1) -> dict[str, str]:
     from windrow.run.spark.query import PARTITIONS_SETTING, PROVIDER_SETTING, ROCKSDB
 
     return {
-        PARTITIONS_SETTING: "2",
+        PARTITIONS_SETTING: str(partitions),
         PROVIDER_SETTING: ROCKSDB,
         "spark.sql.session.timeZone": "UTC",
     }

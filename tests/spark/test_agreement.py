@@ -15,6 +15,8 @@ from spark_runs import FileStream, SingleRun, bag
 import windrow
 from windrow.operators.arrow_types import spark_schema
 
+pytestmark = pytest.mark.partitions(2)
+
 SEEDS = {"join": 10, "aggregate": 10, "bestmatch": 10, "count": 5}
 RUNS = [(family, seed) for family, seeds in SEEDS.items() for seed in range(seeds)]
 TREES = range(15)

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from spark_runs import SingleRun, Streams, bag, draw
 
+pytestmark = pytest.mark.partitions(2)
+
 JOIN = "SELECT x.ts, y.ts AS yts FROM x, y WHERE x.k = y.k WINDOW = 12"
 
 

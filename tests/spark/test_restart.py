@@ -18,6 +18,8 @@ from windrow.run.spark.bucket_worker import BucketWorker
 from windrow.run.spark.chunk_cache import ChunkCache
 from windrow.run.spark.follow import follow
 
+pytestmark = pytest.mark.partitions(2)
+
 JOIN = "SELECT x.ts, y.ts AS yts, x.v FROM x, y WHERE x.k = y.k WINDOW = 15"
 QUERIES = {
     "join": JOIN,

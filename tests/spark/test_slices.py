@@ -111,10 +111,8 @@ def test_flights_of_two_airports_are_paired_or_come_alone_as_duckdb_has_it(
     assert bag(found) == bag(rows)
 
 
-def test_with_uniform_times_no_task_holds_over_40_percent(
-    four_partitions: Any, tmp_path: Path
-) -> None:
-    spark = four_partitions
+@pytest.mark.partitions(4)
+def test_with_uniform_times_no_task_holds_over_40_percent(spark: Any, tmp_path: Path) -> None:
     rows = [(tick, "k", 0) for tick in range(2000)]
     streams = Streams(tmp_path, {"x": [table(rows)], "y": [table(rows)]})
     streams.write_all()

@@ -13,6 +13,8 @@ from spark_runs import SingleRun, Streams, bag, closed, draw, table
 from windrow.run.spark.buckets import labels, murmur3
 from windrow.run.spark.progress import ProgressReader
 
+pytestmark = pytest.mark.partitions(2)
+
 QUERIES = {
     "a join inside an aggregate": (
         "SELECT j.k, COUNT(*) AS n FROM "
@@ -110,10 +112,8 @@ def test_four_buckets_are_four_tasks(spark: Any) -> None:
     assert sorted(row.task for row in tasks) == [0, 1, 2, 3]
 
 
-def test_with_uniform_keys_no_task_holds_over_40_percent(
-    four_partitions: Any, tmp_path: Path
-) -> None:
-    spark = four_partitions
+@pytest.mark.partitions(4)
+def test_with_uniform_keys_no_task_holds_over_40_percent(spark: Any, tmp_path: Path) -> None:
     rows = [(tick, str(tick % 1000), 0) for tick in range(4000)]
     streams = Streams(tmp_path, {"x": [table(rows)], "y": [table(rows)]})
     streams.write_all()

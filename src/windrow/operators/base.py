@@ -14,7 +14,7 @@ changes nothing; after `advance(W)` no row is held that the operator's bound exc
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from windrow.errors import InternalError
@@ -66,12 +66,13 @@ class Counters:
 
     def add(self, other: Counters) -> None:
         """Adds another's figures to these."""
-        for entry in fields(self):
-            setattr(self, entry.name, getattr(self, entry.name) + getattr(other, entry.name))
+        mine = vars(self)
+        for name, figure in vars(other).items():
+            mine[name] += figure
 
     def as_dict(self) -> dict[str, int]:
         """The figures by name."""
-        return asdict(self)
+        return dict(vars(self))
 
 
 @dataclass(frozen=True)
