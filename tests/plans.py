@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
+from windrow.physical.specs import ScanStream
 from windrow.plan.catalog import StreamInfo
 from windrow.plan.exprs import Expr, Named, column, quote_duckdb, quote_spark
 from windrow.plan.nodes import Equality, Node, Project, Query, Scan, WindowJoin
@@ -32,6 +34,12 @@ def scan(info: StreamInfo, alias: str | None = None) -> Scan:
     alias = alias or info.name
     fields = tuple(Field(f"{alias}.{field.name}", field.type) for field in info.schema.fields)
     return Scan(info, alias, Schema(fields))
+
+
+def scan_of(name: str, **promises: Any) -> ScanStream:
+    """What reads the times `at` of a stream, and no other column."""
+    promises = {"lateness": 0, **promises}
+    return ScanStream(name, name, (), Schema(()), "at", "bigint", **promises)
 
 
 def expr(text: str, type_: str = "boolean") -> Expr:

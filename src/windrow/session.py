@@ -17,7 +17,8 @@ from windrow.errors import (
 from windrow.plan import arguments as kinds
 from windrow.plan.arguments import takes
 from windrow.plan.catalog import StreamInfo
-from windrow.plan.registering import Lateness, of_changes, stream_info
+from windrow.plan.promises import Lateness, Said
+from windrow.plan.registering import of_changes, stream_info
 from windrow.plan.stream_hints import Hints
 from windrow.schema import OnArrival, Schema
 
@@ -80,6 +81,8 @@ class Session:
         rate=kinds.RATE,
         distinct=kinds.COUNTS,
         changes=kinds.CHANGES,
+        read_ahead=kinds.ROWS,
+        punctuation=kinds.PUNCTUATION,
     )
     def stream(  # noqa: PLR0913  # each is a fact about the stream, and has its own name
         self,
@@ -87,7 +90,9 @@ class Session:
         data: Any,
         *,
         time: str | OnArrival | None = None,
-        lateness: Lateness = 0,
+        lateness: Lateness | None = None,
+        read_ahead: int | None = None,
+        punctuation: str | None = None,
         schema: pa.Schema | None = None,
         rate: str | float | None = None,
         distinct: Mapping[str, float] | None = None,
@@ -105,7 +110,12 @@ class Session:
                 `windrow.ON_ARRIVAL`: rows get the instant of their arrival, as a TIMESTAMP column
                 `_arrived`, or `windrow.ON_ARRIVAL.named(..)`.
             lateness: the promise that once a tuple with time m was delivered, no tuple with a time
-                below m - lateness follows: '5 seconds', a timedelta, or a number of ticks.
+                below m - lateness follows: '5 seconds', a timedelta, or a number of ticks. A
+                stream that promises nothing at all comes in the order of time.
+            read_ahead: the promise that after so many rows in a row beyond an instant, none at or
+                before it follows. Not on Spark streaming, where rows have no order of arrival.
+            punctuation: a BOOLEAN column. Rows where it is true are no data: they promise that no
+                row at or before their time follows.
             schema: in process, the columns of an iterator, which is then not read before a query
                 asks; else its first batch is read at once, for its columns.
             rate: a hint to the planner: how many tuples come, '1000 per second' for instance, or a
@@ -116,8 +126,9 @@ class Session:
                 takes back the newest row that equals it in all columns but the time.
 
         Raises:
-            BindError: the data, the time column, the column of changes, the lateness or a hint
+            BindError: the data, the time column, the column of changes, a promise or a hint
                 cannot be used.
+            UnsupportedError: a streaming DataFrame promises a read-ahead.
 
         Examples:
             >>> import pyarrow as pa
@@ -129,7 +140,7 @@ class Session:
             name,
             columns,
             time,
-            lateness,
+            Said(lateness, read_ahead, punctuation),
             is_streaming=is_streaming,
             is_bounded=source.is_bounded if self._spark is None else not is_streaming,
             hints=Hints(rate, distinct or {}),

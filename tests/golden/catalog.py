@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from windrow.plan.catalog import Catalog, StreamInfo
+from windrow.plan.promises import Said
 from windrow.plan.registering import stream_info
 from windrow.plan.stream_hints import NO_HINTS, Hints
 from windrow.schema import Field, Schema
@@ -14,7 +15,7 @@ def _stream(
     name: str, columns: str, time: str = "ts", lateness: int = 0, hints: Hints = NO_HINTS
 ) -> StreamInfo:
     fields = tuple(Field(*column.split(" ", 1)) for column in columns.split(", "))
-    return stream_info(name, Schema(fields), time, lateness, hints=hints)
+    return stream_info(name, Schema(fields), time, Said(lateness), hints=hints)
 
 
 def _table(name: str, columns: str) -> StreamInfo:

@@ -55,7 +55,7 @@ class Planner:
 def compiled(sql, data):
     sources = {name: source_of(name, own) for name, own in data.items()}
     catalog = {
-        name: stream_info(name, s.schema, "at", 0, is_bounded=s.is_bounded)
+        name: stream_info(name, s.schema, "at", is_bounded=s.is_bounded)
         for name, s in sources.items()
     }
     return compile_query(sql, catalog, DuckdbTypes()), catalog, sources

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from windrow.operators.evaluate import DuckdbTypes
 from windrow.optimize.optimizer import optimize
 from windrow.physical.options import Options
+from windrow.plan.promises import Said
 from windrow.plan.registering import stream_info
 from windrow.run.local.execution import Execution
 from windrow.run.local.observed import Observed
@@ -62,7 +63,7 @@ def bag(streams, query, planner_of, **options: Any):
         name: source_of(name, tables(batches), schema)
         for name, batches in zip("abc", streams, strict=False)
     }
-    catalog = {name: stream_info(name, s.schema, "at", 30) for name, s in sources.items()}
+    catalog = {name: stream_info(name, s.schema, "at", Said(30)) for name, s in sources.items()}
     logical = compile_query(query, catalog, DuckdbTypes())
     execution = Execution(
         optimize(logical, Options(**options)), sources, planner=planner_of(logical)

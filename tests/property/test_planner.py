@@ -84,7 +84,7 @@ def question(data, where, window):
 def plans(data, query):
     """The names of all plans that the planner weighs."""
     sources = {name: source_of(name, table) for name, table in data.items()}
-    catalog = {name: stream_info(name, s.schema, "at", 0) for name, s in sources.items()}
+    catalog = {name: stream_info(name, s.schema, "at") for name, s in sources.items()}
     logical = compile_query(query, catalog, DuckdbTypes())
     root = optimize(logical, Options(), measured=TableNumbers(catalog, sources)).root
     while not isinstance(root, WJoin):

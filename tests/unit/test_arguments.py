@@ -48,7 +48,7 @@ def refusal(act: Callable[[windrow.Session], object]) -> WindrowError:
         (lambda w: w.stream(TABLE, "a"), "name", "stream"),
         (lambda w: w.stream("a", TABLE, time=5), "time", "stream"),
         (lambda w: w.stream("a", TABLE, time="at", lateness=object()), "lateness", "stream"),
-        (lambda w: w.stream("a", TABLE, lateness=None), "lateness", "stream"),
+        (lambda w: w.stream("a", TABLE, punctuation=5), "punctuation", "stream"),
         (lambda w: w.stream("a", TABLE, time="at", lateness=True), "lateness", "stream"),
         (lambda w: w.table(None, TABLE), "name", "table"),
         (lambda _: windrow.Session(clock=5), "clock", "Session"),

@@ -57,12 +57,14 @@ class Source:
     path: str
     time: str
     format: str = "parquet"
-    lateness: str | int = 0
+    lateness: str | int | None = None
     schema: Schema | None = None
     files_per_batch: int | None = None
     rate: str | float | None = None
     distinct: Mapping[str, float] = field(default_factory=dict)
     changes: str | None = None
+    read_ahead: int | None = None
+    punctuation: str | None = None
 
     @property
     def title(self) -> str:
@@ -83,6 +85,8 @@ class Source:
             "rate": self.rate,
             "distinct": self.distinct,
             "changes": self.changes,
+            "read_ahead": self.read_ahead,
+            "punctuation": self.punctuation,
         }
 
 
@@ -163,6 +167,8 @@ _STREAM = {
     "rate": (str, int, float),
     "distinct": dict,
     "changes": str,
+    "read_ahead": int,
+    "punctuation": str,
 }
 _TABLE = {"path": str, "format": str, "schema": str}
 _FUNCTION = {"body": str, "arguments": list, "returns": str, "vectorized": bool}
@@ -248,12 +254,14 @@ def _source(folder: Path, name: str, table: object) -> Source:
         path=_resolve(folder, table["path"]),
         time=table["time"],
         format=_one_of(where, "format", table.get("format", "parquet"), FORMATS),
-        lateness=table.get("lateness", 0),
+        lateness=table.get("lateness"),
         schema=parse_ddl(table["schema"]) if "schema" in table else None,
         files_per_batch=table.get("files_per_batch"),
         rate=table.get("rate"),
         distinct=_distinct(where, table.get("distinct", {})),
         changes=table.get("changes"),
+        read_ahead=table.get("read_ahead"),
+        punctuation=table.get("punctuation"),
     )
 
 

@@ -26,8 +26,8 @@ from windrow.errors import DataError
 from windrow.operators.build import build
 from windrow.operators.instants import less_delay, show_instant
 from windrow.physical.explain import stage_name
+from windrow.physical.promises import remedy, say_promises
 from windrow.physical.specs import Stateful, delay, has_state, inputs, scans
-from windrow.plan.durations import show_ticks
 from windrow.schema import MAX_TICK, MIN_TICK
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ class Stage:
     def _late_row(self, port: int, late: ChangeBatch, watermark: int) -> DataError:
         streams = scans(inputs(self.spec)[port])
         # Under a UNION ALL of several, the row may be any one's.
-        stream = max(streams, key=lambda one: one.lateness)
+        stream = max(streams, key=lambda one: one.lateness or 0)
         names = " or ".join(dict.fromkeys(one.stream for one in streams))
         timed = late.times[late.times > MIN_TICK]
         if not len(timed):
@@ -180,15 +180,13 @@ class Stage:
                 hint="filter such rows out, or set on_late to 'count' or 'keep'",
             )
         worst = int(timed.min())
-        gap = show_ticks(watermark - worst, stream.time_type)
+        who = "the stream promises" if len(streams) == 1 else "they promise"
         return DataError(
             "late-row",
             f"a row of {names} at {show_instant(worst, stream.time_type)} is late",
             reason=f"the watermark was {show_instant(watermark, stream.time_type)} as its batch "
-            f"began; {'the stream promises' if len(streams) == 1 else 'they promise'} a lateness of "
-            f"{show_ticks(stream.lateness, stream.time_type)}",
-            hint=f"raise the lateness of {names} by {gap} or more, or set on_late to "
-            "'count' or 'keep'",
+            f"began; {who} {say_promises(stream)}",
+            hint=f"{remedy(stream, names, watermark - worst)}, or set on_late to 'count' or 'keep'",
         )
 
 

@@ -187,6 +187,8 @@ def _scan(node: Scan) -> ScanStream:
         lateness=node.stream.lateness,
         is_on_arrival=node.stream.is_on_arrival,
         changes=node.stream.changes,
+        read_ahead=node.stream.read_ahead,
+        punctuation=node.stream.punctuation,
     )
 
 

@@ -5,6 +5,7 @@ All lengths are ticks inside; they are shown in the unit of the query's event ti
 
 from __future__ import annotations
 
+from windrow.physical.promises import LEAD, has_lead, largest_lateness
 from windrow.physical.specs import (
     FilterRows,
     ProjectRows,
@@ -99,13 +100,15 @@ def event_time(spec: Spec, alias: str) -> str:
 def lag_terms(spec: Spec, below: int) -> list[str]:
     """What the watermark trails the newest row of an input of a spec by, as terms of a sum.
 
-    That is the largest lateness, the delay `below`, and how far the stream runs ahead of the
-    slowest one.
+    That is the largest lateness, the lead that other promises leave, the delay `below`, and how
+    far the stream runs ahead of the slowest one.
     """
     sources = scans(spec)
     time_type = sources[0].time_type
-    lateness = max(source.lateness for source in sources)
+    lateness = largest_lateness(sources)
     terms = [f"lateness {show_ticks(lateness, time_type)}"] if lateness else []
+    if has_lead(sources):
+        terms.append(LEAD)
     if below:
         terms.append(f"delay {show_ticks(below, time_type)}")
     return [*terms, "distance"] if len(sources) > 1 else terms

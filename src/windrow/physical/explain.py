@@ -16,6 +16,7 @@ from windrow.physical.facts import Fact, bestmatch_aliases, facts_of
 from windrow.physical.lifetimes import source_name
 from windrow.physical.options import IN_STEP, ROUND_ROBIN, Options
 from windrow.physical.partitioning import Single, describe, partitioning_of
+from windrow.physical.promises import LEAD, has_lead, show_promises, show_watermarks
 from windrow.physical.schedule_facts import as_scheduled, schedule_facts
 from windrow.physical.shared_stages import stages
 from windrow.physical.shedding import is_hidden
@@ -101,7 +102,7 @@ def _query_lines(physical: PhysicalQuery) -> list[str]:
         if physical.is_changelog
         else "append: each row once, never taken back"
     )
-    watermark = "newest time seen - lateness"
+    watermark = show_watermarks(sources)
     if len(sources) > 1:
         watermark = f"the least of the streams' ({watermark})"
     facts: list[Fact] = [
@@ -122,6 +123,8 @@ def _query_lines(physical: PhysicalQuery) -> list[str]:
     ]
     if physical.options.polling is not None:
         facts.insert(3, ("polling", [POLLING[physical.options.polling]]))
+    if has_lead(sources):
+        facts.insert(3, (LEAD, ["how far a stream's newest row is ahead of its own watermark"]))
     if len(sources) > 1:
         facts.insert(3, ("distance", ["how far a stream runs ahead of the slowest one"]))
     if tables(physical.root):
@@ -162,12 +165,11 @@ def _processor(root: Spec) -> list[Fact]:
 
 
 def _stream(source: ScanStream) -> str:
-    lateness = show_ticks(source.lateness, source.time_type)
     name = show_alias(source.stream, source.alias)
     time = f"time {source.time} ({source.time_type})"
     if source.is_on_arrival:
         time = f"time on arrival, as {source.time} ({source.time_type})"
-    return f"{name}: {time}, lateness {lateness}"
+    return f"{name}: {time}, {show_promises(source)}"
 
 
 def _table(table: ScanTable) -> str:

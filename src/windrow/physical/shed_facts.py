@@ -5,6 +5,7 @@ from __future__ import annotations
 from windrow.physical.algorithms import ASYMMETRIC
 from windrow.physical.bounds_text import lag_terms
 from windrow.physical.cost_facts import show_count, show_rate
+from windrow.physical.promises import largest_lateness
 from windrow.physical.shedding import BEST, Expected, Least, Shedding
 from windrow.physical.specs import WJoin, delay, scans
 from windrow.plan.durations import show_ticks
@@ -60,7 +61,7 @@ def shed_state(spec: WJoin, time_type: str) -> list[str]:
 def waiting_ticks(spec: WJoin) -> int:
     """For how many ticks arrivals wait: for their pane to be over, and for late ones."""
     below = max(map(delay, spec.inputs))
-    return spec.pane + below + max(source.lateness for source in scans(spec))
+    return spec.pane + below + largest_lateness(scans(spec))
 
 
 def shed_emission(spec: WJoin, time_type: str) -> str:

@@ -31,7 +31,8 @@ class ScanStream:
     """Reads one stream: source columns `columns[i]` become `schema.names[i]`.
 
     `is_on_arrival`: the time column is not the source's; rows get it as they arrive. `changes`: the
-    source's column that says whether a row comes or goes; None where all come.
+    source's column that says whether a row comes or goes; None where all come. `lateness`,
+    `read_ahead` and `punctuation` (the source's column) are its promises, None where it makes none.
     """
 
     stream: str
@@ -40,9 +41,11 @@ class ScanStream:
     schema: Schema
     time: str
     time_type: str
-    lateness: int
+    lateness: int | None
     is_on_arrival: bool = False
     changes: str | None = None
+    read_ahead: int | None = None
+    punctuation: str | None = None
 
 
 @dataclass(frozen=True)

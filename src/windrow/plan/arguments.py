@@ -52,6 +52,10 @@ def _is_length(value: object) -> bool:
     return isinstance(value, str | int | timedelta) and not isinstance(value, bool)
 
 
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def _is_rate(value: object) -> bool:
     return isinstance(value, str | int | float) and not isinstance(value, bool)
 
@@ -77,8 +81,12 @@ TIME = Kind(
     "'ts'",
 )
 CHANGES = Kind("the name of a column", _or_none(_is_text), "'_change_type'")
+PUNCTUATION = Kind("the name of a column", _or_none(_is_text), "'is_punctuation'")
+ROWS = Kind("a whole number of rows", _or_none(_is_whole), "3")
 LENGTH = Kind(
-    "a length of time: a text, a timedelta or a whole number of ticks", _is_length, "'5 seconds'"
+    "a length of time: a text, a timedelta or a whole number of ticks",
+    _or_none(_is_length),
+    "'5 seconds'",
 )
 RATE = Kind("a number of tuples, or a text", _or_none(_is_rate), "'1000 per second'")
 COUNTS = Kind("the number of different values by column", _or_none(_is_counts), "{'item': 10000}")

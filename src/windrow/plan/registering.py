@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 
 from windrow.errors import BindError, UnknownColumn, nearest
 from windrow.plan.catalog import StreamInfo
-from windrow.plan.durations import to_ticks
+from windrow.plan.promises import NOTHING_SAID, Said, promising
 from windrow.plan.stream_hints import NO_HINTS, Hints, hinted
 from windrow.schema import ARRIVAL_TYPE, TIME_TYPES, Field, OnArrival, Schema
-
-Lateness = str | int | timedelta
 
 
 def stream_info(
     name: str,
     schema: Schema,
     time: str | OnArrival | None,
-    lateness: Lateness = 0,
+    said: Said = NOTHING_SAID,
     *,
     is_streaming: bool = False,
     is_bounded: bool = False,
@@ -30,13 +27,13 @@ def stream_info(
         name: what queries call it.
         schema: the columns of its data.
         time: the event-time column, or that time is given on arrival; None for no time.
-        lateness: its promise of bounded disorder.
+        said: what it promises of its disorder, as the user gave it.
         is_streaming: whether it is endless.
         is_bounded: whether all of it is there when a query begins.
         hints: its rate and the different values of its columns, as the user gave them.
 
     Raises:
-        BindError: the time column, the lateness or a hint cannot be used.
+        BindError: the time column, a promise or a hint cannot be used.
     """
     is_on_arrival = isinstance(time, OnArrival)
     if isinstance(time, OnArrival):
@@ -49,8 +46,7 @@ def stream_info(
         is_bounded=is_bounded,
         is_on_arrival=is_on_arrival,
     )
-    lateness_ticks = _lateness(info, lateness)
-    return replace(info, lateness=lateness_ticks, statistics=hinted(info, hints))
+    return replace(promising(info, said), statistics=hinted(info, hints))
 
 
 def _with_arrival(name: str, schema: Schema, column: str) -> Schema:
@@ -126,33 +122,3 @@ def _changes_column(info: StreamInfo, changes: str) -> str:
             hint="add the columns that tell its rows apart",
         )
     return found.name
-
-
-def _lateness(info: StreamInfo, lateness: Lateness) -> int:
-    """The lateness in ticks, checked."""
-    if info.time is None:
-        if lateness == 0:
-            return 0
-        raise BindError(
-            "bad-lateness",
-            f"the stream {info.name} has a lateness but no time column",
-            hint="name its event-time column with time=...",
-        )
-    if info.is_on_arrival and lateness != 0:
-        raise BindError(
-            "bad-lateness",
-            f"the stream {info.name} has a lateness, though its time is given on arrival",
-            reason="the time of arrival never goes back: nothing is late",
-            hint="leave the lateness out, or name an event-time column with time=...",
-        )
-    try:
-        return to_ticks(lateness, info.time_type)
-    except BindError as error:
-        raise BindError(
-            "bad-lateness",
-            f"the lateness {lateness!r} of the stream {info.name} cannot be used",
-            reason=error.sentence.replace("the window", "the lateness"),
-            hint="a whole number of ticks of 0 or more"
-            if info.time_type == "bigint"
-            else "for instance '5 seconds', timedelta(seconds=5), or a whole number of ticks",
-        ) from error

@@ -102,7 +102,7 @@ def test_spark_settings_may_be_written_with_bare_dots_or_in_full(tmp_path):
 def test_a_small_job_runs_in_process_as_a_batch(tmp_path):
     job = load_job(write(tmp_path, SMALL))
     assert (job.mode, job.on, job.trigger, job.sink) == ("batch", "local", "available-now", None)
-    assert job.streams[0].lateness == 0
+    assert job.streams[0].lateness is None
 
 
 @pytest.mark.parametrize("written", ["on arrival", "On  Arrival"])
@@ -142,7 +142,7 @@ def test_a_job_file_that_is_no_toml(tmp_path):
 def test_an_unknown_key_names_the_nearest_ones(tmp_path):
     assert refusal(tmp_path, SMALL + 'latenes = "1 second"\n') == (
         "JobError[unknown-key]: [streams.sales] has no key 'latenes'\n"
-        "  hint: known here: lateness, changes, rate, path, time, format, files_per_batch, distinct, ..."
+        "  hint: known here: lateness, changes, rate, path, time, punctuation, format, files_per_batch, ..."
     )
 
 

@@ -4,6 +4,9 @@
     stream b   ------------x newest                      watermark of b = newest - lateness
     query      --------|                                 the least of them
 
+Where a stream promises by read-ahead or punctuations, its watermark is as far as those reach
+(`promises.py`), or its lateness if that reaches further.
+
 A stream that has delivered nothing holds the query's watermark at minus infinity; one that has
 ended does not hold it at all. A stream whose time is given on arrival delivers nothing before the
 present instant, so that its watermark is the clock.
@@ -12,7 +15,7 @@ present instant, so that its watermark is the clock.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -22,6 +25,11 @@ from windrow.physical.specs import ScanStream
 from windrow.run.local.arrivals import ArrivalClock
 from windrow.run.local.cuts import Cut, RowsAtOnce
 from windrow.run.local.inlets import PAUSE_S, Bell, Inlet, InMemory, Reader, Taken
+from windrow.run.local.promises import (
+    complete_by_punctuations,
+    complete_by_read_ahead,
+    split_punctuations,
+)
 from windrow.run.local.sources import NOTHING_NOW, Source
 from windrow.schema import MAX_TICK, MIN_TICK
 
@@ -45,22 +53,23 @@ more than disorder within a lateness usually makes."""
 class Position:
     """How far a stream has been read: batches taken, the newest time, and whether it ended.
 
-    `rows` are those taken of the next batch, where batches are cut.
+    `rows` are those taken of the next batch, where batches are cut. `promised` is the least time
+    that may still come by read-ahead and punctuations, `last` what the next read-ahead begins with.
     """
 
     batches: int = 0
     newest: int = MIN_TICK
     has_ended: bool = False
     rows: int = 0
+    promised: int = MIN_TICK
+    last: tuple[int, ...] = ()
 
 
 @dataclass
 class Feed:
     """One stream being read; with an arrival clock, one whose rows get their time from it."""
 
-    stream: str
-    time: str
-    lateness: int
+    scan: ScanStream
     inlet: Inlet
     position: Position = field(default_factory=Position)
     arrivals: ArrivalClock | None = None
@@ -70,13 +79,20 @@ class Feed:
     cut: Cut | None = None
 
     @property
+    def stream(self) -> str:
+        """Its name."""
+        return self.scan.stream
+
+    @property
     def watermark(self) -> int:
         """The least time that the stream may still deliver."""
         if self.position.has_ended:
             return MAX_TICK
         if self.arrivals is not None:
             return self.arrivals.latest
-        return less_delay(self.position.newest, self.lateness)
+        if self.scan.lateness is None:
+            return self.position.promised
+        return max(less_delay(self.position.newest, self.scan.lateness), self.position.promised)
 
     def ask(self, bell: Bell, *, has_patience: bool = True) -> Taken:
         """The next batch, None at the end of the stream, NOTHING_NOW where it has stalled.
@@ -103,26 +119,43 @@ class Feed:
             taken = self.inlet.take()
             if taken is None or taken is NOTHING_NOW:
                 return taken
-            self.cut.begin(taken, self.time if self.arrivals is None else None, self.position.rows)
+            self.cut.begin(
+                taken, self.scan.time if self.arrivals is None else None, self.position.rows
+            )
         return self.cut.next()
 
     def _moved_on(self, batch: pa.RecordBatch | None) -> pa.RecordBatch | None:
+        """Notes how far the stream has come with a batch; gives its rows, without punctuations."""
         before = self.position
         if batch is None:
-            self.position = Position(before.batches, before.newest, has_ended=True)
+            self.position = replace(before, has_ended=True, rows=0)
             return None
-        newest = before.newest
+        now = before
         if self.arrivals is not None:
-            newest = self.arrivals.now()
-            batch = self.arrivals.stamped(batch, self.time)
+            now = replace(before, newest=self.arrivals.now())
+            batch = self.arrivals.stamped(batch, self.scan.time)
         elif batch.num_rows:
-            newest = max(newest, int(ticks_of(batch.column(self.time)).max()))
-        self.in_place = self.in_place + 1 if newest == before.newest else 0
+            batch, now = self._noted(batch)
+        self.in_place = self.in_place + 1 if now.newest == before.newest else 0
         if self.cut is None or self.cut.is_done:
-            self.position = Position(before.batches + 1, newest)
+            self.position = replace(now, batches=before.batches + 1, rows=0)
         else:
-            self.position = Position(before.batches, newest, rows=self.cut.taken)
+            self.position = replace(now, rows=self.cut.taken)
         return batch
+
+    def _noted(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Position]:
+        """The rows of a batch, and where the stream is after it."""
+        before, scan = self.position, self.scan
+        times = ticks_of(batch.column(scan.time))
+        newest, promised, last = max(before.newest, int(times.max())), before.promised, before.last
+        if scan.punctuation is not None:
+            batch, is_told = split_punctuations(batch, scan.punctuation)
+            promised = max(promised, complete_by_punctuations(times[is_told]))
+            times = times[~is_told]
+        if scan.read_ahead is not None:
+            reached, last = complete_by_read_ahead(times, last, scan.read_ahead)
+            promised = max(promised, reached)
+        return batch, replace(before, newest=newest, promised=promised, last=last)
 
 
 class Feeds:
@@ -246,5 +279,5 @@ def open_feeds(
         inlet: Inlet = Reader(name, rows, bell) if source.may_block else InMemory(rows)
         clock = arrivals if spec.is_on_arrival else None
         cut = None if rows_at_once is None else Cut(rows_at_once)
-        feeds.append(Feed(name, spec.time, spec.lateness, inlet, position, clock, cut=cut))
+        feeds.append(Feed(spec, inlet, position, clock, cut=cut))
     return Feeds(feeds, bell, polling or IN_STEP)

@@ -150,8 +150,8 @@ class BucketWorker:
         """A watermark that the query will have after this batch, by what this bucket knows.
 
         The streams' newest times are those it knows or later, so that what every stream promises
-        after these holds for the query. MIN_TICK where nothing is known: a
-        stream that feeds another stage may hold the query's watermark back.
+        after these holds for the query. MIN_TICK where nothing is known: a stream that feeds
+        another stage, or that promises by punctuations alone, may hold the query's watermark back.
         """
         plan = self._plan
         if not isinstance(plan.spec, WJoin) or plan.spec.kind != "inner":
@@ -161,6 +161,8 @@ class BucketWorker:
         streams = [scans(port)[0] for port in plan.spec.inputs]
         return min(
             promised_ticks(time, stream.lateness, stream.time_type)
+            if stream.lateness is not None
+            else MIN_TICK
             for time, stream in zip(newest, streams, strict=True)
         )
 

@@ -26,7 +26,7 @@ from windrow.plan.nodes import KIND_NAMES
 
 _SPACES = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`)|\s+""", re.DOTALL)
 _FREE = {
-    "algorithm", "body", "method", "lateness", "text", "duckdb", "span", "calls", "comparisons",
+    "algorithm", "body", "method", "lateness", "read_ahead", "text", "duckdb", "span", "calls", "comparisons",
     "bands", "structures", "sizes", "orders", "estimate", "is_portable", "place",
     # How much there is may change from run to run, and chances go on from what is held.
     "memory", "is_in_bytes", "service_rate", "may_skip", "strategy", "least_windows",
@@ -67,7 +67,7 @@ def _is_unset(name: str, value: Any) -> bool:
     """Whether an entry came after checkpoints were made that lack it, and says nothing here."""
     if name in {"estimated_from", "is_merged", "is_snapshot", "expires"}:
         return not getattr(value, name)
-    return name in {"counts", "shedding", "changes"} and getattr(value, name) is None
+    return name in {"counts", "shedding", "changes", "punctuation"} and getattr(value, name) is None
 
 
 def _plain(value: Any) -> Any:

@@ -26,12 +26,13 @@ from windrow.physical.specs import (
 from windrow.plan.exprs import quote_spark
 from windrow.run.spark.change_kinds import sign_of
 from windrow.run.spark.ticks import lateness_text, ticks_sql, watermark_sql
-from windrow.schema import MAX_TICK
+from windrow.schema import MAX_TICK, MIN_TICK
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _WATERMARK = "__watermark"
+_IS_DATA = "__is_data"
 
 JOINS = {"inner": "inner", "left": "left_outer", "semi": "left_semi", "anti": "left_anti"}
 """Kinds of joins with tables as Spark calls them; it runs each of them over a stream."""
@@ -52,19 +53,41 @@ def scan(spec: ScanStream, frame: DataFrame, metric: str, extra: tuple[str, ...]
         for source, name in zip(spec.columns, spec.schema.names, strict=True)
     ]
     ticks = ticks_sql(quote_spark(spec.time), spec.time_type)
+    is_data = "true"
+    if spec.punctuation is not None:
+        is_data = f"NOT coalesce({quote_spark(spec.punctuation)}, false)"
     if spec.changes is not None:
-        frame = frame.withColumn(SIGN, sign_of(spec.changes).cast("tinyint"))
-    rows = frame.selectExpr(*columns, f"{ticks} AS {TIME}", *extra)
-    if not frame.isStreaming:
-        return rows
-    told = watermark_sql(TIME, spec.time_type, spec.stream)
-    marked = rows.selectExpr("*", f"{told} AS {_WATERMARK}").withWatermark(
-        _WATERMARK, lateness_text(spec.lateness, spec.time_type)
-    )
-    # Spark moves filters below a watermark, which would then follow the rows that pass them, not
-    # the stream. It moves nothing below metrics.
-    observed = marked.observe(metric, F.count(F.lit(1)).alias("rows"))
-    return observed.drop(_WATERMARK)
+        sign = F.when(F.expr(is_data), sign_of(spec.changes))
+        frame = frame.withColumn(SIGN, sign.cast("tinyint"))
+    rows = frame.selectExpr(*columns, f"{ticks} AS {TIME}", f"{is_data} AS {_IS_DATA}", *extra)
+    if frame.isStreaming:
+        marked = rows.selectExpr("*", f"{_told(spec)} AS {_WATERMARK}").withWatermark(
+            _WATERMARK, lateness_text(spec.lateness or 0, spec.time_type)
+        )
+        # Spark moves filters below a watermark, which would then follow the rows that pass them, not
+        # the stream. It moves nothing below metrics.
+        rows = marked.observe(metric, F.count_if(_IS_DATA).alias("rows")).drop(_WATERMARK)
+    if spec.punctuation is not None:
+        rows = rows.filter(_IS_DATA)
+    return rows.drop(_IS_DATA)
+
+
+def _told(spec: ScanStream) -> str:
+    """What Spark's watermark follows, in SQL: it trails the newest of these by the lateness.
+
+    A punctuation completes its own instant, at once and not when the lateness is over:
+
+        row            t                           - lateness = what may still come
+        punctuation    t + 1 tick + lateness       - lateness = what may still come
+    """
+    of_rows = watermark_sql(TIME, spec.time_type, spec.stream)
+    if spec.punctuation is None:
+        return of_rows
+    completed = f"({TIME} + IF({TIME} > {MIN_TICK}, {(spec.lateness or 0) + 1}L, 0L))"
+    of_punctuations = watermark_sql(completed, spec.time_type, spec.stream)
+    if spec.lateness is None:
+        return f"CASE WHEN NOT {_IS_DATA} THEN {of_punctuations} END"
+    return f"IF({_IS_DATA}, {of_rows}, {of_punctuations})"
 
 
 def scan_table(spec: ScanTable, frame: DataFrame) -> DataFrame:

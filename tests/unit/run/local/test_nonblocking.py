@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plans import scan_of
 from taps import LIMIT_S, Listener, Tap, readers
 
 import windrow
@@ -282,7 +283,7 @@ def order_of(feeds: Feeds) -> list[str]:
 def feeds_of(**streams: list[object]) -> Feeds:
     return Feeds(
         [
-            Feed(name, "at", 0, inlets.InMemory(iter(parts)), Position())
+            Feed(scan_of(name), inlets.InMemory(iter(parts)), Position())
             for name, parts in streams.items()
         ],
         Bell(),
@@ -317,7 +318,7 @@ def test_streams_that_have_nothing_now_are_asked_in_turn_with_those_at_the_same_
     silent, steady = [batch(1), *[NOTHING_NOW] * 9], [batch(1)] * 10
     feeds = Feeds(
         [
-            Feed(name, "at", 0, Noted(name, parts), Position())
+            Feed(scan_of(name), Noted(name, parts), Position())
             for name, parts in {"a": silent, "b": steady, "c": steady}.items()
         ],
         Bell(),
@@ -375,7 +376,7 @@ class Waits(Bell):
 def test_a_stream_that_kept_the_query_waiting_is_not_waited_for_until_it_has_batches_to_spare():
     #           waited, nothing   not waited   one, none to spare   not waited   two    waited
     inlet = Scripted(0, 0, 0, 1, 0, 2, 0, 0)
-    bell, feed = Waits(), Feed("a", "at", 0, inlet)
+    bell, feed = Waits(), Feed(scan_of("a"), inlet)
     asked = []
     for _ in range(7):
         taken = feed.ask(bell)

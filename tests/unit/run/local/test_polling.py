@@ -9,6 +9,7 @@ from itertools import islice, product
 
 import pyarrow as pa
 import pytest
+from plans import scan_of
 
 from windrow import NOTHING_NOW, Session
 from windrow.physical.options import IN_STEP, ROUND_ROBIN
@@ -35,7 +36,7 @@ class Recorded:
         self.asked: list[str] = []
         self._feeds = Feeds(
             [
-                Feed(name, "at", 0, InMemory(self._noting(name, parts)), Position())
+                Feed(scan_of(name), InMemory(self._noting(name, parts)), Position())
                 for name, parts in streams.items()
             ],
             Bell(),
@@ -105,7 +106,7 @@ class Waits(Bell):
 def test_round_robin_nobody_is_waited_for(polling, waits):
     bell = Waits()
     ready = InMemory(iter([batch(1)]))
-    feeds = Feeds([Feed("a", "at", 0, Late()), Feed("b", "at", 0, ready)], bell, polling)
+    feeds = Feeds([Feed(scan_of("a"), Late()), Feed(scan_of("b"), ready)], bell, polling)
     assert feeds.poll() == ("b", batch(1))
     assert bell.count == waits
     assert feeds.stalled == ("a",)
