@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels._jit import kernel
+from windrow.kernels._fetch import AHEAD, fetch_item
+from windrow.kernels._jit import kernel, kernel_part
 from windrow.kernels.key_words import mixed
 
 EMPTY, GONE = -1, -2
@@ -47,6 +48,15 @@ def first_places(cells: Cells, keys: Words) -> NDArray[np.int64]:
     return places
 
 
+@kernel_part
+def _ask(cells: Cells, words: Words, search: Search, turn: int) -> None:
+    """Asks for the cell of a row that comes later, and for the word of one that comes sooner."""
+    if turn + 2 * AHEAD < len(search.rows):
+        fetch_item(cells, search.places[search.rows[turn + 2 * AHEAD]])
+    if turn + AHEAD < len(search.rows):
+        fetch_item(words, max(cells[search.places[search.rows[turn + AHEAD]]], 0))
+
+
 @kernel
 def find_or_claim(
     cells: Cells, words: Words, search: Search, unused: Slots, claimants: NDArray[np.int64]
@@ -59,7 +69,9 @@ def find_or_claim(
     """
     last = len(cells) - 1
     claimed = 0
-    for row in search.rows:
+    for turn in range(len(search.rows)):
+        _ask(cells, words, search, turn)
+        row = search.rows[turn]
         place = search.places[row]
         slot = cells[place]
         while slot != EMPTY and (slot == GONE or words[slot] != search.keys[row]):
@@ -80,7 +92,9 @@ def find_or_claim(
 def find(cells: Cells, words: Words, search: Search) -> None:
     """Finds a candidate slot for each of the rows searched, going on from its place, or EMPTY."""
     last = len(cells) - 1
-    for row in search.rows:
+    for turn in range(len(search.rows)):
+        _ask(cells, words, search, turn)
+        row = search.rows[turn]
         place = search.places[row]
         slot = cells[place]
         while slot != EMPTY and (slot == GONE or words[slot] != search.keys[row]):
@@ -105,7 +119,12 @@ def enter(cells: Cells, words: Words, slots: Slots) -> None:
 def leave(cells: Cells, words: Words, slots: Slots) -> None:
     """Takes slots out of the cells."""
     last = len(cells) - 1
-    for slot in slots:
+    for turn in range(len(slots)):
+        if turn + 2 * AHEAD < len(slots):
+            fetch_item(words, slots[turn + 2 * AHEAD])
+        if turn + AHEAD < len(slots):
+            fetch_item(cells, np.int64(mixed(words[slots[turn + AHEAD]]) & np.uint64(last)))
+        slot = slots[turn]
         place = np.int64(mixed(words[slot]) & np.uint64(last))
         while cells[place] != slot:
             place = (place + 1) & last

@@ -30,6 +30,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from windrow.kernels._fetch import AHEAD, fetch
 from windrow.kernels._jit import kernel
 from windrow.kernels.versions import OPENING, Changes, Versions
 
@@ -55,6 +56,8 @@ def slide_copies(
     outputs = np.empty(total, np.int64)
     is_sound = True
     for version in range(total):
+        if version + AHEAD < total:
+            fetch(copies, versions.slots[version + AHEAD], 0)
         slot = versions.slots[version]
         for event in range(versions.first_event[version], versions.first_event[version + 1]):
             copies[slot, inputs[versions.event_rows[event]]] += versions.event_signs[event]

@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from windrow.kernels._fetch import AHEAD, fetch_item
 from windrow.kernels._jit import kernel
 
 OPENING = -1
@@ -88,10 +89,14 @@ def versions_of(events: Events, latest: NDArray[np.int64]) -> Versions:
         if j == going or (i < coming and events.coming_times[i] <= events.going_times[j]):
             time, row = events.coming_times[i], i
             i += 1
+            if i + AHEAD < coming:
+                fetch_item(latest, events.slots[i + AHEAD])
         else:
             # -row - 1 marks a row that leaves.
             time, row = events.going_times[j], -events.going_rows[j] - 1
             j += 1
+            if j + AHEAD < going:
+                fetch_item(latest, events.slots[events.going_rows[j + AHEAD]])
         slot = events.slots[row if row >= 0 else -row - 1]
         version = latest[slot]
         if version == OPENING:

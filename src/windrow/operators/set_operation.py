@@ -82,7 +82,8 @@ class SetOperationOp(SlidingOp):
         return ChangeBatch(shown, changes.times, None, changes.signs)
 
     def _has_nothing(self, slots: Slots) -> NDArray[np.bool_]:
-        empty: NDArray[np.bool_] = (self._copies[slots, 0] | self._copies[slots, 1]) == 0
+        copies = self._copies.take(slots, axis=0)  # both numbers of a slot lie side by side
+        empty: NDArray[np.bool_] = (copies[:, 0] | copies[:, 1]) == 0
         return empty
 
     def _clear(self, slots: Slots) -> None:

@@ -241,7 +241,8 @@ class SlidingOp(Operator):
         A group may have no row now and rows that are held: what a delete that ends has taken back
         comes again.
         """
-        empty = touched[self._has_nothing(touched) & (self._held[touched] == 0)]
+        empty = touched[self._has_nothing(touched)]
+        empty = empty[self._held[empty] == 0]
         self._directory.release(empty)
         self._clear(empty)
 
