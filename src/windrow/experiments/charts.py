@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 WIDTH_PER_PANEL = 3.6
 HEIGHT = 3.0
@@ -69,10 +74,18 @@ class Chart:
 def draw(chart: Chart, stem: Path) -> list[Path]:
     """Writes the figure as PNG and SVG beside `stem`; nothing where matplotlib is missing."""
     try:
-        import matplotlib as mpl  # noqa: PLC0415  # an extra: experiments run without
-        from matplotlib.figure import Figure  # noqa: PLC0415
-    except ModuleNotFoundError:
+        figure = figure_of(chart)
+    except ModuleNotFoundError:  # an extra: experiments run without
         return []
+    files = [stem.with_name(f"{stem.name}.{suffix}") for suffix in FORMATS]
+    save(figure, files)
+    return files
+
+
+def figure_of(chart: Chart) -> Figure:
+    """The figure, with all that it shows, not yet laid out."""
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
     columns = min(len(chart.panels), chart.columns)
     rows = -(-len(chart.panels) // columns)
     size = (WIDTH_PER_PANEL * columns + 0.6, HEIGHT * rows + 0.3)
@@ -80,7 +93,13 @@ def draw(chart: Chart, stem: Path) -> list[Path]:
     figure.suptitle(chart.title, fontsize=10)
     for number, panel in enumerate(chart.panels, 1):
         _draw_panel(figure.add_subplot(rows, columns, number), panel)
-    files = [stem.with_name(f"{stem.name}.{suffix}") for suffix in FORMATS]
+    return figure
+
+
+def save(figure: Figure, files: Sequence[Path]) -> None:
+    """Renders the figure into files, each by what its name ends in."""
+    import matplotlib as mpl  # noqa: PLC0415
+
     # Texts stay texts and ids do not change from run to run, so that files stay small and alike.
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "windrow"}):
         # Panels are laid out once, which takes longer than to draw them, and not for each file.
@@ -89,13 +108,9 @@ def draw(chart: Chart, stem: Path) -> list[Path]:
         for file in files:
             metadata = {"Date": None} if file.suffix == ".svg" else {}
             figure.savefig(file, dpi=110, metadata=metadata)
-    return files
 
 
-def _draw_panel(axes: object, panel: Panel) -> None:
-    from matplotlib.axes import Axes  # noqa: PLC0415
-
-    assert isinstance(axes, Axes)
+def _draw_panel(axes: Axes, panel: Panel) -> None:
     for line in panel.lines:
         name = line.label.split(",")[0].split(" ")[0]
         marker = "o" if len(line.x) <= 12 else None

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from windrow.experiments import charts
 from windrow.experiments.errors import ExperimentError
 from windrow.experiments.experiment import Size, conduct
 from windrow.experiments.page import page, write_page
@@ -31,9 +32,17 @@ def test_the_experiments_are_those_of_the_papers_in_their_order():
     assert [experiment.name for experiment in EXPERIMENTS] == NAMES
 
 
+@pytest.fixture
+def figures(monkeypatch):
+    """The figures that would be saved: to render them takes four fifths of all the experiments."""
+    made = []
+    monkeypatch.setattr(charts, "save", lambda figure, files: made.append((figure, files)))
+    return made
+
+
 @pytest.mark.laws
 @pytest.mark.parametrize("name", NAMES)
-def test_an_experiment_decides_its_claims_and_writes_its_files(name, tmp_path):
+def test_an_experiment_decides_its_claims_and_writes_its_files(name, tmp_path, figures):
     (experiment,) = chosen([name])
     told: list[str] = []
     outcome = conduct(experiment, Size.tiny, told.append)
@@ -45,6 +54,10 @@ def test_an_experiment_decides_its_claims_and_writes_its_files(name, tmp_path):
     assert {file.name for file in files} >= {
         f"{name}.{kind}" for kind in ("csv", "json", "png", "svg")
     }
+    ((figure, saved),) = figures
+    assert set(saved) <= set(files)
+    panels = outcome.found.chart.panels
+    assert [len(axes.lines) for axes in figure.axes] == [len(panel.lines) for panel in panels]
     result = read(tmp_path)[name]
     assert result["seed"] == experiment.seed
     assert [claim["verdict"] for claim in result["claims"]] == [
@@ -52,6 +65,12 @@ def test_an_experiment_decides_its_claims_and_writes_its_files(name, tmp_path):
     ]
     text = page(EXPERIMENTS, {name: result}, "figures")
     assert f"![{name}](figures/{name}.svg)" in text
+
+
+def assert_figures_are_rendered(files) -> None:
+    content = {file.suffix: file.read_bytes() for file in files}
+    assert content[".png"].startswith(b"\x89PNG")
+    assert b"</svg>" in content[".svg"]
 
 
 def assert_results_agree(shown) -> None:
@@ -132,7 +151,8 @@ def test_a_page_without_results_is_refused(tmp_path):
 def test_the_page_links_figures_from_where_it_stands(tmp_path):
     (experiment,) = chosen(["bew-graph-vs-conservative"])
     (tmp_path / "results").mkdir()
-    write(conduct(experiment, Size.tiny, lambda _: None), tmp_path / "results")
+    files = write(conduct(experiment, Size.tiny, lambda _: None), tmp_path / "results")
+    assert_figures_are_rendered(files)
     file = tmp_path / "page.md"
     write_page(EXPERIMENTS, read(tmp_path / "results"), tmp_path / "results", file)
     assert "](results/bew-graph-vs-conservative.csv)" in file.read_text()
