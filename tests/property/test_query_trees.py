@@ -38,9 +38,9 @@ def test_a_distinct_pushed_below_a_join_changes_nothing(random: Random) -> None:
     case = draw_tree(random, draw=draw_set_of_join)
     note(case.sql)
     session = session_of(case, hints={"rate": 1000, "distinct": {"k": 2, "x": 3}})
-    assert "pushed below the join" in session.explain(case.sql)
-    scheduling = random.choice(["tpa", "nta", "ita"])
-    assert bag(session.sql(case.sql, scheduling=scheduling).to_arrow()) == case.answer
+    result = session.sql(case.sql, scheduling=random.choice(["tpa", "nta", "ita"]))
+    assert "pushed below the join" in result.explain()
+    assert bag(result.to_arrow()) == case.answer
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
