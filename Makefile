@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m pytest
 # Tests and Spark start many Python processes, which would each compile all source files anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-local test-fast test-laws test-spark lint types imports fmt golden-accept bench experiments docs check clean
+.PHONY: help setup demo test test-local test-fast test-laws test-spark lint types imports fmt golden-accept bench peers experiments docs check clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +65,14 @@ golden-accept: $(READY) ## Accept the present EXPLAIN texts as the expected ones
 bench: $(READY) ## Measure the speed table of the README
 	@$(JAVA) $(BIN)/python -m benchmarks.run
 
+# Apart, since their packages need other versions than Windrow's; PyFlink needs Java as Spark does.
+peers: $(READY) ## Install Flink and Pathway, with which benchmarks compare where they are there
+	@for peer in flink pathway; do \
+	  $(BIN)/python -m venv .venv-peers/$$peer; \
+	  .venv-peers/$$peer/bin/python -m pip install --quiet --upgrade pip; \
+	  .venv-peers/$$peer/bin/python -m pip install --quiet -r benchmarks/peers/$$peer.txt; \
+	done
+
 experiments: $(READY) ## Run the papers' experiments at full size and write their page
 	@$(BIN)/windrow experiment run all --out docs/experiments
 	@$(BIN)/windrow experiment page docs/experiments --to docs/experiments.md
@@ -75,4 +83,4 @@ docs: $(READY) ## Build the site into site/
 check: lint types imports test docs ## Run all that must hold before a change lands
 
 clean: ## Remove .venv and what the tools left behind
-	@rm -rf .venv site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf .venv .venv-peers site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -21,7 +21,7 @@ from benchmarks.workloads import ThetaStreams, ThreeStreams, TripletStreams, wri
 HERE = Path(__file__).parent
 PARTS = (
     "join", "growth", "kernel", "memory", "theta", "band", "planner", "structures", "counts",
-    "aggregates", "changelog",
+    "aggregates", "changelog", "over",
 )  # fmt: skip
 PACKAGES = ("pyspark", "pyarrow", "numpy", "numba", "duckdb", "windrow")
 
@@ -194,6 +194,16 @@ def changelog_stream(data: Path, batch: int) -> dict[str, object]:
     return {"ways": [ours, copied], "ratio": ratio}
 
 
+def sums_over(tuples: int) -> dict[str, object]:
+    """SUM and COUNT by key over a sliding window, beside the peers that are installed."""
+    found = child("over", "--tuples", str(tuples))
+    for way, seconds in found["seconds"].items():
+        say(f"  {way:<8} {seconds:6.2f} s   {round(tuples / seconds):,} tuples/s, equal answers")
+    for peer, why in found["left_out"].items():
+        say(f"  {peer:<8} {why}")
+    return found
+
+
 def main() -> None:
     """Runs what was asked for."""
     parser = argparse.ArgumentParser()
@@ -244,6 +254,9 @@ def main() -> None:
     if given.only in (None, "changelog"):
         say("Spark streaming, sliding GROUP BY, Parquet in and out, against a copy")
         results["changelog"] = changelog_stream(data, 600_000 // size)
+    if given.only in (None, "over"):
+        say("in process, sliding SUM and COUNT by key, CSV in and out, beside Flink and Pathway")
+        results["over"] = sums_over(100_000 // size)
     given.json.parent.mkdir(parents=True, exist_ok=True)
     given.json.write_text(json.dumps(results, indent=1))
     say(f"written to {given.json}")
