@@ -82,10 +82,11 @@ def optimize(
     verify(query.root)
     plan = apply_rules(query.root)
     root = with_estimates(with_shedding(choose(plan, options), options))
-    root = push_distinct(root, options, Numbers(hints_of(plan)))
+    said = Numbers(hints_of(plan))
+    root = push_distinct(root, options, said)
     check_order(root, options)
     numbers = Numbers(hints_of(plan), measured, bounded_of(plan), is_running=is_running)
-    root, schedule = scheduled(by_cost(root, options, numbers, machine), options)
+    root, schedule = scheduled(by_cost(root, options, numbers, machine), options, said)
     return PhysicalQuery(
         root,
         query.is_changelog,

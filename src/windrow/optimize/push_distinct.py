@@ -25,7 +25,7 @@ from dataclasses import replace
 from windrow.optimize.numbers import Numbers
 from windrow.physical.algorithms import DEFAULT, HASH, NESTED_LOOP
 from windrow.physical.cost_facts import show_count, show_rate
-from windrow.physical.lifetimes import alive_ticks
+from windrow.physical.lifetimes import alive_ticks, joins_what_is_alive
 from windrow.physical.options import Options
 from windrow.physical.specs import (
     FilterRows,
@@ -76,7 +76,9 @@ def _as_set(spec: Spec, options: Options, numbers: Numbers, said: list[str]) -> 
         return replace(spec, input=_as_set(spec.input, options, numbers, said))
     if isinstance(spec, UnionRows):
         return replace(spec, inputs=tuple(_as_set(c, options, numbers, said) for c in spec.inputs))
-    if not isinstance(spec, WJoin) or not _joins_what_is_alive(spec, options):
+    if not isinstance(spec, WJoin) or not joins_what_is_alive(spec):
+        return spec
+    if not spec.is_snapshot and not options.leaves_plans:
         return spec
     inputs = tuple(
         _pushed_to(port, spec, numbers, said)
@@ -99,22 +101,6 @@ def _of_what_is_alive(spec: WJoin, inputs: tuple[Spec, ...]) -> WJoin:
         structures=(),
         is_snapshot=True,
     )
-
-
-def _joins_what_is_alive(spec: WJoin, options: Options) -> bool:
-    """Whether the join asks nothing of the times of rows but that they are alive together."""
-    if spec.kind != "inner" or spec.counts is not None or spec.shedding is not None:
-        return False
-    if spec.is_snapshot:
-        return not spec.graph.stated
-    lengths = [alive_ticks(child) for child in spec.inputs]
-    is_by_ends = all(
-        length is not None and spec.graph.direct[a][b] >= length
-        for a, length in enumerate(lengths)
-        for b in range(len(lengths))
-        if a != b
-    )
-    return is_by_ends and spec.alternative is None and options.leaves_plans
 
 
 def _pushed_to(port: int, join: WJoin, numbers: Numbers, said: list[str]) -> Spec:

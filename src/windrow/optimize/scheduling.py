@@ -1,24 +1,28 @@
-"""Which scheduling a query takes, by the tuples that its operators handle.
+"""Which scheduling a query takes, by the tuples that its operators handle and those they hold.
 
 A tuple goes through the n stateful operators between its window and the answer.
 
-    tpa   Each handles it once, as it comes. That it has left its window each finds by itself: with
-          one window, tuples leave in the order in which they came; with several, results of a join
-          leave in any order, and an expiry scans all that are held, unless these are kept in the
-          order in which they leave.
-    nta   Each handles it twice, as it comes and as it goes, and scans nothing
-          (`negative_tuples.py`).
+    tpa   Each handles it once, as it comes, and keeps it until it leaves its window, which is found
+          without a search: what is held is kept in the order in which it leaves.
+    nta   Each handles it twice, as it comes and as it goes (`negative_tuples.py`). Only the expire
+          operator over a stream and the join keep tuples, not what adds them up above.
     ita   As tpa, but late: no operator hears of time but with its input. Never taken unasked.
 
-All costs are per tuple that arrives, so that the choice follows from the plan alone, and a running
-query that is planned again keeps it.
+With one window tuples are held once by either, and tpa handles fewer. Over a join of several windows
+tpa holds its results too, which may be many more than the tuples in the windows (`held_rows.py`).
+What counts is the product, tuples handled by tuples held: nta is taken where it holds less than half.
+How much is held is told by hints alone (`rate=`, `distinct=`): the choice then stays when a running
+query is planned again, and when it is resumed.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from windrow.optimize.held_rows import held_rows
 from windrow.optimize.negative_tuples import with_negative_tuples
+from windrow.optimize.numbers import Numbers
+from windrow.physical.cost_facts import show_count
 from windrow.physical.options import AUTO, ITA, NTA, TPA, Options
 from windrow.physical.schedule import Schedule
 from windrow.physical.specs import (
@@ -30,13 +34,6 @@ from windrow.physical.specs import (
     inputs,
     takes_back,
 )
-
-SCANNED_BY_EXPIRY = 0.0
-"""The share of the tuples held that an expiry looks at, with several windows.
-
-What is alive is kept in the order of its ends (`operators/sliding.py`): none. Of the paper's
-buffers, which are in the order of arrival, it is 1."""
-
 
 EFFECTS = {
     TPA: "changes come out as they become true",
@@ -63,52 +60,85 @@ class Load:
         return cls(_operators(root), len(_windows(root)))
 
 
-def tuples_handled(scheduling: str, load: Load, arriving: float = 1.0, held: float = 0.0) -> float:
-    """Tuples that all operators handle while so many arrive, and so many are held.
+@dataclass(frozen=True)
+class Cost:
+    """What a plan costs by one scheduling.
 
-    Examples:
-        >>> [tuples_handled(name, Load(operators=3, windows=2)) for name in ("tpa", "nta")]
-        [3.0, 6.0]
+    Attributes:
+        handled: tuples that all operators handle for each one that arrives.
+        held: tuples that they hold, once windows are full; None where that is not known.
     """
-    if scheduling == NTA:
-        return 2 * arriving * load.operators
-    scanned = SCANNED_BY_EXPIRY * held if load.windows > 1 else 0.0
-    return arriving * (load.operators + scanned)
+
+    handled: float
+    held: float | None = None
+
+    @classmethod
+    def of(cls, scheduling: str, root: Spec, load: Load, numbers: Numbers) -> Cost:
+        """The cost of a plan, given as it runs by tpa."""
+        if scheduling == NTA:
+            return cls(2.0 * load.operators, held_rows(with_negative_tuples(root), numbers))
+        return cls(float(load.operators), held_rows(root, numbers))
+
+    def text(self, load: Load) -> str:
+        """The cost in words."""
+        each = self.handled / load.operators
+        tuples = f"{each:g} tuple{'' if each == 1 else 's'} per input"
+        through = f"{load.operators} operator{'' if load.operators == 1 else 's'}"
+        held = "" if self.held is None else f", {show_count(self.held)} held"
+        return f"{tuples} through {through}{held}"
 
 
-def scheduled(root: Spec, options: Options) -> tuple[Spec, Schedule]:
-    """A plan by its scheduling: the one asked for, or that by which least tuples are handled."""
-    schedule = _schedule(root, options)
+def scheduled(root: Spec, options: Options, numbers: Numbers) -> tuple[Spec, Schedule]:
+    """A plan by its scheduling: the one asked for, or the one that costs least by the numbers."""
+    schedule = _schedule(root, options, numbers)
     if schedule.name == NTA and takes_back(root):
         return with_negative_tuples(root), schedule
     return root, schedule
 
 
-def _schedule(root: Spec, options: Options) -> Schedule:
+def _schedule(root: Spec, options: Options, numbers: Numbers) -> Schedule:
     if options.scheduling not in {None, AUTO}:
         assert options.scheduling is not None
         return Schedule(options.scheduling, f"asked for; {EFFECTS[options.scheduling]}")
     if not takes_back(root):
         return Schedule()
     load = Load.of(root)
-    # Of equals the first: it needs no other plan.
-    taken, other = sorted((TPA, NTA), key=lambda name: tuples_handled(name, load))
-    rejected = (f"{other}: {_handled(other, load)}", f"{ITA}: {EFFECTS[ITA]}")
-    return Schedule(taken, f"{_reason(taken, load)}; {_handled(taken, load)}", rejected)
+    tpa, nta = (Cost.of(name, root, load, numbers) for name in (TPA, NTA))
+    better = _why_negative(tpa, nta, options)
+    rejected_ita = f"{ITA}: {EFFECTS[ITA]}"
+    if better:
+        return Schedule(
+            NTA, f"{better}; {nta.text(load)}", (f"{TPA}: {tpa.text(load)}", rejected_ita)
+        )
+    why = f"{_why_probing(tpa, nta, load, options)}; {tpa.text(load)}"
+    return Schedule(TPA, why, (f"{NTA}: {nta.text(load)}", rejected_ita))
 
 
-def _reason(taken: str, load: Load) -> str:
+def _why_negative(tpa: Cost, nta: Cost, options: Options) -> str:
+    """What speaks for negative tuples; "" where that is less than what speaks against them."""
+    if tpa.held is None or nta.held is None or _is_asked_for(options):
+        return ""
+    memory = options.memory_amount
+    if memory is not None and memory.is_tuples and nta.held <= memory.count < tpa.held:
+        return f"what is held fits into {memory}"
+    if nta.handled * nta.held < tpa.handled * tpa.held:
+        return "less than half is held, for twice the tuples handled"
+    return ""
+
+
+def _why_probing(tpa: Cost, nta: Cost, load: Load, options: Options) -> str:
     if load.windows <= 1:
         return "one window: tuples leave in the order in which they came"
-    if taken == NTA:
-        return f"{load.windows} windows: tuples leave in any order"
-    return f"{load.windows} windows, but tuples are kept in the order of their ends"
+    if _is_asked_for(options):
+        return f"{load.windows} windows, and the join is to be as it was asked for"
+    if tpa.held is None or nta.held is None:
+        return f"{load.windows} windows, and rate= and distinct= do not tell how much is held"
+    return f"{load.windows} windows, but negative tuples would not halve what is held"
 
 
-def _handled(name: str, load: Load) -> str:
-    each = tuples_handled(name, load) / load.operators
-    tuples = f"{each:g} tuple{'' if each == 1 else 's'} per input"
-    return f"{tuples} through {load.operators} operator{'' if load.operators == 1 else 's'}"
+def _is_asked_for(options: Options) -> bool:
+    """Whether joins are to run in a way that a join which expires its tuples has not."""
+    return bool(options.asked_algorithm or options.order or options.sheds)
 
 
 def _operators(spec: Spec) -> int:

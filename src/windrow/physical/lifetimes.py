@@ -124,3 +124,19 @@ def alive_ticks(spec: Spec) -> int | None:
         alone = [alive_ticks(spec.inputs[port]) for port in spec.tracked]
         return max((length for length in alone if length is not None), default=None)
     return min(lengths, default=None)
+
+
+def joins_what_is_alive(join: WJoin) -> bool:
+    """Whether a join asks nothing of the times of rows but that they are alive together."""
+    if join.kind != "inner" or join.counts is not None or join.shedding is not None:
+        return False
+    if join.is_snapshot and not join.graph.stated:
+        return True
+    lengths = [alive_ticks(child) for child in join.inputs]
+    is_by_ends = all(
+        length is not None and join.graph.direct[a][b] >= length
+        for a, length in enumerate(lengths)
+        for b in range(len(lengths))
+        if a != b
+    )
+    return is_by_ends and join.alternative is None

@@ -60,7 +60,7 @@ class Options:
         scheduling: how stateful operators learn that rows have left their windows: "tpa" (they
             probe those below for the time), "nta" (a negative tuple follows each row) or, in
             process, "ita" (they take note of time only when input arrives, so that changes may come
-            out late); "auto" and None: as is cheaper of those in time.
+            out late); "auto" and None: one of those in time, by what they handle and hold.
         updates: of a changelog, whether a delete and an insert of the same GROUP BY key at one
             instant are shown as `update_preimage` and `update_postimage`.
     """

@@ -1,8 +1,8 @@
-"""What EXPLAIN says of the scheduling of a query in process."""
+"""What EXPLAIN says of the scheduling of a query."""
 
 from __future__ import annotations
 
-from windrow.physical.options import ITA
+from windrow.physical.options import ITA, NTA
 from windrow.physical.specs import PhysicalQuery, Runner
 
 Fact = tuple[str, list[str]]
@@ -11,9 +11,12 @@ TIME_COMES_WITH_ROWS = "no bound while an input brings no rows (ita), for these 
 
 
 def schedule_facts(query: PhysicalQuery) -> list[Fact]:
-    """The scheduling, and why so; nothing where no row is ever taken back, nor on Spark."""
+    """The scheduling, and why so; nothing where no row is ever taken back.
+
+    Nor on Spark, where stages go by the watermark, unless the plan is one of negative tuples.
+    """
     schedule = query.schedule
-    if not schedule.why or query.runner is not Runner.process:
+    if not schedule.why or (query.runner is not Runner.process and schedule.name != NTA):
         return []
     rejected = [f"rejected {other}" for other in schedule.rejected]
     return [("scheduling", [f"{schedule.name} ({schedule.why})", *rejected])]
