@@ -278,7 +278,7 @@ class Session:
             logical, physical = self._plan(query, options)
             if self._spark is None:
                 planner = RunningPlanner(
-                    logical, by_keyword(options), self._rates(), this_machine()
+                    logical, by_keyword(options), self._rates(), this_machine(), self._measured()
                 )
                 return self._run_in_process(physical, resume, progress, planner)
             if resume is not None:
@@ -434,7 +434,9 @@ class Session:
             register(self._spark, called)
         query = compile_query(sql, self._catalog, self._types(), self._functions)
         measured = self._measured()
-        physical = optimize(query, chosen, measured=measured, machine=this_machine())
+        physical = optimize(
+            query, chosen, measured=measured, tables=measured, machine=this_machine()
+        )
         if self._spark is not None:
             check_on_spark(physical.options, query.hints)
         return query, replace(physical, runner=self._runner(physical))

@@ -23,17 +23,24 @@ class RunningPlanner:
         options: as the user gave them.
         rates: by stream, those that it was planned for at first, as far as they were known.
         machine: what work costs here.
+        tables: looks numbers up in streams that are there as a whole, as at first.
     """
 
     query: Query
     options: Options
     rates: Mapping[str, float]
     machine: Machine
+    tables: Measured | None = None
 
     def again(self, measured: Measured) -> PhysicalQuery:
         """The query by these numbers, which are newer than any hint of a rate."""
         return optimize(
-            self.query, self.options, measured=measured, machine=self.machine, is_running=True
+            self.query,
+            self.options,
+            measured=measured,
+            tables=self.tables,
+            machine=self.machine,
+            is_running=True,
         )
 
     def explain(self, query: PhysicalQuery) -> str:

@@ -7,7 +7,7 @@ pass, a projection renames columns, and a join gives what its estimate says.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import expm1, log1p, prod
 
 from windrow.physical.lifetimes import alive_ticks
@@ -80,8 +80,13 @@ class Numbers:
     def held(self, spec: Spec) -> tuple[Figure, Figure] | None:
         """How many rows of a spec are alive, and how many different ones; None where unknown.
 
-        The paper's equation 1: of n equally likely rows, n (1 - (1 - 1/n)^(rate x w)) are alive.
+        The paper's equation 1: of n equally likely rows, n (1 - (1 - 1/n)^(rate x w)) are alive. Those
+        of a UNION ALL may all be different from each other's.
         """
+        if isinstance(spec, UnionRows):
+            return self._held_together(spec.inputs)
+        if isinstance(spec, ProjectRows) and isinstance(spec.input, UnionRows):
+            return self._held_together([replace(spec, input=own) for own in spec.input.inputs])
         rate, ticks = self.rate(spec), alive_ticks(spec)
         columns = [self._looked_up(spec, name) for name in spec.schema.names]
         known = [figure for figure in columns if figure is not None]
@@ -143,6 +148,17 @@ class Numbers:
             return None
         sources = dict.fromkeys(rate.source for rate in known)
         return Figure(sum(rate.value for rate in known), ", ".join(sources))
+
+    def _held_together(self, parts: Sequence[Spec]) -> tuple[Figure, Figure] | None:
+        held = [self.held(part) for part in parts]
+        known = [figures for figures in held if figures is not None]
+        if len(known) < len(held):
+            return None
+        alive, different = (
+            Figure(sum(f.value for f in own), ", ".join(dict.fromkeys(f.source for f in own)))
+            for own in zip(*known, strict=True)
+        )
+        return alive, different
 
     def _looked_up(self, spec: Spec, column: str) -> Figure | None:
         origin = _origin(spec, column)

@@ -65,6 +65,7 @@ def optimize(
     options: Options,
     *,
     measured: Measured | None = None,
+    tables: Measured | None = None,
     machine: Machine = REFERENCE_MACHINE,
     is_running: bool = False,
 ) -> PhysicalQuery:
@@ -74,6 +75,8 @@ def optimize(
         query: what is asked.
         options: what the user has set.
         measured: looks up numbers in the data of streams of which no hint tells them.
+        tables: the same for streams that are there as a whole: since these tell the same at any time,
+            they have a say in what stages there are.
         machine: what operations cost.
         is_running: whether it runs already: rates are then as measured, whatever hints say.
     """
@@ -82,11 +85,11 @@ def optimize(
     verify(query.root)
     plan = apply_rules(query.root)
     root = with_estimates(with_shedding(choose(plan, options), options))
-    said = Numbers(hints_of(plan))
-    root = push_distinct(root, options, said)
+    said, bounded = hints_of(plan), bounded_of(plan)
+    root = push_distinct(root, options, Numbers(said, tables, bounded))
     check_order(root, options)
-    numbers = Numbers(hints_of(plan), measured, bounded_of(plan), is_running=is_running)
-    root, schedule = scheduled(by_cost(root, options, numbers, machine), options, said)
+    numbers = Numbers(said, measured, bounded, is_running=is_running)
+    root, schedule = scheduled(by_cost(root, options, numbers, machine), options, Numbers(said))
     return PhysicalQuery(
         root,
         query.is_changelog,

@@ -14,8 +14,9 @@ What goes on is told by the paper's equation 1: of n equally likely rows, N = n 
 are in a window w, so that N / w come out of a DISTINCT in a unit of time. It pays where that is well
 below the rate, since a DISTINCT costs about as much per row as a join does.
 
-Only what the user has said of rates and different values counts: what data shows may be another
-thing after a restart, and a checkpoint would not fit the plan any more.
+What counts is what the user has said of rates and different values, or what streams show that are
+there as a whole. What the first batches of others show may be another thing after a restart, and a
+checkpoint would not fit the plan any more.
 """
 
 from __future__ import annotations

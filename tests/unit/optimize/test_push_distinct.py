@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 from golden.catalog import CATALOG
 
+import windrow
 from windrow.operators.evaluate import DuckdbTypes
 from windrow.optimize.optimizer import optimize
 from windrow.physical.options import Options
@@ -68,6 +70,44 @@ def test_it_stays_where_copies_times_or_unknown_numbers_count(sql):
     assert (
         sum("pushed below" in line[:12] for each in set_operations(sql) for line in each.place) == 0
     )
+
+
+def test_it_goes_below_for_a_union_all_of_streams_that_it_shrinks():
+    both = f"(SELECT f.k FROM {FAST} UNION ALL SELECT f.k FROM {FAST}) u"
+    sql = f"SELECT DISTINCT u.k FROM {both}, slow s [RANGE INTERVAL '5' SECONDS] WHERE u.k = s.k"
+    _, pushed = set_operations(sql)
+    assert "of 2,000 per second go on, for 200 of 120,000 rows alive" in pushed.place[0]
+
+
+@pytest.fixture
+def tables():
+    """A session with two tables: five different keys in a thousand rows each."""
+    session = windrow.Session()
+    for step, name in ((7, "a"), (3, "b")):
+        keys = [at * step % 5 for at in range(1_000)]
+        session.stream(name, pa.table({"k": keys, "at": range(1_000)}), time="at")
+    return session
+
+
+OF_TABLES = "SELECT DISTINCT a.k FROM a [RANGE 200], b [RANGE 100] WHERE a.k = b.k"
+
+
+def test_it_goes_below_by_what_tables_show_and_stays_there_when_planned_again(tables):
+    said = "5 of 200 rows alive are different (equation 1; all 1,000 rows)"
+    assert said in tables.explain(OF_TABLES)
+    result = tables.sql(OF_TABLES)
+    assert result.to_arrow().num_rows == 10
+    assert said in result.explain()
+
+
+def test_it_does_not_go_by_what_the_batches_of_a_stream_show():
+    session = windrow.Session()
+    for name in ("a", "b"):
+        batches = [pa.table({"k": [1] * 100, "at": [at] * 100}) for at in range(50)]
+        session.stream(name, batches, time="at")
+    result = session.sql(OF_TABLES)
+    result.to_arrow()
+    assert "for a: rate= and distinct= are not given" in result.explain()
 
 
 @pytest.mark.parametrize("asked", [{"algorithm": "few"}, {"order": "s, f"}, {"memory": "1 GB"}])
