@@ -17,9 +17,9 @@ from windrow.schema import MAX_TICK, Field, Schema
 WINDOW, SPAN = 80, 500
 
 
-def spec(size=2):
+def spec(size=2, window=WINDOW):
     names = tuple("abc"[:size])
-    bounds = [Bound(i, j, WINDOW, WINDOW) for i in range(size) for j in range(i + 1, size)]
+    bounds = [Bound(i, j, window, window) for i in range(size) for j in range(i + 1, size)]
     kept = tuple((f"{name}.v",) for name in names)
     return WJoin(
         tuple(ScanStream(n, n, (), Schema(()), "ts", "bigint", 0) for n in names),

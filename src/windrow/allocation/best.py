@@ -8,7 +8,7 @@ from itertools import combinations
 from windrow.allocation.dividing import ROUNDING, Pot, in_order
 from windrow.allocation.loads import Allocation, Case, Load, Resources, case_of, everything
 from windrow.allocation.memory import best_windows, windows_pot
-from windrow.allocation.output import output_rate
+from windrow.allocation.output import meeting_rates, output_rate
 from windrow.allocation.processor import best_rates, rates_pot
 
 
@@ -32,25 +32,29 @@ def allocate(loads: Sequence[Load], resources: Resources) -> Allocation:
             return full
         case Case.processor:
             rates = rates_pot(loads, _there(resources.service_rate))
-            return Allocation(best_rates(rates, full.windows), full.windows)
+            return Allocation(best_rates(rates, full.windows, loads), full.windows)
         case Case.memory:
             windows = windows_pot(loads, _there(resources.memory))
-            return Allocation(full.rates, best_windows(windows, full.rates))
+            return Allocation(full.rates, best_windows(windows, meeting_rates(loads, full.rates)))
         case Case.both:
             return _allocate_both(
                 rates_pot(loads, _there(resources.service_rate)),
                 windows_pot(loads, _there(resources.memory)),
+                loads,
             )
 
 
-def _allocate_both(rates: Pot, windows: Pot) -> Allocation:
+def _allocate_both(rates: Pot, windows: Pot, loads: Sequence[Load]) -> Allocation:
     """The best windows for every corner of the rates, and the best of these.
 
     For given windows the best rates are a corner of what is allowed, so that one of the corners is
     best of all.
     """
-    tried = [Allocation(corner, best_windows(windows, corner)) for corner in _corners(rates)]
-    return max(tried, key=output_rate)
+    tried = [
+        Allocation(corner, best_windows(windows, meeting_rates(loads, corner)))
+        for corner in _corners(rates)
+    ]
+    return max(tried, key=lambda own: output_rate(own, loads=loads))
 
 
 def _corners(divided: Pot) -> list[tuple[float, ...]]:

@@ -19,12 +19,15 @@ class Load:
         window: tuples of its full window.
         least_rate: arrivals that the application requires to probe.
         least_window: tuples that it requires to be kept.
+        meets: of all combinations of tuples in the other windows, the share that a probe meets. The
+            last of several tuples of one instant meets the others, and they do not meet it.
     """
 
     rate: float
     window: float
     least_rate: float = 0.0
     least_window: float = 0.0
+    meets: float = 1.0
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():

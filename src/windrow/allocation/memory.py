@@ -24,7 +24,7 @@ from functools import reduce
 from itertools import accumulate
 from typing import NamedTuple
 
-from windrow.allocation.dividing import Pot, in_proportion, pot
+from windrow.allocation.dividing import ROUNDING, Pot, in_proportion, pot
 from windrow.allocation.loads import Load
 
 _MOST_EXCHANGES = 10_000
@@ -55,8 +55,10 @@ def best_windows(divided: Pot, rates: Sequence[float]) -> tuple[float, ...]:
 def _exchange(windows: list[float], divided: Pot, rates: Sequence[float]) -> bool:
     """Makes the exchange between the best pair; False when it gains nothing."""
     slopes = _slopes(windows, rates)
-    takers = [at for at, window in enumerate(windows) if window < divided.caps[at]]
-    givers = [at for at, window in enumerate(windows) if window > divided.floors[at]]
+    # Who is a hair from its end has nothing to give or take, and would end all exchanges.
+    below, above = 1 - ROUNDING, 1 + ROUNDING
+    takers = [at for at, window in enumerate(windows) if window < divided.caps[at] * below]
+    givers = [at for at, window in enumerate(windows) if window > divided.floors[at] * above]
     if not takers or not givers:
         return False
     taker = max(takers, key=lambda at: slopes[at])

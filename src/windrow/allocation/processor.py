@@ -25,7 +25,8 @@ def rates_pot(loads: Sequence[Load], service_rate: float) -> Pot:
     )
 
 
-def best_rates(divided: Pot, windows: Sequence[float]) -> tuple[float, ...]:
+def best_rates(divided: Pot, windows: Sequence[float], loads: Sequence[Load]) -> tuple[float, ...]:
     """The effective rates that give the most results over these windows; equals in their order."""
-    met = products_of_others(windows)
+    others = products_of_others(windows)
+    met = [load.meets * product for load, product in zip(loads, others, strict=True)]
     return in_order(divided, sorted(range(len(windows)), key=lambda stream: -met[stream]))

@@ -52,12 +52,14 @@ def _expected(spec: WJoin, shedding: Shedding, rates: Sequence[float]) -> Expect
     service_rate = shedding.service_rate if shedding.may_skip else None
     retention = [max(0, spec.retention(at)) for at in range(len(rates))]
     # Memory is divided by what is counted when a pane is decided, which begins with a block. What
-    # lies before the window is not held any more then, and the pane itself has waited.
-    loads = [Load(rate, rate * long) for rate, long in zip(rates, retention, strict=True)]
+    # lies before the window is not held any more then, and the pane itself has waited. A window of
+    # no length holds the tuples of an instant.
+    lengths = [max(1, own) for own in retention]
+    loads = _loads(spec, rates, lengths)
     width = expected_width(spec)
     waiting = _Waiting.of(spec, shedding.most_tuples(width.nbytes), loads)
     ticks = [counted_ticks(own, spec.pane) for own in retention]
-    counted = _loads(shedding, rates, ticks, waiting.room)
+    counted = _with_least(_loads(spec, rates, ticks), shedding, waiting.room)
     divided = _allocation(shedding, counted, Resources(waiting.room, service_rate))
     kept = tuple(
         min(load.window * share, own)
@@ -116,14 +118,31 @@ class _Waiting:
         return cls(tuples, shares, max(0.0, memory - sum(room)), at_once)
 
 
-def _loads(
-    shedding: Shedding, rates: Sequence[float], ticks: Sequence[int], memory: float | None
-) -> list[Load]:
-    """The streams, with the tuples that arrive in so many ticks, and what each gets at least."""
-    least_rates = _least(shedding.least_rates, len(rates), shedding.service_rate)
-    least_windows = _least(shedding.least_windows, len(rates), memory)
-    windows = list(map(mul, rates, ticks))
-    return list(map(Load, rates, windows, least_rates, least_windows))
+def _loads(spec: WJoin, rates: Sequence[float], ticks: Sequence[int]) -> list[Load]:
+    """The streams, with the tuples that arrive in so many ticks, and what a probe meets of these.
+
+    Tuples are taken as spread evenly over ticks: an arrival meets those of the ticks that it reaches.
+    """
+    loads = []
+    for last, rate in enumerate(rates):
+        meets = 1.0
+        for other, long in enumerate(ticks):
+            if other != last:
+                first, until = spec.reach(last, other)
+                meets *= max(0, until + 1 - first) / long
+        # One tick more of a long window is no reason to divide otherwise.
+        loads.append(Load(rate, rate * ticks[last], meets=round(meets, 3)))
+    return loads
+
+
+def _with_least(loads: Sequence[Load], shedding: Shedding, memory: float | None) -> list[Load]:
+    """The same streams with what each gets at least."""
+    least_rates = _least(shedding.least_rates, len(loads), shedding.service_rate)
+    least_windows = _least(shedding.least_windows, len(loads), memory)
+    return [
+        replace(load, least_rate=rate, least_window=window)
+        for load, rate, window in zip(loads, least_rates, least_windows, strict=True)
+    ]
 
 
 def effective(join: Sized, spec: WJoin) -> Sized:

@@ -234,6 +234,18 @@ class WJoin:
         """How many ticks behind the watermark a row of an input may still be needed."""
         return max(graph.retention(port) for graph in self.ways)
 
+    def reach(self, last: int, other: int) -> tuple[int, int]:
+        """From when to when, seen from the last row of a combination, one of another input may be.
+
+        Both ends count. Of one instant, the rows of the later input come last:
+
+            t + first .......... t  or  t - 1
+                                 last row
+        """
+        before = max(graph.upper[other][last] for graph in self.ways)
+        after = max(graph.upper[last][other] for graph in self.ways)
+        return -before, min(after, 0 if other < last else -1)
+
     @property
     def pane(self) -> int:
         """Ticks of event time for which a join that sheds decides at once."""

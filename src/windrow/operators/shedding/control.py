@@ -4,6 +4,9 @@ Windows are divided by the rates over a whole window, and by the same ones until
 changed: a stream that is the slower one for a while by chance must not take the memory of another,
 whose tuples would not come back.
 
+A stream whose tuples come last of their instants meets more than one whose tuples come first
+(`meeting.py`). How much more is seen of the arrivals, over several panes, and held on to likewise.
+
 Probes come from the query's tokens (`tokens.py`).
 """
 
@@ -11,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from windrow.allocation.best import allocate
@@ -19,16 +23,21 @@ from windrow.allocation.loads import Allocation, Load, Resources
 from windrow.allocation.processor import best_rates
 from windrow.allocation.strategies import BY_NAME, allocate_by
 from windrow.errors import DataError
+from windrow.operators.shedding.counted import Counted
+from windrow.operators.shedding.meeting import Span
 from windrow.operators.shedding.numbers import bits, number_of, numbered
+from windrow.operators.shedding.shares import SharesMet
 from windrow.operators.shedding.tokens import Sent, Tokens, whole_part
-from windrow.physical.shedding import BEST, CLEARLY, Least, Shedding, block_panes
+from windrow.physical.shedding import BEST, CLEARLY, Least, Shedding
 from windrow.physical.specs import WJoin, scans
 from windrow.plan.durations import show_ticks
 from windrow.plan.stream_hints import USUAL_UNIT, ticks_per_unit
-from windrow.schema import MIN_TICK
 
 _ROUNDING = 1e-9
 """A share that is so little above a whole number is that number."""
+
+HARDLY = 0.05
+"""A probe that meets such a share of what others meet, or less, meets hardly any."""
 
 SentTo = Callable[[int | None, int], Iterable[Sent]]
 """What all buckets are sent in panes from a number on, or from the first on, and before another."""
@@ -42,16 +51,18 @@ class Division(NamedTuple):
         probes: those of them that probe.
         windows: tuples that are held, at most.
         full: tuples that a full window would hold.
+        spans: the first and the last arrival, in ticks from the start of the pane.
     """
 
     arrived: tuple[int, ...]
     probes: tuple[int, ...]
     windows: tuple[int, ...]
     full: tuple[int, ...]
+    spans: tuple[Span, ...]
 
 
 class Control:
-    """Counts arrivals by blocks of panes, and divides what there is.
+    """Counts arrivals, and divides what there is.
 
     Args:
         spec: the join.
@@ -62,19 +73,18 @@ class Control:
         self._spec = spec
         self._shedding = shedding
         self._pane = spec.pane
-        self._retention = [spec.retention(port) for port in range(len(spec.inputs))]
-        self._blocks = [block_panes(own, self._pane) for own in self._retention]
-        self.counts: list[dict[int, int]] = [{} for _ in self._retention]
-        self.gone: list[dict[int, int]] = [{} for _ in self._retention]
+        self._inputs = len(spec.inputs)
+        self.counted = Counted(spec)
+        self._shares = SharesMet(spec)
         self._tokens = self._tokens_of(shedding)
         self._sent: SentTo | None = None
-        self._rates: tuple[float, ...] | None = None
+        self._steady: tuple[Load, ...] | None = None
 
     def _tokens_of(self, query: Shedding) -> Tokens | None:
         if query.service_rate is None:
             return None
-        of_a_window = query.service_rate * max(self._pane, *self._retention)
-        return Tokens(query.service_rate, self._pane, max(of_a_window, len(self._retention)))
+        of_a_window = query.service_rate * max(self._pane, *self.counted.retention)
+        return Tokens(query.service_rate, self._pane, max(of_a_window, self._inputs))
 
     def follow(self, query: Shedding, sent: SentTo) -> None:
         """Has a part of the probes of a query, from now on, by what all buckets are sent."""
@@ -99,6 +109,7 @@ class Control:
         row_bytes: int,
         *,
         there: Sequence[int] | None = None,
+        spans: Sequence[Span | None] | None = None,
         held: int | None = None,
         waiting: int = 0,
     ) -> Division:
@@ -109,6 +120,7 @@ class Control:
             arrived: how many tuples of each input.
             row_bytes: what a tuple takes.
             there: how many of these are still there; None for all.
+            spans: from when to when they came; None for all of the pane.
             held: tuples of earlier panes that are held; None if nobody knows.
             waiting: tuples of later panes that are held beside them.
 
@@ -116,15 +128,23 @@ class Control:
             DataError: more arrive than may probe, and none of them may be skipped.
         """
         there = arrived if there is None else there
-        self._count(number, arrived, there)
-        full = tuple(sum(own.values()) for own in self.counts)
-        rates = [
-            window / ((number + 1 - min(own) * block) * self._pane)
-            for window, own, block in zip(full, self.counts, self._blocks, strict=True)
+        start = number * self._pane
+        whole = Span(start, start + self._pane - 1)
+        came = [own or whole for own in spans or (None,) * self._inputs]
+        self.counted.add(number, arrived, there, came)
+        full = self.counted.full
+        inside = tuple(Span(own.first - start, own.last - start) for own in came)
+        meets = self._shares.of(self.counted, start, arrived, inside)
+        loads = [
+            Load(rate, window, meets=share)
+            for rate, window, share in zip(
+                self.counted.rates(number), map(float, full), meets, strict=True
+            )
         ]
+        steady = self._held_on_to(loads)
         memory = self._shedding.most_tuples(row_bytes)
         room = None if memory is None else max(0.0, memory - waiting)
-        allocation = self._allocated(self._steady(rates), full, room)
+        allocation = self._allocated(steady, room)
         windows = full
         # What is counted begins with a block, before what is held: where that fits, all of it stays.
         if room is None or held is None or held + sum(there) > room:
@@ -134,56 +154,36 @@ class Control:
             )
             if self._shedding.is_estimated:
                 windows = _one_each(windows, full)
-        loads = [Load(rate, window) for rate, window in zip(rates, full, strict=True)]
-        probes = self._probes(number, there, loads, allocation)
-        return Division(tuple(arrived), probes, windows, full)
+        probes = self._probes(number, there, steady, allocation)
+        return Division(tuple(arrived), probes, windows, full, inside)
 
-    def starts(self, port: int) -> list[int]:
-        """The instants at which the blocks begin that arrivals of an input are counted in."""
-        length = self.block_ticks(port)
-        return [max(MIN_TICK, at * length) for at in self.counts[port]]
-
-    def block_ticks(self, port: int) -> int:
-        """How long these blocks are."""
-        return self._blocks[port] * self._pane
-
-    def _count(self, number: int, arrived: Sequence[int], there: Sequence[int]) -> None:
-        """Takes a pane's arrivals in, and forgets blocks that no tuple is held of any more.
-
-        blocks that count   [ start - retention .......... end )
-        """
-        for port, count in enumerate(arrived):
-            block = self._blocks[port]
-            oldest = (number * self._pane - self._retention[port]) // (self._pane * block)
-            for counted, more in ((self.counts, count), (self.gone, count - there[port])):
-                kept = {at: many for at, many in counted[port].items() if at >= oldest}
-                if more or counted is self.counts:
-                    kept[number // block] = kept.get(number // block, 0) + more
-                counted[port] = kept
-
-    def _allocated(
-        self, rates: Sequence[float], full: Sequence[int], memory: float | None
-    ) -> Allocation:
+    def _allocated(self, asked: Sequence[Load], memory: float | None) -> Allocation:
         service_rate = self._shedding.service_rate
         least_windows = self._least(self._shedding.least_windows, memory)
         least_rates = self._least(self._shedding.least_rates, service_rate)
-        loads = list(map(Load, rates, map(float, full), least_rates, least_windows))
+        loads = [
+            replace(own, least_rate=rate, least_window=window)
+            for own, rate, window in zip(asked, least_rates, least_windows, strict=True)
+        ]
         resources = Resources(memory, service_rate)
         if self._shedding.strategy == BEST:
             return allocate(loads, resources)
         strategy = BY_NAME[self._shedding.strategy]
         return allocate_by(loads, resources, processor=strategy, memory=strategy)
 
-    def _steady(self, rates: Sequence[float]) -> Sequence[float]:
-        """The rates to divide by: those of before, as long as none has clearly changed."""
-        if self._rates is None or any(map(_differ, rates, self._rates)):
-            self._rates = tuple(rates)
-        return self._rates
+    def _held_on_to(self, loads: Sequence[Load]) -> tuple[Load, ...]:
+        """What to divide by: rates and shares of before, as long as none has clearly changed."""
+        if self._steady is None or any(map(_differ, loads, self._steady)):
+            self._steady = tuple(loads)
+        return tuple(
+            replace(before, window=now.window)
+            for before, now in zip(self._steady, loads, strict=True)
+        )
 
     def _least(self, asked: Sequence[Least], whole: float | None) -> list[float]:
         """What each input gets at least; in proportion where there is not even so much."""
         if whole is None or not asked:
-            return [0.0] * len(self._retention)
+            return [0.0] * self._inputs
         amounts = [least.of(whole) for least in asked]
         scale = min(1.0, whole / sum(amounts)) if sum(amounts) > 0 else 1.0
         return [amount * scale for amount in amounts]
@@ -208,7 +208,7 @@ class Control:
         if self._tokens is None or self._sent is None:
             return None if self._tokens is None else self._tokens.fill(number)
         self.pay_until(number)
-        each = len(self._retention) if self._shedding.is_estimated else 0
+        each = self._inputs if self._shedding.is_estimated else 0
         parts = [
             self._tokens.part(own, each=each, buckets=self._shedding.parts)
             for own in self._sent(number, number + 1)
@@ -230,7 +230,7 @@ class Control:
             held[held.index(max(held))] -= 1
         pot = Pot("probes", float(there_is), tuple(map(float, held)), tuple(map(float, arrived)))
         if self._shedding.strategy == BEST:
-            shares = best_rates(pot, allocation.windows)
+            shares = best_rates(pot, allocation.windows, loads)
         else:
             shares = BY_NAME[self._shedding.strategy](pot, loads)
         return _rounded(shares, there_is)
@@ -259,21 +259,20 @@ class Control:
     def snapshot(self) -> dict[str, int]:
         """What is counted, as numbers by name."""
         numbers = {} if self._tokens is None else self._tokens.snapshot()
-        for port, own in enumerate(self.counts):
-            numbers |= {f"count{port} {at}": many for at, many in own.items()}
-            numbers |= {f"gone{port} {at}": many for at, many in self.gone[port].items()}
-        numbers |= {f"rate {port}": bits(own) for port, own in enumerate(self._rates or ())}
+        numbers |= self.counted.snapshot() | self._shares.snapshot()
+        for port, own in enumerate(self._steady or ()):
+            numbers |= {f"rate {port}": bits(own.rate), f"meets {port}": bits(own.meets)}
         return numbers
 
     def restore(self, numbers: dict[str, int]) -> None:
         """Puts it back."""
         if self._tokens is not None:
             self._tokens.restore(numbers)
-        ports = range(len(self.counts))
-        self.counts = [numbered(numbers, f"count{port} ") for port in ports]
-        self.gone = [numbered(numbers, f"gone{port} ") for port in ports]
-        rates = numbered(numbers, "rate ")
-        self._rates = tuple(map(number_of, rates.values())) if rates else None
+        self.counted.restore(numbers)
+        self._shares.restore(numbers)
+        rates, meets = (numbered(numbers, name) for name in ("rate ", "meets "))
+        loads = [Load(number_of(rates[port]), 0.0, meets=number_of(meets[port])) for port in rates]
+        self._steady = tuple(loads) if loads else None
 
 
 def shared_out(held: Sequence[int], room: int) -> list[int]:
@@ -301,8 +300,14 @@ def _one_each(windows: Sequence[int], full: Sequence[int]) -> tuple[int, ...]:
     return tuple(given)
 
 
-def _differ(rate: float, before: float) -> bool:
-    return rate > before * CLEARLY or before > rate * CLEARLY
+def _differ(load: Load, before: Load) -> bool:
+    """Whether a rate has clearly changed, or the share that a probe meets."""
+    share, share_before = max(load.meets, HARDLY), max(before.meets, HARDLY)
+    return _has_changed(load.rate, before.rate) or _has_changed(share, share_before)
+
+
+def _has_changed(now: float, before: float) -> bool:
+    return now > before * CLEARLY or before > now * CLEARLY
 
 
 def _rounded(shares: Sequence[float], most: int) -> tuple[int, ...]:

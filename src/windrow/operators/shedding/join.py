@@ -48,8 +48,9 @@ from windrow.operators.shedding.chances import Caps, Chances, chance_of
 from windrow.operators.shedding.control import Control, Division, SentTo, shared_out
 from windrow.operators.shedding.draws import Draws, Purpose, draw_numbers
 from windrow.operators.shedding.marks import Losses
+from windrow.operators.shedding.meeting import Blocks, Span
 from windrow.operators.shedding.numbers import bits, number_of, numbered
-from windrow.operators.shedding.recall import Blocks, Recall
+from windrow.operators.shedding.recall import Recall
 from windrow.operators.shedding.search import KEEP, NOT_DRAWN, PROBE, ShedSearch
 from windrow.operators.shedding.widths import row_bytes
 from windrow.physical.shed_errors import too_little_for_rows
@@ -182,6 +183,7 @@ class ShedJoinOp(BewJoinOp):
             [own.arrived for own in waited],
             self._row_bytes,
             there=[0 if own.rows is None else len(own.rows) for own in waited],
+            spans=[None if own.rows is None else _span(own.rows.times) for own in waited],
             held=sum(own.rows for own in self._buffers),
             waiting=self._arrivals.stored,
         )
@@ -206,23 +208,17 @@ class ShedJoinOp(BewJoinOp):
 
     def _blocks(self, port: int, start: int) -> Blocks:
         """The tuples of an input when the pane is over that begins there."""
-        counts, gone = self._control.counts[port], self._control.gone[port]
-        starts = np.array(self._control.starts(port), np.int64)
+        counted = self._control.counted
+        starts, arrived = counted.starts(port), counted.arrived(port)
         since = self._chances[port].since(starts)
-        begin = np.array([own - start for own in starts.tolist()], np.float64)
-        end = np.minimum(begin + self._control.block_ticks(port), self.pane)
+        begin, end = counted.spans(port, start)
         # Rows held begin here; none of the oldest block that lie before.
         reached = np.maximum(begin, min(0, -self._retention[port]))
-        arrived = np.array(list(counts.values()), np.float64)
-        is_whole = (since == 1) & np.array([not gone.get(block) for block in counts])
-        kept = _by_block(self._buffers[port], starts) * (end - begin) / (end - reached)
-        return Blocks(
-            begin,
-            end,
-            arrived,
-            kept=np.where(is_whole, arrived, kept),
-            possible=np.where(since > 0, arrived, 0.0),
-        )
+        held = np.maximum(end - reached, 1.0)
+        kept = _by_block(self._buffers[port], starts) * (end - begin) / held
+        is_whole = (since == 1) & counted.is_whole(port)
+        possible = np.where(since > 0, arrived, 0.0)
+        return Blocks(begin, end, np.stack([arrived, possible, np.where(is_whole, arrived, kept)]))
 
     def _drawn(
         self, port: int, waited: Waited, start: int, division: Division
@@ -361,6 +357,10 @@ class ShedJoinOp(BewJoinOp):
         super()._count_state()
         self.counters.stored += self._arrivals.rows
         self.counters.state_bytes += sum(own.nbytes for own in self._arrivals.buffers())
+
+
+def _span(times: NDArray[np.int64]) -> Span:
+    return Span(int(times.min()), int(times.max()))
 
 
 def _by_block(buffer: ChunkBuffer, starts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from windrow.errors import DataError
 from windrow.operators.shedding.control import Control
+from windrow.operators.shedding.meeting import Span
 from windrow.physical.shedding import (
     STRATEGIES,
     Least,
@@ -124,6 +125,21 @@ def test_a_rate_that_must_not_be_exceeded_is_told():
         "  in the join of a, b; probes of a lull are saved up, a window's worth or one per stream\n"
         "  hint: raise service_rate, or set on_service_rate to 'shed' for a part of the answer"
     )
+
+
+@pytest.mark.parametrize(("window", "probes"), [(0, (0, 20)), (1, (0, 20)), (80, (20, 0))])
+def test_probes_go_to_the_stream_that_comes_last_of_its_instants_where_that_finds_more(
+    window, probes
+):
+    # Windows of few ticks: of an instant those of the second input come last. Where its tuples are
+    # the first of their pane, those of the other meet more.
+    control = Control(spec(window=window), Shedding(service_rate=20.0 if window < 2 else 2.0))
+    pane = 1 if window < 2 else PANE
+    for number in range(10):
+        start = number * pane
+        spans = [Span(start + pane - 1, start + pane - 1), Span(start, start)]
+        given_ = control.divide(number, (20, 20), 1, spans=spans)
+    assert given_.probes == probes
 
 
 def test_rates_that_are_equal_but_for_chance_do_not_change_who_is_kept():

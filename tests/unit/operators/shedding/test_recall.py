@@ -26,23 +26,33 @@ CASES = {
     "three streams, both": ((1, 2, 4), {"memory": 300, "strategy": "inverse", "service_rate": 3.0}),
 }
 
+TIED = {
+    "an instant, processor": (0, 1, {"service_rate": 12.0}, 0.72),
+    "an instant, memory": (0, 1, {"memory": 20}, 0.97),
+    "two days, processor": (1, 1, {"service_rate": 12.0}, 0.49),
+    "two days, both": (1, 1, {"memory": 40, "service_rate": 16.0}, 0.60),
+    "four days, memory": (3, 1, {"memory": 80}, 0.65),
+    "two seconds of 50 ticks": (100, 50, {"service_rate": 0.24}, 0.45),
+}
+"""Window, ticks between instants, what there is, and the share that the right division finds."""
 
-def drawn(rates, seed):
-    """Streams of random tuples in the order of time."""
+
+def drawn(rates, seed, span=SPAN, apart=1):
+    """Streams of random tuples in the order of time, at instants that are so far apart."""
     dice = np.random.default_rng(seed)
     made = []
     for name, rate in zip("abc", rates, strict=False):
-        many = int(rate * SPAN)
+        many = int(rate * span)
         columns = {
             f"{name}.k": pa.array(dice.integers(0, KEYS, many)),
             f"{name}.v": pa.array(np.arange(many)),
         }
-        times = np.sort(dice.integers(0, SPAN, many))
+        times = np.sort(dice.integers(0, span, many)) * apart
         made.append(ChangeBatch(pa.record_batch(columns), times))
     return made
 
 
-def combinations(streams):
+def combinations(streams, window=WINDOW):
     """How many there are, by comparing all with all."""
     are_near = {}
     for i, one in enumerate(streams):
@@ -50,20 +60,20 @@ def combinations(streams):
             apart = np.abs(one.times[:, None] - other.times)
             keys = (own.columns.column(0).to_numpy() for own in (one, other))
             is_equal = np.equal.outer(*keys)
-            are_near[i, j] = ((apart <= WINDOW) & is_equal).astype(np.float64)
+            are_near[i, j] = ((apart <= window) & is_equal).astype(np.float64)
     if len(streams) == 2:
         return are_near[0, 1].sum()
     return np.sum((are_near[0, 1] @ are_near[1, 2]) * are_near[0, 2])
 
 
-def run(operator, streams):
+def run(operator, streams, span=SPAN, parts=PARTS):
     """Takes streams in parts that are no panes: arrivals wait, and take room from windows."""
-    for low, high in pairwise(np.linspace(0, SPAN, PARTS + 1).astype(int).tolist()):
+    for low, high in pairwise(np.linspace(0, span, parts + 1).astype(int).tolist()):
         pushed = [
             own.take(np.flatnonzero((own.times >= low) & (own.times < high))) for own in streams
         ]
         list(operator.push(pushed))
-        list(operator.advance(high if high < SPAN else MAX_TICK))
+        list(operator.advance(high if high < span else MAX_TICK))
         list(operator.settle())
     return operator.counters
 
@@ -86,6 +96,33 @@ def test_the_recall_that_is_expected_comes_about(case):
     found, expected = shares(rates, limits)
     assert found < 0.8
     assert expected == pytest.approx(found, rel=0.03)
+
+
+@pytest.mark.parametrize("case", TIED)
+def test_recall_is_right_where_most_tuples_share_their_instants(case):
+    # Tuples of 40 instants. Those of b come after those of a at the same one, and find more.
+    window, apart, limits, share = TIED[case]
+    told = []
+    for seed in range(6):
+        streams = drawn((16, 16), seed, 40, apart)
+        operator = ShedJoinOp(spec(window=window), Shedding(seed=seed, **limits))
+        own = run(operator, streams, 40 * apart, 11)
+        told.append((own.shed_found / combinations(streams, window),
+                     1_000 * own.shed_found / own.shed_estimated,
+                     own.shed_expected / own.shed_estimated))  # fmt: skip
+    found, estimated, expected = np.mean(told, axis=0)
+    assert found == pytest.approx(share, rel=0.05)
+    assert expected == pytest.approx(found, rel=0.03)
+    assert estimated == pytest.approx(found, rel=0.05)
+
+
+def test_the_only_instant_is_probed_with_the_stream_that_comes_last():
+    operator = ShedJoinOp(spec(), Shedding(service_rate=0.1))
+    streams = drawn((40, 40), 0, 1)
+    list(operator.push(streams))
+    list(operator.advance(MAX_TICK))
+    # Eight tokens, of 80 arrivals.
+    assert operator.counters.shed_found == pytest.approx(8 / 40 * combinations(streams), rel=0.3)
 
 
 def test_recall_is_right_where_panes_have_few_tuples_and_few_of_them_could_wait():

@@ -161,6 +161,24 @@ def test_explain_expects_what_then_comes(memory, lateness, recall):
     assert f"recall {recall:.0%}\n" in streams.explain(query, **options)
 
 
+@pytest.mark.parametrize(("window", "share"), [(0, 1.0), (1, 2 / 3), (2, 3 / 5)])
+def test_where_tuples_share_their_instants_the_stream_that_comes_last_probes(window, share):
+    # Each stream has 20 tuples a day, of which all could find those of their own: 20 in all probe.
+    streams = windrow.Session()
+    days = np.repeat(np.arange(60), 20).astype("datetime64[D]")
+    for seed, name in enumerate("ab"):
+        keys = np.random.default_rng(seed).integers(0, 5, len(days))
+        rows = pa.table({"day": days, "k": keys})
+        streams.stream(name, rows.to_batches(max_chunksize=70), time="day", rate="20 per day")
+    query = f"SELECT a.k FROM a, b WHERE a.k = b.k WINDOW = INTERVAL {window} DAYS"
+    options = {"service_rate": "20 per day", "on_service_rate": "shed"}
+    result = streams.sql(query, **options)
+    found = result.to_arrow().num_rows / streams.sql(query).to_arrow().num_rows
+    assert found == pytest.approx(share, abs=0.02)
+    assert result.recall.expected == pytest.approx(found, rel=0.02)
+    assert f"recall {min(share, 0.99):.0%}" in streams.explain(query, **options)
+
+
 @pytest.mark.parametrize(
     ("lateness", "options"),
     [

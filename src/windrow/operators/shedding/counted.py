@@ -1,0 +1,105 @@
+"""Arrivals of a join that sheds, counted by blocks of panes.
+
+blocks       |      4      |      7      |      2  |
+spans          5 .... 19      30 .. 31     44          the first and the last instant in each
+pane                                         [    )    is decided; blocks end with it
+held               [ start - retention ...........
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.operators.shedding.meeting import Span
+from windrow.operators.shedding.numbers import numbered
+from windrow.physical.shedding import block_panes
+from windrow.physical.specs import WJoin
+from windrow.schema import MIN_TICK
+
+Floats = NDArray[np.float64]
+
+
+class Counted:
+    """Per input, the arrivals of each block.
+
+    Args:
+        spec: the join.
+    """
+
+    def __init__(self, spec: WJoin) -> None:
+        self._pane = spec.pane
+        self.retention = [spec.retention(port) for port in range(len(spec.inputs))]
+        self._blocks = [block_panes(own, self._pane) for own in self.retention]
+        self._arrived: list[dict[int, int]] = [{} for _ in self.retention]
+        self._gone: list[dict[int, int]] = [{} for _ in self.retention]
+        self._spans: list[dict[int, Span]] = [{} for _ in self.retention]
+
+    @property
+    def full(self) -> tuple[int, ...]:
+        """Tuples that a full window of each input would hold."""
+        return tuple(sum(own.values()) for own in self._arrived)
+
+    def add(
+        self, number: int, arrived: Sequence[int], there: Sequence[int], spans: Sequence[Span]
+    ) -> None:
+        """Takes a pane's arrivals in, and forgets blocks that no tuple is held of any more."""
+        for port, count in enumerate(arrived):
+            block = self._blocks[port]
+            own = number // block
+            oldest = (number * self._pane - self.retention[port]) // (self._pane * block)
+            for counted, more in ((self._arrived, count), (self._gone, count - there[port])):
+                kept = {at: many for at, many in counted[port].items() if at >= oldest}
+                if more or counted is self._arrived:
+                    kept[own] = kept.get(own, 0) + more
+                counted[port] = kept
+            known = {at: span for at, span in self._spans[port].items() if at >= oldest}
+            known[own] = known.get(own, spans[port]).with_also(spans[port])
+            self._spans[port] = known
+
+    def rates(self, number: int) -> list[float]:
+        """Arrivals per tick, over what is counted when a pane is decided."""
+        return [
+            many / ((number + 1 - min(own) * block) * self._pane)
+            for many, own, block in zip(self.full, self._arrived, self._blocks, strict=True)
+        ]
+
+    def arrived(self, port: int) -> Floats:
+        """Per block of an input, how many tuples there were."""
+        return np.array(list(self._arrived[port].values()), np.float64)
+
+    def is_whole(self, port: int) -> NDArray[np.bool_]:
+        """Per block of an input, whether all of them were there when their panes were decided."""
+        return np.array([not self._gone[port].get(at) for at in self._arrived[port]])
+
+    def starts(self, port: int) -> NDArray[np.int64]:
+        """The instants at which the blocks of an input begin."""
+        length = self._blocks[port] * self._pane
+        return np.array([max(MIN_TICK, at * length) for at in self._arrived[port]], np.int64)
+
+    def spans(self, port: int, start: int) -> tuple[Floats, Floats]:
+        """Per block of an input, from when to before when tuples came, in ticks from an instant."""
+        own = [self._spans[port][at] for at in self._arrived[port]]
+        first = np.array([span.first - start for span in own], np.float64)
+        return first, np.array([span.last + 1 - start for span in own], np.float64)
+
+    def snapshot(self) -> dict[str, int]:
+        """What is counted, as numbers by name."""
+        numbers: dict[str, int] = {}
+        for port, spans in enumerate(self._spans):
+            numbers |= {f"count{port} {at}": many for at, many in self._arrived[port].items()}
+            numbers |= {f"gone{port} {at}": many for at, many in self._gone[port].items()}
+            numbers |= {f"first{port} {at}": span.first for at, span in spans.items()}
+            numbers |= {f"last{port} {at}": span.last for at, span in spans.items()}
+        return numbers
+
+    def restore(self, numbers: dict[str, int]) -> None:
+        """Puts it back."""
+        ports = range(len(self.retention))
+        self._arrived = [numbered(numbers, f"count{port} ") for port in ports]
+        self._gone = [numbered(numbers, f"gone{port} ") for port in ports]
+        for port in ports:
+            first, last = (numbered(numbers, f"{end}{port} ") for end in ("first", "last"))
+            self._spans[port] = {at: Span(first[at], last[at]) for at in first}
