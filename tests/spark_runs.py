@@ -13,8 +13,10 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from cases import Case
 
 import windrow
+from windrow.operators.arrow_types import spark_schema
 
 FIRST_WRITTEN = 1_700_000_000
 
@@ -119,6 +121,26 @@ def bag(table: pa.Table) -> Counter[tuple[Any, ...]]:
         tuple("NaN" if value != value else value for value in row)  # noqa: PLR0124
         for row in zip(*columns, strict=True)
     )
+
+
+def session_of(spark: Any, case: Case, folder: Path, *, is_streaming: bool) -> windrow.Session:
+    """A session over the streams of a case, as files."""
+    session = windrow.Session(spark)
+    for stream in case.streams:
+        files = FileStream(folder / stream.name, stream.schema)
+        if not files.folder.exists():
+            files.write(*_in_two(stream.tables()))
+        df = files.read(spark, spark_schema(stream.schema).ddl(), is_streaming=is_streaming)
+        session.stream(stream.name, df, time="ts", lateness=case.lateness[stream.name])
+    for name, table in case.tables.items():
+        session.table(name, spark.createDataFrame(table))
+    return session
+
+
+def _in_two(tables: list[pa.Table]) -> list[pa.Table]:
+    """The batches of a stream as two at most: state lives on, at half the cost of all of them."""
+    half = (len(tables) + 1) // 2
+    return [pa.concat_tables(part) for part in (tables[:half], tables[half:]) if part]
 
 
 SCHEMA = pa.schema([("ts", pa.int64()), ("k", pa.string()), ("v", pa.int64())])

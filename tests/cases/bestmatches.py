@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from random import Random
 from typing import Any
 
 import pyarrow as pa
+from twins.bestmatch import JUDGED, Rules, proofs
 
 from cases.base import (
     ARROW_TIME,
-    Bag,
     Case,
     Row,
     Stream,
@@ -19,71 +20,98 @@ from cases.base import (
     draw_rows,
     draw_times,
     length,
-    same_key,
 )
+
+KINDS = tuple(JUDGED)
+COLUMNS = {"x": pa.int64(), "y": pa.float64()}
+APART = 1_000
+"""How far apart, along x, cases lie that are asked in one query: none can meet another."""
 
 
 def draw_bestmatch(random: Random, *, most_rows: int = 12) -> Case:
-    """A left outer bestmatch join in two or three dimensions."""
+    """An outer bestmatch join in two or three dimensions."""
     time_type = random.choice(list(ARROW_TIME))
     eps = random.choice([0, 1, 3, 8])
     reach = {"x": random.choice([None, 1, 4]), "y": random.choice([None, 0.5, 2.5])}
     keyed = random.random() < 0.4
     keep = random.random() < 0.4
-    draws = {
-        "k": lambda r: draw_key(r, "bigint"),
-        "x": lambda r: r.choice([None, *range(6)]),
-        "y": lambda r: r.choice([None, float("nan"), 0.25, 1.0, 1.5, 4.0]),
-    }
+    kind = random.choice(KINDS)
     streams = []
     times = draw_times(random)
     for name in ("temperature", "humidity"):
         lateness = random.choice([0, 2, 6])
-        batches = draw_batches(random, draw_rows(random, most_rows, times, draws), lateness)
-        types = {"id": pa.int64(), "k": pa.int64(), "x": pa.int64(), "y": pa.float64()}
+        batches = draw_batches(random, draw_rows(random, most_rows, times, _draws()), lateness)
+        types = {"id": pa.int64(), "k": pa.int64(), **COLUMNS}
         streams.append(Stream(name, batches, lateness, time_type, types))
     where = [f"abs(t.ts - h.ts) <= {length(eps, time_type)}"]
     where += [f"abs(t.{name} - h.{name}) <= {e}" for name, e in reach.items() if e is not None]
     where += ["t.k = h.k"] if keyed else []
     random.shuffle(where)
     sql = (
-        "SELECT t.id AS tid, h.id AS hid FROM temperature t LEFT OUTER BESTMATCH JOIN humidity h "
+        f"SELECT t.id AS tid, h.id AS hid FROM temperature t {kind} BESTMATCH JOIN humidity h "
         "ON t.ts MINDIST h.ts, t.x MINDIST h.x, t.y MINDIST h.y "
         f"WHERE {' AND '.join(where)}" + (" KEEP UNMATCHED" if keep else "")
     )
-    answer: Bag = Counter()
-    due = {}
-    for left in streams[0].rows:
-        found = best_of(left, streams[1].rows, eps, reach, keyed=keyed)
-        for right in found or ([None] if keep else []):
-            row = (left["id"], right["id"] if right else None)
-            answer[row] += 1
-            due[row] = left["t"] + eps
-    return Case(sql, tuple(streams), answer, time_type, due)
+    rules = Rules(
+        tuple(reach.values()), (False,) * keyed, eps, eps, "mindist", keep, kind
+    )  # fmt: skip
+    sides = [_as_rows(stream.rows, keyed=keyed) for stream in streams]
+    due = proofs(*sides, rules)
+    return Case(sql, tuple(streams), Counter(due.keys()), time_type, dict(due))
 
 
-def best_of(
-    left: Row, rights: list[Row], eps: int, reach: dict[str, Any], *, keyed: bool
-) -> list[Row]:
-    """The candidates of a left row that no other candidate dominates."""
-    candidates = []
-    for right in rights:
-        if keyed and not same_key(left["k"], right["k"]):
-            continue
-        distances = [abs(left["t"] - right["t"])]
-        limits = [eps]
-        for name, limit in reach.items():
-            a, b = left[name], right[name]
-            missing = a is None or b is None
-            distances.append(float("nan") if missing else abs(a - b))
-            limits.append(float("inf") if limit is None else limit)
-        if all(d <= limit for d, limit in zip(distances, limits, strict=True)):
-            candidates.append((right, distances))
-    return [
-        right
-        for right, mine in candidates
-        if not any(
-            all(o <= m for o, m in zip(other, mine, strict=True)) and other != mine
-            for _, other in candidates
+def draw_many(random: Random, *, keyed: bool, cases: int = 12) -> Case:
+    """Many joins of every kind as one query: kept apart by a key, or by far offsets of x.
+
+    The answer names the kind, and both ids; those of case n lie between n and n + 1 times APART.
+    """
+    time_type, lateness = "timestamp", 3
+    sides: list[list[Row]] = [[], []]
+    for number in range(cases):
+        times = (0, random.choice([3, 8, 30]))
+        for side in sides:
+            for row in draw_rows(random, 9, times, _draws()):
+                place = number * APART
+                x = row["x"] if keyed or row["x"] is None else row["x"] + place
+                side.append({**row, "id": row["id"] + place, "x": x, "k": number})
+    types = {"id": pa.int64(), "k": pa.int64(), **COLUMNS}
+    streams = tuple(
+        Stream(name, draw_batches(random, side, lateness), lateness, time_type, types)
+        for name, side in zip(("temperature", "humidity"), sides, strict=True)
+    )
+    branches, answer, due = [], Counter(), {}
+    for kind in KINDS:
+        keep = random.random() < 0.7
+        rules = Rules((4, 2.5), (False,), 4, 6, "mindist", keep, kind)
+        branches.append(
+            f"SELECT '{kind}' AS kind, t.id AS tid, h.id AS hid"
+            f" FROM temperature t {kind} BESTMATCH JOIN humidity h ON t.ts MINDIST h.ts,"
+            " t.x MINDIST h.x WITHIN 4, t.y MINDIST h.y WITHIN 2.5"
+            " WHERE h.ts BETWEEN t.ts - INTERVAL 4 SECONDS AND t.ts + INTERVAL 6 SECONDS"
+            + (" AND t.k = h.k" if keyed else "")
+            + (" KEEP UNMATCHED" if keep else "")
         )
-    ]
+        for number in range(cases):
+            found = proofs(*(_as_rows(_of(side, number), keyed=True) for side in sides), rules)
+            answer.update((kind, *pair) for pair in found)
+            due |= {(kind, *pair): proof for pair, proof in found.items()}
+    return Case(" UNION ALL ".join(branches), streams, answer, time_type, due)
+
+
+def _draws() -> dict[str, Any]:
+    return {
+        "k": lambda r: draw_key(r, "bigint"),
+        "x": lambda r: r.choice([None, *range(6)]),
+        "y": lambda r: r.choice([None, float("nan"), 0.25, 1.0, 1.5, 4.0]),
+    }
+
+
+def _of(rows: Iterable[Row], case: int) -> list[Row]:
+    return [row for row in rows if row["k"] == case]
+
+
+def _as_rows(rows: Iterable[Row], *, keyed: bool) -> list[Row]:
+    """Rows as the twin takes them."""
+    return [
+        {**row, "y": (row["x"], row["y"]), "k": (row["k"],) if keyed else ()} for row in rows
+    ]  # fmt: skip

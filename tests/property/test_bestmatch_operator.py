@@ -13,13 +13,15 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from twins.bestmatch import Rules, bestmatch
+from twins.bestmatch import JUDGED, Rules, bestmatch, proofs
 
 from windrow.operators import keys
 from windrow.operators.base import Snapshot
 from windrow.operators.bestmatch import MatwinBestmatchOp
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import Chunk, ChunkSlice, decode, encode
+from windrow.operators.partition import own_rows, route
+from windrow.physical.partitioning import partitioning_of
 from windrow.physical.specs import KeyClass, MatwinBestmatch, ScanStream
 from windrow.plan.nodes import Dimension
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
@@ -64,7 +66,7 @@ class Case:
             Dimension(f"l.y{i}", f"r.y{i}", "mindist", None if eps is None else float(eps))
             for i, eps in enumerate(self.rules.eps)
         ]
-        if self.rules.time_dimension:
+        if self.rules.time_order is not None:
             dimensions.insert(0, Dimension("l.t", "r.t", "mindist", None, is_time=True))
         classes = tuple(
             KeyClass((f"l.k{i}", f"r.k{i}"), kind, self.rules.null_safe[i])
@@ -81,6 +83,7 @@ class Case:
             keep=(("l.id",), ("r.id",)),
             keep_unmatched=self.rules.keep_unmatched,
             schema=schema,
+            kind=self.rules.kind,
         )
 
     def batch(self, alias, places):
@@ -120,7 +123,7 @@ def values_of(kind):
 
 
 @st.composite
-def cases(draw, most_rows=24, key_kinds=("bigint", "string")):
+def cases(draw, most_rows=24, key_kinds=("bigint", "string"), kind="left outer"):
     kinds = tuple(
         draw(st.lists(st.sampled_from(["bigint", "int", "double", "decimal(6,1)"]), max_size=3))
     )
@@ -132,8 +135,9 @@ def cases(draw, most_rows=24, key_kinds=("bigint", "string")):
         null_safe=tuple(draw(st.booleans()) for _ in keyed),
         lo=draw(st.integers(-2, 6)),
         hi=draw(st.integers(-2, 6)),
-        time_dimension=time_dimension,
+        time_order="mindist" if time_dimension else None,
         keep_unmatched=draw(st.booleans()),
+        kind=kind,
     )
     key_value = {
         "bigint": st.sampled_from([None, 1, 2]),
@@ -182,7 +186,7 @@ def schedules(draw, left, right):
     return (*batches, ((), (), MAX_TICK, False))
 
 
-def restarted(operator, spec):
+def restarted(operator, spec, own=None):
     """Another operator with the first one's state, every chunk by way of its bytes."""
     snapshot = operator.snapshot()
     buffers = {}
@@ -192,14 +196,14 @@ def restarted(operator, spec):
             for part in slices
             for batch in [decode(encode(part.chunk.batch))]
         )
-    fresh = MatwinBestmatchOp(spec)
+    fresh = MatwinBestmatchOp(spec, own)
     fresh.restore(Snapshot(snapshot.kind, buffers, snapshot.numbers, snapshot.version))
     return fresh
 
 
-def held(operator, side):
-    slices = operator.snapshot().buffers[side]
-    return [int(t) for part in slices for t in part.rows().times]
+def held(operator, name):
+    kept = operator.snapshot().buffers
+    return [int(t) for part in kept.get(name, ()) for t in part.rows().times]
 
 
 def ids(batches):
@@ -210,47 +214,111 @@ def check(case):
     """Runs a case step by step; what comes out, when, and what stays are all checked."""
     spec, rules = case.spec(), case.rules
     operator = MatwinBestmatchOp(spec)
-    expected = Counter(bestmatch(case.left, case.right, rules))
+    proven = proofs(case.left, case.right, rules)
+    expected = Counter(proven.keys())
     produced: Counter = Counter()
-    arrived: set[int] = set()
+    arrived: tuple[set[int], set[int]] = (set(), set())
     for left, right, watermark, restart in case.batches:
-        arrived.update(left)
+        arrived[0].update(left)
+        arrived[1].update(right)
         assert list(operator.push([case.batch("l", left), case.batch("r", right)])) == []
-        due, before = operator.due(), (held(operator, "left"), held(operator, "right"))
+        due, before = operator.due(), in_state(operator, rules)
         out = list(operator.advance(watermark))
         produced.update(ids(out))
         check_times(case, out)
 
-        # Exactly the final left rows have given their pairs: none sooner, none later.
-        final = {i for i in arrived if case.left[i]["t"] + rules.hi < watermark}
-        assert produced == Counter({p: n for p, n in expected.items() if p[0] in final})
-        # What stays: waiting left rows, and right rows that one of them or one to come can reach.
-        waiting = held(operator, "left")
-        assert all(t + rules.hi >= watermark for t in waiting)
-        needed_from = min([watermark, *waiting])
-        assert all(t + rules.lo >= needed_from for t in held(operator, "right"))
-        assert all(t + rules.lo + max(rules.hi, 0) >= watermark for t in held(operator, "right"))
+        # Exactly what is proven has come out: none sooner, none later.
+        here = {p for p in expected if all(p[i] is None or p[i] in arrived[i] for i in (0, 1))}
+        assert produced == Counter({p: expected[p] for p in here if proven[p] < watermark})
+        check_state(operator, rules, watermark)
         # Due says whether this watermark changes anything.
-        after = (waiting, held(operator, "right"))
+        after = in_state(operator, rules)
         assert (due <= watermark and due < MAX_TICK) == (before != after)
-        assert operator.counters.stored == len(after[0]) + len(after[1])
+        assert operator.counters.stored == sum(map(len, after.values()))
         if restart:
             operator = restarted(operator, spec)
     assert produced == expected
     assert operator.counters.stored == 0
+    assert operator.counters.state_bytes == 0
+
+
+def in_buckets(case, buckets):
+    """The answer of a case that is cut into cells, bucket by bucket."""
+    spec = case.spec()
+    cells = partitioning_of(spec, buckets)
+    owns = [own_rows(spec, cells, bucket) for bucket in range(buckets)]
+    operators = [MatwinBestmatchOp(spec, own) for own in owns]
+    produced: Counter = Counter()
+    for left, right, watermark, restart in case.batches:
+        arrived = []
+        for port, batch in enumerate([case.batch("l", left), case.batch("r", right)]):
+            if batch is None:
+                arrived.append(None)
+            else:
+                arrived.append((batch, *route(spec, cells, port, batch, buckets)))
+        for bucket, own in enumerate(owns):
+            operator = operators[bucket]
+            batches = [
+                None if found is None else found[0].take(found[1][found[2] == bucket])
+                for found in arrived
+            ]
+            assert list(operator.push(batches)) == []
+            produced.update(ids(operator.advance(watermark)))
+            if restart:
+                operators[bucket] = restarted(operator, spec, own)
+    assert not any(operator.counters.stored for operator in operators)
+    return produced
+
+
+def in_state(operator, rules):
+    """The times of the rows that wait to be judged, and of those that are kept to be met."""
+    sides = {"l": "left", "r": "right"}
+    state = {}
+    for side, name in sides.items():
+        is_judged = side in JUDGED[rules.kind]
+        state[f"{side} waiting"] = held(operator, name) if is_judged else []
+        state[f"{side} met"] = held(operator, f"{name} met" if is_judged else name)
+    return state
+
+
+def check_state(operator, rules, watermark):
+    """What stays: rows that wait, and those that one of them or one to come can reach."""
+    state = in_state(operator, rules)
+    waits = {"l": rules.hi, "r": rules.lo}
+    for side, other in ("lr", "rl"):
+        assert all(t + waits[side] >= watermark for t in state[f"{side} waiting"])
+        needed_from = min([watermark, *state[f"{other} waiting"]])
+        assert all(t + waits[side] >= needed_from for t in state[f"{side} met"])
+        longest = waits[side] + max(waits[other], 0)
+        assert all(t + longest >= watermark for t in state[f"{side} met"])
 
 
 def check_times(case, out):
     for batch in out:
         for (left, right), time in zip(ids([batch]), batch.times, strict=True):
-            times = [case.left[left]["t"]] + ([] if right is None else [case.right[right]["t"]])
-            assert time == max(times)
+            pair = [(case.left, left), (case.right, right)]
+            assert time == max(rows[at]["t"] for rows, at in pair if at is not None)
 
 
-@EXAMPLES
-@given(cases())
-def test_every_pair_comes_once_as_soon_as_it_is_final_and_nothing_is_held_longer(case):
-    check(case)
+@pytest.mark.parametrize("kind", list(JUDGED))
+def test_every_pair_comes_once_as_soon_as_it_is_final_and_nothing_is_held_longer(kind):
+    @EXAMPLES
+    @given(cases(most_rows=16, kind=kind))
+    def hold(case):
+        check(case)
+
+    hold()
+
+
+@pytest.mark.parametrize("kind", list(JUDGED))
+def test_every_pair_comes_from_one_bucket_however_the_rows_are_copied(kind):
+    @EXAMPLES
+    @given(cases(most_rows=16, key_kinds=(), kind=kind), st.integers(2, 5))
+    def hold(case, buckets):
+        expected = Counter(bestmatch(case.left, case.right, case.rules))
+        assert in_buckets(case, buckets) == expected
+
+    hold()
 
 
 @EXAMPLES
@@ -297,7 +365,7 @@ def test_a_grid_finds_what_the_cross_product_finds(seed, kind, eps, spread, lo, 
     left, right = rows(60), rows(250)
     for row in (*left, *right):
         row["y"] = (whole_or_float(row["y"][0], kind), row["y"][1])
-    rules = Rules(eps=(eps * unit, 6), lo=lo, hi=hi, time_dimension=bool(seed % 2))
+    rules = Rules(eps=(eps * unit, 6), lo=lo, hi=hi, time_order="mindist" if seed % 2 else None)
     halves = [tuple(range(125)), tuple(range(125, 250))]
     batches = (
         (tuple(range(60)), halves[0], MIN_TICK, True),

@@ -23,7 +23,7 @@ from windrow.operators import bew_search
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.matched import NUMBER
 from windrow.operators.outer_join import OuterJoinOp
-from windrow.operators.partition import own_slices, route
+from windrow.operators.partition import own_rows, route
 from windrow.physical.partitioning import Slices, partitioning_of
 from windrow.physical.specs import KeyClass, RangeRows, ScanStream, WJoin, delay
 from windrow.plan.exprs import Expr
@@ -203,7 +203,7 @@ def run_in_buckets(case: Case, buckets: int) -> list[Given]:
     """All results of a join that is cut into slices of time, bucket by bucket."""
     partitioning = partitioning_of(case.spec, buckets)
     assert isinstance(partitioning, Slices)
-    owns = [own_slices(partitioning, bucket) for bucket in range(buckets)]
+    owns = [own_rows(case.spec, partitioning, bucket) for bucket in range(buckets)]
     operators = [OuterJoinOp(case.spec, own) for own in owns]
     out: list[Given] = []
     at = [0, 0]

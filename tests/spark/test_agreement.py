@@ -2,45 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from random import Random
-from typing import Any
 
-import pyarrow as pa
 import pytest
-from cases import FAMILIES, Case, draw_outer_join
+from cases import FAMILIES, draw_outer_join
 from cases.query_trees import draw_tree
-from spark_runs import FileStream, SingleRun, bag
-
-import windrow
-from windrow.operators.arrow_types import spark_schema
+from spark_runs import SingleRun, bag, session_of
 
 pytestmark = pytest.mark.partitions(2)
 
-SEEDS = {"join": 10, "aggregate": 10, "bestmatch": 10, "count": 5}
+SEEDS = {"join": 10, "aggregate": 10, "bestmatch": 3, "count": 5}
 RUNS = [(family, seed) for family, seeds in SEEDS.items() for seed in range(seeds)]
 TREES = range(15)
 OUTER_RUNS = [("left", 4), ("right", 101), ("full", 24), ("semi", 30), ("anti", 61)]
 """Seeds of joins with rows that are matched, unmatched for good, and not yet final at the end."""
-
-
-def session_of(spark: Any, case: Case, folder: Path, *, is_streaming: bool) -> windrow.Session:
-    session = windrow.Session(spark)
-    for stream in case.streams:
-        files = FileStream(folder / stream.name, stream.schema)
-        if not files.folder.exists():
-            files.write(*in_two(stream.tables()))
-        df = files.read(spark, spark_schema(stream.schema).ddl(), is_streaming=is_streaming)
-        session.stream(stream.name, df, time="ts", lateness=case.lateness[stream.name])
-    for name, table in case.tables.items():
-        session.table(name, spark.createDataFrame(table))
-    return session
-
-
-def in_two(tables: list[pa.Table]) -> list[pa.Table]:
-    """The batches of a stream as two at most: state lives on, at half the cost of all of them."""
-    half = (len(tables) + 1) // 2
-    return [pa.concat_tables(part) for part in (tables[:half], tables[half:]) if part]
 
 
 @pytest.mark.parametrize(("family", "seed"), RUNS)

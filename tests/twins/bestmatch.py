@@ -1,4 +1,4 @@
-"""The left outer bestmatch join by the book: the cross product, then every pair against every pair.
+"""Bestmatch joins by the book: the cross product, then every pair against every pair.
 
 Rows are plain dictionaries: `t` (event time), `y` (a tuple of values, one per dimension), `k` (a
 tuple of key values), `id`. Distances are Python's own numbers: integers and fractions exactly.
@@ -7,66 +7,136 @@ tuple of key values), `id`. Distances are Python's own numbers: integers and fra
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 Row = dict[str, Any]
 Pair = tuple[Any, Any]
-"""The ids of a left and a right row; None for the right one of an unmatched row."""
+"""The ids of a left and a right row; None for the one that an unmatched row lacks."""
+
+BETTER, EQUAL, WORSE = 1, 0, -1
+"""How a pair compares with another in one dimension; None: neither way."""
+
+JUDGED = {"left outer": "l", "right outer": "r", "full outer": "lr"}
 
 
 @dataclass(frozen=True)
 class Rules:
     """What makes a pair a candidate, and what its event time is measured against.
 
-    `eps` has one entry per dimension; `null_safe` one per key column. Where `time_dimension` is
-    true, the distance in event time is one more dimension, the first.
+    `eps` has one entry per dimension, and so has `orders` ("mindist" where it is empty): a name, or
+    ("number", f) with f(a, b) to be least, or ("partial", f) with f(a, b, a', b') one of the
+    constants above. `null_safe` has one entry per key column. With a `time_order`, event time is
+    one more dimension, the first.
     """
 
     eps: tuple[Any, ...]
     null_safe: tuple[bool, ...] = ()
     lo: int = 0
     hi: int = 0
-    time_dimension: bool = False
+    time_order: str | None = None
     keep_unmatched: bool = False
+    kind: str = "left outer"
+    orders: tuple[Any, ...] = ()
+
+    @property
+    def order_of(self) -> tuple[Any, ...]:
+        """The order of every dimension but time."""
+        return self.orders or ("mindist",) * len(self.eps)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A pair, and what is compared of it: one entry per dimension."""
+
+    left: Row
+    right: Row
+    entries: tuple[tuple[Callable[[Any, Any], int | None], Any], ...]
+
+    def dominates(self, other: Candidate) -> bool:
+        """At least as good everywhere, and better somewhere."""
+        found = [
+            compare(one, another)
+            for (compare, one), (_, another) in zip(self.entries, other.entries, strict=True)
+        ]
+        return all(one in (BETTER, EQUAL) for one in found) and BETTER in found
 
 
 def bestmatch(left: Sequence[Row], right: Sequence[Row], rules: Rules) -> list[Pair]:
     """The ids of the pairs kept, as a bag."""
-    kept: list[Pair] = []
-    for r in left:
-        candidates = [(s, vector) for s in right if (vector := distances(r, s, rules)) is not None]
-        best = [
-            s for s, vector in candidates if not any(dominates(v, vector) for _, v in candidates)
-        ]
-        kept += [(r["id"], s["id"]) for s in best]
-        if rules.keep_unmatched and not candidates:
-            kept.append((r["id"], None))
-    return kept
+    return list(proofs(left, right, rules))
 
 
-def distances(r: Row, s: Row, rules: Rules) -> tuple[Any, ...] | None:
-    """The distances of a pair, one per dimension; None when it is no candidate."""
+def proofs(left: Sequence[Row], right: Sequence[Row], rules: Rules) -> dict[Pair, int]:
+    """The ids of the pairs kept, each with the watermark beyond which it is first proven."""
+    candidates = [pair for r in left for s in right if (pair := candidate(r, s, rules)) is not None]
+    found: dict[Pair, int] = {}
+    for side in JUDGED[rules.kind]:
+        wait = rules.hi if side == "l" else rules.lo
+        for row in left if side == "l" else right:
+            own = [c for c in candidates if row is (c.left if side == "l" else c.right)]
+            best = [c for c in own if not any(other.dominates(c) for other in own)]
+            pairs: list[Pair] = [(c.left["id"], c.right["id"]) for c in best]
+            if not own and rules.keep_unmatched:
+                pairs = [(row["id"], None) if side == "l" else (None, row["id"])]
+            for pair in pairs:
+                found[pair] = min(row["t"] + wait, found.get(pair, row["t"] + wait))
+    return found
+
+
+def candidate(r: Row, s: Row, rules: Rules) -> Candidate | None:
+    """The pair as a candidate; None when it is none."""
     if not -rules.lo <= s["t"] - r["t"] <= rules.hi:
         return None
     for a, b, null_safe in zip(r.get("k", ()), s.get("k", ()), rules.null_safe, strict=True):
         if not ((a is None and b is None and null_safe) or (a is not None and a == b)):
             return None
-    vector: list[Any] = [abs(r["t"] - s["t"])] if rules.time_dimension else []
-    for a, b, eps in zip(r["y"], s["y"], rules.eps, strict=True):
-        if a is None or b is None:
+    entries: list[Any] = []
+    if rules.time_order == "mindist":
+        entries.append((less_is_better, abs(r["t"] - s["t"])))
+    elif rules.time_order == "youngest":
+        entries.append((less_is_better, -max(r["t"], s["t"])))
+    for a, b, eps, order in zip(r["y"], s["y"], rules.eps, rules.order_of, strict=True):
+        entry = None if is_missing(a) or is_missing(b) else compared(a, b, eps, order)
+        if entry is None:
             return None
-        distance = abs(a - b)
-        if isinstance(distance, float) and math.isnan(distance):
-            return None
-        if eps is not None and distance > eps:
-            return None
-        vector.append(distance)
-    return tuple(vector)
+        entries.append(entry)
+    return Candidate(r, s, tuple(entries))
+
+
+def compared(a: Any, b: Any, eps: Any, order: Any) -> tuple[Any, Any] | None:
+    """How two values are compared with those of other pairs, and by what; None: no candidate."""
+    if order == "subset":
+        return superset_is_better, frozenset(a) & frozenset(b)
+    if order != "mindist" and order[0] == "partial":
+        return (lambda one, other: order[1](*one, *other)), (a, b)
+    number = abs(a - b) if order == "mindist" else order[1](a, b)
+    if is_missing(number) or (eps is not None and number > eps):
+        return None
+    return less_is_better, number
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is NULL or NaN."""
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def less_is_better(one: Any, other: Any) -> int:
+    """Numbers."""
+    return (one < other) - (one > other)
+
+
+def superset_is_better(one: frozenset[Any], other: frozenset[Any]) -> int | None:
+    """Sets, by inclusion."""
+    if one == other:
+        return EQUAL
+    if one > other:
+        return BETTER
+    return WORSE if one < other else None
 
 
 def dominates(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
-    """At least as good everywhere, and better somewhere."""
+    """Whether distances are at least as small everywhere, and smaller somewhere."""
     no_worse = all(a <= b for a, b in zip(one, other, strict=True))
     return no_worse and any(a < b for a, b in zip(one, other, strict=True))

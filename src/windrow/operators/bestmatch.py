@@ -1,9 +1,10 @@
-"""Left outer bestmatch join of two streams in time order (MatWin of the bestmatch paper).
+"""Outer bestmatch joins of two streams in time order (MatWin of the bestmatch paper).
 
-For each left row: its pairs with right rows, none dominated by another of its candidates.
+For each row of a judged input: its pairs with rows of the other, none dominated by another of its
+candidates. Judged are left rows (left outer), right rows (right outer) or both (full outer).
 
     push       keeps the rows of both sides, by time
-    advance    joins the left rows that are final, then forgets what none can reach any more
+    advance    judges the rows that are final, then forgets what none can reach any more
 
 The reach of a left row r is the times its candidates can have:
 
@@ -12,16 +13,25 @@ The reach of a left row r is the times its candidates can have:
                                                |<- final -->|     t(r) + hi < W: no right row that
                                                                   is to come (t >= W) lies in reach
 
-A right row s is needed by the left rows with t(r) in [t(s) - hi, t(s) + lo]. Those that may still
-ask are the ones kept, from the oldest on, and the ones to come, from W on:
+A right row s is met by the left rows with t(r) in [t(s) - hi, t(s) + lo]. Those that may still
+ask are the ones that wait, from the oldest on, and the ones to come, from W on:
 
-          t(s)         t(s) + lo    oldest left row kept    W
+          t(s)         t(s) + lo    oldest left row waiting W
            |---------------|                |               |
                            |<- not needed ->|               s goes once
                                                             t(s) + lo < min(oldest, W)
 
-The oldest left row kept has t >= W - hi, so that no right row with t(s) + lo + hi < W stays; where
-no left row waits, a right row goes hi earlier.
+The oldest left row waiting has t >= W - hi, so that no right row with t(s) + lo + hi < W stays;
+where no left row waits, a right row goes hi earlier. Right rows are judged by the mirror of this:
+sides, lo and hi change places.
+
+In a full outer join a row waits to be judged, and is kept to be met after that:
+
+    r comes        judged: W > t(r) + hi       gone: t(r) + hi < min(oldest right row waiting, W)
+       |<- waiting ->|<--------- met ---------->|
+
+A pair comes out with the first of its two proofs: for r at W > t(r) + hi, for s at W > t(s) + lo.
+What came out for one side is noted until the other is judged (`told_pairs`).
 
 Example in seconds, lo = hi = 10: r at 12:00:30 reaches 12:00:20 to 12:00:40 and is final at the
 watermark 12:00:41. Then a right row of 12:00:30 goes, unless a left row of 12:00:31 to 12:00:40
@@ -36,11 +46,13 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.errors import InternalError
-from windrow.operators.arrow_types import arrow_type
 from windrow.operators.base import Operator, Snapshot
-from windrow.operators.bestmatch_pairs import LEFT, RIGHT, Found, PairFinder
+from windrow.operators.bestmatch_pairs import LEFT, RIGHT, PairFinder
+from windrow.operators.bestmatch_rows import RowBuilder, gathered
 from windrow.operators.changes import ChangeBatch, select
 from windrow.operators.chunks import ChunkBuffer
+from windrow.operators.matched import NUMBER, numbered
+from windrow.operators.told_pairs import ToldPairs
 from windrow.schema import MAX_TICK, MIN_TICK
 
 if TYPE_CHECKING:
@@ -48,173 +60,214 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from windrow.operators.bestmatch_pairs import Found
+    from windrow.operators.cell_routes import OwnCells
     from windrow.operators.chunks import ChunkSlice
     from windrow.physical.specs import MatwinBestmatch
 
 KIND = "bestmatch-join"
 
 BLOCK_ROWS = 16_384
-"""Final left rows joined at a time: bounds the memory of their candidates and results."""
+"""Final rows judged at a time: bounds the memory of their candidates and results."""
 
-NOWHERE = -1
-"""The place of the right row of a left row that has none."""
+NAMES = ("left", "right")
+NEXT_NUMBER = "next_number"
+
+AT_HOME = "$at_home"
+"""A column of our own, where the rows of several buckets are copied to one: whose it is."""
+
+
+class _Side:
+    """The rows of one input: those that wait to be judged, and others, kept to be met."""
+
+    def __init__(self, waiting: Sequence[ChunkSlice] = (), met: Sequence[ChunkSlice] = ()) -> None:
+        self.waiting = ChunkBuffer(slices=waiting)
+        self.met = ChunkBuffer(slices=met)
+
+    @property
+    def slices(self) -> list[ChunkSlice]:
+        """All of them, to be looked through."""
+        return [*self.met.slices, *self.waiting.slices]
 
 
 class MatwinBestmatchOp(Operator):
-    """The state and the steps of one left outer bestmatch join; ports: 0 left, 1 right."""
+    """The state and the steps of one outer bestmatch join; ports: 0 left, 1 right.
 
-    def __init__(self, spec: MatwinBestmatch) -> None:
+    Args:
+        spec: the join.
+        own: in one bucket of several, which rows of a full outer join it answers for: only pairs
+            with a left row among them come, and only such rows come alone. None: all rows.
+    """
+
+    def __init__(self, spec: MatwinBestmatch, own: OwnCells | None = None) -> None:
         super().__init__()
         self._spec = spec
-        self._finder = PairFinder(spec, self.counters)
+        self._own = own
+        self._is_full = len(spec.judged) > 1
+        self._finders = {port: PairFinder(spec, port, self.counters) for port in spec.judged}
+        self._rows = RowBuilder(spec)
         self._needed = (_needed_columns(spec, LEFT), _needed_columns(spec, RIGHT))
-        types = dict(zip(spec.right.schema.names, spec.right.schema.fields, strict=True))
-        self._right_types = [arrow_type(types[name].type) for name in spec.keep[RIGHT]]
-        self._left = ChunkBuffer()
-        self._right = ChunkBuffer()
+        self._sides = (_Side(), _Side())
+        self._told = (ToldPairs(), ToldPairs())
+        self._next_number = 0
 
     def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
         """Keeps the rows; nothing is final before the watermark says so."""
-        for port, buffer in ((LEFT, self._left), (RIGHT, self._right)):
-            batch = batches[port]
+        for port, batch in enumerate(batches):
             if batch is not None and len(batch):
                 self.counters.rows_in += len(batch)
                 columns = select(batch.columns, self._needed[port])
-                buffer.append(ChangeBatch(columns, batch.times, batch.ends))
+                self._keep(port, ChangeBatch(columns, batch.times, batch.ends))
         self._count_stored()
         return iter(())
 
     def advance(self, watermark: int) -> Iterator[ChangeBatch]:
-        """Gives the best pairs of the left rows that are final, then forgets."""
-        final = self._left.pop_below(_final_below(watermark, self._spec.hi))
-        if final is not None:
-            self.counters.drops += len(final)
+        """Gives the best pairs of the rows that are final, then forgets."""
+        for port, final in self._final(watermark):
             for start in range(0, len(final), BLOCK_ROWS):
                 block = final.slice(start, min(start + BLOCK_ROWS, len(final)))
-                result = self._joined(block)
+                result = self._judged(port, block)
                 self.counters.rows_out += len(result)
                 if len(result):
                     yield result
-        needed_from = min(watermark, self._left.first)
-        self.counters.drops += self._right.drop_below(_final_below(needed_from, self._spec.lo))
+        self._forget(watermark)
         self._count_stored()
 
     def due(self) -> int:
-        """When the oldest left row is final, or the oldest right row is out of reach of all.
+        """When the oldest row that waits is final, or the oldest other row is out of reach of all.
 
-        A right row that a waiting left row reaches goes no sooner than that left row.
+        A row that a waiting one reaches goes no sooner than that one.
         """
         due = MAX_TICK
-        if self._left.rows:
-            due = min(due, self._left.first + self._spec.hi + 1)
-        if self._right.rows and self._right.first + self._spec.lo < self._left.first:
-            due = min(due, self._right.first + self._spec.lo + 1)
+        for port, side in enumerate(self._sides):
+            wait = self._spec.wait(port)
+            if side.waiting.rows:
+                due = min(due, side.waiting.first + wait + 1)
+            if side.met.rows and side.met.first + wait < self._sides[1 - port].waiting.first:
+                due = min(due, side.met.first + wait + 1)
         return max(due, MIN_TICK)
 
     def buffers(self) -> Sequence[ChunkBuffer]:
-        """The rows of either side."""
-        return (self._left, self._right)
+        """The rows of either side, and the pairs told."""
+        return list(self._named_buffers().values())
 
     def snapshot(self) -> Snapshot:
-        """Both windows, as chunks."""
-        buffers = {"left": tuple(self._left.slices), "right": tuple(self._right.slices)}
-        return Snapshot(KIND, buffers)
+        """Rows and told pairs, as chunks."""
+        buffers = {name: tuple(buffer.slices) for name, buffer in self._named_buffers().items()}
+        return Snapshot(KIND, buffers, {NEXT_NUMBER: self._next_number})
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Puts both windows back."""
+        """Puts rows and told pairs back."""
         if snapshot.kind != KIND:
             raise InternalError(
                 "foreign-state", f"a bestmatch join cannot read the state of a {snapshot.kind}"
             )
-        self._left = ChunkBuffer(slices=snapshot.buffers["left"])
-        self._right = ChunkBuffer(slices=snapshot.buffers["right"])
+        for name, buffer in self._named_buffers().items():
+            buffer.slices = list(snapshot.buffers.get(name, ()))
+        self._next_number = snapshot.numbers.get(NEXT_NUMBER, 0)
         self._count_stored()
 
+    def _named_buffers(self) -> dict[str, ChunkBuffer]:
+        named = {
+            name: side.waiting if port in self._spec.judged else side.met
+            for port, (name, side) in enumerate(zip(NAMES, self._sides, strict=True))
+        }
+        if self._is_full:
+            for name, side, told in zip(NAMES, self._sides, self._told, strict=True):
+                named[f"{name} met"] = side.met
+                named[f"told {name}"] = told.log
+        return named
+
+    def _keep(self, port: int, rows: ChangeBatch) -> None:
+        side = self._sides[port]
+        if not self._is_full:
+            (side.waiting if port in self._spec.judged else side.met).append(rows)
+            return
+        rows = numbered(rows, self._next_number)
+        self._next_number += len(rows)
+        if self._own is None:
+            side.waiting.append(rows)
+            return
+        # A left row is judged at home alone; a right one wherever it may meet such a row.
+        at_home = self._own.holds(port, rows)
+        rows = _with_column(rows, AT_HOME, at_home)
+        waits = at_home if port == LEFT else np.ones(len(rows), np.bool_)
+        side.waiting.append(rows.take(np.flatnonzero(waits)))
+        side.met.append(rows.take(np.flatnonzero(~waits)))
+
+    def _final(self, watermark: int) -> list[tuple[int, ChangeBatch]]:
+        """The rows of each judged input that wait no longer, in time order."""
+        final = []
+        for port in self._spec.judged:
+            side = self._sides[port]
+            rows = side.waiting.pop_below(_final_below(watermark, self._spec.wait(port)))
+            if rows is None:
+                continue
+            final.append((port, rows))
+            if self._is_full:
+                side.met.append(rows)
+            else:
+                self.counters.drops += len(rows)
+        return final
+
+    def _forget(self, watermark: int) -> None:
+        for port, side in enumerate(self._sides):
+            wait = self._spec.wait(port)
+            needed_from = min(watermark, self._sides[1 - port].waiting.first)
+            self.counters.drops += side.met.drop_below(_final_below(needed_from, wait))
+            self._told[1 - port].drop_below(_final_below(watermark, wait))
+
     def _count_stored(self) -> None:
-        self.counters.stored = self._left.rows + self._right.rows
-        self.counters.state_bytes = self._left.nbytes + self._right.nbytes
+        sides = [buffer for side in self._sides for buffer in (side.waiting, side.met)]
+        self.counters.stored = sum(buffer.rows for buffer in sides)
+        self.counters.state_bytes = sum(buffer.nbytes for buffer in self.buffers())
 
-    def _joined(self, left: ChangeBatch) -> ChangeBatch:
-        """The rows of the answer for final left rows in time order; ordered by left row."""
-        slices = self._right.slices
-        found = self._finder.best(left, slices)
-        gathered = _Gathered(slices, found)
-        left_rows, places = found.left, gathered.places
+    def _judged(self, port: int, rows: ChangeBatch) -> ChangeBatch:
+        """The rows of the answer for final rows in time order; ordered by these."""
+        slices = self._sides[1 - port].slices
+        found = self._finders[port].best(rows, slices)
+        alone = np.empty(0, np.int64)
         if self._spec.keep_unmatched:
-            is_alone = np.ones(len(left), np.bool_)
-            is_alone[left_rows] = False
+            is_alone = np.ones(len(rows), np.bool_)
+            is_alone[found.asked] = False
+            if self._own is not None:
+                is_alone &= _at_home(rows)
             alone = np.flatnonzero(is_alone)
-            left_rows = np.concatenate([left_rows, alone])
-            places = np.concatenate([places, np.full(len(alone), NOWHERE)])
-            order = np.argsort(left_rows, kind="stable")
-            left_rows, places = left_rows[order], places[order]
-        taken = pa.array(left_rows)
-        columns = [left.columns.column(name).take(taken) for name in self._spec.keep[LEFT]]
-        for name, kind in zip(self._spec.keep[RIGHT], self._right_types, strict=True):
-            columns.append(gathered.column(name, kind, places))
-        names = [*self._spec.keep[LEFT], *self._spec.keep[RIGHT]]
-        return ChangeBatch(
-            pa.RecordBatch.from_arrays(columns, names=names),
-            np.maximum(left.times[left_rows], gathered.times(places)),
-            self._ends(left, left_rows, gathered, places),
-        )
+        if self._is_full:
+            found = self._new(port, rows, slices, found)
+        return self._rows.build(port, rows, slices, found, alone)
 
-    @staticmethod
-    def _ends(
-        left: ChangeBatch,
-        left_rows: NDArray[np.int64],
-        gathered: _Gathered,
-        places: NDArray[np.int64],
-    ) -> NDArray[np.int64] | None:
-        if left.ends is None and not gathered.has_ends:
-            return None
-        return np.minimum(left.ends_or_never()[left_rows], gathered.ends(places))
+    def _new(
+        self, port: int, rows: ChangeBatch, slices: Sequence[ChunkSlice], found: Found
+    ) -> Found:
+        """The pairs that this bucket answers for and that did not come out for the other side."""
+        if self._own is not None and port == RIGHT:
+            at_home = gathered(slices, found, _at_home, np.bool_)
+            found = found.take(np.flatnonzero(at_home))
+        judged = _numbers(rows)[found.asked]
+        others = gathered(slices, found, _numbers, np.int64)
+        is_told = self._told[1 - port].names(others, judged, rows.times[found.asked])
+        fresh = np.flatnonzero(~is_told)
+        found = found.take(fresh)
+        times = gathered(slices, found, lambda batch: batch.times, np.int64)
+        self._told[port].note(judged[fresh], others[fresh], times)
+        return found
 
 
-class _Gathered:
-    """The right rows of the pairs found, gathered chunk by chunk.
-
-    `places[i]` is where the right row of pair i stands among the rows gathered.
-    """
-
-    def __init__(self, slices: Sequence[ChunkSlice], found: Found) -> None:
-        by_part = np.argsort(found.parts, kind="stable")
-        self.places = np.empty(len(by_part), np.int64)
-        self.places[by_part] = np.arange(len(by_part))
-        self._pieces = [
-            (slices[part].chunk.batch, found.rows[found.parts == part])
-            for part in np.unique(found.parts)
-        ]
-
-    @property
-    def has_ends(self) -> bool:
-        """Whether some right row has an end."""
-        return any(batch.ends is not None for batch, _ in self._pieces)
-
-    def column(self, name: str, kind: pa.DataType, places: NDArray[np.int64]) -> pa.Array:
-        """The values of a column at the places, NULL where that is NOWHERE."""
-        if not self._pieces:
-            return pa.nulls(len(places), kind)
-        pieces = [batch.columns.column(name).take(pa.array(rows)) for batch, rows in self._pieces]
-        return pa.concat_arrays(pieces).take(pa.array(places, mask=places == NOWHERE))
-
-    def times(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The event times at the places, the first tick where that is NOWHERE."""
-        pieces = [batch.times[rows] for batch, rows in self._pieces]
-        return _at(pieces, places, MIN_TICK)
-
-    def ends(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The ends at the places, never where that is NOWHERE."""
-        pieces = [batch.ends_or_never()[rows] for batch, rows in self._pieces]
-        return _at(pieces, places, MAX_TICK)
+def _with_column(rows: ChangeBatch, name: str, values: NDArray[np.bool_]) -> ChangeBatch:
+    columns = [*rows.columns.columns, pa.array(values)]
+    names = [*rows.columns.schema.names, name]
+    return ChangeBatch(pa.RecordBatch.from_arrays(columns, names=names), rows.times, rows.ends)
 
 
-def _at(
-    pieces: Sequence[NDArray[np.int64]], places: NDArray[np.int64], nowhere: int
-) -> NDArray[np.int64]:
-    # NOWHERE is -1: it reads the number put last.
-    numbers = np.concatenate([*pieces, np.array([nowhere], np.int64)])
-    return numbers[places]
+def _at_home(rows: ChangeBatch) -> NDArray[np.bool_]:
+    flags: NDArray[np.bool_] = rows.columns.column(AT_HOME).to_numpy(zero_copy_only=False)
+    return flags
+
+
+def _numbers(rows: ChangeBatch) -> NDArray[np.int64]:
+    numbers: NDArray[np.int64] = rows.columns.column(NUMBER).to_numpy()
+    return numbers
 
 
 def _needed_columns(spec: MatwinBestmatch, port: int) -> tuple[str, ...]:

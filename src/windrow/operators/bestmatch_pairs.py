@@ -1,13 +1,13 @@
-"""Finds the best pairs of left rows among the chunks of the right window.
+"""Finds the best pairs of rows of one input among the chunks of the other input's window.
 
-1. Every right chunk has an index, made once: its usable rows by key, or by cell of the grid of one
-   constrained dimension, or by time alone.
-2. The left rows that the chunk's times can concern look their span of groups and times up.
-3. What each left row found is its skyline within the chunk. The skyline of a whole window is that
+1. Every chunk of the window has an index, made once: its usable rows by key, or by cell of the grid
+   of one constrained dimension, or by time alone.
+2. The rows asked for that the chunk's times can concern look their span of groups and times up.
+3. What each of them found is its skyline within the chunk. The skyline of a whole window is that
    of its parts' skylines, so that one more pass over the few pairs left gives the answer.
 
 Keys are compared by 64-bit words, and by value where a word is a hash. A pair whose words collide
-may have put out true candidates; its left row is then looked up again, without pruning. Where all
+may have put out true candidates; its row is then looked up again, without pruning. Where all
 pairs kept are true, so is the answer: whatever was put out is dominated by one of them.
 """
 
@@ -71,43 +71,61 @@ class ChunkIndex:
 
 @dataclass(frozen=True)
 class Found:
-    """The best pairs: `rows[i]` of the chunk of `slices[parts[i]]` for row `left[i]`, by left."""
+    """The best pairs: `rows[i]` of the chunk of `slices[parts[i]]` for row `asked[i]`, by asked."""
 
-    left: NDArray[np.int64]
+    asked: NDArray[np.int64]
     parts: NDArray[np.int64]
     rows: NDArray[np.int64]
 
+    def take(self, pairs: NDArray[np.int64]) -> Found:
+        """Some of the pairs."""
+        return Found(self.asked[pairs], self.parts[pairs], self.rows[pairs])
+
 
 class PairFinder:
-    """The search of one bestmatch join."""
+    """The search of one bestmatch join for the rows of one input.
 
-    def __init__(self, spec: MatwinBestmatch, counters: Counters) -> None:
+    Their candidates have times in [t - back, t + on]:
+
+        left rows    t(right) in [t - lo, t + hi]
+        right rows   t(left)  in [t - hi, t + lo]
+
+    Args:
+        spec: the join.
+        port: the input whose rows are asked for.
+        counters: where work is counted.
+    """
+
+    def __init__(self, spec: MatwinBestmatch, port: int, counters: Counters) -> None:
         measures = [Measure.of(d, spec.left.schema, spec.right.schema) for d in spec.dimensions]
         # Constraints that can end a comparison early come first; time is within bounds already.
         self.measures = sorted(measures, key=lambda m: (not m.is_constrained, m.columns[0] is None))
         self.can_match = all(m.eps is None or m.eps >= 0 for m in measures)
         self.classes = spec.classes
-        self.lo, self.hi = spec.lo, spec.hi
+        self.port, self.other = port, 1 - port
+        self.back, self.on = spec.wait(self.other), spec.wait(port)
         self.counters = counters
         # Of one chunk's derived data, what belongs to joins that measure and group alike.
-        self._name = f"bestmatch {measures} {spec.classes} {spec.lo + spec.hi}"
+        self._name = f"bestmatch {measures} {spec.classes} {spec.lo + spec.hi} {port}"
         self._kernel_measures = Measures(
             np.array([m.is_float for m in self.measures], np.bool_),
             np.array([max(m.limit, 0) for m in self.measures], np.uint64),
         )
 
-    def best(self, left: ChangeBatch, slices: Sequence[ChunkSlice]) -> Found:
-        """The best pairs of left rows, which are in time order, with the rows of the slices."""
-        asked = self._features(left, LEFT)
-        span = (_shift(asked.times, -self.lo), _shift(asked.times, self.hi))
+    def best(self, rows: ChangeBatch, slices: Sequence[ChunkSlice]) -> Found:
+        """The best pairs of some rows, which are in time order, with the rows of the slices."""
+        asked = self._features(rows, self.port)
+        span = (_shift(asked.times, -self.back), _shift(asked.times, self.on))
         found: list[Pairs] = []
         parts: list[NDArray[np.int64]] = []
         for number, part in enumerate(slices if self.can_match else ()):
-            # Both ascend: the left rows that reach the slice's times are neighbors.
+            # Both ascend: the rows that reach the slice's times are neighbors.
             start = int(np.searchsorted(span[1], part.first, side="left"))
             stop = int(np.searchsorted(span[0], part.last, side="right"))
             if start < stop:
-                pairs = self._best_in_chunk(left, asked, span, part.chunk, slice(start, stop))
+                # Rows that left the slice may be held elsewhere: they are older than its first.
+                spans = (np.maximum(span[0], part.first), span[1])
+                pairs = self._best_in_chunk(rows, asked, spans, part.chunk, slice(start, stop))
                 found.append(pairs)
                 parts.append(np.full(len(pairs.rows), number, np.int64))
         if not found:
@@ -117,13 +135,13 @@ class PairFinder:
 
     def _best_in_chunk(
         self,
-        left: ChangeBatch,
+        batch: ChangeBatch,
         asked: Features,
         span: tuple[NDArray[np.int64], NDArray[np.int64]],
         chunk: Chunk,
         concerned: slice,
     ) -> Pairs:
-        """The skyline of each concerned left row within one chunk; probes count from all rows."""
+        """The skyline of each concerned row within one chunk; probes count from all rows."""
         indexed = self._index(chunk)
         values = asked.values[concerned]
         first, last = self._groups(indexed, asked, values, concerned)
@@ -131,7 +149,7 @@ class PairFinder:
         pairs = self._look_up(indexed.index, probes, is_pruned=True)
         pairs = pairs._replace(probes=pairs.probes + concerned.start)
         if self.classes and not (indexed.is_exact and asked.is_exact):
-            pairs = self._verified(left, asked, chunk, probes, pairs, concerned.start)
+            pairs = self._verified(batch, asked, chunk, probes, pairs, concerned.start)
         return pairs
 
     def _groups(
@@ -141,7 +159,7 @@ class PairFinder:
         values: NDArray[np.uint64],
         concerned: slice,
     ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """The first and last group that each left row looks up."""
+        """The first and last group that each row looks up."""
         if asked.words is not None:
             return asked.words[concerned], asked.words[concerned]
         if indexed.grid is not None:
@@ -157,15 +175,15 @@ class PairFinder:
 
     def _verified(
         self,
-        left: ChangeBatch,
+        batch: ChangeBatch,
         asked: Features,
         chunk: Chunk,
         probes: Probes,
         pairs: Pairs,
         start: int,
     ) -> Pairs:
-        """The pairs with those of left rows that met a word of another key looked up again."""
-        is_true = self._same_keys(left, asked, chunk, pairs)
+        """The pairs with those of rows that met a word of another key looked up again."""
+        is_true = self._same_keys(batch, asked, chunk, pairs)
         if is_true.all():
             return pairs
         again = np.unique(pairs.probes[~is_true])
@@ -175,19 +193,19 @@ class PairFinder:
         every = every._replace(probes=again[every.probes])
         return _chosen(
             (pairs, np.flatnonzero(others)),
-            (every, np.flatnonzero(self._same_keys(left, asked, chunk, every))),
+            (every, np.flatnonzero(self._same_keys(batch, asked, chunk, every))),
         )
 
     def _same_keys(
-        self, left: ChangeBatch, asked: Features, chunk: Chunk, pairs: Pairs
+        self, batch: ChangeBatch, asked: Features, chunk: Chunk, pairs: Pairs
     ) -> NDArray[np.bool_]:
         """Which pairs have equal keys by value."""
         same = np.ones(len(pairs.rows), np.bool_)
-        left_rows = asked.rows[pairs.probes]
+        rows = asked.rows[pairs.probes]
         for one in self.classes:
             same &= keys.equal_values(
-                left.columns.column(_column(one, LEFT)).take(left_rows),
-                chunk.batch.columns.column(_column(one, RIGHT)).take(pairs.rows),
+                batch.columns.column(_column(one, self.port)).take(rows),
+                chunk.batch.columns.column(_column(one, self.other)).take(pairs.rows),
             )
         return same
 
@@ -199,7 +217,7 @@ class PairFinder:
 
     def _new_index(self, chunk: Chunk) -> ChunkIndex:
         """Sorts the usable rows of a chunk by group; within a group they stay in time order."""
-        usable = self._features(chunk.batch, RIGHT)
+        usable = self._features(chunk.batch, self.other)
         grid = None
         groups = usable.words
         if groups is None and (grid := self._best_grid(usable)) is not None:
@@ -226,7 +244,7 @@ class PairFinder:
         if count < FEWEST_ROWS:
             return None
         extent = int(usable.times[-1]) - int(usable.times[0])
-        in_reach = count * min(1.0, (self.lo + self.hi + 1) / (extent + 1))
+        in_reach = count * min(1.0, (self.back + self.on + 1) / (extent + 1))
         if in_reach < FEWEST_ROWS:
             return None
         sample = usable.values[:: -(-count // SAMPLE)]
@@ -274,7 +292,7 @@ def _column(one: KeyClass, port: int) -> str:
 
 
 def _merged(asked: Features, found: list[Pairs], parts: list[NDArray[np.int64]]) -> Found:
-    """The best pairs of each left row over all chunks, by left row."""
+    """The best pairs of each row over all chunks, by row."""
     probes = np.concatenate([pairs.probes for pairs in found])
     rows = np.concatenate([pairs.rows for pairs in found])
     order = np.argsort(probes, kind="stable")

@@ -18,10 +18,10 @@ from windrow.physical.specs import (
 )
 
 if TYPE_CHECKING:
-    from windrow.operators.partition import OwnSlices
+    from windrow.operators.partition import Own
 
 
-def build(spec: Stateful, own: OwnSlices | None = None) -> Operator:
+def build(spec: Stateful, own: Own | None = None) -> Operator:
     """A new operator, its state empty.
 
     Args:
@@ -48,8 +48,10 @@ def build(spec: Stateful, own: OwnSlices | None = None) -> Operator:
     if isinstance(spec, OfChanges):
         return _of_changes(spec)
     from windrow.operators.bestmatch import MatwinBestmatchOp  # noqa: PLC0415
+    from windrow.operators.cell_routes import OwnCells  # noqa: PLC0415
 
-    return MatwinBestmatchOp(spec)
+    assert own is None or isinstance(own, OwnCells)
+    return MatwinBestmatchOp(spec, own)
 
 
 def _of_changes(spec: OfChanges) -> Operator:
@@ -66,7 +68,7 @@ def _of_changes(spec: OfChanges) -> Operator:
     return ResolveChangesOp(spec)
 
 
-def _window_join(spec: WJoin, own: OwnSlices | None) -> Operator:
+def _window_join(spec: WJoin, own: Own | None) -> Operator:
     if spec.counts is not None:
         from windrow.operators.count_join import CountJoinOp  # noqa: PLC0415
 
@@ -75,7 +77,9 @@ def _window_join(spec: WJoin, own: OwnSlices | None) -> Operator:
         return _snapshot_join(spec)
     if spec.kind != "inner":
         from windrow.operators.outer_join import OuterJoinOp  # noqa: PLC0415
+        from windrow.operators.partition import OwnSlices  # noqa: PLC0415
 
+        assert own is None or isinstance(own, OwnSlices)
         return OuterJoinOp(spec, own)
     if spec.shedding is not None:
         return _shedding_join(spec, spec.shedding)

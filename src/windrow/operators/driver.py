@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from windrow.operators.base import Counters, Snapshot
     from windrow.operators.changes import ChangeBatch
     from windrow.operators.memory import Memory
-    from windrow.operators.partition import OwnSlices
+    from windrow.operators.partition import Own
 
     Collector = Callable[[int, ChangeBatch], None]
 
@@ -65,7 +65,7 @@ class Stage:
         on_late: str = "count",
         late: Collector | None = None,
         memory: Memory | None = None,
-        own: OwnSlices | None = None,
+        own: Own | None = None,
     ) -> None:
         self.spec = spec
         self.operator = build(spec, own)

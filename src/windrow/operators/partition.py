@@ -8,18 +8,19 @@ operator counts them; their event times spread them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from windrow.errors import InternalError
+from windrow.operators.cell_routes import OwnCells, by_cells
 from windrow.operators.changes import ChangeBatch
-from windrow.operators.distances import Measure
-from windrow.operators.key_columns import Words, validity
-from windrow.operators.keys import key_words, mixed_words
+from windrow.operators.key_columns import validity
+from windrow.operators.keys import key_words
+from windrow.operators.shares import Buckets, Flags, Rows, spread, with_strays
 from windrow.operators.shedding.marks import is_mark
+from windrow.physical.cells import Cells
 from windrow.physical.partitioning import (
-    Cells,
     HashKeys,
     HashShares,
     Partitioning,
@@ -28,16 +29,6 @@ from windrow.physical.partitioning import (
 )
 from windrow.physical.specs import MatwinBestmatch, SlidingAggregate, Stateful, WJoin
 from windrow.schema import MAX_TICK, MIN_TICK
-
-Rows = NDArray[np.int64]
-Buckets = NDArray[np.int32]
-Flags = NDArray[np.bool_]
-
-_FARTHEST = 1e300
-"""Positions beyond this count as there: near the largest double, sums would overflow."""
-
-_FARTHEST_CELL = float(1 << 61)
-_SIGN_BIT = np.uint64(1 << 63)
 
 
 def route(
@@ -63,7 +54,7 @@ def route(
         return np.arange(len(batch)), np.zeros(len(batch), np.int32)
     if isinstance(partitioning, HashKeys):
         keys = [batch.columns.column(name) for name in partitioning.columns]
-        homes = _shares(key_words(keys, nulls_match=True).words, partitioning.buckets)
+        homes = spread(key_words(keys, nulls_match=True).words, partitioning.buckets)
         return _timed(batch, *_with_marks(spec, batch, homes, partitioning.buckets))
     if isinstance(partitioning, HashShares):
         assert isinstance(spec, WJoin | MatwinBestmatch)
@@ -71,7 +62,7 @@ def route(
     if isinstance(partitioning, Slices):
         return _timed(batch, *_by_slices(partitioning, port, batch.times))
     assert isinstance(spec, MatwinBestmatch)
-    return _timed(batch, *_by_cells(spec, partitioning, port, batch))
+    return _timed(batch, *by_cells(spec, partitioning, port, batch))
 
 
 def _with_marks(
@@ -117,14 +108,14 @@ def _by_shares(
             homes = (homes[:, :, None] * np.int32(share) + along).reshape(len(batch), -1)
             continue
         keys = [batch.columns.column(name) for name in columns]
-        own = _shares(key_words(keys, nulls_match=True).words, share)
+        own = spread(key_words(keys, nulls_match=True).words, share)
         homes = homes * np.int32(share) + own[:, None]
         for key, column in zip(group, keys, strict=True):
             valid = None if spec.classes[key].null_safe else validity(column)
             if valid is not None:
                 can_match &= valid
     rows = np.repeat(np.arange(len(batch)), homes.shape[1])
-    return _with_strays(batch, rows, homes.reshape(-1), can_match, shares.buckets)
+    return with_strays(batch, rows, homes.reshape(-1), can_match, shares.buckets)
 
 
 def _by_slices(slices: Slices, port: int, times: Rows) -> tuple[Rows, Buckets]:
@@ -158,11 +149,17 @@ class OwnSlices:
         return homes
 
 
-def own_slices(partitioning: Partitioning, bucket: int) -> OwnSlices | None:
+Own: TypeAlias = OwnSlices | OwnCells
+
+
+def own_rows(spec: Stateful, partitioning: Partitioning, bucket: int) -> Own | None:
     """What a bucket answers for; None where it answers for all that it finds."""
-    if not isinstance(partitioning, Slices) or partitioning.anchor is not None:
-        return None
-    return OwnSlices(partitioning, bucket)
+    if isinstance(partitioning, Slices) and partitioning.anchor is None:
+        return OwnSlices(partitioning, bucket)
+    if isinstance(partitioning, Cells) and partitioning.anchor is None:
+        assert isinstance(spec, MatwinBestmatch)
+        return OwnCells(spec, partitioning, bucket)
+    return None
 
 
 def _later(times: Rows, ticks: int) -> Rows:
@@ -170,82 +167,3 @@ def _later(times: Rows, ticks: int) -> Rows:
     if ticks >= 0:
         return np.where(times > MAX_TICK - ticks, MAX_TICK, times + ticks)
     return np.where(times < MIN_TICK - ticks, MIN_TICK, times + ticks)
-
-
-def _by_cells(
-    spec: MatwinBestmatch, cells: Cells, port: int, batch: ChangeBatch
-) -> tuple[Rows, Buckets]:
-    """The bucket of a left row's cell; the buckets of all cells within a right row's reach."""
-    positions = _positions(spec, cells, port, batch)
-    usable = np.isfinite(positions)
-    at = np.clip(np.where(usable, positions, 0.0), -_FARTHEST, _FARTHEST)
-    if port == 0:
-        homes = _shares(_cell_numbers(at, cells).view(np.uint64), cells.buckets)
-        return _with_strays(batch, np.arange(len(batch)), homes, usable, cells.buckets)
-    # Wider by some units in the last place than the sums below can be off. A cell number grows
-    # with its position, rounding or not, so that no cell of a candidate is missed.
-    slack = 4 * np.spacing(np.abs(at) + abs(float(cells.before)) + abs(float(cells.after)))
-    first = _cell_numbers(at - float(cells.before) - slack, cells)
-    last = _cell_numbers(at + float(cells.after) + slack, cells)
-    rows, homes = _copies(first, last, cells.buckets)
-    return _with_strays(batch, rows, homes, usable, cells.buckets)
-
-
-def _positions(
-    spec: MatwinBestmatch, cells: Cells, port: int, batch: ChangeBatch
-) -> NDArray[np.float64]:
-    """Where the rows are in the dimension that is cut into cells; NaN for nowhere."""
-    if cells.dimension is None:
-        return batch.times.astype(np.float64)
-    dimension = spec.dimensions[cells.dimension]
-    measure = Measure.of(dimension, spec.left.schema, spec.right.schema)
-    values, has_value = measure.values(batch, port)
-    positions: NDArray[np.float64]
-    if measure.scale is None:
-        positions = values.view(np.float64).copy()
-    else:
-        positions = (values ^ _SIGN_BIT).view(np.int64) / 10.0**measure.scale
-    if has_value is not None:
-        positions[~has_value] = np.nan
-    return positions
-
-
-def _cell_numbers(positions: NDArray[np.float64], cells: Cells) -> NDArray[np.int64]:
-    with np.errstate(over="ignore"):  # an infinite quotient is clipped like any other
-        numbers = np.floor(positions / float(cells.width))
-    return np.clip(numbers, -_FARTHEST_CELL, _FARTHEST_CELL).astype(np.int64)
-
-
-def _copies(
-    first: NDArray[np.int64], last: NDArray[np.int64], buckets: int
-) -> tuple[Rows, Buckets]:
-    """Each row with the buckets of its cells first to last, every bucket once."""
-    # A row that reaches more cells than there are buckets is given all of them.
-    everywhere = last - first >= buckets
-    counts = np.where(everywhere, buckets, last - first + 1)
-    rows = np.repeat(np.arange(len(first)), counts)
-    step = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-    hashed = _shares((first[rows] + step).view(np.uint64), buckets)
-    homes = np.where(everywhere[rows], step, hashed)
-    pairs = np.unique(rows * buckets + homes)
-    return pairs // buckets, (pairs % buckets).astype(np.int32)
-
-
-def _with_strays(
-    batch: ChangeBatch, rows: Rows, buckets: Buckets, can_match: Flags, used: int
-) -> tuple[Rows, Buckets]:
-    """The same, with each row that can match nothing once, in a bucket by its time."""
-    if can_match.all():
-        return rows, buckets
-    matching = can_match[rows]
-    strays = np.flatnonzero(~can_match)
-    homes = _shares(batch.times[strays].view(np.uint64), used)
-    return (
-        np.concatenate([rows[matching], strays]),
-        np.concatenate([buckets[matching], homes]),
-    )
-
-
-def _shares(words: Words, share: int) -> Buckets:
-    """The words, spread evenly over `share` parts."""
-    return (mixed_words(words) % np.uint64(share)).astype(np.int32)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from windrow.operators.changes import ChangeBatch
     from windrow.operators.driver import Collector
     from windrow.operators.memory import Memory
-    from windrow.operators.partition import OwnSlices
+    from windrow.operators.partition import Own
     from windrow.physical.specs import Stateful
 
     Entry = TypeVar("Entry")
@@ -55,7 +55,7 @@ class StageChain:
         on_late: str = "count",
         late: Collector | None = None,
         memory: Memory | None = None,
-        own: OwnSlices | None = None,
+        own: Own | None = None,
     ) -> None:
         bottom, *above = specs
         self.bottom = Stage(bottom, on_late=on_late, late=late, memory=memory, own=own)

@@ -157,6 +157,7 @@ def _join(
         keep=(keep[0], keep[1]),
         keep_unmatched=node.keep_unmatched,
         schema=schema,
+        kind=node.kind,
     )
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from windrow.physical.bestmatch_facts import bestmatch_aliases
 from windrow.physical.choice_facts import choice_facts
 from windrow.physical.cost_facts import show_rate, total_cost
-from windrow.physical.facts import Fact, bestmatch_aliases, facts_of
+from windrow.physical.facts import Fact, facts_of
 from windrow.physical.lifetimes import source_name
 from windrow.physical.options import IN_STEP, ROUND_ROBIN, Options
 from windrow.physical.partitioning import Single, describe, partitioning_of
@@ -247,7 +248,7 @@ def stage_name(spec: Stateful) -> str:
         return f"{type(spec).__name__} {spec.alias}"
     if isinstance(spec, ExpireRows):
         return f"ExpireRows {source_name(spec.input)}"
-    return f"MatwinBestmatch {' with '.join(bestmatch_aliases(spec))}, left outer"
+    return f"MatwinBestmatch {' with '.join(bestmatch_aliases(spec))}, {spec.kind}"
 
 
 def _stage_lines(physical: PhysicalQuery) -> list[str]:

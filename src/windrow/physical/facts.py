@@ -14,12 +14,11 @@ from windrow.physical.aggregate_facts import (
     values_in_state,
 )
 from windrow.physical.algorithm_facts import algorithm_facts, emission_of, search_facts
+from windrow.physical.bestmatch_facts import bestmatch_facts
 from windrow.physical.bounds_text import (
     drop_condition,
-    event_time,
     implied_windows,
     plus,
-    show_bound,
     stated_windows,
     tightened_windows,
     window_meanings,
@@ -45,7 +44,6 @@ from windrow.physical.set_facts import set_facts
 from windrow.physical.shed_facts import shed_facts, shed_state
 from windrow.physical.snapshot_facts import snapshot_facts
 from windrow.physical.specs import (
-    MatwinBestmatch,
     OfChanges,
     SetOp,
     SlidingAggregate,
@@ -54,8 +52,6 @@ from windrow.physical.specs import (
     delay,
     scans,
 )
-from windrow.plan.durations import show_ticks
-from windrow.plan.explain import show_dimension
 from windrow.plan.windows import WindowGraph
 
 Fact = tuple[str, list[str]]
@@ -72,7 +68,7 @@ def facts_of(spec: Stateful, options: Options, show: Show) -> list[Fact]:
         return set_facts(spec)
     if isinstance(spec, OfChanges):
         return change_facts(spec, show)
-    return _bestmatch(spec, show)
+    return _said(*bestmatch_facts(spec, show))
 
 
 def _join(spec: WJoin, options: Options, show: Show) -> list[Fact]:
@@ -165,58 +161,6 @@ def _aggregate_state(spec: SlidingAggregate, source: str, alive: int | None, bel
     if alive is None:
         return groups
     return f"{alive_bound(spec, spec.input, source, alive, below)}, and {groups}"
-
-
-def _bestmatch(spec: MatwinBestmatch, show: Show) -> list[Fact]:
-    time_type = scans(spec)[0].time_type
-    below = max(delay(spec.left), delay(spec.right))
-    left, right = bestmatch_aliases(spec)
-    keys = [show_class(key, show) for key in spec.classes]
-    final = plus(event_time(spec.left, left), spec.hi, time_type)
-    trailing = plus("watermark", -below, time_type)
-    reach = spec.lo + spec.hi
-    return _said(
-        ("dimensions", [show_dimension(d, time_type) for d in spec.dimensions]),
-        (
-            "candidates",
-            [show_bound(left, right, spec.lo, spec.hi, time_type), *keys],
-        ),
-        ("kept", [f"per row of {left}, its candidates that none of its others dominates"]),
-        ("unmatched", [_unmatched(spec, left)]),
-        ("final", [f"the pairs of {left} once {trailing} > {final}"]),
-        (
-            "retention",
-            [
-                drop_condition(spec.left, left, spec.hi, below, time_type),
-                drop_condition(spec.right, right, reach, below, time_type),
-            ],
-        ),
-        (
-            "state",
-            [
-                state_bound(spec, spec.left, left, spec.hi, below),
-                state_bound(spec, spec.right, right, reach, below),
-            ],
-        ),
-        ("emits", [f"when final; {_added_delay(spec.hi, time_type)}"]),
-        ("why", ["both streams are ordered by time, so that windows shift over them once"]),
-    )
-
-
-def _added_delay(ticks: int, time_type: str) -> str:
-    return f"adds a delay of {show_ticks(ticks, time_type)}" if ticks > 0 else "adds no delay"
-
-
-def _unmatched(spec: MatwinBestmatch, left: str) -> str:
-    if spec.keep_unmatched:
-        return f"rows of {left} without a candidate come with NULLs (KEEP UNMATCHED)"
-    return f"rows of {left} without a candidate are absent"
-
-
-def bestmatch_aliases(spec: MatwinBestmatch) -> tuple[str, str]:
-    """The aliases of both sides, as their flat column names begin."""
-    first = spec.dimensions[0]
-    return first.left.split(".", 1)[0], first.right.split(".", 1)[0]
 
 
 def _form(spec: WJoin) -> str:

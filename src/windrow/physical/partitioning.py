@@ -12,13 +12,7 @@ the others; the rows of one combination agree on every key, so that they share o
       x = 0   [ 0 ]   [ 1 ]        a row of a with x = 1 goes to buckets 2 and 3
       x = 1   [ 2 ]   [ 3 ]        a row of b goes to one bucket, a row of c to one column
 
-**Cells** (bestmatch joins without an equality). One dimension is cut into cells of equal width. A
-left row lives in the cell it falls into; a right row is copied to every cell in which a left row
-within reach of it could live:
-
-                position - before        position + after
-    ---|------------[==============|=============]---|------> left positions
-       |     cell 6                |   cell 7        |        this right row goes to both
+**Cells** (bestmatch joins without an equality): see `cells`.
 
 **Count windows** (`[PARTITION BY k ROWS n]`) are spread by such of the keys as all of them are
 divided by: the tuples that push one another out of a window are in one bucket. A window that is not
@@ -48,6 +42,7 @@ from functools import lru_cache
 from math import prod
 from typing import TypeAlias
 
+from windrow.physical.cells import Cells, cells_of, describe_cells
 from windrow.physical.specs import (
     CountRows,
     ExpireRows,
@@ -62,10 +57,6 @@ from windrow.physical.specs import (
 )
 from windrow.plan.count_windows import CountWindows
 from windrow.plan.durations import show_ticks
-
-CELL_WIDTHS = 4
-"""A cell is this many times the reach of a candidate: wide cells mean few copies (a right row has
-1 + 2/4 on average), narrow ones spread the work better."""
 
 
 @dataclass(frozen=True)
@@ -95,31 +86,6 @@ class HashKeys:
     """One bucket per row, by the hash of all its group keys; of all columns where rows are told apart by these."""
 
     columns: tuple[str, ...]
-    buckets: int
-
-
-@dataclass(frozen=True)
-class Cells:
-    """Cells of one dimension of a bestmatch join; a cell's bucket is its hash modulo `buckets`.
-
-    A left row at position x lives in cell floor(x / width). A right row at position y goes to the
-    cells floor((y - before) / width) .. floor((y + after) / width), and once to each bucket even
-    where two of its cells share one. Positions that are floating-point numbers round: a router
-    must widen both ends by a few units in the last place of y, so that no candidate is missed
-    (a row too many does no harm).
-
-    Attributes:
-        dimension: index into the join's dimensions, or None for event time.
-        width: width of a cell, in the unit of the dimension (ticks for event time).
-        before: how far below its own position a right row can reach a left one.
-        after: how far above.
-        buckets: how many buckets the cells are spread over.
-    """
-
-    dimension: int | None
-    width: float | int
-    before: float | int
-    after: float | int
     buckets: int
 
 
@@ -260,14 +226,7 @@ def _slices(spec: WJoin, buckets: int) -> Partitioning:
 def _bestmatch(spec: MatwinBestmatch, buckets: int) -> Partitioning:
     if spec.classes:
         return HashShares((tuple(range(len(spec.classes))),), (buckets,), (1, 1))
-    for index, dimension in enumerate(spec.dimensions):
-        if dimension.eps is not None and not dimension.is_time:
-            eps = dimension.eps
-            return Cells(index, CELL_WIDTHS * eps if eps > 0 else 1, eps, eps, buckets)
-    # A candidate has t(right) - t(left) in [-lo, hi], so that t(left) lies in
-    # [t(right) - hi, t(right) + lo].
-    width = max(1, CELL_WIDTHS * (spec.lo + spec.hi))
-    return Cells(None, width, spec.hi, spec.lo, buckets)
+    return cells_of(spec, buckets)
 
 
 @lru_cache(maxsize=256)
@@ -330,7 +289,8 @@ def describe(
             f"partitioned by {', '.join(map(show, partitioning.columns))} ({partitioning.buckets})"
         )
     if isinstance(partitioning, Cells):
-        return _describe_cells(partitioning, spec, show)
+        assert isinstance(spec, MatwinBestmatch)
+        return describe_cells(partitioning, spec, show)
     if isinstance(partitioning, Slices):
         return _describe_slices(partitioning, spec)
     assert isinstance(spec, WJoin | MatwinBestmatch)
@@ -372,17 +332,4 @@ def _describe_slices(slices: Slices, spec: Stateful) -> str:
     return (
         f"partitioned by slices of event time, {width} wide ({slices.buckets});"
         f" {', '.join(copied)} on average"
-    )
-
-
-def _describe_cells(cells: Cells, spec: Stateful, show: Callable[[str], str]) -> str:
-    assert isinstance(spec, MatwinBestmatch)
-    if cells.dimension is None:
-        what, width = "event time", show_ticks(int(cells.width), scans(spec)[0].time_type)
-    else:
-        dimension = spec.dimensions[cells.dimension]
-        what, width = f"{show(dimension.left)} ~ {show(dimension.right)}", f"{cells.width:g}"
-    return (
-        f"partitioned by cells of {what}, {width} wide ({cells.buckets});"
-        " right rows copied to neighbors"
     )

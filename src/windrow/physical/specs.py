@@ -20,7 +20,7 @@ from windrow.physical.shedding import PANES_PER_WINDOW, Shedding, least_row_byte
 from windrow.plan.count_windows import CountWindows
 from windrow.plan.exprs import Expr, Named
 from windrow.plan.functions import UserFunction
-from windrow.plan.nodes import PRESERVED, Aggregate, Dimension, TableKey
+from windrow.plan.nodes import JUDGED, PRESERVED, Aggregate, Dimension, TableKey
 from windrow.plan.statistics import Figure
 from windrow.plan.windows import WindowGraph
 from windrow.schema import Schema
@@ -384,11 +384,11 @@ class SetOp:
 
 @dataclass(frozen=True)
 class MatwinBestmatch:
-    """Left outer bestmatch join: windows shifted over both streams in time order.
+    """Outer bestmatch join: windows shifted over both streams in time order.
 
     Candidates have t(right) - t(left) in [-lo, hi], |left - right| <= eps in every constrained
-    dimension, and equal `classes` (two inputs each). A left row is final once the watermark is
-    beyond t + hi.
+    dimension, and equal `classes` (two inputs each). Judged are the rows of one input or of both,
+    by `kind`: a left row once the watermark is beyond t + hi, a right one beyond t + lo.
     """
 
     left: Spec
@@ -400,6 +400,16 @@ class MatwinBestmatch:
     keep: tuple[tuple[str, ...], tuple[str, ...]]
     keep_unmatched: bool
     schema: Schema
+    kind: str = "left outer"
+
+    @property
+    def judged(self) -> tuple[int, ...]:
+        """The inputs whose rows have their best pairs kept."""
+        return JUDGED[self.kind]
+
+    def wait(self, port: int) -> int:
+        """How long after its own time a candidate of a row of the input can lie."""
+        return (self.hi, self.lo)[port]
 
 
 Stateless: TypeAlias = (
@@ -522,14 +532,14 @@ def delay(spec: Spec) -> int:
     """How many ticks the rows of a spec may trail the watermark of the streams below.
 
     A runner hands an operator the query's watermark less the delays below it. A left row that a
-    bestmatch join still keeps has t >= watermark - hi, and its pairs' event time is never below t.
-    (With a negative hi none trails: left rows still to come have t >= watermark.) So it is with the
-    rows that come alone from a window join which is not inner: each waits for its own reach. A join
-    that sheds decides once a pane is over.
+    bestmatch join has still to judge has t >= watermark - hi, and its pairs' event time is never
+    below t; a right row has t >= watermark - lo. (With a negative hi none trails: left rows still
+    to come have t >= watermark.) So it is with the rows that come alone from a window join which is
+    not inner: each waits for its own reach. A join that sheds decides once a pane is over.
     """
     below = max((delay(child) for child in inputs(spec)), default=0)
     if isinstance(spec, MatwinBestmatch):
-        return below + max(spec.hi, 0)
+        return below + max([0, *map(spec.wait, spec.judged)])
     if isinstance(spec, WJoin):
         pane = 0 if spec.shedding is None else spec.pane
         return below + max([pane, *map(spec.retention, spec.tracked)])

@@ -270,18 +270,29 @@ class Dimension:
     eps: float | int | None
     is_time: bool = False
 
+    @property
+    def is_measured(self) -> bool:
+        """Whether the order is by the distance between both columns."""
+        return self.order == "mindist"
+
+
+JUDGED = {"left outer": (0,), "right outer": (1,), "full outer": (0, 1)}
+"""Of each kind of bestmatch join, the inputs whose rows have their best pairs kept."""
+
 
 @dataclass(frozen=True)
 class BestmatchJoin:
-    """For each left row, its candidate pairs that no other of its candidate pairs dominates.
+    """For each row of a judged input, its candidate pairs that none of its others dominates.
 
-    Candidates: every constraint of a dimension, every equality, and the time bound
-    t(right) - t(left) in [-lo, hi]. Event time of a pair: the greater of both.
+    Judged are left rows, right rows, or both (each pair of rows once), by `kind`. Candidates:
+    every constraint of a dimension, every equality, and the time bound t(right) - t(left) in
+    [-lo, hi]. Event time of a pair: the greater of both. `keep_unmatched` adds the rows of judged
+    inputs that have no candidate.
     """
 
     left: Node
     right: Node
-    kind: str  # "left outer"
+    kind: str  # one of JUDGED
     dimensions: tuple[Dimension, ...]
     equalities: tuple[Equality, ...]
     lo: int

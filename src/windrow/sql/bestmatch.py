@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from windrow.errors import BindError, PlanError, Span
 from windrow.plan.exprs import Named
-from windrow.plan.nodes import BestmatchJoin, Dimension, Filter, Node
+from windrow.plan.nodes import JUDGED, BestmatchJoin, Dimension, Filter, Node
 from windrow.plan.windows import UNBOUNDED, Bound, WindowGraph
 from windrow.sql.clauses import MatchOrder
 from windrow.sql.conditions import sort_conditions
@@ -82,7 +82,8 @@ class _Bestmatch:
         lo, hi = self._time_bound(span_of(join), {**windows.places, **sorted_.places})
         inputs = [self._filtered(side) for side in (0, 1)]
         keep = "keep_unmatched" in join.meta or "keep_unmatched" in select.meta
-        preserved = (0,) if keep else ()
+        kind = f"{str(join.args['side']).lower()} outer"
+        preserved = JUDGED[kind] if keep else ()
         inputs, equalities = add_keys(
             inputs, sorted_.equalities, self.scope, self.renderer, preserved
         )
@@ -90,7 +91,7 @@ class _Bestmatch:
         return BestmatchJoin(
             inputs[0],
             inputs[1],
-            "left outer",
+            kind,
             dimensions,
             equalities,
             lo,

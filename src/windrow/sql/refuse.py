@@ -248,18 +248,16 @@ def refuse_join(join: exp.Join) -> None:
 
 
 def refuse_match(join: exp.Join, above: str) -> None:
-    """Refuses every bestmatch join but the left outer one by MINDIST, and what takes rows back.
+    """Refuses the plain bestmatch join, orders other than MINDIST, and what takes rows back.
 
     `above` names what does so right above the join; "" for nothing.
     """
     span = span_of(join)
-    side = str(join.args.get("side") or "")
-    if side != "LEFT":
-        kind = f"{side} OUTER BESTMATCH JOIN" if side else "the plain BESTMATCH JOIN"
+    if not join.args.get("side"):
         raise unsupported(
             "bestmatch-kind",
-            f"{kind} is not supported",
-            "write LEFT OUTER BESTMATCH JOIN, with the stream to keep on the left",
+            "the plain BESTMATCH JOIN is not supported",
+            "write LEFT, RIGHT or FULL OUTER BESTMATCH JOIN: the best pairs of each tuple of a side",
             span,
         )
     if not join.expressions:

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from windrow.errors import InternalError
 from windrow.operators.changes import ChangeBatch
-from windrow.operators.partition import own_slices, route
+from windrow.operators.partition import own_rows, route
+from windrow.physical.cells import Cells
 from windrow.physical.partitioning import (
-    Cells,
     HashKeys,
     HashShares,
     Single,
@@ -192,7 +192,7 @@ def test_every_candidate_pair_meets_in_the_bucket_of_its_left_row(lefts, offsets
 def test_time_cells_let_every_pair_in_reach_meet(times, buckets):
     spec = bestmatch(None, "double")
     cells = partitioning_of(spec, buckets)
-    assert cells.dimension is None
+    assert [axis.dimension for axis in cells.axes] == [None]
     left = route(spec, cells, 0, batch(times=times, l_x=[0.0] * len(times)), buckets)
     for shift in range(-spec.lo, spec.hi + 1):
         moved = [time + shift for time in times]
@@ -254,7 +254,7 @@ def test_rows_of_a_full_outer_join_meet_all_they_can_where_each_has_its_home(
     for port, own in enumerate(times):
         rows, found = route(spec, slices, port, batch(own, x=[0] * len(own)), buckets)
         sent.append([buckets_of(rows, found, row) for row in range(len(own))])
-        held = [own_slices(slices, n).holds(np.array(own)) for n in range(buckets)]
+        held = [own_rows(spec, slices, n).holds(np.array(own)) for n in range(buckets)]
         assert np.sum(held, axis=0).tolist() == [1] * len(own)
         homes.append(np.argmax(held, axis=0).tolist())
         assert all(home in of for home, of in zip(homes[-1], sent[-1], strict=True))
@@ -266,8 +266,9 @@ def test_rows_of_a_full_outer_join_meet_all_they_can_where_each_has_its_home(
 
 def test_only_a_full_outer_join_is_told_which_rows_it_answers_for():
     spec = replace(join(KeyClass((None, None), "int")), classes=())
-    assert own_slices(partitioning_of(replace(spec, kind="left"), 4), 0) is None
-    assert own_slices(partitioning_of(join(KeyClass(("a.k", "b.k"), "int")), 4), 0) is None
+    assert own_rows(spec, partitioning_of(replace(spec, kind="left"), 4), 0) is None
+    keyed = join(KeyClass(("a.k", "b.k"), "int"))
+    assert own_rows(keyed, partitioning_of(keyed, 4), 0) is None
 
 
 def test_slices_at_the_ends_of_time_do_not_wrap_around():

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from windrow.physical.cells import Axis, Cells
 from windrow.physical.partitioning import (
-    Cells,
     HashKeys,
     HashShares,
     Single,
@@ -47,8 +47,8 @@ def bew(inputs: int, *classes: dict[int, str]) -> WJoin:
     return WJoin(scans, aliases, keys, graph, ((),) * inputs, "hash", EMPTY)
 
 
-def matwin(*dimensions: Dimension, keys=(), lo=10, hi=20) -> MatwinBestmatch:
-    return MatwinBestmatch(STREAM, STREAM, dimensions, keys, lo, hi, ((), ()), False, EMPTY)
+def matwin(*dimensions: Dimension, keys=(), lo=10, hi=20, kind="left outer") -> MatwinBestmatch:
+    return MatwinBestmatch(STREAM, STREAM, dimensions, keys, lo, hi, ((), ()), False, EMPTY, kind)
 
 
 TIME = Dimension("t.ts", "h.ts", "mindist", 20, is_time=True)
@@ -151,26 +151,56 @@ def test_a_bestmatch_join_with_an_equality_goes_by_it():
 
 
 @pytest.mark.parametrize(
-    ("eps", "cells"),
+    ("eps", "axis"),
     [
-        (100, Cells(1, 400, 100, 100, 4)),
-        (0, Cells(1, 1, 0, 0, 4)),
-        (0.5, Cells(1, 2.0, 0.5, 0.5, 4)),
+        (100, Axis(1, 400, (0, 100), (0, 100))),
+        (0, Axis(1, 1, (0, 0), (0, 0))),
+        (0.5, Axis(1, 2.0, (0, 0.5), (0, 0.5))),
     ],
 )
-def test_cells_follow_the_first_constrained_dimension_that_is_not_time(eps, cells):
-    spec = matwin(TIME, Dimension("t.x", "h.x", "mindist", eps))
-    assert partitioning_of(spec, 4) == cells
+def test_cells_follow_the_first_constrained_dimension_that_is_not_time_and_time(eps, axis):
+    spec = matwin(TIME, Dimension("t.x", "h.x", "mindist", eps), lo=MINUTE, hi=MINUTE)
+    slices = Axis(None, 8 * MINUTE, (0, MINUTE), (0, MINUTE))
+    assert partitioning_of(spec, 4) == Cells((axis, slices), 0, 4)
 
 
 def test_without_a_constrained_dimension_cells_are_cut_in_time():
     spec = matwin(TIME, Dimension("t.x", "h.x", "mindist", None), lo=MINUTE, hi=2 * MINUTE)
     partitioning = partitioning_of(spec, 4)
-    assert partitioning == Cells(None, 12 * MINUTE, 2 * MINUTE, MINUTE, 4)
+    slices = Axis(None, 12 * MINUTE, (0, 2 * MINUTE), (0, MINUTE))
+    assert partitioning == Cells((slices,), 0, 4)
     assert describe(partitioning, spec) == (
-        "partitioned by cells of event time, 12m wide (4); right rows copied to neighbors"
+        "partitioned by cells of event time, 12m wide (4); right rows copied 1.25 times on average"
     )
-    assert partitioning_of(matwin(TIME, lo=0, hi=0), 4) == Cells(None, 1, 0, 0, 4)
+    alone = Axis(None, 1, (0, 0), (0, 0))
+    assert partitioning_of(matwin(TIME, lo=0, hi=0), 4) == Cells((alone,), 0, 4)
+
+
+def test_cells_of_a_right_outer_join_are_the_mirror_of_those_of_a_left_one():
+    spec = matwin(TIME, Dimension("t.x", "h.x", "mindist", 5), lo=MINUTE, hi=2 * MINUTE)
+    cells = partitioning_of(replace(spec, kind="right outer"), 4)
+    slices = Axis(None, 12 * MINUTE, (MINUTE, 0), (2 * MINUTE, 0))
+    assert cells == Cells((Axis(1, 20, (5, 0), (5, 0)), slices), 1, 4)
+    assert describe(cells, spec) == (
+        "partitioned by cells of t.x ~ h.x, 20 wide and event time, 12m wide (4);"
+        " left rows copied 1.88 times on average"
+    )
+
+
+def test_left_rows_of_a_full_outer_join_reach_twice_as_far_as_right_ones():
+    spec = matwin(TIME, Dimension("t.x", "h.x", "mindist", 5), lo=MINUTE, hi=2 * MINUTE)
+    cells = partitioning_of(replace(spec, kind="full outer"), 8)
+    slices = Axis(None, 12 * MINUTE, (3 * MINUTE, 2 * MINUTE), (3 * MINUTE, MINUTE))
+    assert cells == Cells((Axis(1, 20, (10, 5), (10, 5)), slices), None, 8)
+    assert describe(cells, spec) == (
+        "partitioned by cells of t.x ~ h.x, 20 wide and event time, 12m wide (8);"
+        " left rows copied 3 times, right rows copied 1.88 times on average"
+    )
+
+
+def test_rows_of_a_full_outer_join_are_found_at_their_own_time_whatever_its_bounds():
+    (slices,) = partitioning_of(matwin(TIME, lo=-2, hi=5, kind="full outer"), 4).axes
+    assert slices == Axis(None, 12, (3, 5), (5, 0))
 
 
 EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
@@ -228,7 +258,8 @@ def test_a_right_row_reaches_the_home_cell_of_every_left_row_within_its_bounds(l
         return
     cells = partitioning_of(matwin(TIME, lo=lo, hi=hi), 4)
     right = left + apart  # t(right) - t(left) in [-lo, hi]
-    first = (right - cells.before) // cells.width
-    last = (right + cells.after) // cells.width
-    assert first <= left // cells.width <= last
+    (slices,) = cells.axes
+    first = (right - slices.before[1]) // slices.width
+    last = (right + slices.after[1]) // slices.width
+    assert first <= left // slices.width <= last
     assert last - first <= 1

@@ -133,3 +133,10 @@ def test_a_derived_bestmatch_join_is_aggregated_and_joined(compiled):
     joined = compiled(f"SELECT m.id FROM {inner}, a WHERE m.id = a.k WINDOW = INTERVAL 1 HOUR")
     assert not joined.is_changelog
     assert match_of(joined).hi == MINUTE
+
+
+@pytest.mark.parametrize("kind", ["left outer", "right outer", "full outer"])
+def test_the_side_says_whose_best_pairs_are_kept(compiled, kind):
+    where = "WHERE abs(t.ts - h.ts) <= INTERVAL 1 MINUTE"
+    assert match(compiled, where, kind=kind).kind == kind
+    assert match(compiled, where, kind=kind.removesuffix(" outer").upper()).kind == kind

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from windrow.operators.chunks import encode
 from windrow.operators.memory import memory_of_bucket
-from windrow.operators.partition import own_slices
+from windrow.operators.partition import own_rows
 from windrow.operators.shedding.join import ShedJoinOp
 from windrow.operators.stage_chain import StageChain
 from windrow.physical.specs import Stateful, WJoin
@@ -62,7 +62,7 @@ def _run_bucket(
     bucket = plan.labels.index(label)
     letters = DeadLetters(plan, "batch", bucket)
     memory = memory_of_bucket(plan.options, plan.memory_parts, bucket)
-    own = own_slices(plan.partitioning, bucket)
+    own = own_rows(plan.spec, plan.partitioning, bucket)
     stage: StageChain | None = None
     choices = Remembered()
     rows_read = 0

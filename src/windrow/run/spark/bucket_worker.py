@@ -28,7 +28,7 @@ from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import encode
 from windrow.operators.driver import fed_by_streams
 from windrow.operators.memory import memory_of_bucket
-from windrow.operators.partition import own_slices
+from windrow.operators.partition import own_rows
 from windrow.operators.shedding.join import ShedJoinOp
 from windrow.operators.stage_chain import StageChain, apart
 from windrow.physical.specs import WJoin, scans
@@ -102,7 +102,7 @@ class BucketWorker:
         memory = memory_of_bucket(plan.options, plan.memory_parts, bucket)
         owner = Owner(_property("sql.streaming.queryId"), plan.identity.fingerprint, bucket)
         near = self._cache.turn_of(owner, batch, memory.most_bytes if memory is not None else None)
-        own = own_slices(plan.partitioning, bucket)
+        own = own_rows(plan.spec, plan.partitioning, bucket)
         snapshot = self._state.snapshot(manifest, near) if manifest is not None else None
         before = manifest.newest if manifest is not None else []
         blobs = list(_blobs(rows))

@@ -34,7 +34,7 @@ from windrow.run.spark.sent import SentPanes
 from windrow.schema import MAX_TICK, MIN_TICK
 
 if TYPE_CHECKING:
-    from windrow.operators.partition import Buckets
+    from windrow.operators.shares import Buckets
 
 Numbers = NDArray[np.int64]
 

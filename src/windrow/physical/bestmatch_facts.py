@@ -1,0 +1,98 @@
+"""What EXPLAIN says of a bestmatch join."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from windrow.physical.bounds_text import drop_condition, event_time, plus, show_bound
+from windrow.physical.lifetimes import state_bound
+from windrow.physical.partitioning import show_class
+from windrow.physical.specs import MatwinBestmatch, delay, scans
+from windrow.plan.durations import show_ticks
+from windrow.plan.explain import show_dimension
+
+Fact = tuple[str, list[str]]
+
+
+def bestmatch_facts(spec: MatwinBestmatch, show: Callable[[str], str]) -> list[Fact]:
+    """The facts of a bestmatch join, in the order they are read."""
+    time_type = scans(spec)[0].time_type
+    below = max(delay(spec.left), delay(spec.right))
+    left, right = bestmatch_aliases(spec)
+    keys = [show_class(key, show) for key in spec.classes]
+    return [
+        ("dimensions", [show_dimension(d, time_type) for d in spec.dimensions]),
+        ("candidates", [show_bound(left, right, spec.lo, spec.hi, time_type), *keys]),
+        ("kept", _kept(spec)),
+        ("unmatched", [_unmatched(spec)]),
+        ("final", _final(spec, below, time_type)),
+        ("retention", _retention(spec, below, time_type)),
+        ("state", _state(spec, below)),
+        ("emits", [_emission(spec, time_type)]),
+        ("why", ["both streams are ordered by time, so that windows shift over them once"]),
+    ]
+
+
+def bestmatch_aliases(spec: MatwinBestmatch) -> tuple[str, str]:
+    """The aliases of both sides, as their flat column names begin."""
+    first = spec.dimensions[0]
+    return first.left.split(".", 1)[0], first.right.split(".", 1)[0]
+
+
+def _kept(spec: MatwinBestmatch) -> list[str]:
+    aliases = bestmatch_aliases(spec)
+    lines = [
+        f"per row of {aliases[port]}, its candidates that none of its others dominates"
+        for port in spec.judged
+    ]
+    return [*lines, "each pair once"] if len(lines) > 1 else lines
+
+
+def _unmatched(spec: MatwinBestmatch) -> str:
+    aliases = bestmatch_aliases(spec)
+    rows = f"rows of {' and of '.join(aliases[port] for port in spec.judged)}"
+    if spec.keep_unmatched:
+        return f"{rows} without a candidate come with NULLs (KEEP UNMATCHED)"
+    return f"{rows} without a candidate are absent"
+
+
+def _final(spec: MatwinBestmatch, below: int, time_type: str) -> list[str]:
+    aliases, inputs = bestmatch_aliases(spec), (spec.left, spec.right)
+    trailing = plus("watermark", -below, time_type)
+    return [
+        f"the pairs of {aliases[port]} once {trailing} > "
+        f"{plus(event_time(inputs[port], aliases[port]), spec.wait(port), time_type)}"
+        for port in spec.judged
+    ]
+
+
+def _kept_for(spec: MatwinBestmatch, port: int) -> int:
+    """How long a row stays: until it is judged, or none of those that are judged can meet it."""
+    is_met = 1 - port in spec.judged
+    return spec.lo + spec.hi if is_met else spec.wait(port)
+
+
+def _retention(spec: MatwinBestmatch, below: int, time_type: str) -> list[str]:
+    members = zip((spec.left, spec.right), bestmatch_aliases(spec), strict=True)
+    return [
+        drop_condition(child, alias, _kept_for(spec, port), below, time_type)
+        for port, (child, alias) in enumerate(members)
+    ]
+
+
+def _state(spec: MatwinBestmatch, below: int) -> list[str]:
+    members = zip((spec.left, spec.right), bestmatch_aliases(spec), strict=True)
+    rows = [
+        state_bound(spec, child, alias, _kept_for(spec, port), below)
+        for port, (child, alias) in enumerate(members)
+    ]
+    if len(spec.judged) == 1:
+        return rows
+    return [*rows, "two numbers for each pair that came out for one row, until the other is judged"]
+
+
+def _emission(spec: MatwinBestmatch, time_type: str) -> str:
+    ticks = max(map(spec.wait, spec.judged))
+    added = f"adds a delay of {show_ticks(ticks, time_type)}" if ticks > 0 else "adds no delay"
+    first = "" if len(spec.judged) == 1 else " for either of its rows"
+    return f"when final{first}; {added}"
