@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cases.aggregates import draw_aggregate
+from cases.asof_joins import draw_asof
 from cases.base import Case, Stream
 from cases.bestmatches import draw_bestmatch
 from cases.count_windows import draw_count_join
@@ -15,6 +16,7 @@ FAMILIES = {
     "bestmatch": draw_bestmatch,
     "outer": draw_outer_join,
     "count": draw_count_join,
+    "asof": draw_asof,
 }
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "Case",
     "Stream",
     "draw_aggregate",
+    "draw_asof",
     "draw_bestmatch",
     "draw_count_join",
     "draw_join",

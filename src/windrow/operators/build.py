@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 from windrow.operators.base import Operator
 from windrow.physical.algorithms import ASYMMETRIC, BY_NAME, DEFAULT, SWEEP
+from windrow.physical.asof import AsofSweep
 from windrow.physical.shedding import Shedding
 from windrow.physical.specs import (
     CountRows,
     ExpireRows,
     OfChanges,
+    PairJoinSpec,
     SetOp,
     SlidingAggregate,
     Stateful,
@@ -47,6 +49,14 @@ def build(spec: Stateful, own: Own | None = None) -> Operator:
         return SetOperationOp(spec)
     if isinstance(spec, OfChanges):
         return _of_changes(spec)
+    return _of_pairs(spec, own)
+
+
+def _of_pairs(spec: PairJoinSpec, own: Own | None) -> Operator:
+    if isinstance(spec, AsofSweep):
+        from windrow.operators.asof import AsofSweepOp  # noqa: PLC0415
+
+        return AsofSweepOp(spec)
     from windrow.operators.bestmatch import MatwinBestmatchOp  # noqa: PLC0415
     from windrow.operators.cell_routes import OwnCells  # noqa: PLC0415
 

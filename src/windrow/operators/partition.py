@@ -27,7 +27,7 @@ from windrow.physical.partitioning import (
     Single,
     Slices,
 )
-from windrow.physical.specs import MatwinBestmatch, SlidingAggregate, Stateful, WJoin
+from windrow.physical.specs import MatwinBestmatch, PairJoinSpec, SlidingAggregate, Stateful, WJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 
 
@@ -57,7 +57,7 @@ def route(
         homes = spread(key_words(keys, nulls_match=True).words, partitioning.buckets)
         return _timed(batch, *_with_marks(spec, batch, homes, partitioning.buckets))
     if isinstance(partitioning, HashShares):
-        assert isinstance(spec, WJoin | MatwinBestmatch)
+        assert isinstance(spec, WJoin | PairJoinSpec)
         return _timed(batch, *_by_shares(spec, partitioning, port, batch))
     if isinstance(partitioning, Slices):
         return _timed(batch, *_by_slices(partitioning, port, batch.times))
@@ -93,7 +93,7 @@ def _timed(batch: ChangeBatch, rows: Rows, buckets: Buckets) -> tuple[Rows, Buck
 
 
 def _by_shares(
-    spec: WJoin | MatwinBestmatch, shares: HashShares, port: int, batch: ChangeBatch
+    spec: WJoin | PairJoinSpec, shares: HashShares, port: int, batch: ChangeBatch
 ) -> tuple[Rows, Buckets]:
     """The one bucket of rows that have a key in every dimension; else all along the others.
 

@@ -37,13 +37,20 @@ def in_total_order(rows: ChangeBatch) -> ChangeBatch:
     is_tied = np.zeros(len(rows), np.bool_)
     is_tied[1:] |= is_same
     is_tied[:-1] |= is_same
-    tied = np.flatnonzero(is_tied)
+    return rows.take(order_with_tied(rows, np.flatnonzero(is_tied)))
+
+
+def order_with_tied(rows: ChangeBatch, tied: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The order of rows, which are sorted by time, with some sorted by time and columns.
+
+    These take one another's places; all others stay.
+    """
     columns = take_columns(rows.columns, tied)
     keys = [order_codes(column) for column in columns.columns]
     order = np.lexsort((*reversed(keys), rows.times[tied]))
     places = np.arange(len(rows))
     places[tied] = tied[order]
-    return rows.take(places)
+    return places
 
 
 def order_codes(column: pa.Array) -> Codes:

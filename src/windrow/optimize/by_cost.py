@@ -8,7 +8,7 @@ from windrow.optimize.numbers import Numbers
 from windrow.optimize.plans import Machine, planned
 from windrow.physical.options import Options
 from windrow.physical.specs import (
-    MatwinBestmatch,
+    PairJoinSpec,
     ScanStream,
     ScanTable,
     SetOp,
@@ -28,7 +28,7 @@ def by_cost(spec: Spec, options: Options, numbers: Numbers, machine: Machine) ->
 
     if isinstance(spec, ScanStream | ScanTable):
         return spec
-    if isinstance(spec, MatwinBestmatch):
+    if isinstance(spec, PairJoinSpec):
         return replace(spec, left=below(spec.left), right=below(spec.right))
     if isinstance(spec, WJoin):
         join = replace(spec, inputs=tuple(map(below, spec.inputs)))

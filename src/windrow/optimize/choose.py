@@ -11,6 +11,7 @@ from windrow.optimize.needs import needs
 from windrow.optimize.orders import orders_of
 from windrow.optimize.structures import by_trees, structures_of
 from windrow.physical.algorithms import ASYMMETRIC, BY_NAME, CHOICES, DEFAULT, HASH
+from windrow.physical.asof import AsofSweep
 from windrow.physical.options import Options
 from windrow.physical.specs import (
     CountRows,
@@ -31,14 +32,15 @@ from windrow.physical.specs import (
     has_ends,
     has_state,
 )
+from windrow.plan.asof import AsofJoin
 from windrow.plan.exprs import functions_of
 from windrow.plan.nodes import (
     KIND_NAMES,
-    BestmatchJoin,
     ChangeFeed,
     Filter,
     NewestRows,
     Node,
+    PairJoin,
     Project,
     Range,
     Scan,
@@ -70,7 +72,7 @@ def _choose(node: Node, wanted: Set[str], options: Options) -> Spec:
         return _scan(node)
     if isinstance(node, TableScan | TableJoin):
         return _of_table(node, inputs, wanted)
-    if isinstance(node, WindowJoin | BestmatchJoin):
+    if isinstance(node, WindowJoin | PairJoin):
         return _join(node, inputs, wanted, options)
     if isinstance(node, SetOperation):
         return _union(inputs) if node.kind == "union all" else SetOp(inputs, node.kind)
@@ -116,7 +118,7 @@ def _over_one_input(node: Filter | Project | Range | WindowAggregate, below: Spe
 
 
 def _join(
-    node: WindowJoin | BestmatchJoin, inputs: tuple[Spec, ...], wanted: Set[str], options: Options
+    node: WindowJoin | PairJoin, inputs: tuple[Spec, ...], wanted: Set[str], options: Options
 ) -> Spec:
     keep = tuple(
         tuple(name for name in child.schema.names if name in wanted) for child in children(node)
@@ -147,6 +149,17 @@ def _join(
         if algorithm != ASYMMETRIC:
             return by_trees(spec, options)
         return replace(spec, structures=structures_of(spec, node, options))
+    if isinstance(node, AsofJoin):
+        return AsofSweep(
+            left=inputs[0],
+            right=inputs[1],
+            aliases=node.aliases,
+            match=node.match,
+            classes=classes,
+            kind=node.kind,
+            keep=(keep[0], keep[1]),
+            schema=schema,
+        )
     return MatwinBestmatch(
         left=inputs[0],
         right=inputs[1],
@@ -193,7 +206,7 @@ def _scan(node: Scan) -> ScanStream:
     )
 
 
-def key_classes(node: WindowJoin | BestmatchJoin) -> tuple[KeyClass, ...]:
+def key_classes(node: WindowJoin | PairJoin) -> tuple[KeyClass, ...]:
     """The key classes of a join; the rules have left one column per input and class."""
     return tuple(
         KeyClass(

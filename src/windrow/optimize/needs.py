@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Set
 
+from windrow.plan.asof import AsofJoin
 from windrow.plan.exprs import Expr
 from windrow.plan.nodes import (
     BestmatchJoin,
@@ -12,6 +13,7 @@ from windrow.plan.nodes import (
     Filter,
     NewestRows,
     Node,
+    PairJoin,
     Project,
     Range,
     Scan,
@@ -45,6 +47,8 @@ def needs(node: Node, wanted: Set[str]) -> list[set[str]]:
     if isinstance(node, BestmatchJoin):
         # A time dimension is compared by event time, which every row has beside its columns.
         needed |= {name for d in node.dimensions if not d.is_time for name in (d.left, d.right)}
+    if isinstance(node, AsofJoin):
+        needed |= set(node.right.schema.names)  # which order rows of one time
     return [needed & set(child.schema.names) for child in children(node)]
 
 
@@ -65,7 +69,7 @@ def _of_one_input(
 
 def is_stateful(node: Node) -> bool:
     """Whether the node keeps rows, so that every column it is given costs memory."""
-    kinds = ChangeFeed | NewestRows | WindowJoin | WindowAggregate | SetOperation | BestmatchJoin
+    kinds = ChangeFeed | NewestRows | WindowJoin | WindowAggregate | SetOperation | PairJoin
     return isinstance(node, kinds) and not is_union_all(node)
 
 

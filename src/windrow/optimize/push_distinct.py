@@ -30,7 +30,7 @@ from windrow.physical.lifetimes import alive_ticks, joins_what_is_alive
 from windrow.physical.options import Options
 from windrow.physical.specs import (
     FilterRows,
-    MatwinBestmatch,
+    PairJoinSpec,
     ProjectRows,
     ScanStream,
     ScanTable,
@@ -60,7 +60,7 @@ def push_distinct(spec: Spec, options: Options, numbers: Numbers) -> Spec:
 
     if isinstance(spec, ScanStream | ScanTable):
         return spec
-    if isinstance(spec, MatwinBestmatch):
+    if isinstance(spec, PairJoinSpec):
         return replace(spec, left=below(spec.left), right=below(spec.right))
     if isinstance(spec, SetOp) and spec.kind in SETS:
         said: list[str] = []

@@ -13,6 +13,7 @@ from windrow.allocation.dividing import ROUNDING
 from windrow.errors import PlanError, UnsupportedError
 from windrow.optimize.shed_options import least_of, per_tick, rate_said
 from windrow.physical.algorithms import ASYMMETRIC, DEFAULT
+from windrow.physical.asof import AsofSweep
 from windrow.physical.options import Options
 from windrow.physical.shed_errors import too_little
 from windrow.physical.shedding import (
@@ -27,6 +28,7 @@ from windrow.physical.specs import (
     FilterRows,
     MatwinBestmatch,
     OfChanges,
+    PairJoinSpec,
     ProjectRows,
     RangeRows,
     ScanStream,
@@ -131,10 +133,12 @@ def _parts(spec: Spec) -> Iterator[Spec]:
         yield from _parts(child)
 
 
-def _unable(join: WJoin | MatwinBestmatch, options: Options) -> str:
+def _unable(join: WJoin | PairJoinSpec, options: Options) -> str:
     """Why a join cannot shed; "" where it can."""
     if isinstance(join, MatwinBestmatch):
         return "the query's join is a bestmatch join"
+    if isinstance(join, AsofSweep):
+        return "the query's join is an as-of join"
     names = " and ".join(join.aliases)
     if join.kind != "inner":
         return f"the join of {names} is a {KIND_NAMES[join.kind]} join"
@@ -210,7 +214,7 @@ def _check_totals(join: WJoin, name: str, least: tuple[Least, ...]) -> None:
 def _rewritten(spec: Spec, shedding: Shedding) -> Spec:
     """The plan with the join's shedding, and its hidden columns up to the aggregate."""
     assert not isinstance(spec, SetOp | UnionRows | OfChanges)  # refused
-    if isinstance(spec, ScanStream | ScanTable | MatwinBestmatch):
+    if isinstance(spec, ScanStream | ScanTable | PairJoinSpec):
         return spec
     if isinstance(spec, WJoin):
         hidden = hidden_fields(len(spec.inputs)) if shedding.is_estimated else ()
@@ -263,9 +267,9 @@ def _with_hidden(spec: ProjectRows) -> ProjectRows:
     )
 
 
-def _joins(spec: Spec) -> list[WJoin | MatwinBestmatch]:
+def _joins(spec: Spec) -> list[WJoin | PairJoinSpec]:
     below = [join for child in inputs(spec) for join in _joins(child)]
-    return [spec, *below] if isinstance(spec, WJoin | MatwinBestmatch) else below
+    return [spec, *below] if isinstance(spec, WJoin | PairJoinSpec) else below
 
 
 def _has_totals(spec: Spec) -> bool:

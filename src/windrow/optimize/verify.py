@@ -7,6 +7,8 @@ plan was built.
 from __future__ import annotations
 
 from windrow.errors import PlanError
+from windrow.optimize.needs import is_stateful
+from windrow.plan.asof import AsofJoin
 from windrow.plan.count_windows import CountWindows
 from windrow.plan.nodes import (
     BestmatchJoin,
@@ -39,6 +41,8 @@ def verify(plan: Node) -> None:
             _verify_bestmatch(node)
         elif isinstance(node, Scan):
             _verify_scan(node)
+        if is_stateful(node):
+            _verify_prompt(node)
 
 
 def rows_end(node: Node) -> bool:
@@ -161,6 +165,21 @@ def _verify_bestmatch(node: BestmatchJoin) -> None:
             hint="widen or drop one of the bounds",
             span=node.span,
         )
+
+
+def _verify_prompt(node: Node) -> None:
+    """What keeps rows waits for those below it: each must come within a bound."""
+    for below in walk(node):
+        if below is not node and isinstance(below, AsofJoin) and not below.has_bounded_delay:
+            left, right = below.aliases
+            raise PlanError(
+                "unbounded-delay",
+                f"what lies above the as-of join of {left} and {right} would wait for ever",
+                reason=f"a row of {left} waits for a match in {right} that may never come, and keeps"
+                " all that follows it",
+                hint="bound the wait: TOLERANCE INTERVAL '1' HOUR, or the time that you mean",
+                span=below.span,
+            )
 
 
 def _verify_scan(scan: Scan) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from windrow.physical.asof import AsofSweep
 from windrow.physical.bestmatch_facts import bestmatch_aliases
 from windrow.physical.choice_facts import choice_facts
 from windrow.physical.cost_facts import show_rate, total_cost
@@ -25,6 +26,7 @@ from windrow.physical.specs import (
     CountRows,
     ExpireRows,
     FilterRows,
+    PairJoinSpec,
     PhysicalQuery,
     ProjectRows,
     RangeRows,
@@ -248,6 +250,13 @@ def stage_name(spec: Stateful) -> str:
         return f"{type(spec).__name__} {spec.alias}"
     if isinstance(spec, ExpireRows):
         return f"ExpireRows {source_name(spec.input)}"
+    return _pair_join_name(spec)
+
+
+def _pair_join_name(spec: PairJoinSpec) -> str:
+    if isinstance(spec, AsofSweep):
+        kind = f", {KIND_NAMES[spec.kind]}" if spec.kind in KIND_NAMES else ""
+        return f"AsofSweep {' with '.join(spec.aliases)}{kind}"
     return f"MatwinBestmatch {' with '.join(bestmatch_aliases(spec))}, {spec.kind}"
 
 

@@ -14,6 +14,8 @@ from windrow.physical.aggregate_facts import (
     values_in_state,
 )
 from windrow.physical.algorithm_facts import algorithm_facts, emission_of, search_facts
+from windrow.physical.asof import AsofSweep
+from windrow.physical.asof_facts import asof_facts
 from windrow.physical.bestmatch_facts import bestmatch_facts
 from windrow.physical.bounds_text import (
     drop_condition,
@@ -68,6 +70,8 @@ def facts_of(spec: Stateful, options: Options, show: Show) -> list[Fact]:
         return set_facts(spec)
     if isinstance(spec, OfChanges):
         return change_facts(spec, show)
+    if isinstance(spec, AsofSweep):
+        return asof_facts(spec, show)
     return _said(*bestmatch_facts(spec, show))
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from windrow.physical.bounds_text import lag_terms
 from windrow.physical.specs import (
     FilterRows,
-    MatwinBestmatch,
     OfChanges,
+    PairJoinSpec,
     ProjectRows,
     RangeRows,
     ResolveChanges,
@@ -104,7 +104,7 @@ def state_bound(
     return f"{alias} <= {rate} x {length} + one batch"
 
 
-_WITHOUT_RANGE = ScanStream | ScanTable | OfChanges | SlidingAggregate | SetOp | MatwinBestmatch
+_WITHOUT_RANGE = ScanStream | ScanTable | OfChanges | SlidingAggregate | SetOp | PairJoinSpec
 """What gives rows that no [RANGE] below it ends."""
 
 

@@ -49,6 +49,7 @@ from windrow.physical.specs import (
     KeyClass,
     MatwinBestmatch,
     OfChanges,
+    PairJoinSpec,
     SetOp,
     SlidingAggregate,
     Stateful,
@@ -131,8 +132,8 @@ def partitioning_of(spec: Stateful, buckets: int) -> Partitioning:
     """How the rows of a stage are spread over at most `buckets` buckets."""
     if isinstance(spec, SlidingAggregate | SetOp | OfChanges):
         return _by_keys(spec, buckets)
-    if isinstance(spec, MatwinBestmatch):
-        return _bestmatch(spec, buckets)
+    if isinstance(spec, PairJoinSpec):
+        return _of_pairs(spec, buckets)
     if spec.counts is not None:
         return _counted(spec, spec.counts, buckets)
     if not spec.classes:
@@ -223,10 +224,16 @@ def _slices(spec: WJoin, buckets: int) -> Partitioning:
     )
 
 
-def _bestmatch(spec: MatwinBestmatch, buckets: int) -> Partitioning:
+def _of_pairs(spec: PairJoinSpec, buckets: int) -> Partitioning:
     if spec.classes:
         return HashShares((tuple(range(len(spec.classes))),), (buckets,), (1, 1))
-    return cells_of(spec, buckets)
+    if isinstance(spec, MatwinBestmatch):
+        return cells_of(spec, buckets)
+    left, right = spec.aliases
+    return Single(
+        f"any row of {right} may be the match of any row of {left}; an equality in ON would spread"
+        " the join"
+    )
 
 
 @lru_cache(maxsize=256)
@@ -293,7 +300,7 @@ def describe(
         return describe_cells(partitioning, spec, show)
     if isinstance(partitioning, Slices):
         return _describe_slices(partitioning, spec)
-    assert isinstance(spec, WJoin | MatwinBestmatch)
+    assert isinstance(spec, WJoin | PairJoinSpec)
     dimensions = [
         f"{', '.join(show_class(spec.classes[c], show) for c in group)} ({share})"
         for group, share in zip(partitioning.classes, partitioning.shares, strict=True)
@@ -307,10 +314,10 @@ def show_class(key: KeyClass, show: Callable[[str], str]) -> str:
     return sign.join(show(name) for name in key.columns if name is not None)
 
 
-def _describe_copies(partitioning: HashShares, spec: WJoin | MatwinBestmatch) -> str:
+def _describe_copies(partitioning: HashShares, spec: WJoin | PairJoinSpec) -> str:
     if max(partitioning.copies) == 1:
         return ""
-    assert isinstance(spec, WJoin)  # a bestmatch join has every class on both sides
+    assert isinstance(spec, WJoin)  # of a join of pairs, both sides have every class
     parts = []
     for count in sorted(set(partitioning.copies) - {1}):
         names = [

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
+from windrow.physical.asof import AsofSweep
 from windrow.physical.estimates import Estimate
 from windrow.physical.options import Options
 from windrow.physical.part_sizes import USUAL, PartSizes
@@ -419,7 +420,10 @@ Stateless: TypeAlias = (
 OfChanges: TypeAlias = ResolveChanges | CountRows | ExpireRows
 """What makes changes of a stream, for others to take rows back by."""
 
-Stateful: TypeAlias = OfChanges | WJoin | SlidingAggregate | SetOp | MatwinBestmatch
+PairJoinSpec: TypeAlias = MatwinBestmatch | AsofSweep
+"""Joins of two inputs that differ in what they are for."""
+
+Stateful: TypeAlias = OfChanges | WJoin | SlidingAggregate | SetOp | PairJoinSpec
 
 Spec: TypeAlias = Stateless | Stateful
 
@@ -486,7 +490,7 @@ def inputs(spec: Spec) -> tuple[Spec, ...]:
         return spec.inputs
     if isinstance(spec, TableJoinRows):
         return (spec.input, spec.table)
-    if isinstance(spec, MatwinBestmatch):
+    if isinstance(spec, PairJoinSpec):
         return (spec.left, spec.right)
     return (spec.input,)
 
@@ -535,11 +539,14 @@ def delay(spec: Spec) -> int:
     bestmatch join has still to judge has t >= watermark - hi, and its pairs' event time is never
     below t; a right row has t >= watermark - lo. (With a negative hi none trails: left rows still
     to come have t >= watermark.) So it is with the rows that come alone from a window join which is
-    not inner: each waits for its own reach. A join that sheds decides once a pane is over.
+    not inner: each waits for its own reach. A join that sheds decides once a pane is over. An as-of
+    join says itself.
     """
     below = max((delay(child) for child in inputs(spec)), default=0)
     if isinstance(spec, MatwinBestmatch):
         return below + max([0, *map(spec.wait, spec.judged)])
+    if isinstance(spec, AsofSweep):
+        return below + spec.delay
     if isinstance(spec, WJoin):
         pane = 0 if spec.shedding is None else spec.pane
         return below + max([pane, *map(spec.retention, spec.tracked)])

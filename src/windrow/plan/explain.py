@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from windrow.plan.asof import AsofJoin
 from windrow.plan.durations import show_ticks
 from windrow.plan.exprs import Expr, Named
 from windrow.plan.nodes import (
@@ -17,6 +18,7 @@ from windrow.plan.nodes import (
     Filter,
     NewestRows,
     Node,
+    PairJoin,
     Project,
     Query,
     Range,
@@ -65,7 +67,7 @@ def _nodes(node: Node, depth: int, time_type: str, show: ColumnTexts) -> Iterabl
 
 
 def _node(node: Node, time_type: str, show: ColumnTexts) -> str:
-    if isinstance(node, WindowJoin | BestmatchJoin | TableJoin):
+    if isinstance(node, WindowJoin | PairJoin | TableJoin):
         return _join(node, time_type, show)
     if isinstance(node, WindowAggregate):
         return f"WindowAggregate {show_aggregates(node.aggregates)}{_by(node.keys)}"
@@ -76,9 +78,14 @@ def _node(node: Node, time_type: str, show: ColumnTexts) -> str:
     return _stateless(node, time_type)
 
 
-def _join(node: WindowJoin | BestmatchJoin | TableJoin, time_type: str, show: ColumnTexts) -> str:
+def _join(node: WindowJoin | PairJoin | TableJoin, time_type: str, show: ColumnTexts) -> str:
     if isinstance(node, BestmatchJoin):
         return _bestmatch(node, time_type, show)
+    if isinstance(node, AsofJoin):
+        kind = f"{KIND_NAMES[node.kind]} " if node.kind in KIND_NAMES else ""
+        on = show_equalities(node.equalities, show)
+        on = f"on {on}" if node.equalities else on
+        return f"AsofJoin {kind}{on}; {node.match.text}"
     if isinstance(node, TableJoin):
         return f"TableJoin {show_table_join(node.kind, node.keys, node.predicates)}"
     texts = [] if node.counts is None else node.counts.texts(node.aliases)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from windrow.errors import Span
+from windrow.plan.asof import AsofJoin
 from windrow.plan.catalog import StreamInfo
 from windrow.plan.count_windows import CountWindows
 from windrow.plan.exprs import Expr, Named
@@ -374,6 +375,9 @@ class TableJoin:
         return Schema(self.input.schema.fields + self.table.schema.fields)
 
 
+PairJoin: TypeAlias = BestmatchJoin | AsofJoin
+"""Joins of two inputs that differ in what they are for."""
+
 Node: TypeAlias = (
     Scan
     | Filter
@@ -385,6 +389,7 @@ Node: TypeAlias = (
     | WindowAggregate
     | SetOperation
     | BestmatchJoin
+    | AsofJoin
     | TableScan
     | TableJoin
 )
@@ -424,6 +429,6 @@ def children(node: Node) -> tuple[Node, ...]:
         return node.inputs
     if isinstance(node, TableJoin):
         return (node.input, node.table)
-    if isinstance(node, BestmatchJoin):
+    if isinstance(node, PairJoin):
         return (node.left, node.right)
     return (node.input,)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from windrow.plan.nodes import (
-    BestmatchJoin,
     Node,
+    PairJoin,
     Scan,
     SetOperation,
     TableJoin,
@@ -34,7 +34,7 @@ def with_children(node: Node, inputs: Sequence[Node]) -> Node:
         return replace(node, input=inputs[0], table=inputs[1])
     if isinstance(node, WindowJoin | SetOperation):
         return replace(node, inputs=tuple(inputs))
-    if isinstance(node, BestmatchJoin):
+    if isinstance(node, PairJoin):
         return replace(node, left=inputs[0], right=inputs[1])
     return replace(node, input=inputs[0])
 

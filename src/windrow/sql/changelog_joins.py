@@ -14,7 +14,7 @@ from sqlglot import exp
 from windrow.plan.nodes import KIND_NAMES
 from windrow.plan.windows import Bound
 from windrow.sql.clauses import PairWindow
-from windrow.sql.refuse import unsupported
+from windrow.sql.refuse import NAMES, unsupported
 from windrow.sql.scope import Scope, Source
 from windrow.sql.sources import From
 from windrow.sql.spans import span_of
@@ -34,24 +34,29 @@ def joins_what_is_alive(from_: From) -> bool:
     So it is where some leave by what is inside their source.
     """
     refuse_join_of_changelog(from_)
-    is_inner = from_.bestmatch is None and from_.kind == "inner"
     has_several = len(from_.streams) > 1
-    return has_several and is_inner and any(source.leaves_by_itself for source in from_.streams)
+    return (
+        has_several and from_.is_inner and any(source.leaves_by_itself for source in from_.streams)
+    )
 
 
 def refuse_join_of_changelog(from_: From) -> None:
     """Refuses other joins of a changelog than inner ones."""
     found = changelogs(from_.streams)
-    is_inner = from_.bestmatch is None and from_.kind == "inner"
-    if found and len(from_.streams) > 1 and not is_inner:
-        kind = "bestmatch" if from_.bestmatch is not None else KIND_NAMES[from_.kind]
+    if found and len(from_.streams) > 1 and not from_.is_inner:
         raise unsupported(
             "join-of-changelog",
-            f"{found[0].alias} is a changelog; {'an' if kind == 'anti' else 'a'} {kind} join of it is"
-            " not supported",
+            f"{found[0].alias} is a changelog; {_name(from_)} of it is not supported",
             "write an inner join",
             found[0].span,
         )
+
+
+def _name(from_: From) -> str:
+    if from_.paired is not None:
+        return NAMES[from_.paired.args["kind"]]
+    kind = "bestmatch" if from_.bestmatch is not None else KIND_NAMES[from_.kind]
+    return f"{'an' if kind == 'anti' else 'a'} {kind} join"
 
 
 def refuse_windows(clauses: Sequence[exp.Expr], windows: StatedWindows, scope: Scope) -> None:

@@ -42,6 +42,21 @@ class MatchOrder(exp.Expression):
     arg_types: ClassVar = {"this": True, "expression": False, "order": True, "within": False}
 
 
+class AsofCondition(exp.Expression):
+    """`left >= right [TOLERANCE w]`: which times an as-of join matches.
+
+    `operator` is >=, >, <=, < or NEAREST; `apart` the `left <> right` that may follow the last.
+    """
+
+    arg_types: ClassVar = {
+        "this": True,
+        "expression": True,
+        "operator": True,
+        "apart": False,
+        "tolerance": False,
+    }
+
+
 class HintText(exp.Expression):
     """The text between `/*+` and `*/`."""
 

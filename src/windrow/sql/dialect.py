@@ -11,13 +11,14 @@ Added, in any case of letters:
     WINDOW (a, b) BETWEEN x PRECEDING AND y FOLLOWING      also both on one side
     .. EITHER WAY                              all DWINDOWs as written, or all reversed
     l LEFT OUTER BESTMATCH JOIN r ON l.x MINDIST r.x [WITHIN eps], ..  [KEEP UNMATCHED]
+    l [LEFT] ASOF JOIN r MATCH_CONDITION (l.ts >= r.ts) [ON ..] [TOLERANCE w]
     .. EMIT CHANGES                            the answer as a changelog
     /*+ name(value), .. */                     options of the query
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
@@ -26,14 +27,16 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.parsers.spark2 import build_as_cast
 from sqlglot.tokenizer_core import TokenType
 
-from windrow.errors import ParseError, Span
+from windrow.errors import Span
 from windrow.sql.clauses import HintText, MatchOrder, PairWindow, StreamWindow, UniformWindow
+from windrow.sql.pair_join_parser import PairJoinParser
 from windrow.sql.refuse import unsupported
-from windrow.sql.spanned_parser import SpannedParser
 from windrow.sql.spans import mark
 
 _STREAM_WINDOWS = {"RANGE", "ROWS", "PARTITION BY"}
-_TRAILERS = {("EMIT", "CHANGES"), ("KEEP", "UNMATCHED"), ("EITHER", "WAY"), ("BESTMATCH", "JOIN")}
+_TRAILERS = {
+    ("EMIT", "CHANGES"), ("KEEP", "UNMATCHED"), ("EITHER", "WAY"), ("BESTMATCH", "JOIN"),
+}  # fmt: skip
 _ALL_PAIRS = "WINDOW = INTERVAL '5' SECONDS"
 _PAIR = "WINDOW (a, b) = INTERVAL '5' SECONDS"
 _DIRECTED = "DWINDOW (a, b) = INTERVAL '5' SECONDS"
@@ -53,7 +56,7 @@ def _build_to_timestamp(args: list[exp.Expr], dialect: Dialect) -> exp.Expr:
     return built
 
 
-class WindrowParser(SpannedParser):
+class WindrowParser(PairJoinParser):
     """Spark's parser with the clauses above."""
 
     # Spark's ANSI mode, its default, has casts that fail rather than give NULL.
@@ -130,20 +133,6 @@ class WindrowParser(SpannedParser):
             self._fail("expected columns, then ROWS and their number", _BY_KEY)
         return columns
 
-    def _fail(self, reason: str, *examples: str) -> NoReturn:
-        """Raises our error at once: sqlglot would take its own for "no table here" after a comma.
-
-        The examples show how such a clause is written.
-        """
-        token = self._curr or self._prev
-        raise ParseError(
-            "syntax",
-            f"the SQL cannot be read at {token.text!r}",
-            reason=reason,
-            hint=f"for instance  {',  or  '.join(examples)}",
-            span=Span(token.start, token.end + 1),
-        )
-
     def _parse_table_alias(self, *args: Any, **kwargs: Any) -> exp.TableAlias | None:
         if self._at_trailer():
             return None
@@ -155,8 +144,9 @@ class WindrowParser(SpannedParser):
         return super()._parse_alias(this, *args, **kwargs)
 
     def _at_trailer(self) -> bool:
-        """Whether two words follow that end what stands before, and are no name of it."""
-        return (self._curr.text.upper(), self._next.text.upper()) in _TRAILERS
+        """Whether words follow that end what stands before, and are no name of it."""
+        word = self._curr.text.upper()
+        return word == "MATCH_CONDITION" or (word, self._next.text.upper()) in _TRAILERS
 
     # Windows of pairs: WINDOW (a, b) = w AND DWINDOW (b, c) = w, also among the conjuncts
 
@@ -227,10 +217,10 @@ class WindrowParser(SpannedParser):
             return PairWindow(left=left, right=right, directed=directed, this=length)
         if directed or not self._match(TokenType.BETWEEN):
             self._fail("expected = and a length", *([usual] if directed else [_PAIR, _BETWEEN]))
-        first, is_first_before = self._parse_end_of_window()
+        first, is_first_before = self._parse_end_of_window(_BETWEEN)
         if not self._match(TokenType.AND):
             self._fail("expected AND", _BETWEEN)
-        last, is_last_before = self._parse_end_of_window()
+        last, is_last_before = self._parse_end_of_window(_BETWEEN)
         return PairWindow(
             left=left,
             right=right,
@@ -241,25 +231,11 @@ class WindrowParser(SpannedParser):
             is_last_before=is_last_before,
         )
 
-    def _parse_end_of_window(self) -> tuple[exp.Expr, bool]:
-        """A length, and whether it leads back in time."""
-        length = self._parse_length(_BETWEEN)
-        is_before = bool(self._match_text_seq("PRECEDING"))
-        if not is_before and not self._match_text_seq("FOLLOWING"):
-            self._fail("expected PRECEDING or FOLLOWING", _BETWEEN)
-        return length, is_before
-
-    def _parse_length(self, usual: str) -> exp.Expr:
-        return self._required(self._parse_term(), "a length such as INTERVAL '5' SECONDS", usual)
-
-    def _required(self, node: exp.Expr | None, what: str, usual: str) -> exp.Expr:
-        """The node; where there is none, an error that shows how such a clause is written."""
-        return self._fail(f"expected {what}", usual) if node is None else node
-
     # Bestmatch joins: l LEFT OUTER BESTMATCH JOIN r ON l.x MINDIST r.x WITHIN eps, ..
 
     def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
-        return self._parse_bestmatch_join() or super()._parse_join(*args, **kwargs)
+        own = self._parse_bestmatch_join() or self._parse_pair_join()
+        return own or super()._parse_join(*args, **kwargs)
 
     def _parse_bestmatch_join(self) -> exp.Join | None:
         start, index = self._curr.start, self._index

@@ -29,6 +29,7 @@ from windrow.plan.types import TypeResolver
 from windrow.plan.windows import WindowGraph
 from windrow.schema import Field, Schema
 from windrow.sql import changelog_joins
+from windrow.sql.asof import lower_asof, named_times
 from windrow.sql.bestmatch import lower_bestmatch
 from windrow.sql.calls import Functions
 from windrow.sql.changelog_joins import (
@@ -53,6 +54,7 @@ from windrow.sql.grouping import Grouping, is_aggregate_query, refuse_reserved
 from windrow.sql.join_kinds import one_key_each, windows_in_where
 from windrow.sql.keys import add_keys
 from windrow.sql.of_changes import newest_rows, within_window
+from windrow.sql.pair_joins import refuse_above_pair
 from windrow.sql.refuse import (
     as_query,
     refuse_clauses,
@@ -144,7 +146,10 @@ class Lowering:
         if from_.bestmatch is not None:
             refuse_join_of_changelog(from_)
             refuse_match(from_.bestmatch, above)
-        in_from = [*from_.conditions, *_match_orders(from_)]
+        if from_.paired is not None:
+            refuse_join_of_changelog(from_)
+            refuse_above_pair(from_.paired, above)
+        in_from = [*from_.conditions, *_match_orders(from_), *named_times(from_.paired, scope)]
         in_seen = [*from_.filters, *(in_from if from_.kind == "inner" else [])]
         for condition in (*from_.conditions, *from_.filters, *from_.on_tables, *filters):
             refuse_subquery_conditions(condition)
@@ -170,6 +175,9 @@ class Lowering:
             node: Node = lower_bestmatch(
                 block.select, block.from_.bestmatch, block.scope, conditions, self.renderer
             )
+            return Relation(self._project(node, block.items, alias), time_type)
+        if block.from_.paired is not None:
+            node = lower_asof(block.select, block.from_, block.scope, block.filters, self.renderer)
             return Relation(self._project(node, block.items, alias), time_type)
         clauses = list(block.select.args.get("windows") or [])
         tables = TableJoins(block.from_, block.select, block.seen, block.filters, self.renderer)

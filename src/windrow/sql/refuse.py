@@ -23,6 +23,9 @@ _CLAUSES = {
     "exclude": ("EXCEPT in a star", "list the columns"),
 }
 
+NAMES = {"ASOF": "an as-of join"}
+"""Joins of two streams by time, by their kind in the tree, as people call them."""
+
 _AGGREGATES = (
     exp.Sum, exp.Count, exp.Avg, exp.Min, exp.Max, exp.Median, exp.Variance, exp.VariancePop,
     exp.Stddev, exp.StddevSamp, exp.StddevPop,
@@ -229,13 +232,6 @@ def refuse_join(join: exp.Join) -> None:
     """Refuses ways to write a join other than by its kind and ON."""
     span = span_of(join)
     method = str(join.args.get("method") or "").upper()
-    if method == "ASOF":
-        raise unsupported(
-            "asof-join",
-            "ASOF JOIN is not supported",
-            "write a bestmatch join: l LEFT OUTER BESTMATCH JOIN r ON l.ts MINDIST r.ts",
-            span,
-        )
     if method == "NATURAL" or join.args.get("using"):
         raise unsupported(
             "join-using",

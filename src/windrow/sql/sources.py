@@ -15,13 +15,14 @@ from windrow.sql.count_windows import rows_window
 from windrow.sql.join_kinds import FIRST_ONLY, join_kind, kind_of
 from windrow.sql.lengths import window_ticks
 from windrow.sql.of_changes import change_feed
-from windrow.sql.refuse import refuse_join, unsupported
+from windrow.sql.refuse import NAMES, refuse_join, unsupported
 from windrow.sql.scope import Source
 from windrow.sql.spans import span_of, text_of
 from windrow.sql.table_sources import (
     FromTable,
     read_tables,
     refuse_matched_table,
+    refuse_paired_table,
     refuse_tables_alone,
     table_source,
 )
@@ -55,7 +56,8 @@ class From:
     """FROM with its joins: sources, conditions of ON, and the bestmatch join if it is one.
 
     `kind` is the kind of window join, one of those of `plan.nodes.WindowJoin`. Where that is not
-    inner, `conditions` are its own, and `filters` those of the inner joins with tables.
+    inner, `conditions` are its own, and `filters` those of the inner joins with tables. `paired` is
+    the as-of join, if it is one.
     """
 
     sources: tuple[Source, ...]
@@ -65,6 +67,12 @@ class From:
     kind: str = "inner"
     tables: tuple[FromTable, ...] = ()
     filters: tuple[exp.Expr, ...] = ()
+    paired: exp.Join | None = None
+
+    @property
+    def is_inner(self) -> bool:
+        """Whether it is an inner window join, or none."""
+        return self.bestmatch is None and self.paired is None and self.kind == "inner"
 
     @property
     def streams(self) -> tuple[Source, ...]:
@@ -122,7 +130,16 @@ class FromReader:
                 "put it in a derived table: FROM (SELECT .. BESTMATCH JOIN ..) m, other ..",
                 span_of(bestmatch[0]),
             )
-        if not bestmatch:
+        paired = [join for join in joins if join.args.get("kind") in NAMES]
+        if paired and len(items) != 2:
+            name = NAMES[paired[0].args["kind"]]
+            raise unsupported(
+                "pair-join-of-several",
+                f"{name} stands alone in its FROM",
+                "put it in a derived table: FROM (SELECT .. JOIN ..) m, other ..",
+                span_of(paired[0]),
+            )
+        if not (bestmatch or paired):
             for join in joins:
                 refuse_join(join)
         sources = self._sources(items)
@@ -130,6 +147,9 @@ class FromReader:
         if bestmatch:
             refuse_matched_table(sources, bestmatch[0])
             return From(sources, _conditions(joins), bestmatch[0], span)
+        if paired:
+            refuse_paired_table(sources, paired[0])
+            return From(sources, _conditions(joins), None, span, paired=paired[0])
         tables = read_tables(sources, joins)
         brought = [join for join, s in zip(joins, sources[1:], strict=True) if not s.is_table]
         kind = join_kind(brought, sum(not source.is_table for source in sources))

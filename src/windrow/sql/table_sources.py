@@ -12,7 +12,7 @@ from windrow.plan.catalog import StreamInfo
 from windrow.plan.nodes import TableScan
 from windrow.schema import Field, Schema
 from windrow.sql.join_kinds import FIRST_ONLY, kind_of, words_of
-from windrow.sql.refuse import unsupported
+from windrow.sql.refuse import NAMES, unsupported
 from windrow.sql.scope import Source
 from windrow.sql.spans import span_of, text_of
 
@@ -77,6 +77,18 @@ def refuse_matched_table(sources: Sequence[Source], join: exp.Join) -> None:
                 "bestmatch-table",
                 f"{source.alias} is a table, and a bestmatch join is one of two streams",
                 f"write an inner or left join: FROM a JOIN {source.alias} ON ..",
+                span_of(join),
+            )
+
+
+def refuse_paired_table(sources: Sequence[Source], join: exp.Join) -> None:
+    """Refuses a join by time with a table, whose rows have none."""
+    for source in sources:
+        if source.is_table:
+            raise unsupported(
+                "pair-join-table",
+                f"{source.alias} is a table, and {NAMES[join.args['kind']]} is one of two streams",
+                f"register it as a stream with its time column: stream({source.alias!r}, .., time=..)",
                 span_of(join),
             )
 

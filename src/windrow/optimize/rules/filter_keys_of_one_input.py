@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from windrow.optimize.keys import Class, classes_of
 from windrow.plan.exprs import Expr, quote_duckdb, quote_spark
-from windrow.plan.nodes import BestmatchJoin, Equality, Filter, Node, WindowJoin, children
+from windrow.plan.nodes import Equality, Filter, Node, PairJoin, WindowJoin, children
 from windrow.plan.walk import rewrite, with_children
 
 
@@ -25,7 +25,7 @@ def filter_keys_of_one_input(plan: Node) -> Node:
 
 
 def _split(node: Node) -> Node:
-    if not isinstance(node, WindowJoin | BestmatchJoin):
+    if not isinstance(node, WindowJoin | PairJoin):
         return node
     inputs = children(node)
     classes = classes_of(node.equalities, inputs)

@@ -13,8 +13,8 @@ from dataclasses import replace
 from windrow.optimize.needs import is_stateful, is_union_all, needs
 from windrow.plan.exprs import Named, column
 from windrow.plan.nodes import (
-    BestmatchJoin,
     Node,
+    PairJoin,
     Project,
     Scan,
     TableJoin,
@@ -65,6 +65,6 @@ def _only(node: Node, needed: Set[str]) -> Node:
     A join needs no Project: its physical form carries on only what is needed above.
     """
     kept = _kept(node.schema, needed)
-    if kept == node.schema or isinstance(node, WindowJoin | BestmatchJoin | TableJoin):
+    if kept == node.schema or isinstance(node, WindowJoin | PairJoin | TableJoin):
         return node
     return Project(node, tuple(Named(f.name, column(f.name, f.type)) for f in kept.fields), kept)

@@ -11,6 +11,7 @@ import re
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from windrow.physical.asof import AsofSweep
 from windrow.physical.specs import (
     CountRows,
     ExpireRows,
@@ -60,6 +61,8 @@ def _what(spec: Stateful) -> str:
         return "change feed" if isinstance(spec, ResolveChanges) else "count window"
     if isinstance(spec, ExpireRows):
         return "expiry"
+    if isinstance(spec, AsofSweep):
+        return "as-of join"
     return "bestmatch join" if isinstance(spec, MatwinBestmatch) else "sliding aggregate"
 
 

@@ -19,7 +19,7 @@ from windrow.physical.shedding import Shedding
 from windrow.physical.specs import (
     CountRows,
     ExpireRows,
-    MatwinBestmatch,
+    PairJoinSpec,
     PhysicalQuery,
     RangeRows,
     ResolveChanges,
@@ -269,7 +269,7 @@ def marks(spec: Spec) -> tuple[str, ...]:
     below = {mark for child in inputs(spec) for mark in marks(child)}
     if isinstance(spec, RangeRows) or (isinstance(spec, ResolveChanges) and spec.ticks is not None):
         below.add(END)
-    if isinstance(spec, MatwinBestmatch) or (isinstance(spec, WJoin) and not spec.is_snapshot):
+    if isinstance(spec, PairJoinSpec) or (isinstance(spec, WJoin) and not spec.is_snapshot):
         below.discard(SIGN)
     return tuple(mark for mark in (END, SIGN) if mark in below)
 

@@ -1,0 +1,346 @@
+"""As-of join of two streams: each left row with the right row of its key that is nearest in time.
+
+    push       keeps the rows of both sides, by time
+    advance    sweeps over what lies below the watermark W, in time order, and forgets
+
+Below W both inputs are complete. One step takes
+
+    1. the left rows below W, which ask, and the right rows below W, which answer;
+    2. the left rows that have waited, where their deadline has passed or their key has an answer;
+    3. the newest right row of each key that was kept, which answers for all before it.
+
+and leaves, of what is below W, no more than can still matter:
+
+                          t(l) = W
+    -----------r----r-------|----->      backward, nearest: of all right rows below W the newest of
+          gone ^    ^ kept               each key is the match of a left row to come
+    -----l------------------|----?>      forward, nearest: left rows that may yet find a (better)
+         ^ kept, to its deadline         match at W or later; `asof_match.py` says until when
+
+So `newest` holds one row per key at most: for ever, or, with a tolerance, until no left row to come
+can reach it, t(r) + tolerance < W. A row in `waiting` takes what it has found before it along.
+
+Right rows of one key and time are put into the order of their columns before the sweep, so that
+neither arrival nor partitions decide which of them is the last, or the first.
+
+Example: MATCH_CONDITION (l.ts >= r.ts), r at 12:00:10 and 12:00:20, l at 12:00:25. As W passes
+12:00:25, l comes out with the r of 12:00:20, and the r of 12:00:10 has gone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.kernels._jit import writable
+from windrow.kernels.asof import NOTHING, Timed, mark_tied
+from windrow.operators.arrow_types import arrow_type
+from windrow.operators.asof_match import Candidates, Matches, Waited, find_matches
+from windrow.operators.base import Operator, Snapshot
+from windrow.operators.changes import ChangeBatch, concat, select
+from windrow.operators.chunks import ChunkBuffer, bound_of_step
+from windrow.operators.keyed_rows import NO_KEY, FoundRows, StepKeys, rows_with_keys
+from windrow.operators.total_order import order_with_tied
+from windrow.schema import MAX_TICK, MIN_TICK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from windrow.physical.asof import AsofSweep
+    from windrow.schema import Field
+
+KIND = "asof-join"
+LEFT, RIGHT = 0, 1
+
+STEP_ROWS = 1 << 17
+"""About how many rows of a chunk are swept at once: their arrays then stay in the cache."""
+
+EARLIER = "$earlier"
+"""The column of waiting rows that holds the time of the match before each; NULL where none is."""
+
+
+class AsofSweepOp(Operator):
+    """The state and the steps of one as-of join; ports: 0 left, 1 right."""
+
+    def __init__(self, spec: AsofSweep) -> None:
+        super().__init__()
+        self._spec = spec
+        self._keys = tuple(
+            tuple(str(one.columns[port]) for one in spec.classes) for port in (LEFT, RIGHT)
+        )
+        self._asks = tuple(dict.fromkeys([*spec.keep[LEFT], *self._keys[LEFT]]))
+        self._answers = tuple(dict.fromkeys([*spec.keep[RIGHT], *self._keys[RIGHT]]))
+        own, other = spec.left.schema.fields, spec.right.schema.fields
+        self._left_schema = _schema(self._asks, own)
+        self._right_schema = _schema(spec.right.schema.names, other)
+        self._shown = _schema(spec.keep[RIGHT], other)
+        self._before_schema = self._shown.append(pa.field(EARLIER, pa.int64()))
+        self._looks_back = spec.match.direction != "forward"
+        self._looks_ahead = spec.match.direction != "backward"
+        # A left row is final at t < W; where right rows of its own time are no match, at t <= W.
+        is_strict = spec.match.is_strict and not self._looks_ahead
+        self._final_at = 0 if is_strict else 1
+        self._left, self._right = ChunkBuffer(), ChunkBuffer()
+        self._newest, self._waiting = ChunkBuffer(), ChunkBuffer("end")
+
+    def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
+        """Keeps the rows; nothing is final before the watermark says so."""
+        for port, buffer in ((LEFT, self._left), (RIGHT, self._right)):
+            batch = batches[port]
+            if batch is not None and len(batch):
+                self.counters.rows_in += len(batch)
+                # All right columns: they say which of several rows of one time is the last.
+                names = (self._left_schema, self._right_schema)[port].names
+                buffer.append(ChangeBatch(select(batch.columns, names), batch.times))
+        self._count_stored()
+        return iter(())
+
+    def advance(self, watermark: int) -> Iterator[ChangeBatch]:
+        """Gives the matches of the left rows that are final, then forgets."""
+        bound = MIN_TICK
+        while bound < watermark and self.due() <= watermark:
+            bound = bound_of_step((self._left, self._right), watermark, STEP_ROWS)
+            before = self.counters.stored
+            result = self._step(bound)
+            self._count_stored()
+            self.counters.drops += before - self.counters.stored
+            self.counters.rows_out += len(result)
+            if len(result):
+                yield result
+
+    def due(self) -> int:
+        """When the first row that waits for the watermark, or for its deadline, is passed."""
+        dues = [self._left.first + self._final_at, self._right.first + 1, self._waiting.first + 1]
+        if self._spec.match.tolerance is not None:
+            dues.append(self._newest.first + self._spec.match.tolerance + 1)
+        return min(*dues, MAX_TICK)
+
+    def buffers(self) -> Sequence[ChunkBuffer]:
+        """The rows of either side, the newest of each key, and those that wait."""
+        return (self._left, self._right, self._newest, self._waiting)
+
+    def snapshot(self) -> Snapshot:
+        """All four, as chunks."""
+        names = ("left", "right", "newest", "waiting")
+        parts = zip(names, self.buffers(), strict=True)
+        return Snapshot(KIND, {name: tuple(buffer.slices) for name, buffer in parts})
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Puts them back."""
+        snapshot.check_kind(KIND)
+        stored = snapshot.buffers
+        self._left = ChunkBuffer(slices=stored["left"])
+        self._right = ChunkBuffer(slices=stored["right"])
+        self._newest = ChunkBuffer(slices=stored["newest"])
+        self._waiting = ChunkBuffer("end", stored["waiting"])
+        self._count_stored()
+
+    def _count_stored(self) -> None:
+        self.counters.stored = sum(buffer.rows for buffer in self.buffers())
+        self.counters.state_bytes = sum(buffer.nbytes for buffer in self.buffers())
+
+    def _step(self, bound: int) -> ChangeBatch:
+        """Matches what lies below the bound; the numbers are those of the head of this file."""
+        keys = StepKeys(self._spec.classes)
+        answers = self._taken_answers(bound, keys)
+        asking = self._taken_asking(bound, keys, has_answers=len(answers.rows) > 0)
+        kept = rows_with_keys(self._newest, self._keys[RIGHT], keys.wanted())
+        whole = self._candidates(answers.rows, kept, asking.before)
+        newest = np.full(len(keys) + 1, NOTHING)  # the last is for rows without a key
+        newest[kept.owners] = len(answers.rows) + np.arange(len(kept))
+        matches = find_matches(
+            self._spec.match,
+            Timed(writable(asking.rows.times), np.where(asking.slots < 0, len(keys), asking.slots)),
+            Candidates(
+                Timed(writable(answers.rows.times), answers.slots),
+                np.append(whole.times, MIN_TICK),
+                newest,
+            ),
+            asking.waited(len(answers.rows) + len(kept)),
+        )
+        self.counters.probes += len(asking.rows)
+        self.counters.comparisons += len(whole)
+        if self._looks_back:
+            self._keep_newest(answers.rows, newest[:-1], kept, bound)
+        is_final = self._keep_waiting(asking, whole, matches, bound)
+        return self._results(asking.rows, whole, matches.places, is_final)
+
+    def _taken_answers(self, bound: int, keys: StepKeys) -> _Answers:
+        """The right rows below the bound that can match, in time order, ties by their columns."""
+        rows = self._right.pop_below(bound)
+        if rows is None:
+            return _Answers(_no_rows(self._right_schema), np.empty(0, np.int64))
+        slots = keys.slots_of(RIGHT, rows)
+        usable = np.flatnonzero(slots != NO_KEY)
+        if len(usable) < len(rows):
+            rows, slots = rows.take(usable), slots[usable]
+        if bool(np.any(rows.times[1:] == rows.times[:-1])):
+            is_tied = np.zeros(len(rows), np.bool_)
+            timed = Timed(writable(rows.times), writable(slots))
+            mark_tied(timed, np.full(len(keys), NOTHING), is_tied)
+            if is_tied.any():
+                order = order_with_tied(rows, np.flatnonzero(is_tied))
+                rows, slots = rows.take(order), slots[order]
+        return _Answers(rows, writable(slots))
+
+    def _taken_asking(self, bound: int, keys: StepKeys, *, has_answers: bool) -> _Asking:
+        """The left rows below the bound, and of those that wait the ones that are now final."""
+        waited = []
+        if self._looks_ahead:
+            if (expired := self._waiting.pop_below(bound)) is not None:
+                waited.append(expired)
+            if has_answers:
+                # Whatever answers now lies behind all that has waited: each is final.
+                found = rows_with_keys(self._waiting, self._keys[LEFT], keys.wanted())
+                if len(found):
+                    waited.append(found.batch())
+                    self._waiting.drop(found.rows)
+        came = self._left.pop_below(min(bound + 1 - self._final_at, MAX_TICK))
+        if came is None:
+            came = _no_rows(self._left_schema)
+        if not waited:
+            nothing = np.full(len(came), NOTHING)
+            return _Asking(came, keys.slots_of(LEFT, came), nothing, _no_rows(self._before_schema))
+        before = concat(waited)
+        asks = ChangeBatch(select(before.columns, self._left_schema.names), before.times)
+        rows = _together([came, asks])
+        numbers = np.concatenate([np.full(len(came), NOTHING), np.arange(len(asks))])
+        order = np.argsort(rows.times, kind="stable")
+        rows = rows.take(order)
+        found_before = ChangeBatch(select(before.columns, self._before_schema.names), before.times)
+        return _Asking(rows, keys.slots_of(LEFT, rows), numbers[order], found_before)
+
+    def _candidates(
+        self, answers: ChangeBatch, kept: FoundRows, before: ChangeBatch
+    ) -> ChangeBatch:
+        """The shown columns of all that may be a match, in the places by which they are called."""
+        parts = [answers, ChangeBatch(before.columns, _earlier_times(before))]
+        if len(kept):
+            parts.insert(1, kept.batch())
+        names = self._shown.names
+        return _together([ChangeBatch(select(part.columns, names), part.times) for part in parts])
+
+    def _keep_newest(
+        self, answers: ChangeBatch, newest: NDArray[np.int64], kept: FoundRows, bound: int
+    ) -> None:
+        """The last answer of each key takes the place of the one that was kept."""
+        is_new = (newest != NOTHING) & (newest < len(answers))
+        if is_new.any():
+            self._newest.drop(kept.only(is_new))
+        tolerance = self._spec.match.tolerance
+        last = np.sort(newest[is_new])
+        if tolerance is not None:
+            reached = max(bound - tolerance, MIN_TICK)
+            self._newest.drop_below(reached)
+            last = last[answers.times[last] >= reached]
+        columns = select(answers.columns, self._answers)
+        self._newest.append(ChangeBatch(columns, answers.times).take(last))
+
+    def _keep_waiting(
+        self, asking: _Asking, whole: ChangeBatch, matches: Matches, bound: int
+    ) -> NDArray[np.bool_]:
+        """Keeps the left rows for which a better match may come; gives which are final."""
+        if matches.deadlines is None:
+            return np.ones(len(asking.rows), np.bool_)
+        waits = (matches.deadlines >= bound) & (asking.slots != NO_KEY)
+        rows = np.flatnonzero(waits)
+        if len(rows):
+            columns = asking.rows.take(rows).columns
+            places = matches.places[rows]
+            found = [*_taken(whole.columns, places), _taken_times(whole.times, places)]
+            names = [*columns.schema.names, *self._shown.names, EARLIER]
+            stored = pa.RecordBatch.from_arrays([*columns.columns, *found], names=names)
+            ends = matches.deadlines[rows]
+            self._waiting.append(ChangeBatch(stored, asking.rows.times[rows], ends))
+        is_final: NDArray[np.bool_] = ~waits
+        return is_final
+
+    def _results(
+        self,
+        asking: ChangeBatch,
+        whole: ChangeBatch,
+        places: NDArray[np.int64],
+        is_final: NDArray[np.bool_],
+    ) -> ChangeBatch:
+        """The rows of the answer, in the order of their left rows."""
+        is_shown = is_final if self._spec.kind == "left" else is_final & (places != NOTHING)
+        shown = ChangeBatch(select(asking.columns, self._spec.keep[LEFT]), asking.times)
+        if not is_shown.all():
+            rows = np.flatnonzero(is_shown)
+            shown, places = shown.take(rows), places[rows]
+        columns = [*shown.columns.columns, *_taken(whole.columns, places)]
+        matched = np.append(whole.times, MIN_TICK)[places]
+        return ChangeBatch(
+            pa.RecordBatch.from_arrays(columns, names=list(self._spec.schema.names)),
+            np.maximum(shown.times, matched),
+        )
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """Right rows in time order, and the slot of each one's key."""
+
+    rows: ChangeBatch
+    slots: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _Asking:
+    """Left rows in time order, and the slot of each one's key.
+
+    `numbers` says of a row that has waited which of `before` it is, NOTHING of the others; those
+    hold the match before each, with its time in the column EARLIER.
+    """
+
+    rows: ChangeBatch
+    slots: NDArray[np.int64]
+    numbers: NDArray[np.int64]
+    before: ChangeBatch
+
+    def waited(self, first: int) -> Waited:
+        """Which rows have waited; the matches they have are called by places from `first` on."""
+        has_waited = self.numbers != NOTHING
+        if not len(self.before):
+            return Waited(has_waited, self.numbers)
+        has_match = self.before.columns.column(EARLIER).is_valid().to_numpy(zero_copy_only=False)
+        is_matched = has_waited & has_match[self.numbers]
+        return Waited(has_waited, np.where(is_matched, first + self.numbers, NOTHING))
+
+
+def _no_rows(schema: pa.Schema) -> ChangeBatch:
+    columns = [pa.array([], field.type) for field in schema]
+    return ChangeBatch(pa.RecordBatch.from_arrays(columns, schema=schema), np.empty(0, np.int64))
+
+
+def _schema(names: Sequence[str], fields: Sequence[Field]) -> pa.Schema:
+    types = {field.name: arrow_type(field.type) for field in fields}
+    return pa.schema([(name, types[name]) for name in names])
+
+
+def _together(parts: Sequence[ChangeBatch]) -> ChangeBatch:
+    """All rows; those of no part where there are none."""
+    return concat([part for part in parts if len(part)] or parts[:1])
+
+
+def _indices(places: NDArray[np.int64]) -> pa.Array:
+    return pa.array(places, mask=places == NOTHING)
+
+
+def _taken(columns: pa.RecordBatch, places: NDArray[np.int64]) -> list[pa.Array]:
+    """The rows at the places, NULLs where that is NOTHING."""
+    indices = _indices(places)
+    return [column.take(indices) for column in columns.columns]
+
+
+def _taken_times(times: NDArray[np.int64], places: NDArray[np.int64]) -> pa.Array:
+    return pa.array(times).take(_indices(places))
+
+
+def _earlier_times(before: ChangeBatch) -> NDArray[np.int64]:
+    times: NDArray[np.int64] = before.columns.column(EARLIER).fill_null(MIN_TICK).to_numpy()
+    return times

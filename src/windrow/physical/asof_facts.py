@@ -1,0 +1,108 @@
+"""What EXPLAIN says of an as-of join: which row is the match, when it is known, what is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from windrow.physical.asof import AsofSweep
+from windrow.physical.bounds_text import drop_condition, event_time, plus
+from windrow.physical.lifetimes import state_bound
+from windrow.physical.partitioning import show_class
+from windrow.physical.specs import delay, scans
+from windrow.plan.durations import show_ticks
+
+Show = Callable[[str], str]
+
+_CHOICES = {
+    "backward": "the last row of {right} {at}before it",
+    "forward": "the first row of {right} {at}after it",
+    "nearest": "the row of {right} that is nearest in time, the earlier of two equally far",
+}
+_TIES = {
+    "backward": "the last",
+    "forward": "the first",
+    "nearest": "the last of those at or before it, the first of those after it,",
+}
+
+
+def asof_facts(spec: AsofSweep, show: Show) -> list[tuple[str, list[str]]]:
+    """The facts of an as-of join, in the order they are read."""
+    time_type = scans(spec)[0].time_type
+    below = max(delay(spec.left), delay(spec.right))
+    left, right = spec.aliases
+    match = spec.match
+    choice = _CHOICES[match.direction].format(right=right, at="" if match.is_strict else "at or ")
+    if match.direction == "nearest" and match.is_strict:
+        choice += "; never one of its own time"
+    if match.tolerance is not None:
+        choice += f", at most {show_ticks(match.tolerance, time_type)} away"
+    keys = ", ".join(show_class(key, show) for key in spec.classes)
+    alone = f"rows of {left} without a match "
+    alone += "come with NULLs" if spec.kind == "left" else "are absent"
+    return [
+        ("algorithm", ["one sweep over both inputs in time order, the newest row per key at hand"]),
+        ("match", [f"per row of {left}, {choice}", *([f"among rows with {keys}"] if keys else [])]),
+        ("ties", [f"of several at one time, {_TIES[match.direction]} by the columns of {right}"]),
+        ("unmatched", [alone]),
+        ("final", [_final(spec, below, time_type)]),
+        ("retention", _retention(spec, below, time_type)),
+        ("state", _state(spec, below)),
+        ("emits", [_emission(spec, time_type)]),
+        ("why", ["each row is touched once as time passes over it, whatever the windows hold"]),
+    ]
+
+
+def _final(spec: AsofSweep, below: int, time_type: str) -> str:
+    left, right = spec.aliases
+    watermark = plus("watermark", -below, time_type)
+    own = event_time(spec.left, left)
+    tolerance = spec.match.tolerance
+    if spec.match.direction == "backward":
+        return f"a row of {left} once {watermark} {'>=' if spec.match.is_strict else '>'} {own}"
+    limit = "" if tolerance is None else f", or is beyond {plus(own, tolerance, time_type)}"
+    what = f"its match in {right}"
+    if spec.match.direction == "nearest":
+        what = f"the next row of {right}, or the time at which that would be farther than the last"
+    return f"a row of {left} once {watermark} is beyond {what}{limit}"
+
+
+def _retention(spec: AsofSweep, below: int, time_type: str) -> list[str]:
+    left, right = spec.aliases
+    tolerance = spec.match.tolerance
+    lines = [f"drop {left} when final"]
+    if spec.match.direction == "forward":
+        return [*lines, drop_condition(spec.right, right, 0, below, time_type)]
+    newest = "of each key" if spec.classes else "of all"
+    watermark = plus("watermark", -below, time_type)
+    lines.append(f"of {right} below {watermark} only the newest row {newest}")
+    if tolerance is not None:
+        lines.append(drop_condition(spec.right, right, tolerance, below, time_type))
+    return lines
+
+
+def _state(spec: AsofSweep, below: int) -> list[str]:
+    left, right = spec.aliases
+    match = spec.match
+    keys = f" + one row per key of {right}" if spec.classes else " + one row"
+    waits = match.direction != "backward"
+    ahead = match.tolerance or 0 if waits else 0
+    mine = state_bound(spec, spec.left, left, ahead, below)
+    if waits and match.tolerance is None:
+        mine += f" + rows that no row of {right} follows yet: not bounded; TOLERANCE bounds them"
+    theirs = state_bound(spec, spec.right, right, 0, below)
+    if match.direction != "forward":
+        theirs += keys
+        if match.tolerance is None:
+            theirs += ", for ever" if spec.classes else ""
+    return [mine, theirs]
+
+
+def _emission(spec: AsofSweep, time_type: str) -> str:
+    if spec.delay:
+        return f"when final; adds a delay of {show_ticks(spec.delay, time_type)}"
+    is_prompt = spec.match.direction == "backward" or (
+        spec.match.direction == "forward" and spec.kind == "inner"
+    )
+    if is_prompt or spec.match.tolerance is not None:
+        return "when final; adds no delay"
+    return "when final; the delay has no bound"

@@ -1,0 +1,208 @@
+"""The as-of operator against the twin: any rows, any batches, any order within the promise."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from cases.tape import TAPES
+from hypothesis import given, note, settings
+from twins.asof import Row, Rules, asof, last_wait
+
+from windrow.operators import keys
+from windrow.operators.asof import AsofSweepOp
+from windrow.operators.base import Snapshot
+from windrow.operators.changes import ChangeBatch
+from windrow.operators.chunks import Chunk, ChunkSlice, decode, encode
+from windrow.physical.asof import AsofSweep
+from windrow.physical.specs import KeyClass, ScanStream
+from windrow.plan.asof import AsofMatch
+from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
+
+EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
+ARROW = {"bigint": pa.int64(), "string": pa.string()}
+VALUES: dict[str, list[Any]] = {"bigint": [1, 2, None], "string": ["a", "b", "", None]}
+
+
+def scan(alias: str, kinds: list[str]) -> ScanStream:
+    names = ["t", "v", "id", *(f"k{i}" for i in range(len(kinds)))]
+    types = ["bigint", "bigint", "bigint", *kinds]
+    fields = [Field(f"{alias}.{n}", kind) for n, kind in zip(names, types, strict=True)]
+    return ScanStream(alias, alias, tuple(names), Schema(tuple(fields)), "t", "bigint", 0)
+
+
+def spec_of(kinds: list[str], rules: Rules) -> AsofSweep:
+    return AsofSweep(
+        left=scan("l", kinds),
+        right=scan("r", kinds),
+        aliases=("l", "r"),
+        match=AsofMatch(rules.direction, rules.is_strict, rules.tolerance),
+        classes=tuple(
+            KeyClass((f"l.k{i}", f"r.k{i}"), kind, rules.null_safe[i])
+            for i, kind in enumerate(kinds)
+        ),
+        kind="left" if rules.is_left else "inner",
+        keep=(("l.id",), ("r.id",)),
+        schema=Schema((Field("l.id", "bigint"), Field("r.id", "bigint"))),
+    )
+
+
+def batch_of(alias: str, rows: list[Row], kinds: list[str]) -> ChangeBatch | None:
+    if not rows:
+        return None
+    columns = {f"{alias}.t": [row["t"] for row in rows]}
+    columns |= {f"{alias}.v": [row["columns"][0] for row in rows]}
+    columns |= {f"{alias}.id": [row["id"] for row in rows]}
+    arrays = {name: pa.array(cells, pa.int64()) for name, cells in columns.items()}
+    for i, kind in enumerate(kinds):
+        arrays[f"{alias}.k{i}"] = pa.array([row["k"][i] for row in rows], ARROW[kind])
+    times = np.array([row["t"] for row in rows], np.int64)
+    return ChangeBatch(pa.RecordBatch.from_pydict(arrays), times)
+
+
+def draw_rules(random: Random, kinds: list[str]) -> Rules:
+    return Rules(
+        random.choice(["backward", "forward", "nearest"]),
+        random.random() < 0.4,
+        random.choice([None, 0, 1, 4]),
+        tuple(random.random() < 0.3 for _ in kinds),
+        random.random() < 0.5,
+    )
+
+
+def draw_rows(random: Random, kinds: list[str]) -> list[Row]:
+    rows = []
+    for place in range(random.randrange(20)):
+        key = tuple(random.choice(VALUES[kind]) for kind in kinds)
+        columns = (random.choice([None, 0, 1]), place)
+        rows.append({"t": random.randrange(16), "k": key, "columns": columns, "id": place})
+    return rows
+
+
+def draw_batches(random: Random, left: list[Row], right: list[Row]) -> list[Any]:
+    """Batches with the watermark after each: no row is below it as its batch begins."""
+    arrivals = [("l", row, row["t"] + random.randrange(6)) for row in left]
+    arrivals += [("r", row, row["t"] + random.randrange(6)) for row in right]
+    arrivals.sort(key=lambda arrival: arrival[2])
+    batches, watermark = [], MIN_TICK
+    while arrivals:
+        size = random.randrange(1, 8)
+        now, arrivals = arrivals[:size], arrivals[size:]
+        if random.random() < 0.6:
+            reachable = min((row["t"] for _, row, _ in arrivals), default=24)
+            watermark = max(watermark, reachable - random.randrange(3))
+        sides = [[row for side, row, _ in now if side == alias] for alias in "lr"]
+        batches.append((*sides, watermark, random.random() < 0.3))
+    return [*batches, ([], [], MAX_TICK, False)]
+
+
+def restarted(operator: AsofSweepOp, spec: AsofSweep) -> AsofSweepOp:
+    """Another operator with the first one's state, every chunk by way of its bytes."""
+    snapshot = operator.snapshot()
+    buffers = {}
+    for name, slices in snapshot.buffers.items():
+        parts = []
+        for part in slices:
+            batch = decode(encode(part.chunk.batch))
+            order = batch.ends if name == "waiting" else batch.times
+            parts.append(ChunkSlice(Chunk(batch, order), part.skip, part.gone))
+        buffers[name] = tuple(parts)
+    fresh = AsofSweepOp(spec)
+    fresh.restore(Snapshot(snapshot.kind, buffers, snapshot.numbers, snapshot.version))
+    return fresh
+
+
+def held(operator: AsofSweepOp, name: str) -> list[dict[str, Any]]:
+    slices = operator.snapshot().buffers[name]
+    batches = [part.rows() for part in slices]
+    return [
+        row | {"time": int(time)}
+        for batch in batches
+        for row, time in zip(batch.columns.to_pylist(), batch.times, strict=True)
+    ]
+
+
+def check(random: Random) -> None:
+    """Runs a case step by step; what comes out, when, and what stays are all checked."""
+    kinds = random.choice([["bigint"], ["string"], ["bigint", "string"], []])
+    rules = draw_rules(random, kinds)
+    left, right = draw_rows(random, kinds), draw_rows(random, kinds)
+    spec = spec_of(kinds, rules)
+    note(f"{rules} {kinds}")
+    operator = AsofSweepOp(spec)
+    expected = Counter(asof(left, right, rules))
+    produced: Counter[Any] = Counter()
+    arrived: list[Row] = []
+    for new_left, new_right, watermark, restarts in draw_batches(random, left, right):
+        arrived += new_left
+        pushed = [batch_of("l", new_left, kinds), batch_of("r", new_right, kinds)]
+        assert list(operator.push(pushed)) == []
+        out = list(operator.advance(watermark))
+        for batch in out:
+            check_times(batch, left, right)
+        produced.update(
+            (row["l.id"], row["r.id"]) for batch in out for row in batch.columns.to_pylist()
+        )
+        at_end = watermark == MAX_TICK
+        final = {r["id"] for r in arrived if at_end or last_wait(r, right, rules) < watermark}
+        assert produced == Counter({p: n for p, n in expected.items() if p[0] in final})
+        check_state(operator, rules, watermark, {r["id"] for r in arrived} - final)
+        if restarts:
+            operator = restarted(operator, spec)
+    assert produced == expected
+
+
+def check_times(batch: ChangeBatch, left: list[Row], right: list[Row]) -> None:
+    for row, time in zip(batch.columns.to_pylist(), batch.times, strict=True):
+        times = [left[row["l.id"]]["t"]]
+        times += [right[row["r.id"]]["t"]] if row["r.id"] is not None else []
+        assert time == max(times)
+
+
+def check_state(operator: AsofSweepOp, rules: Rules, watermark: int, waiting: set[int]) -> None:
+    """Left rows that are not final, right rows to come, and one row per key that is in reach."""
+    kept_left = [*held(operator, "left"), *held(operator, "waiting")]
+    assert sorted(row["l.id"] for row in kept_left) == sorted(waiting)
+    assert all(row["time"] >= watermark for row in held(operator, "right"))
+    newest = held(operator, "newest")
+    assert all(row["time"] < watermark for row in newest)
+    seen = Counter(tuple(v for n, v in row.items() if n.startswith("r.k")) for row in newest)
+    assert all(count == 1 for count in seen.values())
+    if rules.direction == "forward":
+        assert not newest
+    if rules.tolerance is not None and watermark > MIN_TICK:
+        assert all(row["time"] + rules.tolerance >= watermark for row in newest)
+    if watermark < MAX_TICK:
+        assert operator.due() > watermark
+    kept = len(kept_left) + len(held(operator, "right")) + len(newest)
+    assert operator.counters.stored == kept
+
+
+@EXAMPLES
+@given(random=TAPES)
+def test_every_match_comes_once_as_soon_as_it_is_final_and_nothing_is_held_longer(
+    random: Random,
+) -> None:
+    check(random)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(random=TAPES)
+def test_keys_whose_hashes_collide_are_told_apart_by_value(random: Random) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(keys, "key_words", colliding_words)
+        patch.setattr("windrow.operators.key_directory.key_words", colliding_words)
+        check(random)
+
+
+def colliding_words(columns: Any, *, nulls_match: bool) -> keys.KeyWords:
+    """Words that are the same for nearly every value."""
+    words = real_key_words(columns, nulls_match=nulls_match)
+    return keys.KeyWords(words.words % np.uint64(2), words.valid, exact=False)
+
+
+real_key_words = keys.key_words

@@ -1,0 +1,81 @@
+"""As-of joins within larger queries: whose time is compared, what may lie below and above."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import windrow
+from windrow.errors import PlanError
+
+LEFT = pa.table({"ts": [1, 5, 9, 12], "k": [1, 1, 2, None], "id": [1, 2, 3, 4]})
+RIGHT = pa.table({"ts": [0, 4, 4, 10, 20], "k": [1, 1, 1, 2, 1], "v": [1, 3, 2, 4, 5]})
+BACK = "SELECT l.ts AS at, l.k, l.id, r.v FROM l ASOF JOIN r MATCH_CONDITION (l.ts >= r.ts) ON l.k = r.k"
+
+
+@pytest.fixture
+def session() -> windrow.Session:
+    found = windrow.Session()
+    found.stream("l", LEFT, time="ts")
+    found.stream("r", RIGHT, time="ts")
+    return found
+
+
+def rows(answer: Any) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row.values()) for row in answer.to_arrow().to_pylist())
+
+
+@pytest.mark.parametrize("time", ["m.at", "m"])
+def test_a_derived_table_is_matched_by_the_time_it_hands_on_or_by_its_alias(
+    session: windrow.Session, time: str
+) -> None:
+    found = session.sql(
+        f"SELECT m.id, m.v, n.v AS next FROM ({BACK}) m ASOF JOIN r n"
+        f" MATCH_CONDITION ({time} <= n.ts) ON m.k = n.k"
+    )
+    assert rows(found) == [(1, 1, 2), (2, 3, 5)]
+
+
+def test_matches_are_grouped_as_they_come_and_go(session: windrow.Session) -> None:
+    found = session.sql(f"SELECT m.k, SUM(m.v) AS v FROM ({BACK}) m [RANGE 5] GROUP BY m.k")
+    changes = [tuple(row.values()) for row in found.to_arrow().to_pylist()]
+    assert changes == [
+        (1, 1, "insert", 1),
+        (1, 1, "delete", 5),
+        (1, 4, "insert", 5),
+        (1, 4, "delete", 7),
+        (1, 3, "insert", 7),
+        (1, 3, "delete", 11),
+    ]
+
+
+def test_where_filters_the_matches_and_on_what_may_match(session: windrow.Session) -> None:
+    query = "SELECT l.id, r.v FROM l LEFT ASOF JOIN r MATCH_CONDITION (l.ts >= r.ts) ON l.k = r.k"
+    assert rows(session.sql(f"{query} AND r.v < 3 WHERE l.id < 3")) == [(1, 1), (2, 2)]
+    assert rows(session.sql(f"{query} WHERE r.v < 3")) == [(1, 1)]
+
+
+def test_what_waits_for_ever_has_nothing_above_it(session: windrow.Session) -> None:
+    ahead = BACK.replace("ASOF", "LEFT ASOF").replace(">=", "<=")
+    with pytest.raises(PlanError) as caught:
+        session.sql(f"SELECT COUNT(*) AS n FROM ({ahead}) m [RANGE 5]")
+    assert str(caught.value).splitlines()[0] == (
+        "PlanError[unbounded-delay]: what lies above the as-of join of l and r would wait for ever"
+    )
+    assert "TOLERANCE" in caught.value.hint
+    bounded = session.sql(f"SELECT COUNT(*) AS n FROM ({ahead} TOLERANCE 3) m [RANGE 5]")
+    assert bounded.to_arrow().num_rows > 0
+
+
+def test_a_match_at_the_ends_of_time_is_found() -> None:
+    session = windrow.Session()
+    far = 2**63 - 10
+    for name in ("l", "r"):
+        session.stream(name, pa.table({"ts": [-far, 0, far], "id": [1, 2, 3]}), time="ts")
+    query = "SELECT l.id, r.id AS r FROM l LEFT ASOF JOIN r MATCH_CONDITION (l.ts {} r.ts) {}"
+    apart = "NEAREST r.ts AND l.ts <>"
+    assert rows(session.sql(query.format(">", ""))) == [(1, None), (2, 1), (3, 2)]
+    assert rows(session.sql(query.format("<", "TOLERANCE 5"))) == [(1, None), (2, None), (3, None)]
+    assert rows(session.sql(query.format(apart, ""))) == [(1, 2), (2, 1), (3, 2)]
