@@ -180,6 +180,7 @@ class Session:
         arguments=kinds.TYPES,
         returns=kinds.TYPE,
         vectorized=kinds.FLAG,
+        partial_order=kinds.FLAG,
     )
     def function(
         self,
@@ -187,10 +188,14 @@ class Session:
         body: Callable[..., Any],
         *,
         arguments: Sequence[str] | None = None,
-        returns: str = "boolean",
+        returns: str | None = None,
         vectorized: bool = True,
+        partial_order: bool = False,
     ) -> None:
         """Registers a function of your own, to be called in queries by its name.
+
+        One of two arguments that gives a number, less is better, is an order of bestmatch joins as
+        well: `ON l.x nearer r.x`.
 
         It must be deterministic: the same arguments, the same value. On Spark it is pickled, and
         runs in Python workers.
@@ -200,9 +205,14 @@ class Session:
             body: takes one Arrow array per argument and gives an array of as many values. NULLs
                 come as they are.
             arguments: the Spark types of the arguments; left out, they are those of each call.
-            returns: the Spark type of the value; a predicate is "boolean".
+            returns: the Spark type of the value; a predicate is "boolean", which is what None
+                means.
             vectorized: False where the body takes single values (NULL as None) and gives one:
                 easier to write, and slower.
+            partial_order: whether it is an order of bestmatch joins that no number tells. The body
+                takes the left and right values of some pairs, then those of as many others, and
+                gives 1 where the first pair is better, 0 where both are as good, -1 where it is
+                worse, and NULL where neither is; `arguments` are the types of one pair.
 
         Raises:
             BindError: the name, the body or a type cannot be used.
@@ -237,7 +247,9 @@ class Session:
                 else "a name is one word of letters, digits and _",
                 hint="give it another name",
             )
-        self._functions[own] = user_function(own, body, arguments, returns, vectorized=vectorized)
+        self._functions[own] = user_function(
+            own, body, arguments, returns, vectorized=vectorized, partial_order=partial_order
+        )
 
     @takes(query=kinds.SQL_TEXT, progress=kinds.PROGRESS)
     def sql(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -21,9 +22,10 @@ from cases.base import (
     draw_times,
     length,
 )
+from cases.match_runs import ORDERS
 
 KINDS = tuple(JUDGED)
-COLUMNS = {"x": pa.int64(), "y": pa.float64()}
+COLUMNS = {"x": pa.int64(), "y": pa.float64(), "tags": pa.list_(pa.string())}
 APART = 1_000
 """How far apart, along x, cases lie that are asked in one query: none can meet another."""
 
@@ -55,7 +57,7 @@ def draw_bestmatch(random: Random, *, most_rows: int = 12) -> Case:
     rules = Rules(
         tuple(reach.values()), (False,) * keyed, eps, eps, "mindist", keep, kind
     )  # fmt: skip
-    sides = [_as_rows(stream.rows, keyed=keyed) for stream in streams]
+    sides = [_as_rows(stream.rows, keyed=keyed, names=("x", "y")) for stream in streams]
     due = proofs(*sides, rules)
     return Case(sql, tuple(streams), Counter(due.keys()), time_type, dict(due))
 
@@ -63,7 +65,8 @@ def draw_bestmatch(random: Random, *, most_rows: int = 12) -> Case:
 def draw_many(random: Random, *, keyed: bool, cases: int = 12) -> Case:
     """Many joins of every kind as one query: kept apart by a key, or by far offsets of x.
 
-    The answer names the kind, and both ids; those of case n lie between n and n + 1 times APART.
+    Those by key compare values too, with the functions of `cases.match_runs`. The answer names the
+    kind, and both ids; those of case n lie between n and n + 1 times APART.
     """
     time_type, lateness = "timestamp", 3
     sides: list[list[Row]] = [[], []]
@@ -79,23 +82,61 @@ def draw_many(random: Random, *, keyed: bool, cases: int = 12) -> Case:
         Stream(name, draw_batches(random, side, lateness), lateness, time_type, types)
         for name, side in zip(("temperature", "humidity"), sides, strict=True)
     )
-    branches, answer, due = [], Counter(), {}
+    branches: list[str] = []
+    due: dict[tuple[Any, ...], int] = {}
     for kind in KINDS:
         keep = random.random() < 0.7
-        rules = Rules((4, 2.5), (False,), 4, 6, "mindist", keep, kind)
+        asked = BY_VALUE[kind] if keyed else BY_DISTANCE
         branches.append(
             f"SELECT '{kind}' AS kind, t.id AS tid, h.id AS hid"
-            f" FROM temperature t {kind} BESTMATCH JOIN humidity h ON t.ts MINDIST h.ts,"
-            " t.x MINDIST h.x WITHIN 4, t.y MINDIST h.y WITHIN 2.5"
+            f" FROM temperature t {kind} BESTMATCH JOIN humidity h ON t.ts {asked.time} h.ts,"
+            f" {', '.join(asked.dimensions)}"
             " WHERE h.ts BETWEEN t.ts - INTERVAL 4 SECONDS AND t.ts + INTERVAL 6 SECONDS"
             + (" AND t.k = h.k" if keyed else "")
             + (" KEEP UNMATCHED" if keep else "")
         )
+        rules = Rules(asked.eps, (False,), 4, 6, asked.time, keep, kind, asked.orders)
         for number in range(cases):
-            found = proofs(*(_as_rows(_of(side, number), keyed=True) for side in sides), rules)
-            answer.update((kind, *pair) for pair in found)
-            due |= {(kind, *pair): proof for pair, proof in found.items()}
-    return Case(" UNION ALL ".join(branches), streams, answer, time_type, due)
+            rows = (_as_rows(_of(side, number), keyed=True, names=asked.names) for side in sides)
+            due |= {(kind, *pair): proof for pair, proof in proofs(*rows, rules).items()}
+    return Case(" UNION ALL ".join(branches), streams, Counter(due.keys()), time_type, due)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Dimensions beside time as a query has them, and as the twin does."""
+
+    time: str
+    dimensions: tuple[str, ...]
+    names: tuple[str, ...]
+    eps: tuple[Any, ...]
+    orders: tuple[Any, ...]
+
+
+BY_DISTANCE = Asked(
+    "mindist",
+    ("t.x MINDIST h.x WITHIN 4", "t.y MINDIST h.y WITHIN 2.5"),
+    ("x", "y"),
+    (4, 2.5),
+    ("mindist", "mindist"),
+)
+BY_VALUE = {
+    "left outer": Asked(
+        "youngest",
+        ("t.tags SUBSET h.tags", "t.x gap h.x WITHIN 7"),
+        ("tags", "x"),
+        (None, 7),
+        ("subset", ORDERS["gap"][1]),
+    ),
+    "right outer": Asked(
+        "mindist", ("t.x both h.x", "t.y ratio h.y"), ("x", "y"), (None, None),
+        (ORDERS["both"][1], ORDERS["ratio"][1]),
+    ),
+    "full outer": Asked(
+        "youngest", ("t.tags SUBSET h.tags", "t.x both h.x"), ("tags", "x"), (None, None),
+        ("subset", ORDERS["both"][1]),
+    ),
+}  # fmt: skip
 
 
 def _draws() -> dict[str, Any]:
@@ -103,6 +144,7 @@ def _draws() -> dict[str, Any]:
         "k": lambda r: draw_key(r, "bigint"),
         "x": lambda r: r.choice([None, *range(6)]),
         "y": lambda r: r.choice([None, float("nan"), 0.25, 1.0, 1.5, 4.0]),
+        "tags": lambda r: r.choice([None, [], ["a"], ["b", "a"], ["b", "b"], ["c", None]]),
     }
 
 
@@ -110,8 +152,9 @@ def _of(rows: Iterable[Row], case: int) -> list[Row]:
     return [row for row in rows if row["k"] == case]
 
 
-def _as_rows(rows: Iterable[Row], *, keyed: bool) -> list[Row]:
+def _as_rows(rows: Iterable[Row], *, keyed: bool, names: tuple[str, ...]) -> list[Row]:
     """Rows as the twin takes them."""
     return [
-        {**row, "y": (row["x"], row["y"]), "k": (row["k"],) if keyed else ()} for row in rows
-    ]  # fmt: skip
+        {**row, "y": tuple(row[name] for name in names), "k": (row["k"],) if keyed else ()}
+        for row in rows
+    ]

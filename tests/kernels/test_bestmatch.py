@@ -11,13 +11,18 @@ from hypothesis import strategies as st
 from twins.bestmatch import dominates
 
 from windrow.kernels.bestmatch import (
+    FLOAT,
+    INTEGER,
     NO_LIMIT,
+    WINDOW,
+    YOUNGEST,
     Index,
     Measures,
     Probes,
     best_of_runs,
     best_pairs,
 )
+from windrow.kernels.match_sets import Sets, best_with_sets, intersections
 
 EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
 
@@ -81,7 +86,7 @@ def by_hand(rows, asked, limits, *, is_pruned):
 def listed(pairs):
     return sorted(
         (int(probe), int(row), *map(int, apart))
-        for probe, row, apart in zip(pairs.probes, pairs.rows, pairs.distances, strict=True)
+        for probe, row, apart in zip(pairs.probes, pairs.rows, pairs.codes, strict=True)
     )
 
 
@@ -125,7 +130,7 @@ def test_the_farthest_two_integers_are_measured_exactly():
     rows = [(0, 0, tuple(shifted([2**63 - 1])))]
     asked = [((0, 0), (0, 0), tuple(shifted([-(2**63)])))]
     pairs = best_pairs(index_of(rows, 1), probes_of(asked, 1), integers([NO_LIMIT]), True)
-    assert pairs.distances.tolist() == [[2**64 - 1]]
+    assert pairs.codes.tolist() == [[2**64 - 1]]
 
 
 def test_an_infinite_value_is_measured_and_the_distance_of_two_infinities_is_not():
@@ -137,7 +142,7 @@ def test_an_infinite_value_is_measured_and_the_distance_of_two_infinities_is_not
         pairs = best_pairs(index, probes_of(asked, 1), measures, False)
     found = sorted(
         (int(probe), int(row), float(apart.view(np.float64)[0]))
-        for probe, row, apart in zip(pairs.probes, pairs.rows, pairs.distances, strict=True)
+        for probe, row, apart in zip(pairs.probes, pairs.rows, pairs.codes, strict=True)
     )
     assert found == [
         (0, 1, math.inf),
@@ -148,6 +153,25 @@ def test_an_infinite_value_is_measured_and_the_distance_of_two_infinities_is_not
         (1, 2, 1.5),
         (1, 3, 0.0),
     ]
+
+
+def test_a_pair_is_the_younger_the_later_its_later_value_is():
+    rows = [(0, 0, (value, 7)) for value in shifted([3, 5, 9])]
+    asked = [((0, 0), (0, 0), (shifted([5])[0], 7))]
+    kinds = np.array([YOUNGEST, INTEGER], np.uint8)
+    measures = Measures(kinds, np.array([NO_LIMIT, 0], np.uint64))
+    pairs = best_pairs(index_of(rows, 2), probes_of(asked, 2), measures, False)
+    youngest = {int(row): int(code[0]) for row, code in zip(pairs.rows, pairs.codes, strict=True)}
+    assert youngest[0] == youngest[1] > youngest[2]
+
+
+def test_a_window_lets_in_what_lies_from_a_value_up_to_its_limit():
+    rows = [(0, 0, (value, bits([0.5])[0])) for value in (4, 5, 8, 9)]
+    asked = [((0, 0), (0, 0), (5, bits([0.0])[0]))]
+    measures = Measures(np.array([WINDOW, FLOAT], np.uint8), np.array([3, NO_LIMIT], np.uint64))
+    pairs = best_pairs(index_of(rows, 2), probes_of(asked, 2), measures, False)
+    assert sorted(pairs.rows.tolist()) == [1, 2]
+    assert pairs.codes[:, 0].tolist() == [0, 0]
 
 
 def test_a_limit_on_doubles_includes_its_end():
@@ -193,3 +217,24 @@ def test_nothing_comes_of_no_probes_or_of_an_empty_index(is_pruned):
         pairs = best_pairs(index, probes, integers([1]), is_pruned)
         assert len(pairs.rows) == 0
         assert pairs.comparisons == 0
+
+
+def test_sets_are_better_the_more_they_contain_and_equal_ones_stay():
+    sets = np.array([[0b011], [0b001], [0b111], [0b111], [0b000]], np.uint64)
+    is_best = best_with_sets(np.array([0, 2, 5]), sets, 0)
+    assert is_best.tolist() == [True, False, True, True, False]
+    apart = np.array([[0b01], [0b10]], np.uint64)
+    assert best_with_sets(np.array([0, 2]), apart, 0).all()
+
+
+def test_a_set_of_several_words_and_a_number_are_compared_each_by_its_own():
+    codes = np.array([[5, 0, 1], [5, 1, 1], [4, 0, 0], [6, 1, 1]], np.uint64)
+    assert best_with_sets(np.array([0, 4]), codes, 1).tolist() == [False, True, True, False]
+
+
+def test_intersections_are_bits_of_the_first_set():
+    elements = np.arange(0, 300, 3)  # 100 elements: two words
+    one = Sets(np.array([0, 0, 1]), np.array([0, 100, 101]), np.append(elements, 5))
+    other = Sets(np.array([0, 1, 1]), np.array([0, 2, 4]), np.array([0, 297, 4, 5]))
+    bits = intersections(one, other, 2)
+    assert bits.tolist() == [[1, 1 << (99 - 64)], [0, 0], [1, 0]]

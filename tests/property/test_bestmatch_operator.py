@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from dataclasses import dataclass
-from decimal import Decimal
-from fractions import Fraction
+from functools import partial
 
 import numpy as np
-import pyarrow as pa
 import pytest
+from cases.match_runs import MatchRun, draw_match_run
+from cases.tape import drawn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins.bestmatch import JUDGED, Rules, bestmatch, proofs
@@ -18,172 +16,12 @@ from twins.bestmatch import JUDGED, Rules, bestmatch, proofs
 from windrow.operators import keys
 from windrow.operators.base import Snapshot
 from windrow.operators.bestmatch import MatwinBestmatchOp
-from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import Chunk, ChunkSlice, decode, encode
 from windrow.operators.partition import own_rows, route
 from windrow.physical.partitioning import partitioning_of
-from windrow.physical.specs import KeyClass, MatwinBestmatch, ScanStream
-from windrow.plan.nodes import Dimension
-from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
+from windrow.schema import MAX_TICK, MIN_TICK
 
 EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
-
-ARROW = {
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "double": pa.float64(),
-    "float": pa.float32(),
-    "decimal(10,2)": pa.decimal128(10, 2),
-    "decimal(6,1)": pa.decimal128(6, 1),
-    "string": pa.string(),
-    "date": pa.date32(),
-}
-
-
-def scan(alias, fields):
-    schema = Schema(tuple(Field(f"{alias}.{name}", kind) for name, kind in fields))
-    names = tuple(name for name, _ in fields)
-    return ScanStream(alias, alias, names, schema, f"{alias}.t", "bigint", 0)
-
-
-@dataclass(frozen=True)
-class Case:
-    """One join, its rows in arrival order, cut into micro-batches with their watermarks."""
-
-    kinds: tuple[str, ...]
-    key_kinds: tuple[str, ...]
-    rules: Rules
-    left: tuple[dict, ...]
-    right: tuple[dict, ...]
-    batches: tuple[tuple[tuple[int, ...], tuple[int, ...], int, bool], ...]
-    """Left rows, right rows (by place), watermark after, and whether to restart then."""
-
-    def spec(self):
-        fields = [("t", "bigint"), ("id", "bigint")]
-        fields += [(f"y{i}", kind) for i, kind in enumerate(self.kinds)]
-        fields += [(f"k{i}", kind) for i, kind in enumerate(self.key_kinds)]
-        dimensions = [
-            Dimension(f"l.y{i}", f"r.y{i}", "mindist", None if eps is None else float(eps))
-            for i, eps in enumerate(self.rules.eps)
-        ]
-        if self.rules.time_order is not None:
-            dimensions.insert(0, Dimension("l.t", "r.t", "mindist", None, is_time=True))
-        classes = tuple(
-            KeyClass((f"l.k{i}", f"r.k{i}"), kind, self.rules.null_safe[i])
-            for i, kind in enumerate(self.key_kinds)
-        )
-        schema = Schema((Field("l.id", "bigint"), Field("r.id", "bigint")))
-        return MatwinBestmatch(
-            left=scan("l", fields),
-            right=scan("r", fields),
-            dimensions=tuple(dimensions),
-            classes=classes,
-            lo=self.rules.lo,
-            hi=self.rules.hi,
-            keep=(("l.id",), ("r.id",)),
-            keep_unmatched=self.rules.keep_unmatched,
-            schema=schema,
-            kind=self.rules.kind,
-        )
-
-    def batch(self, alias, places):
-        rows = [(self.left if alias == "l" else self.right)[place] for place in places]
-        if not rows:
-            return None
-        columns = {
-            f"{alias}.t": pa.array([row["t"] for row in rows], pa.int64()),
-            f"{alias}.id": pa.array([row["id"] for row in rows], pa.int64()),
-        }
-        for i, kind in enumerate(self.kinds):
-            values = [arrow_value(row["y"][i], kind) for row in rows]
-            columns[f"{alias}.y{i}"] = pa.array(values, ARROW[kind])
-        for i, kind in enumerate(self.key_kinds):
-            columns[f"{alias}.k{i}"] = pa.array([row["k"][i] for row in rows], ARROW[kind])
-        times = np.array([row["t"] for row in rows], np.int64)
-        return ChangeBatch(pa.RecordBatch.from_pydict(columns), times)
-
-
-def arrow_value(value, kind):
-    if isinstance(value, Fraction):
-        return Decimal(value.numerator) / Decimal(value.denominator)
-    return value
-
-
-def values_of(kind):
-    if kind in ("double", "float"):
-        usual = st.integers(-8, 8).map(lambda n: n / 4)
-        odd = st.sampled_from([math.nan, math.inf, -math.inf, -0.0, None])
-    elif kind.startswith("decimal"):
-        usual = st.integers(-8, 8).map(lambda n: Fraction(n, 10))
-        odd = st.just(None)
-    else:
-        usual = st.integers(-4, 4)
-        odd = st.just(None) if kind == "int" else st.sampled_from([None, 2**63 - 1, -(2**63)])
-    return st.one_of(usual, usual, usual, usual, odd)
-
-
-@st.composite
-def cases(draw, most_rows=24, key_kinds=("bigint", "string"), kind="left outer"):
-    kinds = tuple(
-        draw(st.lists(st.sampled_from(["bigint", "int", "double", "decimal(6,1)"]), max_size=3))
-    )
-    time_dimension = not kinds or draw(st.booleans())
-    keyed = tuple(draw(st.lists(st.sampled_from(key_kinds), max_size=2))) if key_kinds else ()
-    eps = tuple(draw(st.sampled_from([None, 0, Fraction(3, 2), 3, 5])) for _ in kinds)
-    rules = Rules(
-        eps=eps,
-        null_safe=tuple(draw(st.booleans()) for _ in keyed),
-        lo=draw(st.integers(-2, 6)),
-        hi=draw(st.integers(-2, 6)),
-        time_order="mindist" if time_dimension else None,
-        keep_unmatched=draw(st.booleans()),
-        kind=kind,
-    )
-    key_value = {
-        "bigint": st.sampled_from([None, 1, 2]),
-        "string": st.sampled_from([None, "", "a", "b"]),
-    }
-
-    def rows(alias):
-        row = st.fixed_dictionaries(
-            {
-                "t": st.integers(0, 20),
-                "y": st.tuples(*[values_of(kind) for kind in kinds]),
-                "k": st.tuples(*[key_value[kind] for kind in keyed]),
-            }
-        )
-        listed = draw(st.lists(row, max_size=most_rows))
-        return tuple({**row, "id": place} for place, row in enumerate(listed))
-
-    left, right = rows("l"), rows("r")
-    return Case(kinds, keyed, rules, left, right, draw(schedules(left, right)))
-
-
-@st.composite
-def schedules(draw, left, right):
-    """Cuts of both streams into batches: no row is below the watermark as its batch begins."""
-    delays = st.integers(0, 6)
-    arrivals = [("l", i, row["t"] + draw(delays)) for i, row in enumerate(left)]
-    arrivals += [("r", i, row["t"] + draw(delays)) for i, row in enumerate(right)]
-    arrivals.sort(key=lambda arrival: arrival[2])
-    times = {"l": [row["t"] for row in left], "r": [row["t"] for row in right]}
-    batches, watermark, rest = [], MIN_TICK, arrivals
-    while rest:
-        size = draw(st.integers(1, 6))
-        now, rest = rest[:size], rest[size:]
-        open_times = [times[side][i] for side, i, _ in rest]
-        reachable = min(open_times, default=30)
-        if draw(st.booleans()):
-            watermark = max(watermark, reachable - draw(st.integers(0, 3)))
-        batches.append(
-            (
-                tuple(i for side, i, _ in now if side == "l"),
-                tuple(i for side, i, _ in now if side == "r"),
-                watermark,
-                draw(st.booleans()),
-            )
-        )
-    return (*batches, ((), (), MAX_TICK, False))
 
 
 def restarted(operator, spec, own=None):
@@ -300,10 +138,11 @@ def check_times(case, out):
             assert time == max(rows[at]["t"] for rows, at in pair if at is not None)
 
 
+@pytest.mark.parametrize("by_value", [False, True], ids=["by distance", "by value"])
 @pytest.mark.parametrize("kind", list(JUDGED))
-def test_every_pair_comes_once_as_soon_as_it_is_final_and_nothing_is_held_longer(kind):
+def test_every_pair_comes_once_as_soon_as_it_is_final_and_nothing_is_held_longer(kind, by_value):
     @EXAMPLES
-    @given(cases(most_rows=16, kind=kind))
+    @given(drawn(partial(draw_match_run, kind=kind, by_value=by_value)))
     def hold(case):
         check(case)
 
@@ -313,7 +152,7 @@ def test_every_pair_comes_once_as_soon_as_it_is_final_and_nothing_is_held_longer
 @pytest.mark.parametrize("kind", list(JUDGED))
 def test_every_pair_comes_from_one_bucket_however_the_rows_are_copied(kind):
     @EXAMPLES
-    @given(cases(most_rows=16, key_kinds=(), kind=kind), st.integers(2, 5))
+    @given(drawn(partial(draw_match_run, kind=kind, key_kinds=())), st.integers(2, 5))
     def hold(case, buckets):
         expected = Counter(bestmatch(case.left, case.right, case.rules))
         assert in_buckets(case, buckets) == expected
@@ -321,12 +160,16 @@ def test_every_pair_comes_from_one_bucket_however_the_rows_are_copied(kind):
     hold()
 
 
-@EXAMPLES
-@given(cases(most_rows=16, key_kinds=("string",)))
-def test_keys_whose_hashes_collide_are_told_apart_by_value(case):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(keys, "key_words", colliding_words)
-        check(case)
+@pytest.mark.parametrize("by_value", [False, True], ids=["by distance", "by value"])
+def test_keys_whose_hashes_collide_are_told_apart_by_value(by_value):
+    @EXAMPLES
+    @given(drawn(partial(draw_match_run, key_kinds=("string",), by_value=by_value)))
+    def hold(case):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(keys, "key_words", colliding_words)
+            check(case)
+
+    hold()
 
 
 def colliding_words(columns, *, nulls_match):
@@ -373,7 +216,7 @@ def test_a_grid_finds_what_the_cross_product_finds(seed, kind, eps, spread, lo, 
         ((), (), 30, False),
         ((), (), MAX_TICK, False),
     )
-    check(Case((kind, "int"), (), rules, left, right, batches))
+    check(MatchRun((kind, "int"), ("mindist",) * 2, (), rules, left, right, batches))
 
 
 def whole_or_float(value, kind):

@@ -95,7 +95,9 @@ def test_two_sessions_have_functions_of_their_own():
         other.sql("SELECT ts FROM a WHERE alike(word, word)")
 
 
-@pytest.mark.parametrize("name", ["upper", "count", "list_cosine_similarity", "two words"])
+@pytest.mark.parametrize(
+    "name", ["upper", "count", "list_cosine_similarity", "two words", "youngest"]
+)
 def test_a_name_that_is_taken_or_none_is_refused(session, name):
     with pytest.raises(BindError) as caught:
         session.function(name, alike)

@@ -26,6 +26,7 @@ def register_functions(session: windrow.Session, job: Job) -> list[ModuleType]:
             arguments=function.arguments,
             returns=function.returns,
             vectorized=function.vectorized,
+            partial_order=function.partial_order,
         )
         if Path(getattr(module, "__file__", None) or "").parent == Path(job.folder):
             modules.append(module)

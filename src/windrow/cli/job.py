@@ -112,8 +112,9 @@ class Function:
     name: str
     body: str
     arguments: tuple[str, ...] | None = None
-    returns: str = "boolean"
+    returns: str | None = None
     vectorized: bool = True
+    partial_order: bool = False
 
 
 @dataclass(frozen=True)
@@ -171,7 +172,9 @@ _STREAM = {
     "punctuation": str,
 }
 _TABLE = {"path": str, "format": str, "schema": str}
-_FUNCTION = {"body": str, "arguments": list, "returns": str, "vectorized": bool}
+_FUNCTION = {
+    "body": str, "arguments": list, "returns": str, "vectorized": bool, "partial_order": bool,
+}  # fmt: skip
 _SINK = {"path": str, "format": str, "checkpoint": str, "overwrite": bool}
 _KINDS = {
     str: "a text",
@@ -302,8 +305,9 @@ def _function(name: str, table: object) -> Function:
         name=name,
         body=table["body"],
         arguments=None if arguments is None else tuple(arguments),
-        returns=table.get("returns", "boolean"),
+        returns=table.get("returns"),
         vectorized=table.get("vectorized", True),
+        partial_order=table.get("partial_order", False),
     )
 
 

@@ -1,10 +1,17 @@
-"""The best pairs of each left row: candidates found in an index, dominated ones left out.
+"""The best pairs of each row asked for: candidates found in an index, dominated ones left out.
 
 Contract. A value of a dimension is a uint64: an int64 shifted up by 2^63, which keeps order and
-differences, or the 64 bits of a double. A distance is the absolute difference as a uint64: exact
-for integers, and for floats the bits of the double, which order as the doubles themselves do since
-none is negative. So distances of every kind compare as plain integers. No value is NULL or NaN:
-callers leave such rows out. A distance that is NaN (infinity less infinity) makes no candidate.
+differences, or the 64 bits of a double. What pairs are compared by is a uint64 as well, the code of
+the pair, less is better:
+
+    INTEGER    the absolute difference, exact
+    FLOAT      the bits of the absolute difference, which order as the doubles themselves do since
+               none is negative; one that is NaN (infinity less infinity) makes no candidate
+    YOUNGEST   how far the later of both values is below the greatest there can be
+    WINDOW     0, where the other value is not below the one asked for, nor above it by more than
+               the limit; else no candidate
+
+No value is NULL or NaN: callers leave such rows out.
 
 An index holds the rows of one chunk by group, within a group by time:
 
@@ -34,7 +41,10 @@ from numpy.typing import NDArray
 from windrow.kernels._jit import kernel
 
 NO_LIMIT = 2**64 - 1
-"""The limit of a dimension without a constraint: no distance is above it."""
+"""The limit of a dimension without a constraint: no code is above it."""
+
+INTEGER, FLOAT, YOUNGEST, WINDOW = 0, 1, 2, 3
+"""How a dimension is measured."""
 
 
 class Index(NamedTuple):
@@ -60,16 +70,16 @@ class Probes(NamedTuple):
 class Measures(NamedTuple):
     """How each dimension is measured; the first that is above its limit ends a comparison."""
 
-    is_float: NDArray[np.bool_]
+    kinds: NDArray[Any]  # bool where all are INTEGER or FLOAT, else uint8
     limits: NDArray[np.uint64]
 
 
 class Pairs(NamedTuple):
-    """Pairs of a probe and an indexed row, by probe, with their distances."""
+    """Pairs of a probe and an indexed row, by probe, with their codes."""
 
     probes: NDArray[np.int64]
     rows: NDArray[np.int64]
-    distances: NDArray[np.uint64]  # one row per pair, one column per dimension
+    codes: NDArray[np.uint64]  # one row per pair, one column per dimension
     comparisons: int
 
 
@@ -89,7 +99,7 @@ def best_pairs(
     pair_probes = np.empty(256, np.int64)
     pair_rows = np.empty(256, np.int64)
     # One row more than pairs: a candidate is measured in the row after the last pair.
-    distances = np.empty((257, left.shape[1]), np.uint64)
+    codes = np.empty((257, left.shape[1]), np.uint64)
     count = 0
     comparisons = 0
     for probe in range(len(first_time)):
@@ -101,11 +111,11 @@ def best_pairs(
             at = _first_not_below(times, starts[group], stop, first_time[probe])
             stop = _first_above(times, at, stop, last_time[probe])
             comparisons += stop - at
-            at = _next_candidate(wanted, right, at, stop, measures, distances, count)
+            at = _next_candidate(wanted, right, at, stop, measures, codes, count)
             while at < stop:
                 place = count
                 if is_pruned:
-                    place = _place(pair_rows, distances, skyline, count)
+                    place = _place(pair_rows, codes, skyline, count)
                 if place >= 0:
                     pair_probes[place] = probe
                     pair_rows[place] = rows[at]
@@ -113,23 +123,23 @@ def best_pairs(
                 if count == len(pair_rows):
                     pair_probes = _longer(pair_probes)
                     pair_rows = _longer(pair_rows)
-                    distances = _taller(distances)
-                at = _next_candidate(wanted, right, at + 1, stop, measures, distances, count)
+                    codes = _taller(codes)
+                at = _next_candidate(wanted, right, at + 1, stop, measures, codes, count)
             group += 1
-    return Pairs(pair_probes[:count], pair_rows[:count], distances[:count], comparisons)
+    return Pairs(pair_probes[:count], pair_rows[:count], codes[:count], comparisons)
 
 
 @kernel
-def best_of_runs(starts: NDArray[np.int64], distances: NDArray[np.uint64]) -> NDArray[np.int64]:
+def best_of_runs(starts: NDArray[np.int64], codes: NDArray[np.uint64]) -> NDArray[np.int64]:
     """The pairs that no other pair of the same run dominates; run i is [starts[i], starts[i+1])."""
-    kept = np.empty(len(distances), np.int64)
-    ranked = np.empty((len(distances) + 1, distances.shape[1]), np.uint64)
+    kept = np.empty(len(codes), np.int64)
+    ranked = np.empty((len(codes) + 1, codes.shape[1]), np.uint64)
     count = 0
     for run in range(len(starts) - 1):
         skyline = count
         for pair in range(starts[run], starts[run + 1]):
-            for k in range(distances.shape[1]):
-                ranked[count, k] = distances[pair, k]
+            for k in range(codes.shape[1]):
+                ranked[count, k] = codes[pair, k]
             place = _place(kept, ranked, skyline, count)
             if place >= 0:
                 kept[place] = pair
@@ -138,36 +148,34 @@ def best_of_runs(starts: NDArray[np.int64], distances: NDArray[np.uint64]) -> ND
 
 
 @kernel
-def _place(
-    rows: NDArray[np.int64], distances: NDArray[np.uint64], skyline: int, candidate: int
-) -> int:
+def _place(rows: NDArray[np.int64], codes: NDArray[np.uint64], skyline: int, candidate: int) -> int:
     """Where the candidate, measured after the skyline, joins it; -1 when it is dominated.
 
     What it dominates is moved behind that place:
 
         [ skyline ............ | place: the candidate | dominated, or free ]
     """
-    dimensions = distances.shape[1]
+    dimensions = codes.shape[1]
     last = candidate
     at = skyline
     while at < last:
         is_better = False  # the pair at `at`, than the candidate
         is_worse = False
         for k in range(dimensions):
-            if distances[at, k] < distances[candidate, k]:
+            if codes[at, k] < codes[candidate, k]:
                 is_better = True
-            elif distances[at, k] > distances[candidate, k]:
+            elif codes[at, k] > codes[candidate, k]:
                 is_worse = True
         if is_better and is_worse:
             at += 1
         elif is_worse:
             last -= 1
-            _swap(rows, distances, at, last)
+            _swap(rows, codes, at, last)
         else:
-            _swap(rows, distances, skyline, at)
+            _swap(rows, codes, skyline, at)
             return -1 if is_better else last
     if last < candidate:
-        _swap(rows, distances, last, candidate)
+        _swap(rows, codes, last, candidate)
     return last
 
 
@@ -178,25 +186,33 @@ def _next_candidate(
     start: int,
     stop: int,
     measures: Measures,
-    distances: NDArray[np.uint64],
+    codes: NDArray[np.uint64],
     pair: int,
 ) -> int:
-    """The first right row in [start, stop) within every limit, its distances written; or stop."""
-    is_float, limits = measures
+    """The first indexed row in [start, stop) within every limit, its codes written; or stop."""
+    kinds, limits = measures
     for row in range(start, stop):
         near = 0
         for k in range(len(limits)):
             one, other = wanted[k], right[row, k]
-            if is_float[k]:
+            if kinds[k] == FLOAT:
                 apart = abs(np.uint64(one).view(np.float64) - np.uint64(other).view(np.float64))
                 if np.isnan(apart):
                     break
-                distance = np.float64(apart).view(np.uint64)
+                code = np.float64(apart).view(np.uint64)
+            elif kinds[k] == INTEGER:
+                code = one - other if one >= other else other - one
+            # A kind that is a bool is neither of these: the compiler leaves them out, and the loop
+            # that most joins run is as fast as if they were not there.
+            elif kinds[k] == YOUNGEST:
+                code = ~max(one, other)
             else:
-                distance = one - other if one >= other else other - one
-            if distance > limits[k]:
+                if other < one or other - one > limits[k]:
+                    break
+                code = np.uint64(0)
+            if code > limits[k]:
                 break
-            distances[pair, k] = distance
+            codes[pair, k] = code
             near += 1
         if near == len(limits):
             return row
@@ -228,10 +244,10 @@ def _first_above(keys: NDArray[Any], start: int, stop: int, key: int) -> int:
 
 
 @kernel
-def _swap(rows: NDArray[np.int64], distances: NDArray[np.uint64], one: int, other: int) -> None:
+def _swap(rows: NDArray[np.int64], codes: NDArray[np.uint64], one: int, other: int) -> None:
     rows[one], rows[other] = rows[other], rows[one]
-    for k in range(distances.shape[1]):
-        distances[one, k], distances[other, k] = distances[other, k], distances[one, k]
+    for k in range(codes.shape[1]):
+        codes[one, k], codes[other, k] = codes[other, k], codes[one, k]
 
 
 @kernel
@@ -244,10 +260,10 @@ def _longer(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 @kernel
-def _taller(distances: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    pairs, dimensions = distances.shape
+def _taller(codes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    pairs, dimensions = codes.shape
     grown = np.empty((2 * pairs - 1, dimensions), np.uint64)
     for at in range(pairs):
         for k in range(dimensions):
-            grown[at, k] = distances[at, k]
+            grown[at, k] = codes[at, k]
     return grown

@@ -60,15 +60,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from windrow.operators.bestmatch_pairs import Found
+    from windrow.operators.bestmatch_rows import Found
     from windrow.operators.cell_routes import OwnCells
     from windrow.operators.chunks import ChunkSlice
     from windrow.physical.specs import MatwinBestmatch
 
 KIND = "bestmatch-join"
 
-BLOCK_ROWS = 16_384
-"""Final rows judged at a time: bounds the memory of their candidates and results."""
+BLOCK_ROWS, BLOCK_BY_VALUE = 16_384, 1_024
+"""Final rows judged at a time: bounds the memory of their candidates and results. Where orders look
+at values, all candidates are held, and not only the best of each chunk."""
 
 NAMES = ("left", "right")
 NEXT_NUMBER = "next_number"
@@ -123,9 +124,10 @@ class MatwinBestmatchOp(Operator):
 
     def advance(self, watermark: int) -> Iterator[ChangeBatch]:
         """Gives the best pairs of the rows that are final, then forgets."""
+        size = BLOCK_BY_VALUE if any(d.is_by_value for d in self._spec.dimensions) else BLOCK_ROWS
         for port, final in self._final(watermark):
-            for start in range(0, len(final), BLOCK_ROWS):
-                block = final.slice(start, min(start + BLOCK_ROWS, len(final)))
+            for start in range(0, len(final), size):
+                block = final.slice(start, min(start + size, len(final)))
                 result = self._judged(port, block)
                 self.counters.rows_out += len(result)
                 if len(result):

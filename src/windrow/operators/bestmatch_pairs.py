@@ -21,7 +21,9 @@ import numpy as np
 from windrow.kernels._jit import writable
 from windrow.kernels.bestmatch import Index, Measures, Pairs, Probes, best_of_runs, best_pairs
 from windrow.operators import keys
-from windrow.operators.distances import Measure
+from windrow.operators.bestmatch_rows import Found, PairValues
+from windrow.operators.distances import Measure, has_values
+from windrow.operators.match_orders import ValueOrders
 from windrow.schema import MAX_TICK, MIN_TICK
 
 if TYPE_CHECKING:
@@ -69,19 +71,6 @@ class ChunkIndex:
     is_exact: bool
 
 
-@dataclass(frozen=True)
-class Found:
-    """The best pairs: `rows[i]` of the chunk of `slices[parts[i]]` for row `asked[i]`, by asked."""
-
-    asked: NDArray[np.int64]
-    parts: NDArray[np.int64]
-    rows: NDArray[np.int64]
-
-    def take(self, pairs: NDArray[np.int64]) -> Found:
-        """Some of the pairs."""
-        return Found(self.asked[pairs], self.parts[pairs], self.rows[pairs])
-
-
 class PairFinder:
     """The search of one bestmatch join for the rows of one input.
 
@@ -97,7 +86,12 @@ class PairFinder:
     """
 
     def __init__(self, spec: MatwinBestmatch, port: int, counters: Counters) -> None:
-        measures = [Measure.of(d, spec.left.schema, spec.right.schema) for d in spec.dimensions]
+        self.orders = ValueOrders(spec.dimensions)
+        measures = [
+            Measure.of(d, spec.left.schema, spec.right.schema)
+            for d in spec.dimensions
+            if not d.is_by_value
+        ]
         # Constraints that can end a comparison early come first; time is within bounds already.
         self.measures = sorted(measures, key=lambda m: (not m.is_constrained, m.columns[0] is None))
         self.can_match = all(m.eps is None or m.eps >= 0 for m in measures)
@@ -106,9 +100,11 @@ class PairFinder:
         self.back, self.on = spec.wait(self.other), spec.wait(port)
         self.counters = counters
         # Of one chunk's derived data, what belongs to joins that measure and group alike.
-        self._name = f"bestmatch {measures} {spec.classes} {spec.lo + spec.hi} {port}"
+        by_value = [(d.left, d.right)[self.other] for d in self.orders.dimensions]
+        self._name = f"bestmatch {measures} {by_value} {spec.classes} {spec.lo + spec.hi} {port}"
+        is_usual = not any(m.is_youngest for m in self.measures)
         self._kernel_measures = Measures(
-            np.array([m.is_float for m in self.measures], np.bool_),
+            np.array([m.kind for m in self.measures], np.bool_ if is_usual else np.uint8),
             np.array([max(m.limit, 0) for m in self.measures], np.uint64),
         )
 
@@ -131,7 +127,30 @@ class PairFinder:
         if not found:
             nothing = np.empty(0, np.int64)
             return Found(nothing, nothing, nothing)
-        return _merged(asked, found, parts)
+        return self._best_of(rows, slices, asked, found, parts)
+
+    def _best_of(
+        self,
+        rows: ChangeBatch,
+        slices: Sequence[ChunkSlice],
+        asked: Features,
+        found: list[Pairs],
+        parts: list[NDArray[np.int64]],
+    ) -> Found:
+        """The best pairs of each row over all chunks, by row."""
+        probes = np.concatenate([pairs.probes for pairs in found])
+        order = np.argsort(probes, kind="stable")
+        probes = probes[order]
+        pairs = Found(
+            asked.rows[probes],
+            np.concatenate(parts)[order],
+            np.concatenate([pairs.rows for pairs in found])[order],
+        )
+        codes = np.concatenate([pairs.codes for pairs in found])[order]
+        if self.orders:
+            return pairs.take(self.orders.best(PairValues(self.port, rows, slices, pairs), codes))
+        _, starts = np.unique(probes, return_index=True)
+        return pairs.take(best_of_runs(np.append(starts, len(order)), codes))
 
     def _best_in_chunk(
         self,
@@ -146,7 +165,7 @@ class PairFinder:
         values = asked.values[concerned]
         first, last = self._groups(indexed, asked, values, concerned)
         probes = Probes(first, last, span[0][concerned], span[1][concerned], values)
-        pairs = self._look_up(indexed.index, probes, is_pruned=True)
+        pairs = self._look_up(indexed.index, probes, is_pruned=not self.orders)
         pairs = pairs._replace(probes=pairs.probes + concerned.start)
         if self.classes and not (indexed.is_exact and asked.is_exact):
             pairs = self._verified(batch, asked, chunk, probes, pairs, concerned.start)
@@ -186,6 +205,8 @@ class PairFinder:
         is_true = self._same_keys(batch, asked, chunk, pairs)
         if is_true.all():
             return pairs
+        if self.orders:  # nothing was put out yet
+            return _chosen((pairs, np.flatnonzero(is_true)))
         again = np.unique(pairs.probes[~is_true])
         others = ~np.isin(pairs.probes, again)
         few = Probes._make(column[again - start] for column in probes)
@@ -263,6 +284,10 @@ class PairFinder:
             values[:, number], has_value = measure.values(batch, port)
             if has_value is not None:
                 usable &= has_value
+        for dimension in self.orders.dimensions:
+            name = (dimension.left, dimension.right)[port]
+            if (has_value := has_values(batch.columns.column(name))) is not None:
+                usable &= has_value
         words, is_exact = None, True
         if self.classes:
             key = keys.combined(
@@ -291,23 +316,12 @@ def _column(one: KeyClass, port: int) -> str:
     return name
 
 
-def _merged(asked: Features, found: list[Pairs], parts: list[NDArray[np.int64]]) -> Found:
-    """The best pairs of each row over all chunks, by row."""
-    probes = np.concatenate([pairs.probes for pairs in found])
-    rows = np.concatenate([pairs.rows for pairs in found])
-    order = np.argsort(probes, kind="stable")
-    _, starts = np.unique(probes[order], return_index=True)
-    distances = np.concatenate([pairs.distances for pairs in found])[order]
-    best = order[best_of_runs(np.append(starts, len(order)), distances)]
-    return Found(asked.rows[probes[best]], np.concatenate(parts)[best], rows[best])
-
-
 def _chosen(*choices: tuple[Pairs, NDArray[np.int64]]) -> Pairs:
     """The chosen pairs of several lists, as one."""
     return Pairs(
         np.concatenate([pairs.probes[chosen] for pairs, chosen in choices]),
         np.concatenate([pairs.rows[chosen] for pairs, chosen in choices]),
-        np.concatenate([pairs.distances[chosen] for pairs, chosen in choices]),
+        np.concatenate([pairs.codes[chosen] for pairs, chosen in choices]),
         0,
     )
 

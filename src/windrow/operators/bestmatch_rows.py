@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -16,14 +17,27 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from windrow.operators.bestmatch_pairs import Found
     from windrow.operators.chunks import ChunkSlice
     from windrow.physical.specs import MatwinBestmatch
+    from windrow.plan.nodes import Dimension
 
 NOWHERE = -1
 """The place of the other row of a row that has none."""
 
 Item = TypeVar("Item", bound=np.generic)
+
+
+@dataclass(frozen=True)
+class Found:
+    """Pairs: `rows[i]` of the chunk of `slices[parts[i]]` for row `asked[i]`, by asked."""
+
+    asked: NDArray[np.int64]
+    parts: NDArray[np.int64]
+    rows: NDArray[np.int64]
+
+    def take(self, pairs: NDArray[np.int64]) -> Found:
+        """Some of the pairs."""
+        return Found(self.asked[pairs], self.parts[pairs], self.rows[pairs])
 
 
 class RowBuilder:
@@ -55,7 +69,7 @@ class RowBuilder:
             found: the pairs.
             alone: rows without a candidate that are to come all the same.
         """
-        others = _Gathered(slices, found)
+        others = Gathered(slices, found)
         judged, places = found.asked, others.places
         if len(alone):
             judged = np.concatenate([judged, alone])
@@ -79,7 +93,7 @@ class RowBuilder:
         )
 
 
-class _Gathered:
+class Gathered:
     """The other rows of the pairs found, gathered chunk by chunk.
 
     `places[i]` is where the other row of pair i stands among the rows gathered.
@@ -137,3 +151,56 @@ def gathered(
         is_here = found.parts == part
         whole[is_here] = values(slices[part].chunk.batch)[found.rows[is_here]]
     return whole
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """Arrays of some rows, each once; `places[i]` is that of pair i among them."""
+
+    array: pa.Array
+    places: NDArray[np.int64]
+
+
+class PairValues:
+    """The values that the rows of candidate pairs have.
+
+    Args:
+        port: the input whose rows are judged.
+        rows: its rows.
+        slices: the other input's window.
+        found: the pairs, by judged row.
+    """
+
+    def __init__(
+        self, port: int, rows: ChangeBatch, slices: Sequence[ChunkSlice], found: Found
+    ) -> None:
+        self._port = port
+        self._rows = rows
+        self._slices = slices
+        self._found = found
+
+    @property
+    def judged(self) -> NDArray[np.int64]:
+        """The judged row of each pair."""
+        return self._found.asked
+
+    def columns(self, dimension: Dimension, pairs: NDArray[np.int64]) -> tuple[pa.Array, pa.Array]:
+        """The left and the right values of a dimension, for some of the pairs."""
+        judged, others = self.distinct(dimension, pairs)
+        own = judged.array.take(pa.array(judged.places))
+        other = others.array.take(pa.array(others.places))
+        return (own, other) if self._port == 0 else (other, own)
+
+    def distinct(self, dimension: Dimension, pairs: NDArray[np.int64]) -> tuple[Distinct, Distinct]:
+        """The judged and the other rows' values of a dimension, each row of some pairs once."""
+        names = (dimension.left, dimension.right)
+        found = self._found.take(pairs)
+        rows, places = np.unique(found.asked, return_inverse=True)
+        column = self._rows.columns.column(names[self._port])
+        judged = Distinct(column.take(pa.array(rows)), places)
+        # Chunk and row as one number: both are far below 2^31.
+        keys, places = np.unique(found.parts << 32 | found.rows, return_inverse=True)
+        once = Found(keys, keys >> 32, keys & 0xFFFFFFFF)
+        others = Gathered(self._slices, once)
+        array = others.column(names[1 - self._port], column.type, others.places)
+        return judged, Distinct(array, places)

@@ -114,7 +114,8 @@ def _copies(
                     second 0  1  2  0  1  2
     """
     # A row that reaches more cells than there are buckets is given all of them.
-    lengths = [np.minimum(last - first, buckets) + 1 for first, last in spans]
+    # (A span that the bounds leave empty still has one cell, where the row is counted.)
+    lengths = [np.clip(last - first, 0, buckets) + 1 for first, last in spans]
     cells = np.prod(lengths, axis=0)
     everywhere = cells > buckets
     counts = np.where(everywhere, buckets, cells)

@@ -21,8 +21,10 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.errors import UnsupportedError
+from windrow.kernels import bestmatch as kernels
 from windrow.kernels.bestmatch import NO_LIMIT
 from windrow.operators.arrow_types import arrow_type
+from windrow.plan.nodes import YOUNGEST
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,15 +49,20 @@ class Measure:
         columns: its left and right column; None for event time.
         scale: decimal digits of the integers it is measured in; None: measured in doubles.
         eps: the constraint in the dimension's own unit, or None.
+        is_youngest: whether the later value counts, and not the distance.
     """
 
     columns: tuple[str | None, str | None]
     scale: int | None
     eps: float | int | None
+    is_youngest: bool = False
 
     @staticmethod
     def of(dimension: Dimension, left: Schema, right: Schema) -> Measure:
         """The measure of a dimension between two inputs."""
+        if dimension.order == YOUNGEST:
+            # Candidates are within the bound on time, which is all that limits them.
+            return Measure((None, None), 0, None, is_youngest=True)
         if dimension.is_time:
             return Measure((None, None), 0, dimension.eps)
         columns = (dimension.left, dimension.right)
@@ -71,12 +78,19 @@ class Measure:
                     reason="MINDIST needs numbers, dates, timestamps or intervals",
                     hint="compare a number computed from it",
                 )
-        return Measure(columns, _common_scale(*types), dimension.eps)
+        return Measure(columns, common_scale(*types), dimension.eps)
 
     @property
     def is_float(self) -> bool:
         """Whether distances are doubles."""
         return self.scale is None
+
+    @property
+    def kind(self) -> int:
+        """How kernels measure it."""
+        if self.is_youngest:
+            return kernels.YOUNGEST
+        return kernels.FLOAT if self.is_float else kernels.INTEGER
 
     @property
     def is_constrained(self) -> bool:
@@ -90,9 +104,7 @@ class Measure:
             return NO_LIMIT
         if self.scale is None:
             return int(np.float64(self.eps).view(np.uint64))
-        # By way of its text: 0.3 in units of 0.1 is 3, though the double is a little less.
-        units = Decimal(str(self.eps)).scaleb(self.scale)
-        return min(int(units.to_integral_value(ROUND_FLOOR)), NO_LIMIT)
+        return min(units_within(self.eps, self.scale), NO_LIMIT)
 
     def values(
         self, batch: ChangeBatch, port: int
@@ -100,11 +112,11 @@ class Measure:
         """The values as kernels compare them, and which rows have one (None: all)."""
         name = self.columns[port]
         if name is None:
-            return _shifted(batch.times), None
+            return shifted(batch.times), None
         column = batch.columns.column(name)
-        has_value = column.is_valid().to_numpy(zero_copy_only=False) if column.null_count else None
         if self.scale is not None:
-            return _shifted(_whole_numbers(column, self.scale)), has_value
+            has_value = has_values(column)
+            return shifted(whole_numbers(column, self.scale)), has_value
         doubles = column.cast(pa.float64()).fill_null(np.nan).to_numpy(zero_copy_only=False)
         is_number = ~np.isnan(doubles)
         return doubles.view(np.uint64), None if is_number.all() else is_number
@@ -135,10 +147,27 @@ class Measure:
         width = float(self.eps or 0) or 1.0
         with np.errstate(over="ignore"):
             cells = np.floor(doubles / width)
-        return _shifted(np.clip(cells, -_FARTHEST_CELL, _FARTHEST_CELL).astype(np.int64))
+        return shifted(np.clip(cells, -_FARTHEST_CELL, _FARTHEST_CELL).astype(np.int64))
 
 
-def _common_scale(left: pa.DataType, right: pa.DataType) -> int | None:
+def has_values(column: pa.Array) -> NDArray[np.bool_] | None:
+    """Which values are neither NULL nor NaN; None: all of them."""
+    if pa.types.is_floating(column.type):
+        column = column.cast(pa.float64()).fill_null(np.nan)
+        is_number: NDArray[np.bool_] = ~np.isnan(column.to_numpy(zero_copy_only=False))
+        return None if is_number.all() else is_number
+    return column.is_valid().to_numpy(zero_copy_only=False) if column.null_count else None
+
+
+def units_within(eps: float, scale: int) -> int:
+    """The most whole units of 10^-scale that are within eps.
+
+    By way of its text: 0.3 in units of 0.1 is 3, though the double is a little less.
+    """
+    return int(Decimal(str(eps)).scaleb(scale).to_integral_value(ROUND_FLOOR))
+
+
+def common_scale(left: pa.DataType, right: pa.DataType) -> int | None:
     """The decimal digits after the point at which both are exact integers; None: there is none."""
     if pa.types.is_floating(left) or pa.types.is_floating(right):
         return None
@@ -164,7 +193,7 @@ def _is_whole(kind: pa.DataType) -> bool:
     )
 
 
-def _whole_numbers(column: pa.Array, scale: int) -> NDArray[np.int64]:
+def whole_numbers(column: pa.Array, scale: int) -> NDArray[np.int64]:
     """A column in units of 10^-scale; NULLs become any number."""
     if pa.types.is_decimal(column.type):
         # Two words per decimal, the low one first; 18 digits need only that one.
@@ -177,6 +206,6 @@ def _whole_numbers(column: pa.Array, scale: int) -> NDArray[np.int64]:
     return whole * np.int64(10**scale)
 
 
-def _shifted(numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
+def shifted(numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
     """Signed numbers as unsigned ones, order and differences kept."""
     return np.ascontiguousarray(numbers).view(np.uint64) ^ _SHIFT

@@ -20,13 +20,17 @@ def user_function(
     name: str,
     body: Callable[..., Any],
     arguments: Sequence[str] | None,
-    returns: str,
+    returns: str | None,
     *,
     vectorized: bool,
+    partial_order: bool = False,
 ) -> UserFunction:
     """A function as the user registers it, its types checked and spelled in one way."""
     types = None if arguments is None else tuple(_spelled(name, type_) for type_ in arguments)
-    return UserFunction(name, body, types, _spelled(name, returns), vectorized)
+    value = returns
+    if value is None:
+        value = "tinyint" if partial_order else "boolean"
+    return UserFunction(name, body, types, _spelled(name, value), vectorized, partial_order)
 
 
 def _spelled(function: str, type_: str) -> str:

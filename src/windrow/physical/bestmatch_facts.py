@@ -10,6 +10,7 @@ from windrow.physical.partitioning import show_class
 from windrow.physical.specs import MatwinBestmatch, delay, scans
 from windrow.plan.durations import show_ticks
 from windrow.plan.explain import show_dimension
+from windrow.plan.nodes import Dimension
 
 Fact = tuple[str, list[str]]
 
@@ -21,7 +22,8 @@ def bestmatch_facts(spec: MatwinBestmatch, show: Callable[[str], str]) -> list[F
     left, right = bestmatch_aliases(spec)
     keys = [show_class(key, show) for key in spec.classes]
     return [
-        ("dimensions", [show_dimension(d, time_type) for d in spec.dimensions]),
+        ("dimensions", [show_dimension(d, time_type, show) for d in spec.dimensions]),
+        ("orders", _orders(spec)),
         ("candidates", [show_bound(left, right, spec.lo, spec.hi, time_type), *keys]),
         ("kept", _kept(spec)),
         ("unmatched", [_unmatched(spec)]),
@@ -37,6 +39,24 @@ def bestmatch_aliases(spec: MatwinBestmatch) -> tuple[str, str]:
     """The aliases of both sides, as their flat column names begin."""
     first = spec.dimensions[0]
     return first.left.split(".", 1)[0], first.right.split(".", 1)[0]
+
+
+def _orders(spec: MatwinBestmatch) -> list[str]:
+    """What orders that look at values cost."""
+    by_value = [d for d in spec.dimensions if d.is_by_value]
+    partial = [d for d in by_value if d.function is not None and d.function.is_partial_order]
+    asked = [_order_name(d) for d in by_value if d not in partial]
+    lines = []
+    if asked:
+        verb = "are" if len(asked) > 1 else "is"
+        lines.append(f"{' and '.join(asked)} {verb} asked for all candidates of a row")
+    return lines + [
+        f"{_order_name(d)} compares every two candidates of a row: the slow path" for d in partial
+    ]
+
+
+def _order_name(dimension: Dimension) -> str:
+    return dimension.order if dimension.function is not None else dimension.order.upper()
 
 
 def _kept(spec: MatwinBestmatch) -> list[str]:

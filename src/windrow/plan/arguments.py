@@ -92,7 +92,7 @@ RATE = Kind("a number of tuples, or a text", _or_none(_is_rate), "'1000 per seco
 COUNTS = Kind("the number of different values by column", _or_none(_is_counts), "{'item': 10000}")
 BODY = Kind("a function", callable, "lambda a, b: pc.equal(a, b)")
 TYPES = Kind("a list with one type per argument", _or_none(_is_list_of_texts), "['string', 'int']")
-TYPE = Kind("a type as a text", _is_text, "'boolean'")
+TYPE = Kind("a type as a text", _or_none(_is_text), "'boolean'")
 FLAG = Kind("True or False", lambda value: isinstance(value, bool), "True")
 
 

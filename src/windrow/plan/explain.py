@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from windrow.plan.asof import AsofJoin
 from windrow.plan.durations import show_ticks
@@ -120,7 +120,7 @@ def _stateless(node: Scan | TableScan | Filter | Project | Range, time_type: str
 
 
 def _bestmatch(node: BestmatchJoin, time_type: str, show: ColumnTexts) -> str:
-    dimensions = ", ".join(show_dimension(d, time_type) for d in node.dimensions)
+    dimensions = ", ".join(show_dimension(d, time_type, show) for d in node.dimensions)
     keys = f"; {show_equalities(node.equalities, show)}" if node.equalities else ""
     unmatched = ", keep unmatched" if node.keep_unmatched else ""
     return f"BestmatchJoin {node.kind}{unmatched} on {dimensions}{keys}"
@@ -165,9 +165,10 @@ def show_aggregate(aggregate: Aggregate) -> str:
     return f"{aggregate.function}({distinct}{argument})"
 
 
-def show_dimension(dimension: Dimension, time_type: str) -> str:
+def show_dimension(dimension: Dimension, time_type: str, show: Callable[[str], str]) -> str:
     """One dimension of a bestmatch join with its constraint."""
-    order = f"{dimension.left} {dimension.order.upper()} {dimension.right}"
+    name = dimension.order if dimension.function is not None else dimension.order.upper()
+    order = f"{show(dimension.left)} {name} {show(dimension.right)}"
     if dimension.eps is None:
         return order
     eps = show_ticks(int(dimension.eps), time_type) if dimension.is_time else f"{dimension.eps:g}"

@@ -18,6 +18,10 @@ class UserFunction:
         arguments: the Spark types of its arguments; None where each call says them.
         returns: the Spark type of its result.
         is_vectorized: whether the body works on whole arrays.
+        is_partial_order: whether it compares pairs of a bestmatch join: its arguments are the
+            values of a pair, then those of another, and it gives a number above 0 where the first
+            is better, 0 where both are as good, one below 0 where the first is worse, and NULL
+            where neither is.
     """
 
     name: str
@@ -25,3 +29,4 @@ class UserFunction:
     arguments: tuple[str, ...] | None
     returns: str
     is_vectorized: bool = True
+    is_partial_order: bool = False

@@ -15,6 +15,7 @@ from windrow.plan.asof import AsofJoin
 from windrow.plan.catalog import StreamInfo
 from windrow.plan.count_windows import CountWindows
 from windrow.plan.exprs import Expr, Named
+from windrow.plan.functions import UserFunction
 from windrow.plan.windows import WindowGraph
 from windrow.schema import Field, Schema
 
@@ -256,25 +257,43 @@ class SetOperation:
         return self.inputs[0].schema
 
 
+MINDIST, SUBSET, YOUNGEST = "mindist", "subset", "youngest"
+"""The orders that dimensions of bestmatch joins have by themselves."""
+
+
 @dataclass(frozen=True)
 class Dimension:
-    """One dimension of a bestmatch join.
+    """One dimension of a bestmatch join: in which order pairs are better in it.
 
-    |left - right| is to be least; `eps` is the constraint that makes a pair a candidate, in the
-    dimension's own unit (ticks for the time dimension), or None. Where `is_time`, the columns are
-    the streams' event times.
+        MINDIST     |left - right| is less
+        YOUNGEST    the later of both event times is later
+        SUBSET      left and right, which are arrays, share all that those of the other pair share,
+                    and more
+        else        the user's `function` says: by a number that is less, or by comparing
+
+    `eps` is the constraint that makes a pair a candidate, in the dimension's own unit (ticks for
+    the time dimension), or None. Where `is_time`, the columns are the streams' event times. `text`
+    is the dimension as the user wrote it.
     """
 
     left: str
     right: str
-    order: str  # "mindist"
+    order: str
     eps: float | int | None
     is_time: bool = False
+    function: UserFunction | None = None
+    text: str = field(default="", compare=False)
+    span: Span | None = field(default=None, compare=False)
 
     @property
     def is_measured(self) -> bool:
         """Whether the order is by the distance between both columns."""
-        return self.order == "mindist"
+        return self.order == MINDIST
+
+    @property
+    def is_by_value(self) -> bool:
+        """Whether pairs are compared by the values of both columns, not by times or distances."""
+        return self.function is not None or self.order == SUBSET
 
 
 JUDGED = {"left outer": (0,), "right outer": (1,), "full outer": (0, 1)}

@@ -7,17 +7,16 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from windrow.errors import BindError, PlanError, Span
+from windrow.errors import PlanError, Span
 from windrow.plan.exprs import Named
 from windrow.plan.nodes import JUDGED, BestmatchJoin, Dimension, Filter, Node
 from windrow.plan.windows import UNBOUNDED, Bound, WindowGraph
-from windrow.sql.clauses import MatchOrder
 from windrow.sql.conditions import sort_conditions
 from windrow.sql.count_windows import refuse_count_windows
-from windrow.sql.dimensions import MatchDimension, distance_limit, is_number
+from windrow.sql.dimensions import MatchDimension, distance_limit
 from windrow.sql.graph_checks import Places, check_contradiction, example_length
-from windrow.sql.keys import add_keys, bare, free_name, with_columns
-from windrow.sql.lengths import window_ticks
+from windrow.sql.keys import add_keys, free_name, with_columns
+from windrow.sql.match_orders import OrderReader
 from windrow.sql.refuse import unsupported
 from windrow.sql.render import Renderer
 from windrow.sql.scope import Scope
@@ -64,8 +63,12 @@ class _Bestmatch:
     def lower(
         self, select: exp.Select, join: exp.Join, conditions: Sequence[exp.Expr]
     ) -> BestmatchJoin:
+        reader = OrderReader(self.scope, self.renderer, self.time_type)
         for order in join.expressions:
-            self._read_dimension(order)
+            dimension, bound = reader.read(order)
+            self.dimensions.append(dimension)
+            if bound is not None:
+                self.bounds.append(bound)
         sorted_ = sort_conditions(conditions, self.scope, self.time_type, self.renderer.sql)
         clauses = [*(select.args.get("windows") or []), *sorted_.clauses]
         refuse_count_windows(
@@ -99,46 +102,6 @@ class _Bestmatch:
             keep_unmatched=keep,
             span=span_of(join),
         )
-
-    def _read_dimension(self, order: exp.Expr) -> None:
-        assert isinstance(order, MatchOrder)
-        first, second = bare(self.scope.resolve(order.this)), order.expression
-        second = bare(self.scope.resolve(second))
-        sides = [self.scope.sources_in(first), self.scope.sources_in(second)]
-        if sides == [{1}, {0}]:
-            first, second = second, first
-        elif sides != [{0}, {1}]:
-            raise BindError(
-                "dimension-sides",
-                f"the dimension {text_of(order, self.renderer.sql)} does not compare the two sides",
-                hint="name one side before MINDIST and the other after it",
-                span=span_of(order),
-            )
-        types = [self.renderer.typed(self.scope.schema, [tree])[0].type for tree in (first, second)]
-        is_time = self._is_event_time(first, 0) and self._is_event_time(second, 1)
-        if not is_time and not all(map(is_number, types)):
-            raise BindError(
-                "dimension-type",
-                f"the dimension {text_of(order, self.renderer.sql)} compares {types[0]} and"
-                f" {types[1]}",
-                reason="a dimension is a number on both sides, or the event time of both",
-                hint="cast it to a number, or write the column in WHERE as an equality",
-                span=span_of(order),
-            )
-        dimension = MatchDimension(first, second, types[0], types[1], is_time=is_time)
-        self.dimensions.append(dimension)
-        within = order.args.get("within")
-        if within is None:
-            return
-        if is_time:
-            width = window_ticks(within, self.time_type, self.renderer.sql)
-            text = text_of(order, self.renderer.sql)
-            self.bounds.append(Bound(0, 1, lo=width, hi=width, text=text))
-        else:
-            dimension.constrain(within, self.renderer.sql, strict=False)
-
-    def _is_event_time(self, tree: exp.Expr, side: int) -> bool:
-        return isinstance(tree, exp.Column) and tree.name == self.scope.sources[side].time
 
     def _place(self, predicate: exp.Expr) -> None:
         """A predicate of one side filters that side; one of both must constrain a dimension."""
@@ -195,7 +158,18 @@ class _Bestmatch:
             ]
             time_eps = lo if lo == hi else None
             eps = time_eps if dimension.is_time else dimension.eps
-            dimensions.append(Dimension(names[0], names[1], "mindist", eps, dimension.is_time))
+            dimensions.append(
+                Dimension(
+                    names[0],
+                    names[1],
+                    dimension.order,
+                    eps,
+                    dimension.is_time,
+                    dimension.function,
+                    dimension.text,
+                    dimension.span,
+                )
+            )
         nodes = [with_columns(node, new) for node, new in zip(inputs, added, strict=True)]
         return nodes, tuple(dimensions)
 

@@ -14,6 +14,7 @@ from sqlglot.tokenizer_core import TokenType
 from windrow.errors import BindError
 from windrow.plan.exprs import Call, Expr
 from windrow.plan.functions import UserFunction
+from windrow.plan.nodes import MINDIST, SUBSET, YOUNGEST
 from windrow.sql.dialect import Windrow, WindrowParser
 from windrow.sql.scope import flat_column
 from windrow.sql.spans import forget, span_of
@@ -24,13 +25,14 @@ Typed = Callable[[Sequence[exp.Expr]], list[Expr]]
 
 
 def is_free_name(name: str) -> bool:
-    """Whether SQL has no function, and no keyword, of that name."""
+    """Whether SQL has no function, no keyword, and no order of pairs of that name."""
     try:
         tokens = Windrow().tokenize(name)
     except SqlglotError:
         return False
     is_word = len(tokens) == 1 and tokens[0].token_type == TokenType.VAR and name.isidentifier()
     return is_word and name.upper() not in {
+        *(order.upper() for order in (MINDIST, SUBSET, YOUNGEST)),
         *WindrowParser.FUNCTIONS,
         *WindrowParser.FUNCTION_PARSERS,
         *WindrowParser.NO_PAREN_FUNCTION_PARSERS,
@@ -98,7 +100,7 @@ def _call(node: exp.Expr, function: UserFunction, typed: Typed) -> Call:
         types = tuple(argument.type for argument in arguments)
         return Call(replace(function, arguments=types), tuple(arguments), span_of(node))
     trees = [
-        _cast(tree, argument.type, wanted, function)
+        cast_argument(tree, argument.type, wanted, function)
         for tree, argument, wanted in zip(node.expressions, arguments, declared, strict=True)
     ]
     return Call(function, tuple(typed(trees)), span_of(node))
@@ -109,7 +111,7 @@ def _check_number(node: exp.Expr, function: UserFunction, given: int) -> None:
         wanted = str(len(function.arguments))
         fits = len(function.arguments) == given
     else:
-        fits, wanted = _takes(function, given)
+        fits, wanted = takes(function, given)
     if not fits or not given:
         raise BindError(
             "function-arguments",
@@ -121,7 +123,7 @@ def _check_number(node: exp.Expr, function: UserFunction, given: int) -> None:
         )
 
 
-def _takes(function: UserFunction, given: int) -> tuple[bool, str]:
+def takes(function: UserFunction, given: int) -> tuple[bool, str]:
     """Whether the body takes so many arguments, and what it takes."""
     try:
         signature = inspect.signature(function.body)
@@ -134,7 +136,7 @@ def _takes(function: UserFunction, given: int) -> tuple[bool, str]:
     return True, ""
 
 
-def _cast(tree: exp.Expr, type_: str, wanted: str, function: UserFunction) -> exp.Expr:
+def cast_argument(tree: exp.Expr, type_: str, wanted: str, function: UserFunction) -> exp.Expr:
     """The argument in the declared type; one that may lose a value is refused."""
     if type_ == wanted:
         return tree

@@ -37,7 +37,7 @@ class PairWindow(exp.Expression):
 
 
 class MatchOrder(exp.Expression):
-    """`left MINDIST right [WITHIN eps]`: one dimension of a bestmatch join."""
+    """`left order right [WITHIN eps]`: one dimension of a bestmatch join."""
 
     arg_types: ClassVar = {"this": True, "expression": False, "order": True, "within": False}
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from windrow.errors import BindError
+from windrow.errors import BindError, Span
+from windrow.plan.functions import UserFunction
+from windrow.plan.nodes import MINDIST
 from windrow.sql.keys import bare
 from windrow.sql.lengths import constant_length
 from windrow.sql.refuse import unsupported
@@ -19,7 +21,7 @@ _FLOATS = {"float", "double"}
 
 @dataclass
 class MatchDimension:
-    """`left MINDIST right` as resolved trees, with their types and the constraint."""
+    """`left MINDIST right`, or another order, as resolved trees, with types and the constraint."""
 
     left: exp.Expr
     right: exp.Expr
@@ -27,14 +29,23 @@ class MatchDimension:
     right_type: str
     is_time: bool
     eps: float | int | None = None
+    order: str = MINDIST
+    function: UserFunction | None = None
+    text: str = ""
+    span: Span | None = None
 
     def measures(self, distance: exp.Sub) -> bool:
         """Whether `left - right`, or `right - left`, is this dimension's distance."""
+        if self.order != MINDIST:
+            return False
         sides = (bare(distance.this), bare(distance.expression))
         return sides in ((self.left, self.right), (self.right, self.left))
 
     def constrain(self, limit: exp.Expr, sql: str, *, strict: bool) -> None:
-        """Adds |left - right| <= limit, or < limit; the tighter of several holds."""
+        """Adds |left - right| <= limit, or < limit; the tighter of several holds.
+
+        The same for what the user's function gives, which may be below zero.
+        """
         length = constant_length(limit)
         if length is None or length.parts:
             raise unsupported(
@@ -44,7 +55,7 @@ class MatchDimension:
                 span_of(limit),
             )
         number = length.number
-        if number < 0:
+        if number < 0 and self.function is None:
             raise BindError(
                 "negative-limit",
                 f"the limit {text_of(limit, sql)} is negative",

@@ -244,7 +244,7 @@ def refuse_join(join: exp.Join) -> None:
 
 
 def refuse_match(join: exp.Join, above: str) -> None:
-    """Refuses the plain bestmatch join, orders other than MINDIST, and what takes rows back.
+    """Refuses the plain bestmatch join, dimensions without an order, and what takes rows back.
 
     `above` names what does so right above the join; "" for nothing.
     """
@@ -275,12 +275,10 @@ def refuse_match(join: exp.Join, above: str) -> None:
 
 
 def _refuse_match_order(order: exp.Expr) -> None:
-    name = order.args["order"]
-    if name == "MINDIST" and order.args.get("expression") is not None:
-        return
-    raise unsupported(
-        "bestmatch-order",
-        f"{name} is not supported in a bestmatch join" if name else "a dimension has no order",
-        "write l.x MINDIST r.x",
-        span_of(order),
-    )
+    if order.args.get("expression") is None:
+        raise unsupported(
+            "bestmatch-order",
+            "a dimension has no order",
+            "write l.x MINDIST r.x",
+            span_of(order),
+        )

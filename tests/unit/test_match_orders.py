@@ -1,0 +1,150 @@
+"""Orders of bestmatch joins, from the query to the answer, and what is refused of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import windrow
+from windrow.errors import BindError, DataError, WindrowError
+
+LEFT = {
+    "ts": [1, 2, 3, 4],
+    "id": [1, 2, 3, 4],
+    "x": [1.0, 2.0, 3.0, None],
+    "tags": [["a", "b"], ["b"], None, ["c", "c", None]],
+}
+RIGHT = {
+    "ts": [1, 2, 3, 4],
+    "id": [11, 12, 13, 14],
+    "x": [1.5, 2.5, 3.0, 2.0],
+    "tags": [["a"], ["b", "a"], ["c"], [None, "c"]],
+}
+
+
+def larger(a: pa.Array, b: pa.Array, c: pa.Array, d: pa.Array) -> pa.Array:
+    """Which pair has the larger sum; those of whole and of broken sums are not compared."""
+    one, other = (x.to_numpy() + y.to_numpy() for x, y in ((a, b), (c, d)))
+    is_neither = (one % 1 == 0) != (other % 1 == 0)
+    return pa.array(np.sign(one - other).astype(np.int8), mask=is_neither)
+
+
+@pytest.fixture
+def session() -> windrow.Session:
+    found = windrow.Session()
+    found.stream("l", pa.table(LEFT), time="ts")
+    found.stream("r", pa.table(RIGHT), time="ts")
+    found.function("nearer", lambda a, b: pc.abs(pc.subtract(a, b)), returns="double")
+    found.function("larger", larger, partial_order=True)
+    return found
+
+
+def pairs(session: windrow.Session, on: str, kind: str = "LEFT") -> Sequence[tuple[int, int]]:
+    query = f"SELECT l.id AS l, r.id AS r FROM l {kind} OUTER BESTMATCH JOIN r ON {on} WINDOW = 2"
+    found = session.sql(query).to_arrow().to_pydict()
+    return sorted(zip(found["l"], found["r"], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("on", "left", "right"),
+    [
+        (
+            "l.tags SUBSET r.tags",
+            [(1, 12), (2, 12), (4, 14)],
+            [(1, 11), (1, 12), (4, 13), (4, 14)],
+        ),
+        (
+            "l.ts YOUNGEST r.ts",
+            [(1, 13), (2, 14), (3, 14), (4, 12), (4, 13), (4, 14)],
+            [(2, 14), (3, 11), (3, 14), (4, 12), (4, 13), (4, 14)],
+        ),
+        (
+            "l.x NEARER r.x WITHIN 0.75",
+            [(1, 11), (2, 14), (3, 13)],
+            [(1, 11), (2, 11), (2, 12), (2, 14), (3, 12), (3, 13)],
+        ),
+        (
+            "l.x larger r.x",
+            [(1, 12), (1, 13), (2, 12), (2, 13), (3, 12), (3, 13)],
+            [(3, 11), (3, 12), (3, 13), (3, 14)],
+        ),
+    ],
+)
+def test_pairs_are_best_by_their_order(session, on, left, right):
+    assert pairs(session, on) == left
+    assert pairs(session, on, "RIGHT") == right
+    assert pairs(session, on, "FULL") == sorted({*left, *right})
+
+
+def test_explain_shows_each_order_and_what_it_costs(session):
+    on = "l.tags SUBSET r.tags, l.x nearer r.x WITHIN 3, l.x larger r.x, l.ts YOUNGEST r.ts"
+    plan = session.explain(f"SELECT l.id FROM l LEFT BESTMATCH JOIN r ON {on} WINDOW = 2")
+    assert "l.x nearer r.x (within 3)" in plan
+    assert "l.ts YOUNGEST r.ts (within 2)" in plan
+    assert "SUBSET and nearer are asked for all candidates of a row" in plan
+    assert "larger compares every two candidates of a row: the slow path" in plan
+
+
+def test_a_function_whose_values_are_cast_is_given_its_types(session):
+    types = []
+
+    def noted(a: pa.Array, b: pa.Array) -> pa.Array:
+        types.append((a.type, b.type))
+        return pc.subtract(a, b)
+
+    session.function("noted", noted, arguments=["bigint", "double"], returns="double")
+    pairs(session, "CAST(l.ts AS INT) noted r.x")
+    assert set(types) == {(pa.int64(), pa.float64())}
+
+
+def refused(session: windrow.Session, on: str) -> WindrowError:
+    with pytest.raises(WindrowError) as caught:
+        pairs(session, on)
+    return caught.value
+
+
+def test_an_error_of_an_order_names_the_function_and_the_dimension(session):
+    def broken(_left: pa.Array, _right: pa.Array) -> pa.Array:
+        raise ValueError("no such luck")
+
+    session.function("broken", broken, returns="double")
+    error = refused(session, "l.ts MINDIST r.ts, l.x broken r.x")
+    assert isinstance(error, DataError)
+    assert error.condition == "function-failed"
+    assert error.sentence == (
+        "the function broken raised ValueError: no such luck, in the dimension l.x broken r.x"
+    )
+    line, carets = str(error).splitlines()[1:3]
+    assert line[carets.index("^") : carets.rindex("^") + 1] == "l.x broken r.x"
+
+
+def test_an_order_that_gives_too_few_values_is_told_of(session):
+    session.function("few_of", lambda a, _: a[:1], returns="double")
+    assert "few_of gave 1 values for" in refused(session, "l.x few_of r.x").sentence
+
+
+def test_a_function_that_gives_no_number_is_no_order(session):
+    session.function("same", pc.equal)
+    error = refused(session, "l.x same r.x")
+    assert isinstance(error, BindError)
+    assert error.condition == "order-type"
+    assert error.sentence == "same gives boolean, which does not order pairs"
+
+
+@pytest.mark.parametrize(("given", "partial"), [(3, False), (2, True)])
+def test_a_function_of_another_number_of_arguments_is_no_order(session, given, partial):
+    body = (lambda a, _b, _c: a) if given == 3 else (lambda a, _b: a)
+    session.function("odd", body, returns="int", partial_order=partial)
+    error = refused(session, "l.x odd r.x")
+    assert error.condition == "function-arguments"
+    assert error.sentence.startswith("odd cannot order pairs: it takes (")
+
+
+def test_a_limit_of_a_partial_order_is_refused(session):
+    error = refused(session, "l.x larger r.x WITHIN 2")
+    assert error.condition == "unsupported-bestmatch-order-limit"
+    assert error.sentence == "WITHIN after LARGER is not supported"
