@@ -19,7 +19,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from windrow.operators import bestmatch_pairs
+from windrow.operators import match_index
 from windrow.operators.bestmatch import MatwinBestmatchOp
 from windrow.operators.changes import ChangeBatch
 from windrow.physical.specs import MatwinBestmatch, ScanStream
@@ -131,10 +131,10 @@ def peer(eps: float, count: int) -> Figures:
 def main() -> None:
     """Prints the figures."""
     run(100.0, 2_000)  # compiles
-    fewest = bestmatch_pairs.FEWEST_CELLS
+    fewest = match_index.FEWEST_CELLS
     for eps in (100.0, 1_000.0):
         for kind, cells in (("by grid", fewest), ("by time", 2**62)):
-            bestmatch_pairs.FEWEST_CELLS = cells
+            match_index.FEWEST_CELLS = cells
             figures = run(eps, TUPLES)
             rate = 2 * TUPLES / figures.seconds / 1e6
             print(
@@ -142,7 +142,7 @@ def main() -> None:
                 f"{len(figures.pairs):,} pairs in {figures.seconds:.2f} s, "
                 f"{rate:.2f} M tuples/s, {figures.comparisons:,} comparisons"
             )
-        bestmatch_pairs.FEWEST_CELLS = fewest
+        match_index.FEWEST_CELLS = fewest
     for eps in (100.0, 1_000.0):
         mine, theirs = run(eps, PEER_TUPLES), peer(eps, PEER_TUPLES)
         if mine.pairs != theirs.pairs:

@@ -16,6 +16,7 @@ from twins.bestmatch import BETTER, EQUAL, WORSE, Rules
 
 from windrow.operators.arrow_types import arrow_type
 from windrow.operators.changes import ChangeBatch
+from windrow.physical.match_algorithms import MATCH_ALGORITHMS, MATWIN
 from windrow.physical.specs import KeyClass, MatwinBestmatch, ScanStream
 from windrow.plan.functions import UserFunction
 from windrow.plan.nodes import Dimension
@@ -87,6 +88,7 @@ class MatchRun:
     right: tuple[dict[str, Any], ...]
     batches: tuple[tuple[tuple[int, ...], tuple[int, ...], int, bool], ...]
     """Left rows, right rows (by place), watermark after, and whether to restart then."""
+    algorithm: str = MATWIN
 
     def spec(self) -> MatwinBestmatch:
         """The join."""
@@ -121,6 +123,7 @@ class MatchRun:
             keep_unmatched=self.rules.keep_unmatched,
             schema=Schema((Field("l.id", "bigint"), Field("r.id", "bigint"))),
             kind=self.rules.kind,
+            algorithm=self.algorithm,
         )
 
     def batch(self, alias: str, places: tuple[int, ...]) -> ChangeBatch | None:
@@ -178,7 +181,8 @@ def draw_match_run(
     )
     left, right = (_draw_side(random, most_rows, kinds, keyed, names) for _ in "lr")
     batches = draw_schedule(random, left, right)
-    return MatchRun(kinds, tuple(names), keyed, rules, left, right, batches)
+    algorithm = random.choice(list(MATCH_ALGORITHMS))
+    return MatchRun(kinds, tuple(names), keyed, rules, left, right, batches, algorithm)
 
 
 def _draw_side(

@@ -151,7 +151,7 @@ def test_every_pair_comes_once_as_soon_as_it_is_final_and_nothing_is_held_longer
 
 @pytest.mark.parametrize("kind", list(JUDGED))
 def test_every_pair_comes_from_one_bucket_however_the_rows_are_copied(kind):
-    @EXAMPLES
+    @settings(EXAMPLES, max_examples=60)
     @given(drawn(partial(draw_match_run, kind=kind, key_kinds=())), st.integers(2, 5))
     def hold(case, buckets):
         expected = Counter(bestmatch(case.left, case.right, case.rules))

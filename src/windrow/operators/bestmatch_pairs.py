@@ -13,16 +13,15 @@ pairs kept are true, so is the answer: whatever was put out is dominated by one 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from windrow.kernels._jit import writable
-from windrow.kernels.bestmatch import Index, Measures, Pairs, Probes, best_of_runs, best_pairs
+from windrow.kernels.bestmatch import Index, Pairs, Probes, best_of_runs, best_pairs
 from windrow.operators import keys
 from windrow.operators.bestmatch_rows import Found, PairValues
-from windrow.operators.distances import Measure, has_values
+from windrow.operators.match_index import ChunkIndex, Features, MatchIndexer, key_column
 from windrow.operators.match_orders import ValueOrders
 from windrow.schema import MAX_TICK, MIN_TICK
 
@@ -34,41 +33,9 @@ if TYPE_CHECKING:
     from windrow.operators.base import Counters
     from windrow.operators.changes import ChangeBatch
     from windrow.operators.chunks import Chunk, ChunkSlice
-    from windrow.physical.specs import KeyClass, MatwinBestmatch
+    from windrow.physical.specs import MatwinBestmatch
 
 LEFT, RIGHT = 0, 1
-
-SAMPLE = 1024
-"""Rows of a chunk that are looked at to choose the dimension of its grid."""
-
-FEWEST_CELLS = 8
-FEWEST_ROWS = 48
-"""A grid must cut a chunk into so many cells, and the rows within a window's time must be so many,
-to be worth its extra look-ups. Measured with 1,200 rows in reach: 100 cells make the join 4 times
-as fast, 10 cells 1.2 times (`benchmarks/kernel_bestmatch.py`)."""
-
-
-@dataclass(frozen=True)
-class Features:
-    """What the search needs of some rows, unusable ones (a NULL, a NaN) left out.
-
-    `rows` are their places in the batch; `values` has one column per dimension.
-    """
-
-    rows: NDArray[np.int64]
-    times: NDArray[np.int64]
-    values: NDArray[np.uint64]
-    words: NDArray[np.uint64] | None
-    is_exact: bool
-
-
-@dataclass(frozen=True)
-class ChunkIndex:
-    """The index of a chunk, and the dimension whose cells are its groups (None: keys or time)."""
-
-    index: Index
-    grid: int | None
-    is_exact: bool
 
 
 class PairFinder:
@@ -87,40 +54,25 @@ class PairFinder:
 
     def __init__(self, spec: MatwinBestmatch, port: int, counters: Counters) -> None:
         self.orders = ValueOrders(spec.dimensions)
-        measures = [
-            Measure.of(d, spec.left.schema, spec.right.schema)
-            for d in spec.dimensions
-            if not d.is_by_value
-        ]
-        # Constraints that can end a comparison early come first; time is within bounds already.
-        self.measures = sorted(measures, key=lambda m: (not m.is_constrained, m.columns[0] is None))
-        self.can_match = all(m.eps is None or m.eps >= 0 for m in measures)
+        self.rows = MatchIndexer(spec, port)
         self.classes = spec.classes
         self.port, self.other = port, 1 - port
-        self.back, self.on = spec.wait(self.other), spec.wait(port)
         self.counters = counters
-        # Of one chunk's derived data, what belongs to joins that measure and group alike.
-        by_value = [(d.left, d.right)[self.other] for d in self.orders.dimensions]
-        self._name = f"bestmatch {measures} {by_value} {spec.classes} {spec.lo + spec.hi} {port}"
-        is_usual = not any(m.is_youngest for m in self.measures)
-        self._kernel_measures = Measures(
-            np.array([m.kind for m in self.measures], np.bool_ if is_usual else np.uint8),
-            np.array([max(m.limit, 0) for m in self.measures], np.uint64),
-        )
 
     def best(self, rows: ChangeBatch, slices: Sequence[ChunkSlice]) -> Found:
         """The best pairs of some rows, which are in time order, with the rows of the slices."""
-        asked = self._features(rows, self.port)
-        span = (_shift(asked.times, -self.back), _shift(asked.times, self.on))
+        asked = self.rows.features(rows, self.port)
+        span = self.rows.spans(asked.times)
         found: list[Pairs] = []
         parts: list[NDArray[np.int64]] = []
-        for number, part in enumerate(slices if self.can_match else ()):
+        for number, part in enumerate(slices if self.rows.can_match else ()):
             # Both ascend: the rows that reach the slice's times are neighbors.
             start = int(np.searchsorted(span[1], part.first, side="left"))
             stop = int(np.searchsorted(span[0], part.last, side="right"))
+            if self.rows.is_nested:
+                start, stop = 0, len(asked.times)
             if start < stop:
-                # Rows that left the slice may be held elsewhere: they are older than its first.
-                spans = (np.maximum(span[0], part.first), span[1])
+                spans = self._times(span, part)
                 pairs = self._best_in_chunk(rows, asked, spans, part.chunk, slice(start, stop))
                 found.append(pairs)
                 parts.append(np.full(len(pairs.rows), number, np.int64))
@@ -128,6 +80,20 @@ class PairFinder:
             nothing = np.empty(0, np.int64)
             return Found(nothing, nothing, nothing)
         return self._best_of(rows, slices, asked, found, parts)
+
+    def _times(
+        self, span: tuple[NDArray[np.int64], NDArray[np.int64]], part: ChunkSlice
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The times that each row looks through in a slice.
+
+        Rows that left the slice may be held elsewhere: they are older than its first. Nested loops
+        look through all others, but for rows at the ends of time, whose windows do not end there.
+        """
+        first, last = np.maximum(span[0], part.first), span[1]
+        if not self.rows.is_nested:
+            return first, last
+        is_cut = (span[0] == MIN_TICK) | (span[0] == MAX_TICK)
+        return np.where(is_cut, first, part.first), np.where(is_cut, last, MAX_TICK)
 
     def _best_of(
         self,
@@ -182,12 +148,12 @@ class PairFinder:
         if asked.words is not None:
             return asked.words[concerned], asked.words[concerned]
         if indexed.grid is not None:
-            return self.measures[indexed.grid].cell_spans(writable(values[:, indexed.grid]))
+            return self.rows.measures[indexed.grid].cell_spans(writable(values[:, indexed.grid]))
         whole = np.zeros(len(values), np.uint64)
         return whole, whole
 
     def _look_up(self, index: Index, probes: Probes, *, is_pruned: bool) -> Pairs:
-        pairs = best_pairs(index, probes, self._kernel_measures, is_pruned)
+        pairs = best_pairs(index, probes, self.rows.kernel_measures, is_pruned)
         self.counters.probes += len(probes.first_time)
         self.counters.comparisons += pairs.comparisons
         return pairs
@@ -225,95 +191,16 @@ class PairFinder:
         rows = asked.rows[pairs.probes]
         for one in self.classes:
             same &= keys.equal_values(
-                batch.columns.column(_column(one, self.port)).take(rows),
-                chunk.batch.columns.column(_column(one, self.other)).take(pairs.rows),
+                batch.columns.column(key_column(one, self.port)).take(rows),
+                chunk.batch.columns.column(key_column(one, self.other)).take(pairs.rows),
             )
         return same
 
     def _index(self, chunk: Chunk) -> ChunkIndex:
-        if self._name not in chunk.derived:
-            chunk.derived[self._name] = self._new_index(chunk)
-        index: ChunkIndex = chunk.derived[self._name]
+        if self.rows.name not in chunk.derived:
+            chunk.derived[self.rows.name] = self.rows.index(chunk.batch)
+        index: ChunkIndex = chunk.derived[self.rows.name]
         return index
-
-    def _new_index(self, chunk: Chunk) -> ChunkIndex:
-        """Sorts the usable rows of a chunk by group; within a group they stay in time order."""
-        usable = self._features(chunk.batch, self.other)
-        grid = None
-        groups = usable.words
-        if groups is None and (grid := self._best_grid(usable)) is not None:
-            groups = self.measures[grid].cells(writable(usable.values[:, grid]))
-        if groups is None:
-            names = np.zeros(min(1, len(usable.rows)), np.uint64)
-            starts = np.array([0, len(usable.rows)][: len(names) + 1], np.int64)
-            index = Index(names, starts, usable.times, usable.values, usable.rows)
-            return ChunkIndex(index, None, is_exact=True)
-        order = np.argsort(groups, kind="stable")
-        names, starts = np.unique(groups[order], return_index=True)
-        index = Index(
-            names,
-            np.append(starts, len(order)),
-            usable.times[order],
-            usable.values[order],
-            usable.rows[order],
-        )
-        return ChunkIndex(index, grid, usable.is_exact)
-
-    def _best_grid(self, usable: Features) -> int | None:
-        """The constrained dimension that cuts the rows into most cells, if a grid is worth it."""
-        count = len(usable.times)
-        if count < FEWEST_ROWS:
-            return None
-        extent = int(usable.times[-1]) - int(usable.times[0])
-        in_reach = count * min(1.0, (self.back + self.on + 1) / (extent + 1))
-        if in_reach < FEWEST_ROWS:
-            return None
-        sample = usable.values[:: -(-count // SAMPLE)]
-        cells = {
-            number: len(np.unique(measure.cells(writable(sample[:, number]))))
-            for number, measure in enumerate(self.measures)
-            if measure.is_constrained and measure.columns[0] is not None
-        }
-        best = max(cells, key=cells.__getitem__, default=None)
-        return best if best is not None and cells[best] >= FEWEST_CELLS else None
-
-    def _features(self, batch: ChangeBatch, port: int) -> Features:
-        usable = np.ones(len(batch), np.bool_)
-        values = np.empty((len(batch), len(self.measures)), np.uint64)
-        for number, measure in enumerate(self.measures):
-            values[:, number], has_value = measure.values(batch, port)
-            if has_value is not None:
-                usable &= has_value
-        for dimension in self.orders.dimensions:
-            name = (dimension.left, dimension.right)[port]
-            if (has_value := has_values(batch.columns.column(name))) is not None:
-                usable &= has_value
-        words, is_exact = None, True
-        if self.classes:
-            key = keys.combined(
-                [
-                    keys.key_words(
-                        [batch.columns.column(_column(one, port))], nulls_match=one.null_safe
-                    )
-                    for one in self.classes
-                ]
-            )
-            words, is_exact = writable(key.words), key.exact
-            if key.valid is not None:
-                usable &= key.valid
-        rows = np.flatnonzero(usable)
-        if len(rows) == len(batch):
-            return Features(rows, writable(batch.times), values, words, is_exact)
-        return Features(
-            rows, batch.times[rows], values[rows], None if words is None else words[rows], is_exact
-        )
-
-
-def _column(one: KeyClass, port: int) -> str:
-    name = one.columns[port]
-    if name is None:
-        raise ValueError(f"a key class of a bestmatch join needs both inputs: {one}")
-    return name
 
 
 def _chosen(*choices: tuple[Pairs, NDArray[np.int64]]) -> Pairs:
@@ -324,10 +211,3 @@ def _chosen(*choices: tuple[Pairs, NDArray[np.int64]]) -> Pairs:
         np.concatenate([pairs.codes[chosen] for pairs, chosen in choices]),
         0,
     )
-
-
-def _shift(times: NDArray[np.int64], ticks: int) -> NDArray[np.int64]:
-    """The times moved by so many ticks, stopping at the first and last tick there is."""
-    if ticks < 0:
-        return np.maximum(times, MIN_TICK - ticks) + ticks
-    return np.minimum(times, MAX_TICK - ticks) + ticks

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from windrow.errors import PlanError, UnsupportedError
 from windrow.optimize.keys import classes_of
+from windrow.optimize.match_algorithm import match_algorithm
 from windrow.optimize.needs import needs
 from windrow.optimize.orders import orders_of
 from windrow.optimize.structures import by_trees, structures_of
@@ -171,6 +172,7 @@ def _join(
         keep_unmatched=node.keep_unmatched,
         schema=schema,
         kind=node.kind,
+        algorithm=match_algorithm(node, classes, options),
     )
 
 

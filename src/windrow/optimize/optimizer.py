@@ -8,6 +8,7 @@ from windrow.errors import InternalError
 from windrow.optimize.by_cost import bounded_of, by_cost, hints_of
 from windrow.optimize.choose import choose
 from windrow.optimize.estimating import with_estimates
+from windrow.optimize.match_algorithm import check_match_algorithm
 from windrow.optimize.numbers import Numbers
 from windrow.optimize.options import check_updates, with_hints
 from windrow.optimize.orders import check_order
@@ -88,6 +89,7 @@ def optimize(
     said, bounded = hints_of(plan), bounded_of(plan)
     root = push_distinct(root, options, Numbers(said, tables, bounded))
     check_order(root, options)
+    check_match_algorithm(root, options)
     numbers = Numbers(said, measured, bounded, is_running=is_running)
     root, schedule = scheduled(by_cost(root, options, numbers, machine), options, Numbers(said))
     return PhysicalQuery(

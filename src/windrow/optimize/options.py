@@ -12,12 +12,13 @@ from windrow.optimize.orders import asked_order
 from windrow.optimize.shed_options import least_said, rate_said
 from windrow.optimize.structures import SIZES, check_sizes, structure_names
 from windrow.physical.algorithms import CHOICES
+from windrow.physical.match_algorithms import MATCH_ALGORITHMS
 from windrow.physical.options import AUTO, IN_STEP, ITA, NTA, ROUND_ROBIN, TPA, Options
 from windrow.physical.shedding import STRATEGIES
 from windrow.plan.nodes import Hint, Query
 from windrow.plan.sizes import to_amount
 
-ALGORITHMS = tuple(CHOICES)
+ALGORITHMS = (*CHOICES, *MATCH_ALGORITHMS)
 ON_LATE = ("count", "keep", "fail")
 ON_MEMORY = ("fail", "spill", "shed")
 ON_SERVICE_RATE = ("fail", "shed")

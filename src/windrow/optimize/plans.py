@@ -125,7 +125,9 @@ def _is_first(plan: Plan, spec: WJoin, options: Options) -> bool:
     That is the plan at hand. The structures of two streams that shed are chosen after the
     allocation: by what they cost for the tuples that are kept, and for those that probe.
     """
-    is_asked = options.structure or options.order or options.algorithm not in {None, ASYMMETRIC}
+    is_asked = (
+        options.structure or options.order or options.join_algorithm not in {None, ASYMMETRIC}
+    )
     if spec.shedding is None or len(spec.inputs) > 2 or is_asked or _is_bound(spec, options):
         return plan.spec.runs_like(spec)
     return plan.spec.algorithm == ASYMMETRIC
@@ -165,9 +167,9 @@ def _is_open(plan: Plan, first: Plan, options: Options) -> bool:
     """Whether a plan may be taken in place of the first one: what the user asks for is not."""
     if plan.note or options.order or options.structure or _is_bound(first.spec, options):
         return False
-    if options.algorithm == ASYMMETRIC:  # in which structures, it does not say
+    if options.join_algorithm == ASYMMETRIC:  # in which structures, it does not say
         return plan.spec.algorithm == first.spec.algorithm
-    return options.algorithm is None
+    return options.join_algorithm is None
 
 
 def _is_bound(spec: WJoin, options: Options) -> bool:

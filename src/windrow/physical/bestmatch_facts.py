@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from windrow.physical.bounds_text import drop_condition, event_time, plus, show_bound
 from windrow.physical.lifetimes import state_bound
+from windrow.physical.match_algorithms import MATCH_ALGORITHMS
+from windrow.physical.options import Options
 from windrow.physical.partitioning import show_class
 from windrow.physical.specs import MatwinBestmatch, delay, scans
 from windrow.plan.durations import show_ticks
@@ -15,13 +17,16 @@ from windrow.plan.nodes import Dimension
 Fact = tuple[str, list[str]]
 
 
-def bestmatch_facts(spec: MatwinBestmatch, show: Callable[[str], str]) -> list[Fact]:
+def bestmatch_facts(
+    spec: MatwinBestmatch, options: Options, show: Callable[[str], str]
+) -> list[Fact]:
     """The facts of a bestmatch join, in the order they are read."""
     time_type = scans(spec)[0].time_type
     below = max(delay(spec.left), delay(spec.right))
     left, right = bestmatch_aliases(spec)
     keys = [show_class(key, show) for key in spec.classes]
     return [
+        ("algorithm", [f"{spec.algorithm}: {MATCH_ALGORITHMS[spec.algorithm]}"]),
         ("dimensions", [show_dimension(d, time_type, show) for d in spec.dimensions]),
         ("orders", _orders(spec)),
         ("candidates", [show_bound(left, right, spec.lo, spec.hi, time_type), *keys]),
@@ -31,8 +36,20 @@ def bestmatch_facts(spec: MatwinBestmatch, show: Callable[[str], str]) -> list[F
         ("retention", _retention(spec, below, time_type)),
         ("state", _state(spec, below)),
         ("emits", [_emission(spec, time_type)]),
-        ("why", ["both streams are ordered by time, so that windows shift over them once"]),
+        ("why", _why(spec, options)),
     ]
+
+
+def _why(spec: MatwinBestmatch, options: Options) -> list[str]:
+    if options.match_algorithm is not None:
+        return [f"asked for: algorithm = {options.match_algorithm!r}"]
+    lines = ["both streams are ordered by time, so that windows shift over them once"]
+    if spec.classes:
+        return [*lines, "rows of one key are looked up together"]
+    limited = [d for d in spec.dimensions if d.is_measured and d.eps is not None and not d.is_time]
+    if limited:
+        return [*lines, "each chunk's rows choose: a grid pays where many are in reach of one"]
+    return [*lines, "no grid: no dimension but time is a distance with a limit"]
 
 
 def bestmatch_aliases(spec: MatwinBestmatch) -> tuple[str, str]:

@@ -72,7 +72,7 @@ def facts_of(spec: Stateful, options: Options, show: Show) -> list[Fact]:
         return change_facts(spec, show)
     if isinstance(spec, AsofSweep):
         return asof_facts(spec, show)
-    return _said(*bestmatch_facts(spec, show))
+    return _said(*bestmatch_facts(spec, options, show))
 
 
 def _join(spec: WJoin, options: Options, show: Show) -> list[Fact]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from windrow.physical.algorithms import ASYMMETRIC
+from windrow.physical.match_algorithms import MATCH_ALGORITHMS
 from windrow.physical.part_sizes import USUAL, PartSizes
 from windrow.plan.sizes import Amount, to_amount
 
@@ -26,7 +27,9 @@ class Options:
         algorithm: of window joins, one of "bew" (the default), "bew-published", "few", "nlw",
             "hw", "gca", "lca", "closure", "bew-graph", "ripple", "xjoin", "asymmetric"; those of
             "bew" and "few" look tuples up by hash where there is an equality, unless told with
-            "-hash" or "-nested-loop" at their end.
+            "-hash" or "-nested-loop" at their end. Of bestmatch joins, one of "matwin" (the
+            default), "matwin-grid" and "matwin-plain" (with the epsilon grid order, and without),
+            "nested-loops".
         structure: of the algorithm "asymmetric", in what each window is kept: "hash/ttree" for the
             first stream's and the second's, of "buffer", "hash", "btree" and "ttree".
         bucket_size: tuples in a bucket of a hash, where windows are kept in structures; None: 10.
@@ -88,7 +91,18 @@ class Options:
     @property
     def asked_algorithm(self) -> str | None:
         """The algorithm that the user asked for: by its name, or by what only it has."""
-        return ASYMMETRIC if self.algorithm is None and self.structure else self.algorithm
+        named = self.join_algorithm
+        return ASYMMETRIC if named is None and self.structure else named
+
+    @property
+    def join_algorithm(self) -> str | None:
+        """The algorithm of window joins that the user named."""
+        return None if self.algorithm in MATCH_ALGORITHMS else self.algorithm
+
+    @property
+    def match_algorithm(self) -> str | None:
+        """The algorithm of bestmatch joins that the user named."""
+        return self.algorithm if self.algorithm in MATCH_ALGORITHMS else None
 
     @property
     def leaves_plans(self) -> bool:

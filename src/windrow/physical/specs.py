@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from windrow.physical.asof import AsofSweep
 from windrow.physical.estimates import Estimate
+from windrow.physical.match_algorithms import MATWIN
 from windrow.physical.options import Options
 from windrow.physical.part_sizes import USUAL, PartSizes
 from windrow.physical.schedule import Schedule
@@ -402,6 +403,7 @@ class MatwinBestmatch:
     keep_unmatched: bool
     schema: Schema
     kind: str = "left outer"
+    algorithm: str = MATWIN
 
     @property
     def judged(self) -> tuple[int, ...]:
