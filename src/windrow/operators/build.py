@@ -8,6 +8,7 @@ from windrow.operators.base import Operator
 from windrow.physical.algorithms import ASYMMETRIC, BY_NAME, DEFAULT, SWEEP
 from windrow.physical.asof import AsofSweep
 from windrow.physical.shedding import Shedding
+from windrow.physical.sliding_skyline import SlidingSkyline
 from windrow.physical.specs import (
     CountRows,
     ExpireRows,
@@ -52,7 +53,11 @@ def build(spec: Stateful, own: Own | None = None) -> Operator:
     return _of_pairs(spec, own)
 
 
-def _of_pairs(spec: PairJoinSpec, own: Own | None) -> Operator:
+def _of_pairs(spec: PairJoinSpec | SlidingSkyline, own: Own | None) -> Operator:
+    if isinstance(spec, SlidingSkyline):
+        from windrow.operators.sliding_skyline import SlidingSkylineOp  # noqa: PLC0415
+
+        return SlidingSkylineOp(spec)
     if isinstance(spec, AsofSweep):
         from windrow.operators.asof import AsofSweepOp  # noqa: PLC0415
 

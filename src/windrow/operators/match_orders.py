@@ -68,8 +68,8 @@ class ValueOrders:
         """
         kept = np.arange(len(codes))
         for dimension in self._numbers:
-            values = _called(dimension, pairs.columns(dimension, kept), len(kept))
-            numbers, is_candidate = _number_codes(values, dimension.eps)
+            values = called(dimension, pairs.columns(dimension, kept), len(kept))
+            numbers, is_candidate = number_codes(values, dimension.eps)
             codes = np.column_stack([codes, numbers])[is_candidate]
             kept = kept[is_candidate]
         numbers_end = codes.shape[1]
@@ -103,7 +103,7 @@ class ValueOrders:
         arrays = [
             array for side in compared for array in pairs.columns(dimension, kept[side[open_]])
         ]
-        answer = _called(dimension, arrays, len(open_))
+        answer = called(dimension, arrays, len(open_))
         said = answer.fill_null(0).to_numpy(zero_copy_only=False)
         is_neither = answer.is_null().to_numpy(zero_copy_only=False)
         is_better[open_] |= (said > 0) | is_neither
@@ -153,7 +153,7 @@ def _by_codes(
     return is_better, is_worse
 
 
-def _called(dimension: Dimension, arrays: Sequence[pa.Array], rows: int) -> pa.Array:
+def called(dimension: Dimension, arrays: Sequence[pa.Array], rows: int) -> pa.Array:
     """What the user's function says; an error of it names the dimension."""
     assert dimension.function is not None
     try:
@@ -168,7 +168,7 @@ def _called(dimension: Dimension, arrays: Sequence[pa.Array], rows: int) -> pa.A
         ) from (error.__cause__ or error)
 
 
-def _number_codes(values: pa.Array, eps: float | None) -> tuple[NDArray[np.uint64], Flags]:
+def number_codes(values: pa.Array, eps: float | None) -> tuple[NDArray[np.uint64], Flags]:
     """Numbers as codes of the same order, and which make their pair a candidate.
 
     A NULL or NaN does not, nor does a number above the limit.

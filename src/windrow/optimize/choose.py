@@ -14,6 +14,7 @@ from windrow.optimize.structures import by_trees, structures_of
 from windrow.physical.algorithms import ASYMMETRIC, BY_NAME, CHOICES, DEFAULT, HASH
 from windrow.physical.asof import AsofSweep
 from windrow.physical.options import Options
+from windrow.physical.sliding_skyline import SlidingSkyline
 from windrow.physical.specs import (
     CountRows,
     FilterRows,
@@ -37,6 +38,7 @@ from windrow.plan.asof import AsofJoin
 from windrow.plan.exprs import functions_of
 from windrow.plan.nodes import (
     KIND_NAMES,
+    BestPairs,
     ChangeFeed,
     Filter,
     NewestRows,
@@ -77,7 +79,7 @@ def _choose(node: Node, wanted: Set[str], options: Options) -> Spec:
         return _join(node, inputs, wanted, options)
     if isinstance(node, SetOperation):
         return _union(inputs) if node.kind == "union all" else SetOp(inputs, node.kind)
-    if isinstance(node, ChangeFeed | NewestRows):
+    if isinstance(node, ChangeFeed | NewestRows | BestPairs):
         return _of_changes(node, inputs[0], wanted)
     return _over_one_input(node, inputs[0])
 
@@ -99,8 +101,10 @@ def _union(inputs: tuple[Spec, ...]) -> Spec:
     )
 
 
-def _of_changes(node: ChangeFeed | NewestRows, below: Spec, wanted: Set[str]) -> Spec:
+def _of_changes(node: ChangeFeed | NewestRows | BestPairs, below: Spec, wanted: Set[str]) -> Spec:
     shown = Schema(tuple(field for field in node.schema.fields if field.name in wanted))
+    if isinstance(node, BestPairs):
+        return SlidingSkyline(below, node.kind, node.dimensions, node.groups, node.spread_by, shown)
     if isinstance(node, NewestRows):
         return CountRows(below, node.alias, node.rows, node.partition, shown)
     time = node.time if node.time in shown.names else None

@@ -8,6 +8,7 @@ from windrow.plan.asof import AsofJoin
 from windrow.plan.exprs import Expr
 from windrow.plan.nodes import (
     BestmatchJoin,
+    BestPairs,
     ChangeFeed,
     Equality,
     Filter,
@@ -34,7 +35,7 @@ def needs(node: Node, wanted: Set[str]) -> list[set[str]]:
         return [set(wanted) for _ in children(node)]
     if isinstance(node, SetOperation):
         return [set(node.schema.names) for _ in node.inputs]  # which tell rows apart
-    if isinstance(node, ChangeFeed | NewestRows | Filter | Project | WindowAggregate):
+    if isinstance(node, BestPairs | ChangeFeed | NewestRows | Filter | Project | WindowAggregate):
         return [_of_one_input(node, wanted)]
     if isinstance(node, TableJoin):
         rows, table = set(node.input.schema.names), set(node.table.schema.names)
@@ -53,10 +54,14 @@ def needs(node: Node, wanted: Set[str]) -> list[set[str]]:
 
 
 def _of_one_input(
-    node: ChangeFeed | NewestRows | Filter | Project | WindowAggregate, wanted: Set[str]
+    node: BestPairs | ChangeFeed | NewestRows | Filter | Project | WindowAggregate,
+    wanted: Set[str],
 ) -> set[str]:
     if isinstance(node, NewestRows):
         return set(node.schema.names)  # which order rows of one time
+    if isinstance(node, BestPairs):
+        compared = {n for d in node.dimensions if not d.is_time for n in (d.left, d.right)}
+        return compared.union(wanted, node.spread_by, *node.groups)
     if isinstance(node, ChangeFeed):
         return {*node.compared, *(wanted & {node.time})}
     if isinstance(node, Filter):
@@ -69,7 +74,9 @@ def _of_one_input(
 
 def is_stateful(node: Node) -> bool:
     """Whether the node keeps rows, so that every column it is given costs memory."""
-    kinds = ChangeFeed | NewestRows | WindowJoin | WindowAggregate | SetOperation | PairJoin
+    kinds = (
+        BestPairs | ChangeFeed | NewestRows | WindowJoin | WindowAggregate | SetOperation | PairJoin
+    )
     return isinstance(node, kinds) and not is_union_all(node)
 
 

@@ -24,6 +24,7 @@ from windrow.physical.shedding import (
     hidden_fields,
     is_hidden,
 )
+from windrow.physical.sliding_skyline import SlidingSkyline
 from windrow.physical.specs import (
     FilterRows,
     MatwinBestmatch,
@@ -114,6 +115,8 @@ def _beside(root: Spec) -> str:
     specs = list(_parts(root))
     if any(isinstance(spec, WJoin) and spec.is_snapshot for spec in specs):
         return "a join with a changelog"
+    if any(isinstance(spec, SlidingSkyline) for spec in specs):
+        return "a bestmatch join"
     sets = [spec for spec in specs if isinstance(spec, SetOp | UnionRows)]
     if sets:
         counts_rows = all(isinstance(spec, SetOp) and spec.kind == "changes" for spec in sets)
@@ -213,7 +216,7 @@ def _check_totals(join: WJoin, name: str, least: tuple[Least, ...]) -> None:
 
 def _rewritten(spec: Spec, shedding: Shedding) -> Spec:
     """The plan with the join's shedding, and its hidden columns up to the aggregate."""
-    assert not isinstance(spec, SetOp | UnionRows | OfChanges)  # refused
+    assert not isinstance(spec, SetOp | UnionRows | OfChanges | SlidingSkyline)  # refused
     if isinstance(spec, ScanStream | ScanTable | PairJoinSpec):
         return spec
     if isinstance(spec, WJoin):

@@ -12,6 +12,7 @@ from windrow.plan.asof import AsofJoin
 from windrow.plan.count_windows import CountWindows
 from windrow.plan.nodes import (
     BestmatchJoin,
+    BestPairs,
     ChangeFeed,
     Filter,
     NewestRows,
@@ -47,7 +48,7 @@ def verify(plan: Node) -> None:
 
 def rows_end(node: Node) -> bool:
     """Whether every row of the node stops being alive, or is taken back, some time."""
-    if isinstance(node, Range | ChangeFeed | NewestRows | WindowAggregate):
+    if isinstance(node, Range | ChangeFeed | NewestRows | WindowAggregate | BestPairs):
         return True
     if isinstance(node, Filter | Project | TableJoin):
         return rows_end(node.input)

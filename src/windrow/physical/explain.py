@@ -22,6 +22,7 @@ from windrow.physical.promises import LEAD, has_lead, show_promises, show_waterm
 from windrow.physical.schedule_facts import as_scheduled, schedule_facts
 from windrow.physical.shared_stages import stages
 from windrow.physical.shedding import is_hidden
+from windrow.physical.sliding_skyline import SlidingSkyline
 from windrow.physical.specs import (
     CountRows,
     ExpireRows,
@@ -253,7 +254,9 @@ def stage_name(spec: Stateful) -> str:
     return _pair_join_name(spec)
 
 
-def _pair_join_name(spec: PairJoinSpec) -> str:
+def _pair_join_name(spec: PairJoinSpec | SlidingSkyline) -> str:
+    if isinstance(spec, SlidingSkyline):
+        return f"SlidingSkyline {spec.kind}"
     if isinstance(spec, AsofSweep):
         kind = f", {KIND_NAMES[spec.kind]}" if spec.kind in KIND_NAMES else ""
         return f"AsofSweep {' with '.join(spec.aliases)}{kind}"

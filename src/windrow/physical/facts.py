@@ -44,9 +44,12 @@ from windrow.physical.pipeline import path_order
 from windrow.physical.probe_facts import tests
 from windrow.physical.set_facts import set_facts
 from windrow.physical.shed_facts import shed_facts, shed_state
+from windrow.physical.skyline_facts import skyline_facts
+from windrow.physical.sliding_skyline import SlidingSkyline
 from windrow.physical.snapshot_facts import snapshot_facts
 from windrow.physical.specs import (
     OfChanges,
+    PairJoinSpec,
     SetOp,
     SlidingAggregate,
     Stateful,
@@ -70,6 +73,12 @@ def facts_of(spec: Stateful, options: Options, show: Show) -> list[Fact]:
         return set_facts(spec)
     if isinstance(spec, OfChanges):
         return change_facts(spec, show)
+    return _of_pairs(spec, options, show)
+
+
+def _of_pairs(spec: PairJoinSpec | SlidingSkyline, options: Options, show: Show) -> list[Fact]:
+    if isinstance(spec, SlidingSkyline):
+        return skyline_facts(spec, show)
     if isinstance(spec, AsofSweep):
         return asof_facts(spec, show)
     return _said(*bestmatch_facts(spec, options, show))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from windrow.physical.bounds_text import lag_terms
+from windrow.physical.sliding_skyline import SlidingSkyline
 from windrow.physical.specs import (
     FilterRows,
     OfChanges,
@@ -104,7 +105,8 @@ def state_bound(
     return f"{alias} <= {rate} x {length} + one batch"
 
 
-_WITHOUT_RANGE = ScanStream | ScanTable | OfChanges | SlidingAggregate | SetOp | PairJoinSpec
+_OF_CHANGELOG = OfChanges | SlidingAggregate | SlidingSkyline | SetOp
+_WITHOUT_RANGE = ScanStream | ScanTable | _OF_CHANGELOG | PairJoinSpec
 """What gives rows that no [RANGE] below it ends."""
 
 

@@ -43,6 +43,7 @@ from math import prod
 from typing import TypeAlias
 
 from windrow.physical.cells import Cells, cells_of, describe_cells
+from windrow.physical.sliding_skyline import SlidingSkyline
 from windrow.physical.specs import (
     CountRows,
     ExpireRows,
@@ -130,7 +131,7 @@ Partitioning: TypeAlias = HashShares | HashKeys | Cells | Slices | Single
 
 def partitioning_of(spec: Stateful, buckets: int) -> Partitioning:
     """How the rows of a stage are spread over at most `buckets` buckets."""
-    if isinstance(spec, SlidingAggregate | SetOp | OfChanges):
+    if isinstance(spec, SlidingAggregate | SlidingSkyline | SetOp | OfChanges):
         return _by_keys(spec, buckets)
     if isinstance(spec, PairJoinSpec):
         return _of_pairs(spec, buckets)
@@ -141,10 +142,21 @@ def partitioning_of(spec: Stateful, buckets: int) -> Partitioning:
     return _hypercube(tuple(key.inputs for key in spec.classes), len(spec.inputs), buckets)
 
 
-def _by_keys(spec: SlidingAggregate | SetOp | OfChanges, buckets: int) -> Partitioning:
+_ALL_TOGETHER = {
+    "plain": "any pair may dominate any other; LEFT OUTER, or another side,",
+    "full outer": "a pair is judged among those of its left and of its right tuple; an equality",
+}
+"""Why pairs are judged in one place."""
+
+
+def _by_keys(
+    spec: SlidingAggregate | SlidingSkyline | SetOp | OfChanges, buckets: int
+) -> Partitioning:
     """By what tells groups, equal rows or windows apart; in one bucket where nothing does."""
     if isinstance(spec, SlidingAggregate):
         keys, alone = spec.keys, "an aggregate without GROUP BY has one group; GROUP BY"
+    elif isinstance(spec, SlidingSkyline):
+        keys, alone = spec.spread_by, _ALL_TOGETHER.get(spec.kind, "")
     elif isinstance(spec, CountRows):
         window = f"{spec.alias} [PARTITION BY .. ROWS {spec.rows}]"
         keys, alone = spec.partition, f"a count window is kept in one place; {window}"

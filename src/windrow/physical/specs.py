@@ -19,6 +19,7 @@ from windrow.physical.options import Options
 from windrow.physical.part_sizes import USUAL, PartSizes
 from windrow.physical.schedule import Schedule
 from windrow.physical.shedding import PANES_PER_WINDOW, Shedding, least_row_bytes
+from windrow.physical.sliding_skyline import SlidingSkyline
 from windrow.plan.count_windows import CountWindows
 from windrow.plan.exprs import Expr, Named
 from windrow.plan.functions import UserFunction
@@ -425,7 +426,7 @@ OfChanges: TypeAlias = ResolveChanges | CountRows | ExpireRows
 PairJoinSpec: TypeAlias = MatwinBestmatch | AsofSweep
 """Joins of two inputs that differ in what they are for."""
 
-Stateful: TypeAlias = OfChanges | WJoin | SlidingAggregate | SetOp | PairJoinSpec
+Stateful: TypeAlias = OfChanges | WJoin | SlidingAggregate | SlidingSkyline | SetOp | PairJoinSpec
 
 Spec: TypeAlias = Stateless | Stateful
 
@@ -513,7 +514,7 @@ def tables(spec: Spec) -> tuple[ScanTable, ...]:
 
 def takes_back(spec: Spec) -> bool:
     """Whether a spec, or one below it, makes changes: rows that come and go."""
-    return isinstance(spec, OfChanges | SlidingAggregate | SetOp) or any(
+    return isinstance(spec, OfChanges | SlidingAggregate | SlidingSkyline | SetOp) or any(
         map(takes_back, inputs(spec))
     )
 
@@ -525,7 +526,9 @@ def has_state(spec: Spec) -> bool:
 
 def has_ends(spec: Spec) -> bool:
     """Whether the rows of a spec stop being alive by themselves: a window per row lies below."""
-    if isinstance(spec, ScanStream | CountRows | ExpireRows | SlidingAggregate | SetOp):
+    if isinstance(spec, ScanStream | CountRows | ExpireRows):
+        return False
+    if isinstance(spec, SlidingAggregate | SlidingSkyline | SetOp):
         return False
     if isinstance(spec, WJoin) and spec.expires:
         return False

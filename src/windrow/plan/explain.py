@@ -12,6 +12,7 @@ from windrow.plan.nodes import (
     KIND_NAMES,
     Aggregate,
     BestmatchJoin,
+    BestPairs,
     ChangeFeed,
     Dimension,
     Equality,
@@ -75,6 +76,9 @@ def _node(node: Node, time_type: str, show: ColumnTexts) -> str:
         return f"SetOperation {node.kind}"
     if isinstance(node, ChangeFeed | NewestRows):
         return _of_changes(node, time_type)
+    if isinstance(node, BestPairs):
+        dimensions = ", ".join(show_dimension(d, time_type, show) for d in node.dimensions)
+        return f"BestPairs {node.kind} on {dimensions}"
     return _stateless(node, time_type)
 
 

@@ -394,6 +394,36 @@ class TableJoin:
         return Schema(self.input.schema.fields + self.table.schema.fields)
 
 
+@dataclass(frozen=True)
+class BestPairs:
+    """The pairs of its input that no other pair alive dominates, as a changelog.
+
+    A bestmatch join that says what is best now: over windows of its own, or plain. The input is a
+    window join of two inputs.
+
+    Attributes:
+        input: the candidate pairs.
+        kind: "plain", or "left outer", "right outer", "full outer".
+        dimensions: what pairs are compared by.
+        groups: lists of columns. A pair is judged among those with equal values in one of them, and
+            is in the answer while one list says so. An empty list: all pairs together.
+        spread_by: the columns that keep every group together in one place; empty where none do.
+        span: where the join stands in the SQL.
+    """
+
+    input: Node
+    kind: str
+    dimensions: tuple[Dimension, ...]
+    groups: tuple[tuple[str, ...], ...]
+    spread_by: tuple[str, ...] = ()
+    span: Span | None = None
+
+    @property
+    def schema(self) -> Schema:
+        """That of the pairs."""
+        return self.input.schema
+
+
 PairJoin: TypeAlias = BestmatchJoin | AsofJoin
 """Joins of two inputs that differ in what they are for."""
 
@@ -408,6 +438,7 @@ Node: TypeAlias = (
     | WindowAggregate
     | SetOperation
     | BestmatchJoin
+    | BestPairs
     | AsofJoin
     | TableScan
     | TableJoin

@@ -9,13 +9,28 @@ from sqlglot import exp
 
 from windrow.errors import PlanError, Span
 from windrow.plan.exprs import Named
-from windrow.plan.nodes import JUDGED, BestmatchJoin, Dimension, Filter, Node
+from windrow.plan.nodes import (
+    JUDGED,
+    BestmatchJoin,
+    BestPairs,
+    Dimension,
+    Filter,
+    Node,
+    WindowJoin,
+)
 from windrow.plan.windows import UNBOUNDED, Bound, WindowGraph
+from windrow.sql.best_pairs import (
+    PLAIN,
+    best_pairs,
+    refuse_one_window,
+    refuse_unmatched,
+    with_windows,
+)
 from windrow.sql.conditions import sort_conditions
 from windrow.sql.count_windows import refuse_count_windows
 from windrow.sql.dimensions import MatchDimension, distance_limit
 from windrow.sql.graph_checks import Places, check_contradiction, example_length
-from windrow.sql.keys import add_keys, free_name, with_columns
+from windrow.sql.keys import Condition, add_keys, free_name, with_columns
 from windrow.sql.match_orders import OrderReader
 from windrow.sql.refuse import unsupported
 from windrow.sql.render import Renderer
@@ -32,20 +47,8 @@ def lower_bestmatch(
     renderer: Renderer,
 ) -> Node:
     """The join of the two sources, with their filters and computed columns below it."""
-    refuse_ranges(scope)
+    refuse_one_window(scope)
     return _Bestmatch(scope, renderer).lower(select, join, conditions)
-
-
-def refuse_ranges(scope: Scope) -> None:
-    """Refuses `[RANGE w]` in a bestmatch join: candidates are chosen by a bound on time."""
-    for source in scope.sources:
-        if source.range_ticks is not None:
-            raise unsupported(
-                "bestmatch-range",
-                f"{source.range_text} in a bestmatch join is not supported",
-                "bound the distance in time: WHERE abs(l.ts - r.ts) <= ..",
-                source.span,
-            )
 
 
 @dataclass
@@ -55,6 +58,7 @@ class _Bestmatch:
     dimensions: list[MatchDimension] = field(default_factory=list)
     bounds: list[Bound] = field(default_factory=list)
     predicates: tuple[list[exp.Expr], list[exp.Expr]] = field(default_factory=lambda: ([], []))
+    limits: list[exp.Expr] = field(default_factory=list)
 
     @property
     def time_type(self) -> str:
@@ -62,7 +66,7 @@ class _Bestmatch:
 
     def lower(
         self, select: exp.Select, join: exp.Join, conditions: Sequence[exp.Expr]
-    ) -> BestmatchJoin:
+    ) -> BestmatchJoin | BestPairs:
         reader = OrderReader(self.scope, self.renderer, self.time_type)
         for order in join.expressions:
             dimension, bound = reader.read(order)
@@ -82,9 +86,15 @@ class _Bestmatch:
         self.bounds += [*windows.bounds, *sorted_.bounds]
         for predicate in sorted_.predicates:
             self._place(predicate)
-        lo, hi = self._time_bound(span_of(join), {**windows.places, **sorted_.places})
+        graph = self._time_bound(span_of(join), {**windows.places, **sorted_.places})
+        lo, hi = graph.upper[1][0], graph.upper[0][1]
         inputs = [self._filtered(side) for side in (0, 1)]
         keep = "keep_unmatched" in join.meta or "keep_unmatched" in select.meta
+        has_ranges = any(source.range_ticks is not None for source in self.scope.sources)
+        if has_ranges or not join.args["side"]:
+            if keep:
+                refuse_unmatched(join, select)
+            return self._best_now(join, inputs, sorted_.equalities, graph)
         kind = f"{str(join.args['side']).lower()} outer"
         preserved = JUDGED[kind] if keep else ()
         inputs, equalities = add_keys(
@@ -103,6 +113,24 @@ class _Bestmatch:
             span=span_of(join),
         )
 
+    def _best_now(
+        self,
+        join: exp.Join,
+        inputs: Sequence[Node],
+        conditions: Sequence[Condition],
+        graph: WindowGraph,
+    ) -> BestPairs:
+        """The search for the best pairs among those of a window join."""
+        kind = f"{str(join.args['side']).lower()} outer" if join.args["side"] else PLAIN
+        inputs = with_windows(inputs, self.scope)
+        nodes, equalities = add_keys(inputs, conditions, self.scope, self.renderer)
+        nodes, dimensions = self._with_dimensions(nodes, UNBOUNDED, UNBOUNDED)
+        pairs = WindowJoin(tuple(nodes), graph.streams, equalities, graph, span_of(join))
+        filters = None
+        if self.limits:  # for the join, which looks for what is near; the search tests them too
+            filters = Filter(pairs, self.renderer.predicates(pairs.schema, self.limits))
+        return best_pairs(join, kind, pairs, dimensions, filters, self.scope)
+
     def _place(self, predicate: exp.Expr) -> None:
         """A predicate of one side filters that side; one of both must constrain a dimension."""
         read = self.scope.sources_in(predicate)
@@ -113,6 +141,7 @@ class _Bestmatch:
         for dimension in self.dimensions:
             if distance is not None and limit is not None and dimension.measures(distance):
                 dimension.constrain(limit, self.renderer.sql, strict=strict)
+                self.limits.append(predicate)
                 return
         raise unsupported(
             "bestmatch-condition",
@@ -123,12 +152,11 @@ class _Bestmatch:
             span_of(predicate),
         )
 
-    def _time_bound(self, span: Span | None, places: Places) -> tuple[int, int]:
+    def _time_bound(self, span: Span | None, places: Places) -> WindowGraph:
         aliases = tuple(source.alias for source in self.scope.sources)
         graph = WindowGraph(aliases, tuple(self.bounds))
         check_contradiction(graph, span, places)
-        lo, hi = graph.upper[1][0], graph.upper[0][1]
-        if max(lo, hi) >= UNBOUNDED:
+        if max(graph.upper[1][0], graph.upper[0][1]) >= UNBOUNDED:
             left, right = (s.time or f"{s.alias}.ts" for s in self.scope.sources)
             raise PlanError(
                 "bestmatch-without-time-bound",
@@ -137,7 +165,7 @@ class _Bestmatch:
                 hint=f"add in WHERE: abs({left} - {right}) <= {example_length(self.time_type)}",
                 span=span,
             )
-        return lo, hi
+        return graph
 
     def _filtered(self, side: int) -> Node:
         node = self.scope.sources[side].node

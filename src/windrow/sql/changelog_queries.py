@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from windrow.plan.catalog import Catalog
+from windrow.sql.best_pairs import says_what_is_best_now
 from windrow.sql.grouping import is_aggregate_query
 from windrow.sql.refuse import as_query
 from windrow.sql.set_operations import UNION_ALL, kind_of
@@ -26,6 +27,11 @@ def gives_changelog(tree: exp.Expr, named: Reach, catalog: Catalog) -> bool:
         sides = (query.this, query.expression)
         return kind_of(query) != UNION_ALL or any(gives_changelog(s, reach, catalog) for s in sides)
     if is_aggregate_query(query) or query.args.get("distinct"):
+        return True
+    matches = [
+        join for join in query.args.get("joins") or [] if join.args.get("kind") == "BESTMATCH"
+    ]
+    if any(says_what_is_best_now(join, items_of(query)) for join in matches):
         return True
     return any(_is_changelog(item, reach, catalog) for item in items_of(query))
 

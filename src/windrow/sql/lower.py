@@ -18,6 +18,7 @@ from windrow.plan.count_windows import CountWindows
 from windrow.plan.exprs import Expr, Named
 from windrow.plan.nodes import (
     KIND_NAMES,
+    BestPairs,
     Filter,
     Node,
     Project,
@@ -30,6 +31,7 @@ from windrow.plan.windows import WindowGraph
 from windrow.schema import Field, Schema
 from windrow.sql import changelog_joins
 from windrow.sql.asof import lower_asof, named_times
+from windrow.sql.best_pairs import says_what_is_best_now
 from windrow.sql.bestmatch import lower_bestmatch
 from windrow.sql.calls import Functions
 from windrow.sql.changelog_joins import (
@@ -66,7 +68,7 @@ from windrow.sql.render import Renderer
 from windrow.sql.scope import Scope, Source
 from windrow.sql.select_list import Item, read_items
 from windrow.sql.set_operations import UNION_ALL, combined, kind_of, of_all_columns
-from windrow.sql.sources import From, FromReader, Relation
+from windrow.sql.sources import From, FromReader, Relation, items_of
 from windrow.sql.spans import span_of
 from windrow.sql.table_joins import TableJoins
 from windrow.sql.windows import StatedWindows, read_windows
@@ -145,7 +147,9 @@ class Lowering:
         filters = (where.this,) if where else ()
         if from_.bestmatch is not None:
             refuse_join_of_changelog(from_)
-            refuse_match(from_.bestmatch, above)
+            # What is best now takes rows back by itself, whatever stands above its SELECT.
+            is_now = says_what_is_best_now(from_.bestmatch, items_of(select))
+            refuse_match(from_.bestmatch, _aggregate_of(select) if is_now else above)
         if from_.paired is not None:
             refuse_join_of_changelog(from_)
             refuse_above_pair(from_.paired, above)
@@ -175,7 +179,10 @@ class Lowering:
             node: Node = lower_bestmatch(
                 block.select, block.from_.bestmatch, block.scope, conditions, self.renderer
             )
-            return Relation(self._project(node, block.items, alias), time_type)
+            root = self._project(node, block.items, alias)
+            if isinstance(node, BestPairs):
+                return Relation(root, time_type, (), is_bag=True)
+            return Relation(root, time_type)
         if block.from_.paired is not None:
             node = lower_asof(block.select, block.from_, block.scope, block.filters, self.renderer)
             return Relation(self._project(node, block.items, alias), time_type)
@@ -343,6 +350,10 @@ def _taken_back_by(select: exp.Select) -> str:
     if is_aggregate_query(select):
         return AGGREGATE
     return "DISTINCT" if select.args.get("distinct") else ""
+
+
+def _aggregate_of(select: exp.Select) -> str:
+    return AGGREGATE if is_aggregate_query(select) else ""
 
 
 def _has_uniform_window(select: exp.Select) -> bool:

@@ -244,18 +244,11 @@ def refuse_join(join: exp.Join) -> None:
 
 
 def refuse_match(join: exp.Join, above: str) -> None:
-    """Refuses the plain bestmatch join, dimensions without an order, and what takes rows back.
+    """Refuses dimensions without an order, and what takes rows back.
 
     `above` names what does so right above the join; "" for nothing.
     """
     span = span_of(join)
-    if not join.args.get("side"):
-        raise unsupported(
-            "bestmatch-kind",
-            "the plain BESTMATCH JOIN is not supported",
-            "write LEFT, RIGHT or FULL OUTER BESTMATCH JOIN: the best pairs of each tuple of a side",
-            span,
-        )
     if not join.expressions:
         raise ParseError(
             "bestmatch-without-dimension",
@@ -267,7 +260,8 @@ def refuse_match(join: exp.Join, above: str) -> None:
         raise unsupported(
             "aggregate-of-bestmatch",
             f"{above} right above a bestmatch join is not supported",
-            "put the join in a derived table with a window: FROM (SELECT ..) m [RANGE ..]",
+            "put the join in a derived table: FROM (SELECT ..) m, with a window [RANGE ..] unless the join"
+            " has windows of its own",
             span,
         )
     for order in join.expressions:

@@ -12,6 +12,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from windrow.physical.asof import AsofSweep
+from windrow.physical.sliding_skyline import SlidingSkyline
 from windrow.physical.specs import (
     CountRows,
     ExpireRows,
@@ -55,8 +56,9 @@ def _what(spec: Stateful) -> str:
     if isinstance(spec, WJoin):
         name = "snapshot" if spec.is_snapshot else "window"
         return f"{KIND_NAMES.get(spec.kind, '')} {name} join".strip()
-    if isinstance(spec, SetOp):
-        return f"set operation ({spec.kind})"
+    if isinstance(spec, SlidingSkyline | SetOp):
+        name = "set operation" if isinstance(spec, SetOp) else "best pairs"
+        return f"{name} ({spec.kind})"
     if isinstance(spec, ResolveChanges | CountRows):
         return "change feed" if isinstance(spec, ResolveChanges) else "count window"
     if isinstance(spec, ExpireRows):

@@ -16,6 +16,7 @@ from windrow.physical.partitioning import Partitioning, partitioning_of
 from windrow.physical.shared_stages import stages
 from windrow.physical.shed_errors import too_little
 from windrow.physical.shedding import Shedding
+from windrow.physical.sliding_skyline import SlidingSkyline
 from windrow.physical.specs import (
     CountRows,
     ExpireRows,
@@ -262,7 +263,7 @@ def marks(spec: Spec) -> tuple[str, ...]:
     """Which of end and sign the rows of a spec carry beside their time."""
     if isinstance(spec, ScanStream):
         return () if spec.changes is None else (SIGN,)
-    if isinstance(spec, CountRows | ExpireRows | SlidingAggregate | SetOp):
+    if isinstance(spec, CountRows | ExpireRows | SlidingAggregate | SlidingSkyline | SetOp):
         return (SIGN,)
     if isinstance(spec, WJoin) and spec.expires:
         return (SIGN,)

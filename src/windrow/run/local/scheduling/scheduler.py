@@ -30,6 +30,7 @@ from dataclasses import dataclass
 
 from windrow.operators.changes import ChangeBatch
 from windrow.physical.options import ITA, NTA, TPA
+from windrow.physical.sliding_skyline import SlidingSkyline
 from windrow.physical.specs import SetOp, SlidingAggregate, Spec
 from windrow.run.local.scheduling.nodes import Node, ScanNode
 from windrow.run.local.scheduling.queues import Round
@@ -53,7 +54,7 @@ class Scheduling:
 
     def is_woken(self, spec: Spec) -> bool:
         """Whether time alone is a reason to advance a stage."""
-        is_exact = isinstance(spec, SetOp) or (
+        is_exact = isinstance(spec, SetOp | SlidingSkyline) or (
             isinstance(spec, SlidingAggregate) and not spec.estimated_from
         )
         return self.wakes if is_exact else self.wakes_others

@@ -1,0 +1,46 @@
+"""What EXPLAIN says of the best pairs among those alive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from windrow.physical.bounds_text import plus
+from windrow.physical.lifetimes import alive_ticks, lifetime
+from windrow.physical.sliding_skyline import SlidingSkyline
+from windrow.physical.specs import delay, scans
+from windrow.plan.explain import show_dimension
+
+Fact = tuple[str, list[str]]
+
+_AMONG = {
+    "plain": ["among all pairs"],
+    "left outer": ["among the pairs of its left tuple"],
+    "right outer": ["among the pairs of its right tuple"],
+    "full outer": [
+        "among the pairs of its left tuple, or of its right one: a pair stays while either says so"
+    ],
+}
+
+
+def skyline_facts(spec: SlidingSkyline, show: Callable[[str], str]) -> list[Fact]:
+    """The facts of a search for the best pairs, in the order they are read."""
+    time_type = scans(spec)[0].time_type
+    below, alive = delay(spec.input), alive_ticks(spec.input)
+    trailing = plus("the watermark", -below, time_type)
+    kept = "the pairs that no pair which stays as long dominates"
+    rows = "for ever" if alive is None else lifetime(spec.input, alive)
+    state = [f"{kept}, of those alive" if alive is not None else f"{kept}: the best pairs so far"]
+    return [
+        ("dimensions", [show_dimension(d, time_type, show) for d in spec.dimensions]),
+        ("rows", [rows]),
+        ("kept", ["pairs that none alive dominates", *_AMONG[spec.kind]]),
+        ("state", [*state, f"and those that wait for {trailing}"]),
+        ("emits", [f"the changes of each instant below {trailing}"]),
+        (
+            "why",
+            [
+                "what is best changes as pairs come and go: of each is kept from when on it is free",
+                "of all that dominate it; one that never will be again is dropped",
+            ],
+        ),
+    ]
