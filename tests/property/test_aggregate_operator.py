@@ -281,11 +281,15 @@ def cases_that_merge(draw):
     kinds = ["string", "int", "bigint", "double", "float", "decimal(6,2)", "decimal(38,4)"]
     argument_kinds = tuple(draw(st.lists(st.sampled_from(kinds), max_size=2)))
     choices = [Asked("count", None)]
+    ordered = draw(st.sets(st.integers(0, 1)))
     for i, kind in enumerate(argument_kinds):
-        functions = ("count",) if kind == "string" else ("count", "sum", "avg")
+        adding = () if kind == "string" else ("sum", "avg")
+        functions = ("count", *(OF_ORDERS if i in ordered else adding))
         choices += [Asked(function, f"x{i}", kind) for function in functions]
     asked = tuple(draw(st.lists(st.sampled_from(choices), min_size=1, max_size=5)))
     rows = tied(draw(rows_of((), argument_kinds)))
+    if any(each.function in OF_ORDERS for each in asked):
+        rows = [row for row in rows if row.sign > 0 and row.end < MAX_TICK]
     return Case((), argument_kinds, asked, tuple(rows), draw(cuts(rows)))
 
 

@@ -169,7 +169,10 @@ def test_rows_of_an_aggregate_without_keys_are_added_up_before_its_one_bucket(
         tmp_path, {"x": [table(first), table([(3, "a", 1), (3, "a", 2), (30, "a", 3)])]}
     )
     streams.write_all()
-    sql = "SELECT SUM(v) AS s, COUNT(*) AS n, AVG(v / 3.0D) AS mean FROM x [RANGE 5]"
+    sql = (
+        "SELECT SUM(v) AS s, COUNT(*) AS n, AVG(v / 3.0D) AS mean, MIN(v % 7) AS least,"
+        " MAX(CAST(v AS STRING)) AS last FROM x [RANGE 5]"
+    )
     local = streams.in_process().sql(sql)
     expected = bag(local.to_arrow())
     session = streams.on_spark(spark)

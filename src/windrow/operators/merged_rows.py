@@ -11,6 +11,10 @@ are not NULL, and TUPLES how many tuples there were, to be counted where they ar
 time, end and sign are late, come, go and are taken back together, so that nothing is lost by it.
 What a sum of doubles leaves beside the nearest one goes on in rows of its own, with no weight.
 
+Of a column of which MIN or MAX is asked for the least and the greatest value go on, as two rows: the
+others come and go with them, and are never the answer. Not so where a row may be taken back by its
+value, which may be one of those (`SlidingAggregate.may_be_merged`).
+
 Where hardly any rows come together, or tuples must stay apart (late ones are kept as they came, or
 a sum does not fit its type), each tuple is a row with the weight of one: the form is the same.
 """
@@ -23,6 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from windrow.kernels import merged_sums as kernels
@@ -30,6 +35,7 @@ from windrow.kernels._jit import writable
 from windrow.kernels.exact_sum import double_span
 from windrow.operators.accumulators.base import Accumulator, validity
 from windrow.operators.accumulators.build import accumulators_of, argument_columns, readers
+from windrow.operators.accumulators.ordered import Ordered
 from windrow.operators.accumulators.sums import Decimals, Doubles, Integers, power_of_ten
 from windrow.operators.changes import TUPLES, ChangeBatch
 from windrow.operators.key_columns import fixed_values
@@ -68,15 +74,27 @@ def merged_rows(
     """
     names = argument_columns(spec.aggregates)
     own = readers(spec.aggregates, accumulators_of(spec.aggregates))
-    columns = [_conformed(own[name][0], batch.columns.column(name)) for name in names]
+    keepers = [_keeper(own[name]) for name in names]
+    columns = [
+        _conformed(keeper, batch.columns.column(name))
+        for keeper, name in zip(keepers, names, strict=True)
+    ]
     order, first_row = _together(batch)
     if kept or LEAST_MERGED * (len(first_row) - 1) > len(batch):
         return _apart(batch, columns, kept, names)
-    parts = [_added(column.take(pa.array(order)), first_row) for column in columns]
+    parts = [
+        _part(keeper, column.take(pa.array(order)), first_row)
+        for keeper, column in zip(keepers, columns, strict=True)
+    ]
     if any(part is None for part in parts):
         return _apart(batch, columns, kept, names)
     added = [part for part in parts if part is not None]
     return _lined_up(batch.take(order[first_row[:-1]]), np.diff(first_row), added, names)
+
+
+def _keeper(own: Sequence[Accumulator]) -> Accumulator:
+    """The one of a column's accumulators that asks for most."""
+    return next((each for each in own if isinstance(each, Ordered)), own[0])
 
 
 def _conformed(reader: Accumulator, column: pa.Array) -> pa.Array:
@@ -103,6 +121,32 @@ def _together(batch: ChangeBatch) -> tuple[Rows, Rows]:
         same = [mark[order][1:] == mark[order][:-1] for mark in present]
         is_first[1:] = ~np.logical_and.reduce(same)
     return order, np.append(np.flatnonzero(is_first), len(order))
+
+
+def _part(keeper: Accumulator, column: pa.Array, first_row: Rows) -> _Parts | None:
+    if isinstance(keeper, Ordered):
+        return _outermost(column, first_row, keeper.functions)
+    return _added(column, first_row)
+
+
+def _outermost(column: pa.Array, first_row: Rows, functions: Sequence[str]) -> _Parts:
+    """The least and the greatest value of each group, as far as they are asked for.
+
+    The first of a group's values counts for all of them.
+    """
+    counts = np.add.reduceat(validity(column), first_row[:-1], dtype=np.int32)
+    groups = np.flatnonzero(counts)
+    of_row = pa.array(np.repeat(np.arange(len(counts)), np.diff(first_row)))
+    order = pc.sort_indices(
+        pa.table({"group": of_row, "value": column}),
+        [("group", "ascending"), ("value", "ascending")],
+    ).to_numpy()  # NULLs come last in their group, NaNs before them
+    least, greatest = order[first_row[groups]], order[first_row[groups] + counts[groups] - 1]
+    ends = [own for name, own in (("min", least), ("max", greatest)) if name in functions]
+    weights = np.zeros((len(groups), len(ends)), np.int32)
+    weights[:, 0] = counts[groups]
+    rows = np.stack(ends, axis=1).ravel()
+    return _Parts(np.repeat(groups, len(ends)), column.take(pa.array(rows)), weights.ravel())
 
 
 def _added(column: pa.Array, first_row: Rows) -> _Parts | None:

@@ -163,9 +163,8 @@ class SlidingAggregateOp(SlidingOp):
     ) -> dict[str, Answers]:
         column = rows.columns.column(name)
         weights = self._weights(rows, name.replace("argument", "weight"))
-        if weights is None:
+        if weights is None or not isinstance(accumulator, Totals):
             return accumulator.slide(versions, column)
-        assert isinstance(accumulator, Totals), "only what adds up is merged"
         return accumulator.slide(versions, column, weights)
 
     def _weights(self, rows: ChangeBatch, name: str) -> NDArray[np.int32] | None:

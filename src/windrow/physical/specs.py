@@ -349,14 +349,25 @@ class SlidingAggregate:
 
     @property
     def may_be_merged(self) -> bool:
-        """Whether rows of equal time, end and sign add up to one, without GROUP BY to spread them.
+        """Whether rows of equal time, end and sign become few, without GROUP BY to spread them.
 
-        So it is where all that is asked for is a count, a sum, or follows from these.
+        Counts and sums, and what follows from these, add up to one row. Of values of which the least
+        or the greatest is asked for no others need go on, as long as none is taken back by its value.
         """
-        return not (self.keys or self.estimated_from) and all(
-            each.function in {"count", "sum", "avg"} and not each.is_distinct
-            for each in self.aggregates
+        functions = {each.function for each in self.aggregates}
+        if self.keys or self.estimated_from or any(each.is_distinct for each in self.aggregates):
+            return False
+        ordered, summed = self._arguments({"min", "max"}), self._arguments({"sum", "avg"})
+        only_end = has_ends(self.input) and not has_state(self.input)
+        return (
+            functions <= {"count", "sum", "avg", "min", "max"}
+            and not ordered & summed
+            and (only_end or not ordered)
         )
+
+    def _arguments(self, functions: set[str]) -> set[Expr]:
+        """What some functions are asked of."""
+        return {a.argument for a in self.aggregates if a.argument and a.function in functions}
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from windrow.kernels.exact_sum import double_span
 from windrow.kernels.merged_sums import double_parts
 from windrow.operators.changes import TUPLES, ChangeBatch, concat
 from windrow.operators.merged_rows import merged_rows
-from windrow.physical.specs import ScanStream, SlidingAggregate
+from windrow.physical.specs import ExpireRows, RangeRows, ScanStream, SetOp, SlidingAggregate
 from windrow.plan.exprs import column
 from windrow.plan.nodes import Aggregate
 from windrow.schema import Field, Schema
@@ -98,3 +98,36 @@ def test_the_parts_of_a_sum_are_exactly_the_sum(groups):
         own = parts[group_of == number]
         assert sum(map(Fraction, own)) == sum(map(Fraction, group))
         assert list(counts[group_of == number]) == [len(group), *[0] * (len(own) - 1)][: len(own)]
+
+
+def test_of_values_in_order_the_outermost_go_on():
+    rows = batch(pa.array([5, None, 7, 6, None, 9], pa.int32()), [3, 3, 3, 3, 4, 5])
+    merged = merged_rows(aggregate("int", ["min", "max", "count"]), rows)
+    assert merged.times.tolist() == [3, 3, 4, 5, 5]
+    assert merged.columns.to_pydict() == {
+        "x": [5, 7, None, 9, 9],
+        "__weight0": [3, 0, 0, 1, 0],
+        TUPLES: [4, 0, 1, 1, 0],
+    }
+    least = merged_rows(aggregate("int", ["min"]), rows)
+    assert least.columns.column("x").to_pylist() == [5, None, 9]
+
+
+def asked(functions, arguments, below):
+    aggregates = tuple(
+        Aggregate(f, column(name, "int"), f, "int")
+        for f, name in zip(functions, arguments, strict=True)
+    )
+    return SlidingAggregate(below, (), aggregates, below.schema)
+
+
+def test_values_in_order_are_left_out_only_where_none_is_taken_back_or_summed():
+    schema = Schema((Field("x", "int"), Field("y", "int")))
+    scan = ScanStream("s", "s", schema.names, schema, "t", "bigint", 0)
+    windowed = RangeRows(scan, 5)
+    assert asked(["min", "count", "sum"], "xxy", windowed).may_be_merged
+    assert not asked(["min", "sum"], "xx", windowed).may_be_merged
+    assert not asked(["min", "median"], "xy", windowed).may_be_merged
+    for signed in (ExpireRows(windowed), SetOp((windowed,), "distinct")):
+        assert asked(["sum"], "x", signed).may_be_merged
+        assert not asked(["min"], "x", signed).may_be_merged
