@@ -118,6 +118,17 @@ def test_without_the_real_transactions_setting_row_claims_and_page_say_so(name, 
     assert f"{outcome.setting}." in text
 
 
+def test_without_the_real_transactions_scheduling_is_compared_over_generated_ones(monkeypatch):
+    monkeypatch.setattr(transactions, "PACKAGE", "no_such_package")
+    (experiment,) = chosen(["sched-selectivity"])
+    outcome = conduct(experiment, Size.tiny, lambda _: None)
+    said = "Q1, real transactions (the Python package no_such_package is not installed)"
+    assert outcome.setting.endswith(f"; not measured here: {said}")
+    about_real = [said in verdict.measured for verdict in outcome.verdicts]
+    assert about_real == [True, True, False]
+    assert not any("real" in str(row[0]) for row in outcome.found.table.rows)
+
+
 def test_the_page_says_by_what_bew_graph_drops():
     (experiment,) = chosen(["bew-graph-vs-conservative"])
     assert "it drops by the closed bounds" in experiment.prose
