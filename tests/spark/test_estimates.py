@@ -14,7 +14,7 @@ TOTALS = (
     "SELECT x.k, COUNT(*) AS n, AVG(y.v) AS m FROM x [RANGE 16], y [RANGE 16]"
     " WHERE x.k = y.k GROUP BY x.k"
 )
-SHORT = {"service_rate": 2, "on_service_rate": "shed", "shed_least_rate": "40%", "buckets": 1}
+SHORT = {"service_rate": 3, "on_service_rate": "shed", "shed_least_rate": "40%", "buckets": 1}
 
 
 def test_a_query_that_is_stopped_and_goes_on_gives_the_estimates_of_one_process(

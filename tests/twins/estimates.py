@@ -56,14 +56,17 @@ def estimate(function: str, argument: str | None, rows: list[Combination]) -> In
     else:
         value = total / count
         shares = [w * (row.value - value) for w, row in zip(weights, counted, strict=True)]
-        margin = student_margin(counted, shares, draws) / count
+        margin = student_margin(counted, shares, draws, estimated=1) / count
     return value - margin, value, value + margin
 
 
-def student_margin(rows: list[Combination], shares: list[float], draws: list[int]) -> float:
+def student_margin(
+    rows: list[Combination], shares: list[float], draws: list[int], estimated: int = 0
+) -> float:
     """Half the width of the interval of a total to which rows add these shares.
 
     `draws`: per input, how many different ones the group has, those of certain tuples aside.
+    `estimated`: 1 where the shares are deviations from an average of the same rows.
     """
     variance = max(0.0, variance_of(rows, shares))
     single = spread = 0.0
@@ -75,9 +78,9 @@ def student_margin(rows: list[Combination], shares: list[float], draws: list[int
             if a.draws[at] == b.draws[at]
         )
         single += part
-        spread += part**2 / max(many - 1, 1)
-    freedom = single**2 / spread if spread > 0 else math.inf
-    return student_quantile(freedom) * math.sqrt(variance)
+        spread += part**2 / (max(many - 1, 1) / 2)
+    freedom = max(single**2 / spread if spread > 0 else math.inf, 3.0)
+    return student_quantile(freedom) * math.sqrt(variance * (1 + estimated / freedom))
 
 
 def variance_of(rows: list[Combination], shares: list[float]) -> float:
@@ -93,5 +96,5 @@ def variance_of(rows: list[Combination], shares: list[float]) -> float:
 
 def student_quantile(freedom: float) -> float:
     """Of Student's distribution for 95%, with three degrees of freedom or more."""
-    freedom, z = max(freedom, 3.0), NORMAL_95
+    z = NORMAL_95
     return z + (z**3 + z) / 4 / freedom + (5 * z**5 + 16 * z**3 + 3 * z) / 96 / freedom**2

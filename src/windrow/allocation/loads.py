@@ -9,6 +9,9 @@ from enum import StrEnum
 
 from windrow.allocation.errors import AllocationError
 
+ALIKE = 0.9
+"""A probe that meets such a share of what another meets, or more, is taken to meet as much."""
+
 
 @dataclass(frozen=True)
 class Load:
@@ -73,6 +76,20 @@ class Allocation:
 
     rates: tuple[float, ...]
     windows: tuple[float, ...]
+
+
+def alike(shares: Sequence[float]) -> list[float]:
+    """Shares that probes meet, of the largest: those that are nearly as large as that count as much.
+
+    An instant more of a window of many is no reason to keep one stream alone: all else equal, keeping
+    some of each makes better use of the memory that arrivals leave when their pane is decided.
+
+    Examples:
+        >>> alike([0.4, 0.38, 0.2])
+        [1.0, 1.0, 0.5]
+    """
+    largest = max(shares)
+    return [1.0 if own >= ALIKE * largest else own / largest for own in shares]
 
 
 def everything(loads: Sequence[Load]) -> Allocation:

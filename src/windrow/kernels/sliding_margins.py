@@ -48,6 +48,9 @@ SQUARES = 8
 _Z95 = 1.959963984540054
 """A normal variable is within so many deviations of its mean in 95% of all cases."""
 
+_FREEDOM = 0.5
+"""Degrees of freedom per draw: the chance is known by as many draws as what was drawn is."""
+
 _LEAST_FREEDOM = 3.0
 """The expansion of Student's quantile is good from here on."""
 
@@ -141,15 +144,17 @@ def slide_margins(
         is_certain[version] = False
         for argument in range(arguments):
             if layout.asked[argument, COUNT]:
-                totals[version, argument, COUNT] = _margin(sums, slot, argument, 1.0, 0.0)
+                totals[version, argument, COUNT] = _margin(sums, slot, argument, 1.0, 0.0, 0.0)
             if sums.out[slot, argument] > 0:
                 totals[version, argument, SUM] = totals[version, argument, AVERAGE] = math.nan
                 continue
             if layout.asked[argument, SUM]:
-                totals[version, argument, SUM] = _margin(sums, slot, argument, 0.0, 1.0)
+                totals[version, argument, SUM] = _margin(sums, slot, argument, 0.0, 1.0, 0.0)
             if layout.asked[argument, AVERAGE]:
                 average = averages[version, argument]
-                totals[version, argument, AVERAGE] = _margin(sums, slot, argument, -average, 1.0)
+                totals[version, argument, AVERAGE] = _margin(
+                    sums, slot, argument, -average, 1.0, 1.0
+                )
     return Margins(totals, is_certain, has_shed)
 
 
@@ -254,11 +259,15 @@ def _add(squares: Floats, at: tuple[int, int, int], which: int, change: Pair) ->
 
 
 @kernel
-def _margin(sums: Sums, slot: int, argument: int, weights: float, values: float) -> float:
+def _margin(
+    sums: Sums, slot: int, argument: int, weights: float, values: float, estimated: float
+) -> float:
     """Half the width of the interval of the total of weights * 1 + values * value.
 
-    Student's quantile, with as many degrees of freedom as draws allow: those of each input, less
-    one, by the part of the variance that comes from the input (Satterthwaite).
+    Student's quantile, with as many degrees of freedom as draws allow: half of those of each input,
+    less one, by the part of the variance that comes from the input (Satterthwaite). `estimated`: how
+    many of the factors are estimates from the same draws, from which these are less far than from
+    the truth.
     """
     total, size = (0.0, 0.0), 0.0
     single = spread = 0.0
@@ -270,12 +279,12 @@ def _margin(sums: Sums, slot: int, argument: int, weights: float, values: float)
         if place < inputs:
             known = rounded(part[0]) if part[0] > _LEAST_PART * part_size else 0.0
             single += known
-            spread += known * known / max(sums.draws[slot, place] - 1, 1)
+            spread += known * known / (_FREEDOM * max(sums.draws[slot, place] - 1, 1))
     # With values of either sign the estimate may be below nothing; the variance is not.
     if total[0] <= _LEAST_PART * size:
         return 0.0
-    freedom = single * single / spread if spread > 0 else math.inf
-    return _quantile(freedom) * math.sqrt(rounded(total[0]))
+    freedom = max(single * single / spread if spread > 0 else math.inf, _LEAST_FREEDOM)
+    return _quantile(freedom) * math.sqrt(rounded(total[0]) * (1 + estimated / freedom))
 
 
 @kernel
@@ -291,7 +300,6 @@ def _form(squares: Floats, weights: float, values: float) -> tuple[Pair, float]:
 @kernel
 def _quantile(freedom: float) -> float:
     """Student's for 95%, by the first terms of its expansion around the normal one."""
-    freedom = max(freedom, _LEAST_FREEDOM)
     first = (_Z95**3 + _Z95) / 4
     second = (5 * _Z95**5 + 16 * _Z95**3 + 3 * _Z95) / 96
     return _Z95 + first / freedom + second / freedom**2

@@ -83,7 +83,8 @@ def another_shedding() -> PlanError:
     return PlanError(
         "checkpoint-of-another-shedding",
         "the checkpoint was made by a query that sheds otherwise",
-        reason="what is kept was drawn with its seed, or all of it was kept",
+        reason="what is kept was drawn with its seed, or pane by pane of another length, or all of it was"
+        " kept",
         hint="resume with the options it was made with, or start without the checkpoint",
     )
 

@@ -177,13 +177,20 @@ def _check_shedding(options: Options) -> None:
         given = getattr(options, name)
         if given is not None:
             least_said(name, given)
-    if options.seed is not None and type(options.seed) is not int:
+    if options.seed is not None and (type(options.seed) is not int or not _is_seed(options.seed)):
         raise _bad_seed(options.seed)
+
+
+def _is_seed(number: int) -> bool:
+    """Whether a number has 64 bits: of larger ones several would draw the same."""
+    return -(1 << 63) <= number < 1 << 63
 
 
 def _bad_seed(value: object) -> PlanError:
     return PlanError(
-        "bad-option", f"seed = {value!r} is no seed", hint="a whole number, for instance 7"
+        "bad-option",
+        f"seed = {value!r} is no seed",
+        hint="a whole number of 64 bits, for instance 7",
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from operator import mul
 
 from windrow.allocation.best import allocate
-from windrow.allocation.loads import Allocation, Case, Load, Resources, case_of
+from windrow.allocation.loads import Allocation, Case, Load, Resources, alike, case_of
 from windrow.allocation.output import expected_recall
 from windrow.allocation.strategies import BY_NAME, allocate_by
 from windrow.optimize.cost.directions import Direction
@@ -130,18 +130,18 @@ def _loads(spec: WJoin, rates: Sequence[float], ticks: Sequence[int]) -> list[Lo
             if other != last:
                 first, until = spec.reach(last, other)
                 meets *= max(0, until + 1 - first) / long
-        # One tick more of a long window is no reason to divide otherwise.
-        loads.append(Load(rate, rate * ticks[last], meets=round(meets, 3)))
+        loads.append(Load(rate, rate * ticks[last], meets=meets))
     return loads
 
 
 def _with_least(loads: Sequence[Load], shedding: Shedding, memory: float | None) -> list[Load]:
-    """The same streams with what each gets at least."""
+    """The same streams as they are divided by, with what each gets at least."""
     least_rates = _least(shedding.least_rates, len(loads), shedding.service_rate)
     least_windows = _least(shedding.least_windows, len(loads), memory)
+    meets = alike([load.meets for load in loads])
     return [
-        replace(load, least_rate=rate, least_window=window)
-        for load, rate, window in zip(loads, least_rates, least_windows, strict=True)
+        replace(load, least_rate=rate, least_window=window, meets=share)
+        for load, rate, window, share in zip(loads, least_rates, least_windows, meets, strict=True)
     ]
 
 

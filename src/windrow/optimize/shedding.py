@@ -23,6 +23,7 @@ from windrow.physical.shedding import (
     chance_column,
     hidden_fields,
     is_hidden,
+    panes_for_totals,
 )
 from windrow.physical.sliding_skyline import SlidingSkyline
 from windrow.physical.specs import (
@@ -184,6 +185,9 @@ def _shedding(join: WJoin, options: Options, *, is_estimated: bool) -> Shedding:
     error = too_little(replace(join, shedding=shedding), shedding)
     if error is not None:
         raise error
+    if is_estimated and service_rate is not None:
+        each = service_rate / (len(join.inputs) * (options.buckets or 1))
+        return replace(shedding, panes=panes_for_totals(join.shortest, each))
     return shedding
 
 

@@ -6,7 +6,7 @@ import math
 
 from windrow.errors import DataError, PlanError, WindrowError
 from windrow.physical.cost_facts import show_rate
-from windrow.physical.shedding import Shedding
+from windrow.physical.shedding import Shedding, pane_ticks
 from windrow.physical.specs import WJoin, scans
 from windrow.plan.durations import show_ticks
 from windrow.plan.sizes import show_bytes
@@ -24,7 +24,7 @@ def too_little(join: WJoin, shedding: Shedding, buckets: int = 1) -> PlanError |
     least_bytes = join.least_row_bytes
     if shedding.gives_nothing(inputs, least_bytes):
         return too_little_for_totals(join, buckets)
-    if shedding.skips_a_stream(inputs, join.pane):
+    if shedding.skips_a_stream(inputs, join.shortest):
         return _too_few_probes_for_totals(join, shedding, buckets)
     if shedding.keeps_too_little(inputs, least_bytes):
         return _too_little_memory(join, shedding, buckets, least_bytes)
@@ -66,13 +66,13 @@ def too_little_for_totals(join: WJoin, buckets: int = 1) -> PlanError:
 def _too_few_probes_for_totals(join: WJoin, shedding: Shedding, buckets: int) -> PlanError:
     time_type = scans(join)[0].time_type
     rate, streams = shedding.service_rate or 0.0, len(join.inputs)
-    least = show_rate(buckets * streams / join.pane, time_type)
+    least = show_rate(buckets * streams / pane_ticks(join.shortest), time_type)
     return PlanError(
         "too-little-for-totals",
         f"the service rate of {show_rate(rate * buckets, time_type)} is less than one probe of each of"
-        f" {', '.join(join.aliases)} per {show_ticks(join.pane, time_type)}{_in(buckets)}",
-        reason="who probes is decided once per so much event time, and totals are estimated from"
-        " probes of every stream",
+        f" {', '.join(join.aliases)} per {show_ticks(pane_ticks(join.shortest), time_type)}"
+        f"{_in(buckets)}",
+        reason="totals are estimated from probes of every stream, eight of each per window or more",
         hint=f"raise service_rate to about {least}, or widen the windows"
         + ("" if buckets == 1 else ", or set fewer buckets"),
     )

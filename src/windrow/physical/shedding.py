@@ -28,6 +28,13 @@ STRATEGIES = (BEST, "equal", "rates", "windows", "inverse")
 PANES_PER_WINDOW = 8
 """Into how many panes, in each of which chances are constant, the shortest window is cut."""
 
+ENOUGH_PROBES = 8
+"""Probes of each stream in a pane from which totals are estimated; with fewer, panes are longer.
+
+The chance of a pane is the draw next to those that probe: of one or two probes it is so uncertain that
+what they stand for has no variance at all, or hardly one that could be estimated.
+"""
+
 MOST_BLOCKS = 64
 """Arrivals are counted in so many blocks per window, however many panes that is."""
 
@@ -62,6 +69,24 @@ def least_row_bytes(inputs: int, classes: int, predicates: int) -> int:
 def part_of(memory: float, streams: int) -> int:
     """How many tuples of a batch are taken at a time, where so many are held in all."""
     return max(LEAST_PART, int(memory / (PARTS_PER_STREAM * streams)))
+
+
+def pane_ticks(shortest: int, panes: int = PANES_PER_WINDOW) -> int:
+    """How many ticks a pane has, of so many in the shortest window."""
+    return max(1, shortest // panes)
+
+
+def panes_for_totals(shortest: int, probes: float) -> int:
+    """Into how many panes a window is cut so that each has enough of so many probes per tick.
+
+    Args:
+        shortest: ticks of the shortest window.
+        probes: of each stream per tick.
+    """
+    panes = PANES_PER_WINDOW
+    while panes > 1 and probes * pane_ticks(shortest, panes) < ENOUGH_PROBES:
+        panes //= 2
+    return panes
 
 
 def room_to_wait(asked: Sequence[float], most: float) -> list[float]:
@@ -159,6 +184,7 @@ class Shedding:
         seed: of the draws.
         is_estimated: whether an aggregate above estimates totals, so that results carry
             `hidden_fields`.
+        panes: into how many panes the shortest window is cut.
         parts: into how many parts memory and service rate have been divided: the buckets of a
             stage on Spark. The amounts above are those of one part.
         expected: what the inputs will get, for EXPLAIN; None where rates are not known.
@@ -173,6 +199,7 @@ class Shedding:
     least_rates: tuple[Least, ...] = ()
     seed: int = 0
     is_estimated: bool = False
+    panes: int = PANES_PER_WINDOW
     parts: int = 1
     expected: Expected | None = None
 
@@ -203,10 +230,19 @@ class Shedding:
         least = [own.of(memory) if own.is_share else own.amount for own in self.least_windows]
         return memory < inputs * inputs or min(least, default=1.0) < 1
 
-    def skips_a_stream(self, inputs: int, pane: int) -> bool:
-        """Whether totals are estimated, and in a pane some input may not even have one probe."""
+    def skips_a_stream(self, inputs: int, shortest: int) -> bool:
+        """Whether totals are estimated, and some input may not even have a few probes per window.
+
+        One in each pane of usual length, which are enough in one as long as the shortest window.
+        """
         rate = self.service_rate if self.is_estimated and self.may_skip else None
-        return rate is not None and rate * pane < inputs
+        return rate is not None and rate * pane_ticks(shortest) < inputs
+
+    def probes_needed(self, there_are: float, inputs: int) -> int:
+        """Probes that each input gets at least where there are so many in a pane."""
+        if not self.is_estimated:
+            return 0
+        return min(ENOUGH_PROBES, max(1, int(there_are / inputs)))
 
     def fits(self, tuples: int) -> bool:
         """Whether there is sure to be room for so many tuples, however wide they are."""

@@ -18,7 +18,7 @@ from windrow.physical.match_algorithms import MATWIN
 from windrow.physical.options import Options
 from windrow.physical.part_sizes import USUAL, PartSizes
 from windrow.physical.schedule import Schedule
-from windrow.physical.shedding import PANES_PER_WINDOW, Shedding, least_row_bytes
+from windrow.physical.shedding import PANES_PER_WINDOW, Shedding, least_row_bytes, pane_ticks
 from windrow.physical.sliding_skyline import SlidingSkyline
 from windrow.plan.count_windows import CountWindows
 from windrow.plan.exprs import Expr, Named
@@ -252,8 +252,14 @@ class WJoin:
     @property
     def pane(self) -> int:
         """Ticks of event time for which a join that sheds decides at once."""
+        panes = PANES_PER_WINDOW if self.shedding is None else self.shedding.panes
+        return pane_ticks(self.shortest, panes)
+
+    @property
+    def shortest(self) -> int:
+        """Ticks of the shortest window, of those that have any."""
         reaches = [own for own in map(self.retention, range(len(self.inputs))) if own > 0]
-        return max(1, min(reaches, default=0) // PANES_PER_WINDOW)
+        return min(reaches, default=0)
 
     @property
     def least_row_bytes(self) -> int:

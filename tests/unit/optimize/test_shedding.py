@@ -322,7 +322,13 @@ def test_what_does_not_shed_is_refused_with_the_reason(sql, options, why):
         ),
         (
             {**MEMORY, "seed": 1.5},
-            "PlanError[bad-option]: seed = 1.5 is no seed\n  hint: a whole number, for instance 7",
+            "PlanError[bad-option]: seed = 1.5 is no seed\n"
+            "  hint: a whole number of 64 bits, for instance 7",
+        ),
+        (
+            {**MEMORY, "seed": 2**70},
+            "PlanError[bad-option]: seed = 1180591620717411303424 is no seed\n"
+            "  hint: a whole number of 64 bits, for instance 7",
         ),
     ],
 )
@@ -351,10 +357,17 @@ def test_totals_need_a_probe_of_every_stream_in_every_pane():
     assert refusal(COUNT, service_rate=0.1, on_service_rate="shed") == (
         "PlanError[too-little-for-totals]: the service rate of 0.1 per second is less than one probe of "
         "each of a, b per 10s\n"
-        "  who probes is decided once per so much event time, and totals are estimated from probes of "
-        "every stream\n"
+        "  totals are estimated from probes of every stream, eight of each per window or more\n"
         "  hint: raise service_rate to about 0.2 per second, or widen the windows"
     )
+    # Windows are of 80 seconds: panes of 10, of 20 where these have eight probes of each, and so on.
+    for rate, seconds in ((1.6, 10), (0.8, 20), (0.4, 40), (0.2, 80)):
+        made = join_of(planned(COUNT, service_rate=rate, on_service_rate="shed"))
+        assert made.pane == seconds * SECOND
+        alike = join_of(planned(JOIN, service_rate=rate, on_service_rate="shed"))
+        assert alike.pane == 10 * SECOND
+    in_two = join_of(planned(COUNT, service_rate=1.6, on_service_rate="shed", buckets=2))
+    assert in_two.pane == 20 * SECOND
     # Where it may not be exceeded, nothing is skipped, and nothing has to be estimated.
     assert not join_of(planned(COUNT, service_rate=0.1)).shedding.is_estimated
 

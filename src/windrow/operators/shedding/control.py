@@ -208,7 +208,9 @@ class Control:
         if self._tokens is None or self._sent is None:
             return None if self._tokens is None else self._tokens.fill(number)
         self.pay_until(number)
-        each = self._inputs if self._shedding.is_estimated else 0
+        # One half at most beforehand: a frequent key has its part by rows of the other.
+        a_pane = self._tokens.rate * self._pane / self._shedding.parts
+        each = self._inputs * self._shedding.probes_needed(a_pane / 2, self._inputs)
         parts = [
             self._tokens.part(own, each=each, buckets=self._shedding.parts)
             for own in self._sent(number, number + 1)
@@ -218,10 +220,10 @@ class Control:
     def _shared(
         self, there_is: int, arrived: Sequence[int], loads: Sequence[Load], allocation: Allocation
     ) -> tuple[int, ...]:
-        """The tokens, divided as the rates were; every input that totals need gets one at least."""
+        """The tokens, divided as the rates were; every input that totals need gets enough for them."""
         floors = self._least(self._shedding.least_rates, self._shedding.service_rate)
         scale = there_is / self._shedding.service_rate if self._shedding.service_rate else 0.0
-        needed = 1 if self._shedding.is_estimated else 0
+        needed = self._shedding.probes_needed(there_is, self._inputs)
         held = [
             min(max(math.ceil(floor * scale - _ROUNDING), needed), count)
             for floor, count in zip(floors, arrived, strict=True)

@@ -318,7 +318,7 @@ class ShedJoinOp(BewJoinOp):
         held = super().snapshot()
         buffers = dict(held.buffers)
         numbers = {**held.numbers, **self._control.snapshot(), **self._recall.snapshot()}
-        numbers |= {"row_bytes": self._row_bytes, "seed": self._shedding.seed}
+        numbers |= {"row_bytes": self._row_bytes, "seed": self._shedding.seed, "pane": self.pane}
         numbers["open_from"] = self._open_from
         waiting, counted = self._arrivals.snapshot()
         buffers |= waiting
@@ -333,7 +333,8 @@ class ShedJoinOp(BewJoinOp):
     def restore(self, snapshot: Snapshot) -> None:
         """Puts a state back."""
         numbers = snapshot.numbers
-        if snapshot.kind != SHEDDING_KIND or numbers["seed"] != self._shedding.seed:
+        drawn_by = {"seed": self._shedding.seed, "pane": self.pane}
+        if snapshot.kind != SHEDDING_KIND or any(numbers[k] != v for k, v in drawn_by.items()):
             raise another_shedding()
         self._row_bytes = numbers["row_bytes"]
         self._control.restore(numbers)

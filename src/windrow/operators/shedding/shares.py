@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from windrow.allocation.loads import alike
 from windrow.allocation.output import products_of_others
 from windrow.operators.shedding.counted import Counted
 from windrow.operators.shedding.meeting import Blocks, Meeting, Span
@@ -57,8 +58,7 @@ class SharesMet:
         self._met = left * self._met + come * met
         self._all = left * self._all + come * np.array(products_of_others(counted.full))
         shares = np.divide(self._met, self._all, out=np.ones(len(come)), where=self._all > 0)
-        largest = float(shares.max())
-        return [float(own) / largest if largest > 0 else 1.0 for own in shares]
+        return alike(shares.tolist())
 
     def snapshot(self) -> dict[str, int]:
         """The sums, by name."""

@@ -19,7 +19,9 @@ for which there are T tokens,
     tokens    0 --+----+----+----+----+----+---- T       + begin with a shift that changes by pane
 
 No token is in two parts and none in no part. In the mean a bucket's share is that of its rows, though
-it may have less than one in each pane.
+it may have less than one in each pane. Of tokens whole ones are used, and what is left over stays. Where
+rows were counted over several panes and w is their mean, no whole number, all tokens are used, as if they
+could be cut; else what is left would depend on whether panes are paid for one by one or at once.
 
 Where totals are estimated each bucket has some for itself beforehand, and a part of the rest.
 """
@@ -48,6 +50,7 @@ class Sent(NamedTuple):
         whole: rows of a pane.
         below: rows of a pane in the buckets before this one.
         up_to: the same, and those of this one.
+        is_mean: whether rows were counted over several panes, and these are the mean.
     """
 
     first: int
@@ -55,6 +58,7 @@ class Sent(NamedTuple):
     whole: float
     below: float
     up_to: float
+    is_mean: bool = False
 
 
 class Tokens:
@@ -86,6 +90,11 @@ class Tokens:
         self._paid = number
         return whole_part(self._left)
 
+    def _fill_for(self, own: Sent) -> float:
+        """How many there are for the first of some panes."""
+        whole = self.fill(own.first)
+        return self._left if own.is_mean else whole
+
     def use(self, many: float) -> None:
         """So many are gone."""
         self._left -= many
@@ -93,7 +102,7 @@ class Tokens:
     def pay(self, sent: Iterable[Sent]) -> None:
         """Uses what the rows of all buckets take, of panes in which this one probes with none."""
         for own in sent:
-            self.use(min(own.whole, self.fill(own.first)))
+            self.use(min(own.whole, self._fill_for(own)))
             if own.panes > 1:
                 more = self.rate * self._pane - own.whole
                 left = max(0.0, self._left + (own.panes - 1) * more)
@@ -108,11 +117,11 @@ class Tokens:
             each: what every bucket has for itself beforehand, if that is not enough for all.
             buckets: how many there are.
         """
-        there_is = self.fill(own.first)
+        there_is = self._fill_for(own)
         self.use(min(own.whole, there_is))
         if own.whole <= there_is:
             return None
-        rest = max(0, there_is - each * buckets) / own.whole
+        rest = max(0.0, there_is - each * buckets) / own.whole
         shift = own.first * _SHIFT_BY % _SHIFTS / _SHIFTS
         return each + math.floor(own.up_to * rest + shift) - math.floor(own.below * rest + shift)
 

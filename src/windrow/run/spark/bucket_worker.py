@@ -27,11 +27,12 @@ from windrow.operators.base import Counters
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import encode
 from windrow.operators.driver import fed_by_streams
+from windrow.operators.instants import less_delay
 from windrow.operators.memory import memory_of_bucket
 from windrow.operators.partition import own_rows
 from windrow.operators.shedding.join import ShedJoinOp
 from windrow.operators.stage_chain import StageChain, apart
-from windrow.physical.specs import WJoin, scans
+from windrow.physical.specs import WJoin, delay, inputs, scans
 from windrow.run.spark.blobs import Blob, by_port
 from windrow.run.spark.buckets import GUARD
 from windrow.run.spark.choosing import NO_PLAN, Chosen, chosen_streaming
@@ -109,7 +110,7 @@ class BucketWorker:
         batches, copies = by_port(_of_ports(blobs), self._plan.ports, watermark)
         lowest = apart(snapshot)[0] if snapshot is not None else None
         chosen = chosen_streaming(owner, plan, lowest, batches, before)
-        needs, told = self._needs(manifest, blobs)
+        needs, told = self._needs(manifest, blobs, watermark)
         newest = _newest(batches, before, told)
         settled = max(watermark, self._settled(newest))
         specs = (chosen.spec, *plan.above)
@@ -126,10 +127,13 @@ class BucketWorker:
         stage.bottom.counters.rows_in -= sum(copies)
         yield counted(stage.counters, manifest, chosen)
 
-    def _needs(self, manifest: Manifest | None, blobs: list[Blob]) -> tuple[Needs, dict[int, int]]:
+    def _needs(
+        self, manifest: Manifest | None, blobs: list[Blob], begun: int
+    ) -> tuple[Needs, dict[int, int]]:
         """What buckets would hold with the rows of this batch; and the newest times told."""
         stored = manifest.needs if manifest is not None else ()
-        return Needs.told(stored, (bytes(blob.data) for blob in blobs if blob.port == TOLD))
+        told = (bytes(blob.data) for blob in blobs if blob.port == TOLD)
+        return Needs.told(stored, told, less_delay(begun, max(map(delay, inputs(self._plan.spec)))))
 
     def _follow(self, stage: Stage, needs: Needs, before: int, after: int) -> list[list[int]]:
         """Gives a join that sheds its part of what there is, pane by pane; what is to be stored."""

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from windrow.operators.shares import Buckets
 
 Numbers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 TOLD = -1
 """In place of a port: the blob tells how many rows there are."""
@@ -67,7 +68,9 @@ class Counts(NamedTuple):
     newest: int
 
 
-def counts_of(spec: WJoin, times: Numbers, buckets: Buckets, many: int) -> Counts | None:
+def counts_of(
+    spec: WJoin, times: Numbers, buckets: Buckets, many: int, can_match: Flags | None = None
+) -> Counts | None:
     """Counts rows that go to so many buckets; None where no row has a time.
 
     Args:
@@ -75,11 +78,15 @@ def counts_of(spec: WJoin, times: Numbers, buckets: Buckets, many: int) -> Count
         times: per row and copy of it, its time; MIN_TICK for none.
         buckets: where it goes.
         many: how many buckets there are.
+        can_match: whether it may be part of a result; None if all may. Those that may not are neither
+            held nor probed with, and tell the time alone.
     """
     is_timed = times > MIN_TICK
-    times, buckets = times[is_timed], buckets[is_timed]
-    if not len(times):
+    if not is_timed.any():
         return None
+    newest = int(times[is_timed].max())
+    counted = is_timed if can_match is None else is_timed & can_match
+    times, buckets = times[counted], buckets[counted]
     width = spec.pane
     # Spans without a row do not count: one row that is far from all others does not widen theirs.
     spans = np.unique(times // width)
@@ -90,7 +97,7 @@ def counts_of(spec: WJoin, times: Numbers, buckets: Buckets, many: int) -> Count
     rows = np.bincount(places, minlength=many * len(spans)).reshape(many, len(spans))
     starts = [max(MIN_TICK, span * width) for span in spans.tolist()]
     stops = [min(MAX_TICK, (span + 1) * width) for span in spans.tolist()]
-    return Counts(np.array(starts), np.array(stops), rows, int(times.max()))
+    return Counts(np.array(starts, np.int64), np.array(stops, np.int64), rows, newest)
 
 
 def messages(port: int, counts: Counts) -> Iterator[bytes]:
@@ -159,9 +166,16 @@ class Needs:
 
     @classmethod
     def told(
-        cls, stored: Iterable[Sequence[int]], blobs: Iterable[bytes]
+        cls, stored: Iterable[Sequence[int]], blobs: Iterable[bytes], begun: int = MIN_TICK
     ) -> tuple[Needs, dict[int, int]]:
-        """What is stored, and what tasks tell; with the newest times that they do, by port."""
+        """What is stored, and what tasks tell; with the newest times that they do, by port.
+
+        Args:
+            stored: what an earlier micro-batch has left.
+            blobs: what the tasks of this one tell.
+            begun: the watermark when it began: spans that were over then have late rows alone, which
+                are neither held nor probed with.
+        """
         before: Spans = {}
         for port, start, stop, *rows in stored:
             _add(before, (port, start, stop), rows)
@@ -171,7 +185,8 @@ class Needs:
             (port, last), rest = np.split(np.frombuffer(blob, np.int64), [2])
             newest[int(port)] = max(newest.get(int(port), MIN_TICK), int(last))
             for start, stop, *rows in rest.reshape(5, -1).T.tolist():
-                _add(come, (int(port), start, stop), rows)
+                if stop > begun:
+                    _add(come, (int(port), start, stop), rows)
         return cls(before, come), newest
 
     def to_store(self, spec: WJoin, watermark: int) -> list[list[int]]:

@@ -17,6 +17,7 @@ import pyarrow as pa
 from windrow.operators.arrow_types import arrow_schema, conform
 from windrow.operators.changes import END, SIGN, ChangeBatch
 from windrow.operators.chunks import decode, encode
+from windrow.operators.join_inputs import can_match
 from windrow.operators.merged_rows import merged_rows
 from windrow.operators.partition import route
 from windrow.physical.specs import SlidingAggregate, Spec, WJoin
@@ -75,7 +76,7 @@ def counter(plan: StagePlan, port: int) -> Mapper:
         with told_first(plan.sql):
             for gathered in _gather(batches):
                 batch, rows, buckets = _routed(plan, port, gathered)
-                counts = _counts(plan, batch, rows, buckets)
+                counts = _counts(plan, port, batch, rows, buckets)
                 if counts is not None:
                     yield counted_rows(port, counts)
         set_aside_modules()
@@ -159,7 +160,7 @@ def _pack(
                     column.append(value)
     if is_streaming:
         beside: list[tuple[object, ...]] = [(GUARD, port, 0, False, None)]
-        counts = _counts(plan, batch, rows, buckets) if plan.whole is not None else None
+        counts = _counts(plan, port, batch, rows, buckets) if plan.whole is not None else None
         if counts is not None:
             told = zip(plan.labels, messages(port, counts), strict=True)
             beside += [(label, TOLD, 0, False, message) for label, message in told]
@@ -187,10 +188,15 @@ def _routed(
 
 
 def _counts(
-    plan: StagePlan, batch: ChangeBatch, rows: NDArray[np.int64], buckets: NDArray[np.int32]
+    plan: StagePlan,
+    port: int,
+    batch: ChangeBatch,
+    rows: NDArray[np.int64],
+    buckets: NDArray[np.int32],
 ) -> Counts | None:
     assert isinstance(plan.spec, WJoin)  # nothing else sheds
-    return counts_of(plan.spec, batch.times[rows], buckets, plan.partitioning.buckets)
+    is_counted = can_match(plan.spec, port, batch)[rows]
+    return counts_of(plan.spec, batch.times[rows], buckets, plan.partitioning.buckets, is_counted)
 
 
 def _homes_and_copies(

@@ -39,22 +39,25 @@ class SentPanes:
     """
 
     def __init__(self, pane: int, before: Spans, come: Spans, begun: int) -> None:
-        changes: dict[int, np.ndarray] = {}
+        changes: dict[int, np.ndarray] = {}  # whole, below, up to, and how many spans are long
         # In one order, whatever the order of arrival: sums of parts are the same in all buckets.
         for spans, least in ((before, None), (come, begun // pane)):
             for (_, start, stop), (whole, own, below) in sorted(spans.items()):
                 first, last = start // pane, -(-stop // pane)
-                rows = np.array([whole, below, below + own]) / (last - first)
+                rows = np.array([whole, below, below + own, 0.0]) / (last - first)
+                rows[3] = last - first > 1
                 if least is not None:
                     first = max(first, least)
                 if first < last:
                     changes[first] = changes.get(first, 0.0) + rows
                     changes[last] = changes.get(last, 0.0) - rows
         edges = sorted(changes)
-        rows = np.cumsum([changes[edge] for edge in edges], axis=0) if edges else np.empty((0, 3))
+        rows = np.cumsum([changes[edge] for edge in edges], axis=0) if edges else np.empty((0, 4))
         self._panes = [
-            Sent(first, stop - first, *own)
-            for (first, stop), own in zip(pairwise(edges), rows.tolist(), strict=False)
+            Sent(first, stop - first, whole, below, up_to, is_mean=long > 0)
+            for (first, stop), (whole, below, up_to, long) in zip(
+                pairwise(edges), rows.tolist(), strict=False
+            )
         ]
 
     def __call__(self, first: int | None, stop: int) -> Iterator[Sent]:

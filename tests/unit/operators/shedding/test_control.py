@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from cases.shed_joins import WINDOW, spec
 from hypothesis import given, settings
@@ -93,6 +95,11 @@ def test_where_totals_are_estimated_every_input_probes():
     shares = [control.divide(number, (50, 50), 1).probes for number in range(20)]
     assert all(min(probes) >= 1 for probes in shares)
     assert sum(map(sum, shares)) <= 0.3 * (20 * PANE + WINDOW)
+    # Eight of each where there are so many.
+    plenty = replace(limit, service_rate=3.0)
+    assert Control(spec(), plenty).divide(0, (500, 500), 1).probes == (24, 216)
+    least = replace(plenty, least_rates=())
+    assert Control(spec(), least).divide(0, (500, 500), 1).probes == (8, 232)
 
 
 @pytest.mark.parametrize("may_skip", [True, False])

@@ -235,10 +235,11 @@ def test_what_an_input_never_finds_is_estimated_from_the_others():
     assert counted.shed_expected / 1_000 == pytest.approx(counted.shed_found, rel=0.15)
 
 
-@pytest.mark.parametrize("other", [shedding(1, memory=70), None])
+@pytest.mark.parametrize("other", [shedding(1, memory=70), shedding(memory=70, panes=4), None])
 def test_a_state_that_was_kept_by_other_rules_is_refused(other):
     snapshot = ShedJoinOp(spec(), shedding(memory=70)).snapshot()
-    operator = BewJoinOp(spec()) if other is None else ShedJoinOp(spec(), other)
+    own = replace(spec(), shedding=other)
+    operator = BewJoinOp(own) if other is None else ShedJoinOp(own, other)
     with pytest.raises(PlanError, match="checkpoint-of-another-shedding"):
         operator.restore(snapshot)
 

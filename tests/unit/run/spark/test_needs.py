@@ -93,6 +93,20 @@ def test_rows_without_a_time_are_nobodys_and_long_spans_are_counted_together():
     assert counts.rows.sum() == len(times)
 
 
+def test_rows_that_can_find_nothing_take_no_probes_and_no_room():
+    times, buckets = np.array([5, 15, 25, 95]), np.zeros(4, np.int32)
+    # The last one has no key, the first one is late.
+    counts = counts_of(spec(), times, buckets, BUCKETS, np.array([True, True, True, False]))
+    told = [next(messages(0, counts))]
+    needs, newest = Needs.told((), told, 10)
+    assert newest == {0: 95}
+    assert needs.held(spec(), 10, MAX_TICK) == (2, 2)
+    sent = list(needs.sent(spec(), 10)(None, 100))
+    assert [(own.first, own.whole) for own in sent if own.whole] == [(1, 1), (2, 1)]
+    nobody = counts_of(spec(), times, buckets, BUCKETS, np.zeros(4, np.bool_))
+    assert Needs.told((), messages(0, nobody)) == (Needs({}, {}), {0: 95})
+
+
 def test_the_most_that_a_bucket_would_hold_is_that_of_its_fullest_window():
     sent = [(port, *rows(port, many=500)) for port in (0, 1)]
     counted = [counted_rows(p, counts_of(spec(), t, u, BUCKETS)) for p, t, u in sent]
