@@ -18,6 +18,8 @@ from windrow.physical.options import Options
 from windrow.physical.shed_errors import too_little
 from windrow.physical.shedding import (
     BEST,
+    PANES_PER_WINDOW,
+    PANES_WHERE_MEMORY_IS,
     Least,
     Shedding,
     chance_column,
@@ -174,6 +176,7 @@ def _shedding(join: WJoin, options: Options, *, is_estimated: bool) -> Shedding:
         least_rates=rates,
         seed=options.seed or 0,
         is_estimated=is_estimated,
+        panes=PANES_PER_WINDOW if memory is None else PANES_WHERE_MEMORY_IS,
     )
     if options.sheds_memory:
         _check_least(join, "shed_least", windows, None if shedding.is_in_bytes else shedding.memory)
@@ -187,7 +190,7 @@ def _shedding(join: WJoin, options: Options, *, is_estimated: bool) -> Shedding:
         raise error
     if is_estimated and service_rate is not None:
         each = service_rate / (len(join.inputs) * (options.buckets or 1))
-        return replace(shedding, panes=panes_for_totals(join.shortest, each))
+        return replace(shedding, panes=panes_for_totals(join.shortest, each, shedding.panes))
     return shedding
 
 

@@ -56,7 +56,7 @@ def test_options_reach_the_join():
     assert shedding.least_windows == (Least(40.0), Least(0.1, is_share=True))
     assert shedding.least_rates == (Least(20 / SECOND),) * 2
     assert not shedding.is_estimated
-    assert join.pane == delay(join) == 10 * SECOND
+    assert join.pane == delay(join) == 5 * SECOND
 
 
 def test_hints_reach_the_join_as_keywords_do():
@@ -105,24 +105,24 @@ FAST = "SELECT fast.x FROM fast, slow WHERE fast.k = slow.k WINDOW = INTERVAL 10
 @pytest.mark.parametrize(
     ("options", "case", "recall"),
     [
-        # 1,000 and 10 per second; windows of 10,000 and 100 tuples. Of a pane 1,250 and 12.5 wait:
-        # half of the memory is theirs, and takes the 12.5 and 987.5 of the others. Of the other half
-        # 112.5 are for the slow stream, whose window is kept whole, and 887.5 for the fast one.
+        # 1,000 and 10 per second; windows of 10,000 and 100 tuples. Of a pane 625 and 6.25 wait: half of
+        # the memory would be theirs. Of the rest 106.25 are for the slow stream, whose window is kept
+        # whole, and 1,262.5 for the fast one.
         ({"memory": "20000 tuples", "on_memory": "shed"}, "nothing is short", 1.0),
         ({"memory": "2000 tuples", "on_memory": "shed"}, "memory is short",
-         (0.9875 / 1.25 + 0.08875) / 2),
+         (1 + 0.12625) / 2),
         ({"service_rate": 505, "on_service_rate": "shed"}, "the processor is short", 0.7475),
         (
             {"memory": "2000 tuples", "on_memory": "shed",
              "service_rate": 500, "on_service_rate": "shed"},
-            "processor and memory are short", (490 / 1_000 + 0.08875) / 2,
+            "processor and memory are short", (490 / 1_000 + 0.12625) / 2,
         ),
     ],
 )  # fmt: skip
 def test_what_is_expected_follows_the_papers_four_cases(options, case, recall):
     expected = join_of(planned(FAST, **options)).shedding.expected
     assert expected.case == case
-    assert expected.recall == pytest.approx(recall)
+    assert expected.recall == pytest.approx(recall, rel=1e-6)
 
 
 BAND = "SELECT f.x FROM fast f, fast g WHERE abs(f.x - g.x) < 5 WINDOW = INTERVAL 10 SECONDS"
@@ -151,7 +151,7 @@ def test_texts_are_taken_for_as_long_as_they_often_are():
 def test_plans_are_weighed_for_what_is_left_after_the_allocation():
     whole = join_of(planned(FAST))
     left = join_of(planned(FAST, memory="2000 tuples", on_memory="shed"))
-    assert left.estimate.output == pytest.approx(whole.estimate.output * 0.439375)
+    assert left.estimate.output == pytest.approx(whole.estimate.output * 0.563125)
     assert left.estimate.plans[0].seconds < whole.estimate.plans[0].seconds
     assert left.structures == ("hash", "ttree")
     assert len(left.estimate.plans) == 16 + 2
@@ -170,7 +170,7 @@ TWINS = "SELECT f.x FROM fast f, fast g WHERE abs(f.x - g.x) < 3 WINDOW = INTERV
         (FAST, {"service_rate": 2, "on_service_rate": "shed"}, ("hash", "buffer")),
         (FAST, {"service_rate": 0.001, "on_service_rate": "shed"}, ("buffer", "buffer")),
         (BAND, {"memory": "5000 tuples", "on_memory": "shed"}, ("buffer", "ttree")),
-        (TWINS, {"memory": "5000 tuples", "on_memory": "shed"}, ("ttree", "ttree")),
+        (TWINS, {"memory": "5000 tuples", "on_memory": "shed"}, ("btree", "btree")),
         (TWINS, {"memory": "20 tuples", "on_memory": "shed"}, ("buffer", "buffer")),
         # Without rates, trees where a band is bounded from both sides.
         (BAND.replace("fast", "a").replace("slow", "b"), MEMORY, ("ttree", "ttree")),
