@@ -14,7 +14,6 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from windrow.plan.event_times import event_times
 from windrow.plan.nodes import (
     MINDIST,
     SUBSET,
@@ -119,8 +118,7 @@ def _group(
     Tuples of equal time, keys and dimensions meet the same tuples, and match them as well.
     """
     source = scope.sources[side]
-    times = sorted(event_times(source.node))
-    if not times:
+    if source.time is None:
         raise unsupported(
             "bestmatch-without-time-column",
             f"{source.alias} shows no event time, by which its tuples are told apart",
@@ -129,7 +127,7 @@ def _group(
         )
     names = set(pairs.inputs[side].schema.names)
     compared = [name for d in dimensions for name in (d.left, d.right) if name in names]
-    return tuple(dict.fromkeys([times[0], *keys, *compared]))
+    return tuple(dict.fromkeys([source.time, *keys, *compared]))
 
 
 def _keys(equalities: Sequence[Equality], node: Node) -> tuple[str, ...]:

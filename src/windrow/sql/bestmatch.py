@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
 from windrow.errors import PlanError, Span
+from windrow.plan.event_times import event_times
 from windrow.plan.exprs import Named
 from windrow.plan.nodes import (
     JUDGED,
@@ -34,7 +35,7 @@ from windrow.sql.keys import Condition, add_keys, free_name, with_columns
 from windrow.sql.match_orders import OrderReader
 from windrow.sql.refuse import unsupported
 from windrow.sql.render import Renderer
-from windrow.sql.scope import Scope
+from windrow.sql.scope import Scope, Source
 from windrow.sql.spans import span_of, text_of
 from windrow.sql.windows import read_windows
 
@@ -48,7 +49,14 @@ def lower_bestmatch(
 ) -> Node:
     """The join of the two sources, with their filters and computed columns below it."""
     refuse_one_window(scope)
-    return _Bestmatch(scope, renderer).lower(select, join, conditions)
+    timed = replace(scope, sources=tuple(map(_with_time, scope.sources)))
+    return _Bestmatch(timed, renderer).lower(select, join, conditions)
+
+
+def _with_time(source: Source) -> Source:
+    """The source with its event time; a derived table may have a column that holds it."""
+    times = event_times(source.node)
+    return source if source.time or not times else replace(source, time=min(times))
 
 
 @dataclass
