@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
+from random import Random
 
 import numpy as np
 import pytest
@@ -158,6 +159,31 @@ def test_every_pair_comes_from_one_bucket_however_the_rows_are_copied(kind):
         assert in_buckets(case, buckets) == expected
 
     hold()
+
+
+@pytest.mark.parametrize("kind", list(JUDGED))
+@pytest.mark.parametrize("seed", range(15))
+def test_pairs_over_the_borders_of_many_cells_come_from_one_bucket(kind, seed):
+    """Places and times 8 cells wide: most rows lie within two reaches of a border."""
+    random = Random(seed)
+    eps, reach = random.choice([(2, 1), (1, 3)])
+
+    def rows():
+        return tuple(
+            {
+                "id": place,
+                "t": random.randrange(48 * reach),
+                "y": (random.randrange(-16 * eps, 16 * eps), random.randrange(3)),
+                "k": (),
+            }
+            for place in range(250)
+        )
+
+    rules = Rules((eps, None), (), reach, reach, keep_unmatched=True, kind=kind)
+    left, right = rows(), rows()
+    batches = ((tuple(range(250)), tuple(range(250)), MAX_TICK, False),)
+    case = MatchRun(("bigint",) * 2, ("mindist",) * 2, (), rules, left, right, batches)
+    assert in_buckets(case, 6) == Counter(bestmatch(left, right, rules))
 
 
 @pytest.mark.parametrize("by_value", [False, True], ids=["by distance", "by value"])

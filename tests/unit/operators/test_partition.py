@@ -291,6 +291,20 @@ def test_uniform_times_leave_no_bucket_of_four_slices_with_over_forty_percent():
     assert shares.max() < 0.4
 
 
+@pytest.mark.parametrize("kind", ["left outer", "right outer", "full outer"])
+def test_a_crowded_cell_is_split_by_slices_of_time(kind):
+    spec = replace(bestmatch(1.0, "double"), kind=kind)
+    times = np.random.default_rng(0).integers(0, 4_000, 8_000)  # 143 slices of 28 ticks
+    crowd = np.zeros(len(times))
+    cells = partitioning_of(spec, 4)
+    sent = [
+        route(spec, cells, 0, batch(times, l_x=crowd), 4)[1],
+        route(spec, cells, 1, batch(times, r_x=crowd), 4)[1],
+    ]
+    shares = np.bincount(np.concatenate(sent), minlength=4) / sum(map(len, sent))
+    assert shares.max() < 0.375
+
+
 def test_decimal_positions_are_cut_exactly_at_the_constraint():
     spec = bestmatch(0.1, "decimal(10,1)")
     cells = partitioning_of(spec, 3)
