@@ -9,6 +9,7 @@ from cases.bestmatches import draw_bestmatch
 from cases.count_windows import draw_count_join
 from cases.joins import draw_join
 from cases.outer_joins import draw_outer_join
+from cases.window_joins import draw_window_join
 
 FAMILIES = {
     "join": draw_join,
@@ -17,6 +18,7 @@ FAMILIES = {
     "outer": draw_outer_join,
     "count": draw_count_join,
     "asof": draw_asof,
+    "window join": draw_window_join,
 }
 
 __all__ = [
@@ -29,4 +31,5 @@ __all__ = [
     "draw_count_join",
     "draw_join",
     "draw_outer_join",
+    "draw_window_join",
 ]

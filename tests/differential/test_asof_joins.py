@@ -1,4 +1,4 @@
-"""As-of joins against DuckDB: its own where it has one, a correlated query where it has none."""
+"""As-of joins and WINDOW JOINs against DuckDB: its own where it has one, else a correlated query."""
 
 from __future__ import annotations
 
@@ -132,4 +132,60 @@ def test_each_flight_has_the_last_weather_at_its_airport() -> None:
         w=observations(2),
     )
     assert len(expected) > 20_000
+    assert bag(found.to_arrow()) == expected
+
+
+@pytest.mark.parametrize(("lo", "hi"), [(30, 10), (0, 0), (50, -5)])
+def test_a_window_join_is_a_correlated_aggregate(lo: int, hi: int) -> None:
+    random = np.random.default_rng(13)
+    left, right = rows_of(random, 500), rows_of(random, 600)
+    aggregates = {"n": "COUNT(*)", "s": "SUM(r.id)", "a": "AVG(r.id)", "lo": "MIN(r.id)"}
+    aggregates |= {"hi": "MAX(r.id)", "v": "VAR_SAMP(r.n)", "d": "COUNT(DISTINCT r.n)"}
+    shown = ", ".join(f"{text} AS {name}" for name, text in aggregates.items())
+    found = session_of(left, right).sql(
+        f"SELECT l.id AS l, {shown} FROM l WINDOW JOIN r ON l.k = r.k RANGE BETWEEN {lo} PRECEDING"
+        f" AND {abs(hi)} {'FOLLOWING' if hi >= 0 else 'PRECEDING'}"
+    )
+    expected = asked(
+        f"""
+        SELECT l.id, x.n, CAST(x.s AS BIGINT), x.a, x.lo, x.hi, x.v, x.d FROM l, LATERAL (
+            SELECT {shown} FROM r WHERE l.k = r.k AND r.ts BETWEEN l.ts - {lo} AND l.ts + {hi}
+        ) x
+        """,
+        l=left,
+        r=right,
+    )
+    assert len(expected) == 500
+    assert rounded(bag(found.to_arrow())) == rounded(expected)
+
+
+def rounded(rows: Counter[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
+    """Doubles to twelve figures: DuckDB rounds as it adds."""
+    return Counter(
+        tuple(float(f"{cell:.11e}") if isinstance(cell, float) else cell for cell in row)
+        for row in rows.elements()
+    )
+
+
+def test_each_hour_of_weather_counts_the_flights_around_it() -> None:
+    found = flights_and_weather(2).sql(
+        """
+        SELECT w.ts, w.origin, COUNT(*) AS n, COUNT(f.delay) AS c, SUM(f.distance) AS miles,
+               MAX(f.delay) AS worst
+        FROM weather w WINDOW JOIN flights f ON w.origin = f.origin AND f.carrier <> 'UA'
+        RANGE BETWEEN INTERVAL '30' MINUTES PRECEDING AND INTERVAL '2' HOURS FOLLOWING
+        """
+    )
+    expected = asked(
+        """
+        SELECT w.ts, w.origin, COUNT(f.ts), COUNT(f.delay), CAST(SUM(f.distance) AS BIGINT),
+               MAX(f.delay)
+        FROM w LEFT JOIN f ON w.origin = f.origin AND f.carrier <> 'UA'
+            AND f.ts BETWEEN w.ts - INTERVAL 30 MINUTE AND w.ts + INTERVAL 2 HOUR
+        GROUP BY w.ts, w.origin
+        """,
+        f=departures(2),
+        w=observations(2),
+    )
+    assert len(expected) > 1_900
     assert bag(found.to_arrow()) == expected

@@ -19,7 +19,7 @@ def check(family: str, random: Random) -> None:
     assert bag(answer) == case.answer
 
 
-@pytest.mark.parametrize("family", ["join", "aggregate", "bestmatch", "asof"])
+@pytest.mark.parametrize("family", ["join", "aggregate", "bestmatch", "asof", "window join"])
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(random=TAPES)
 def test_the_answer_is_the_brute_force_one(family: str, random: Random) -> None:

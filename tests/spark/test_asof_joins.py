@@ -1,4 +1,4 @@
-"""As-of joins on Spark: twelve random cases, each under a key of its own, in one run of each kind."""
+"""As-of and WINDOW JOINs on Spark: twelve random cases, each under a key of its own, in one run of each kind."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from spark_runs import FileStream, Run, bag
 from twins.asof import Row, Rules, last_wait, match_of
+from twins.range_aggregate import Range, around
 
 import windrow
 
@@ -38,6 +39,12 @@ QUERY = " UNION ALL ".join(
     + (f" TOLERANCE {rules.tolerance}" if rules.tolerance is not None else "")
     for name, (side, condition, rules) in ASKED.items()
 )
+AROUND = Range(5, 3, (False, False))
+QUERY += f"""
+    UNION ALL SELECT 'around' AS asked, l.test, l.id AS lid, SUM(r.id) + 1000 * COUNT(*) AS rid
+    FROM l WINDOW JOIN r ON l.test = r.test AND l.k = r.k
+    RANGE BETWEEN {AROUND.lo} PRECEDING AND {AROUND.hi} FOLLOWING
+"""
 
 
 def draw(random: Random) -> list[Row]:
@@ -74,6 +81,10 @@ def expected(left: list[Row], right: list[Row], watermark: float) -> Counter[Any
             is_final = watermark == float("inf") or last_wait(row, right, rules) < watermark
             if is_final and (found is not None or rules.is_left):
                 answer[name, row["test"], row["id"], found["id"] if found else None] += 1
+    for row in left:
+        if row["t"] + AROUND.hi < watermark:
+            counted = [other["id"] + 1000 for other in around(row, right, AROUND)]
+            answer["around", row["test"], row["id"], sum(counted) if counted else None] += 1
     return answer
 
 
@@ -85,7 +96,7 @@ def session_of(spark: Any, files: dict[str, FileStream], *, is_streaming: bool) 
     return session
 
 
-def test_batch_gives_all_matches_and_streaming_those_that_are_final_across_a_restart(
+def test_batch_gives_the_whole_answer_and_streaming_what_is_final_across_a_restart(
     spark: Any, tmp_path: Path
 ) -> None:
     random = Random(5)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from windrow.operators.base import Operator
 from windrow.physical.algorithms import ASYMMETRIC, BY_NAME, DEFAULT, SWEEP
-from windrow.physical.asof import AsofSweep
+from windrow.physical.asof import AsofSweep, RangeAggregate
 from windrow.physical.shedding import Shedding
 from windrow.physical.sliding_skyline import SlidingSkyline
 from windrow.physical.specs import (
@@ -58,6 +58,10 @@ def _of_pairs(spec: PairJoinSpec | SlidingSkyline, own: Own | None) -> Operator:
         from windrow.operators.sliding_skyline import SlidingSkylineOp  # noqa: PLC0415
 
         return SlidingSkylineOp(spec)
+    if isinstance(spec, RangeAggregate):
+        from windrow.operators.range_aggregate import RangeAggregateOp  # noqa: PLC0415
+
+        return RangeAggregateOp(spec)
     if isinstance(spec, AsofSweep):
         from windrow.operators.asof import AsofSweepOp  # noqa: PLC0415
 

@@ -192,10 +192,9 @@ class SlidingOp(Operator):
                        +---------------)     is kept alive
             --------------)                  was alive, and leaves
         """
-        coming = self._arriving.pop_below(bound)
+        entering = self._coming(bound)
         leaving = self._alive.pop_below(bound)
         self._groups = None
-        entering = None if coming is None else self._entering(coming)
         self._fit()
         rows = concat([batch for batch in (entering, leaving) if batch is not None])
         count = 0 if entering is None else len(entering)
@@ -215,6 +214,11 @@ class SlidingOp(Operator):
             writable(signs),
         )
         return rows, events
+
+    def _coming(self, bound: int) -> ChangeBatch | None:
+        """The rows that come below the bound, in the order of their times."""
+        coming = self._arriving.pop_below(bound)
+        return None if coming is None else self._entering(coming)
 
     def _entering(self, coming: ChangeBatch) -> ChangeBatch:
         """The rows with the slot of their group in place of its keys."""

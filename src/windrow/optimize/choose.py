@@ -12,7 +12,7 @@ from windrow.optimize.needs import needs
 from windrow.optimize.orders import orders_of
 from windrow.optimize.structures import by_trees, structures_of
 from windrow.physical.algorithms import ASYMMETRIC, BY_NAME, CHOICES, DEFAULT, HASH
-from windrow.physical.asof import AsofSweep
+from windrow.physical.asof import AsofSweep, RangeAggregate
 from windrow.physical.options import Options
 from windrow.physical.sliding_skyline import SlidingSkyline
 from windrow.physical.specs import (
@@ -34,7 +34,7 @@ from windrow.physical.specs import (
     has_ends,
     has_state,
 )
-from windrow.plan.asof import AsofJoin
+from windrow.plan.asof import AsofJoin, RangeAggregateJoin
 from windrow.plan.exprs import functions_of
 from windrow.plan.nodes import (
     KIND_NAMES,
@@ -154,6 +154,18 @@ def _join(
         if algorithm != ASYMMETRIC:
             return by_trees(spec, options)
         return replace(spec, structures=structures_of(spec, node, options))
+    if isinstance(node, RangeAggregateJoin):
+        return RangeAggregate(
+            left=inputs[0],
+            right=inputs[1],
+            aliases=node.aliases,
+            classes=classes,
+            lo=node.lo,
+            hi=node.hi,
+            aggregates=tuple(each for each in node.aggregates if each.name in wanted),
+            keep=keep[0],
+            schema=schema,
+        )
     if isinstance(node, AsofJoin):
         return AsofSweep(
             left=inputs[0],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Set
 
-from windrow.plan.asof import AsofJoin
+from windrow.plan.asof import AsofJoin, RangeAggregateJoin
 from windrow.plan.exprs import Expr
 from windrow.plan.nodes import (
     BestmatchJoin,
@@ -50,6 +50,8 @@ def needs(node: Node, wanted: Set[str]) -> list[set[str]]:
         needed |= {name for d in node.dimensions if not d.is_time for name in (d.left, d.right)}
     if isinstance(node, AsofJoin):
         needed |= set(node.right.schema.names)  # which order rows of one time
+    if isinstance(node, RangeAggregateJoin):
+        needed |= _read(each.argument for each in node.aggregates if each.argument is not None)
     return [needed & set(child.schema.names) for child in children(node)]
 
 

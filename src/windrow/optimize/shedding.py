@@ -13,7 +13,6 @@ from windrow.allocation.dividing import ROUNDING
 from windrow.errors import PlanError, UnsupportedError
 from windrow.optimize.shed_options import least_of, per_tick, rate_said
 from windrow.physical.algorithms import ASYMMETRIC, DEFAULT
-from windrow.physical.asof import AsofSweep
 from windrow.physical.options import Options
 from windrow.physical.shed_errors import too_little
 from windrow.physical.shedding import (
@@ -29,8 +28,8 @@ from windrow.physical.shedding import (
 )
 from windrow.physical.sliding_skyline import SlidingSkyline
 from windrow.physical.specs import (
+    PAIR_JOINS,
     FilterRows,
-    MatwinBestmatch,
     OfChanges,
     PairJoinSpec,
     ProjectRows,
@@ -141,10 +140,8 @@ def _parts(spec: Spec) -> Iterator[Spec]:
 
 def _unable(join: WJoin | PairJoinSpec, options: Options) -> str:
     """Why a join cannot shed; "" where it can."""
-    if isinstance(join, MatwinBestmatch):
-        return "the query's join is a bestmatch join"
-    if isinstance(join, AsofSweep):
-        return "the query's join is an as-of join"
+    if not isinstance(join, WJoin):
+        return f"the query's join is {PAIR_JOINS[type(join)]}"
     names = " and ".join(join.aliases)
     if join.kind != "inner":
         return f"the join of {names} is a {KIND_NAMES[join.kind]} join"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from windrow.physical.specs import KeyClass, Spec
     from windrow.plan.asof import AsofMatch
+    from windrow.plan.nodes import Aggregate
     from windrow.schema import Schema
 
 
@@ -49,3 +50,35 @@ class AsofSweep:
         if self.match.direction == "forward" and self.kind == "inner":
             return 0
         return self.match.tolerance or 0
+
+
+@dataclass(frozen=True)
+class RangeAggregate:
+    """WINDOW JOIN: each left row with aggregates over the right rows of an interval around it.
+
+    Attributes:
+        left: the rows that ask.
+        right: the rows that are aggregated; arguments are plain columns of it.
+        aliases: how the user calls the two.
+        classes: the keys, each of both inputs.
+        lo: how many ticks before its own time the interval of a left row begins.
+        hi: how many ticks after it the interval ends.
+        aggregates: what is asked of the right rows.
+        keep: the columns of the left input that the result carries.
+        schema: these, then one column per aggregate.
+    """
+
+    left: Spec
+    right: Spec
+    aliases: tuple[str, str]
+    classes: tuple[KeyClass, ...]
+    lo: int
+    hi: int
+    aggregates: tuple[Aggregate, ...]
+    keep: tuple[str, ...]
+    schema: Schema
+
+    @property
+    def delay(self) -> int:
+        """How many ticks its results, which have their left rows' times, trail the watermark."""
+        return max(self.hi, 0)

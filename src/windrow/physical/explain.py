@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from windrow.physical.asof import AsofSweep
+from windrow.physical.asof import AsofSweep, RangeAggregate
 from windrow.physical.bestmatch_facts import bestmatch_aliases
 from windrow.physical.choice_facts import choice_facts
 from windrow.physical.cost_facts import show_rate, total_cost
@@ -260,6 +260,8 @@ def _pair_join_name(spec: PairJoinSpec | SlidingSkyline) -> str:
     if isinstance(spec, AsofSweep):
         kind = f", {KIND_NAMES[spec.kind]}" if spec.kind in KIND_NAMES else ""
         return f"AsofSweep {' with '.join(spec.aliases)}{kind}"
+    if isinstance(spec, RangeAggregate):
+        return f"RangeAggregate {' with '.join(spec.aliases)}: {show_aggregates(spec.aggregates)}"
     return f"MatwinBestmatch {' with '.join(bestmatch_aliases(spec))}, {spec.kind}"
 
 

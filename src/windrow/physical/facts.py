@@ -14,7 +14,7 @@ from windrow.physical.aggregate_facts import (
     values_in_state,
 )
 from windrow.physical.algorithm_facts import algorithm_facts, emission_of, search_facts
-from windrow.physical.asof import AsofSweep
+from windrow.physical.asof import AsofSweep, RangeAggregate
 from windrow.physical.asof_facts import asof_facts
 from windrow.physical.bestmatch_facts import bestmatch_facts
 from windrow.physical.bounds_text import (
@@ -42,6 +42,7 @@ from windrow.physical.outer_facts import kind_facts, match_state
 from windrow.physical.partitioning import show_class
 from windrow.physical.pipeline import path_order
 from windrow.physical.probe_facts import tests
+from windrow.physical.range_facts import range_facts
 from windrow.physical.set_facts import set_facts
 from windrow.physical.shed_facts import shed_facts, shed_state
 from windrow.physical.skyline_facts import skyline_facts
@@ -81,6 +82,8 @@ def _of_pairs(spec: PairJoinSpec | SlidingSkyline, options: Options, show: Show)
         return skyline_facts(spec, show)
     if isinstance(spec, AsofSweep):
         return asof_facts(spec, show)
+    if isinstance(spec, RangeAggregate):
+        return range_facts(spec, show)
     return _said(*bestmatch_facts(spec, options, show))
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
-from windrow.physical.asof import AsofSweep
+from windrow.physical.asof import AsofSweep, RangeAggregate
 from windrow.physical.estimates import Estimate
 from windrow.physical.match_algorithms import MATWIN
 from windrow.physical.options import Options
@@ -440,8 +440,15 @@ Stateless: TypeAlias = (
 OfChanges: TypeAlias = ResolveChanges | CountRows | ExpireRows
 """What makes changes of a stream, for others to take rows back by."""
 
-PairJoinSpec: TypeAlias = MatwinBestmatch | AsofSweep
+PairJoinSpec: TypeAlias = MatwinBestmatch | AsofSweep | RangeAggregate
 """Joins of two inputs that differ in what they are for."""
+
+PAIR_JOINS = {
+    MatwinBestmatch: "a bestmatch join",
+    AsofSweep: "an as-of join",
+    RangeAggregate: "a WINDOW JOIN",
+}
+"""What people call them."""
 
 Stateful: TypeAlias = OfChanges | WJoin | SlidingAggregate | SlidingSkyline | SetOp | PairJoinSpec
 
@@ -561,13 +568,13 @@ def delay(spec: Spec) -> int:
     bestmatch join has still to judge has t >= watermark - hi, and its pairs' event time is never
     below t; a right row has t >= watermark - lo. (With a negative hi none trails: left rows still
     to come have t >= watermark.) So it is with the rows that come alone from a window join which is
-    not inner: each waits for its own reach. A join that sheds decides once a pane is over. An as-of
-    join says itself.
+    not inner: each waits for its own reach. A join that sheds decides once a pane is over. Joins
+    by time say it themselves.
     """
     below = max((delay(child) for child in inputs(spec)), default=0)
     if isinstance(spec, MatwinBestmatch):
         return below + max([0, *map(spec.wait, spec.judged)])
-    if isinstance(spec, AsofSweep):
+    if isinstance(spec, AsofSweep | RangeAggregate):
         return below + spec.delay
     if isinstance(spec, WJoin):
         pane = 0 if spec.shedding is None else spec.pane

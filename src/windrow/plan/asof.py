@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windrow.schema import Schema
+from windrow.schema import Field, Schema
 
 if TYPE_CHECKING:
     from windrow.errors import Span
-    from windrow.plan.nodes import Equality, Node
+    from windrow.plan.nodes import Aggregate, Equality, Node
 
 
 @dataclass(frozen=True)
@@ -63,3 +63,28 @@ class AsofJoin:
             self.match.direction == "forward" and self.kind == "inner"
         )
         return is_prompt or self.match.tolerance is not None
+
+
+@dataclass(frozen=True)
+class RangeAggregateJoin:
+    """WINDOW JOIN: each left row with aggregates over right rows of equal keys around it.
+
+    Those have t(right) - t(left) in [-lo, hi]. Output columns: the left ones, then one per
+    aggregate. Event time of a row: that of its left row.
+    """
+
+    left: Node
+    right: Node
+    aliases: tuple[str, str]
+    equalities: tuple[Equality, ...]
+    lo: int
+    hi: int
+    aggregates: tuple[Aggregate, ...]
+    text: str = ""
+    span: Span | None = None
+
+    @property
+    def schema(self) -> Schema:
+        """The left columns, then the aggregates."""
+        aggregates = tuple(Field(each.name, each.type) for each in self.aggregates)
+        return Schema(self.left.schema.fields + aggregates)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windrow.plan.asof import AsofJoin
+from windrow.plan.asof import AsofJoin, RangeAggregateJoin
 from windrow.plan.nodes import (
     Filter,
     NewestRows,
@@ -33,11 +33,11 @@ def event_times(node: Node) -> frozenset[str]:
     if isinstance(node, SetOperation) and node.kind == "union all":
         first, *others = map(event_times, node.inputs)
         return first.intersection(*others)
-    return _of_match(node) if isinstance(node, AsofJoin) else frozenset()
+    return _of_pair(node) if isinstance(node, AsofJoin | RangeAggregateJoin) else frozenset()
 
 
-def _of_match(node: AsofJoin) -> frozenset[str]:
-    if node.match.direction == "backward":
+def _of_pair(node: AsofJoin | RangeAggregateJoin) -> frozenset[str]:
+    if isinstance(node, RangeAggregateJoin) or node.match.direction == "backward":
         return event_times(node.left)
     is_always_later = node.match.direction == "forward" and node.kind == "inner"
     return event_times(node.right) if is_always_later else frozenset()

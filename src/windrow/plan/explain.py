@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from windrow.plan.asof import AsofJoin
+from windrow.plan.asof import AsofJoin, RangeAggregateJoin
 from windrow.plan.durations import show_ticks
 from windrow.plan.exprs import Expr, Named
 from windrow.plan.nodes import (
@@ -85,6 +85,10 @@ def _node(node: Node, time_type: str, show: ColumnTexts) -> str:
 def _join(node: WindowJoin | PairJoin | TableJoin, time_type: str, show: ColumnTexts) -> str:
     if isinstance(node, BestmatchJoin):
         return _bestmatch(node, time_type, show)
+    if isinstance(node, RangeAggregateJoin):
+        on = show_equalities(node.equalities, show)
+        on = f"on {on}" if node.equalities else on
+        return f"RangeAggregateJoin {show_aggregates(node.aggregates)} {on}; {node.text}"
     if isinstance(node, AsofJoin):
         kind = f"{KIND_NAMES[node.kind]} " if node.kind in KIND_NAMES else ""
         on = show_equalities(node.equalities, show)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from windrow.errors import Span
-from windrow.plan.asof import AsofJoin
+from windrow.plan.asof import AsofJoin, RangeAggregateJoin
 from windrow.plan.catalog import StreamInfo
 from windrow.plan.count_windows import CountWindows
 from windrow.plan.exprs import Expr, Named
@@ -424,7 +424,7 @@ class BestPairs:
         return self.input.schema
 
 
-PairJoin: TypeAlias = BestmatchJoin | AsofJoin
+PairJoin: TypeAlias = BestmatchJoin | AsofJoin | RangeAggregateJoin
 """Joins of two inputs that differ in what they are for."""
 
 Node: TypeAlias = (
@@ -440,6 +440,7 @@ Node: TypeAlias = (
     | BestmatchJoin
     | BestPairs
     | AsofJoin
+    | RangeAggregateJoin
     | TableScan
     | TableJoin
 )

@@ -34,7 +34,7 @@ _MIRRORED = {">=": "<=", ">": "<", "<=": ">=", "<": ">"}
 def named_times(join: exp.Join | None, scope: Scope) -> list[exp.Expr]:
     """The columns that MATCH_CONDITION names, for their names to be looked up."""
     condition = join.args.get("match_condition") if join is not None else None
-    if condition is None:
+    if not isinstance(condition, AsofCondition):
         return []
     trees = [condition.this, condition.expression]
     apart = condition.args.get("apart")

@@ -57,6 +57,17 @@ class AsofCondition(exp.Expression):
     }
 
 
+class RangeWindow(exp.Expression):
+    """`RANGE BETWEEN first PRECEDING AND last FOLLOWING`: which rows a WINDOW JOIN counts."""
+
+    arg_types: ClassVar = {
+        "first": True,
+        "is_first_before": True,
+        "last": True,
+        "is_last_before": True,
+    }
+
+
 class HintText(exp.Expression):
     """The text between `/*+` and `*/`."""
 

@@ -12,6 +12,7 @@ Added, in any case of letters:
     .. EITHER WAY                              all DWINDOWs as written, or all reversed
     l LEFT OUTER BESTMATCH JOIN r ON l.x MINDIST r.x [WITHIN eps], ..  [KEEP UNMATCHED]
     l [LEFT] ASOF JOIN r MATCH_CONDITION (l.ts >= r.ts) [ON ..] [TOLERANCE w]
+    l WINDOW JOIN r [ON ..] RANGE BETWEEN x PRECEDING AND y FOLLOWING
     .. EMIT CHANGES                            the answer as a changelog
     /*+ name(value), .. */                     options of the query
 """
@@ -36,6 +37,7 @@ from windrow.sql.spans import mark
 _STREAM_WINDOWS = {"RANGE", "ROWS", "PARTITION BY"}
 _TRAILERS = {
     ("EMIT", "CHANGES"), ("KEEP", "UNMATCHED"), ("EITHER", "WAY"), ("BESTMATCH", "JOIN"),
+    ("RANGE", "BETWEEN"),
 }  # fmt: skip
 _ALL_PAIRS = "WINDOW = INTERVAL '5' SECONDS"
 _PAIR = "WINDOW (a, b) = INTERVAL '5' SECONDS"

@@ -37,9 +37,14 @@ _FUNCTIONS: dict[type[exp.Expr], str] = {
 
 
 def is_aggregate_query(select: exp.Select) -> bool:
-    """Whether a SELECT groups: GROUP BY, HAVING, or an aggregate in its list."""
+    """Whether a SELECT groups: GROUP BY, HAVING, or an aggregate in its list.
+
+    Those of a WINDOW JOIN are no groups: it gives each of its left rows once.
+    """
     if select.args.get("group") or select.args.get("having"):
         return True
+    if any(join.args.get("kind") == "WINDOW" for join in select.args.get("joins") or []):
+        return False
     return any(expression.find(exp.AggFunc) for expression in select.expressions)
 
 
@@ -192,11 +197,13 @@ class Grouping:
                     return _column_at(name, node)
             if isinstance(node, exp.AggFunc):
                 return _column_at(self._aggregate_name(node), node)
-            if isinstance(node, exp.Column):
-                raise self._not_grouped(node)
-            return node
+            return self._plain_column(node) if isinstance(node, exp.Column) else node
 
         return tree.transform(output)
+
+    def _plain_column(self, node: exp.Column) -> exp.Expr:
+        """What a column stands for that is neither a key nor inside an aggregate."""
+        raise self._not_grouped(node)
 
     def _aggregate_name(self, node: exp.Expr) -> str:
         nested = next((n for n in node.find_all(exp.AggFunc) if n is not node), None)

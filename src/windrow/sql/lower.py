@@ -71,6 +71,7 @@ from windrow.sql.set_operations import UNION_ALL, combined, kind_of, of_all_colu
 from windrow.sql.sources import From, FromReader, Relation, items_of
 from windrow.sql.spans import span_of
 from windrow.sql.table_joins import TableJoins
+from windrow.sql.window_join import lower_window_join
 from windrow.sql.windows import StatedWindows, read_windows
 from windrow.sql.with_queries import Reach, with_queries
 
@@ -184,8 +185,7 @@ class Lowering:
                 return Relation(root, time_type, (), is_bag=True)
             return Relation(root, time_type)
         if block.from_.paired is not None:
-            node = lower_asof(block.select, block.from_, block.scope, block.filters, self.renderer)
-            return Relation(self._project(node, block.items, alias), time_type)
+            return Relation(self._project(*self._paired(block), alias), time_type)
         clauses = list(block.select.args.get("windows") or [])
         tables = TableJoins(block.from_, block.select, block.seen, block.filters, self.renderer)
         names, block = block.scope, replace(block, scope=tables.streams)
@@ -229,6 +229,13 @@ class Lowering:
             return Relation(root, time_type, has_ends=bool(block.above))
         keys = None if is_snapshot else _kept_keys(block.scope.sources[0], block)
         return Relation(root, time_type, keys or (), is_bag=keys is None)
+
+    def _paired(self, block: _Block) -> tuple[Node, Sequence[Item]]:
+        """The join of two streams by time, and the items over it."""
+        select, from_, scope, where = block.select, block.from_, block.scope, block.filters
+        if from_.paired is not None and from_.paired.args["kind"] == "WINDOW":
+            return lower_window_join(select, from_, scope, block.items, where, self.renderer)
+        return lower_asof(select, from_, scope, where, self.renderer), block.items
 
     def _inputs(self, block: _Block, windows: StatedWindows) -> list[Node]:
         """The sources of what takes rows back, each with its window; one without is refused."""

@@ -12,7 +12,7 @@ from windrow.sql.clauses import PairWindow, UniformWindow
 from windrow.sql.conditions import conjuncts, refuse_misplaced
 from windrow.sql.count_windows import refuse_count_windows
 from windrow.sql.keys import Condition, equality_of
-from windrow.sql.refuse import NAMES, unsupported
+from windrow.sql.refuse import NAMES, SLUGS, unsupported
 from windrow.sql.render import Renderer
 from windrow.sql.scope import Scope
 from windrow.sql.spans import span_of, text_of
@@ -92,10 +92,12 @@ def _condition(
     left, right = (source.alias for source in scope.sources)
     hint = f"ON takes equalities of {left} and {right}, and conditions on {right} alone; what else"
     hint += " there is to say of a pair is said in WHERE, of times in MATCH_CONDITION"
+    if join.args["kind"] == "WINDOW":
+        hint = f"ON takes equalities of {left} and {right}, and conditions on {right} alone"
     if is_of_left:
         hint = f"write it in WHERE: a row of {left} is in the answer though nothing matches it"
     return unsupported(
-        f"{join.args['kind'].lower()}-condition",
+        f"{SLUGS[join.args['kind']]}-condition",
         f"the condition {text_of(conjunct, sql)} is not supported in the ON of"
         f" {NAMES[join.args['kind']]}",
         hint,
@@ -105,14 +107,17 @@ def _condition(
 
 def _window(join: exp.Join, clause: exp.Expr, sql: str) -> Exception:
     return unsupported(
-        f"{join.args['kind'].lower()}-window",
+        f"{SLUGS[join.args['kind']]}-window",
         f"{text_of(clause, sql)} over {NAMES[join.args['kind']]} is not supported",
         BOUNDS[join.args["kind"]],
         span_of(clause),
     )
 
 
-BOUNDS = {"ASOF": "bound the distance in time behind ON: TOLERANCE INTERVAL '10' MINUTES"}
+BOUNDS = {
+    "ASOF": "bound the distance in time behind ON: TOLERANCE INTERVAL '10' MINUTES",
+    "WINDOW": "its window is RANGE BETWEEN .. AND .., behind ON",
+}
 """How each of the joins is bounded in time."""
 
 
@@ -124,7 +129,7 @@ def refuse_pair_windows(select: exp.Select, join: exp.Join, scope: Scope, sql: s
     for source in scope.sources:
         if source.range_ticks is not None:
             raise unsupported(
-                f"{kind.lower()}-range",
+                f"{SLUGS[kind]}-range",
                 f"{source.range_text} in {NAMES[kind]} is not supported",
                 BOUNDS[kind],
                 source.span,
@@ -138,7 +143,7 @@ def refuse_pair_side(join: exp.Join) -> None:
     kind, side = join.args["kind"], str(join.args.get("side") or "")
     if side not in {"", "LEFT"}:
         raise unsupported(
-            f"{kind.lower()}-kind",
+            f"{SLUGS[kind]}-kind",
             f"{side} {kind} JOIN is not supported",
             f"write LEFT {kind} JOIN, with the stream to keep on the left",
             span_of(join),
@@ -150,7 +155,7 @@ def refuse_above_pair(join: exp.Join, above: str) -> None:
     if above:
         kind = join.args["kind"]
         raise unsupported(
-            f"aggregate-of-{kind.lower()}",
+            f"aggregate-of-{SLUGS[kind]}",
             f"{above} right above {NAMES[kind]} is not supported",
             "put the join in a derived table with a window: FROM (SELECT ..) m [RANGE ..]",
             span_of(join),

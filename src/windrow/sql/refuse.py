@@ -23,8 +23,11 @@ _CLAUSES = {
     "exclude": ("EXCEPT in a star", "list the columns"),
 }
 
-NAMES = {"ASOF": "an as-of join"}
+NAMES = {"ASOF": "an as-of join", "WINDOW": "a WINDOW JOIN"}
 """Joins of two streams by time, by their kind in the tree, as people call them."""
+
+SLUGS = {"ASOF": "asof", "WINDOW": "window-join"}
+"""The same, as parts of the names of conditions."""
 
 _AGGREGATES = (
     exp.Sum, exp.Count, exp.Avg, exp.Min, exp.Max, exp.Median, exp.Variance, exp.VariancePop,

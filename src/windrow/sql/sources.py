@@ -57,7 +57,7 @@ class From:
 
     `kind` is the kind of window join, one of those of `plan.nodes.WindowJoin`. Where that is not
     inner, `conditions` are its own, and `filters` those of the inner joins with tables. `paired` is
-    the as-of join, if it is one.
+    the as-of join or WINDOW JOIN, if it is one.
     """
 
     sources: tuple[Source, ...]

@@ -11,14 +11,14 @@ import re
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from windrow.physical.asof import AsofSweep
 from windrow.physical.sliding_skyline import SlidingSkyline
 from windrow.physical.specs import (
+    PAIR_JOINS,
     CountRows,
     ExpireRows,
-    MatwinBestmatch,
     ResolveChanges,
     SetOp,
+    SlidingAggregate,
     Spec,
     Stateful,
     WJoin,
@@ -61,11 +61,9 @@ def _what(spec: Stateful) -> str:
         return f"{name} ({spec.kind})"
     if isinstance(spec, ResolveChanges | CountRows):
         return "change feed" if isinstance(spec, ResolveChanges) else "count window"
-    if isinstance(spec, ExpireRows):
-        return "expiry"
-    if isinstance(spec, AsofSweep):
-        return "as-of join"
-    return "bestmatch join" if isinstance(spec, MatwinBestmatch) else "sliding aggregate"
+    if isinstance(spec, ExpireRows | SlidingAggregate):
+        return "expiry" if isinstance(spec, ExpireRows) else "sliding aggregate"
+    return PAIR_JOINS[type(spec)].split(" ", 1)[1]
 
 
 def _is_unset(name: str, value: Any) -> bool:

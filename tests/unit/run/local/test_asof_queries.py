@@ -79,3 +79,42 @@ def test_a_match_at_the_ends_of_time_is_found() -> None:
     assert rows(session.sql(query.format(">", ""))) == [(1, None), (2, 1), (3, 2)]
     assert rows(session.sql(query.format("<", "TOLERANCE 5"))) == [(1, None), (2, None), (3, None)]
     assert rows(session.sql(query.format(apart, ""))) == [(1, 2), (2, 1), (3, 2)]
+
+
+AROUND = """
+    SELECT l.ts AS at, l.id, COUNT(*) AS n, SUM(r.v) AS v FROM l WINDOW JOIN r ON l.k = r.k
+    RANGE BETWEEN 4 PRECEDING AND 1 FOLLOWING
+"""
+
+
+def test_a_window_join_gives_each_left_row_once_with_what_is_around_it(
+    session: windrow.Session,
+) -> None:
+    assert rows(session.sql(AROUND)) == [
+        (1, 1, 1, 1),
+        (5, 2, 2, 5),
+        (9, 3, 1, 4),
+        (12, 4, 0, None),
+    ]
+
+
+def test_what_a_window_join_gives_is_joined_and_grouped(session: windrow.Session) -> None:
+    found = session.sql(
+        f"SELECT m.id, m.n, r.v FROM ({AROUND}) m ASOF JOIN r MATCH_CONDITION (m.at > r.ts)"
+    )
+    assert rows(found) == [(1, 1, 1), (2, 2, 3), (3, 1, 3), (4, 0, 4)]
+    found = session.sql(f"SELECT SUM(m.n) AS n FROM ({AROUND}) m [RANGE 20] EMIT CHANGES")
+    last = found.to_arrow().to_pylist()
+    assert [row["n"] for row in last if row["_change_type"] == "insert"][:3] == [1, 3, 4]
+
+
+def test_rows_at_the_ends_of_time_are_counted() -> None:
+    session = windrow.Session()
+    far = 2**63 - 10
+    for name in ("l", "r"):
+        session.stream(name, pa.table({"ts": [-far, 0, far], "id": [1, 2, 3]}), time="ts")
+    found = session.sql(
+        "SELECT l.id, SUM(r.id) AS s FROM l WINDOW JOIN r"
+        " RANGE BETWEEN 1000 PRECEDING AND 1000 FOLLOWING"
+    )
+    assert rows(found) == [(1, 1), (2, 2), (3, 3)]
