@@ -13,17 +13,14 @@ import platform
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from benchmarks.workloads import ThetaStreams, ThreeStreams, TripletStreams, write
 
 HERE = Path(__file__).parent
-PARTS = (
-    "join", "growth", "kernel", "memory", "theta", "band", "planner", "structures", "counts",
-    "aggregates", "changelog", "over",
-)  # fmt: skip
-PACKAGES = ("pyspark", "pyarrow", "numpy", "numba", "duckdb", "windrow")
+PACKAGES = ("pyspark", "pyarrow", "numpy", "numba", "duckdb", "polars", "pandas", "windrow")
 
 
 def child(module: str, *arguments: str) -> dict[str, Any]:
@@ -204,59 +201,95 @@ def sums_over(tuples: int) -> dict[str, object]:
     return found
 
 
+def as_of(rows: int) -> dict[str, object]:
+    """An as-of join beside those of two libraries of data frames."""
+    found = child("asof", "--rows", str(rows))
+    for way, seconds in found["seconds"].items():
+        worked = found["processor_s"][way]
+        say(f"  {way:<8} {seconds:6.2f} s, {worked:6.2f} s of the processors; equal answers")
+    return found
+
+
+def shown(found: dict[str, Any]) -> dict[str, Any]:
+    """What a measuring process has found, said as it is."""
+    say(f"  {found}")
+    return found
+
+
+QUESTIONS: dict[str, tuple[str, Callable[[Path, int], object]]] = {
+    "kernel": (
+        "the compiled 3-way kernel, one core",
+        lambda _data, _size: shown(child("kernel_join", "--json")),
+    ),
+    "memory": (
+        "in process, three streams of 10 million tuples, batch by batch",
+        lambda _data, size: shown(child("in_process", "--tuples", str(10_000_000 // size))),
+    ),
+    "join": (
+        "Spark streaming, 3-way window join, Parquet in and out",
+        lambda data, size: three_way_join(data, 1_000_000 // size),
+    ),
+    "growth": (
+        "Spark streaming, the window grows, batch and output do not",
+        lambda data, size: window_growth(data, 300_000 // size),
+    ),
+    "theta": (
+        "Spark streaming, a join without an equality of two streams, Parquet in and out",
+        lambda data, size: theta_join(data, 1_000_000 // size),
+    ),
+    "band": (
+        "in process, a band join without an equality, against DuckDB's range join",
+        lambda _data, size: band_join(1_000_000 // size),
+    ),
+    "planner": (
+        "in process, the plans that the planner takes, against all that could run",
+        lambda _data, size: planner_choices(100_000 // size),
+    ),
+    "structures": (
+        "window structures, 1,000 to 1,000,000 tuples, one core",
+        lambda _data, size: structures(1_000_000 // size),
+    ),
+    "counts": (
+        "in process, a join of count windows by key that grow, batch and output do not",
+        lambda _data, size: count_windows(20_000 // size),
+    ),
+    "aggregates": (
+        "in process, sliding aggregates while the window grows, one core",
+        lambda _data, size: sliding_aggregates(1_000_000 // size),
+    ),
+    "changelog": (
+        "Spark streaming, sliding GROUP BY, Parquet in and out, against a copy",
+        lambda data, size: changelog_stream(data, 600_000 // size),
+    ),
+    "over": (
+        "in process, sliding SUM and COUNT by key, CSV in and out, beside Flink and Pathway",
+        lambda _data, size: sums_over(100_000 // size),
+    ),
+    "asof": (
+        "in process, an as-of join by key of two tables, beside Polars and pandas",
+        lambda _data, size: as_of(10_000_000 // size),
+    ),
+}
+"""What is measured: what is said of it, and how it is done, given a folder for data and a divisor."""
+
+
 def main() -> None:
     """Runs what was asked for."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true", help="a tenth of the size")
-    parser.add_argument("--only", choices=PARTS)
+    parser.add_argument("--only", choices=QUESTIONS)
     parser.add_argument("--json", type=Path, default=HERE / "results" / "latest.json")
     given = parser.parse_args()
-    size = 10 if given.quick else 1
-    data = HERE / "data"
     results: dict[str, object] = {
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}",
         "versions": {name: importlib.metadata.version(name) for name in PACKAGES},
         "at": time.strftime("%Y-%m-%d"),
         "quick": given.quick,
     }
-    if given.only in (None, "kernel"):
-        say("the compiled 3-way kernel, one core")
-        results["kernel"] = child("kernel_join", "--json")
-        say(f"  {results['kernel']}")
-    if given.only in (None, "memory"):
-        say("in process, three streams of 10 million tuples, batch by batch")
-        results["memory"] = child("in_process", "--tuples", str(10_000_000 // size))
-        say(f"  {results['memory']}")
-    if given.only in (None, "join"):
-        say("Spark streaming, 3-way window join, Parquet in and out")
-        results["join"] = three_way_join(data, 1_000_000 // size)
-    if given.only in (None, "growth"):
-        say("Spark streaming, the window grows, batch and output do not")
-        results["growth"] = window_growth(data, 300_000 // size)
-    if given.only in (None, "theta"):
-        say("Spark streaming, a join without an equality of two streams, Parquet in and out")
-        results["theta"] = theta_join(data, 1_000_000 // size)
-    if given.only in (None, "band"):
-        say("in process, a band join without an equality, against DuckDB's range join")
-        results["band"] = band_join(1_000_000 // size)
-    if given.only in (None, "planner"):
-        say("in process, the plans that the planner takes, against all that could run")
-        results["planner"] = planner_choices(100_000 // size)
-    if given.only in (None, "structures"):
-        say("window structures, 1,000 to 1,000,000 tuples, one core")
-        results["structures"] = structures(1_000_000 // size)
-    if given.only in (None, "counts"):
-        say("in process, a join of count windows by key that grow, batch and output do not")
-        results["counts"] = count_windows(20_000 // size)
-    if given.only in (None, "aggregates"):
-        say("in process, sliding aggregates while the window grows, one core")
-        results["aggregates"] = sliding_aggregates(1_000_000 // size)
-    if given.only in (None, "changelog"):
-        say("Spark streaming, sliding GROUP BY, Parquet in and out, against a copy")
-        results["changelog"] = changelog_stream(data, 600_000 // size)
-    if given.only in (None, "over"):
-        say("in process, sliding SUM and COUNT by key, CSV in and out, beside Flink and Pathway")
-        results["over"] = sums_over(100_000 // size)
+    for name, (text, measure) in QUESTIONS.items():
+        if given.only in (None, name):
+            say(text)
+            results[name] = measure(HERE / "data", 10 if given.quick else 1)
     given.json.parent.mkdir(parents=True, exist_ok=True)
     given.json.write_text(json.dumps(results, indent=1))
     say(f"written to {given.json}")

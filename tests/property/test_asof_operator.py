@@ -25,7 +25,7 @@ from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 
 EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
 ARROW = {"bigint": pa.int64(), "string": pa.string()}
-VALUES: dict[str, list[Any]] = {"bigint": [1, 2, None], "string": ["a", "b", "", None]}
+VALUES: dict[str, list[Any]] = {"bigint": [0, 1, None], "string": ["a", "b", "", None]}
 
 
 def scan(alias: str, kinds: list[str]) -> ScanStream:
@@ -206,3 +206,17 @@ def colliding_words(columns: Any, *, nulls_match: bool) -> keys.KeyWords:
 
 
 real_key_words = keys.key_words
+
+
+def test_a_null_that_is_kept_is_not_taken_for_a_value_after_a_restart() -> None:
+    rules = Rules("backward", null_safe=(True,), is_left=True)
+    spec = spec_of(["bigint"], rules)
+    operator = AsofSweepOp(spec)
+    right = [{"t": 0, "k": (None,), "columns": (0, 0), "id": 0}]
+    list(operator.push([None, batch_of("r", right, ["bigint"])]))
+    list(operator.advance(5))
+    operator = restarted(operator, spec)
+    left = [{"t": 6, "k": (0,), "columns": (0, 0), "id": 0}]
+    list(operator.push([batch_of("l", left, ["bigint"]), None]))
+    (found,) = operator.advance(MAX_TICK)
+    assert found.columns.to_pylist() == [{"l.id": 0, "r.id": None}]

@@ -42,7 +42,7 @@ from windrow.operators.asof_match import Candidates, Matches, Waited, find_match
 from windrow.operators.base import Operator, Snapshot
 from windrow.operators.changes import ChangeBatch, concat, select
 from windrow.operators.chunks import ChunkBuffer, bound_of_step
-from windrow.operators.keyed_rows import NO_KEY, FoundRows, StepKeys, rows_with_keys
+from windrow.operators.keyed_rows import NO_KEY, FoundRows, KeySlots, rows_with_keys
 from windrow.operators.total_order import order_with_tied
 from windrow.schema import MAX_TICK, MIN_TICK
 
@@ -85,6 +85,7 @@ class AsofSweepOp(Operator):
         # A left row is final at t < W; where right rows of its own time are no match, at t <= W.
         is_strict = spec.match.is_strict and not self._looks_ahead
         self._final_at = 0 if is_strict else 1
+        self._key_slots = KeySlots(spec.classes)
         self._left, self._right = ChunkBuffer(), ChunkBuffer()
         self._newest, self._waiting = ChunkBuffer(), ChunkBuffer("end")
 
@@ -143,13 +144,15 @@ class AsofSweepOp(Operator):
     def _count_stored(self) -> None:
         self.counters.stored = sum(buffer.rows for buffer in self.buffers())
         self.counters.state_bytes = sum(buffer.nbytes for buffer in self.buffers())
+        self.counters.state_bytes += self._key_slots.nbytes
 
     def _step(self, bound: int) -> ChangeBatch:
         """Matches what lies below the bound; the numbers are those of the head of this file."""
-        keys = StepKeys(self._spec.classes)
-        answers = self._taken_answers(bound, keys)
-        asking = self._taken_asking(bound, keys, has_answers=len(answers.rows) > 0)
-        kept = rows_with_keys(self._newest, self._keys[RIGHT], keys.wanted())
+        keys = self._key_slots
+        answers = self._taken_answers(bound)
+        asking = self._taken_asking(bound, answers.slots)
+        wanted = keys.wanted(answers.slots, asking.slots)
+        kept = rows_with_keys(self._newest, self._keys[RIGHT], wanted)
         whole = self._candidates(answers.rows, kept, asking.before)
         newest = np.full(len(keys) + 1, NOTHING)  # the last is for rows without a key
         newest[kept.owners] = len(answers.rows) + np.arange(len(kept))
@@ -168,38 +171,42 @@ class AsofSweepOp(Operator):
         if self._looks_back:
             self._keep_newest(answers.rows, newest[:-1], kept, bound)
         is_final = self._keep_waiting(asking, whole, matches, bound)
+        keys.forget(len(wanted))
         return self._results(asking.rows, whole, matches.places, is_final)
 
-    def _taken_answers(self, bound: int, keys: StepKeys) -> _Answers:
+    def _taken_answers(self, bound: int) -> _Answers:
         """The right rows below the bound that can match, in time order, ties by their columns."""
         rows = self._right.pop_below(bound)
         if rows is None:
             return _Answers(_no_rows(self._right_schema), np.empty(0, np.int64))
-        slots = keys.slots_of(RIGHT, rows)
+        slots = self._key_slots.slots_of(RIGHT, rows)
         usable = np.flatnonzero(slots != NO_KEY)
         if len(usable) < len(rows):
             rows, slots = rows.take(usable), slots[usable]
         if bool(np.any(rows.times[1:] == rows.times[:-1])):
             is_tied = np.zeros(len(rows), np.bool_)
             timed = Timed(writable(rows.times), writable(slots))
-            mark_tied(timed, np.full(len(keys), NOTHING), is_tied)
+            mark_tied(timed, np.full(len(self._key_slots), NOTHING), is_tied)
             if is_tied.any():
                 order = order_with_tied(rows, np.flatnonzero(is_tied))
                 rows, slots = rows.take(order), slots[order]
         return _Answers(rows, writable(slots))
 
-    def _taken_asking(self, bound: int, keys: StepKeys, *, has_answers: bool) -> _Asking:
-        """The left rows below the bound, and of those that wait the ones that are now final."""
+    def _taken_asking(self, bound: int, answers: NDArray[np.int64]) -> _Asking:
+        """The left rows below the bound, and of those that wait the ones that are now final.
+
+        `answers` are the slots of the keys of the right rows that have come.
+        """
+        keys = self._key_slots
         waited = []
         if self._looks_ahead:
             if (expired := self._waiting.pop_below(bound)) is not None:
                 waited.append(expired)
-            if has_answers:
-                # Whatever answers now lies behind all that has waited: each is final.
-                found = rows_with_keys(self._waiting, self._keys[LEFT], keys.wanted())
-                if len(found):
-                    waited.append(found.batch())
-                    self._waiting.drop(found.rows)
+            # Whatever answers now lies behind all that has waited: each is final.
+            found = rows_with_keys(self._waiting, self._keys[LEFT], keys.wanted(answers))
+            if len(found):
+                waited.append(found.batch())
+                self._waiting.drop(found.rows)
         came = self._left.pop_below(min(bound + 1 - self._final_at, MAX_TICK))
         if came is None:
             came = _no_rows(self._left_schema)

@@ -94,6 +94,10 @@ class KeyDirectory:
             for old, new in zip(self._columns, self._newest, strict=True)
         ]
 
+    def words_of(self, slots: Slots) -> tuple[Words, bool]:
+        """The words of the keys of slots in use, and whether words are the values themselves."""
+        return self._words[slots], self._are_words_exact
+
     def slots_of(self, columns: Sequence[pa.Array]) -> Slots:
         """The slot of each row's key; keys that are new get a slot.
 

@@ -30,31 +30,33 @@ if TYPE_CHECKING:
 NO_KEY = -1
 """The slot of a row whose key equals none."""
 
+MOST_UNUSED, FEW_KEYS = 4, 1024
+"""Keys are forgotten once they are so many times as many as are used, and so many more."""
+
 
 @dataclass(frozen=True)
 class WantedKeys:
     """Different keys; a NULL is one like any other.
 
     Attributes:
-        columns: their values.
         words: their words in ascending order: searches that follow one another stay close.
-        order: which key has each of these.
-        exact: whether the words are the values themselves.
+        slots: the slot of each one's key.
+        columns: their values, in the same order; () where the words are the values.
     """
 
-    columns: Sequence[pa.Array]
     words: NDArray[np.uint64]
-    order: NDArray[np.int64]
-    exact: bool
+    slots: NDArray[np.int64]
+    columns: Sequence[pa.Array] = ()
 
     def __len__(self) -> int:
         return len(self.words)
 
 
-class StepKeys:
+class KeySlots:
     """The keys that rows of two inputs have, each with a slot: 0, 1, ..
 
-    Without key columns all rows have the same key.
+    Without key columns all rows have the same key. Slots are no state: who asks for some uses them
+    at once, so that keys are forgotten when they are many more than those that come.
     """
 
     def __init__(self, classes: Sequence[KeyClass]) -> None:
@@ -63,6 +65,11 @@ class StepKeys:
 
     def __len__(self) -> int:
         return self._directory.slot_count if self._classes else 1
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the keys."""
+        return self._directory.nbytes
 
     def slots_of(self, port: int, rows: ChangeBatch) -> NDArray[np.int64]:
         """The slot of each row of an input; NO_KEY where a NULL keeps it from matching."""
@@ -76,44 +83,48 @@ class StepKeys:
                 slots = np.where(valid, slots, NO_KEY)
         return slots
 
-    def wanted(self) -> WantedKeys:
-        """All of them, in the order of their slots."""
-        columns = self._directory.keys_of(np.arange(len(self))) if self._classes else []
-        found = _words(columns, len(self))
-        order = np.argsort(found.words, kind="stable")
-        return WantedKeys(columns, found.words[order], order, found.exact)
+    def wanted(self, *slots: NDArray[np.int64]) -> WantedKeys:
+        """The keys of these slots, each once."""
+        is_wanted = np.zeros(len(self) + 1, np.bool_)  # the last is where NO_KEY leads
+        for own in slots:
+            is_wanted[own] = True
+        found = np.flatnonzero(is_wanted[:-1])
+        if not self._classes:
+            return WantedKeys(np.zeros(len(found), np.uint64), found)
+        words, are_exact = self._directory.words_of(found)
+        order = np.argsort(words, kind="stable")
+        found = found[order]
+        # Of a NULL, too, the word is that of a value: rows that have one are compared.
+        has_nulls = any(one.null_safe for one in self._classes)
+        columns = self._directory.keys_of(found) if has_nulls or not are_exact else ()
+        return WantedKeys(words[order], found, columns)
 
-
-def _words(columns: Sequence[pa.Array], rows: int) -> keys.KeyWords:
-    if not columns:
-        return keys.KeyWords(np.zeros(rows, np.uint64), None, exact=True)
-    return keys.key_words(columns, nulls_match=True)
+    def forget(self, used: int) -> None:
+        """Forgets all keys if they are many more than so many."""
+        if len(self) > MOST_UNUSED * used + FEW_KEYS:
+            self._directory = KeyDirectory()
 
 
 class _Index(NamedTuple):
-    """The words of a chunk's keys in ascending order, and the row of each.
-
-    `exact`: they are the values themselves; `is_unique`: no two are alike.
-    """
+    """The words of a chunk's keys in ascending order, the row of each, and if no two are alike."""
 
     words: NDArray[np.uint64]
     rows: NDArray[np.int64]
-    exact: bool
     is_unique: bool
 
 
 @dataclass(frozen=True)
 class FoundRows:
-    """Rows of a buffer: per slice, which of its chunk's, and which of the wanted keys each has."""
+    """Rows of a buffer: per slice, which of its chunk's, and the slots of their keys."""
 
     slices: tuple[ChunkSlice, ...]
     rows: tuple[NDArray[np.int64], ...]
-    keys: tuple[NDArray[np.int64], ...]
+    slots: tuple[NDArray[np.int64], ...]
 
     @cached_property
     def owners(self) -> NDArray[np.int64]:
-        """The wanted key of each row, slice by slice."""
-        return np.concatenate([np.empty(0, np.int64), *self.keys])
+        """The slot of each row's key, slice by slice."""
+        return np.concatenate([np.empty(0, np.int64), *self.slots])
 
     def __len__(self) -> int:
         return len(self.owners)
@@ -125,7 +136,7 @@ class FoundRows:
 
     def only(self, is_wanted: NDArray[np.bool_]) -> list[NDArray[np.int64]]:
         """Per slice, the rows whose key is marked; for `ChunkBuffer.drop`."""
-        return [own[is_wanted[of]] for own, of in zip(self.rows, self.keys, strict=True)]
+        return [own[is_wanted[of]] for own, of in zip(self.rows, self.slots, strict=True)]
 
 
 def rows_with_keys(buffer: ChunkBuffer, names: Sequence[str], wanted: WantedKeys) -> FoundRows:
@@ -144,32 +155,46 @@ def rows_with_keys(buffer: ChunkBuffer, names: Sequence[str], wanted: WantedKeys
 def _in_slice(
     part: ChunkSlice, names: tuple[str, ...], wanted: WantedKeys
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The rows of a slice's chunk, and the wanted key of each."""
+    """The rows of a slice's chunk, and the slot of each one's key."""
     index = _index(part.chunk, names)
+    rows, numbers = _same_words(index, wanted)
+    is_found = (rows >= part.skip) & ~part.is_gone(rows)
+    for name, column in zip(names, wanted.columns, strict=bool(wanted.columns)):
+        own = part.chunk.batch.columns.column(name)
+        is_found &= keys.equal_values(own.take(pa.array(rows)), column.take(pa.array(numbers)))
+    return rows[is_found], wanted.slots[numbers[is_found]]
+
+
+def _same_words(index: _Index, wanted: WantedKeys) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The rows of an index and the numbers of the wanted keys that have one word.
+
+    The fewer are looked up among the more, where no word stands for several keys.
+    """
+    if not wanted.columns and index.is_unique and len(index.words) < len(wanted):
+        places = np.searchsorted(wanted.words, index.words)
+        is_there = wanted.words[np.minimum(places, len(wanted) - 1)] == index.words
+        return index.rows[is_there], places[is_there]
     first = np.searchsorted(index.words, wanted.words, side="left")
     is_there = index.words[np.minimum(first, len(index.words) - 1)] == wanted.words
-    owners, first = np.flatnonzero(is_there), first[is_there]
+    numbers, first = np.flatnonzero(is_there), first[is_there]
     if not index.is_unique:
-        last = np.searchsorted(index.words, wanted.words[owners], side="right")
+        last = np.searchsorted(index.words, wanted.words[numbers], side="right")
         counts = last - first
         step = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-        owners, first = np.repeat(owners, counts), np.repeat(first, counts) + step
-    rows, owners = index.rows[first], wanted.order[owners]
-    is_found = (rows >= part.skip) & ~part.is_gone(rows)
-    if not (index.exact and wanted.exact):
-        for name, column in zip(names, wanted.columns, strict=True):
-            own = part.chunk.batch.columns.column(name)
-            is_found &= keys.equal_values(own.take(pa.array(rows)), column.take(pa.array(owners)))
-    return rows[is_found], owners[is_found]
+        numbers, first = np.repeat(numbers, counts), np.repeat(first, counts) + step
+    return index.rows[first], numbers
 
 
 def _index(chunk: Chunk, names: tuple[str, ...]) -> _Index:
     name = f"keys {names}"
     if name not in chunk.derived:
-        found = _words([chunk.batch.columns.column(own) for own in names], len(chunk))
-        order = np.argsort(found.words, kind="stable")
-        words = found.words[order]
+        words = np.zeros(len(chunk), np.uint64)
+        if names:
+            columns = [chunk.batch.columns.column(own) for own in names]
+            words = keys.key_words(columns, nulls_match=True).words
+        order = np.argsort(words, kind="stable")
+        words = words[order]
         is_unique = not bool(np.any(words[1:] == words[:-1]))
-        chunk.derived[name] = _Index(words, order, found.exact, is_unique)
+        chunk.derived[name] = _Index(words, order, is_unique)
     index: _Index = chunk.derived[name]
     return index
