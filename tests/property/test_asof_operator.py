@@ -18,6 +18,7 @@ from windrow.operators.asof import AsofSweepOp
 from windrow.operators.base import Snapshot
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import Chunk, ChunkSlice, decode, encode
+from windrow.operators.driver import Stage
 from windrow.physical.asof import AsofSweep
 from windrow.physical.specs import KeyClass, ScanStream
 from windrow.plan.asof import AsofMatch
@@ -220,3 +221,30 @@ def test_a_null_that_is_kept_is_not_taken_for_a_value_after_a_restart() -> None:
     list(operator.push([batch_of("l", left, ["bigint"]), None]))
     (found,) = operator.advance(MAX_TICK)
     assert found.columns.to_pylist() == [{"l.id": 0, "r.id": None}]
+
+
+def test_a_batch_costs_its_own_keys_however_many_are_kept() -> None:
+    """A hundred times the keys hold a hundred times the rows, at the same work per batch."""
+    work = {}
+    for count in (10, 1_000):
+        operator = AsofSweepOp(spec_of(["bigint"], Rules("backward", null_safe=(False,))))
+        kept = [{"t": 0, "k": (key,), "columns": (0, key), "id": key} for key in range(count)]
+        list(operator.push([None, batch_of("r", kept, ["bigint"])]))
+        list(operator.advance(1))
+        assert operator.counters.stored == count
+        before = operator.counters.comparisons + operator.counters.probes
+        rows = [{"t": 2, "k": (key,), "columns": (0, key), "id": key} for key in range(5)]
+        list(operator.push([batch_of(alias, rows, ["bigint"]) for alias in "lr"]))
+        list(operator.advance(3))
+        work[count] = operator.counters.comparisons + operator.counters.probes - before
+        assert operator.counters.stored == count
+    assert work[10] == work[1_000]
+
+
+def test_late_rows_of_either_side_are_counted_and_match_nothing() -> None:
+    stage = Stage(spec_of(["bigint"], Rules("backward", null_safe=(False,), is_left=True)))
+    rows = [{"t": t, "k": (1,), "columns": (0, n), "id": n} for n, t in enumerate([3, 8])]
+    found = list(stage.step([batch_of(alias, rows, ["bigint"]) for alias in "lr"], 5, MAX_TICK))
+    assert stage.counters.late == 2
+    shown = [row for batch in found for row in batch.columns.to_pylist()]
+    assert shown == [{"l.id": 1, "r.id": 1}]

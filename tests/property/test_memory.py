@@ -129,7 +129,7 @@ def test_groups_cannot_be_spilled() -> None:
     assert "SlidingAggregate" in str(error.value)
 
 
-@pytest.mark.parametrize("family", ["join", "bestmatch", "count"])
+@pytest.mark.parametrize("family", ["join", "bestmatch", "count", "asof"])
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(random=TAPES)
 def test_any_question_is_answered_from_disk(family: str, random: Random) -> None:

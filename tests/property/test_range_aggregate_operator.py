@@ -159,3 +159,21 @@ def test_every_row_comes_once_its_range_is_complete_and_nothing_is_held_longer(
         if restarts:
             operator = restarted(operator, spec)
     assert operator.counters.stored == 0
+
+
+def test_a_batch_costs_what_comes_goes_and_asks_however_long_the_range() -> None:
+    """Ten times the range holds ten times the rows, at the same work per batch."""
+    work = {}
+    for lo in (100, 1_000):
+        operator = RangeAggregateOp(spec_of(Range(lo, 0, (False,))))
+        for start in range(0, 3_000, 50):
+            rows = [
+                {"t": t, "k": ("ab"[t % 2],), "v": float(t % 7), "id": t}
+                for t in range(start, start + 50)
+            ]
+            before = operator.counters.comparisons + operator.counters.probes
+            list(operator.push([batch_of("l", rows), batch_of("r", rows)]))
+            list(operator.advance(start + 50))
+        work[lo] = operator.counters.comparisons + operator.counters.probes - before
+        assert operator.counters.stored > lo
+    assert work[1_000] < 1.5 * work[100]

@@ -144,7 +144,6 @@ class AsofSweepOp(Operator):
     def _count_stored(self) -> None:
         self.counters.stored = sum(buffer.rows for buffer in self.buffers())
         self.counters.state_bytes = sum(buffer.nbytes for buffer in self.buffers())
-        self.counters.state_bytes += self._key_slots.nbytes
 
     def _step(self, bound: int) -> ChangeBatch:
         """Matches what lies below the bound; the numbers are those of the head of this file."""

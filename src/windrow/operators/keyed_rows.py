@@ -56,7 +56,8 @@ class KeySlots:
     """The keys that rows of two inputs have, each with a slot: 0, 1, ..
 
     Without key columns all rows have the same key. Slots are no state: who asks for some uses them
-    at once, so that keys are forgotten when they are many more than those that come.
+    at once. Keys are kept for those that come again, and forgotten when they are many more than
+    those that do: what is held follows the batch.
     """
 
     def __init__(self, classes: Sequence[KeyClass]) -> None:
@@ -65,11 +66,6 @@ class KeySlots:
 
     def __len__(self) -> int:
         return self._directory.slot_count if self._classes else 1
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the keys."""
-        return self._directory.nbytes
 
     def slots_of(self, port: int, rows: ChangeBatch) -> NDArray[np.int64]:
         """The slot of each row of an input; NO_KEY where a NULL keeps it from matching."""
