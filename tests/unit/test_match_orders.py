@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from datetime import date
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +14,7 @@ import pytest
 
 import windrow
 from windrow.errors import BindError, DataError, WindrowError
+from windrow.operators.arrow_types import arrow_type
 
 LEFT = {
     "ts": [1, 2, 3, 4],
@@ -78,6 +82,41 @@ def test_pairs_are_best_by_their_order(session, on, left, right):
     assert pairs(session, on) == left
     assert pairs(session, on, "RIGHT") == right
     assert pairs(session, on, "FULL") == sorted({*left, *right})
+
+
+@pytest.mark.parametrize(
+    ("kind", "elements"),
+    [
+        (pa.float64(), [0.0, math.nan]),
+        (pa.bool_(), [True, False]),
+        (pa.decimal128(5, 2), [Decimal("1.00"), Decimal("2.5")]),
+        (pa.date32(), [date(2020, 1, 1), date(2020, 1, 2)]),
+        (pa.binary(), [b"a", b""]),
+        (pa.int64(), list(range(130))),
+    ],
+    ids=str,
+)
+def test_elements_of_sets_may_have_any_plain_type(kind, elements):
+    session = windrow.Session()
+    type_ = pa.list_(kind)
+    session.stream("l", pa.table({"ts": [1], "y": pa.array([elements], type_)}), time="ts")
+    fewer, others = elements[:-1], [*elements[::-1], None]
+    if kind == pa.float64():
+        others[1] = -0.0
+    rights = pa.array([fewer, others, [], None], type_)
+    session.stream("r", pa.table({"ts": [1] * 4, "id": range(4), "y": rights}), time="ts")
+    query = "SELECT r.id FROM l LEFT BESTMATCH JOIN r ON l.y SUBSET r.y WINDOW = 1"
+    assert session.sql(query).to_arrow()["id"].to_pylist() == [1]
+
+
+@pytest.mark.parametrize("returns", ["tinyint", "bigint", "float", "double", "decimal(10,2)"])
+def test_an_order_may_give_numbers_of_any_type(session, returns):
+    def signed(a: pa.Array, b: pa.Array) -> pa.Array:
+        return pc.subtract(b, a).cast(pa.int8()).cast(arrow_type(returns))
+
+    session.function("behind", signed, returns=returns)
+    assert pairs(session, "l.ts behind r.ts") == [(1, 11), (2, 11), (3, 11), (4, 12)]
+    assert pairs(session, "l.ts behind r.ts WITHIN -1") == [(2, 11), (3, 11), (4, 12)]
 
 
 def test_explain_shows_each_order_and_what_it_costs(session):
