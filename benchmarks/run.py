@@ -210,6 +210,21 @@ def as_of(rows: int) -> dict[str, object]:
     return found
 
 
+def best_matches(rows: int) -> dict[str, object]:
+    """A bestmatch join beside the paper's SQL on DuckDB and on Spark."""
+    found = child("bestmatch", "--rows", str(rows), "--with-spark")
+    for way, own in found["ways"].items():
+        took = (
+            f"{own['seconds']:.2f} s"
+            if "seconds" in own
+            else f"stopped at {own['stopped_after']} s"
+        )
+        beside = f", {own['ratio']} times ours" if "ratio" in own else ""
+        say(f"  {way:<18} {took}{beside}")
+    say(f"  {found['pairs']:,} pairs, equal")
+    return found
+
+
 def shown(found: dict[str, Any]) -> dict[str, Any]:
     """What a measuring process has found, said as it is."""
     say(f"  {found}")
@@ -268,6 +283,10 @@ QUESTIONS: dict[str, tuple[str, Callable[[Path, int], object]]] = {
     "asof": (
         "in process, an as-of join by key of two tables, beside Polars and pandas",
         lambda _data, size: as_of(10_000_000 // size),
+    ),
+    "bestmatch": (
+        "a bestmatch join in time, x and y, beside the paper's SQL on DuckDB and on Spark",
+        lambda _data, size: best_matches(200_000 // size),
     ),
 }
 """What is measured: what is said of it, and how it is done, given a folder for data and a divisor."""

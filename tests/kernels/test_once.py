@@ -63,6 +63,14 @@ def test_without_locks_each_process_compiles_for_itself(shared_kernel, monkeypat
     assert shared_kernel(4) == 14
 
 
+def test_a_function_that_numba_does_not_compile_stays_what_it_is(tmp_path):
+    def same(number: int) -> int:
+        return number
+
+    _once.compile_once(same, str(tmp_path))
+    assert same(3) == 3
+
+
 def test_a_folder_that_cannot_be_written_is_no_hindrance(tmp_path):
     with _once._alone(str(tmp_path / "nowhere"), "anything"):
         pass

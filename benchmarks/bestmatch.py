@@ -1,0 +1,226 @@
+"""A bestmatch join in three dimensions, beside the paper's SQL on DuckDB and on Spark.
+
+    python -m benchmarks.bestmatch [--rows 200000] [--rounds 3] [--with-spark]
+
+Two streams of so many tuples, 100 per second each, at random places in a square; within 10 seconds,
+100 and 62.5 there are about 50 candidates per left tuple. For each left tuple those of its pairs
+that no other of them dominates in time, x and y:
+
+    windrow              LEFT OUTER BESTMATCH JOIN
+    duckdb-not-exists    the paper's SQL: pairs, less those for which a better one exists
+    duckdb-anti-join     the same after the candidates, made once: an anti-join on dominance
+    windrow-spark        as windrow, batch on Spark
+    spark-not-exists     the paper's SQL on Spark
+
+Each way runs in a process of its own, once small to compile, then timed; the best of its rounds
+counts. A peer is stopped at 20 times our time. The answers are compared by a checksum over the
+numbers of both tuples of each pair.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+PER_SECOND = 100
+SIDE = 1_000.0
+NEAR_US, NEAR_X, NEAR_Y = 10_000_000, 100.0, 62.5
+STOPPED_AT = 20
+
+WINDROW = f"""
+    SELECT l.id AS a, r.id AS b FROM l LEFT OUTER BESTMATCH JOIN r
+    ON l.ts MINDIST r.ts, l.x MINDIST r.x, l.y MINDIST r.y
+    WHERE abs(l.ts - r.ts) <= {NEAR_US} AND abs(l.x - r.x) <= {NEAR_X}
+      AND abs(l.y - r.y) <= {NEAR_Y}
+"""
+
+
+def candidate(right: str) -> str:
+    """That the left tuple and one of the right stream are near each other."""
+    return (
+        f"{right}.ts BETWEEN l.ts - {NEAR_US} AND l.ts + {NEAR_US}"
+        f" AND abs(l.x - {right}.x) <= {NEAR_X} AND abs(l.y - {right}.y) <= {NEAR_Y}"
+    )
+
+
+def better(one: list[str], other: list[str]) -> str:
+    """That distances are nowhere greater and somewhere less than others."""
+    nowhere = " AND ".join(f"{a} <= {b}" for a, b in zip(one, other, strict=True))
+    somewhere = " OR ".join(f"{a} < {b}" for a, b in zip(one, other, strict=True))
+    return f"{nowhere} AND ({somewhere})"
+
+
+def distances(right: str) -> list[str]:
+    """Those of a left tuple and one of the right stream."""
+    return [f"abs(l.{name} - {right}.{name})" for name in ("ts", "x", "y")]
+
+
+NOT_EXISTS = f"""
+    SELECT l.id AS a, r.id AS b FROM l JOIN r ON {candidate("r")}
+    WHERE NOT EXISTS (SELECT 1 FROM r AS o
+                      WHERE {candidate("o")} AND {better(distances("o"), distances("r"))})
+"""
+ANTI_JOIN = f"""
+    WITH c AS MATERIALIZED (
+        SELECT l.id AS a, r.id AS b, {", ".join(f"{d} AS d{i}" for i, d in enumerate(distances("r")))}
+        FROM l JOIN r ON {candidate("r")})
+    SELECT c.a, c.b FROM c ANTI JOIN c AS o ON c.a = o.a
+    AND {better([f"o.d{i}" for i in range(3)], [f"c.d{i}" for i in range(3)])}
+"""
+TOTALS = "SELECT COUNT(*), SUM(CAST(a AS DECIMAL(38, 0)) * (b + 2)) FROM ({}) AS pairs"
+
+
+def side(rows: int, name: str) -> pa.Table:
+    """Tuples in the order of their times, numbered."""
+    random = np.random.default_rng([29, ord(name)])
+    times = np.sort(random.integers(0, rows * 1_000_000 // PER_SECOND, rows))
+    places = {axis: random.uniform(0, SIDE, rows) for axis in ("x", "y")}
+    return pa.table({"id": np.arange(rows), "ts": times, **places})
+
+
+def by_windrow(left: pa.Table, right: pa.Table) -> tuple[int, int]:
+    """In process."""
+    import windrow
+
+    session = windrow.Session()
+    session.stream("l", left, time="ts")
+    session.stream("r", right, time="ts")
+    return totals(session.sql(WINDROW).to_arrow())
+
+
+def by_duckdb(sql: str) -> Callable[[pa.Table, pa.Table], tuple[int, int]]:
+    """On all cores, from Arrow tables."""
+
+    def run(left: pa.Table, right: pa.Table) -> tuple[int, int]:
+        import duckdb
+
+        with duckdb.connect() as connection:
+            connection.register("l", left)
+            connection.register("r", right)
+            found = connection.sql(TOTALS.format(sql)).fetchall()
+        return int(found[0][0]), int(found[0][1])
+
+    return run
+
+
+def on_spark(sql: str, *, is_ours: bool) -> Callable[[pa.Table, pa.Table], tuple[int, int]]:
+    """On Spark in local mode, batch."""
+
+    def run(left: pa.Table, right: pa.Table) -> tuple[int, int]:
+        import windrow
+
+        spark = _spark()
+        frames = {"l": spark.createDataFrame(left), "r": spark.createDataFrame(right)}
+        if not is_ours:
+            for name, frame in frames.items():
+                frame.createOrReplaceTempView(name)
+            found = spark.sql(TOTALS.format(sql)).collect()[0]
+            return int(found[0]), int(found[1])
+        session = windrow.Session(spark)
+        for name, frame in frames.items():
+            session.stream(name, frame, time="ts")
+        session.sql(sql).createOrReplaceTempView("answer")
+        found = spark.sql(TOTALS.format("SELECT a, b FROM answer")).collect()[0]
+        return int(found[0]), int(found[1])
+
+    return run
+
+
+def _spark() -> Any:
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.driver.memory", "4g").config("spark.sql.shuffle.partitions", 4)
+    spark = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+WAYS = {
+    "windrow": by_windrow,
+    "duckdb-not-exists": by_duckdb(NOT_EXISTS),
+    "duckdb-anti-join": by_duckdb(ANTI_JOIN),
+    "windrow-spark": on_spark(WINDROW, is_ours=True),
+    "spark-not-exists": on_spark(NOT_EXISTS, is_ours=False),
+}
+
+
+def totals(answer: pa.Table) -> tuple[int, int]:
+    """Pairs, and a sum over the numbers of their tuples."""
+    left, right = (answer[name].to_numpy().astype(np.int64) for name in ("a", "b"))
+    return answer.num_rows, int((left * (right + 2)).sum())
+
+
+def measure(way: str, rows: int) -> dict[str, Any]:
+    """One way, once small to compile, then timed."""
+    WAYS[way](side(2_000, "a"), side(2_000, "b"))
+    left, right = side(rows, "a"), side(rows, "b")
+    began = time.perf_counter()
+    found = WAYS[way](left, right)
+    return {"seconds": time.perf_counter() - began, "totals": found}
+
+
+def best_of(way: str, rows: int, rounds: int, limit: float | None) -> dict[str, Any]:
+    """The best round of a way; one that takes longer than the limit is stopped."""
+    command = [sys.executable, "-m", "benchmarks.bestmatch", "--rows", str(rows), "--way", way]
+    found: list[dict[str, Any]] = []
+    for _ in range(rounds):
+        started = 60 if limit is not None else None  # to start, load and warm up is not its time
+        try:
+            done = subprocess.run(
+                command,
+                check=True,
+                stdout=subprocess.PIPE,
+                timeout=None if limit is None else limit + (started or 0),
+            )
+        except subprocess.TimeoutExpired:
+            return {"stopped_after": round(limit or 0, 1)}
+        found.append(json.loads(done.stdout.splitlines()[-1]))
+    return min(found, key=lambda one: float(one["seconds"]))
+
+
+def all_ways(rows: int, rounds: int, *, with_spark: bool) -> dict[str, Any]:
+    """Every way beside ours, equal answers checked."""
+    families = [("windrow", ["duckdb-anti-join", "duckdb-not-exists"])]
+    if with_spark:
+        families.append(("windrow-spark", ["spark-not-exists"]))
+    found: dict[str, Any] = {}
+    for ours, peers in families:
+        found[ours] = best_of(ours, rows, rounds, None)
+        limit = STOPPED_AT * found[ours]["seconds"]
+        for peer in peers:
+            found[peer] = best_of(peer, rows, 1 if "not-exists" in peer else rounds, limit)
+            seconds = found[peer].get("seconds", found[peer].get("stopped_after"))
+            found[peer]["ratio"] = round(seconds / found[ours]["seconds"], 1)
+    sums = {tuple(one["totals"]) for one in found.values() if "totals" in one}
+    if len(sums) > 1:
+        raise SystemExit(f"the answers differ: {sums}")
+    return {"rows": rows, "pairs": next(iter(sums))[0], "ways": found}
+
+
+def main() -> None:
+    """Measures one way, or all of them; prints JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=200_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--way", choices=WAYS)
+    parser.add_argument("--with-spark", action="store_true")
+    asked = parser.parse_args()
+    if asked.way:
+        print(json.dumps(measure(asked.way, asked.rows)))
+    else:
+        print(json.dumps(all_ways(asked.rows, asked.rounds, with_spark=asked.with_spark)))
+
+
+if __name__ == "__main__":
+    main()
