@@ -40,7 +40,7 @@ _BYTES = 1 << 31
 
 def compile_once(kernel: Any, folder: str) -> None:
     """Lets a kernel, whose compiled code is kept in the folder, be compiled by one process."""
-    if fcntl is None or not hasattr(kernel, "compile"):  # numba may be told not to compile at all
+    if not hasattr(kernel, "compile") or fcntl is None:  # numba may be told not to compile at all
         return
     compile_here: Callable[[Any], Any] = kernel.compile
     name = kernel.py_func.__qualname__
