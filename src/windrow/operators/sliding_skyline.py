@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from windrow.kernels._jit import writable
 from windrow.kernels.sliding_skyline import Pairs, compare_new_pairs
-from windrow.operators.base import Operator, Snapshot
+from windrow.operators.base import Counters, Operator, Snapshot
 from windrow.operators.changes import ChangeBatch, concat, select
 from windrow.operators.chunks import ChunkBuffer
 from windrow.operators.pair_codes import PairCodes
@@ -33,7 +33,6 @@ from windrow.schema import MAX_TICK
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from windrow.operators.base import Counters
     from windrow.physical.sliding_skyline import SlidingSkyline
 
 KIND = "sliding-skyline"
@@ -117,6 +116,25 @@ class SlidingSkylineOp(Operator):
     def _count_stored(self) -> None:
         self.counters.stored = self._waiting.rows + len(self._there.rows)
         self.counters.state_bytes = self._waiting.nbytes + self._there.nbytes
+
+
+def ever_best(spec: SlidingSkyline, pairs: ChangeBatch) -> ChangeBatch:
+    """The pairs that are best among the given ones at some instant.
+
+    The others are not best among more pairs either; nor does a pair that they dominate become best
+    without them, for whatever dominates them at an instant dominates it as well. So local skylines
+    are all that a search needs.
+    """
+    codes_of = PairCodes(spec.dimensions, spec.input.schema)
+    ending = ChangeBatch(pairs.columns, pairs.times, pairs.ends_or_never())
+    there = _There.nothing(len(spec.groups)).with_new(ending, codes_of)
+    events = [
+        there.judged(group, columns, MAX_TICK, Counters())
+        for group, columns in enumerate(spec.groups)
+    ]
+    shown = np.unique(np.concatenate([places for places, _, _ in events]))
+    kept = there.rows.take(shown)
+    return ChangeBatch(kept.columns, kept.times, None if pairs.ends is None else kept.ends)
 
 
 class _There:

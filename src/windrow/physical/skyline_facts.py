@@ -35,6 +35,10 @@ def skyline_facts(spec: SlidingSkyline, show: Callable[[str], str]) -> list[Fact
         ("rows", [rows]),
         ("kept", ["pairs that none alive dominates", *_AMONG[spec.kind]]),
         ("state", [*state, f"and those that wait for {trailing}"]),
+        (
+            "on Spark",
+            ["a task sends on those of its pairs that are best among them at some instant"],
+        ),
         ("emits", [f"the changes of each instant below {trailing}"]),
         (
             "why",

@@ -20,6 +20,8 @@ from windrow.operators.chunks import decode, encode
 from windrow.operators.join_inputs import can_match
 from windrow.operators.merged_rows import merged_rows
 from windrow.operators.partition import route
+from windrow.operators.sliding_skyline import ever_best
+from windrow.physical.sliding_skyline import SlidingSkyline
 from windrow.physical.specs import SlidingAggregate, Spec, WJoin
 from windrow.run.spark.buckets import GUARD
 from windrow.run.spark.failures import told_first
@@ -178,11 +180,14 @@ def _routed(
 ) -> tuple[ChangeBatch, NDArray[np.int64], NDArray[np.int32]]:
     """Rows as Spark hands them over, which of them go where, and to which bucket.
 
-    Those of an aggregate without GROUP BY are added up before they go to its one bucket.
+    Those of an aggregate without GROUP BY are added up before they go to its one bucket, and of pairs
+    only those that are best here go to where all are compared.
     """
     batch = to_changes(gathered, arrow_schema(plan.packed_schema(port)))
     if isinstance(plan.spec, SlidingAggregate) and plan.spec.is_merged:
         batch = merged_rows(plan.spec, batch, kept=[LETTER] if plan.letters[port] else [])
+    if isinstance(plan.spec, SlidingSkyline):
+        batch = ever_best(plan.spec, batch)
     rows, buckets = route(plan.spec, plan.partitioning, port, batch, plan.partitioning.buckets)
     return batch, rows, buckets
 

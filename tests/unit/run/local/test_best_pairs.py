@@ -97,3 +97,24 @@ def test_orders_without_a_number_per_pair_are_refused(session, order):
             f" ON a.{column} {order} b.{column}"
         )
     assert f"the order of a.{column} {order} b.{column} is not supported" in str(refused.value)
+
+
+def test_of_the_pairs_of_a_task_only_local_skylines_go_on():
+    import numpy as np
+
+    from windrow.operators.changes import ChangeBatch
+    from windrow.operators.sliding_skyline import ever_best
+    from windrow.physical.sliding_skyline import SlidingSkyline
+    from windrow.physical.specs import ScanStream
+    from windrow.plan.nodes import MINDIST, Dimension
+    from windrow.schema import Field, Schema
+
+    schema = Schema((Field("a.x", "bigint"), Field("b.x", "bigint")))
+    scan = ScanStream("p", "p", (), schema, "at", "bigint", 0)
+    dimension = Dimension("a.x", "b.x", MINDIST, None, is_time=False)
+    spec = SlidingSkyline(scan, "plain", (dimension,), ((),), (), schema)
+    columns = {"a.x": [0, 0, 0, 0], "b.x": [5, 2, 3, 2]}
+    times, ends = np.array([1, 2, 3, 9]), np.array([9, 7, 6, 12])
+    batch = ChangeBatch(pa.RecordBatch.from_pydict(columns), times, ends)
+    # The first is best at 1 and from 7 on; the third never, while the second is there.
+    assert ever_best(spec, batch).times.tolist() == [1, 2, 9]
