@@ -14,7 +14,8 @@ that no other of them dominates in time, x and y:
 
 Each way runs in a process of its own, once small to compile, then timed; the best of its rounds
 counts. A peer is stopped at 20 times our time. The answers are compared by a checksum over the
-numbers of both tuples of each pair.
+numbers of both tuples of each pair. Counted as well: comparisons per left tuple as the streams
+grow.
 """
 
 from __future__ import annotations
@@ -85,6 +86,22 @@ def side(rows: int, name: str) -> pa.Table:
     times = np.sort(random.integers(0, rows * 1_000_000 // PER_SECOND, rows))
     places = {axis: random.uniform(0, SIDE, rows) for axis in ("x", "y")}
     return pa.table({"id": np.arange(rows), "ts": times, **places})
+
+
+def counted_work(rows: int) -> dict[int, float]:
+    """Comparisons per left tuple, of streams of several lengths."""
+    import windrow
+
+    found = {}
+    for size in (rows // 10, rows // 3, rows):
+        session = windrow.Session()
+        for stream, name in (("l", "a"), ("r", "b")):
+            session.stream(stream, side(size, name), time="ts")
+        answer = session.sql(WINDROW)
+        answer.to_arrow()
+        counted = sum(figures["comparisons"] for figures in answer.progress.operators.values())
+        found[size] = round(counted / size, 1)
+    return found
 
 
 def by_windrow(left: pa.Table, right: pa.Table) -> tuple[int, int]:
@@ -205,7 +222,8 @@ def all_ways(rows: int, rounds: int, *, with_spark: bool) -> dict[str, Any]:
     sums = {tuple(one["totals"]) for one in found.values() if "totals" in one}
     if len(sums) > 1:
         raise SystemExit(f"the answers differ: {sums}")
-    return {"rows": rows, "pairs": next(iter(sums))[0], "ways": found}
+    work = counted_work(rows)
+    return {"rows": rows, "pairs": next(iter(sums))[0], "comparisons": work, "ways": found}
 
 
 def main() -> None:

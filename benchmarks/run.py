@@ -221,7 +221,7 @@ def best_matches(rows: int) -> dict[str, object]:
         )
         beside = f", {own['ratio']} times ours" if "ratio" in own else ""
         say(f"  {way:<18} {took}{beside}")
-    say(f"  {found['pairs']:,} pairs, equal")
+    say(f"  {found['pairs']:,} pairs, equal; comparisons per left tuple: {found['comparisons']}")
     return found
 
 
