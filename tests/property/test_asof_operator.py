@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from cases.pair_arrivals import draw_batches, restarted
 from cases.tape import TAPES
 from hypothesis import given, note, settings
 from twins.asof import Row, Rules, asof, last_wait
 
 from windrow.operators import keys
 from windrow.operators.asof import AsofSweepOp
-from windrow.operators.base import Snapshot
 from windrow.operators.changes import ChangeBatch
-from windrow.operators.chunks import Chunk, ChunkSlice, decode, encode
 from windrow.operators.driver import Stage
 from windrow.physical.asof import AsofSweep
 from windrow.physical.specs import KeyClass, ScanStream
@@ -84,39 +83,6 @@ def draw_rows(random: Random, kinds: list[str]) -> list[Row]:
     return rows
 
 
-def draw_batches(random: Random, left: list[Row], right: list[Row]) -> list[Any]:
-    """Batches with the watermark after each: no row is below it as its batch begins."""
-    arrivals = [("l", row, row["t"] + random.randrange(6)) for row in left]
-    arrivals += [("r", row, row["t"] + random.randrange(6)) for row in right]
-    arrivals.sort(key=lambda arrival: arrival[2])
-    batches, watermark = [], MIN_TICK
-    while arrivals:
-        size = random.randrange(1, 8)
-        now, arrivals = arrivals[:size], arrivals[size:]
-        if random.random() < 0.6:
-            reachable = min((row["t"] for _, row, _ in arrivals), default=24)
-            watermark = max(watermark, reachable - random.randrange(3))
-        sides = [[row for side, row, _ in now if side == alias] for alias in "lr"]
-        batches.append((*sides, watermark, random.random() < 0.3))
-    return [*batches, ([], [], MAX_TICK, False)]
-
-
-def restarted(operator: AsofSweepOp, spec: AsofSweep) -> AsofSweepOp:
-    """Another operator with the first one's state, every chunk by way of its bytes."""
-    snapshot = operator.snapshot()
-    buffers = {}
-    for name, slices in snapshot.buffers.items():
-        parts = []
-        for part in slices:
-            batch = decode(encode(part.chunk.batch))
-            order = batch.ends if name == "waiting" else batch.times
-            parts.append(ChunkSlice(Chunk(batch, order), part.skip, part.gone))
-        buffers[name] = tuple(parts)
-    fresh = AsofSweepOp(spec)
-    fresh.restore(Snapshot(snapshot.kind, buffers, snapshot.numbers, snapshot.version))
-    return fresh
-
-
 def held(operator: AsofSweepOp, name: str) -> list[dict[str, Any]]:
     slices = operator.snapshot().buffers[name]
     batches = [part.rows() for part in slices]
@@ -138,7 +104,9 @@ def check(random: Random) -> None:
     expected = Counter(asof(left, right, rules))
     produced: Counter[Any] = Counter()
     arrived: list[Row] = []
-    for new_left, new_right, watermark, restarts in draw_batches(random, left, right):
+    for new_left, new_right, watermark, restarts in draw_batches(
+        random, left, right, delays=6, last=24
+    ):
         arrived += new_left
         pushed = [batch_of("l", new_left, kinds), batch_of("r", new_right, kinds)]
         assert list(operator.push(pushed)) == []
@@ -153,7 +121,7 @@ def check(random: Random) -> None:
         assert produced == Counter({p: n for p, n in expected.items() if p[0] in final})
         check_state(operator, rules, watermark, {r["id"] for r in arrived} - final)
         if restarts:
-            operator = restarted(operator, spec)
+            operator = restarted(operator, AsofSweepOp(spec), "waiting")
     assert produced == expected
 
 
@@ -216,7 +184,7 @@ def test_a_null_that_is_kept_is_not_taken_for_a_value_after_a_restart() -> None:
     right = [{"t": 0, "k": (None,), "columns": (0, 0), "id": 0}]
     list(operator.push([None, batch_of("r", right, ["bigint"])]))
     list(operator.advance(5))
-    operator = restarted(operator, spec)
+    operator = restarted(operator, AsofSweepOp(spec), "waiting")
     left = [{"t": 6, "k": (0,), "columns": (0, 0), "id": 0}]
     list(operator.push([batch_of("l", left, ["bigint"]), None]))
     (found,) = operator.advance(MAX_TICK)

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from cases.pair_arrivals import draw_batches, restarted
 from cases.tape import TAPES
 from hypothesis import given, note, settings
 from twins.asof import Row
 from twins.range_aggregate import Range, answers
 
-from windrow.operators.base import Snapshot
 from windrow.operators.changes import ChangeBatch
-from windrow.operators.chunks import Chunk, ChunkSlice, decode, encode
 from windrow.operators.range_aggregate import RangeAggregateOp
 from windrow.physical.asof import RangeAggregate
 from windrow.physical.specs import KeyClass, ScanStream
@@ -79,39 +78,6 @@ def batch_of(alias: str, rows: list[Row]) -> ChangeBatch | None:
     return ChangeBatch(pa.RecordBatch.from_pydict(columns), times)
 
 
-def draw_batches(random: Random, left: list[Row], right: list[Row]) -> list[Any]:
-    """Batches with the watermark after each: no row is below it as its batch begins."""
-    arrivals = [("l", row, row["t"] + random.randrange(5)) for row in left]
-    arrivals += [("r", row, row["t"] + random.randrange(5)) for row in right]
-    arrivals.sort(key=lambda arrival: arrival[2])
-    batches, watermark = [], MIN_TICK
-    while arrivals:
-        size = random.randrange(1, 8)
-        now, arrivals = arrivals[:size], arrivals[size:]
-        if random.random() < 0.6:
-            reachable = min((row["t"] for _, row, _ in arrivals), default=60)
-            watermark = max(watermark, reachable - random.randrange(3))
-        sides = [[row for side, row, _ in now if side == alias] for alias in "lr"]
-        batches.append((*sides, watermark, random.random() < 0.3))
-    return [*batches, ([], [], MAX_TICK, False)]
-
-
-def restarted(operator: RangeAggregateOp, spec: RangeAggregate) -> RangeAggregateOp:
-    """Another operator with the first one's state, every chunk by way of its bytes."""
-    snapshot = operator.snapshot()
-    buffers = {}
-    for name, slices in snapshot.buffers.items():
-        parts = []
-        for part in slices:
-            batch = decode(encode(part.chunk.batch))
-            order = batch.ends if name == "alive" else batch.times
-            parts.append(ChunkSlice(Chunk(batch, order), part.skip, part.gone))
-        buffers[name] = tuple(parts)
-    fresh = RangeAggregateOp(spec)
-    fresh.restore(Snapshot(snapshot.kind, buffers, snapshot.numbers, snapshot.version))
-    return fresh
-
-
 def held(operator: RangeAggregateOp, name: str) -> list[int]:
     return [int(t) for part in operator.snapshot().buffers[name] for t in part.rows().times]
 
@@ -139,7 +105,9 @@ def test_every_row_comes_once_its_range_is_complete_and_nothing_is_held_longer(
         expected[row["id"]] = shown({name: found[name] for name in names})
     produced: Counter[Any] = Counter()
     arrived: list[Row] = []
-    for new_left, new_right, watermark, restarts in draw_batches(random, left, right):
+    for new_left, new_right, watermark, restarts in draw_batches(
+        random, left, right, delays=5, last=60
+    ):
         arrived += new_left
         assert list(operator.push([batch_of("l", new_left), batch_of("r", new_right)])) == []
         for batch in operator.advance(watermark):
@@ -157,7 +125,7 @@ def test_every_row_comes_once_its_range_is_complete_and_nothing_is_held_longer(
         assert operator.due() > watermark or watermark == MAX_TICK
         assert operator.counters.stored == len(kept) + len(held(operator, "left"))
         if restarts:
-            operator = restarted(operator, spec)
+            operator = restarted(operator, RangeAggregateOp(spec), "alive")
     assert operator.counters.stored == 0
 
 
