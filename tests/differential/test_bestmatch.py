@@ -11,7 +11,8 @@ import windrow
 from windrow.operators.arrow_types import arrow_type
 from windrow.operators.bestmatch import MatwinBestmatchOp
 from windrow.operators.changes import ChangeBatch
-from windrow.physical.specs import KeyClass, MatwinBestmatch, ScanStream
+from windrow.physical.bestmatch import MatwinBestmatch
+from windrow.physical.specs import KeyClass, ScanStream
 from windrow.plan.nodes import Dimension
 from windrow.schema import MAX_TICK, Field, Schema
 from windrow.testing.bags import same_rows

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from windrow.operators.changes import ChangeBatch
-    from windrow.physical.specs import KeyClass, MatwinBestmatch
+    from windrow.physical.bestmatch import MatwinBestmatch
+    from windrow.physical.specs import KeyClass
 
 SAMPLE = 1024
 """Rows of a chunk that are looked at to choose the dimension of its grid."""

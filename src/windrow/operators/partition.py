@@ -19,6 +19,7 @@ from windrow.operators.key_columns import validity
 from windrow.operators.keys import key_words
 from windrow.operators.shares import Buckets, Flags, Rows, spread, with_strays
 from windrow.operators.shedding.marks import is_mark
+from windrow.physical.bestmatch import MatwinBestmatch
 from windrow.physical.cells import Cells
 from windrow.physical.partitioning import (
     HashKeys,
@@ -27,7 +28,7 @@ from windrow.physical.partitioning import (
     Single,
     Slices,
 )
-from windrow.physical.specs import MatwinBestmatch, PairJoinSpec, SlidingAggregate, Stateful, WJoin
+from windrow.physical.specs import PairJoinSpec, SlidingAggregate, Stateful, WJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 
 

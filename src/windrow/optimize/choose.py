@@ -13,13 +13,13 @@ from windrow.optimize.orders import orders_of
 from windrow.optimize.structures import by_trees, structures_of
 from windrow.physical.algorithms import ASYMMETRIC, BY_NAME, CHOICES, DEFAULT, HASH
 from windrow.physical.asof import AsofSweep, RangeAggregate
+from windrow.physical.bestmatch import MatwinBestmatch
 from windrow.physical.options import Options
 from windrow.physical.sliding_skyline import SlidingSkyline
 from windrow.physical.specs import (
     CountRows,
     FilterRows,
     KeyClass,
-    MatwinBestmatch,
     ProjectRows,
     RangeRows,
     ResolveChanges,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from windrow.errors import PlanError
+from windrow.physical.bestmatch import MatwinBestmatch
 from windrow.physical.match_algorithms import MATWIN, MATWIN_GRID
 from windrow.physical.options import Options
-from windrow.physical.specs import KeyClass, MatwinBestmatch, Spec, inputs
+from windrow.physical.specs import KeyClass, Spec, inputs
 from windrow.plan.nodes import BestmatchJoin
 
 

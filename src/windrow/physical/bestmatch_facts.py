@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from windrow.physical.bestmatch import MatwinBestmatch
 from windrow.physical.bounds_text import drop_condition, event_time, plus, show_bound
 from windrow.physical.lifetimes import state_bound
 from windrow.physical.match_algorithms import MATCH_ALGORITHMS
 from windrow.physical.options import Options
 from windrow.physical.partitioning import show_class
-from windrow.physical.specs import MatwinBestmatch, delay, scans
+from windrow.physical.specs import delay, scans
 from windrow.plan.durations import show_ticks
 from windrow.plan.explain import show_dimension
 from windrow.plan.nodes import Dimension

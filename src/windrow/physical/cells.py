@@ -28,7 +28,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from windrow.physical.specs import MatwinBestmatch, scans
+from windrow.physical.bestmatch import MatwinBestmatch
+from windrow.physical.specs import scans
 from windrow.plan.durations import show_ticks
 
 CELL_WIDTHS = 4

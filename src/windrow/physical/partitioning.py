@@ -42,13 +42,13 @@ from functools import lru_cache
 from math import prod
 from typing import TypeAlias
 
+from windrow.physical.bestmatch import MatwinBestmatch
 from windrow.physical.cells import Cells, cells_of, describe_cells
 from windrow.physical.sliding_skyline import SlidingSkyline
 from windrow.physical.specs import (
     CountRows,
     ExpireRows,
     KeyClass,
-    MatwinBestmatch,
     OfChanges,
     PairJoinSpec,
     SetOp,

@@ -13,8 +13,8 @@ from enum import Enum
 from typing import TypeAlias
 
 from windrow.physical.asof import AsofSweep, RangeAggregate
+from windrow.physical.bestmatch import MatwinBestmatch
 from windrow.physical.estimates import Estimate
-from windrow.physical.match_algorithms import MATWIN
 from windrow.physical.options import Options
 from windrow.physical.part_sizes import USUAL, PartSizes
 from windrow.physical.schedule import Schedule
@@ -23,7 +23,7 @@ from windrow.physical.sliding_skyline import SlidingSkyline
 from windrow.plan.count_windows import CountWindows
 from windrow.plan.exprs import Expr, Named
 from windrow.plan.functions import UserFunction
-from windrow.plan.nodes import JUDGED, PRESERVED, Aggregate, Dimension, TableKey
+from windrow.plan.nodes import PRESERVED, Aggregate, TableKey
 from windrow.plan.statistics import Figure
 from windrow.plan.windows import WindowGraph
 from windrow.schema import Schema
@@ -400,37 +400,6 @@ class SetOp:
     def schema(self) -> Schema:
         """That of each input."""
         return self.inputs[0].schema
-
-
-@dataclass(frozen=True)
-class MatwinBestmatch:
-    """Outer bestmatch join: windows shifted over both streams in time order.
-
-    Candidates have t(right) - t(left) in [-lo, hi], |left - right| <= eps in every constrained
-    dimension, and equal `classes` (two inputs each). Judged are the rows of one input or of both,
-    by `kind`: a left row once the watermark is beyond t + hi, a right one beyond t + lo.
-    """
-
-    left: Spec
-    right: Spec
-    dimensions: tuple[Dimension, ...]
-    classes: tuple[KeyClass, ...]
-    lo: int
-    hi: int
-    keep: tuple[tuple[str, ...], tuple[str, ...]]
-    keep_unmatched: bool
-    schema: Schema
-    kind: str = "left outer"
-    algorithm: str = MATWIN
-
-    @property
-    def judged(self) -> tuple[int, ...]:
-        """The inputs whose rows have their best pairs kept."""
-        return JUDGED[self.kind]
-
-    def wait(self, port: int) -> int:
-        """How long after its own time a candidate of a row of the input can lie."""
-        return (self.hi, self.lo)[port]
 
 
 Stateless: TypeAlias = (

@@ -12,7 +12,8 @@ from windrow.operators.arrow_types import arrow_type
 from windrow.operators.base import Snapshot
 from windrow.operators.bestmatch import MatwinBestmatchOp
 from windrow.operators.changes import ChangeBatch
-from windrow.physical.specs import KeyClass, MatwinBestmatch, ScanStream, delay
+from windrow.physical.bestmatch import MatwinBestmatch
+from windrow.physical.specs import KeyClass, ScanStream, delay
 from windrow.plan.nodes import Dimension
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 

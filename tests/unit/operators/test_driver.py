@@ -12,9 +12,9 @@ from windrow.operators.base import Operator, Snapshot
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import ChunkBuffer
 from windrow.operators.driver import Stage, fed_by_streams
+from windrow.physical.bestmatch import MatwinBestmatch
 from windrow.physical.specs import (
     FilterRows,
-    MatwinBestmatch,
     RangeRows,
     ScanStream,
     SlidingAggregate,

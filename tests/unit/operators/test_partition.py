@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from windrow.errors import InternalError
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.partition import own_rows, route
+from windrow.physical.bestmatch import MatwinBestmatch
 from windrow.physical.cells import Cells
 from windrow.physical.partitioning import (
     HashKeys,
@@ -21,7 +22,7 @@ from windrow.physical.partitioning import (
     Single,
     partitioning_of,
 )
-from windrow.physical.specs import KeyClass, MatwinBestmatch, ScanStream, SlidingAggregate, WJoin
+from windrow.physical.specs import KeyClass, ScanStream, SlidingAggregate, WJoin
 from windrow.plan.nodes import Dimension
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema

@@ -8,8 +8,9 @@ from plans import HOUR, Bound, expr, join, query, renamed, scan, stream
 
 from windrow.errors import PlanError, UnsupportedError
 from windrow.optimize.optimizer import optimize
+from windrow.physical.bestmatch import MatwinBestmatch
 from windrow.physical.options import Options
-from windrow.physical.specs import KeyClass, MatwinBestmatch, ScanStream, SlidingAggregate, WJoin
+from windrow.physical.specs import KeyClass, ScanStream, SlidingAggregate, WJoin
 from windrow.plan.exprs import Named, column
 from windrow.plan.nodes import (
     Aggregate,

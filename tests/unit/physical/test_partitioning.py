@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from windrow.physical.bestmatch import MatwinBestmatch
 from windrow.physical.cells import Axis, Cells
 from windrow.physical.partitioning import (
     HashKeys,
@@ -21,7 +22,6 @@ from windrow.physical.partitioning import (
 )
 from windrow.physical.specs import (
     KeyClass,
-    MatwinBestmatch,
     ScanStream,
     SlidingAggregate,
     WJoin,
