@@ -1,0 +1,168 @@
+"""The epsilon grid order (bestmatch paper, section 3.3.1): sorting, merging, and pages that can meet.
+
+A cell is as wide as eps in each of its dimensions, so that r - eps and r + eps lie one cell down and
+one cell up, exactly. Rows compare by their cells, dimension by dimension; within a cell by y1:
+
+    rows    [ cell (0, 3): y1 ascending | cell (0, 7): y1 ascending | cell (2, 1): .. ]
+
+As printed, `<` is reversed; here the lower cell comes first. The first dimension has no cells: a
+window is eps high in y1, so that every row of it is within reach in y1, and an order that began
+with the cells of y1 would rule out nothing among the rows of one such cell.
+
+    cells of S    ... | c - 1 |   c   | c + 1 | ...        r in c: candidates are in the interval
+                      |<----- candidates ---->|            [r - eps, r + eps] of the order
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.kernels._jit import kernel
+
+Numbers = NDArray[np.int64]
+
+SORT_TESTS, CELL_TESTS, PAIR_TESTS, DOMINANCE_TESTS = range(4)
+"""What is counted: rows compared to order them; cells, and pairs of rows, tested for being within
+reach; pairs compared with pairs."""
+
+KINDS_OF_WORK = 4
+
+
+class Edges(NamedTuple):
+    """What is kept in memory of every page: its first and last row, and its largest y1."""
+
+    first: Numbers
+    last: Numbers
+    newest: Numbers
+
+
+@kernel
+def is_before(rows: Numbers, one: int, other: int, widths: Numbers) -> bool:
+    """Whether a row comes before another: by cells, then y1, then number.
+
+    `widths` are those of the second dimension's cells, the third's, and so on; none: no cells.
+    """
+    for k in range(len(widths)):
+        cell = rows[one, k + 1] // widths[k]
+        other_cell = rows[other, k + 1] // widths[k]
+        if cell != other_cell:
+            return bool(cell < other_cell)
+    if rows[one, 0] != rows[other, 0]:
+        return bool(rows[one, 0] < rows[other, 0])
+    last = rows.shape[1] - 1
+    return bool(rows[one, last] < rows[other, last])
+
+
+@kernel
+def sort_places(rows: Numbers, places: Numbers, widths: Numbers, work: Numbers) -> None:
+    """Puts places of rows into grid order, without room for a second copy (heapsort)."""
+    count = len(places)
+    for start in range(count // 2 - 1, -1, -1):
+        _sift(rows, places, start, count, widths, work)
+    for stop in range(count - 1, 0, -1):
+        places[0], places[stop] = places[stop], places[0]
+        _sift(rows, places, 0, stop, widths, work)
+
+
+@kernel
+def _sift(
+    rows: Numbers, places: Numbers, start: int, stop: int, widths: Numbers, work: Numbers
+) -> None:
+    parent = start
+    while 2 * parent + 1 < stop:
+        child = 2 * parent + 1
+        work[SORT_TESTS] += 2
+        if child + 1 < stop and is_before(rows, places[child], places[child + 1], widths):
+            child += 1
+        if not is_before(rows, places[parent], places[child], widths):
+            return
+        places[parent], places[child] = places[child], places[parent]
+        parent = child
+
+
+@kernel
+def merge_pages(
+    rows: Numbers,
+    heads: Numbers,
+    stops: Numbers,
+    out: Numbers,
+    widths: Numbers,
+    lower: int,
+    work: Numbers,
+) -> None:
+    """Merges pages until the page at `out` [place, stop) is full, or one of them is used up.
+
+    The page of run i is at [heads[i], stops[i]). Rows whose y1 is below `lower` are left out.
+    """
+    while out[0] < out[1]:
+        least = -1
+        for run in range(len(heads)):
+            while heads[run] < stops[run] and rows[heads[run], 0] < lower:
+                heads[run] += 1
+            if heads[run] == stops[run]:
+                return
+            if least < 0:
+                least = run
+            else:
+                work[SORT_TESTS] += 1
+                if is_before(rows, heads[run], heads[least], widths):
+                    least = run
+        for k in range(rows.shape[1]):
+            rows[out[0], k] = rows[heads[least], k]
+        heads[least] += 1
+        out[0] += 1
+
+
+@kernel
+def page_facts(rows: Numbers, start: int, stop: int, widths: Numbers) -> tuple[int, Numbers]:
+    """The largest y1 of the page at [start, stop), and where in it each cell starts."""
+    starts = np.empty(stop - start, np.int64)
+    count = 0
+    newest = rows[start, 0]
+    for at in range(start, stop):
+        newest = max(newest, rows[at, 0])
+        is_start = at == start
+        for k in range(len(widths)):
+            if rows[at, k + 1] // widths[k] != rows[at - 1, k + 1] // widths[k]:
+                is_start = True
+        if is_start:
+            starts[count] = at - start
+            count += 1
+    return newest, starts[:count]
+
+
+@kernel
+def meeting_pages(left: Edges, right: Edges, widths: Numbers, old: int) -> Numbers:
+    """The pairs of pages that must be compared, by left page and then by right page.
+
+    Neither may lie beyond the reach of the other in grid order, and one must have a row above
+    `old`: pairs of rows that were both in the windows before have been compared.
+    """
+    found = np.empty((len(left.newest) * len(right.newest), 2), np.int64)
+    count = 0
+    for i in range(len(left.newest)):
+        for j in range(len(right.newest)):
+            if left.newest[i] <= old and right.newest[j] <= old:
+                continue
+            if is_out_of_reach(right.last, j, left.first, i, widths):
+                continue
+            if is_out_of_reach(left.last, i, right.first, j, widths):
+                continue
+            found[count, 0] = i
+            found[count, 1] = j
+            count += 1
+    return found[:count]
+
+
+@kernel
+def is_out_of_reach(lower: Numbers, at: int, upper: Numbers, other: int, widths: Numbers) -> bool:
+    """Whether lower[at] comes before upper[other] - eps in grid order: never candidates."""
+    for k in range(len(widths)):
+        cell = lower[at, k + 1] // widths[k]
+        reached = upper[other, k + 1] // widths[k] - 1
+        if cell != reached:
+            return bool(cell < reached)
+    return False
