@@ -25,6 +25,7 @@ LAWS = (
     "/test_estimates.py",
     "/test_shedding.py",
     "/tests/unit/operators/shedding/",
+    "/tests/unit/operators/published/",
 )
 """Where tests try many cases each, or compile much: the papers' algorithms, window structures."""
 

@@ -6,6 +6,8 @@ cells.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import product
 from random import Random
 
 import numpy as np
@@ -43,8 +45,6 @@ class Case:
         self.setting = Setting(
             page_rows=random.randrange(2, 6),
             buffers=random.randrange(4, 9),
-            materialization=random.choice([STANDARD, GRID]),
-            is_grid_ordered=random.choice([True, False]),
             mode=random.choice(MODES),
             kind=random.choice(list(JUDGED)),
         )
@@ -84,9 +84,9 @@ class Case:
         )
         return sorted(bestmatch(left, right, rules))
 
-    def matwin(self) -> MatWin:
+    def matwin(self, setting: Setting) -> MatWin:
         sources = map(Source, self.streams, self.promises)
-        return MatWin(*sources, self.eps, self.setting)
+        return MatWin(*sources, self.eps, setting)
 
     def __repr__(self) -> str:
         streams = [stream.tolist() for stream in self.streams]
@@ -96,13 +96,16 @@ class Case:
 @EXAMPLES
 @given(case=drawn(Case, BYTES))
 def test_matwin_gives_the_best_pairs_and_reads_the_pages_it_foresaw(case):
-    join = case.matwin()
-    pairs = [tuple(pair) for step in join.run() for pair in step.tolist()]
-    assert sorted(pairs) == case.by_the_book(case.setting.kind)
-    assert join.counts.reads_to_join == join.counts.foreseen
-    assert join.counts.most_held <= case.setting.buffers
-    if case.setting.is_grid_ordered and all(one.kind == GRID_ORDER for one in case.promises):
-        assert join.counts.work[SORT_TESTS] == 0
+    expected = case.by_the_book(case.setting.kind)
+    for materialization, is_ordered in product((STANDARD, GRID), (True, False)):
+        setting = replace(case.setting, materialization=materialization, is_grid_ordered=is_ordered)
+        join = case.matwin(setting)
+        pairs = [tuple(pair) for step in join.run() for pair in step.tolist()]
+        assert sorted(pairs) == expected
+        assert join.counts.reads_to_join == join.counts.foreseen
+        assert join.counts.most_held <= setting.buffers
+        if is_ordered and all(one.kind == GRID_ORDER for one in case.promises):
+            assert join.counts.work[SORT_TESTS] == 0
 
 
 @EXAMPLES

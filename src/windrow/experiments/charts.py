@@ -36,6 +36,13 @@ COLORS = {
     "ita": "tab:gray",
     "tpa": "tab:blue",
     "nta": "tab:red",
+    "nested-loops": "tab:gray",
+    "matwin/standard": "tab:blue",
+    "matwin/standard/ego": "tab:green",
+    "matwin/grid/ego": "tab:red",
+    "gallop": "tab:red",
+    "crabstep": "tab:blue",
+    "cheaper": "tab:green",
 }
 """An algorithm, or a combination of structures, has the same color in every figure."""
 

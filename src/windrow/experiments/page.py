@@ -26,7 +26,8 @@ are swept, admitted or cleaned up) and comparisons of keys. *Results* are counte
 streams, and are equal for all algorithms of a case; work and time are those of the time before,
 where nothing else is said. *Live* streams are taken in order of time; *replayed* ones are polled in
 turn, a tuple each, as logs are, or a backlog. The 2003 paper calls the 2002 report's MW-join FEW:
-it is `few` in tables and figures.
+it is `few` in tables and figures. The bestmatch experiments count comparisons of rows, cells and
+pairs, and pages read from and written to disk.
 """
 
 

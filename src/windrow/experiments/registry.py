@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from windrow.experiments.bmj import dimensions, flow, pages
+from windrow.experiments.bmj import size as bmj_size
 from windrow.experiments.errors import ExperimentError
 from windrow.experiments.experiment import Experiment
 from windrow.experiments.kang import (
@@ -62,6 +64,10 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     sched_throughput.EXPERIMENT,
     memory.EXPERIMENT,
     regulates.EXPERIMENT,
+    bmj_size.EXPERIMENT,
+    dimensions.EXPERIMENT,
+    flow.EXPERIMENT,
+    pages.EXPERIMENT,
 )
 
 ALL = "all"

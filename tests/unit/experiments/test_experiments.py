@@ -25,6 +25,7 @@ NAMES = [
     "shed-cpu", "shed-memory", "shed-both",
     "sched-workload", "sched-rate", "sched-selectivity", "sched-throughput", "sched-memory",
     "distinct-regulates",
+    "bmj-size", "bmj-dimensions", "bmj-flow", "bmj-pages",
 ]  # fmt: skip
 
 

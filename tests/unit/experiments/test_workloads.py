@@ -7,6 +7,7 @@ import pytest
 
 from windrow.experiments.errors import ExperimentError
 from windrow.experiments.workloads import transactions as real
+from windrow.experiments.workloads.points import TICKS, points
 from windrow.experiments.workloads.retail import Retail, zipf
 from windrow.experiments.workloads.streams import HOUR, SECOND, Streams, split
 from windrow.experiments.workloads.synthetic import (
@@ -149,3 +150,23 @@ def test_logs_have_the_same_length_whatever_their_rates():
     logs = synthetic_of_length([1_000, 100], values=5, tuples=50, seed=1)
     assert [len(times) for times in logs.times] == [50, 50]
     assert logs.times[1][-1] > 4 * logs.times[0][-1]
+
+
+@pytest.mark.parametrize(
+    ("distribution", "least", "most"),
+    [("uniform", -0.1, 0.1), ("correlated", 0.5, 0.95), ("anti-correlated", -1, -0.8), ("normal", -0.1, 0.1)],
+)  # fmt: skip
+def test_points_hang_together_as_their_distribution_says(distribution, least, most):
+    drawn = points(2_000, 2, distribution, seed=5)
+    assert least <= np.corrcoef(drawn.T)[0, 1] <= most
+    assert drawn.min() >= 0
+    assert drawn.max() <= TICKS
+    assert (np.diff(drawn[:, 0]) >= 0).all()
+    assert points(2_000, 2, distribution, seed=5).tolist() == drawn.tolist()
+
+
+def test_points_with_one_decimal_in_the_first_dimension_lie_on_tenths():
+    drawn = points(500, 3, "uniform", seed=5, decimals=1)
+    assert set((drawn[:, 0] % (TICKS // 10)).tolist()) == {0}
+    assert len(set(drawn[:, 0].tolist())) == 11
+    assert len(set(drawn[:, 1].tolist())) > 400

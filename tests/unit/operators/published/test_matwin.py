@@ -87,6 +87,22 @@ def test_what_is_assured_follows_from_each_promise():
     assert Source(np.empty((0, 1), np.int64)).assured == MOST
 
 
+@pytest.mark.parametrize("materialization", [STANDARD, GRID])
+def test_a_tuple_that_breaks_the_promise_is_counted_and_no_part_of_the_answer(materialization):
+    left, right = streams(60, 2)
+    late = np.insert(left, 40, left[3], axis=0)
+    setting = Setting(page_rows=4, buffers=4, materialization=materialization)
+    source = Source(late)
+    pairs = [
+        (number - (number > 40), mate)
+        for step in MatWin(source, Source(right), [EPS, EPS], setting).run()
+        for number, mate in step.tolist()
+    ]
+    kept = MatWin(Source(left), Source(right), [EPS, EPS], setting)
+    assert sorted(pairs) == sorted(tuple(pair) for step in kept.run() for pair in step.tolist())
+    assert source.late == 1
+
+
 def test_pairs_come_while_the_streams_are_read_and_in_order_of_the_left_tuple():
     left, right = streams(200, 2)
     source = Source(left)

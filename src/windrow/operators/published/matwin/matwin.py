@@ -122,7 +122,7 @@ class _Stream:
         place = frames.place(frame) + len(self._places) % frames.page_rows
         number = self.source.taken
         y1 = self.source.read_into(frames.rows[place])
-        if y1 < lower:
+        if y1 is None or y1 < lower:
             self.alive.enter(number, GONE)
             return
         self.alive.enter(number, y1)
@@ -263,8 +263,9 @@ class MatWin:
                     right = Side(start, start + page.count, page.cells)
                 for alive in judged:
                     alive.have_room(most)
+                best = (self._sides[0].alive.best, self._sides[1].alive.best)
                 compare_pages(
-                    self._frames.rows, (left, right), bounds, self._reach, (self._sides[0].alive.best, self._sides[1].alive.best), self._judged,
+                    self._frames.rows, (left, right), bounds, self._reach, best, self._judged,
                     self.counts.work,
                 )  # fmt: skip
         self._frames.give_back(mine)

@@ -6,6 +6,8 @@ Every promise comes to one number, `assured`: no tuple to come has a y1 below it
     lateness c   the largest y1 so far, less c                c = 3     3 8 6 9 ..    6
     read-ahead c the largest y1 that c tuples in a row reach   c = 2     3 8 6 9 ..    6
     grid order   where the slab of the last tuple starts     eps = 5    3 1 8 6 ..    5
+
+A tuple that breaks the promise is late: it is counted, and is no part of the answer.
 """
 
 from __future__ import annotations
@@ -49,6 +51,7 @@ class Source:
         self.promise = promise
         self.assured = LEAST if len(values) else MOST
         self.taken = 0
+        self.late = 0
         self._values = values
         self._last: deque[int] = deque(maxlen=max(1, promise.amount))
 
@@ -57,15 +60,17 @@ class Source:
         """Whether there are no more tuples."""
         return self.taken == len(self._values)
 
-    def read_into(self, row: Numbers) -> int:
-        """Writes the next tuple, its number behind it; gives its y1."""
+    def read_into(self, row: Numbers) -> int | None:
+        """Writes the next tuple, its number behind it; gives its y1, None for one that is late."""
         values = self._values[self.taken]
         row[:-1] = values
         row[-1] = self.taken
         self.taken += 1
         y1 = int(values[0])
+        is_late = y1 < self.assured
+        self.late += is_late
         self.assured = MOST if self.is_ended else max(self.assured, self._assured_by(y1))
-        return y1
+        return None if is_late else y1
 
     def _assured_by(self, y1: int) -> int:
         amount = self.promise.amount

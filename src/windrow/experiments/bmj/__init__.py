@@ -1,0 +1,1 @@
+"""The bestmatch paper's experiments: MatWin on pages, with its peers."""
