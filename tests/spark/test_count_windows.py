@@ -20,6 +20,7 @@ QUERIES = {
 KEYS = len("abcd")
 
 
+@pytest.mark.partitions(2)
 @pytest.mark.parametrize("window", QUERIES)
 def test_no_more_is_held_than_the_newest_and_what_the_watermark_has_not_passed(
     spark: Any, tmp_path: Path, window: str
