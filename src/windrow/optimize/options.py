@@ -18,7 +18,8 @@ from windrow.physical.shedding import STRATEGIES
 from windrow.plan.nodes import Hint, Query
 from windrow.plan.sizes import to_amount
 
-ALGORITHMS = (*CHOICES, *MATCH_ALGORITHMS)
+JOIN_ALGORITHMS = tuple(CHOICES)
+ALGORITHMS = (*JOIN_ALGORITHMS, *MATCH_ALGORITHMS)
 ON_LATE = ("count", "keep", "fail")
 ON_MEMORY = ("fail", "spill", "shed")
 ON_SERVICE_RATE = ("fail", "shed")
