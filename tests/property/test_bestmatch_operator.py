@@ -22,7 +22,7 @@ from windrow.operators.partition import own_rows, route
 from windrow.physical.partitioning import partitioning_of
 from windrow.schema import MAX_TICK, MIN_TICK
 
-EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=100, deadline=None, derandomize=True)
 
 
 def restarted(operator, spec, own=None):
