@@ -35,7 +35,7 @@ import pyarrow as pa
 PER_SECOND = 100
 SIDE = 1_000.0
 NEAR_US, NEAR_X, NEAR_Y = 10_000_000, 100.0, 62.5
-STOPPED_AT = 20
+STOPPED_AT, STARTS_WITHIN_S = 20, 60
 
 WINDROW = f"""
     SELECT l.id AS a, r.id AS b FROM l LEFT OUTER BESTMATCH JOIN r
@@ -192,14 +192,10 @@ def best_of(way: str, rows: int, rounds: int, limit: float | None) -> dict[str, 
     command = [sys.executable, "-m", "benchmarks.bestmatch", "--rows", str(rows), "--way", way]
     found: list[dict[str, Any]] = []
     for _ in range(rounds):
-        started = 60 if limit is not None else None  # to start, load and warm up is not its time
+        # To start, load and warm up is not its time.
+        timeout = None if limit is None else limit + STARTS_WITHIN_S
         try:
-            done = subprocess.run(
-                command,
-                check=True,
-                stdout=subprocess.PIPE,
-                timeout=None if limit is None else limit + (started or 0),
-            )
+            done = subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=timeout)
         except subprocess.TimeoutExpired:
             return {"stopped_after": round(limit or 0, 1)}
         found.append(json.loads(done.stdout.splitlines()[-1]))

@@ -121,8 +121,8 @@ def best_pairs(
                     pair_rows[place] = rows[at]
                     count = place + 1
                 if count == len(pair_rows):
-                    pair_probes = _longer(pair_probes)
-                    pair_rows = _longer(pair_rows)
+                    pair_probes = longer(pair_probes)
+                    pair_rows = longer(pair_rows)
                     codes = _taller(codes)
                 at = _next_candidate(wanted, right, at + 1, stop, measures, codes, count)
             group += 1
@@ -251,7 +251,8 @@ def _swap(rows: NDArray[np.int64], codes: NDArray[np.uint64], one: int, other: i
 
 
 @kernel
-def _longer(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+def longer(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The numbers in twice the room."""
     # By loop, here and below: to assign a slice takes numba seconds to compile.
     grown = np.empty(2 * len(numbers), np.int64)
     for at in range(len(numbers)):

@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.kernels._jit import kernel
+from windrow.kernels.bestmatch import longer
 
 
 class Pairs(NamedTuple):
@@ -51,7 +52,7 @@ class Changes(NamedTuple):
 
     pairs: NDArray[np.int64]
     times: NDArray[np.int64]
-    signs: NDArray[np.int8]
+    signs: NDArray[np.int64]
     comparisons: int
 
 
@@ -63,7 +64,7 @@ def compare_new_pairs(pairs: Pairs) -> Changes:
     # A pair leaves the answer at most once per pair that is new, and as often comes back.
     out = np.empty(64, np.int64)
     out_times = np.empty(64, np.int64)
-    out_signs = np.empty(64, np.int8)
+    out_signs = np.empty(64, np.int64)
     made = 0
     comparisons = 0
     for group in range(len(starts) - 1):
@@ -90,9 +91,9 @@ def compare_new_pairs(pairs: Pairs) -> Changes:
                         continue
                 if free[other] < leaves:  # it was in the answer
                     if made + 2 > len(out):
-                        out = _longer(out)
-                        out_times = _longer(out_times)
-                        out_signs = _longer_signs(out_signs)
+                        out = longer(out)
+                        out_times = longer(out_times)
+                        out_signs = longer(out_signs)
                     if not is_shown[other]:
                         out[made], out_times[made], out_signs[made] = other, free[other], 1
                         made += 1
@@ -125,19 +126,3 @@ def _compared(codes: NDArray[np.uint64], one: int, other: int) -> int:
     if is_better == is_worse:
         return 0
     return -1 if is_better else 1
-
-
-@kernel
-def _longer(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    grown = np.empty(2 * len(numbers), np.int64)
-    for at in range(len(numbers)):
-        grown[at] = numbers[at]
-    return grown
-
-
-@kernel
-def _longer_signs(signs: NDArray[np.int8]) -> NDArray[np.int8]:
-    grown = np.empty(2 * len(signs), np.int8)
-    for at in range(len(signs)):
-        grown[at] = signs[at]
-    return grown

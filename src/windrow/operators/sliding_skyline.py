@@ -240,7 +240,7 @@ class _There:
             counters.probes += self.new
             counters.comparisons += found.comparisons
             free[chosen], is_shown[chosen] = pairs.free, pairs.is_shown
-            made.append((chosen[found.pairs], found.times, found.signs))
+            made.append((chosen[found.pairs], found.times, found.signs.astype(np.int8)))
         comes = np.flatnonzero(~is_shown & (free < np.minimum(ends, watermark)))
         is_shown[comes] = True
         made.append((comes, free[comes], np.ones(len(comes), np.int8)))
