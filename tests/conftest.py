@@ -51,6 +51,11 @@ os.environ.setdefault(
 # them every 700 objects is a tenth of its time.
 gc.set_threshold(100_000, 20, 10)
 
+# On a machine that has no kernel yet, compiling takes a sixth of the processor time of all tests. With
+# fewer optimizations it takes a quarter less, and means the same; such kernels have a cache of their
+# own, so that no query ever runs by them.
+os.environ.setdefault("NUMBA_OPT", "1")
+
 os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(None, [str(Path(__file__).with_name("startup")), os.environ.get("PYTHONPATH")])
 )

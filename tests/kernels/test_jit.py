@@ -36,6 +36,16 @@ def test_a_folder_that_others_may_write_is_not_used(monkeypatch, tmp_path):
     assert _jit._cache_folder(THIS) is None
 
 
+def test_kernels_that_were_optimized_less_are_not_taken_for_others(monkeypatch, tmp_path):
+    monkeypatch.setenv(_jit.FOLDER_SETTING, str(tmp_path))
+    folders = set()
+    for level in (1, 3):
+        monkeypatch.setattr("numba.config.OPT", level)
+        _jit._cache_folder.cache_clear()
+        folders.add(_jit._cache_folder(THIS))
+    assert len(folders) == 2
+
+
 def test_the_cache_can_be_turned_off_and_kernels_still_work(monkeypatch):
     monkeypatch.setenv(_jit.FOLDER_SETTING, "off")
     assert _jit._cache_folder(THIS) is None

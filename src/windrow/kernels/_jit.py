@@ -12,8 +12,9 @@ Why it is safe:
 - The folder belongs to the user alone (mode 0700, owner checked): cached code is code.
 - A kernel has the code of those that it calls in it, and numba notices only changes of its own
   file. So each module has a folder of its own, whose name holds numba's, numpy's and Python's
-  versions and a digest of all that its kernels are made of (`sources.py`). What changes in one
-  module changes the folder of every module that leads to it, and of no other.
+  versions, how far LLVM optimizes (`NUMBA_OPT`), and a digest of all that its kernels are made of
+  (`sources.py`). What changes in one module changes the folder of every module that leads to it, and
+  of no other.
 - numba writes cache files under a temporary name and renames them. Of processes that need a kernel
   at the same time one compiles it (`_once.py`), and where there are no locks, each for itself.
 
@@ -144,8 +145,9 @@ def _usual_roots() -> list[Path]:
 
 
 def _version_name(module: Path) -> str:
-    python = f"{sys.implementation.cache_tag}"
-    return f"{python}-numba{numba.__version__}-numpy{np.__version__}-{digest_of(module)}"
+    made_by = f"{sys.implementation.cache_tag}-numba{numba.__version__}-numpy{np.__version__}"
+    level = int(numba.config.OPT)  # type: ignore[attr-defined]
+    return f"{made_by}-O{level}-{digest_of(module)}"
 
 
 def _is_private_folder(folder: Path) -> bool:
