@@ -195,7 +195,7 @@ class Grouping:
             for name, key in self.keys:
                 if node == key:
                     return _column_at(name, node)
-            if isinstance(node, exp.AggFunc):
+            if isinstance(node, exp.AggFunc) or is_filtered(node):
                 return _column_at(self._aggregate_name(node), node)
             return self._plain_column(node) if isinstance(node, exp.Column) else node
 
@@ -206,7 +206,8 @@ class Grouping:
         raise self._not_grouped(node)
 
     def _aggregate_name(self, node: exp.Expr) -> str:
-        nested = next((n for n in node.find_all(exp.AggFunc) if n is not node), None)
+        own = node.this if is_filtered(node) else node
+        nested = next((n for n in node.find_all(exp.AggFunc) if n is not own), None)
         if nested is not None:
             raise BindError(
                 "nested-aggregate",
@@ -228,13 +229,21 @@ class Grouping:
         )
 
     def _aggregate(self, index: int, node: Node) -> Aggregate:
-        tree = self.aggregates[index]
-        function, name = _FUNCTIONS[type(tree)], f"$agg{index}"
+        tree, name = self.aggregates[index], f"$agg{index}"
+        where = tree.expression.this if is_filtered(tree) else None
+        tree = tree if where is None else tree.this
+        function = _FUNCTIONS[type(tree)]
         is_distinct = isinstance(tree.this, exp.Distinct)
         arguments = tree.this.expressions if is_distinct else [tree.this, *tree.expressions]
         counts_rows = isinstance(arguments[0], exp.Star | exp.Literal) and len(arguments) == 1
         if function == "count" and counts_rows and not is_distinct:
-            return Aggregate("count", None, name, "bigint")
+            if where is None:
+                return Aggregate("count", None, name, "bigint")
+            arguments = [exp.Literal.number(1)]
+        if where is not None:
+            # An aggregate leaves NULL out: so it does what the condition does not let through.
+            self.renderer.predicates(node.schema, [where])
+            arguments = [exp.Case().when(where.copy(), arguments[0].copy()), *arguments[1:]]
         expr = self._argument(arguments, node, is_distinct=is_distinct)
         type_ = result_type(function, expr.type)
         if type_ is None:
@@ -253,6 +262,11 @@ class Grouping:
         (expr,) = self.renderer.typed(node.schema, [exp.Case().when(known, value)])
         texts = [text_of(each, self.renderer.sql) for each in arguments]
         return replace(expr, text=", ".join(texts))
+
+
+def is_filtered(node: exp.Expr) -> bool:
+    """Whether the node is an aggregate with FILTER (WHERE ..)."""
+    return isinstance(node, exp.Filter) and isinstance(node.this, exp.AggFunc)
 
 
 def _undefined(function: str, expr: Expr, span: Span | None) -> BindError:

@@ -123,13 +123,6 @@ def refuse_expressions(tree: exp.Expr) -> None:
                 "put it in FROM as a derived table, with a window",
                 span_of(node),
             )
-        if isinstance(node, exp.Filter) and isinstance(node.this, exp.AggFunc):
-            raise unsupported(
-                "aggregate-filter",
-                "FILTER (WHERE ..) on an aggregate is not supported",
-                "write the condition inside: SUM(CASE WHEN .. THEN x END)",
-                span_of(node),
-            )
         if isinstance(node, exp.AggFunc):
             _refuse_aggregate(node)
         if isinstance(node, exp.Star) and not _stands_alone(node, tree):

@@ -247,3 +247,22 @@ def test_a_time_condition_on_a_derived_table_is_a_predicate(compiled):
         "SELECT t.k FROM (SELECT k, ts FROM a) t, b WHERE t.ts <= b.ts WINDOW = INTERVAL 1 SECOND"
     )
     assert [p.text for p in query.root.input.predicates] == ["t.ts <= b.ts"]
+
+
+@pytest.mark.parametrize(
+    ("call", "argument"),
+    [
+        ("SUM(x) FILTER (WHERE y > 1)", "CASE WHEN `a.y` > 1 THEN `a.x` END"),
+        ("COUNT(*) FILTER (WHERE y > 1)", "CASE WHEN `a.y` > 1 THEN 1 END"),
+        ("COUNT(1) FILTER (WHERE y > 1)", "CASE WHEN `a.y` > 1 THEN 1 END"),
+        ("COUNT(DISTINCT x) FILTER (WHERE y > 1)", "CASE WHEN `a.y` > 1 THEN `a.x` END"),
+    ],
+)
+def test_a_filtered_aggregate_reads_null_where_its_condition_does_not_hold(
+    compiled, call, argument
+):
+    query = compiled(f"SELECT k, {call} + 1 FROM a [RANGE INTERVAL 1 HOUR] GROUP BY k")
+    (aggregate,) = aggregate_of(query).aggregates
+    assert aggregate.argument.spark == argument
+    assert aggregate.is_distinct == ("DISTINCT" in call)
+    assert query.root.items[1].name == f"{call} + 1"
