@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from windrow.plan.catalog import Catalog, StreamInfo
 from windrow.plan.promises import Said
-from windrow.plan.registering import stream_info
+from windrow.plan.registering import of_changes, stream_info
 from windrow.plan.stream_hints import NO_HINTS, Hints
 from windrow.schema import Field, Schema
 
@@ -46,6 +46,7 @@ STREAMS = (
         "humidity", "sensor int, x double, y double, percent double, ts timestamp",
         lateness=30 * SECOND,
     ),
+    of_changes(_stream("quotes", "symbol string, bid double, op string, ts timestamp"), "op"),
 )  # fmt: skip
 
 TABLES = (

@@ -18,6 +18,7 @@ from windrow.physical.specs import (
     SlidingAggregate,
     Stateful,
     WJoin,
+    takes_back,
 )
 
 if TYPE_CHECKING:
@@ -74,6 +75,10 @@ def _of_pairs(spec: PairJoinSpec | SlidingSkyline, own: Own | None) -> Operator:
 
 
 def _of_changes(spec: OfChanges) -> Operator:
+    if isinstance(spec, CountRows) and takes_back(spec.input):
+        from windrow.operators.newest_changes import NewestChangesOp  # noqa: PLC0415
+
+        return NewestChangesOp(spec)
     if isinstance(spec, CountRows):
         from windrow.operators.rows_window import CountRowsOp  # noqa: PLC0415
 

@@ -127,7 +127,9 @@ def _why_negative(tpa: Cost, nta: Cost, options: Options) -> str:
 
 
 def _why_probing(tpa: Cost, nta: Cost, load: Load, options: Options) -> str:
-    if load.windows <= 1:
+    if load.windows == 0:
+        return "no window: rows go as they are taken back"
+    if load.windows == 1:
         return "one window: tuples leave in the order in which they came"
     if _is_asked_for(options):
         return f"{load.windows} windows, and the join is to be as it was asked for"

@@ -6,7 +6,15 @@ from collections.abc import Callable
 
 from windrow.physical.bounds_text import drop_condition, plus
 from windrow.physical.lifetimes import alive_bound, alive_ticks, lifetime, source_name, state_bound
-from windrow.physical.specs import CountRows, ExpireRows, OfChanges, ResolveChanges, delay, scans
+from windrow.physical.specs import (
+    CountRows,
+    ExpireRows,
+    OfChanges,
+    ResolveChanges,
+    delay,
+    scans,
+    takes_back,
+)
 from windrow.plan.durations import show_ticks
 
 Fact = tuple[str, list[str]]
@@ -36,9 +44,17 @@ def _feed(spec: ResolveChanges, show: Callable[[str], str]) -> list[Fact]:
 
 def _newest(spec: CountRows, show: Callable[[str], str]) -> list[Fact]:
     each = f" of each {', '.join(map(show, spec.partition))}" if spec.partition else ""
+    order = "time, then the columns from left to right"
+    if takes_back(spec.input):
+        return [
+            ("rows", [f"while it is among the newest {spec.rows}{each} of those there"]),
+            ("order", [order]),
+            ("state", ["the rows inserted and not deleted: any of them may come back"]),
+            ("emits", ["the rows below the watermark, and those that they push out or bring back"]),
+        ]
     return [
         ("rows", [f"from t until the time of row {spec.rows} after it{each}"]),
-        ("order", ["time, then the columns from left to right"]),
+        ("order", [order]),
         ("state", [f"the newest {spec.rows} rows{each}, and what waits for the watermark"]),
         ("emits", ["the rows below the watermark, and those that they push out"]),
     ]

@@ -305,6 +305,8 @@ class ResolveChanges:
 class CountRows:
     """The newest rows of a stream, [ROWS n] or [PARTITION BY k ROWS n], as changes.
 
+    Where the input takes rows back, the newest of those that are there.
+
     Attributes:
         input: the stream's rows, with all columns: these order rows of one time.
         alias: how the user calls the stream.

@@ -98,6 +98,7 @@ class ChangeFeed:
 class NewestRows:
     """[ROWS n] of a stream as changes: a row goes when the n-th after it, of its key, comes.
 
+    Over rows that are deleted, too, it has the newest n of those there: a row may come back.
     `partition` are the columns of PARTITION BY; () for one window.
     """
 

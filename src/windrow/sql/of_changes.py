@@ -8,25 +8,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from windrow.errors import UnsupportedError
 from windrow.plan.nodes import ChangeFeed, NewestRows, Node
 from windrow.sql.scope import Source
 
 
 def change_feed(source: Source) -> Source:
-    """A stream of changes as the rows that it describes, within its window where it has one."""
-    if source.rows is not None:
-        raise UnsupportedError(
-            "unsupported-over-change-feed",
-            f"the count window {source.rows.text} over {source.alias}, a stream of changes, is not"
-            " supported",
-            reason="a deleted row would bring back one that it had pushed out",
-            hint=f"leave it out: rows of {source.alias} go as they are deleted; or write [RANGE ..]",
-            span=source.rows.span,
-        )
+    """A stream of changes as the rows that it describes, within its window where it has one.
+
+    A count window has the newest of the rows that are there: a deleted one brings back another.
+    """
     assert source.time is not None
     node = ChangeFeed(source.node, source.alias, source.time, source.range_ticks)
-    return _as_changelog(replace(source, range_ticks=None, range_text=""), node)
+    of_rows = _as_changelog(replace(source, range_ticks=None, range_text=""), node)
+    return newest_rows(of_rows)
 
 
 def newest_rows(source: Source) -> Source:

@@ -96,9 +96,25 @@ def test_a_stream_of_changes_has_a_time_and_columns_beside_it() -> None:
         windrow.Session().stream("doors", DOORS.select(["ts", "op"]), time="ts", changes="op")
 
 
-def test_a_count_window_over_a_stream_of_changes_is_refused() -> None:
-    with pytest.raises(windrow.UnsupportedError, match="bring back one that it had pushed out"):
-        changes("SELECT DISTINCT door FROM doors [ROWS 2]")
+def test_a_deleted_row_brings_back_one_that_it_had_pushed_out_of_a_count_window() -> None:
+    doors = pa.table(
+        {
+            "door": ["a", "b", "c", "c", "a"],
+            "ts": [1, 3, 5, 8, 9],
+            "op": ["insert", "insert", "insert", "delete", "delete"],
+        }
+    )
+    assert changes("SELECT door, ts FROM doors [ROWS 2]", session(doors)) == [
+        ("a", 1, "insert", 1),
+        ("b", 3, "insert", 3),
+        ("a", 1, "delete", 5),
+        ("c", 5, "insert", 5),
+        ("c", 5, "delete", 8),
+        ("a", 1, "insert", 8),
+        ("a", 1, "delete", 9),
+    ]
+    counts = "SELECT COUNT(*) AS n FROM doors [PARTITION BY door ROWS 1]"
+    assert changes(counts, session(doors))[-1] == (1, "insert", 9)
 
 
 def test_a_count_window_keeps_the_newest_rows() -> None:
