@@ -27,7 +27,7 @@ from windrow.schema import MIN_TICK
 
 
 class AliveTogether:
-    """The combinations of a join of 2 to 8 inputs, by equal keys and predicates.
+    """The combinations of a join of two or more inputs, by equal keys and predicates.
 
     Args:
         spec: the join.

@@ -1,4 +1,4 @@
-"""The window join of 2 to 8 inputs by backward evaluation (BEW-join, 2003).
+"""The window join of two or more inputs by backward evaluation (BEW-join, 2003).
 
 Every combination of one row per input with equal keys and t(j) - t(i) <= upper[i][j] for all
 ordered pairs comes out in the push that brings its last row. A push goes through four steps:
@@ -52,7 +52,7 @@ from windrow.schema import MAX_TICK, MIN_TICK
 
 
 class BewJoinOp(Operator):
-    """Joins 2 to 8 inputs of inserts by time windows and equal keys."""
+    """Joins two or more inputs of inserts by time windows and equal keys."""
 
     def __init__(self, spec: WJoin) -> None:
         super().__init__()

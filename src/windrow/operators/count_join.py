@@ -1,4 +1,4 @@
-"""The inner join of 2 to 8 inputs of which some windows count rows (`plan/count_windows.py`).
+"""The inner join of two or more inputs of which some windows count rows (`plan/count_windows.py`).
 
 Which rows are the newest is known only once no earlier one can come: a row waits until the
 watermark has passed its time.

@@ -1,4 +1,4 @@
-"""The join of 2 to 8 relations that change: at every instant, the join of what is alive there.
+"""The join of two or more relations that change: at every instant, the join of what is alive there.
 
 An input may take rows back (an aggregate, DISTINCT, a set operation), or its rows have ends (a
 stream with a window). A join is linear in each input: of rows that are alive in [t, end), each with

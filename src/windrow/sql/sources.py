@@ -28,8 +28,6 @@ from windrow.sql.table_sources import (
 )
 from windrow.sql.with_queries import Reach
 
-MOST_STREAMS = 8
-
 
 @dataclass(frozen=True)
 class Relation:
@@ -174,14 +172,6 @@ class FromReader:
             sources.append(source)
         refuse_tables_alone(sources)
         streams = [source for source in sources if not source.is_table]
-        if len(streams) > MOST_STREAMS:
-            raise PlanError(
-                "too-many-streams",
-                f"the join has {len(streams)} streams",
-                reason=f"a window join takes up to {MOST_STREAMS}",
-                hint="join some of them in a derived table first",
-                span=streams[MOST_STREAMS].span,
-            )
         _check_time_types(streams)
         _check_columns(sources)
         return tuple(sources)

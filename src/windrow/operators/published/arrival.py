@@ -31,7 +31,7 @@ from windrow.schema import MAX_TICK, MIN_TICK
 
 
 class ArrivalJoinOp(Operator):
-    """Joins 2 to 8 inputs of inserts by one of the published algorithms."""
+    """Joins two or more inputs of inserts by one of the published algorithms."""
 
     def __init__(self, spec: WJoin) -> None:
         super().__init__()

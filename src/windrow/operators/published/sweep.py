@@ -49,7 +49,7 @@ from windrow.schema import MIN_TICK
 
 
 class SweepJoinOp(Operator):
-    """Joins 2 to 8 inputs of inserts by one of the published sweeps."""
+    """Joins two or more inputs of inserts by one of the published sweeps."""
 
     def __init__(self, spec: WJoin) -> None:
         super().__init__()

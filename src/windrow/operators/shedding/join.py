@@ -67,7 +67,7 @@ count that come before another instant."""
 
 
 class ShedJoinOp(BewJoinOp):
-    """Joins 2 to 8 inputs of inserts, as far as memory and processor go."""
+    """Joins two or more inputs of inserts, as far as memory and processor go."""
 
     def __init__(self, spec: WJoin, shedding: Shedding) -> None:
         super().__init__(spec)

@@ -105,3 +105,18 @@ def test_a_query_in_parentheses_may_emit_changes(sql: str) -> None:
 def test_parentheses_inside_a_query_may_not() -> None:
     with pytest.raises(windrow.UnsupportedError, match="emit-changes-inside"):
         changes("SELECT k FROM ((SELECT k FROM s [RANGE 4]) EMIT CHANGES) x", s=[(0, "a")])
+
+
+def test_a_join_of_eleven_streams_is_one_join() -> None:
+    names = [f"s{n}" for n in range(11)]
+    sources = ", ".join(f"{name} [RANGE {5 + n}]" for n, name in enumerate(names))
+    keys = " AND ".join(f"s{n}.k = s{n + 1}.k" for n in range(10))
+    sql = f"SELECT s0.ts AS first, s10.ts AS last FROM {sources} WHERE {keys} EMIT CHANGES"
+    rows: Rows = [(1, "a"), (2, "b")]
+    streams = {name: [*rows, (20, "c")] for name in names} | {"s10": [(4, "a"), (20, "c")]}
+    assert changes(sql, **streams) == [
+        (4, "insert", 1, 4),
+        (7, "delete", 1, 4),
+        (20, "insert", 20, 20),
+        (26, "delete", 20, 20),
+    ]
