@@ -151,6 +151,6 @@ def _over_columns(
         if name is None:
             name = free_name(f"{alias}.$argument{len(added)}", right.schema)
             added.append(Named(name, argument))
-        read = replace(column(name, argument.type), text=argument.text)
+        read = replace(column(name, argument.type), text=argument.text, span=argument.span)
         plain.append(replace(each, argument=read))
     return with_columns(right, added), tuple(plain)

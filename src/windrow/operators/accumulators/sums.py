@@ -87,14 +87,17 @@ class Totals(Accumulator):
         self.limbs[slots, low : low + limbs.shape[1]] = limbs
 
     def _overflow(self, function: str, holds: str) -> DataError:
-        aggregate = self.shown[function]
-        text = aggregate.argument.text if aggregate.argument else "*"
-        return DataError(
-            f"{function}-overflow",
-            f"{function.upper()}({text}) has a value that {holds} cannot hold",
-            reason="at some instant the rows alive add up to more than the type of the result",
-            hint=f"cast the argument to double, or to a wider type, inside {function.upper()}",
+        argument = self.shown[function].argument
+        text, name = argument.text if argument else "*", function.upper()
+        sentence = f"{name}({text}) has a value that {holds} cannot hold"
+        reason = "at some instant the rows alive add up to more than the type of the result"
+        hint = f"cast the argument to double, or to a wider type, inside {name}"
+        error = (
+            DataError("sum-overflow", sentence, reason=reason, hint=hint)
+            if function == "sum"
+            else DataError("avg-overflow", sentence, reason=reason, hint=hint)
         )
+        return error.at(argument.span if argument else None)
 
     @abstractmethod
     def slide(
@@ -231,9 +234,9 @@ class Decimals(Totals):
             self.asked,
         )
         if not found.sums_fit:
-            raise self._overflow("sum", str(self.sum_type).replace("128", ""))
+            raise self._overflow("sum", _shown(self.sum_type))
         if not found.means_fit:
-            raise self._overflow("avg", str(self.mean_type).replace("128", ""))
+            raise self._overflow("avg", _shown(self.mean_type))
         return _answers(found.counts, found.sums, self.sum_type, found.means, self.mean_type)
 
 
@@ -258,3 +261,8 @@ def power_of_ten(exponent: int) -> NDArray[np.uint64]:
     """10^exponent as four digits of 32 bits; at most 10^38."""
     number = 10**exponent
     return np.array([(number >> (32 * k)) & 0xFFFFFFFF for k in range(4)], np.uint64)
+
+
+def _shown(kind: pa.DataType) -> str:
+    """A decimal's type as SQL writes it."""
+    return f"decimal({kind.precision},{kind.scale})"

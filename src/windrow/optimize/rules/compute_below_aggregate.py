@@ -49,4 +49,5 @@ def _over_column(aggregate: Aggregate, items: dict[str, Expr]) -> Aggregate:
         is_free = argument.is_column and argument.columns[0] not in items
         name = argument.columns[0] if is_free else f"{ARGUMENT}{len(items)}"
         items[name] = argument
-    return replace(aggregate, argument=replace(column(name, argument.type), text=argument.text))
+    read = replace(column(name, argument.type), text=argument.text, span=argument.span)
+    return replace(aggregate, argument=read)
