@@ -79,6 +79,8 @@ class AliveValues:
         for own in self._kept.values():
             for accumulator in own:
                 accumulator.begin(self._lifetime if self._is_steady else None)
+        # What cancels out may be of groups that have gone, with their slots.
+        self._net()
         parts = [part.rows() for buffer in (alive, self.lasting) for part in buffer.slices]
         if parts:
             self._enter(concat([self._needed(part) for part in parts]))
@@ -96,6 +98,11 @@ class AliveValues:
         if not self._left:
             self.lasting = ChunkBuffer("time")
         elif self.lasting.rows > 2 * self._left + FEW_ROWS:
+            self._net()
+
+    def _net(self) -> None:
+        """Forgets those rows without an end that cancel each other out."""
+        if self.lasting.rows != self._left:
             netted = _netted(concat([part.rows() for part in self.lasting.slices]))
             self.lasting = ChunkBuffer("time")
             self.lasting.append(netted)

@@ -351,3 +351,25 @@ def test_what_comes_and_goes_at_one_instant_does_not_begin_an_aggregate_without_
     resumed.restore(operator.snapshot())
     list(resumed.push([sales([(7, "n", 1.0)], window=2)]))
     assert changes(resumed.advance(20)) == [(7, "+", 1), (10, "-", 1), (10, "+", 0)]
+
+
+def test_a_restart_takes_up_no_value_of_a_group_that_has_gone():
+    """Values that cancel out are kept for a while; their groups' slots may be gone by then."""
+    operator = operator_of(("store",), [("min", "double")])
+    stores = ["north", "south", "east"]
+    came = [(0, store, 4.0) for store in stores]
+    went = [(1, store, 4.0) for store in stores[1:]]
+    rows = sales([*came, *went], window=0)
+    signs = np.array([1, 1, 1, -1, -1], np.int8)
+    list(operator.push([ChangeBatch(rows.columns, rows.times, None, signs)]))
+    list(operator.advance(2))
+    restored = operator_of(("store",), [("min", "double")])
+    restored.restore(operator.snapshot())
+    list(restored.push([ChangeBatch(*_of(sales([(5, "north", 3.0)], window=0)))]))
+    assert changes(restored.advance(6)) == [(5, "-", "north", 4.0), (5, "+", "north", 3.0)]
+    assert restored.counters.stored == 2
+
+
+def _of(rows):
+    """Columns and times: rows that stay."""
+    return rows.columns, rows.times
