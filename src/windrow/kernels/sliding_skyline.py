@@ -19,6 +19,17 @@ kept, the instant from which on it is free of all that dominate it so far:
 
 Pairs that come at one instant are compared with one another as well: neither was in the answer
 before.
+
+What a pair is compared by, in any of the dimensions:
+
+    codes      numbers, less is better
+    shared     a set, ascending: one that contains another is better. Several sets are one, if no
+               element of one is any of another's
+    said       what an order that no number and no set tells says of two pairs of a group; given
+               for every pair that is new, and all that stand before it in its group
+
+All of this rests on one law: what is better than a pair is better than whatever this one is better
+than. It is so of numbers and sets, and a partial order is one for that reason.
 """
 
 from __future__ import annotations
@@ -28,8 +39,27 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels._jit import kernel
+from windrow.kernels._jit import kernel, kernel_part
 from windrow.kernels.bestmatch import longer
+
+BETTER, WORSE = 1, 2
+"""Bits of what is said of a new pair beside another: both, where neither is better; none, where
+they are as good."""
+
+
+class Worth(NamedTuple):
+    """What pairs are compared by.
+
+    The set of pair i is elements[starts[i]:starts[i + 1]]. What is said of a new pair and of the
+    k-th pair of its group is said[first_said[pair] + k]; `said` is empty where no dimension needs
+    it.
+    """
+
+    codes: NDArray[np.uint64]  # one row per pair, one column per dimension
+    starts: NDArray[np.int64]
+    elements: NDArray[np.int64]
+    first_said: NDArray[np.int64]
+    said: NDArray[np.int8]
 
 
 class Pairs(NamedTuple):
@@ -39,7 +69,6 @@ class Pairs(NamedTuple):
     """
 
     starts: NDArray[np.int64]  # of each group, and one past the last
-    codes: NDArray[np.uint64]  # one row per pair, one column per dimension; less is better
     times: NDArray[np.int64]
     ends: NDArray[np.int64]
     free: NDArray[np.int64]
@@ -57,9 +86,9 @@ class Changes(NamedTuple):
 
 
 @kernel
-def compare_new_pairs(pairs: Pairs) -> Changes:
+def compare_new_pairs(pairs: Pairs, worth: Worth) -> Changes:
     """Compares the new pairs of every group with what is there; gives the changes up to the last."""
-    starts, codes, times, ends, free, is_shown, is_new = pairs
+    starts, times, ends, free, is_shown, is_new = pairs
     there = np.empty(len(times), np.int64)  # pairs of the group that may still be in the answer
     # A pair leaves the answer at most once per pair that is new, and as often comes back.
     out = np.empty(64, np.int64)
@@ -83,7 +112,7 @@ def compare_new_pairs(pairs: Pairs) -> Changes:
                 if leaves > now:
                     leaves = now
                     comparisons += 1
-                    order = _compared(codes, pair, other)
+                    order = _compared(worth, starts[group], pair, other)
                     if order >= 0:
                         if order > 0:
                             free[pair] = max(free[pair], ends[other])
@@ -113,9 +142,13 @@ def compare_new_pairs(pairs: Pairs) -> Changes:
     return Changes(out[:made], out_times[:made], out_signs[:made], comparisons)
 
 
-@kernel
-def _compared(codes: NDArray[np.uint64], one: int, other: int) -> int:
-    """-1 where the one pair dominates the other, 1 where the other does, else 0."""
+@kernel_part
+def _compared(worth: Worth, start: int, one: int, other: int) -> int:
+    """-1 where the one pair dominates the other, 1 where the other does, else 0.
+
+    The one is new, and its group begins at `start`.
+    """
+    codes = worth.codes
     is_better = False
     is_worse = False
     for k in range(codes.shape[1]):
@@ -123,6 +156,27 @@ def _compared(codes: NDArray[np.uint64], one: int, other: int) -> int:
             is_better = True
         elif codes[one, k] > codes[other, k]:
             is_worse = True
+    if len(worth.said):
+        said = worth.said[worth.first_said[one] + other - start]
+        is_better |= (said & BETTER) != 0
+        is_worse |= (said & WORSE) != 0
+    if is_better and is_worse:
+        return 0
+    if len(worth.elements):
+        at, last = worth.starts[one], worth.starts[one + 1]
+        its, its_last = worth.starts[other], worth.starts[other + 1]
+        while at < last or its < its_last:
+            if its == its_last or (at < last and worth.elements[at] < worth.elements[its]):
+                is_better = True
+                at += 1
+            elif at == last or worth.elements[at] > worth.elements[its]:
+                is_worse = True
+                its += 1
+            else:
+                at += 1
+                its += 1
+            if is_better and is_worse:
+                return 0
     if is_better == is_worse:
         return 0
     return -1 if is_better else 1

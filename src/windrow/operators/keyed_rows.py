@@ -87,18 +87,25 @@ class KeySlots:
         found = np.flatnonzero(is_wanted[:-1])
         if not self._classes:
             return WantedKeys(np.zeros(len(found), np.uint64), found)
-        words, are_exact = self._directory.words_of(found)
-        order = np.argsort(words, kind="stable")
-        found = found[order]
-        # Of a NULL, too, the word is that of a value: rows that have one are compared.
         has_nulls = any(one.null_safe for one in self._classes)
-        columns = self._directory.keys_of(found) if has_nulls or not are_exact else ()
-        return WantedKeys(words[order], found, columns)
+        return wanted_keys(self._directory, found, has_nulls=has_nulls)
 
     def forget(self, used: int) -> None:
         """Forgets all keys if they are many more than so many."""
         if len(self) > MOST_UNUSED * used + FEW_KEYS:
             self._directory = KeyDirectory()
+
+
+def wanted_keys(
+    directory: KeyDirectory, slots: NDArray[np.int64], *, has_nulls: bool
+) -> WantedKeys:
+    """The keys of some slots of a directory, each once; `has_nulls`: some may be, or have, a NULL."""
+    words, are_exact = directory.words_of(slots)
+    order = np.argsort(words, kind="stable")
+    slots = slots[order]
+    # Of a NULL, too, the word is that of a value: rows that have one are compared.
+    columns = directory.keys_of(slots) if has_nulls or not are_exact else ()
+    return WantedKeys(words[order], slots, columns)
 
 
 class _Index(NamedTuple):

@@ -82,7 +82,7 @@ class ValueOrders:
             return kept[best_with_sets(runs.starts, codes, numbers_end)]
         is_dominated = np.zeros(len(kept), np.bool_)
         for one, other in runs.comparisons():
-            is_better, is_worse = _by_codes(codes, numbers_end, one, other)
+            is_better, is_worse = by_codes(codes, numbers_end, one, other)
             for dimension in self._partial:
                 self._ask(pairs, dimension, kept, (one, other), (is_better, is_worse))
             is_dominated[other[is_better & ~is_worse]] = True
@@ -136,7 +136,7 @@ class _Runs:
                 yield one, one + 1 + step
 
 
-def _by_codes(
+def by_codes(
     codes: NDArray[np.uint64], numbers: int, one: Places, other: Places
 ) -> tuple[Flags, Flags]:
     """Where the one pair is better in some code, and where it is worse."""

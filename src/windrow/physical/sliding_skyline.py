@@ -23,6 +23,8 @@ class SlidingSkyline:
             is in the answer while one list says so. An empty list: all pairs together.
         spread_by: the columns that keep every group together in one place; empty where none do.
         schema: the columns of the result.
+        keep_unmatched: whether the input has rows without a match too, each with NULLs for what it
+            lacks: they are in the answer while they are alive.
     """
 
     input: Spec
@@ -31,10 +33,16 @@ class SlidingSkyline:
     groups: tuple[tuple[str, ...], ...]
     spread_by: tuple[str, ...]
     schema: Schema
+    keep_unmatched: bool = False
 
     @property
     def needed(self) -> tuple[str, ...]:
-        """The columns that are kept of a pair."""
-        dimensions = [name for d in self.dimensions for name in (d.left, d.right) if not d.is_time]
+        """The columns that are kept of a pair, beside what it is worth."""
+        asked = [n for d in self.dimensions if d.is_partial_order for n in (d.left, d.right)]
         groups = [name for group in self.groups for name in group]
-        return tuple(dict.fromkeys([*self.schema.names, *dimensions, *groups]))
+        return tuple(dict.fromkeys([*self.schema.names, *asked, *groups]))
+
+    @property
+    def null_if_alone(self) -> tuple[str, ...]:
+        """Columns of which one is NULL in rows that are no pairs, and none is in candidates."""
+        return (self.dimensions[0].left, self.dimensions[0].right) if self.keep_unmatched else ()

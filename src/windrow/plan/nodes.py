@@ -296,6 +296,11 @@ class Dimension:
         """Whether pairs are compared by the values of both columns, not by times or distances."""
         return self.function is not None or self.order == SUBSET
 
+    @property
+    def is_partial_order(self) -> bool:
+        """Whether the user's function compares one pair with another."""
+        return self.function is not None and self.function.is_partial_order
+
 
 JUDGED = {"left outer": (0,), "right outer": (1,), "full outer": (0, 1)}
 """Of each kind of bestmatch join, the inputs whose rows have their best pairs kept."""

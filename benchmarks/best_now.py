@@ -1,0 +1,111 @@
+"""The best pairs of each instant, of ever more pairs that are there: batches stay what they are.
+
+    python -m benchmarks.best_now [--kept 20000] [--batch 1000]
+
+A left outer bestmatch join in two dimensions over windows, as its search sees it: each micro-batch
+brings pairs of random left tuples, as many as leave. Pairs stay for so many micro-batches that about
+so many are kept, and for ten times as many, with ten times as many left tuples. Seconds are of the
+processor; the two take turns. Bytes are those of chunks that the state before did not have, as Spark
+writes them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.operators.base import Snapshot
+from windrow.operators.changes import ChangeBatch
+from windrow.operators.sliding_skyline import SlidingSkylineOp
+from windrow.physical.sliding_skyline import SlidingSkyline
+from windrow.physical.specs import RangeRows, ScanStream
+from windrow.plan.nodes import MINDIST, Dimension
+from windrow.schema import Field, Schema
+
+BATCHES = 60
+PAIRS_PER_TUPLE = 8
+COLUMNS = ("a.id", "a.x", "a.y", "b.x", "b.y")
+
+
+def spec() -> SlidingSkyline:
+    """SELECT * FROM a [RANGE w] LEFT OUTER BESTMATCH JOIN b [RANGE w], by distance in x and y."""
+    schema = Schema(tuple(Field(name, "bigint") for name in COLUMNS))
+    pairs = RangeRows(ScanStream("p", "p", COLUMNS, schema, "ts", "bigint", 0), 1)
+    dimensions = tuple(Dimension(f"a.{x}", f"b.{x}", MINDIST, None) for x in "xy")
+    return SlidingSkyline(pairs, "left outer", dimensions, (("a.id",),), ("a.id",), schema)
+
+
+class Steady:
+    """A search that holds as many pairs as it will."""
+
+    def __init__(self, kept: int, batch: int) -> None:
+        self.kept, self.batch = kept, batch
+        self.random = np.random.default_rng([7, kept])
+        self.operator = SlidingSkylineOp(spec())
+        self.time, self.changes, self.seconds = 0, 0, 0.0
+        self.written = 0
+        self.names: set[str] = set()
+        self.comparisons = 0
+        for _ in range(2 * kept // batch + 10):
+            self.push()
+        self.changes, self.seconds, self.written = 0, 0.0, 0
+        self.comparisons = self.operator.counters.comparisons
+
+    def push(self) -> None:
+        """One micro-batch, and the watermark beyond it."""
+        tuples = max(1, self.kept // PAIRS_PER_TUPLE)
+        ids = self.random.integers(0, tuples, self.batch)
+        near = self.random.integers(0, 1000, self.batch)
+        # What is nearer in x is farther in y: few pairs dominate others.
+        columns = {"a.id": ids, "a.x": ids * 0, "a.y": ids * 0, "b.x": near, "b.y": 1000 - near}
+        times = np.full(self.batch, self.time)
+        ends = times + self.random.integers(1, 2 * self.kept // self.batch, self.batch)
+        rows = ChangeBatch(pa.RecordBatch.from_pydict(columns), times, ends)
+        self.time += 1
+        began = time.process_time()
+        list(self.operator.push([rows]))
+        self.changes += sum(map(len, self.operator.advance(self.time)))
+        snapshot = self.operator.snapshot()
+        self.operator = SlidingSkylineOp(spec())
+        self.operator.restore(snapshot)
+        self.seconds += time.process_time() - began
+        self._write(snapshot)
+
+    def _write(self, snapshot: Snapshot) -> None:
+        chunks = {s.chunk.id: s.chunk for part in snapshot.buffers.values() for s in part}
+        self.written += sum(len(chunks[name].blob) for name in chunks.keys() - self.names)
+        self.names = set(chunks)
+
+    def figures(self) -> dict[str, float]:
+        return {
+            "kept": self.operator.counters.stored,
+            "changes_per_batch": self.changes // BATCHES,
+            "kilobytes_written_per_batch": round(self.written / BATCHES / 1e3, 1),
+            "ms_per_batch": round(self.seconds / BATCHES * 1e3, 2),
+        }
+
+
+def measure(kept: int, batch: int) -> dict[str, object]:
+    """The figures of both, and how many times as long a batch takes where more is kept."""
+    searches = [Steady(kept * factor, batch) for factor in (1, 10)]
+    for _ in range(BATCHES):
+        for search in searches:
+            search.push()
+    small, large = searches
+    return {
+        "small": small.figures(),
+        "large": large.figures(),
+        "ratio": round(large.seconds / small.seconds, 2),
+    }
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="The best pairs of each instant, more and more.")
+    parser.add_argument("--kept", type=int, default=20_000)
+    parser.add_argument("--batch", type=int, default=1_000)
+    given = parser.parse_args()
+    print(json.dumps(measure(given.kept, given.batch)))

@@ -1,0 +1,162 @@
+"""What pairs that stand in one row each are worth in the dimensions of a bestmatch join.
+
+    codes      distances, ages, and the numbers of the user's functions: less is better
+    shared     of SUBSET, the elements that both arrays have, each once
+    said       of a partial order, what the user's function says of two pairs; asked as they are
+               compared (`rival_pairs`)
+
+The first two are computed once, as a pair comes, and kept with it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windrow.operators.distances import Measure, has_values
+from windrow.operators.match_orders import called, number_codes
+from windrow.plan.nodes import SUBSET
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from windrow.operators.changes import ChangeBatch
+    from windrow.plan.nodes import Dimension
+    from windrow.schema import Schema
+
+    Flags = NDArray[np.bool_]
+    Codes = NDArray[np.uint64]
+
+LEFT, RIGHT = 0, 1
+
+CODE, SHARED = "$code{}", "$shared{}"
+"""Columns of our own: the number of a pair in the so many-th dimension, and the set."""
+
+
+class PairWorth:
+    """The dimensions of one join.
+
+    Args:
+        dimensions: those of the join, each with its columns.
+        schema: the columns of a pair.
+    """
+
+    def __init__(self, dimensions: Sequence[Dimension], schema: Schema) -> None:
+        self._by_value = [d for d in dimensions if d.is_by_value]
+        self._sets = [d for d in dimensions if d.order == SUBSET]
+        self._numbers = [
+            (d, None if d.function is not None else Measure.of(d, schema, schema))
+            for d in dimensions
+            if d.order != SUBSET and not d.is_partial_order
+        ]
+        self.partial = tuple(d for d in dimensions if d.is_partial_order)
+
+    @property
+    def code_names(self) -> list[str]:
+        """The columns of codes."""
+        return [CODE.format(number) for number in range(len(self._numbers))]
+
+    @property
+    def set_names(self) -> list[str]:
+        """The columns of sets."""
+        return [SHARED.format(number) for number in range(len(self._sets))]
+
+    @property
+    def compared(self) -> list[str]:
+        """The pair's own columns that are read when two pairs are compared."""
+        return list(dict.fromkeys(name for d in self.partial for name in (d.left, d.right)))
+
+    def of(self, pairs: ChangeBatch) -> tuple[NDArray[np.int64], dict[str, pa.Array]]:
+        """The pairs that are candidates, by place, and what these are worth, as columns.
+
+        A NULL or NaN makes a pair no candidate, and so does a number above its limit. Functions
+        are asked of values that are neither.
+        """
+        is_candidate = np.ones(len(pairs), np.bool_)
+        for dimension in self._by_value:
+            for name in (dimension.left, dimension.right):
+                has_value = has_values(pairs.columns.column(name))
+                if has_value is not None:
+                    is_candidate &= has_value
+        codes: list[Codes] = []
+        for dimension, measure in self._numbers:
+            if measure is None:
+                own, is_within = _called(dimension, pairs, is_candidate)
+            else:
+                own, is_within = _measured(measure, pairs)
+            is_candidate &= is_within
+            codes.append(own)
+        kept = np.flatnonzero(is_candidate)
+        columns = {
+            name: pa.array(own[kept]) for name, own in zip(self.code_names, codes, strict=True)
+        }
+        taken = pa.array(kept)
+        for name, dimension in zip(self.set_names, self._sets, strict=True):
+            arrays = [
+                pairs.columns.column(n).take(taken) for n in (dimension.left, dimension.right)
+            ]
+            columns[name] = shared_elements(*arrays)
+        return kept, columns
+
+
+def shared_elements(left: pa.Array, right: pa.Array) -> pa.Array:
+    """Of two columns of arrays, neither NULL, the elements that both arrays of a row have, once."""
+    elements = pa.concat_arrays([left.flatten(), right.flatten()])
+    if pa.types.is_floating(elements.type):
+        elements = pc.add(elements, pa.scalar(0.0, elements.type))  # -0.0 is 0.0
+    encoded = elements.dictionary_encode(null_encoding="encode")
+    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    width = len(encoded.dictionary) + 1
+    keys, start = [], 0
+    for side in (left, right):
+        lengths = side.value_lengths().to_numpy(zero_copy_only=False)
+        owners = np.repeat(np.arange(len(side)), lengths)
+        stop = start + len(owners)
+        keys.append(np.unique(owners * width + codes[start:stop]))
+        start = stop
+    both = np.intersect1d(*keys, assume_unique=True)
+    offsets = np.searchsorted(both, np.arange(len(left) + 1) * width).astype(np.int32)
+    values = encoded.dictionary.take(pa.array(both % width))
+    return pa.ListArray.from_arrays(pa.array(offsets), values)
+
+
+def _called(dimension: Dimension, pairs: ChangeBatch, is_asked: Flags) -> tuple[Codes, Flags]:
+    """The numbers of the user's function as codes, and which make their pair a candidate."""
+    asked = np.flatnonzero(is_asked)
+    columns = [
+        pairs.columns.column(name).take(pa.array(asked))
+        for name in (dimension.left, dimension.right)
+    ]
+    codes = np.zeros(len(pairs), np.uint64)
+    is_within = np.zeros(len(pairs), np.bool_)
+    values = called(dimension, columns, len(asked))
+    codes[asked], is_within[asked] = number_codes(values, dimension.eps)
+    return codes, is_within
+
+
+def _measured(measure: Measure, pairs: ChangeBatch) -> tuple[Codes, Flags]:
+    """Distances or ages as codes, and which make their pair a candidate."""
+    left, has_left = measure.values(pairs, LEFT)
+    right, has_right = measure.values(pairs, RIGHT)
+    if measure.is_youngest:
+        codes = np.iinfo(np.uint64).max - np.maximum(left, right)
+    elif measure.is_float:
+        with np.errstate(invalid="ignore", over="ignore"):
+            apart = np.abs(left.view(np.float64) - right.view(np.float64))
+        codes = np.ascontiguousarray(apart).view(np.uint64)
+    else:
+        codes = np.maximum(left, right) - np.minimum(left, right)
+    can_match = measure.eps is None or measure.eps >= 0
+    is_within: Flags = codes <= np.uint64(measure.limit if can_match else 0)
+    is_within &= can_match
+    if measure.is_float:
+        is_within = is_within & ~np.isnan(codes.view(np.float64))
+    for has_value in (has_left, has_right):
+        if has_value is not None:
+            is_within = is_within & has_value
+    return codes, is_within
