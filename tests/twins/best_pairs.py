@@ -3,38 +3,80 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-Row = tuple[Any, ...]
-Pair = tuple[Row, Row]
-Alive = Callable[[Row, int], bool]
+from twins.bestmatch import Candidate
+
+Place = int
+Answer = Counter[tuple[Place | None, Place | None]]
+"""Pairs of rows, by their places on either side, with None for the row that one lacks."""
 
 SIDES = {"": (), "LEFT": (0,), "RIGHT": (1,), "FULL": (0, 1)}
 
 
 def best_at(
     instant: int,
-    pairs: Iterable[Pair],
-    is_alive: Callable[[Pair, int], bool],
-    worth: Callable[[Pair], tuple[float, ...]],
+    candidates: Iterable[Candidate],
+    lives: Sequence[Callable[[Any], tuple[int, int]]],
     side: str,
-) -> Counter[Pair]:
-    """The pairs in the answer at an instant, with their copies; tuples are told apart by place."""
-    alive = [pair for pair in pairs if is_alive(pair, instant)]
+) -> Answer:
+    """The pairs in the answer at an instant; rows are told apart by their ids.
 
-    def is_best(pair: Pair, rivals: Iterable[Pair]) -> bool:
-        return not any(dominates(worth(other), worth(pair)) for other in rivals)
+    Args:
+        instant: when.
+        candidates: all candidate pairs.
+        lives: per side, from when to when a row of it is alive, both included.
+        side: whose pairs are judged, as the join says.
+    """
+    alive = [
+        (c, (c.left["id"], c.right["id"]))
+        for c in candidates
+        if all(is_alive(row, of, instant) for row, of in zip((c.left, c.right), lives, strict=True))
+    ]
+
+    def is_best(one: Candidate, rivals: Iterable[Candidate]) -> bool:
+        return not any(other.dominates(one) for other in rivals)
 
     if not SIDES[side]:
-        return Counter(pair for pair in alive if is_best(pair, alive))
+        return Counter(ids for one, ids in alive if is_best(one, [c for c, _ in alive]))
     return Counter(
-        pair
-        for pair in alive
-        if any(is_best(pair, [p for p in alive if p[at] == pair[at]]) for at in SIDES[side])
+        ids
+        for one, ids in alive
+        if any(
+            is_best(one, [c for c, other in alive if other[at] == ids[at]]) for at in SIDES[side]
+        )
     )
 
 
-def dominates(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
-    """Whether it is nowhere worse and somewhere better."""
-    return one != other and all(a <= b for a, b in zip(one, other, strict=True))
+def unmatched_at(
+    instant: int,
+    rows: Sequence[Sequence[Any]],
+    candidates: Iterable[Candidate],
+    lives: Sequence[Callable[[Any], tuple[int, int]]],
+    side: str,
+) -> Answer:
+    """The rows of judged sides, both with their rows given, that have no candidate alive."""
+    matched = [
+        {
+            (c.left, c.right)[at]["id"]
+            for c in candidates
+            if all(
+                is_alive(row, of, instant) for row, of in zip((c.left, c.right), lives, strict=True)
+            )
+        }
+        for at in (0, 1)
+    ]
+    alone = [
+        (row["id"], None) if at == 0 else (None, row["id"])
+        for at in SIDES[side]
+        for row in rows[at]
+        if is_alive(row, lives[at], instant) and row["id"] not in matched[at]
+    ]
+    return Counter(alone)
+
+
+def is_alive(row: Any, life: Callable[[Any], tuple[int, int]], instant: int) -> bool:
+    """Whether a row is alive."""
+    first, last = life(row)
+    return first <= instant <= last

@@ -19,6 +19,10 @@ Where rows have ends, under an aggregate, the answer is that of the join at ever
 stands alone while it is alive and no match of it is, once or several times (`alone`), and a semi or
 anti join gives it for such times.
 
+Below a search for the best pairs of each instant no row waits: all rows of a preserved input come
+with NULLs as they arrive, and the search, which knows the candidates of each, puts out those that
+have one.
+
 Example in seconds, left outer, t(right) - t(left) in [-10, 5]: a left row of 12:00:30 without a
 match comes with NULLs at the watermark 12:00:36, event time 12:00:30.
 """
@@ -69,10 +73,23 @@ class OuterJoinOp(BewJoinOp):
         super().__init__(spec)
         self._own = own
         self._by_instant = any(map(has_ends, spec.inputs))
-        self._matched = {port: Matched(by_instant=self._by_instant) for port in spec.tracked}
+        self._matched = {port: Matched(by_instant=self._by_instant) for port in spec.awaited}
+        self._arrived: list[tuple[int, ChangeBatch]] = []
         self._next_number = 0
         types = {field.name: arrow_type(field.type) for field in spec.schema.fields}
         self._types = [[types[name] for name in kept if name in types] for kept in spec.keep]
+
+    def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
+        """Gives the pairs whose last row is among these, and the rows that come at once."""
+        yield from super().push(batches)
+        arrived, self._arrived = self._arrived, []
+        for port, rows in arrived:
+            own = rows
+            if self._own is not None:
+                own = rows.take(np.flatnonzero(self._own.holds(rows.times)))
+            if len(own):
+                self.counters.rows_out += len(own)
+                yield self._with_nulls(port, own)
 
     def advance(self, watermark: int) -> Iterator[ChangeBatch]:
         """Gives the rows that come alone and are final, and drops what is out of reach."""
@@ -128,6 +145,8 @@ class OuterJoinOp(BewJoinOp):
 
     def _admitted(self, port: int, batch: ChangeBatch | None) -> Chunk | None:
         chunk = super()._admitted(port, batch)
+        if chunk is not None and self._comes_at_once(port):
+            self._arrived.append((port, chunk.batch))
         if chunk is None or port not in self._matched:
             return chunk
         rows = numbered(chunk.batch, self._next_number)
@@ -136,9 +155,14 @@ class OuterJoinOp(BewJoinOp):
 
     def _set_aside(self, port: int, rows: ChangeBatch) -> None:
         """Keeps rows that can match nothing, but have a time and are to come alone."""
-        if port in self._matched and self._spec.kind != "semi":
-            timed = np.flatnonzero(rows.times != MIN_TICK)
+        timed = np.flatnonzero(rows.times != MIN_TICK)
+        if self._comes_at_once(port):
+            self._arrived.append((port, rows.take(timed)))
+        elif port in self._matched and self._spec.kind != "semi":
             self._matched[port].lone.append(rows.take(timed))
+
+    def _comes_at_once(self, port: int) -> bool:
+        return self._spec.at_once and port in self._spec.tracked
 
     def _results(self, windows: Sequence[JoinWindow]) -> Iterator[ChangeBatch]:
         """The pairs, or the rows of a semi join that they are the first matches of."""

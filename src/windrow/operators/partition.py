@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+import pyarrow.compute as pc
 
 from windrow.errors import InternalError
 from windrow.operators.cell_routes import OwnCells, by_cells
@@ -55,6 +56,9 @@ def route(
         return np.arange(len(batch)), np.zeros(len(batch), np.int32)
     if isinstance(partitioning, HashKeys):
         keys = [batch.columns.column(name) for name in partitioning.columns]
+        if partitioning.otherwise:
+            others = [batch.columns.column(name) for name in partitioning.otherwise]
+            keys = [pc.coalesce(*both) for both in zip(keys, others, strict=True)]
         homes = spread(key_words(keys, nulls_match=True).words, partitioning.buckets)
         return _timed(batch, *_with_marks(spec, batch, homes, partitioning.buckets))
     if isinstance(partitioning, HashShares):

@@ -146,7 +146,11 @@ class RivalPairs:
         is_open = ~(is_better & is_worse)
         is_better[is_open] = is_worse[is_open] = False
         for dimension in self.partial:
-            open_ = np.flatnonzero(is_open & ~(is_better & is_worse))
+            # Of a row that stands for having no pair, codes say all there is to say.
+            has_values = self.columns.column(dimension.left).is_valid().to_numpy(False)
+            has_values &= self.columns.column(dimension.right).is_valid().to_numpy(False)
+            is_asked = has_values[block[one]] & has_values[block[other]]
+            open_ = np.flatnonzero(is_open & is_asked & ~(is_better & is_worse))
             arrays = [
                 self.columns.column(name).take(pa.array(block[side[open_]]))
                 for side in (one, other)

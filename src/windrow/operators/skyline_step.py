@@ -35,7 +35,9 @@ FREE = "$free{}"
 """Columns of our own: per list of groups, free from when on; MIN_TICK where the answer has it."""
 
 ALONE = "$alone"
-"""A column of our own: 1 where a row is no pair."""
+"""A column of our own, the first code: 1 where a row is no pair, but stands for having none."""
+
+_WORST = np.iinfo(np.uint64).max
 
 Numbers = NDArray[np.int64]
 
@@ -48,7 +50,9 @@ class PairReader:
         self.groups = spec.groups
         self.shown = spec.schema.names
         self.free_names = [FREE.format(number) for number in range(len(spec.groups))]
-        self.null_if_alone = spec.null_if_alone
+        self.code_names = [*([ALONE] if spec.marks else []), *self.worth.code_names]
+        self._marks = spec.marks
+        self._group_marks = spec.group_marks
         self._needed = spec.needed
 
     def read(self, batch: ChangeBatch) -> tuple[Numbers, ChangeBatch]:
@@ -56,17 +60,21 @@ class PairReader:
         ends = batch.ends_or_never()
         is_alive = batch.times < ends
         is_alone = np.zeros(len(batch), np.bool_)
-        for name in self.null_if_alone:
-            is_alone |= batch.columns.column(name).is_null().to_numpy(zero_copy_only=False)
+        for mark in self._marks:
+            is_alone |= _is_null(batch, mark)
         paired, alone = np.flatnonzero(is_alive & ~is_alone), np.flatnonzero(is_alive & is_alone)
         candidates, worth = self.worth.of(batch.take(paired))
         places = np.concatenate([paired[candidates], alone])
-        if len(alone):
-            worth = {name: _and_nothing(own, len(alone)) for name, own in worth.items()}
-        if self.null_if_alone:
-            worth[ALONE] = pa.array(is_alone[places].astype(np.int8))
-        columns = _with(take_columns(select(batch.columns, self._needed), places), worth)
-        return places, ChangeBatch(columns, batch.times[places], ends[places])
+        times, ends = batch.times[places], ends[places]
+        if self._marks:
+            worth = {name: _and_worst(own, len(alone)) for name, own in worth.items()}
+            worth[ALONE] = pa.array(is_alone[places].astype(np.uint64))
+        free = dict.fromkeys(self.free_names, times)
+        for name, mark in zip(self.free_names, self._group_marks, strict=False):
+            free[name] = np.where(_is_null(batch, mark)[places], ends, times)
+        known = {**worth, **{name: pa.array(own) for name, own in free.items()}}
+        columns = _with(take_columns(select(batch.columns, self._needed), places), known)
+        return places, ChangeBatch(columns, times, ends)
 
 
 class _Grouped(NamedTuple):
@@ -97,12 +105,11 @@ class Step:
         self._reader = reader
         self._stored = len(there.slices)
         self._pieces = [part.chunk.batch for part in there.slices]
-        if coming is not None:
-            free = {name: pa.array(coming.times) for name in reader.free_names}
-            coming = ChangeBatch(_with(coming.columns, free), coming.times, coming.ends)
         taken = [rows for rows in (due, coming) if rows is not None and len(rows)]
         self._pieces += taken
-        grouped = [self._grouped(names, there, due, coming) for names in reader.groups]
+        grouped = [
+            self._grouped(number, there, due, coming) for number in range(len(reader.groups))
+        ]
         self._places, self._groups = self._placed(grouped, list(map(len, taken)))
         self._rivals = self._read(len(self._places) - _count(coming)) if taken else None
 
@@ -156,34 +163,25 @@ class Step:
         ]
 
     def _grouped(
-        self,
-        names: Sequence[str],
-        there: ChunkBuffer,
-        due: ChangeBatch | None,
-        coming: ChangeBatch | None,
+        self, number: int, there: ChunkBuffer, due: ChangeBatch | None, coming: ChangeBatch | None
     ) -> _Grouped:
-        """The groups that pairs come to, and who is in them."""
+        """The groups of one list that pairs come to, and who is in them."""
+        names = self._reader.groups[number]
         of_due, of_coming = (np.full(_count(rows), NO_GROUP) for rows in (due, coming))
-        pairs = self._pairs(coming)
-        if coming is None or not len(pairs):
+        if coming is None:
             return _Grouped(FoundRows((), (), ()), of_due, of_coming)
         if not names:
-            of_coming[pairs], of_due[:] = 0, 0
             wanted = WantedKeys(np.zeros(1, np.uint64), np.zeros(1, np.int64))
-            return _Grouped(rows_with_keys(there, names, wanted), of_due, of_coming)
-        directory = KeyDirectory()
-        taken = pa.array(pairs)
-        of_coming[pairs] = directory.slots_of([coming.columns.column(n).take(taken) for n in names])
+            return _Grouped(rows_with_keys(there, names, wanted), of_due * 0, of_coming * 0)
+        # A row without a tuple of the side that this is about is in none of its groups.
+        free = coming.columns.column(FREE.format(number)).to_numpy()
+        own = np.flatnonzero(free < coming.ends_or_never())
+        directory, taken = KeyDirectory(), pa.array(own)
+        of_coming[own] = directory.slots_of([coming.columns.column(n).take(taken) for n in names])
         if due is not None:
             of_due = directory.find([due.columns.column(name) for name in names])
         wanted = wanted_keys(directory, directory.slots_in_use(), has_nulls=True)
         return _Grouped(rows_with_keys(there, names, wanted), of_due, of_coming)
-
-    def _pairs(self, rows: ChangeBatch | None) -> Numbers:
-        """Which rows are pairs."""
-        if rows is None or not self._reader.null_if_alone:
-            return np.arange(_count(rows))
-        return np.flatnonzero(rows.columns.column(ALONE).to_numpy() == 0)
 
     def _placed(
         self, grouped: Sequence[_Grouped], taken: Sequence[int]
@@ -212,12 +210,9 @@ class Step:
         def numbers(name: str) -> Numbers:
             return at.numbers(lambda piece: self._pieces[piece].columns.column(name).to_numpy())
 
-        if self._reader.null_if_alone:
-            is_alone = numbers(ALONE) == 1
-            self._groups = [np.where(is_alone, NO_GROUP, own) for own in self._groups]
         every = np.arange(len(self._places))
-        codes = np.empty((len(every), len(worth.code_names)), np.uint64)
-        for number, name in enumerate(worth.code_names):
+        codes = np.empty((len(every), len(self._reader.code_names)), np.uint64)
+        for number, name in enumerate(self._reader.code_names):
             codes[:, number] = numbers(name)
         columns = self._columns([*worth.set_names, *worth.compared], every)
         free = np.array([numbers(name) for name in self._reader.free_names])
@@ -255,7 +250,12 @@ def _with(columns: pa.RecordBatch, added: Mapping[str, pa.Array]) -> pa.RecordBa
     return pa.RecordBatch.from_arrays([*columns.columns, *added.values()], names=names)
 
 
-def _and_nothing(column: pa.Array, rows: int) -> pa.Array:
-    """A column of numbers or sets, and zeros or empty ones for some more rows."""
-    values = [[]] * rows if pa.types.is_list(column.type) else np.zeros(rows, np.uint64)
+def _is_null(batch: ChangeBatch, name: str) -> NDArray[np.bool_]:
+    is_null: NDArray[np.bool_] = batch.columns.column(name).is_null().to_numpy(zero_copy_only=False)
+    return is_null
+
+
+def _and_worst(column: pa.Array, rows: int) -> pa.Array:
+    """A column of codes or sets, and for some more rows what is no better than any of them."""
+    values = [[]] * rows if pa.types.is_list(column.type) else np.full(rows, _WORST)
     return pa.concat_arrays([column, pa.array(values, column.type)])

@@ -104,7 +104,16 @@ def _union(inputs: tuple[Spec, ...]) -> Spec:
 def _of_changes(node: ChangeFeed | NewestRows | BestPairs, below: Spec, wanted: Set[str]) -> Spec:
     shown = Schema(tuple(field for field in node.schema.fields if field.name in wanted))
     if isinstance(node, BestPairs):
-        return SlidingSkyline(below, node.kind, node.dimensions, node.groups, node.spread_by, shown)
+        return SlidingSkyline(
+            below,
+            node.kind,
+            node.dimensions,
+            node.groups,
+            node.spread_by,
+            shown,
+            node.marks,
+            node.spread_else,
+        )
     if isinstance(node, NewestRows):
         return CountRows(below, node.alias, node.rows, node.partition, shown)
     time = node.time if node.time in shown.names else None
@@ -148,6 +157,7 @@ def _join(
             functions=functions_of(node.predicates),
             counts=node.counts,
             is_snapshot=node.is_snapshot,
+            at_once=node.at_once,
             orders=orders_of(node, algorithm, options),
             sizes=options.part_sizes,
         )

@@ -63,7 +63,8 @@ def _of_one_input(
         return set(node.schema.names)  # which order rows of one time
     if isinstance(node, BestPairs):
         compared = {n for d in node.dimensions if not d.is_time for n in (d.left, d.right)}
-        return compared.union(wanted, node.spread_by, *node.groups)
+        spread = {*node.spread_by, *node.spread_else}
+        return compared.union(wanted, spread, node.marks, *node.groups)
     if isinstance(node, ChangeFeed):
         return {*node.compared, *(wanted & {node.time})}
     if isinstance(node, Filter):

@@ -18,6 +18,8 @@ def kind_facts(spec: WJoin, below: int, time_type: str) -> list[Fact]:
     if spec.kind == "inner":
         return []
     facts: list[Fact] = [("kind", [f"{KIND_NAMES[spec.kind]}: {_answer(spec)}"])]
+    if spec.at_once:
+        return facts
     if any(map(has_ends, spec.inputs)):
         alone = "is matched" if spec.kind == "semi" else "is unmatched"
         other = "some match" if spec.kind == "semi" else "no match"
@@ -38,20 +40,22 @@ def match_state(spec: WJoin) -> list[str]:
     what = "the number and the matched times" if by_instant else "the number"
     return [
         f"{spec.aliases[port]}: {what} of each tuple that has a match, dropped with the tuple"
-        for port in spec.tracked
+        for port in spec.awaited
     ]
 
 
 def emission(spec: WJoin, time_type: str) -> str:
     """When which rows of a window join come, and the delay that they add."""
     by_instant = any(map(has_ends, spec.inputs))
-    waits = max([0, *map(spec.retention, spec.tracked)])
+    waits = max([0, *map(spec.retention, spec.awaited)])
     delay = f"adds a delay of {show_ticks(waits, time_type)}" if waits else "adds no delay"
     if spec.kind == "anti" or (spec.kind == "semi" and by_instant):
         return f"each tuple when it is final; {delay}"
     if spec.kind == "semi":
         return f"each tuple in the batch of its first match; {delay}"
     pairs = "each combination in the batch of its last tuple"
+    if spec.at_once:
+        return f"{pairs}, each tuple with NULLs in its own; {delay}"
     return f"{pairs}{', unmatched tuples when final' if spec.tracked else ''}; {delay}"
 
 
@@ -62,6 +66,9 @@ def _answer(spec: WJoin) -> str:
     if spec.kind == "anti":
         return f"each tuple of {first} that none of {second} matches"
     kept = [spec.aliases[port] for port in spec.tracked]
+    if spec.at_once:
+        whose = " and of ".join(kept)
+        return f"the pairs, and each tuple of {whose} with NULLs, for what reads it to judge"
     other = second if kept == [first] else first
     missing = f"none of {other}" if len(kept) == 1 else "none of the other"
     return (

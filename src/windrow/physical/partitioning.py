@@ -85,10 +85,14 @@ class HashShares:
 
 @dataclass(frozen=True)
 class HashKeys:
-    """One bucket per row, by the hash of all its group keys; of all columns where rows are told apart by these."""
+    """One bucket per row, by the hash of all its group keys; of all columns where rows are told apart by these.
+
+    A row that has NULL in one of the columns has its key in that of `otherwise`, if there is one.
+    """
 
     columns: tuple[str, ...]
     buckets: int
+    otherwise: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -163,7 +167,8 @@ def _by_keys(
     else:
         keys = spec.schema.names if isinstance(spec, SetOp | ExpireRows) else spec.compared
         alone = "rows have no columns to tell them apart; a column"
-    return HashKeys(keys, buckets) if keys else Single(f"{alone} would spread it")
+    otherwise = spec.spread_else if isinstance(spec, SlidingSkyline) else ()
+    return HashKeys(keys, buckets, otherwise) if keys else Single(f"{alone} would spread it")
 
 
 def _counted(spec: WJoin, counts: CountWindows, buckets: int) -> Partitioning:
@@ -304,9 +309,10 @@ def describe(
     if isinstance(partitioning, Single):
         return "not partitioned: one bucket"
     if isinstance(partitioning, HashKeys):
-        return (
-            f"partitioned by {', '.join(map(show, partitioning.columns))} ({partitioning.buckets})"
-        )
+        keys = ", ".join(map(show, partitioning.columns))
+        if partitioning.otherwise:
+            keys += f", where NULL by {', '.join(map(show, partitioning.otherwise))}"
+        return f"partitioned by {keys} ({partitioning.buckets})"
     if isinstance(partitioning, Cells):
         assert isinstance(spec, MatwinBestmatch)
         return describe_cells(partitioning, spec, show)

@@ -13,7 +13,8 @@ evaluate, and stays between two stages. Left alone is
 
 - a join that is not inner: its rows with a NULL for a key are spread by their times;
 - a join that sheds, and what estimates from it: their buckets are told of one another;
-- what runs in one bucket: an aggregate without GROUP BY is added up before it.
+- what runs in one bucket: an aggregate without GROUP BY is added up before it;
+- what is spread by one of two columns: neither tells the bucket of all its rows.
 """
 
 from __future__ import annotations
@@ -104,6 +105,8 @@ def _handed(spec: Stateful, buckets: int) -> Handed:
     partitioning = partitioning_of(spec, buckets)
     own = frozenset(spec.schema.names)
     if isinstance(partitioning, HashKeys) and not _estimates(spec):
+        if partitioning.otherwise:
+            return ()
         return _complete(tuple(frozenset((name,)) & own for name in partitioning.columns))
     if not isinstance(partitioning, HashShares) or not isinstance(spec, WJoin):
         return ()
@@ -117,6 +120,8 @@ def _told_by(spec: Stateful, handed: Handed, buckets: int) -> tuple[str, ...]:
     """The keys of a spec that tell the bucket of each of its rows; () where they do not."""
     partitioning = partitioning_of(spec, buckets)
     if not handed or not isinstance(partitioning, HashKeys) or _estimates(spec):
+        return ()
+    if partitioning.otherwise:
         return ()
     keys = partitioning.columns
     if not all(columns & set(keys) for columns in handed):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from windrow.plan.nodes import JUDGED
+
 if TYPE_CHECKING:
     from windrow.physical.specs import Spec
     from windrow.plan.nodes import Dimension
@@ -23,8 +25,11 @@ class SlidingSkyline:
             is in the answer while one list says so. An empty list: all pairs together.
         spread_by: the columns that keep every group together in one place; empty where none do.
         schema: the columns of the result.
-        keep_unmatched: whether the input has rows without a match too, each with NULLs for what it
-            lacks: they are in the answer while they are alive.
+        marks: per side, a column that is NULL where a row of the input has no tuple of that side,
+            and only there. Such a row is in the answer while no pair of its tuple is alive. () where
+            all rows are pairs.
+        spread_else: what keeps groups together in rows that have NULLs for `spread_by`; () where
+            none do.
     """
 
     input: Spec
@@ -33,7 +38,8 @@ class SlidingSkyline:
     groups: tuple[tuple[str, ...], ...]
     spread_by: tuple[str, ...]
     schema: Schema
-    keep_unmatched: bool = False
+    marks: tuple[str, ...] = ()
+    spread_else: tuple[str, ...] = ()
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -43,6 +49,6 @@ class SlidingSkyline:
         return tuple(dict.fromkeys([*self.schema.names, *asked, *groups]))
 
     @property
-    def null_if_alone(self) -> tuple[str, ...]:
-        """Columns of which one is NULL in rows that are no pairs, and none is in candidates."""
-        return (self.dimensions[0].left, self.dimensions[0].right) if self.keep_unmatched else ()
+    def group_marks(self) -> tuple[str, ...]:
+        """Per list of groups, the mark of the side whose tuples it tells apart; () without marks."""
+        return tuple(self.marks[side] for side in JUDGED[self.kind]) if self.marks else ()

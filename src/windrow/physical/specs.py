@@ -186,6 +186,8 @@ class WJoin:
             taken back; `graph` then has conditions on time alone, and bounds no state.
         expires: of a snapshot join: a combination has no end, and is taken back when the first of
             its rows ends (negative tuples).
+        at_once: of an outer join: every row of a preserved input comes with NULLs as it arrives,
+            whether it has a match or not.
     """
 
     inputs: tuple[Spec, ...]
@@ -208,6 +210,7 @@ class WJoin:
     shedding: Shedding | None = None
     is_snapshot: bool = False
     expires: bool = False
+    at_once: bool = False
 
     @property
     def ways(self) -> tuple[WindowGraph, ...]:
@@ -218,6 +221,11 @@ class WJoin:
     def tracked(self) -> tuple[int, ...]:
         """The inputs of which rows come alone: with no match at all, or with one in a semi join."""
         return (0,) if self.kind == "semi" else PRESERVED[self.kind]
+
+    @property
+    def awaited(self) -> tuple[int, ...]:
+        """The inputs of which rows that come alone wait until no match can follow."""
+        return () if self.at_once else self.tracked
 
     @property
     def has_plans(self) -> bool:
@@ -549,5 +557,5 @@ def delay(spec: Spec) -> int:
         return below + spec.delay
     if isinstance(spec, WJoin):
         pane = 0 if spec.shedding is None else spec.pane
-        return below + max([pane, *map(spec.retention, spec.tracked)])
+        return below + max([pane, *map(spec.retention, spec.awaited)])
     return below

@@ -78,7 +78,8 @@ def _node(node: Node, time_type: str, show: ColumnTexts) -> str:
         return _of_changes(node, time_type)
     if isinstance(node, BestPairs):
         dimensions = ", ".join(show_dimension(d, time_type, show) for d in node.dimensions)
-        return f"BestPairs {node.kind} on {dimensions}"
+        unmatched = ", keep unmatched" if node.marks else ""
+        return f"BestPairs {node.kind}{unmatched} on {dimensions}"
     return _stateless(node, time_type)
 
 

@@ -165,6 +165,8 @@ class WindowJoin:
         counts: windows that count tuples; `graph` then has conditions on time alone.
         is_snapshot: rows of inputs that take rows back join while they are alive together; `graph`
             then has conditions on time alone.
+        at_once: of an outer join: every row of a preserved input comes with NULLs as it arrives,
+            whether it has a match or not; what reads the join takes out those that have one.
         span: where FROM stands in the SQL.
     """
 
@@ -178,6 +180,7 @@ class WindowJoin:
     alternative: WindowGraph | None = None
     counts: CountWindows | None = None
     is_snapshot: bool = False
+    at_once: bool = False
 
     @property
     def sealed(self) -> tuple[int, ...]:
@@ -415,6 +418,11 @@ class BestPairs:
             is in the answer while one list says so. An empty list: all pairs together.
         spread_by: the columns that keep every group together in one place; empty where none do.
         span: where the join stands in the SQL.
+        marks: per side, a column that is NULL where a row has no tuple of that side, and only
+            there. Such a row is in the answer while no pair of its tuple is alive (KEEP UNMATCHED).
+            () where all rows are pairs.
+        spread_else: what keeps groups together in rows that have NULLs for `spread_by`; () where
+            none do.
     """
 
     input: Node
@@ -423,6 +431,8 @@ class BestPairs:
     groups: tuple[tuple[str, ...], ...]
     spread_by: tuple[str, ...] = ()
     span: Span | None = None
+    marks: tuple[str, ...] = ()
+    spread_else: tuple[str, ...] = ()
 
     @property
     def schema(self) -> Schema:

@@ -14,9 +14,10 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from windrow.errors import PlanError
+from windrow.plan.exprs import Named
 from windrow.plan.nodes import (
     MINDIST,
-    SUBSET,
     BestPairs,
     Dimension,
     Equality,
@@ -25,7 +26,9 @@ from windrow.plan.nodes import (
     Range,
     WindowJoin,
 )
+from windrow.sql.keys import free_name, with_columns
 from windrow.sql.refuse import unsupported
+from windrow.sql.render import Renderer
 from windrow.sql.scope import Scope
 from windrow.sql.spans import span_of
 
@@ -71,6 +74,7 @@ def best_pairs(
     dimensions: Sequence[Dimension],
     filters: Filter | None,
     scope: Scope,
+    marks: tuple[str, ...] = (),
 ) -> BestPairs:
     """The search for the best pairs over the join that gives the candidates.
 
@@ -81,8 +85,8 @@ def best_pairs(
         dimensions: what pairs are compared by.
         filters: the join under further conditions on pairs, or None.
         scope: its two sources.
+        marks: of a join that keeps what is unmatched, as `plan.nodes.BestPairs` has them.
     """
-    _refuse_orders(dimensions)
     of_columns = tuple(
         replace(d, is_time=False, eps=None) if d.is_time and d.order == MINDIST else d
         for d in dimensions
@@ -92,17 +96,43 @@ def best_pairs(
     spread_by: tuple[str, ...] = ()
     if groups:
         spread_by = keys[_SIDES[kind][0]] or (groups[0] if len(groups) == 1 else ())
-    return BestPairs(filters or pairs, kind, of_columns, groups or ((),), spread_by, span_of(join))
+    spread_else = keys[RIGHT] if marks and len(groups) > 1 else ()
+    return BestPairs(
+        filters or pairs,
+        kind,
+        of_columns,
+        groups or ((),),
+        spread_by,
+        span_of(join),
+        marks,
+        spread_else,
+    )
+
+
+def with_marks(
+    nodes: Sequence[Node], scope: Scope, renderer: Renderer
+) -> tuple[list[Node], tuple[str, ...]]:
+    """The inputs, and of each a column that is never NULL: its event time, or one that is added."""
+    marked, marks = list(nodes), [source.time for source in scope.sources]
+    for side, source in enumerate(scope.sources):
+        if source.time is None:
+            schema = nodes[side].schema
+            name = free_name(f"{source.alias}.$there", schema)
+            marks[side] = name
+            added = Named(name, renderer.typed(schema, [exp.true()])[0])
+            marked[side] = with_columns(nodes[side], [added])
+    return marked, tuple(filter(None, marks))
 
 
 def refuse_unmatched(join: exp.Join, place: exp.Expr) -> None:
-    """Refuses KEEP UNMATCHED, which waits for what is final."""
-    raise unsupported(
-        "keep-unmatched-of-now",
-        "KEEP UNMATCHED is not supported in a bestmatch join that says what is best now",
-        "leave it out; or leave the windows out, and bound the distance in time, for what is best"
-        " for good",
-        span_of(join if "keep_unmatched" in join.meta else place),
+    """Refuses KEEP UNMATCHED of the plain join, which is about pairs and not about tuples."""
+    raise PlanError(
+        "keep-unmatched-of-plain",
+        "KEEP UNMATCHED says nothing in a plain BESTMATCH JOIN",
+        reason="it looks for the best of all pairs, not for those of each tuple: most tuples are in"
+        " none of them, with a candidate or without",
+        hint="say whose tuples are kept: LEFT, RIGHT or FULL OUTER BESTMATCH JOIN",
+        span=span_of(join if "keep_unmatched" in join.meta else place),
     )
 
 
@@ -133,18 +163,3 @@ def _group(
 def _keys(equalities: Sequence[Equality], node: Node) -> tuple[str, ...]:
     names = set(node.schema.names)
     return tuple(name for e in equalities for name in (e.left, e.right) if name in names)
-
-
-def _refuse_orders(dimensions: Sequence[Dimension]) -> None:
-    """Refuses orders that compare pairs with one another, and give no number for each."""
-    for dimension in dimensions:
-        is_partial = dimension.function is not None and dimension.function.is_partial_order
-        if dimension.order == SUBSET or is_partial:
-            raise unsupported(
-                "order-of-now",
-                f"the order of {dimension.text} is not supported in a bestmatch join that says what"
-                " is best now",
-                "use MINDIST, YOUNGEST or a function that gives a number; or leave the windows out,"
-                " and bound the distance in time, for what is best for good",
-                dimension.span,
-            )

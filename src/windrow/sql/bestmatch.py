@@ -25,6 +25,7 @@ from windrow.sql.best_pairs import (
     best_pairs,
     refuse_one_window,
     refuse_unmatched,
+    with_marks,
     with_windows,
 )
 from windrow.sql.conditions import sort_conditions
@@ -100,9 +101,9 @@ class _Bestmatch:
         keep = "keep_unmatched" in join.meta or "keep_unmatched" in select.meta
         has_ranges = any(source.range_ticks is not None for source in self.scope.sources)
         if has_ranges or not join.args["side"]:
-            if keep:
+            if keep and not join.args["side"]:
                 refuse_unmatched(join, select)
-            return self._best_now(join, inputs, sorted_.equalities, graph)
+            return self._best_now(join, inputs, sorted_.equalities, graph, keep_unmatched=keep)
         kind = f"{str(join.args['side']).lower()} outer"
         preserved = JUDGED[kind] if keep else ()
         inputs, equalities = add_keys(
@@ -127,17 +128,31 @@ class _Bestmatch:
         inputs: Sequence[Node],
         conditions: Sequence[Condition],
         graph: WindowGraph,
+        *,
+        keep_unmatched: bool,
     ) -> BestPairs:
-        """The search for the best pairs among those of a window join."""
-        kind = f"{str(join.args['side']).lower()} outer" if join.args["side"] else PLAIN
+        """The search for the best pairs among those of a window join.
+
+        Where unmatched rows are kept it has each row of a judged side too, as if it had no match:
+        to the search it is a pair that is worse than all others of its row.
+        """
+        side = str(join.args["side"] or "").lower()
+        kind = f"{side} outer" if side else PLAIN
         inputs = with_windows(inputs, self.scope)
-        nodes, equalities = add_keys(inputs, conditions, self.scope, self.renderer)
+        preserved = JUDGED[kind] if keep_unmatched else ()
+        nodes, equalities = add_keys(inputs, conditions, self.scope, self.renderer, preserved)
         nodes, dimensions = self._with_dimensions(nodes, UNBOUNDED, UNBOUNDED)
+        marks: tuple[str, ...] = ()
+        if keep_unmatched:
+            nodes, marks = with_marks(nodes, self.scope, self.renderer)
         pairs = WindowJoin(tuple(nodes), graph.streams, equalities, graph, span_of(join))
-        filters = None
-        if self.limits:  # for the join, which looks for what is near; the search tests them too
-            filters = Filter(pairs, self.renderer.predicates(pairs.schema, self.limits))
-        return best_pairs(join, kind, pairs, dimensions, filters, self.scope)
+        # For the join, which looks for what is near; the search tests limits too.
+        limits = self.renderer.predicates(pairs.schema, self.limits)
+        filters = Filter(pairs, limits) if limits else None
+        if keep_unmatched:
+            near = tuple(limit for limit in limits if limit.is_portable)
+            pairs, filters = replace(pairs, kind=side, predicates=near, at_once=True), None
+        return best_pairs(join, kind, pairs, dimensions, filters, self.scope, marks)
 
     def _place(self, predicate: exp.Expr) -> None:
         """A predicate of one side filters that side; one of both must constrain a dimension."""
