@@ -27,6 +27,7 @@ from windrow.operators.duckdb_engine import (
 )
 from windrow.operators.functions import call_function
 from windrow.physical.specs import FilterRows, ProjectRows, RangeRows
+from windrow.plan.exprs import EVENT_TIME
 from windrow.plan.types import refused_expression
 from windrow.schema import MAX_TICK, Field, Schema
 
@@ -192,7 +193,12 @@ class Evaluator:
         return batch if len(kept) == len(batch) else batch.take(kept)
 
     def _project(self, spec: ProjectRows, batch: ChangeBatch) -> ChangeBatch:
-        arrays = self.compute([item.expr for item in spec.items], batch.columns, len(batch))
+        computed = [item.expr for item in spec.items if item.expr != EVENT_TIME]
+        values = iter(self.compute(computed, batch.columns, len(batch)))
+        arrays = [
+            pa.array(batch.times) if item.expr == EVENT_TIME else next(values)
+            for item in spec.items
+        ]
         # The schema is the spec's, so that every batch of a relation has one schema.
         columns = pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(spec.schema))
         return ChangeBatch(columns, batch.times, batch.ends, batch.signs)

@@ -119,7 +119,7 @@ def shared_elements(left: pa.Array, right: pa.Array) -> pa.Array:
         stop = start + len(owners)
         keys.append(np.unique(owners * width + codes[start:stop]))
         start = stop
-    both = np.intersect1d(*keys, assume_unique=True)
+    both = np.intersect1d(keys[0], keys[1], assume_unique=True)
     offsets = np.searchsorted(both, np.arange(len(left) + 1) * width).astype(np.int32)
     values = encoded.dictionary.take(pa.array(both % width))
     return pa.ListArray.from_arrays(pa.array(offsets), values)

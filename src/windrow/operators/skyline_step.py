@@ -257,5 +257,6 @@ def _is_null(batch: ChangeBatch, name: str) -> NDArray[np.bool_]:
 
 def _and_worst(column: pa.Array, rows: int) -> pa.Array:
     """A column of codes or sets, and for some more rows what is no better than any of them."""
-    values = [[]] * rows if pa.types.is_list(column.type) else np.full(rows, _WORST)
-    return pa.concat_arrays([column, pa.array(values, column.type)])
+    is_set = pa.types.is_list(column.type)
+    worst = pa.array([[]] * rows, column.type) if is_set else pa.array(np.full(rows, _WORST))
+    return pa.concat_arrays([column, worst])

@@ -158,6 +158,10 @@ def column(name: str, type_: str) -> Expr:
     return Expr(name, quote_spark(name), quote_duckdb(name), (name,), type_)
 
 
+EVENT_TIME = Expr("event time", quote_spark("__time"), quote_duckdb("__time"), (), "bigint")
+"""The event time of a row in ticks, which it has beside its columns; projections alone compute it."""
+
+
 def functions_of(expressions: Iterable[Expr]) -> tuple[UserFunction, ...]:
     """The user's functions that expressions call, each once, those of arguments too."""
     found: dict[UserFunction, None] = {}

@@ -15,7 +15,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from windrow.errors import PlanError
-from windrow.plan.exprs import Named
+from windrow.plan.exprs import EVENT_TIME, Named
 from windrow.plan.nodes import (
     MINDIST,
     BestPairs,
@@ -28,7 +28,6 @@ from windrow.plan.nodes import (
 )
 from windrow.sql.keys import free_name, with_columns
 from windrow.sql.refuse import unsupported
-from windrow.sql.render import Renderer
 from windrow.sql.scope import Scope
 from windrow.sql.spans import span_of
 
@@ -73,8 +72,9 @@ def best_pairs(
     pairs: WindowJoin,
     dimensions: Sequence[Dimension],
     filters: Filter | None,
-    scope: Scope,
-    marks: tuple[str, ...] = (),
+    times: tuple[str, ...],
+    *,
+    keep_unmatched: bool,
 ) -> BestPairs:
     """The search for the best pairs over the join that gives the candidates.
 
@@ -84,19 +84,21 @@ def best_pairs(
         pairs: the join of its inputs.
         dimensions: what pairs are compared by.
         filters: the join under further conditions on pairs, or None.
-        scope: its two sources.
-        marks: of a join that keeps what is unmatched, as `plan.nodes.BestPairs` has them.
+        times: of either input, the column that has its event time.
+        keep_unmatched: whether the join has rows without a match, too.
     """
     of_columns = tuple(
         replace(d, is_time=False, eps=None) if d.is_time and d.order == MINDIST else d
         for d in dimensions
     )
     keys = [_keys(pairs.equalities, pairs.inputs[side]) for side in (LEFT, RIGHT)]
-    groups = tuple(_group(side, pairs, of_columns, keys[side], scope) for side in _SIDES[kind])
+    groups = tuple(
+        _group(pairs.inputs[side], times[side], keys[side], of_columns) for side in _SIDES[kind]
+    )
     spread_by: tuple[str, ...] = ()
     if groups:
         spread_by = keys[_SIDES[kind][0]] or (groups[0] if len(groups) == 1 else ())
-    spread_else = keys[RIGHT] if marks and len(groups) > 1 else ()
+    spread_else = keys[RIGHT] if keep_unmatched and len(groups) > 1 else ()
     return BestPairs(
         filters or pairs,
         kind,
@@ -104,24 +106,19 @@ def best_pairs(
         groups or ((),),
         spread_by,
         span_of(join),
-        marks,
+        times if keep_unmatched else (),
         spread_else,
     )
 
 
-def with_marks(
-    nodes: Sequence[Node], scope: Scope, renderer: Renderer
-) -> tuple[list[Node], tuple[str, ...]]:
-    """The inputs, and of each a column that is never NULL: its event time, or one that is added."""
-    marked, marks = list(nodes), [source.time for source in scope.sources]
-    for side, source in enumerate(scope.sources):
-        if source.time is None:
-            schema = nodes[side].schema
-            name = free_name(f"{source.alias}.$there", schema)
-            marks[side] = name
-            added = Named(name, renderer.typed(schema, [exp.true()])[0])
-            marked[side] = with_columns(nodes[side], [added])
-    return marked, tuple(filter(None, marks))
+def with_times(nodes: Sequence[Node], scope: Scope) -> tuple[list[Node], tuple[str, ...]]:
+    """The inputs, and of each the column that has its event time; one is added where none has."""
+    timed, names = [], []
+    for node, source in zip(nodes, scope.sources, strict=True):
+        name = source.time or free_name(f"{source.alias}.$time", node.schema)
+        names.append(name)
+        timed.append(node if source.time else with_columns(node, [Named(name, EVENT_TIME)]))
+    return timed, tuple(names)
 
 
 def refuse_unmatched(join: exp.Join, place: exp.Expr) -> None:
@@ -137,27 +134,15 @@ def refuse_unmatched(join: exp.Join, place: exp.Expr) -> None:
 
 
 def _group(
-    side: int,
-    pairs: WindowJoin,
-    dimensions: Sequence[Dimension],
-    keys: tuple[str, ...],
-    scope: Scope,
+    node: Node, time: str, keys: tuple[str, ...], dimensions: Sequence[Dimension]
 ) -> tuple[str, ...]:
-    """The columns by which pairs have the same tuple of a side, or one with the same candidates.
+    """The columns by which pairs have the same tuple of an input, or one with the same candidates.
 
     Tuples of equal time, keys and dimensions meet the same tuples, and match them as well.
     """
-    source = scope.sources[side]
-    if source.time is None:
-        raise unsupported(
-            "bestmatch-without-time-column",
-            f"{source.alias} shows no event time, by which its tuples are told apart",
-            "keep the event-time column in the SELECT of the derived table",
-            source.span,
-        )
-    names = set(pairs.inputs[side].schema.names)
+    names = set(node.schema.names)
     compared = [name for d in dimensions for name in (d.left, d.right) if name in names]
-    return tuple(dict.fromkeys([source.time, *keys, *compared]))
+    return tuple(dict.fromkeys([time, *keys, *compared]))
 
 
 def _keys(equalities: Sequence[Equality], node: Node) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from windrow.sql.best_pairs import (
     best_pairs,
     refuse_one_window,
     refuse_unmatched,
-    with_marks,
+    with_times,
     with_windows,
 )
 from windrow.sql.conditions import sort_conditions
@@ -142,9 +142,7 @@ class _Bestmatch:
         preserved = JUDGED[kind] if keep_unmatched else ()
         nodes, equalities = add_keys(inputs, conditions, self.scope, self.renderer, preserved)
         nodes, dimensions = self._with_dimensions(nodes, UNBOUNDED, UNBOUNDED)
-        marks: tuple[str, ...] = ()
-        if keep_unmatched:
-            nodes, marks = with_marks(nodes, self.scope, self.renderer)
+        nodes, times = with_times(nodes, self.scope)
         pairs = WindowJoin(tuple(nodes), graph.streams, equalities, graph, span_of(join))
         # For the join, which looks for what is near; the search tests limits too.
         limits = self.renderer.predicates(pairs.schema, self.limits)
@@ -152,7 +150,9 @@ class _Bestmatch:
         if keep_unmatched:
             near = tuple(limit for limit in limits if limit.is_portable)
             pairs, filters = replace(pairs, kind=side, predicates=near, at_once=True), None
-        return best_pairs(join, kind, pairs, dimensions, filters, self.scope, marks)
+        return best_pairs(
+            join, kind, pairs, dimensions, filters, times, keep_unmatched=keep_unmatched
+        )
 
     def _place(self, predicate: exp.Expr) -> None:
         """A predicate of one side filters that side; one of both must constrain a dimension."""

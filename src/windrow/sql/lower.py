@@ -148,9 +148,9 @@ class Lowering:
         filters = (where.this,) if where else ()
         if from_.bestmatch is not None:
             refuse_join_of_changelog(from_)
-            # What is best now takes rows back by itself, whatever stands above its SELECT.
+            # What is best now takes rows back by itself, whatever stands above it.
             is_now = says_what_is_best_now(from_.bestmatch, items_of(select))
-            refuse_match(from_.bestmatch, _aggregate_of(select) if is_now else above)
+            refuse_match(from_.bestmatch, "" if is_now else above)
         if from_.paired is not None:
             refuse_join_of_changelog(from_)
             refuse_above_pair(from_.paired, above)
@@ -177,13 +177,7 @@ class Lowering:
         is_snapshot = joins_what_is_alive(block.from_)
         conditions = (*block.from_.conditions, *block.from_.filters, *block.filters)
         if block.from_.bestmatch is not None:
-            node: Node = lower_bestmatch(
-                block.select, block.from_.bestmatch, block.scope, conditions, self.renderer
-            )
-            root = self._project(node, block.items, alias)
-            if isinstance(node, BestPairs):
-                return Relation(root, time_type, (), is_bag=True)
-            return Relation(root, time_type)
+            return self._matched(block, conditions, alias)
         if block.from_.paired is not None:
             return Relation(self._project(*self._paired(block), alias), time_type)
         clauses = list(block.select.args.get("windows") or [])
@@ -220,14 +214,32 @@ class Lowering:
             node = Filter(node, self.renderer.predicates(node.schema, filters))
         node = tables.above(node)
         if grouped:
-            grouping = Grouping(block.select, block.items, block.seen, self.renderer)
-            node, items, keys = grouping.lower(node, span_of(block.select.args.get("group")))
-            root = self._project(node, items, alias)
-            return Relation(root, time_type, keys or (), is_bag=keys is None)
+            return self._grouped(node, block, alias)
         root = self._project(node, block.items, alias)
         if not changelogs(block.scope.sources):
             return Relation(root, time_type, has_ends=bool(block.above))
         keys = None if is_snapshot else _kept_keys(block.scope.sources[0], block)
+        return Relation(root, time_type, keys or (), is_bag=keys is None)
+
+    def _matched(self, block: _Block, conditions: Sequence[exp.Expr], alias: str) -> Relation:
+        """The pairs of a bestmatch join; what is best now is a changelog, and may be grouped."""
+        assert block.from_.bestmatch is not None
+        node = lower_bestmatch(
+            block.select, block.from_.bestmatch, block.scope, conditions, self.renderer
+        )
+        if is_aggregate_query(block.select):
+            return self._grouped(node, block, alias)
+        root, time_type = self._project(node, block.items, alias), block.from_.streams[0].time_type
+        if isinstance(node, BestPairs):
+            return Relation(root, time_type, (), is_bag=True)
+        return Relation(root, time_type)
+
+    def _grouped(self, node: Node, block: _Block, alias: str) -> Relation:
+        """The aggregates of a SELECT over the rows of what stands in its FROM."""
+        grouping = Grouping(block.select, block.items, block.seen, self.renderer)
+        node, items, keys = grouping.lower(node, span_of(block.select.args.get("group")))
+        time_type = block.from_.streams[0].time_type
+        root = self._project(node, items, alias)
         return Relation(root, time_type, keys or (), is_bag=keys is None)
 
     def _paired(self, block: _Block) -> tuple[Node, Sequence[Item]]:
@@ -357,10 +369,6 @@ def _taken_back_by(select: exp.Select) -> str:
     if is_aggregate_query(select):
         return AGGREGATE
     return "DISTINCT" if select.args.get("distinct") else ""
-
-
-def _aggregate_of(select: exp.Select) -> str:
-    return AGGREGATE if is_aggregate_query(select) else ""
 
 
 def _has_uniform_window(select: exp.Select) -> bool:

@@ -256,8 +256,8 @@ def refuse_match(join: exp.Join, above: str) -> None:
         raise unsupported(
             "aggregate-of-bestmatch",
             f"{above} right above a bestmatch join is not supported",
-            "put the join in a derived table: FROM (SELECT ..) m, with a window [RANGE ..] unless the join"
-            " has windows of its own",
+            "put the join in a derived table with a window: FROM (SELECT ..) m [RANGE ..]; or give both"
+            " of its sides windows of their own",
             span,
         )
     for order in join.expressions:

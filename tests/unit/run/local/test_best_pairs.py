@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
+import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -76,32 +80,124 @@ def test_the_youngest_pairs_and_those_of_a_function_are_best(session):
     assert found[-1] == ("insert", 9, 9, 8)
 
 
-def test_what_is_best_now_is_aggregated_and_joined_further(session):
-    found = session.sql(
-        "SELECT COUNT(*) AS n FROM (SELECT a.x, b.x AS y FROM a [RANGE 3] FULL OUTER BESTMATCH JOIN"
-        " b [RANGE 3] ON a.x MINDIST b.x) p"
-    ).to_arrow()
-    last = {row["_event_time"]: row["n"] for row in found.to_pylist()
-            if row["_change_type"] == "insert"}  # fmt: skip
-    assert last[max(last)] == 0
-    assert max(last.values()) > 1
+def test_pairs_that_share_more_are_best(session):
+    found = changes(
+        session,
+        "SELECT a.at AS p, b.at AS q FROM a [RANGE 6] LEFT OUTER BESTMATCH JOIN b [RANGE 3]"
+        " ON a.tags SUBSET b.tags WHERE a.at <= 3",
+    )
+    assert found == [
+        ("insert", 2, 1, 2),  # nothing shared, and nothing to be better
+        ("insert", 3, 3, 2),  # g
+        ("delete", 4, 1, 2),
+        ("insert", 4, 1, 4),  # r
+        ("insert", 4, 3, 4),  # r: neither contains g, nor is it contained
+        ("delete", 6, 3, 2),
+        ("delete", 8, 1, 4),
+        ("delete", 8, 3, 4),
+        ("insert", 8, 3, 6),  # nothing, as all that is left
+        ("insert", 8, 3, 8),
+        ("delete", 10, 3, 6),
+        ("delete", 10, 3, 8),
+    ]
 
 
-@pytest.mark.parametrize("order", ["SUBSET", "partial"])
-def test_orders_without_a_number_per_pair_are_refused(session, order):
-    session.function("partial", lambda *_: None, returns="tinyint", partial_order=True)
-    column = "tags" if order == "SUBSET" else "x"
-    with pytest.raises(windrow.UnsupportedError, match="order-of-now") as refused:
-        session.sql(
-            f"SELECT a.at FROM a [RANGE 3] LEFT OUTER BESTMATCH JOIN b [RANGE 3]"
-            f" ON a.{column} {order} b.{column}"
-        )
-    assert f"the order of a.{column} {order} b.{column} is not supported" in str(refused.value)
+def test_a_partial_order_of_the_users_own_decides(session):
+    def halves(a, b, c, d):
+        """Less is better, of b; even and odd numbers are not compared."""
+        one, other = b.to_numpy(), d.to_numpy()
+        return pa.array(np.sign(other - one).astype(np.int8), mask=one % 2 != other % 2)
+
+    session.function("halves", halves, partial_order=True)
+    found = changes(
+        session,
+        "SELECT a.at AS p, b.at AS q FROM a BESTMATCH JOIN b ON a.x halves b.x"
+        " WHERE abs(a.at - b.at) <= 3",
+    )
+    assert found == [
+        ("insert", 2, 1, 2),  # 13
+        ("insert", 3, 3, 2),
+        ("insert", 4, 1, 4),  # 10
+        ("insert", 4, 3, 4),
+    ]  # 19 is worse than 13, 12 is worse than 10
+
+
+def test_a_tuple_without_a_candidate_is_there_while_it_has_none(session):
+    found = changes(
+        session,
+        "SELECT a.at AS p, b.at AS q FROM a [RANGE 5] FULL OUTER BESTMATCH JOIN b [RANGE 1]"
+        " ON a.x MINDIST b.x WITHIN 3 WHERE b.at < 8 KEEP UNMATCHED",
+    )
+    expected = [
+        ("insert", 1, 1, None),
+        ("delete", 2, 1, None),
+        ("insert", 2, 1, 2),
+        ("insert", 3, 3, None),
+        ("delete", 4, 1, 2),
+        ("insert", 4, 1, 4),
+        ("delete", 6, 1, 4),
+        ("delete", 6, 3, None),
+        ("insert", 6, 1, None),
+        ("insert", 6, 3, 6),
+        ("delete", 7, 1, None),
+        ("delete", 8, 3, 6),
+        ("insert", 8, 3, None),
+        ("delete", 9, 3, None),
+        ("insert", 9, 9, None),
+        ("delete", 15, 9, None),
+    ]
+    assert Counter(found) == Counter(expected)  # of one instant, in any order
+
+
+BEST = (
+    "SELECT a.x AS p, b.x AS q FROM a [RANGE 4] FULL OUTER BESTMATCH JOIN b [RANGE 3]"
+    " ON a.x MINDIST b.x WITHIN 8 KEEP UNMATCHED"
+)
+ABOVE = {
+    "grouped": "SELECT m.p % 2 AS odd, COUNT(*) AS n, MAX(m.q) AS most FROM {m} GROUP BY m.p % 2",
+    "distinct": "SELECT DISTINCT m.p IS NULL AS p FROM {m}",
+    "joined": "SELECT m.p, m.q, c.x FROM {m} JOIN {c} ON m.q = c.x",
+    "less another": "SELECT m.q FROM {m} EXCEPT ALL SELECT c.x FROM {c}",
+}
+
+
+@pytest.mark.parametrize("above", ABOVE.values(), ids=ABOVE)
+def test_what_is_best_now_is_grouped_joined_and_combined_further(session, above):
+    """At each instant the answer is that of the same SQL over what is best then."""
+    whole = session.sql(above.format(m=f"({BEST}) m", c="b c [RANGE 5]")).to_arrow()
+    best = session.sql(BEST).to_arrow()
+    for instant in range(1, 16):
+        alive = [x for t, x, _ in ROWS["b"] if t <= instant <= t + 5]
+        with duckdb.connect(config={"threads": 1}) as connection:
+            connection.register("best", session.state_at(best, instant))
+            connection.register("alive", pa.table({"x": pa.array(alive, pa.int64())}))
+            expected = connection.sql(above.format(m="best m", c="alive c")).fetchall()
+        found = session.state_at(whole, instant).to_pylist()
+        assert Counter(tuple(row.values()) for row in found) == Counter(expected)
+
+
+def test_an_aggregate_stands_right_above_what_is_best_now(session):
+    grouped = "SELECT {} % 2 AS odd, COUNT(*) AS n FROM {} GROUP BY {} % 2"
+    join = BEST[BEST.index("FROM ") + 5 :]
+    keep = " KEEP UNMATCHED"
+    direct = grouped.format("a.x", join.removesuffix(keep), "a.x")
+    nested = grouped.format("m.p", f"({BEST.removesuffix(keep)}) m", "m.p")
+    assert session.sql(direct).to_arrow().to_pylist() == session.sql(nested).to_arrow().to_pylist()
+
+
+def test_inputs_that_show_no_event_time_are_told_apart_by_it_all_the_same(session):
+    inner = "SELECT a.x, b.x - a.x AS d{} FROM a, b WHERE a.x <> b.x WINDOW = 3"
+    query = (
+        "SELECT m.d AS p, b.at AS q FROM ({}) m [RANGE 4] LEFT OUTER BESTMATCH JOIN b [RANGE 3]"
+        " ON m.x MINDIST b.x KEEP UNMATCHED"
+    )
+    hidden = changes(session, query.format(inner.format("")))
+    told = changes(session, query.format(inner.format(", greatest(a.at, b.at) AS at")))
+    assert hidden == told
+    assert len(hidden) > 4
 
 
 def test_of_the_pairs_of_a_task_only_local_skylines_go_on():
-    import numpy as np
-
     from windrow.operators.changes import ChangeBatch
     from windrow.operators.sliding_skyline import ever_best
     from windrow.physical.sliding_skyline import SlidingSkyline
