@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from windrow.operators.changes import ChangeBatch
     from windrow.operators.chunks import ChunkBuffer, ChunkSlice
 
-STATE_VERSION = 3
+STATE_VERSION = 4
 """Layout of snapshots. Raise it with any change that an older reader would misread."""
 
 

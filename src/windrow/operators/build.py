@@ -46,12 +46,20 @@ def build(spec: Stateful, own: Own | None = None) -> Operator:
 
         return SlidingAggregateOp(spec)
     if isinstance(spec, SetOp):
-        from windrow.operators.set_operation import SetOperationOp  # noqa: PLC0415
-
-        return SetOperationOp(spec)
+        return _set_operation(spec)
     if isinstance(spec, OfChanges):
         return _of_changes(spec)
     return _of_pairs(spec, own)
+
+
+def _set_operation(spec: SetOp) -> Operator:
+    if spec.adds_signs_up:
+        from windrow.operators.net_changes import NetChangesOp  # noqa: PLC0415
+
+        return NetChangesOp(spec)
+    from windrow.operators.set_operation import SetOperationOp  # noqa: PLC0415
+
+    return SetOperationOp(spec)
 
 
 def _of_pairs(spec: PairJoinSpec | SlidingSkyline, own: Own | None) -> Operator:

@@ -43,6 +43,8 @@ def set_facts(spec: SetOp) -> list[Fact]:
         for child, name, alive in held
         if alive is not None
     ]
+    if spec.adds_signs_up:
+        return _added_up(spec, trailing)
     of = f"of n in {names[0]}{f' and m in {names[1]}' if has_two else ''}: {COPIES[spec.kind]}"
     facts = [
         ("rows", _each(names, [lifetime(child, alive) for child, _, alive in held])),
@@ -57,6 +59,20 @@ def set_facts(spec: SetOp) -> list[Fact]:
         ("why", ["a change costs its own rows: the copies say what is in the answer", *spec.place]),
     ]
     return [fact for fact in facts if fact[1]]
+
+
+def _added_up(spec: SetOp, trailing: str) -> list[Fact]:
+    """The facts where the signs of an instant say what changes in it."""
+    return [
+        ("rows", [lifetime(spec.inputs[0], None)]),
+        ("keeps", ["nothing but the changes that wait until their instant is over"]),
+        ("state", [f"the changes that wait for {trailing}"]),
+        ("emits", [f"the changes of each instant below {trailing}, net, deletes before inserts"]),
+        (
+            "why",
+            ["a change costs its own rows: what comes and goes at an instant says what changes"],
+        ),
+    ]
 
 
 def _names(spec: SetOp) -> list[str]:

@@ -407,6 +407,11 @@ class SetOp:
     place: tuple[str, ...] = ()
 
     @property
+    def adds_signs_up(self) -> bool:
+        """Whether the signs of an instant say all that changes in it, whatever was there before."""
+        return self.kind == "changes" and not any(map(has_ends, self.inputs))
+
+    @property
     def schema(self) -> Schema:
         """That of each input."""
         return self.inputs[0].schema

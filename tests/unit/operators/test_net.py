@@ -9,9 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windrow
+from windrow.operators.build import build
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.last_step import LastStep
 from windrow.operators.net import net_changes
+from windrow.operators.net_changes import NetChangesOp
+from windrow.physical.specs import ScanStream, SetOp
+from windrow.schema import Field, Schema
 
 Change = tuple[int, int, str | None]
 changes = st.lists(
@@ -53,6 +57,32 @@ def net_of(rows: list[Change]) -> Counter[Change]:
 @given(changes)
 def test_only_what_is_left_of_inserts_minus_deletes_stays(rows: list[Change]) -> None:
     assert bag_of([net_changes(batch_of(rows))]) == net_of(rows)
+
+
+@settings(max_examples=100, deadline=None)
+@given(changes, st.lists(st.integers(0, 14), max_size=4), st.booleans())
+def test_the_operator_gives_it_once_an_instant_is_over(
+    rows: list[Change], cuts: list[int], stops: bool
+) -> None:
+    schema = Schema((Field("k", "string"),))
+    spec = SetOp((ScanStream("s", "s", ("k",), schema, "t", "bigint", 0),), "changes")
+    operator, found = build(spec), []
+    assert isinstance(operator, NetChangesOp)
+    edges = [0, *sorted(cut for cut in cuts if cut < len(rows)), len(rows)]
+    for start, stop in itertools.pairwise(edges):
+        if start < stop:
+            assert not list(operator.push([batch_of(rows[start:stop])]))
+        watermark = min([row[0] for row in rows[stop:]], default=9)
+        found += operator.advance(watermark)
+        assert operator.due() > watermark
+        if stops:
+            kept, operator = operator.snapshot(), build(spec)
+            operator.restore(kept)
+    assert bag_of(found) == net_of(rows)
+    assert operator.counters.stored == 0
+    for batch in found:  # in the order of time, what goes before what comes
+        order = list(zip(batch.times.tolist(), batch.signs_or_insert().tolist(), strict=True))
+        assert order == sorted(order)
 
 
 @settings(max_examples=200, deadline=None)

@@ -6,7 +6,7 @@
 A micro-batch reads the manifest, takes the chunks from the cache of this worker (the map is asked
 only for chunks that the cache lacks), and writes the chunks that are new. Chunks that left are
 removed. So a batch writes what the batch brought, whatever the window holds; but for windows that
-count rows by key, of which the manifest has a bit per row.
+count rows by key, and for the best pairs of each instant, of which the manifest has a bit per row.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def test_the_state_of_another_query_is_refused() -> None:
 def test_an_unknown_version_is_refused() -> None:
     assert refusal(Manifest(MINE, version=99)) == (
         "PlanError[unknown-state-version]: the checkpoint holds state of version 99; this Windrow "
-        "reads version 3\n"
+        "reads version 4\n"
         "  hint: run the Windrow that made it, or start with a new checkpointLocation"
     )
 
