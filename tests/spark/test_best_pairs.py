@@ -11,7 +11,7 @@ import pytest
 from cases.match_runs import FUNCTIONS
 from spark_runs import SingleRun, Streams, bag
 
-CASES = 12
+CASES, IN_A_BATCH = 12, 4
 """Apart by more than any window: what is best in one has nothing to do with the others."""
 
 SHOWN = "SELECT x.ts, x.v, y.v AS w FROM x [RANGE 4]"
@@ -44,14 +44,14 @@ STREAMED = {
 
 
 def drawn(seed: int) -> list[pa.Table]:
-    """The rows of all cases, each case in a batch of its own with the one before or after it."""
+    """The rows of all cases, some cases to a batch."""
     draw = random.Random(seed)
     schema = pa.schema([("ts", pa.int64()), ("k", pa.string()), ("v", pa.int64())])
     batches = []
-    for pair in range(CASES // 2):
+    for first in range(0, CASES, IN_A_BATCH):
         rows = sorted(
             (100 * case + draw.randrange(9), draw.choice("ab"), draw.randrange(12))
-            for case in (2 * pair, 2 * pair + 1)
+            for case in range(first, first + IN_A_BATCH)
             for _ in range(8)
         )
         columns = zip(*rows, strict=True)
