@@ -30,17 +30,18 @@ QUERIES = {
     "plain, so far": f"SELECT x.ts, x.v, y.v AS w FROM x BESTMATCH JOIN y {ON}"
     " WHERE abs(x.ts - y.ts) <= 3 AND abs(x.v - y.v) <= 6",
 }
-NESTED = (
-    f"SELECT m.v AS a, COUNT(*) AS b, MAX(m.w) AS c FROM ({QUERIES['left, a partial order']}) m"
-    f" GROUP BY m.v UNION ALL SELECT DISTINCT m.ts, m.v, m.w FROM ({QUERIES['plain, so far']}) m"
-    f" UNION ALL SELECT m.v, m.w, y.ts FROM ({QUERIES['left']}) m JOIN y [RANGE 2] ON m.w = y.v"
+GROUPED = (
+    "SELECT m.v AS a, COUNT(*) AS b, MAX(m.w) AS c"
+    f" FROM ({QUERIES['left, a partial order']}) m GROUP BY m.v"
 )
-QUERIES["nested"] = NESTED
+JOINED = f"SELECT m.v, m.w, y.ts FROM ({QUERIES['plain, so far']}) m JOIN y [RANGE 2] ON m.w = y.v"
+DISTINCT = f"SELECT DISTINCT m.v, m.w, 0 AS c FROM ({QUERIES['left']}) m"
 STREAMED = {
-    "left and right": f"{QUERIES['left, a partial order']} UNION ALL {QUERIES['right, sets']}",
+    "right": QUERIES["right, sets"],
     "full": QUERIES["full"],
-    "nested": NESTED,
+    "grouped and joined": f"{GROUPED} UNION ALL {JOINED}",
 }
+QUERIES["nested"] = f"{GROUPED} UNION ALL {JOINED} UNION ALL {DISTINCT}"
 
 
 def drawn(seed: int) -> list[pa.Table]:
