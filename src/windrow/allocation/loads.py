@@ -24,6 +24,8 @@ class Load:
         least_window: tuples that it requires to be kept.
         meets: of all combinations of tuples in the other windows, the share that a probe meets. The
             last of several tuples of one instant meets the others, and they do not meet it.
+        at_hand: tuples of the window that are there to be kept; None for all. Those that were let go
+            earlier do not come back, and what is set aside for them would be of no use.
     """
 
     rate: float
@@ -31,11 +33,15 @@ class Load:
     least_rate: float = 0.0
     least_window: float = 0.0
     meets: float = 1.0
+    at_hand: float | None = None
 
     def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if not (math.isfinite(value) and value >= 0):
-                raise AllocationError.bad_number(name.replace("_", " "), value, "0 or more")
+        _check_numbers(self)
+
+    @property
+    def most_kept(self) -> float:
+        """Tuples of the window that memory could be used for."""
+        return self.window if self.at_hand is None else min(self.window, self.at_hand)
 
 
 @dataclass(frozen=True)
@@ -51,9 +57,7 @@ class Resources:
     service_rate: float | None = None
 
     def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if value is not None and not (math.isfinite(value) and value >= 0):
-                raise AllocationError.bad_number(name.replace("_", " "), value, "0 or more")
+        _check_numbers(self)
 
 
 class Case(StrEnum):
@@ -94,16 +98,22 @@ def alike(shares: Sequence[float]) -> list[float]:
 
 def everything(loads: Sequence[Load]) -> Allocation:
     """What streams get when nothing is short."""
-    return Allocation(tuple(one.rate for one in loads), tuple(one.window for one in loads))
+    return Allocation(tuple(one.rate for one in loads), tuple(one.most_kept for one in loads))
 
 
 def case_of(loads: Sequence[Load], resources: Resources) -> Case:
     """Which of the four cases streams and resources make."""
     is_processor_short = _is_short(resources.service_rate, [one.rate for one in loads])
-    is_memory_short = _is_short(resources.memory, [one.window for one in loads])
+    is_memory_short = _is_short(resources.memory, [one.most_kept for one in loads])
     if is_processor_short:
         return Case.both if is_memory_short else Case.processor
     return Case.memory if is_memory_short else Case.nothing
+
+
+def _check_numbers(given: Load | Resources) -> None:
+    for name, value in vars(given).items():
+        if value is not None and not (math.isfinite(value) and value >= 0):
+            raise AllocationError.bad_number(name.replace("_", " "), value, "0 or more")
 
 
 def _is_short(there_is: float | None, asked: Sequence[float]) -> bool:

@@ -38,7 +38,7 @@ def windows_pot(loads: Sequence[Load], memory: float) -> Pot:
         "tuples of memory",
         memory,
         [one.least_window for one in loads],
-        [one.window for one in loads],
+        [one.most_kept for one in loads],
     )
 
 

@@ -51,20 +51,21 @@ def _expected(spec: WJoin, shedding: Shedding, rates: Sequence[float]) -> Expect
     """What the inputs get at some rates."""
     service_rate = shedding.service_rate if shedding.may_skip else None
     retention = [max(0, spec.retention(at)) for at in range(len(rates))]
-    # Memory is divided by what is counted when a pane is decided, which begins with a block. What
-    # lies before the window is not held any more then, and the pane itself has waited. A window of
-    # no length holds the tuples of an instant.
+    # Memory is divided by what is counted when a pane is decided, which begins with a block, and for
+    # what is at hand then: what lies before the window is not held any more, and the pane itself has
+    # waited. A window of no length holds the tuples of an instant.
     lengths = [max(1, own) for own in retention]
     loads = _loads(spec, rates, lengths)
     width = expected_width(spec)
     waiting = _Waiting.of(spec, shedding.most_tuples(width.nbytes), loads)
     ticks = [counted_ticks(own, spec.pane) for own in retention]
-    counted = _with_least(_loads(spec, rates, ticks), shedding, waiting.room)
-    divided = _allocation(shedding, counted, Resources(waiting.room, service_rate))
-    kept = tuple(
-        min(load.window * share, own)
-        for load, share, own in zip(loads, waiting.shares, divided.windows, strict=True)
-    )
+    counted = [
+        replace(own, at_hand=load.window * share)
+        for own, load, share in zip(_loads(spec, rates, ticks), loads, waiting.shares, strict=True)
+    ]
+    asked = _with_least(counted, shedding, waiting.room)
+    divided = _allocation(shedding, asked, Resources(waiting.room, service_rate))
+    kept = divided.windows
     probing = tuple(map(min, divided.rates, map(mul, rates, waiting.shares)))
     allocation = Allocation(probing, kept)
     case = case_of(loads, Resources(waiting.for_windows, service_rate))

@@ -110,7 +110,7 @@ class Control:
         *,
         there: Sequence[int] | None = None,
         spans: Sequence[Span | None] | None = None,
-        held: int | None = None,
+        held: Sequence[int] | None = None,
         waiting: int = 0,
     ) -> Division:
         """What each input gets in a pane, the next one in which any row has arrived.
@@ -121,7 +121,7 @@ class Control:
             row_bytes: what a tuple takes.
             there: how many of these are still there; None for all.
             spans: from when to when they came; None for all of the pane.
-            held: tuples of earlier panes that are held; None if nobody knows.
+            held: tuples of earlier panes that each input holds; None for all that came.
             waiting: tuples of later panes that are held beside them.
 
         Raises:
@@ -142,12 +142,16 @@ class Control:
             )
         ]
         steady = self._held_on_to(loads)
+        if held is not None:
+            # What was let go does not come back: room for it is of use to the others.
+            at_hand = map(sum, zip(held, there, strict=True))
+            steady = tuple(replace(own, at_hand=n) for own, n in zip(steady, at_hand, strict=True))
         memory = self._shedding.most_tuples(row_bytes)
         room = None if memory is None else max(0.0, memory - waiting)
         allocation = self._allocated(steady, room)
         windows = full
         # What is counted begins with a block, before what is held: where that fits, all of it stays.
-        if room is None or held is None or held + sum(there) > room:
+        if room is None or held is None or sum(held) + sum(there) > room:
             windows = tuple(
                 min(window, whole_part(kept))
                 for window, kept in zip(full, allocation.windows, strict=True)
@@ -156,6 +160,19 @@ class Control:
                 windows = _one_each(windows, full)
         probes = self._probes(number, there, steady, allocation)
         return Division(tuple(arrived), probes, windows, full, inside)
+
+    def left(self, held: Sequence[int], room: int) -> Sequence[int]:
+        """What is left to each input where all hold more than there is room for, between two panes."""
+        if self._steady is None:
+            return shared_out(held, room)
+        full = map(float, self.counted.full)
+        loads = [
+            replace(own, window=window, at_hand=here)
+            for own, window, here in zip(self._steady, full, held, strict=True)
+        ]
+        kept = map(whole_part, self._allocated(loads, room).windows)
+        windows = tuple(map(min, held, kept))
+        return _one_each(windows, held) if self._shedding.is_estimated else windows
 
     def _allocated(self, asked: Sequence[Load], memory: float | None) -> Allocation:
         service_rate = self._shedding.service_rate

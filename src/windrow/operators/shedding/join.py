@@ -45,7 +45,7 @@ from windrow.operators.join_inputs import (
 )
 from windrow.operators.shedding.arrivals import Arrivals, Waited, column_of
 from windrow.operators.shedding.chances import Caps, Chances, chance_of
-from windrow.operators.shedding.control import Control, Division, SentTo, shared_out
+from windrow.operators.shedding.control import Control, Division, SentTo
 from windrow.operators.shedding.draws import Draws, Purpose, draw_numbers
 from windrow.operators.shedding.marks import Losses
 from windrow.operators.shedding.meeting import Blocks, Span
@@ -153,7 +153,7 @@ class ShedJoinOp(BewJoinOp):
         """Lets go of tuples of the windows, from the first pane on that is not decided."""
         held = [own.rows for own in self._buffers]
         if sum(held) > most:
-            for port, left in enumerate(shared_out(held, most)):
+            for port, left in enumerate(self._control.left(held, most)):
                 self._keep_at_most(port, np.empty(0), self._open_from, left)
 
     def due(self) -> int:
@@ -184,7 +184,7 @@ class ShedJoinOp(BewJoinOp):
             self._row_bytes,
             there=[0 if own.rows is None else len(own.rows) for own in waited],
             spans=[None if own.rows is None else _span(own.rows.times) for own in waited],
-            held=sum(own.rows for own in self._buffers),
+            held=[own.rows for own in self._buffers],
             waiting=self._arrivals.stored,
         )
         drawn = [self._drawn(port, own, start, division) for port, own in enumerate(waited)]

@@ -9,6 +9,9 @@ import pyarrow as pa
 import pytest
 from cases.shed_joins import WINDOW, spec
 
+from windrow.allocation.best import allocate
+from windrow.allocation.loads import Load, Resources
+from windrow.allocation.output import expected_recall
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.shedding.join import ShedJoinOp
 from windrow.physical.shedding import Shedding
@@ -96,6 +99,20 @@ def test_the_recall_that_is_expected_comes_about(case):
     found, expected = shares(rates, limits)
     assert found < 0.8
     assert expected == pytest.approx(found, rel=0.03)
+
+
+@pytest.mark.parametrize("rates", [(4, 4), (8, 2), (8, 4), (4, 1, 2)])
+def test_half_of_the_memory_finds_what_the_best_division_of_it_would(rates):
+    # Though arrivals wait and take room, and at equal rates the slower stream is another by chance.
+    memory = sum(rates) * WINDOW // 2
+    loads = [Load(rate, rate * WINDOW) for rate in rates]
+    best = expected_recall(loads, allocate(loads, Resources(memory)))
+    found = {
+        strategy: shares(rates, {"memory": memory, "strategy": strategy})[0]
+        for strategy in ("best", "equal")
+    }
+    assert found["best"] > 0.9 * best
+    assert found["best"] > 0.99 * found["equal"]
 
 
 @pytest.mark.parametrize("case", TIED)
