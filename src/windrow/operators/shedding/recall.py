@@ -11,12 +11,14 @@ What had no chance is never found, whatever there is: how much that would have b
 others, by the model's ratio. Arrivals that did not wait, for others were drawn to, had a chance: those
 found stand for them already.
 
-Panes in which nothing is found are one with the next in which something is: their sums are added to
-that one's. And the share that is reached is that of as many of the latest panes as it took to find some:
-where panes have few tuples, those of which more are kept by chance find more, and would count for more.
+Panes follow each other until a few hundred combinations were found; of these
 
-    estimated  =  sum of found  x  all / possible               each summed over the inputs
-    expected   =  estimated  x  reached / all                   these two over the latest panes
+    estimated  =  found  x  all / possible               each summed over panes and inputs
+    expected   =  estimated  x  reached / all
+
+so that what is expected is the model's reach times how many of the combinations match, as far as that is
+known. Pane by pane it would be too much: where panes have few tuples, one that happens to find more has
+often kept or probed with more too.
 
 What an arrival meets of its own pane, and of the oldest that its window reaches, `meeting.py` knows.
 Products of whole windows would count what two inputs have in the newest pane twice, and that is where
@@ -41,11 +43,14 @@ from windrow.physical.specs import WJoin
 
 THOUSANDTHS = 1_000
 
-ENOUGH = 100
-"""Where so many are found at once, earlier panes do not count in the share that is reached."""
+ENOUGH = 300
+"""Of so many combinations found it is known well how many match."""
 
-SUMS, LATEST = ("all", "possible", "reached"), ("latest all", "latest reached")
-"""What is summed up over panes, by name: since something was found, and over the latest ones."""
+SUMS = ("all", "possible", "reached", "weights")
+"""What is summed up over panes, by name."""
+
+COUNTS = ("found since", "estimated since", "expected since")
+"""What has been counted of the same panes, by name."""
 
 Floats = NDArray[np.float64]
 
@@ -60,7 +65,8 @@ class Recall:
     def __init__(self, spec: WJoin) -> None:
         self._found = np.zeros(len(spec.inputs), np.int64)
         self._weights = np.zeros(len(spec.inputs))
-        self._sums, self._latest = np.zeros(len(SUMS)), np.zeros(len(LATEST))
+        self._sums = np.zeros(len(SUMS))
+        self._since = [0] * len(COUNTS)
         self._meeting = Meeting(spec)
 
     def found(self, start: int, chances: Floats) -> None:
@@ -85,29 +91,37 @@ class Recall:
         """
         all_, possible, reached = self._meeting.combinations(windows, division.spans).T
         arrived, probes = np.array(division.arrived), np.array(division.probes)
-        self._sums += arrived @ all_, (arrived * could_probe) @ possible, probes @ reached
+        weights = float(self._weights.sum())
+        self._sums += arrived @ all_, (arrived * could_probe) @ possible, probes @ reached, weights
         found = int(self._found.sum())
         counters.shed_found += found
-        there_are, can_find, to_find = self._sums.tolist()
-        if found and can_find > 0:
-            estimated = float(self._weights.sum()) * there_are / can_find
-            counters.shed_estimated += round(estimated * THOUSANDTHS)
-            self._latest *= max(0.0, 1 - found / ENOUGH)
-            self._latest += there_are, to_find
-            share = min(1.0, float(self._latest[1] / self._latest[0]))
-            counters.shed_expected += round(estimated * share * THOUSANDTHS)
+        self._tell(counters, self._since[0] + found)
+        if self._since[0] >= ENOUGH:
             self._sums[:] = 0
+            self._since = [0] * len(COUNTS)
         self._found[:] = 0
         self._weights[:] = 0
 
+    def _tell(self, counters: Counters, found: int) -> None:
+        """Counts what the latest panes tell, of which so many were found, instead of what they told."""
+        there_are, can_find, to_find, weights = self._sums.tolist()
+        told = [found, 0, 0]
+        if found and can_find > 0:
+            estimated = weights * there_are / can_find
+            told[1:] = (
+                round(own * THOUSANDTHS)
+                for own in (estimated, estimated * min(1.0, to_find / there_are))
+            )
+        counters.shed_estimated += told[1] - self._since[1]
+        counters.shed_expected += told[2] - self._since[2]
+        self._since = told
+
     def snapshot(self) -> dict[str, int]:
         """The sums, by name."""
-        sums = (*self._sums, *self._latest)
-        return {name: bits(own) for name, own in zip((*SUMS, *LATEST), sums, strict=True)}
+        sums = {name: bits(own) for name, own in zip(SUMS, self._sums, strict=True)}
+        return sums | dict(zip(COUNTS, self._since, strict=True))
 
     def restore(self, numbers: dict[str, int]) -> None:
         """Puts it back."""
-        self._sums, self._latest = (
-            np.array([number_of(numbers.get(name, 0)) for name in names])
-            for names in (SUMS, LATEST)
-        )
+        self._sums = np.array([number_of(numbers.get(name, 0)) for name in SUMS])
+        self._since = [numbers.get(name, 0) for name in COUNTS]

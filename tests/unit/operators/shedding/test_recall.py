@@ -12,8 +12,12 @@ from cases.shed_joins import WINDOW, spec
 from windrow.allocation.best import allocate
 from windrow.allocation.loads import Load, Resources
 from windrow.allocation.output import expected_recall
+from windrow.operators.base import Counters
 from windrow.operators.changes import ChangeBatch
+from windrow.operators.shedding.control import Division
 from windrow.operators.shedding.join import ShedJoinOp
+from windrow.operators.shedding.meeting import Blocks, Span
+from windrow.operators.shedding.recall import Recall
 from windrow.physical.shedding import Shedding
 from windrow.schema import MAX_TICK
 
@@ -163,4 +167,25 @@ def test_recall_is_right_where_panes_have_few_tuples_and_few_of_them_could_wait(
 def test_panes_without_a_probe_count_with_the_others():
     # About every other pane has one probe, of 160 arrivals.
     found, expected = shares((8, 8), {"service_rate": 0.06})
-    assert expected == pytest.approx(found, rel=0.2)
+    assert expected == pytest.approx(found, rel=0.1)
+
+
+@pytest.mark.parametrize("matching", [0.02, 0.5])
+def test_panes_that_find_more_by_chance_do_not_count_for_more(matching):
+    # Of 20 arrivals a few probe a window of 40 tuples, of which some are kept: other ones per pane.
+    dice = np.random.default_rng(1)
+    recall, counters, reached = Recall(spec()), Counters(), 0
+    nothing, pane = Blocks(np.zeros(0), np.zeros(0), np.zeros((3, 0))), Span(0, 9)
+    for _ in range(2_000):
+        probes, kept = dice.integers(1, 20), dice.integers(1, 40)
+        window = Blocks(np.array([-50.0]), np.array([-40.0]), np.array([[40.0], [40.0], [kept]]))
+        found = dice.binomial(probes * kept, matching)
+        recall.found(0, np.full((1, found), probes * kept / 800))
+        division = Division((20, 0), (probes, 0), (0, kept), (0, 40), (pane, pane))
+        recall.count(counters, division, (True, True), (nothing, window))
+        reached += probes * kept
+    whole = 2_000 * 20 * 40
+    assert counters.shed_estimated / 1_000 == pytest.approx(whole * matching, rel=0.04)
+    assert counters.shed_expected / counters.shed_estimated == pytest.approx(
+        reached / whole, rel=0.02
+    )
