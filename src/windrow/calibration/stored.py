@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from dataclasses import asdict
 from pathlib import Path
@@ -88,7 +89,16 @@ def recall(sizes: Sizes) -> Weights:
 
 def _weights(found: dict[str, Any]) -> Weights:
     by_structure = {
-        one.name: Weight(float(found[one.name]["search"]), float(found[one.name]["update"]))
+        one.name: Weight(_cost(found[one.name]["search"]), _cost(found[one.name]["update"]))
         for one in Structure
     }
     return Weights(**by_structure, unit=str(found["unit"]))
+
+
+def _cost(found: Any) -> float:
+    """What touching a tuple costs: never nothing, or plans could not be compared."""
+    cost = float(found)
+    if not 0 < cost < math.inf:
+        message = f"a weight is {cost}"
+        raise ValueError(message)
+    return cost

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import pwd
+from dataclasses import replace
 
 import pytest
 
@@ -115,6 +117,15 @@ def test_a_file_that_holds_something_else_is_an_error(text):
     with pytest.raises(CalibrationError, match="holds no weights") as raised:
         recall(Sizes())
     assert raised.value.condition == "calibration-unreadable"
+
+
+@pytest.mark.parametrize("weight", [0.0, -1.0, math.nan, math.inf])
+def test_a_weight_that_cannot_be_is_an_error(weight):
+    broken = replace(PAPER, hash=replace(PAPER.hash, search=weight))
+    keep(broken, Sizes())
+    with pytest.raises(CalibrationError, match="holds no weights") as raised:
+        recall(Sizes())
+    assert raised.value.reason == f"ValueError: a weight is {weight}"
 
 
 def test_a_folder_that_cannot_be_made_is_said_before_anything_is_measured(cache):
