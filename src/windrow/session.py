@@ -113,7 +113,7 @@ class Session:
                 below m - lateness follows: '5 seconds', a timedelta, or a number of ticks. A
                 stream that promises nothing at all comes in the order of time.
             read_ahead: the promise that after so many rows in a row beyond an instant, none at or
-                before it follows. Not on Spark streaming, where rows have no order of arrival.
+                before it follows. On Spark streaming rows must come in one partition, in order.
             punctuation: a BOOLEAN column. Rows where it is true are no data: they promise that no
                 row at or before their time follows.
             schema: in process, the columns of an iterator, which is then not read before a query
@@ -128,7 +128,6 @@ class Session:
         Raises:
             BindError: the data, the time column, the column of changes, a promise or a hint
                 cannot be used.
-            UnsupportedError: a streaming DataFrame promises a read-ahead.
 
         Examples:
             >>> import pyarrow as pa

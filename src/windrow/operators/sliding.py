@@ -105,7 +105,7 @@ class SlidingOp(Operator):
 
     def advance(self, watermark: int) -> Iterator[ChangeBatch]:
         """Applies all events below the watermark, in steps, and gives their changes."""
-        while self.due() <= watermark and self.due() < MAX_TICK:
+        while self._first < watermark:
             changes = self._step(self._bound_of_step(watermark))
             self.counters.rows_out += len(changes)
             self._measure()
@@ -114,8 +114,12 @@ class SlidingOp(Operator):
 
     def due(self) -> int:
         """One tick after the first event that waits."""
-        first = min(self._arriving.first, self._alive.first)
-        return first + 1 if first < MAX_TICK else MAX_TICK
+        return self._first + 1 if self._first < MAX_TICK else MAX_TICK
+
+    @property
+    def _first(self) -> int:
+        """The first event that waits; MAX_TICK for none."""
+        return min(self._arriving.first, self._alive.first)
 
     def buffers(self) -> Sequence[ChunkBuffer]:
         """The rows that have yet to come into effect, and those alive."""

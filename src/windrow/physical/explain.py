@@ -273,7 +273,7 @@ def _stage_lines(physical: PhysicalQuery) -> list[str]:
     if not found:
         return ["  none: each row is answered on its own"]
     known = "set by buckets" if set_by_user else "assumed; one per shuffle partition if not set"
-    lines = [f"  on Spark, {buckets} buckets ({known})"]
+    lines = [f"  on Spark, {buckets} buckets ({known})", *_read_ahead_lines(physical.root)]
     for number, stage in enumerate(found, 1):
         spec, *above = stage.specs
         partitioning = partitioning_of(spec, buckets)
@@ -288,3 +288,13 @@ def _stage_lines(physical: PhysicalQuery) -> list[str]:
             names = ", ".join(map(show, by))
             lines.append(f"      without a shuffle: rows of one {names} are in one bucket already")
     return lines
+
+
+def _read_ahead_lines(root: Spec) -> list[str]:
+    """What Spark streaming asks of the streams that promise by read-ahead."""
+    streams = dict.fromkeys(scan.stream for scan in scans(root) if scan.read_ahead is not None)
+    return [
+        f"  streaming, {stream} must come in one ordered partition; its times are read once more, in"
+        " one task"
+        for stream in streams
+    ]

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from windrow.errors import BindError, UnknownColumn, UnsupportedError, nearest
+from windrow.errors import BindError, UnknownColumn, nearest
 from windrow.plan.catalog import StreamInfo
 from windrow.plan.durations import to_ticks
 
@@ -51,7 +51,6 @@ def promising(info: StreamInfo, said: Said) -> StreamInfo:
 
     Raises:
         BindError: a promise cannot be used.
-        UnsupportedError: a read-ahead, where rows have no order of arrival.
     """
     if said.is_about_time and info.time is None:
         raise BindError(
@@ -101,14 +100,6 @@ def _lateness(info: StreamInfo, said: Said) -> int | None:
 
 
 def _read_ahead(info: StreamInfo, rows: int | None) -> int | None:
-    if rows is not None and info.is_streaming:
-        raise UnsupportedError(
-            "read-ahead-without-order",
-            f"the stream {info.name} has a read-ahead, and is a streaming DataFrame",
-            reason="Spark reads the rows of a micro-batch in parallel: there is no order of arrival"
-            " in which to count them",
-            hint="promise a lateness, or have the source send punctuations: punctuation='column'",
-        )
     if rows is None or rows >= 1:
         return rows
     raise BindError(

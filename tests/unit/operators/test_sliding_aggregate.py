@@ -82,6 +82,14 @@ def test_groups_come_change_and_go_with_their_rows():
     assert operator.due() == MAX_TICK
 
 
+def test_a_row_at_the_last_instant_of_all_comes_too():
+    """It was left out: one tick later, when it is due, is never."""
+    operator = operator_of(("store",), [("sum", "double"), ("count", None)])
+    list(operator.push([sales([(MAX_TICK - 1, "north", 4.0)], window=0)]))
+    assert changes(operator.advance(MAX_TICK)) == [(MAX_TICK - 1, "+", "north", 4.0, 1)]
+    assert changes(operator.advance(MAX_TICK)) == []
+
+
 def test_nothing_changes_where_a_row_replaces_an_equal_one():
     operator = operator_of(("store",), [("sum", "double"), ("count", None)])
     list(operator.push([sales([(0, "north", 4.0), (3, "north", 4.0)], window=2)]))

@@ -5,7 +5,7 @@
     query      --------|                                 the least of them
 
 Where a stream promises by read-ahead or punctuations, its watermark is as far as those reach
-(`promises.py`), or its lateness if that reaches further.
+(`operators/read_ahead.py`, `promises.py`), or its lateness if that reaches further.
 
 A stream that has delivered nothing holds the query's watermark at minus infinity; one that has
 ended does not hold it at all. A stream whose time is given on arrival delivers nothing before the
@@ -20,16 +20,13 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from windrow.operators.instants import less_delay, ticks_of
+from windrow.operators.read_ahead import complete_by_read_ahead
 from windrow.physical.options import IN_STEP
 from windrow.physical.specs import ScanStream
 from windrow.run.local.arrivals import ArrivalClock
 from windrow.run.local.cuts import Cut, RowsAtOnce
 from windrow.run.local.inlets import PAUSE_S, Bell, Inlet, InMemory, Reader, Taken
-from windrow.run.local.promises import (
-    complete_by_punctuations,
-    complete_by_read_ahead,
-    split_punctuations,
-)
+from windrow.run.local.promises import complete_by_punctuations, split_punctuations
 from windrow.run.local.sources import NOTHING_NOW, Source
 from windrow.schema import MAX_TICK, MIN_TICK
 

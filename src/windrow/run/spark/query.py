@@ -203,7 +203,9 @@ class _Builder:
         if isinstance(spec, ScanStream):
             self._scans += 1
             metric = self._named(f"scan_{self._scans - 1}")
-            return relations.scan(spec, self._frame(spec), metric, self._extra(spec))
+            reads_ahead = self._is_streaming and bool(stateful_specs(self._physical.root))
+            frame, extra = self._frame(spec), self._extra(spec)
+            return relations.scan(spec, frame, metric, extra, reads_ahead=reads_ahead)
         rows = self.relation(spec.input)
         table = relations.of_table(spec.table, self._frames)
         if self._multiplied:

@@ -25,7 +25,8 @@ from windrow.physical.specs import (
 )
 from windrow.plan.exprs import quote_spark
 from windrow.run.spark.change_kinds import sign_of
-from windrow.run.spark.ticks import lateness_text, ticks_sql, watermark_sql
+from windrow.run.spark.read_ahead import PROMISED, promised_ahead
+from windrow.run.spark.ticks import lateness_text, ticks_sql, watermark_sql, whole_lateness
 from windrow.schema import MAX_TICK, MIN_TICK
 
 if TYPE_CHECKING:
@@ -33,12 +34,20 @@ if TYPE_CHECKING:
 
 _WATERMARK = "__watermark"
 _IS_DATA = "__is_data"
+_NOTHING_TOLD = "CAST(NULL AS TIMESTAMP)"
 
 JOINS = {"inner": "inner", "left": "left_outer", "semi": "left_semi", "anti": "left_anti"}
 """Kinds of joins with tables as Spark calls them; it runs each of them over a stream."""
 
 
-def scan(spec: ScanStream, frame: DataFrame, metric: str, extra: tuple[str, ...]) -> DataFrame:
+def scan(
+    spec: ScanStream,
+    frame: DataFrame,
+    metric: str,
+    extra: tuple[str, ...],
+    *,
+    reads_ahead: bool = False,
+) -> DataFrame:
     """The rows of one stream, with its own watermark where it is streaming.
 
     Args:
@@ -47,6 +56,8 @@ def scan(spec: ScanStream, frame: DataFrame, metric: str, extra: tuple[str, ...]
         metric: the name under which Spark's progress shows how many rows it has delivered.
         extra: the columns that rows carry beside their own (here at most LETTER, the row as it
             arrived).
+        reads_ahead: whether its watermark follows its read-ahead; nobody asks for it in a query
+            without operators.
     """
     columns = [
         f"{quote_spark(source)} AS {quote_spark(name)}"
@@ -61,13 +72,14 @@ def scan(spec: ScanStream, frame: DataFrame, metric: str, extra: tuple[str, ...]
         frame = frame.withColumn(SIGN, sign.cast("tinyint"))
     rows = frame.selectExpr(*columns, f"{ticks} AS {TIME}", f"{is_data} AS {_IS_DATA}", *extra)
     if frame.isStreaming:
-        marked = rows.selectExpr("*", f"{_told(spec)} AS {_WATERMARK}").withWatermark(
-            _WATERMARK, lateness_text(spec.lateness or 0, spec.time_type)
-        )
+        marked = rows.selectExpr("*", f"{_told(spec)} AS {_WATERMARK}")
+        if reads_ahead and spec.read_ahead is not None:
+            marked = marked.union(_told_ahead(spec, frame.filter(is_data), ticks, marked))
+        marked = marked.withWatermark(_WATERMARK, lateness_text(spec.lateness or 0, spec.time_type))
         # Spark moves filters below a watermark, which would then follow the rows that pass them, not
         # the stream. It moves nothing below metrics.
         rows = marked.observe(metric, F.count_if(_IS_DATA).alias("rows")).drop(_WATERMARK)
-    if spec.punctuation is not None:
+    if spec.punctuation is not None or reads_ahead:
         rows = rows.filter(_IS_DATA)
     return rows.drop(_IS_DATA)
 
@@ -80,14 +92,38 @@ def _told(spec: ScanStream) -> str:
         row            t                           - lateness = what may still come
         punctuation    t + 1 tick + lateness       - lateness = what may still come
     """
-    of_rows = watermark_sql(TIME, spec.time_type, spec.stream)
+    of_rows = _NOTHING_TOLD
+    if spec.lateness is not None:
+        of_rows = watermark_sql(TIME, spec.time_type, spec.stream)
     if spec.punctuation is None:
         return of_rows
-    completed = f"({TIME} + IF({TIME} > {MIN_TICK}, {(spec.lateness or 0) + 1}L, 0L))"
-    of_punctuations = watermark_sql(completed, spec.time_type, spec.stream)
-    if spec.lateness is None:
-        return f"CASE WHEN NOT {_IS_DATA} THEN {of_punctuations} END"
-    return f"IF({_IS_DATA}, {of_rows}, {of_punctuations})"
+    completed = f"IF({TIME} > {MIN_TICK}, {TIME} + 1L, {TIME})"
+    return f"IF({_IS_DATA}, {of_rows}, {_told_at(completed, spec)})"
+
+
+def _told_ahead(spec: ScanStream, frame: DataFrame, ticks: str, like: DataFrame) -> DataFrame:
+    """Rows that are no data, and tell Spark what the stream promises by its read-ahead."""
+    assert spec.read_ahead is not None
+    ahead = promised_ahead(frame, ticks, spec.stream, spec.read_ahead)
+    beside = {
+        TIME: F.lit(MIN_TICK),
+        _IS_DATA: F.lit(False),
+        _WATERMARK: F.expr(_told_at(PROMISED, spec)),
+    }
+    return ahead.select(
+        *(
+            beside.get(field.name, F.lit(None)).cast(field.dataType).alias(field.name)
+            for field in like.schema.fields
+        )
+    )
+
+
+def _told_at(completed: str, spec: ScanStream) -> str:
+    """What tells Spark, in SQL, that nothing before these ticks follows, whatever the lateness."""
+    lateness = whole_lateness(spec.lateness or 0, spec.time_type)
+    later = f"least({completed}, {MAX_TICK - lateness}L) + {lateness}L"
+    reached = f"IF({completed} > {MIN_TICK}, {later}, {completed})"
+    return watermark_sql(reached, spec.time_type, spec.stream)
 
 
 def scan_table(spec: ScanTable, frame: DataFrame) -> DataFrame:

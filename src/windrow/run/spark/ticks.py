@@ -35,7 +35,10 @@ _EPOCH_NTZ = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
 
 
 def ticks_sql(column: str, time_type: str) -> str:
-    """Ticks of a time column (quoted), MIN_TICK for NULL, whatever the session's time zone."""
+    """Ticks of a time column (quoted), whatever the session's time zone.
+
+    MIN_TICK for NULL, and for the BIGINT that means "never" everywhere else.
+    """
     ticks = {
         "timestamp": f"unix_micros({column})",
         # Without a time zone there is no epoch function: days, and what the clock shows.
@@ -45,7 +48,7 @@ def ticks_sql(column: str, time_type: str) -> str:
             f" + CAST(extract(SECOND FROM {column}) * 1000000 AS BIGINT))"
         ),
         "date": f"CAST(unix_date({column}) AS BIGINT)",
-        "bigint": column,
+        "bigint": f"nullif({column}, {MAX_TICK}L)",
     }[time_type]
     return f"coalesce({ticks}, {MIN_TICK})"
 
@@ -77,10 +80,15 @@ def watermark_sql(ticks: str, time_type: str, stream: str) -> str:
     return f"CASE WHEN {ticks} > {MIN_TICK} THEN {moved} END"
 
 
+def whole_lateness(lateness: int, time_type: str) -> int:
+    """A lateness in ticks, rounded up to Spark's milliseconds."""
+    return -(-lateness // 1000) * 1000 if time_type in TICKS_PER_SECOND else lateness
+
+
 def lateness_text(lateness: int, time_type: str) -> str:
-    """A lateness in ticks as `withWatermark` reads it, rounded up to Spark's milliseconds."""
+    """A lateness in ticks as `withWatermark` reads it."""
     if time_type in TICKS_PER_SECOND:
-        return f"{-(-lateness // 1000)} milliseconds"
+        return f"{whole_lateness(lateness, time_type) // 1000} milliseconds"
     return f"{lateness * (_DAY_MS if time_type == 'date' else 1)} milliseconds"
 
 

@@ -266,3 +266,7 @@ def test_explain_tells_the_promises_and_what_follows_from_them():
     )
     assert "lead" in text
     assert "a <= rate(a) x (5 + lateness 2 + lead + distance) + one batch" in text
+    assert (
+        "\n  streaming, a must come in one ordered partition; its times are read once more, in one"
+        " task\n"
+    ) in text
