@@ -109,6 +109,25 @@ def test_elements_of_sets_may_have_any_plain_type(kind, elements):
     assert session.sql(query).to_arrow()["id"].to_pylist() == [1]
 
 
+@pytest.mark.parametrize("kind", ["decimal(20,2)", "decimal(38,18)", "bigint"])
+def test_distances_of_large_decimals_are_exact(kind):
+    """As doubles, 1.30 is more than 0.3 away from 1, and two cents beside a trillion are none."""
+    session = windrow.Session()
+    near, far = arrow_type("decimal(20,2)"), 10**17
+    lefts = pa.array([1, far], arrow_type(kind))
+    rights = pa.array([Decimal("1.30"), Decimal(far), Decimal(f"{far}.02")], near)
+    session.stream("l", pa.table({"ts": [1, 1], "id": [1, 2], "x": lefts}), time="ts")
+    session.stream("r", pa.table({"ts": [1] * 3, "id": [11, 12, 13], "x": rights}), time="ts")
+    assert pairs(session, "l.x MINDIST r.x WITHIN 0.3") == [(1, 11), (2, 12)]
+    assert pairs(session, "l.x MINDIST r.x WITHIN 0.3", "FULL") == [(1, 11), (2, 12), (2, 13)]
+    session.function("gap", lambda a, b: pc.abs(pc.subtract(a, b)), returns="decimal(38,18)")
+    if kind == "decimal(38,18)":
+        exactly = "CAST(l.x AS DECIMAL(37,18)) gap CAST(r.x AS DECIMAL(37,18)) WITHIN 0.3"
+        assert pairs(session, exactly) == [(1, 11), (2, 12)]
+    plan = session.explain("SELECT l.id FROM l LEFT BESTMATCH JOIN r ON l.x MINDIST r.x WINDOW = 2")
+    assert "MINDIST of decimals with more than 18 digits is asked for all candidates" in plan
+
+
 @pytest.mark.parametrize("returns", ["tinyint", "bigint", "float", "double", "decimal(10,2)"])
 def test_an_order_may_give_numbers_of_any_type(session, returns):
     def signed(a: pa.Array, b: pa.Array) -> pa.Array:

@@ -5,7 +5,10 @@
     integers                                       integer             yes
     decimals, also against integers, when          integer, in units   yes
       both fit 18 digits at their common scale       of that scale
-    other decimals, float, double                  double              as doubles are
+    float, double                                  double              as doubles are
+
+Other decimals are compared pair by pair (`wide_numbers.py`). Here their distances are doubles, good
+enough to find a cell.
 
 A double distance is computed as SQL computes `abs(a - b)` over doubles. A NULL or NaN makes a row
 unusable: it has no candidates.
@@ -13,8 +16,9 @@ unusable: it has no candidates.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR, Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from windrow.operators.changes import ChangeBatch
-    from windrow.plan.nodes import Dimension
+    from windrow.plan.nodes import Dimension, Limit
     from windrow.schema import Schema
 
 MOST_DIGITS = 18
@@ -54,7 +58,7 @@ class Measure:
 
     columns: tuple[str | None, str | None]
     scale: int | None
-    eps: float | int | None
+    eps: Limit | None
     is_youngest: bool = False
 
     @staticmethod
@@ -117,7 +121,9 @@ class Measure:
         if self.scale is not None:
             has_value = has_values(column)
             return shifted(whole_numbers(column, self.scale)), has_value
-        doubles = column.cast(pa.float64()).fill_null(np.nan).to_numpy(zero_copy_only=False)
+        # A whole number that no double has is rounded, as SQL does before it subtracts.
+        doubles = column.cast(pa.float64(), safe=False).fill_null(np.nan)
+        doubles = doubles.to_numpy(zero_copy_only=False)
         is_number = ~np.isnan(doubles)
         return doubles.view(np.uint64), None if is_number.all() else is_number
 
@@ -159,12 +165,12 @@ def has_values(column: pa.Array) -> NDArray[np.bool_] | None:
     return column.is_valid().to_numpy(zero_copy_only=False) if column.null_count else None
 
 
-def units_within(eps: float, scale: int) -> int:
+def units_within(eps: Limit, scale: int) -> int:
     """The most whole units of 10^-scale that are within eps.
 
     By way of its text: 0.3 in units of 0.1 is 3, though the double is a little less.
     """
-    return int(Decimal(str(eps)).scaleb(scale).to_integral_value(ROUND_FLOOR))
+    return math.floor(Fraction(str(eps)) * 10**scale)
 
 
 def common_scale(left: pa.DataType, right: pa.DataType) -> int | None:

@@ -3,7 +3,8 @@
 Candidates are found by keys, times and distances. Those of one row are a run; of each run, what
 every pair is worth in such a dimension:
 
-    numbers    the user's function gives a number per pair: one more code, less is better
+    numbers    the user's function gives a number per pair: one more code, less is better; so are
+               the distances of decimals that 64 bits do not hold
     sets       which elements of the judged row's array the other row's has as well, as bits: the
                bits of one run stand for the same elements, so that inclusion is that of bits
     partial    the user's function compares one pair with another
@@ -26,6 +27,7 @@ from numpy.typing import NDArray
 from windrow.errors import DataError
 from windrow.kernels.bestmatch import best_of_runs
 from windrow.kernels.match_sets import Sets, best_with_sets, intersections
+from windrow.operators import wide_numbers
 from windrow.operators.distances import common_scale, shifted, units_within, whole_numbers
 from windrow.operators.functions import call_function
 from windrow.plan.nodes import SUBSET
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from windrow.operators.bestmatch_rows import PairValues
-    from windrow.plan.nodes import Dimension
+    from windrow.plan.nodes import Dimension, Limit
 
 MOST_COMPARISONS = 1 << 16
 """How many comparisons a function is asked for at a time, unless one pair has more."""
@@ -51,9 +53,8 @@ class ValueOrders:
     def __init__(self, dimensions: Sequence[Dimension]) -> None:
         by_value = [d for d in dimensions if d.is_by_value]
         self._sets = [d for d in by_value if d.order == SUBSET]
-        functions = [d for d in by_value if d.function is not None]
-        self._numbers = [d for d in functions if d.function and not d.function.is_partial_order]
-        self._partial = [d for d in functions if d.function and d.function.is_partial_order]
+        self._partial = [d for d in by_value if d.function and d.function.is_partial_order]
+        self._numbers = [d for d in by_value if d not in self._sets and d not in self._partial]
         self.dimensions = tuple(by_value)
 
     def __bool__(self) -> bool:
@@ -68,8 +69,7 @@ class ValueOrders:
         """
         kept = np.arange(len(codes))
         for dimension in self._numbers:
-            values = called(dimension, pairs.columns(dimension, kept), len(kept))
-            numbers, is_candidate = number_codes(values, dimension.eps)
+            numbers, is_candidate = _codes(dimension, pairs.columns(dimension, kept), len(kept))
             codes = np.column_stack([codes, numbers])[is_candidate]
             kept = kept[is_candidate]
         numbers_end = codes.shape[1]
@@ -153,6 +153,18 @@ def by_codes(
     return is_better, is_worse
 
 
+def _codes(
+    dimension: Dimension, columns: tuple[pa.Array, pa.Array], rows: int
+) -> tuple[NDArray[np.uint64], Flags]:
+    """What pairs are worth in a dimension that a number tells, and which are candidates."""
+    if dimension.is_wide:
+        return wide_numbers.distance_codes(*columns, dimension.eps)
+    values = called(dimension, columns, rows)
+    if pa.types.is_decimal(values.type) and common_scale(values.type, values.type) is None:
+        return wide_numbers.number_codes(values, dimension.eps)
+    return number_codes(values, dimension.eps)
+
+
 def called(dimension: Dimension, arrays: Sequence[pa.Array], rows: int) -> pa.Array:
     """What the user's function says; an error of it names the dimension."""
     assert dimension.function is not None
@@ -168,7 +180,7 @@ def called(dimension: Dimension, arrays: Sequence[pa.Array], rows: int) -> pa.Ar
         ) from (error.__cause__ or error)
 
 
-def number_codes(values: pa.Array, eps: float | None) -> tuple[NDArray[np.uint64], Flags]:
+def number_codes(values: pa.Array, eps: Limit | None) -> tuple[NDArray[np.uint64], Flags]:
     """Numbers as codes of the same order, and which make their pair a candidate.
 
     A NULL or NaN does not, nor does a number above the limit.
@@ -177,7 +189,7 @@ def number_codes(values: pa.Array, eps: float | None) -> tuple[NDArray[np.uint64
     is_candidate: Flags
     if scale is None:
         doubles = values.cast(pa.float64()).fill_null(np.nan).to_numpy(zero_copy_only=False)
-        is_candidate = ~np.isnan(doubles) if eps is None else doubles <= eps
+        is_candidate = ~np.isnan(doubles) if eps is None else doubles <= float(eps)
         bits = (doubles + 0.0).view(np.uint64)  # -0.0 is 0.0
         # Negative doubles order the other way round, as integers.
         return np.where(bits >= _SIGN_BIT, ~bits, bits | _SIGN_BIT), is_candidate

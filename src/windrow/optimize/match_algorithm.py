@@ -13,8 +13,8 @@ from windrow.plan.nodes import BestmatchJoin
 def match_algorithm(node: BestmatchJoin, classes: tuple[KeyClass, ...], options: Options) -> str:
     """The algorithm asked for, or MatWin; a grid with nothing to lay it over is refused."""
     asked = options.match_algorithm or MATWIN
-    has_limit = any(d.is_measured and d.eps is not None and not d.is_time for d in node.dimensions)
-    if asked == MATWIN_GRID and (classes or not has_limit):
+    has_grid = any(d.has_grid for d in node.dimensions)
+    if asked == MATWIN_GRID and (classes or not has_grid):
         raise PlanError(
             "no-epsilon-grid",
             "the bestmatch join has no epsilon grid to find rows by",

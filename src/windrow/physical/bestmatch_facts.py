@@ -47,8 +47,7 @@ def _why(spec: MatwinBestmatch, options: Options) -> list[str]:
     lines = ["both streams are ordered by time, so that windows shift over them once"]
     if spec.classes:
         return [*lines, "rows of one key are looked up together"]
-    limited = [d for d in spec.dimensions if d.is_measured and d.eps is not None and not d.is_time]
-    if limited:
+    if any(d.has_grid for d in spec.dimensions):
         return [*lines, "each chunk's rows choose: a grid pays where many are in reach of one"]
     return [*lines, "no grid: no dimension but time is a distance with a limit"]
 
@@ -74,6 +73,8 @@ def _orders(spec: MatwinBestmatch) -> list[str]:
 
 
 def _order_name(dimension: Dimension) -> str:
+    if dimension.is_wide:
+        return "MINDIST of decimals with more than 18 digits"
     return dimension.order if dimension.function is not None else dimension.order.upper()
 
 

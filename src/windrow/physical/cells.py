@@ -37,6 +37,9 @@ CELL_WIDTHS = 4
 row that reaches to both sides has 1 + 2/4 on average), narrow ones spread the work better. A slice
 of time is as many times as wide as it can reach to both sides: 1 + 1/4 copies."""
 
+_WIDEST = 1e300
+"""A limit above this cuts nothing into cells, and their widths would overflow."""
+
 Reach = tuple[float | int, float | int]
 """How far a row reaches, per input."""
 
@@ -96,8 +99,10 @@ def cells_of(spec: MatwinBestmatch, buckets: int) -> Cells:
     axes = [_time_axis(spec)]
     for index, dimension in enumerate(spec.dimensions):
         if dimension.is_measured and dimension.eps is not None and not dimension.is_time:
-            axes.insert(0, _axis(spec, index, dimension.eps))
-            break
+            eps = float(dimension.eps)
+            if eps <= _WIDEST:
+                axes.insert(0, _axis(spec, index, eps))
+                break
     return Cells(tuple(axes), spec.judged[0] if len(spec.judged) == 1 else None, buckets)
 
 

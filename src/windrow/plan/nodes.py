@@ -8,6 +8,7 @@ in ticks, an end (the instant it stops being alive, or never), and a sign.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import TypeAlias
 
 from windrow.errors import Span
@@ -262,6 +263,9 @@ class SetOperation:
 
 
 MINDIST, SUBSET, YOUNGEST = "mindist", "subset", "youngest"
+
+Limit: TypeAlias = float | int | Decimal
+"""The greatest distance of a candidate: a float where distances are."""
 """The orders that dimensions of bestmatch joins have by themselves."""
 
 
@@ -276,18 +280,20 @@ class Dimension:
         else        the user's `function` says: by a number that is less, or by comparing
 
     `eps` is the constraint that makes a pair a candidate, in the dimension's own unit (ticks for
-    the time dimension), or None. Where `is_time`, the columns are the streams' event times. `text`
-    is the dimension as the user wrote it.
+    the time dimension), or None. Where `is_time`, the columns are the streams' event times. Where
+    `is_wide`, distances are of decimals that no 64 bits hold. `text` is the dimension as the user
+    wrote it.
     """
 
     left: str
     right: str
     order: str
-    eps: float | int | None
+    eps: Limit | None
     is_time: bool = False
     function: UserFunction | None = None
     text: str = field(default="", compare=False)
     span: Span | None = field(default=None, compare=False)
+    is_wide: bool = False
 
     @property
     def is_measured(self) -> bool:
@@ -295,9 +301,14 @@ class Dimension:
         return self.order == MINDIST
 
     @property
+    def has_grid(self) -> bool:
+        """Whether its limit cuts values into cells by which candidates are found."""
+        return self.is_measured and self.eps is not None and not (self.is_time or self.is_wide)
+
+    @property
     def is_by_value(self) -> bool:
-        """Whether pairs are compared by the values of both columns, not by times or distances."""
-        return self.function is not None or self.order == SUBSET
+        """Whether pairs are compared by the values of both columns, not by 64 bits of each."""
+        return self.function is not None or self.order == SUBSET or self.is_wide
 
     @property
     def is_partial_order(self) -> bool:

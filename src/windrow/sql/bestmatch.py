@@ -110,6 +110,8 @@ class _Bestmatch:
             inputs, sorted_.equalities, self.scope, self.renderer, preserved
         )
         inputs, dimensions = self._with_dimensions(inputs, lo, hi)
+        wide = [read.is_wide for read in self.dimensions]
+        dimensions = tuple(replace(d, is_wide=w) for d, w in zip(dimensions, wide, strict=True))
         return BestmatchJoin(
             inputs[0],
             inputs[1],

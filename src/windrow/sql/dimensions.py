@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 
 from sqlglot import exp
 
 from windrow.errors import BindError, Span
 from windrow.plan.functions import UserFunction
-from windrow.plan.nodes import MINDIST
+from windrow.plan.nodes import MINDIST, Limit
+from windrow.sql.decimals import Digits, digits_of_type
 from windrow.sql.keys import bare
 from windrow.sql.lengths import constant_length
 from windrow.sql.refuse import unsupported
@@ -17,6 +20,9 @@ from windrow.sql.spans import span_of, text_of
 from windrow.sql.widening import INTEGERS
 
 _FLOATS = {"float", "double"}
+
+_MOST_DIGITS = 18
+"""Every decimal of this many digits fits 64 bits."""
 
 
 @dataclass
@@ -28,11 +34,33 @@ class MatchDimension:
     left_type: str
     right_type: str
     is_time: bool
-    eps: float | int | None = None
+    eps: Limit | None = None
     order: str = MINDIST
     function: UserFunction | None = None
     text: str = ""
     span: Span | None = None
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether distances are exact and take more digits than 64 bits hold."""
+        digits = self._digits
+        if self.order != MINDIST or self.is_time or digits is None:
+            return False
+        return digits.is_decimal and digits.precision > _MOST_DIGITS
+
+    @property
+    def _digits(self) -> Digits | None:
+        """The digits at which both sides, or what the function gives, are exact; None: floats."""
+        types = [self.left_type, self.right_type]
+        sides = [
+            digits_of_type(t) for t in (types if self.function is None else [self.function.returns])
+        ]
+        known = [digits for digits in sides if digits is not None]
+        if len(known) < len(sides):
+            return None
+        scale = max(digits.scale for digits in known)
+        whole = max(digits.precision - digits.scale for digits in known)
+        return Digits(whole + scale, scale, is_decimal=any(digits.is_decimal for digits in known))
 
     def measures(self, distance: exp.Sub) -> bool:
         """Whether `left - right`, or `right - left`, is this dimension's distance."""
@@ -63,24 +91,35 @@ class MatchDimension:
                 hint="write 0 or more, in the unit of the dimension",
                 span=span_of(limit),
             )
-        eps: float | int = int(number) if number.denominator == 1 else float(number)
-        if strict:
-            eps = self._tighter(eps, limit, sql)
-        self.eps = eps if self.eps is None else min(self.eps, eps)
+        eps = self._limit(number, strict=strict)
+        if eps is not None:
+            self.eps = eps if self.eps is None else min(self.eps, eps)
 
-    def _tighter(self, eps: float, limit: exp.Expr, sql: str) -> float | int:
-        """The largest distance below `eps`, where the types have one."""
-        types = {self.left_type, self.right_type}
-        if types <= set(INTEGERS):
-            return math.ceil(eps) - 1
-        if types <= _FLOATS | set(INTEGERS):
-            return math.nextafter(float(eps), -math.inf)
-        raise unsupported(
-            "bestmatch-strict-limit",
-            f"a strict limit {text_of(limit, sql)} on a decimal dimension is not supported",
-            "write <= with the largest distance that you mean",
-            span_of(limit),
-        )
+    def _limit(self, number: Fraction, *, strict: bool) -> Limit | None:
+        """The greatest distance up to a number, or below it; None where all are."""
+        digits = self._digits
+        if digits is None:
+            try:
+                limit = float(number)
+            except OverflowError:
+                limit = math.inf
+            if strict:
+                return math.nextafter(limit, -math.inf)
+            if limit == math.inf:
+                return None
+            return int(number) if number.denominator == 1 else limit
+        if strict:
+            number = Fraction(math.ceil(number * 10**digits.scale) - 1, 10**digits.scale)
+        return _exact(number)
+
+
+def _exact(number: Fraction) -> int | Decimal:
+    """The number, which has an end when it is written with a point."""
+    places = 0
+    while (number * 10**places).denominator > 1:
+        places += 1
+    units = int(number * 10**places)
+    return Decimal((units < 0, tuple(map(int, str(abs(units)))), -places)) if places else units
 
 
 def distance_limit(predicate: exp.Expr) -> tuple[exp.Sub | None, exp.Expr | None, bool]:

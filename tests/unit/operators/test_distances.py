@@ -85,6 +85,13 @@ def test_decimals_of_different_scales_meet_in_one_unit():
     assert numbers.view(np.float64).tolist() == [2.5]
 
 
+def test_a_whole_number_that_no_double_has_is_rounded_to_one():
+    """It failed: no double is 2^53 + 1."""
+    numbers, has_value = values(measure("bigint", "double"), "bigint", 2**53 + 1, 2**63 - 1, None)
+    assert numbers.view(np.float64).tolist()[:2] == [2.0**53, 2.0**63]
+    assert has_value.tolist() == [True, True, False]
+
+
 def test_a_slice_of_decimals_is_read_from_its_own_start():
     of = measure("decimal(10,2)")
     column = pa.array([Decimal("9.99"), Decimal("1.00"), None], pa.decimal128(10, 2)).slice(1)

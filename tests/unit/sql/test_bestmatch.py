@@ -120,6 +120,26 @@ def test_a_strict_limit_is_the_next_smaller_distance(compiled):
     assert [d.eps for d in join.dimensions] == [math.nextafter(100.0, 0.0), 2]
 
 
+@pytest.mark.parametrize(
+    ("limit", "eps"),
+    [("< 1", "0.9"), ("< 0.95", "0.9"), ("< 0", "-0.1"), ("<= 0.12345678901234567", None)],
+)
+def test_a_limit_on_decimals_is_exact(compiled, limit, eps):
+    join = match_of(
+        compiled(
+            "SELECT q.k FROM tocks p LEFT BESTMATCH JOIN tocks q ON p.u MINDIST q.u"
+            f" WHERE abs(p.u - q.u) {limit} WINDOW = 5"
+        )
+    )
+    assert str(join.dimensions[0].eps) == (eps or limit.removeprefix("<= "))
+
+
+def test_a_limit_beyond_every_double_is_none(compiled):
+    where = "WHERE abs(t.x - h.x) <= 1e309 AND abs(t.y - h.y) < 1e309 WINDOW = INTERVAL 1 MINUTE"
+    join = match(compiled, where, "ON t.x MINDIST h.x, t.y MINDIST h.y")
+    assert [d.eps for d in join.dimensions] == [None, math.nextafter(math.inf, 0.0)]
+
+
 def test_a_derived_bestmatch_join_is_aggregated_and_joined(compiled):
     inner = (
         "(SELECT t.id, h.value FROM temperature t LEFT BESTMATCH JOIN humidity h"

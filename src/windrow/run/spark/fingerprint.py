@@ -68,7 +68,8 @@ def _what(spec: Stateful) -> str:
 
 def _is_unset(name: str, value: Any) -> bool:
     """Whether an entry came after checkpoints were made that lack it, and says nothing here."""
-    if name in {"estimated_from", "is_merged", "is_snapshot", "expires", "at_once"}:
+    later = {"estimated_from", "is_merged", "is_snapshot", "expires", "at_once", "is_wide"}
+    if name in later:
         return not getattr(value, name)
     return name in {"counts", "shedding", "changes", "punctuation"} and getattr(value, name) is None
 
