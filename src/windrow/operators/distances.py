@@ -170,7 +170,8 @@ def units_within(eps: Limit, scale: int) -> int:
 
     By way of its text: 0.3 in units of 0.1 is 3, though the double is a little less.
     """
-    return math.floor(Fraction(str(eps)) * 10**scale)
+    units: int = 10**scale
+    return math.floor(Fraction(str(eps)) * units)
 
 
 def common_scale(left: pa.DataType, right: pa.DataType) -> int | None:
