@@ -17,8 +17,10 @@ GENERATED = {".venv", "site"}
 _CODE_SPAN = re.compile(r"`([^`\n]+)`")
 _LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 _CONDITION = re.compile(
-    r"\b(?:\w+Error|UnknownColumn|cls)\(\s*\"([a-z0-9]+(?:-[a-z0-9]+)*)\"", re.MULTILINE
+    r"\b(?:\w+Error|UnknownColumn|cls)(?:\(\s*\"|\[)([a-z0-9]+(?:-[a-z0-9]+)+|[a-z0-9]+(?=\"))",
+    re.MULTILINE,
 )
+"""Raised by us, or, with the kind of error before it, by an expression of Spark's."""
 PAGES = [page.relative_to(ROOT).as_posix() for page in pages()]
 
 
