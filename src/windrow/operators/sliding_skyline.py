@@ -23,8 +23,8 @@ that are in a group with one that comes (`keyed_rows.py`). Of these, the ones of
 changed are marked as gone in their chunk, and written anew. So a step reads the groups that pairs
 come to, and writes what changes, whatever is kept.
 
-Rows that stand alone, of a join that keeps what is unmatched, are no pairs: they come and go with
-the times that they have, and are compared with nothing.
+Where unmatched tuples are kept, the join gives each tuple once more, with NULLs in place of another:
+a pair that is worse than any of the tuple, and so in the answer while there is none.
 """
 
 from __future__ import annotations
