@@ -74,6 +74,7 @@ class Feed:
     is_awaited: bool = True
     in_place: int = 0
     cut: Cut | None = None
+    promise: tuple[int, tuple[int, ...]] = (MIN_TICK, ())
 
     @property
     def stream(self) -> str:
@@ -116,6 +117,7 @@ class Feed:
             taken = self.inlet.take()
             if taken is None or taken is NOTHING_NOW:
                 return taken
+            self.promise = self._promised_by(taken)
             self.cut.begin(
                 taken, self.scan.time if self.arrivals is None else None, self.position.rows
             )
@@ -142,17 +144,33 @@ class Feed:
 
     def _noted(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Position]:
         """The rows of a batch, and where the stream is after it."""
-        before, scan = self.position, self.scan
+        newest = max(self.position.newest, int(ticks_of(batch.column(self.scan.time)).max()))
+        now = replace(self.position, newest=newest)
+        if self.cut is None or self.cut.is_done:
+            promised, last = self._promised_by(batch) if self.cut is None else self.promise
+            now = replace(now, promised=promised, last=last)
+        if self.scan.punctuation is not None:
+            batch, _ = split_punctuations(batch, self.scan.punctuation)
+        return batch, now
+
+    def _promised_by(self, batch: pa.RecordBatch) -> tuple[int, tuple[int, ...]]:
+        """The least time that may still come after a batch, and what the next read-ahead begins with.
+
+        By the rows as they came: the parts of a batch that is cut are in the order of time, and would
+        promise more than their stream does.
+        """
+        scan, promised, last = self.scan, self.position.promised, self.position.last
+        if (scan.punctuation is None and scan.read_ahead is None) or not batch.num_rows:
+            return promised, last
         times = ticks_of(batch.column(scan.time))
-        newest, promised, last = max(before.newest, int(times.max())), before.promised, before.last
         if scan.punctuation is not None:
-            batch, is_told = split_punctuations(batch, scan.punctuation)
+            _, is_told = split_punctuations(batch, scan.punctuation)
             promised = max(promised, complete_by_punctuations(times[is_told]))
             times = times[~is_told]
         if scan.read_ahead is not None:
             reached, last = complete_by_read_ahead(times, last, scan.read_ahead)
             promised = max(promised, reached)
-        return batch, replace(before, newest=newest, promised=promised, last=last)
+        return promised, last
 
 
 class Feeds:

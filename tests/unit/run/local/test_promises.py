@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from plans import scan_of
 
 import windrow
+from windrow.run.local.cuts import Cut
 from windrow.run.local.feeds import Feed, Position
 from windrow.run.local.inlets import Bell, InMemory
 from windrow.schema import MIN_TICK
@@ -129,8 +130,10 @@ def feed_of(parts, position, promises):
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
-@given(TIMES, CUTS, CUTS, st.integers(1, 4))
-def test_the_watermark_is_as_far_as_the_promise_reaches_after_every_batch(times, cuts, places, c):
+@given(TIMES, CUTS, CUTS, st.integers(1, 4), st.sampled_from([None, 1, 3]))
+def test_the_watermark_is_as_far_as_the_promise_reaches_after_every_batch(
+    times, cuts, places, c, at_once
+):
     rows = with_punctuations(with_keys(times), places)
     parts = [part for part in batches(rows, cuts) if part.num_rows]
     promises = {"lateness": None, "read_ahead": c, "punctuation": "told"}
@@ -143,8 +146,14 @@ def test_the_watermark_is_as_far_as_the_promise_reaches_after_every_batch(times,
         told = [row["at"] + 1 for row in seen if row["told"]]
         # Stopped and gone on at every batch.
         feed = feed_of(parts[number:], pickle.loads(pickle.dumps(position)), promises)
+        feed.cut = None if at_once is None else Cut(lambda _: at_once)
+        before = feed.watermark
         given_on = feed.ask(Bell())
         assert not any(given_on.column("told").to_pylist())
+        while feed.position.rows:
+            # Parts are in the order of time, which promises more than the stream does.
+            assert feed.watermark == before
+            feed.ask(Bell())
         assert feed.watermark == max(least + told, default=MIN_TICK)
         position = feed.position
 
