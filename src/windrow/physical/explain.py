@@ -16,7 +16,7 @@ from windrow.physical.choice_facts import choice_facts
 from windrow.physical.cost_facts import show_rate, total_cost
 from windrow.physical.facts import Fact, facts_of
 from windrow.physical.lifetimes import source_name
-from windrow.physical.options import IN_STEP, ROUND_ROBIN, Options
+from windrow.physical.options import IN_STEP, ROUND_ROBIN, SPILL, Options
 from windrow.physical.partitioning import Single, describe, partitioning_of
 from windrow.physical.promises import LEAD, has_lead, show_promises, show_watermarks
 from windrow.physical.schedule_facts import as_scheduled, schedule_facts
@@ -153,7 +153,7 @@ def _memory(options: Options) -> str:
         return "as much as the windows need (not limited)"
     if options.sheds_memory:
         return f"at most {limit}, arrivals that wait included; of what would be more a random part"
-    if options.on_memory == "spill":
+    if options.on_memory == SPILL:
         return f"at most {limit} of state; beyond that old tuples go to disk"
     return f"at most {limit} of state; beyond that the query fails"
 

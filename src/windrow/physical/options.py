@@ -10,6 +10,7 @@ from windrow.physical.part_sizes import USUAL, PartSizes
 from windrow.plan.sizes import Amount, to_amount
 
 SHED = "shed"
+SPILL = "spill"
 
 IN_STEP, ROUND_ROBIN = "in step", "round robin"
 """In which order a query in process asks its streams for batches."""

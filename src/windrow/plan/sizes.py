@@ -13,7 +13,7 @@ _UNITS = {
     "kb": 1_000, "mb": 1_000**2, "gb": 1_000**3, "tb": 1_000**4,
     "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
 }  # fmt: skip
-_EXAMPLES = "for instance '512 MB', '2 GiB', or a number of bytes"
+_EXAMPLES = "for instance '512 MB', '2 GiB', '5000 tuples', or a number of bytes"
 _TUPLES = re.compile(r"\s*([0-9][0-9_,]{0,25})\s*tuples?\s*", re.IGNORECASE)
 _SIZE = re.compile(r"\s*([0-9]{1,40}(?:\.[0-9]{1,40})?)\s*([a-z]*)\s*", re.IGNORECASE)
 

@@ -54,7 +54,7 @@ def test_more_bytes_than_can_be_counted_are_refused(size):
         to_bytes(size)
     assert str(error.value) == (
         "PlanError[bad-option]: the memory is more than 2**63 - 1 bytes, which no machine has\n"
-        "  hint: for instance '512 MB', '2 GiB', or a number of bytes; without a limit, leave it out"
+        "  hint: for instance '512 MB', '2 GiB', '5000 tuples', or a number of bytes; without a limit, leave it out"
     )
 
 

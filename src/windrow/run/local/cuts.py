@@ -1,4 +1,4 @@
-"""Batches in parts, where a query must hold little: a join that sheds counts what waits.
+"""Batches in parts, where a query must hold little: one that sheds, or fails beyond its memory.
 
 A batch of one stream waits for the others, whole. Cut, and the streams read in step, no more of it
 waits than one part:
@@ -18,7 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.operators.instants import ticks_of
-from windrow.physical.shedding import part_of
+from windrow.physical.options import SPILL, Options
+from windrow.physical.shedding import OF_ITS_OWN, part_of
 from windrow.physical.specs import Spec, WJoin, inputs, scans
 
 RowsAtOnce = Callable[[pa.RecordBatch], int]
@@ -58,16 +59,26 @@ class Cut:
         return part
 
 
-def rows_at_once(root: Spec) -> RowsAtOnce | None:
-    """How batches are cut for a plan; None where they are not."""
-    join = _shedding_join(root)
-    if join is None or join.shedding is None or join.shedding.memory is None:
+def rows_at_once(root: Spec, options: Options) -> RowsAtOnce | None:
+    """How batches are cut for a plan; None where they are not.
+
+    A query that would fail takes its batches in parts too: a table is one batch, which waits whole, and
+    memory for the windows would not suffice. One that spills has a place for what waits.
+    """
+    amount = options.memory_amount
+    if amount is None or options.on_memory == SPILL:
         return None
-    memory, streams = join.shedding.memory, len(scans(root))
-    if not join.shedding.is_in_bytes:
+    memory, streams = amount.count, len(scans(root))
+    if amount.is_tuples:
         return lambda _: part_of(memory, streams)
-    beside = join.least_row_bytes
+    join = _shedding_join(root)
+    beside = OF_ITS_OWN if join is None else join.least_row_bytes
     return lambda batch: part_of(memory / (beside + _column_bytes(batch)), streams)
+
+
+def all_at_once(batch: pa.RecordBatch) -> int:
+    """As many rows as a batch has."""
+    return max(1, int(batch.num_rows))
 
 
 def _column_bytes(batch: pa.RecordBatch) -> float:

@@ -88,7 +88,7 @@ class Execution:
             self._bell,
             arrivals,
             query.options.polling,
-            rows_at_once(query.root),
+            rows_at_once(query.root, query.options),
         )
         self._watermark = resume.watermark if resume else self._feeds.watermark
         self.progress = self._measure(0.0)

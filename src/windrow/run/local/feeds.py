@@ -24,7 +24,7 @@ from windrow.operators.read_ahead import complete_by_read_ahead
 from windrow.physical.options import IN_STEP
 from windrow.physical.specs import ScanStream
 from windrow.run.local.arrivals import ArrivalClock
-from windrow.run.local.cuts import Cut, RowsAtOnce
+from windrow.run.local.cuts import Cut, RowsAtOnce, all_at_once
 from windrow.run.local.inlets import PAUSE_S, Bell, Inlet, InMemory, Reader, Taken
 from windrow.run.local.promises import complete_by_punctuations, split_punctuations
 from windrow.run.local.sources import NOTHING_NOW, Source
@@ -293,6 +293,8 @@ def open_feeds(
         rows = source.batches(None if spec.is_on_arrival else spec.time, position.batches)
         inlet: Inlet = Reader(name, rows, bell) if source.may_block else InMemory(rows)
         clock = arrivals if spec.is_on_arrival else None
-        cut = None if rows_at_once is None else Cut(rows_at_once)
+        # A batch that was stopped in goes on in the same place, though batches are not cut any more.
+        at_once = all_at_once if rows_at_once is None and position.rows else rows_at_once
+        cut = None if at_once is None else Cut(at_once)
         feeds.append(Feed(spec, inlet, position, clock, cut=cut))
     return Feeds(feeds, bell, polling or IN_STEP)

@@ -248,6 +248,18 @@ def test_memory_may_be_counted_in_tuples_whatever_happens_beyond(exact):
     assert bag(spilled) == exact
 
 
+def test_a_table_needs_no_more_memory_than_windows_though_it_is_one_batch(exact):
+    # Some 120 tuples in the windows, and 500 and 1,000 of the streams in their only batches.
+    query = session(2_000).sql(QUERY, memory="180 tuples")
+    got = bag(pa.Table.from_batches([next(query)]))
+    kept = pickle.loads(pickle.dumps(query.checkpoint()))
+    query.stop()
+    assert any(position.rows for position in kept.positions.values())
+    for memory in ({"memory": "180 tuples"}, {"memory": "180 tuples", "on_memory": "spill"}, {}):
+        rest = session(2_000).sql(QUERY, **memory, resume=kept)
+        assert got + bag(rest.to_arrow()) == exact
+
+
 def test_minima_are_kept_whatever_the_strategy_says():
     # The slower stream would get all of the memory.
     alone = session().sql(QUERY, memory="40 tuples", on_memory="shed")
