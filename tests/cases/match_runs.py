@@ -17,7 +17,7 @@ from twins.bestmatch import BETTER, EQUAL, WORSE, Rules
 from windrow.operators.arrow_types import arrow_type
 from windrow.operators.changes import ChangeBatch
 from windrow.physical.bestmatch import MatwinBestmatch
-from windrow.physical.match_algorithms import MATCH_ALGORITHMS, MATWIN
+from windrow.physical.match_algorithms import MATCH_ALGORITHMS, MATWIN, PAGED
 from windrow.physical.specs import KeyClass, ScanStream
 from windrow.plan.functions import UserFunction
 from windrow.plan.nodes import Dimension
@@ -182,7 +182,7 @@ def draw_match_run(
     )
     left, right = (_draw_side(random, most_rows, kinds, keyed, names) for _ in "lr")
     batches = draw_schedule(random, left, right)
-    algorithm = random.choice(list(MATCH_ALGORITHMS))
+    algorithm = random.choice([name for name in MATCH_ALGORITHMS if name not in PAGED])
     return MatchRun(kinds, tuple(names), keyed, rules, left, right, batches, algorithm)
 
 

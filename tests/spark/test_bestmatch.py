@@ -12,6 +12,7 @@ from spark_runs import FileStream, SingleRun, bag, session_of
 
 import windrow
 from windrow.operators.arrow_types import spark_schema
+from windrow.run.progress import Progress
 
 
 def with_orders(session: windrow.Session) -> windrow.Session:
@@ -27,11 +28,17 @@ def with_orders(session: windrow.Session) -> windrow.Session:
     return session
 
 
+SPILL = {"memory": "30 kB", "on_memory": "spill"}
+"""Three joins in three buckets each: their windows go to pages, unless orders look at values."""
+
+
 @pytest.mark.parametrize("keyed", [True, False], ids=["by key and value", "by cells and distance"])
 def test_a_batch_run_gives_the_whole_answer_of_every_kind(spark, tmp_path, keyed: bool) -> None:
     case = draw_many(Random(1), keyed=keyed)
     session = with_orders(session_of(spark, case, tmp_path, is_streaming=False))
-    assert bag(session.sql(case.sql, buckets=3).toArrow()) == case.answer
+    answer = session.sql(case.sql, buckets=3, **SPILL)
+    assert bag(answer.toArrow()) == case.answer
+    assert are_paged(session.progress(answer)) is not keyed
 
 
 @pytest.mark.parametrize("keyed", [True, False], ids=["by key and value", "by cells and distance"])
@@ -39,10 +46,18 @@ def test_a_streaming_run_gives_what_is_proven_of_every_kind(spark, tmp_path, key
     case = draw_many(Random(2), keyed=keyed)
     run = SingleRun(tmp_path / "run")
     session = with_orders(session_of(spark, case, tmp_path, is_streaming=True))
-    run.finish(session.sql(case.sql, buckets=3))
+    run.finish(session.sql(case.sql, buckets=3, **SPILL))
     expected = case.answer_below_watermark()
     assert 0 < len(expected) < len(case.answer)
     assert bag(run.rows(spark)) == expected
+    reader = session.progress_reader(case.sql, **SPILL)
+    assert are_paged([reader.read(report) for report in run.reports][-1]) is not keyed
+
+
+def are_paged(progress: Progress) -> bool:
+    """Whether every join has written and read pages."""
+    work = [(one["page_writes"], one["page_reads"]) for one in progress.operators.values()]
+    return min(min(one) for one in work) > 0
 
 
 NESTED = """

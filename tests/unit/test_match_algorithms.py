@@ -8,7 +8,7 @@ import pytest
 
 import windrow
 from windrow.errors import PlanError
-from windrow.physical.match_algorithms import MATCH_ALGORITHMS
+from windrow.physical.match_algorithms import MATCH_ALGORITHMS, PAGED
 
 QUERY = (
     "SELECT l.id AS l, r.id AS r FROM l FULL OUTER BESTMATCH JOIN r"
@@ -31,10 +31,15 @@ def session() -> windrow.Session:
     return found
 
 
+def memory_for(algorithm: str) -> dict[str, str]:
+    """What an algorithm needs to be told of memory."""
+    return {"memory": "20 kB", "on_memory": "spill"} if algorithm in PAGED else {}
+
+
 def test_every_algorithm_gives_the_same_pairs_by_less_work_the_more_it_looks_up(session):
     work, answers = {}, []
     for algorithm in MATCH_ALGORITHMS:
-        result = session.sql(QUERY, algorithm=algorithm)
+        result = session.sql(QUERY, algorithm=algorithm, **memory_for(algorithm))
         answers.append(result.to_arrow().sort_by([("l", "ascending"), ("r", "ascending")]))
         (figures,) = result.progress.operators.values()
         work[algorithm] = figures["comparisons"]
@@ -46,7 +51,8 @@ def test_every_algorithm_gives_the_same_pairs_by_less_work_the_more_it_looks_up(
 
 @pytest.mark.parametrize("algorithm", list(MATCH_ALGORITHMS))
 def test_explain_shows_the_algorithm_and_that_it_was_asked_for(session, algorithm):
-    plan = session.explain(f"{QUERY.replace('SELECT', f'SELECT /*+ algorithm({algorithm}) */')}")
+    asked = QUERY.replace("SELECT", f"SELECT /*+ algorithm({algorithm}) */")
+    plan = session.explain(asked, **memory_for(algorithm))
     assert f"algorithm   {algorithm}: " in plan
     assert f"asked for: algorithm = '{algorithm}'" in plan
 

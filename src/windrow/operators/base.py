@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from windrow.errors import InternalError
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from windrow.operators.changes import ChangeBatch
     from windrow.operators.chunks import ChunkBuffer, ChunkSlice
+    from windrow.operators.memory import Memory
 
 STATE_VERSION = 4
 """Layout of snapshots. Raise it with any change that an older reader would misread."""
@@ -44,6 +45,10 @@ class Counters:
         state_bytes: bytes of all that is held.
         late: rows below the watermark as their batch began.
         null_time: rows without an event time.
+        page_reads: pages read from disk, by a join that keeps its windows in pages.
+        page_writes: pages written to disk.
+        gallops: searches of pages in gallop mode.
+        crabsteps: searches of pages in crabstep mode.
         shed_found: combinations that a join which sheds has found.
         shed_estimated: thousandths of combinations that there are, as far as those found can tell.
         shed_expected: thousandths of combinations that were to be found of these, as memory and
@@ -60,6 +65,10 @@ class Counters:
     state_bytes: int = 0
     late: int = 0
     null_time: int = 0
+    page_reads: int = 0
+    page_writes: int = 0
+    gallops: int = 0
+    crabsteps: int = 0
     shed_found: int = 0
     shed_estimated: int = 0
     shed_expected: int = 0
@@ -96,6 +105,18 @@ class Snapshot:
             )
 
 
+class Left(Protocol):
+    """What an operator leaves to the one that goes on from its state, so that it has less to do.
+
+    It is no part of the state: without it the next one does the same, by more work.
+    """
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+        ...
+
+
 class Operator(ABC):
     """One stateful step of a plan."""
 
@@ -108,6 +129,13 @@ class Operator(ABC):
 
     def lose(self, rows: int) -> None:  # noqa: B027  # to most operators it does not matter
         """Is told of rows that were late, and so are not pushed."""
+
+    def keep_within(self, memory: Memory) -> None:  # noqa: B027  # most have chunks alone to spill
+        """Is told of the memory that it is to keep to, with the other operators of the query."""
+
+    def tuples_beside(self) -> int:
+        """Tuples that it holds in memory apart from the rows of its chunks."""
+        return 0
 
     @abstractmethod
     def advance(self, watermark: int) -> Iterator[ChangeBatch]:
@@ -135,3 +163,10 @@ class Operator(ABC):
     @abstractmethod
     def restore(self, snapshot: Snapshot) -> None:
         """Puts a state back; the operator then goes on as if it had never stopped."""
+
+    def leave(self) -> Left | None:
+        """What it leaves to another operator, which goes on from the snapshot that was taken last."""
+        return None
+
+    def take_up(self, left: Left) -> None:  # noqa: B027  # most leave nothing
+        """Takes up what another one left, if the state that was restored is the one it is for."""

@@ -197,27 +197,36 @@ class MatwinBestmatchOp(Operator):
         side.waiting.append(rows.take(np.flatnonzero(waits)))
         side.met.append(rows.take(np.flatnonzero(~waits)))
 
-    def _final(self, watermark: int) -> list[tuple[int, ChangeBatch]]:
+    def _final(self, watermark: int) -> Iterator[tuple[int, ChangeBatch]]:
         """The rows of each judged input that wait no longer, in time order."""
-        final = []
         for port in self._spec.judged:
-            side = self._sides[port]
-            rows = side.waiting.pop_below(_final_below(watermark, self._spec.wait(port)))
-            if rows is None:
-                continue
-            final.append((port, rows))
-            if self._is_full:
-                side.met.append(rows)
-            else:
-                self.counters.drops += len(rows)
-        return final
+            rows = self._popped(port, self._final_below(port, watermark))
+            if rows is not None:
+                yield port, rows
+
+    def _final_below(self, port: int, watermark: int) -> int:
+        """The time from which on rows of an input are not final yet."""
+        return _final_below(watermark, self._spec.wait(port))
+
+    def _popped(self, port: int, bound: int) -> ChangeBatch | None:
+        """The rows of an input that wait and have times below a bound: they wait no longer."""
+        side = self._sides[port]
+        rows = side.waiting.pop_below(bound)
+        if rows is not None and self._is_full:
+            side.met.append(rows)
+        elif rows is not None:
+            self.counters.drops += len(rows)
+        return rows
+
+    def _met_below(self, port: int, watermark: int) -> int:
+        """The time from which on rows of an input can still be met."""
+        needed_from = min(watermark, self._sides[1 - port].waiting.first)
+        return _final_below(needed_from, self._spec.wait(port))
 
     def _forget(self, watermark: int) -> None:
         for port, side in enumerate(self._sides):
-            wait = self._spec.wait(port)
-            needed_from = min(watermark, self._sides[1 - port].waiting.first)
-            self.counters.drops += side.met.drop_below(_final_below(needed_from, wait))
-            self._told[1 - port].drop_below(_final_below(watermark, wait))
+            self.counters.drops += side.met.drop_below(self._met_below(port, watermark))
+            self._told[1 - port].drop_below(self._final_below(port, watermark))
 
     def _count_stored(self) -> None:
         sides = [buffer for side in self._sides for buffer in (side.waiting, side.met)]
@@ -227,7 +236,7 @@ class MatwinBestmatchOp(Operator):
     def _judged(self, port: int, rows: ChangeBatch) -> ChangeBatch:
         """The rows of the answer for final rows in time order; ordered by these."""
         slices = self._sides[1 - port].slices
-        found = self._finders[port].best(rows, slices)
+        found = self._best(port, rows, slices)
         alone = np.empty(0, np.int64)
         if self._spec.keep_unmatched:
             is_alone = np.ones(len(rows), np.bool_)
@@ -238,6 +247,10 @@ class MatwinBestmatchOp(Operator):
         if self._is_full:
             found = self._new(port, rows, slices, found)
         return self._rows.build(port, rows, slices, found, alone)
+
+    def _best(self, port: int, rows: ChangeBatch, slices: Sequence[ChunkSlice]) -> Found:
+        """The best pairs of final rows with the other input's rows, by the former."""
+        return self._finders[port].best(rows, slices)
 
     def _new(
         self, port: int, rows: ChangeBatch, slices: Sequence[ChunkSlice], found: Found

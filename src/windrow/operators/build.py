@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from windrow.operators.base import Operator
 from windrow.physical.algorithms import ASYMMETRIC, BY_NAME, DEFAULT, SWEEP
 from windrow.physical.asof import AsofSweep, RangeAggregate
+from windrow.physical.match_algorithms import PAGED
 from windrow.physical.shedding import Shedding
 from windrow.physical.sliding_skyline import SlidingSkyline
 from windrow.physical.specs import (
@@ -79,6 +80,12 @@ def _of_pairs(spec: PairJoinSpec | SlidingSkyline, own: Own | None) -> Operator:
     from windrow.operators.cell_routes import OwnCells  # noqa: PLC0415
 
     assert own is None or isinstance(own, OwnCells)
+    if spec.algorithm in PAGED:
+        from windrow.operators.published.matwin.operator import (  # noqa: PLC0415
+            PagedBestmatchOp,
+        )
+
+        return PagedBestmatchOp(spec, own)
     return MatwinBestmatchOp(spec, own)
 
 

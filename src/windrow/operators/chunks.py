@@ -209,7 +209,7 @@ class ChunkBuffer:
         if not len(batch):
             return
         self.slices.append(ChunkSlice(self._chunk(batch)))
-        while (start := self._run_to_merge()) is not None:
+        while (start := tail_to_merge([len(part) for part in self.slices])) is not None:
             merged = concat([part.rows() for part in self.slices[start:]])
             self.slices[start:] = [ChunkSlice(self._chunk(merged))]
 
@@ -284,16 +284,6 @@ class ChunkBuffer:
         alive = np.arange(part.skip, len(part.chunk))
         return ChunkSlice(self._chunk(part.chunk.batch.take(alive[~part.is_gone(alive)])))
 
-    def _run_to_merge(self) -> int | None:
-        """Where the newest chunks begin that make FANOUT or more of one tier; None for none."""
-        sizes = [len(part) for part in self.slices]
-        tier = _tier(sizes[-1])
-        start = len(sizes)
-        while start > 0 and _tier(sizes[start - 1]) <= tier:
-            start -= 1
-        enough = len(sizes) - start >= FANOUT
-        return start if enough and sizes[-1] < MOST_ROWS else None
-
     def _keys(self, batch: ChangeBatch) -> NDArray[np.int64]:
         return batch.times if self.order == "time" else batch.ends_or_never()
 
@@ -306,6 +296,18 @@ def bound_of_step(buffers: Iterable[ChunkBuffer], watermark: int, rows: int) -> 
     """The watermark, or an earlier order key with fewer rows of each chunk below it: about `rows`."""
     parts = [part for buffer in buffers for part in buffer.slices if len(part) > rows]
     return min([watermark, *(int(part.chunk.keys[part.skip + rows]) + 1 for part in parts)])
+
+
+def tail_to_merge(sizes: Sequence[int]) -> int | None:
+    """Where the newest parts of a window begin that make FANOUT or more of one tier; None for none."""
+    if not sizes:
+        return None
+    tier = _tier(sizes[-1])
+    start = len(sizes)
+    while start > 0 and _tier(sizes[start - 1]) <= tier:
+        start -= 1
+    enough = len(sizes) - start >= FANOUT
+    return start if enough and sizes[-1] < MOST_ROWS else None
 
 
 def _tier(rows: int) -> int:

@@ -44,6 +44,12 @@ _SHIFT = np.uint64(1 << 63)
 _DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 19}
 _FARTHEST_CELL = float(1 << 62)
 
+_WIDER = 1 + 2.0**-10
+_FARTHEST_NEIGHBOR = 1 << 40
+_NARROWEST = 1e-300
+"""For cells of doubles whose neighbors hold all candidates: within 2^40 cells a quotient is off by
+less than 2^-12, and what is within the limit is apart by less than 1 - 2^-11 of a cell so wide."""
+
 
 @dataclass(frozen=True)
 class Measure:
@@ -148,6 +154,23 @@ class Measure:
         below = values - np.minimum(values, limit)
         above = values + np.minimum(np.uint64(NO_LIMIT) - values, limit)
         return self.cells(below), self.cells(above)
+
+    @property
+    def has_neighbor_cells(self) -> bool:
+        """Whether it has the cells below: event time has none, nor has what reaches everywhere."""
+        is_near = self.is_float or self.limit < 1 << 63
+        return self.is_constrained and self.columns[0] is not None and is_near
+
+    def neighbor_cells(self, values: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """The cell of each value, so wide that a candidate's is the same one or a neighbor."""
+        if self.is_float:
+            width = max(float(self.eps) * _WIDER, _NARROWEST) if self.eps else 1.0
+            with np.errstate(over="ignore"):
+                cells = np.floor(values.view(np.float64) / width)
+            return np.clip(cells, -_FARTHEST_NEIGHBOR, _FARTHEST_NEIGHBOR).astype(np.int64)
+        numbers = (values ^ _SHIFT).view(np.int64)
+        whole: NDArray[np.int64] = numbers // max(self.limit, 1)
+        return np.clip(whole, -(1 << 62), 1 << 62)
 
     def _double_cells(self, doubles: NDArray[np.float64]) -> NDArray[np.uint64]:
         width = float(self.eps or 0) or 1.0

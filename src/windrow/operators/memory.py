@@ -70,16 +70,22 @@ class Memory:
     ) -> None:
         self.limit = limit
         self.may_spill = may_spill
+        self.folder = folder
+        self.is_tuples = is_tuples
         self.spilled_chunks = 0
-        self._folder = folder
         self._part = part
-        self._is_tuples = is_tuples
         self._watched: dict[str, Operator] = {}
 
     def watch(self, name: str, operator: Operator) -> None:
         """Counts what the operator holds; `name` is what messages call its stage."""
         twin = f"{name}, stage {len(self._watched) + 1}"
         self._watched[twin if name in self._watched else name] = operator
+        operator.keep_within(self)
+
+    @property
+    def share(self) -> int:
+        """Bytes, or tuples, that an operator may hold for sure, whatever the others do."""
+        return self.limit // max(1, len(self._watched))
 
     @property
     def held(self) -> int:
@@ -89,12 +95,12 @@ class Memory:
     @property
     def most_bytes(self) -> int | None:
         """The limit, if it is one of bytes."""
-        return None if self._is_tuples else self.limit
+        return None if self.is_tuples else self.limit
 
     def _held(self, operator: Operator) -> int:
-        if self._is_tuples:
+        if self.is_tuples:
             on_disk = sum(len(part) for part in _slices([operator]) if part.chunk.is_spilled)
-            return max(0, operator.counters.stored - on_disk)
+            return max(0, operator.counters.stored - on_disk) + operator.tuples_beside()
         return _fixed_bytes(operator) + sum(chunk.memory_bytes for chunk in _chunks([operator]))
 
     def settle(self) -> None:
@@ -117,7 +123,7 @@ class Memory:
         raise self._too_much(held, "what is left are no old tuples, which could go to disk")
 
     def _freed_by(self, chunk: Chunk) -> int:
-        if not self._is_tuples:
+        if not self.is_tuples:
             return chunk.memory_bytes
         slices = _slices(self._watched.values())
         return sum(len(part) for part in slices if part.chunk is chunk and not chunk.is_spilled)
@@ -126,14 +132,9 @@ class Memory:
         if not chunk.memory_bytes:
             return
         try:
-            chunk.spill(self._folder)
+            chunk.spill(self.folder)
         except OSError as error:
-            raise DataError(
-                "cannot-spill",
-                "old tuples cannot be moved to disk",
-                reason=str(error),
-                hint="set TMPDIR to a folder with room, or raise memory",
-            ) from error
+            raise cannot_spill(error) from error
         self.spilled_chunks += 1
 
     def _too_much(self, held: int, instead: str) -> DataError:
@@ -157,7 +158,17 @@ class Memory:
         )
 
     def _shown(self, count: int) -> str:
-        return str(Amount(count, self._is_tuples))
+        return str(Amount(count, self.is_tuples))
+
+
+def cannot_spill(error: OSError) -> DataError:
+    """What a query fails with that cannot write to disk what memory does not hold."""
+    return DataError(
+        "cannot-spill",
+        "old tuples cannot be moved to disk",
+        reason=str(error),
+        hint="set TMPDIR to a folder with room, or raise memory",
+    )
 
 
 def memory_of(options: Options) -> Memory | None:

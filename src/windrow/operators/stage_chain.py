@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import TypeVar
 
-    from windrow.operators.base import Counters
+    from windrow.operators.base import Counters, Left
     from windrow.operators.changes import ChangeBatch
     from windrow.operators.driver import Collector
     from windrow.operators.memory import Memory
@@ -108,6 +108,14 @@ class StageChain:
         """Puts a state back."""
         for stage, own in zip(self._stages, apart(snapshot), strict=True):
             stage.restore(own)
+
+    def leave(self) -> Left | None:
+        """What the lowest operator leaves to the one that goes on from the last snapshot."""
+        return self.bottom.operator.leave()
+
+    def take_up(self, left: Left) -> None:
+        """Takes up what an earlier lowest operator left."""
+        self.bottom.operator.take_up(left)
 
     @property
     def _stages(self) -> list[Stage]:

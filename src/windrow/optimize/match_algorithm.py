@@ -4,15 +4,30 @@ from __future__ import annotations
 
 from windrow.errors import PlanError
 from windrow.physical.bestmatch import MatwinBestmatch
-from windrow.physical.match_algorithms import MATWIN, MATWIN_GRID
+from windrow.physical.match_algorithms import MATWIN, MATWIN_GRID, PAGED, STANDARD_PAGES
 from windrow.physical.options import Options
 from windrow.physical.specs import KeyClass, Spec, inputs
 from windrow.plan.nodes import BestmatchJoin
 
 
 def match_algorithm(node: BestmatchJoin, classes: tuple[KeyClass, ...], options: Options) -> str:
-    """The algorithm asked for, or MatWin; a grid with nothing to lay it over is refused."""
-    asked = options.match_algorithm or MATWIN
+    """The algorithm asked for; if none is, MatWin, with pages where windows may go to disk.
+
+    A grid with nothing to lay it over is refused, and so are pages of what is compared by value.
+    """
+    by_value = [d for d in node.dimensions if d.is_by_value]
+    asked = options.match_algorithm
+    if asked is None:
+        return STANDARD_PAGES if options.spills and not by_value else MATWIN
+    if asked in PAGED and by_value:
+        raise PlanError(
+            "orders-not-in-pages",
+            f"the windows of the bestmatch join cannot be kept in pages: {by_value[0].text} looks at"
+            " values",
+            reason="a page holds numbers: times, keys and what distances are measured by",
+            hint=f"use algorithm {MATWIN}: chunks of rows go to disk where memory does not hold them",
+            span=by_value[0].span,
+        )
     has_grid = any(d.has_grid for d in node.dimensions)
     if asked == MATWIN_GRID and (classes or not has_grid):
         raise PlanError(

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from windrow.errors import PlanError, Span
 from windrow.optimize.structures import SIZES, check_sizes
 from windrow.physical.algorithms import ASYMMETRIC, BY_NAME, CHOICES, DEFAULT, PIPELINE
+from windrow.physical.match_algorithms import MATWIN, PAGED
 from windrow.physical.options import Options
 
 ORDERED = tuple(
@@ -47,6 +48,17 @@ def check_together(options: Options, places: Mapping[str, Span | None]) -> None:
     if options.on_memory is not None and options.memory is None:
         raise _nothing_to_exceed(options.on_memory, is_hint="on_memory" in places).at(
             places.get("on_memory")
+        )
+    if options.algorithm in PAGED and not options.spills:
+        raise PlanError(
+            "pages-without-spilling",
+            f"the algorithm {options.algorithm} has pages for what memory does not hold, and"
+            " nothing goes to disk",
+            reason="memory is not bounded"
+            if options.memory is None
+            else f"on_memory is {options.on_memory or 'fail'!r}",
+            hint=f"set memory, and on_memory to 'spill', or use algorithm {MATWIN}",
+            span=places.get("algorithm"),
         )
     if options.on_service_rate is not None and options.service_rate is None:
         raise PlanError(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from windrow.physical.bestmatch import MatwinBestmatch
 from windrow.physical.bounds_text import drop_condition, event_time, plus, show_bound
 from windrow.physical.lifetimes import state_bound
-from windrow.physical.match_algorithms import MATCH_ALGORITHMS
+from windrow.physical.match_algorithms import MATCH_ALGORITHMS, PAGED
 from windrow.physical.options import Options
 from windrow.physical.partitioning import show_class
 from windrow.physical.specs import delay, scans
@@ -36,18 +36,50 @@ def bestmatch_facts(
         ("final", _final(spec, below, time_type)),
         ("retention", _retention(spec, below, time_type)),
         ("state", _state(spec, below)),
+        ("pages", _pages(spec, keys, show)),
         ("emits", [_emission(spec, time_type)]),
         ("why", _why(spec, options)),
     ]
 
 
+def _pages(spec: MatwinBestmatch, keys: list[str], show: Callable[[str], str]) -> list[str]:
+    """What there is in pages, where windows may go to these."""
+    if spec.algorithm not in PAGED:
+        return []
+    aliases = bestmatch_aliases(spec)
+    met = " and ".join(aliases[1 - port] for port in reversed(spec.judged))
+    cells = [f"{show(d.left)} ~ {show(d.right)}" for d in _limited(spec)]
+    order = [
+        *keys,
+        *([f"cells of {', '.join(cells)}, about as wide as the limits"] if cells else []),
+    ]
+    return [
+        f"of {met}, once the windows do not fit into memory: {', then '.join([*order, 'time'])}",
+        "half of the memory for page frames, a quarter for the first and last rows of all pages; where"
+        " that is too little, chunks are mapped instead",
+        "gallop or crabstep, whichever reads fewer pages: both are counted beforehand",
+    ]
+
+
+def _limited(spec: MatwinBestmatch) -> list[Dimension]:
+    return [d for d in spec.dimensions if d.has_grid]
+
+
 def _why(spec: MatwinBestmatch, options: Options) -> list[str]:
+    chunks = "of what does not fit into memory chunks of rows go to disk, not pages"
+    is_spilled = options.spills and spec.algorithm not in PAGED
     if options.match_algorithm is not None:
-        return [f"asked for: algorithm = {options.match_algorithm!r}"]
+        asked = f"asked for: algorithm = {options.match_algorithm!r}"
+        return [asked, chunks] if is_spilled else [asked]
     lines = ["both streams are ordered by time, so that windows shift over them once"]
+    if spec.algorithm in PAGED:
+        lines.append("pages: on_memory = 'spill', and no dimension is compared by value")
+    elif is_spilled:
+        by_value = next(d for d in spec.dimensions if d.is_by_value)
+        lines.append(f"{chunks}: {_order_name(by_value)} looks at values")
     if spec.classes:
         return [*lines, "rows of one key are looked up together"]
-    if any(d.has_grid for d in spec.dimensions):
+    if _limited(spec):
         return [*lines, "each chunk's rows choose: a grid pays where many are in reach of one"]
     return [*lines, "no grid: no dimension but time is a distance with a limit"]
 

@@ -9,8 +9,7 @@ from windrow.physical.match_algorithms import MATCH_ALGORITHMS
 from windrow.physical.part_sizes import USUAL, PartSizes
 from windrow.plan.sizes import Amount, to_amount
 
-SHED = "shed"
-SPILL = "spill"
+SHED, SPILL = "shed", "spill"
 
 IN_STEP, ROUND_ROBIN = "in step", "round robin"
 """In which order a query in process asks its streams for batches."""
@@ -30,7 +29,8 @@ class Options:
             "bew" and "few" look tuples up by hash where there is an equality, unless told with
             "-hash" or "-nested-loop" at their end. Of bestmatch joins, one of "matwin" (the
             default), "matwin-grid" and "matwin-plain" (with the epsilon grid order, and without),
-            "nested-loops".
+            "nested-loops"; where `on_memory` is "spill", "matwin-standard-pages" (the default there)
+            and "matwin-grid-pages", whose windows go to pages on disk.
         structure: of the algorithm "asymmetric", in what each window is kept: "hash/ttree" for the
             first stream's and the second's, of "buffer", "hash", "btree" and "ttree".
         bucket_size: tuples in a bucket of a hash, where windows are kept in structures; None: 10.
@@ -119,6 +119,11 @@ class Options:
     def memory_amount(self) -> Amount | None:
         """The memory in bytes or tuples, or None."""
         return None if self.memory is None else to_amount(self.memory)
+
+    @property
+    def spills(self) -> bool:
+        """Whether what does not fit into memory goes to disk."""
+        return self.memory is not None and self.on_memory == SPILL
 
     @property
     def sheds_memory(self) -> bool:

@@ -9,6 +9,8 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from windrow.errors import UnsupportedError
 from windrow.kernels.bestmatch import NO_LIMIT
@@ -171,6 +173,46 @@ def test_a_difference_that_rounds_down_to_the_constraint_stays_within_the_span()
             first, last = of.cell_spans(np.array([value]).view(np.uint64))
             cell = of.cells(np.array([right]).view(np.uint64))
             assert first[0] <= cell[0] <= last[0]
+
+
+LARGEST = 2**63 - 1
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(
+    eps=st.one_of(
+        st.sampled_from([0.0, 5e-324, 1e-310, 0.1, 1.0, 1e300, 1.7e308]), st.floats(0, 1e9)
+    ),
+    one=st.floats(allow_nan=False),
+    steps=st.integers(-3, 3),
+    sign=st.sampled_from([-1, 1]),
+)
+def test_candidates_of_doubles_lie_in_neighboring_cells(eps, one, steps, sign):
+    """Other values are at, or a few doubles from, the farthest that is a candidate."""
+    of = measure("double", eps=eps)
+    other = one + sign * eps
+    for _ in range(abs(steps)):
+        other = math.nextafter(other, math.copysign(math.inf, steps))
+    cells = of.neighbor_cells(np.array([one, other]).view(np.uint64))
+    if abs(one - other) <= eps:
+        assert abs(int(cells[0]) - int(cells[1])) <= 1
+
+
+@pytest.mark.parametrize("eps", [0, 1, 7, 2**62, LARGEST])
+def test_candidates_of_whole_numbers_lie_in_neighboring_cells(eps):
+    of = measure("bigint", eps=eps)
+    assert of.has_neighbor_cells
+    for one in (-LARGEST - 1, -LARGEST, -8, -7, -1, 0, 6, 7, LARGEST - 1, LARGEST):
+        for other in (max(one - eps, -LARGEST - 1), min(one + eps, LARGEST)):
+            cells = of.neighbor_cells(values(of, "bigint", one, other)[0])
+            assert abs(int(cells[0]) - int(cells[1])) <= 1
+
+
+def test_what_reaches_everywhere_and_what_is_time_has_no_neighboring_cells():
+    assert not measure("bigint").has_neighbor_cells
+    assert not measure("bigint", eps=2**63).has_neighbor_cells
+    assert not measure("double", eps=math.inf).has_neighbor_cells
+    assert not measure("bigint", eps=3, is_time=True).has_neighbor_cells
 
 
 def test_a_column_without_distances_is_refused():

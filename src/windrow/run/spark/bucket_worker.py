@@ -115,14 +115,18 @@ class BucketWorker:
         settled = max(watermark, self._settled(newest))
         specs = (chosen.spec, *plan.above)
         stage = StageChain(specs, on_late=plan.on_late, late=letters.take, memory=memory, own=own)
+        left = near.taken()
         if snapshot is not None:
             stage.restore(snapshot)
+            if left is not None:
+                stage.take_up(left)
         kept = self._follow(stage.bottom, needs, watermark, settled)
         for results in stage.step(batches, watermark, watermark, settled):
             if len(results):
                 yield produced(results)
         letters.write()
         self._save(stage, manifest, newest, kept, millis, near)
+        near.leave(stage.leave())
         self._cache.settle()
         stage.bottom.counters.rows_in -= sum(copies)
         yield counted(stage.counters, manifest, chosen)

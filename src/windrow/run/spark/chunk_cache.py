@@ -32,6 +32,8 @@ from windrow.operators.chunks import Chunk, decode
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from windrow.operators.base import Left
+
 MOST_BYTES_IN_WORKER = 1 << 30
 MOST_BYTES_ON_DISK = 4 << 30
 """Limits; the environment variables WINDROW_CACHE_BYTES and WINDROW_CACHE_DIR change the second
@@ -116,6 +118,17 @@ class BucketChunks:
         self.nbytes = 0
         self._files = files
         self._held: OrderedDict[tuple[str, str], Chunk] = OrderedDict()
+        self._left: Left | None = None
+
+    def leave(self, left: Left | None) -> None:
+        """Keeps what the bucket's operator leaves to the one of its next turn."""
+        self._left = left
+        self.shrink(self.most)
+
+    def taken(self) -> Left | None:
+        """What the operator of the last turn left; it is given once."""
+        left, self._left = self._left, None
+        return left
 
     def get(self, name: str, order: str) -> Chunk | None:
         """The chunk of that name, or None; `order` is what its rows are ordered by."""
@@ -155,10 +168,13 @@ class BucketChunks:
 
     def shrink(self, most: int) -> None:
         """Drops the least recently used chunks until no more bytes are left than that."""
-        self.nbytes = sum(chunk.memory_bytes for chunk in self._held.values())
-        while self.nbytes > most:
+        beside = 0 if self._left is None else self._left.nbytes
+        self.nbytes = beside + sum(chunk.memory_bytes for chunk in self._held.values())
+        while self.nbytes > most and self._held:
             _, oldest = self._held.popitem(last=False)
             self.nbytes -= oldest.memory_bytes
+        if self.nbytes > most:
+            self._left, self.nbytes = None, 0
 
     def _hold(self, chunk: Chunk) -> Chunk:
         held = self._held.setdefault((chunk.id, order_of(chunk)), chunk)

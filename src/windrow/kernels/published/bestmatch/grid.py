@@ -117,13 +117,11 @@ def merge_pages(
 
 
 @kernel
-def page_facts(rows: Numbers, start: int, stop: int, widths: Numbers) -> tuple[int, Numbers]:
-    """The largest y1 of the page at [start, stop), and where in it each cell starts."""
+def cell_starts(rows: Numbers, start: int, stop: int, widths: Numbers) -> Numbers:
+    """Where in the page at [start, stop) each cell starts."""
     starts = np.empty(stop - start, np.int64)
     count = 0
-    newest = rows[start, 0]
     for at in range(start, stop):
-        newest = max(newest, rows[at, 0])
         is_start = at == start
         for k in range(len(widths)):
             if rows[at, k + 1] // widths[k] != rows[at - 1, k + 1] // widths[k]:
@@ -131,7 +129,51 @@ def page_facts(rows: Numbers, start: int, stop: int, widths: Numbers) -> tuple[i
         if is_start:
             starts[count] = at - start
             count += 1
-    return newest, starts[:count]
+    return starts[:count]
+
+
+@kernel
+def reached_cells(asking: Numbers, cells: Numbers) -> tuple[Numbers, Numbers]:
+    """Per row that asks, the first and the last of a page's cells in [row - eps, row + eps].
+
+    Both are given by their cells, a line each, those of the page in grid order and each once. They
+    are counted from 1 on; where the last is below the first, there is none.
+
+        cells of the page      (0, 3)  (0, 7)  (1, 0)  (2, 9)  (4, 1)
+        asking from (1, 5)     -----------------------------               (0, 4) to (2, 6)
+    """
+    first = np.empty(len(asking), np.int64)
+    last = np.empty(len(asking), np.int64)
+    for row in range(len(asking)):
+        is_same = row > 0
+        for k in range(asking.shape[1]):
+            if is_same and asking[row, k] != asking[row - 1, k]:
+                is_same = False
+        if is_same:
+            first[row], last[row] = first[row - 1], last[row - 1]
+        else:
+            first[row] = 1 + _cells_before(cells, asking, row, -1)
+            last[row] = _cells_before(cells, asking, row, 1)
+    return first, last
+
+
+@kernel
+def _cells_before(cells: Numbers, asking: Numbers, row: int, step: int) -> int:
+    """How many cells come before row - eps (step -1), or up to row + eps (step 1)."""
+    start, stop = 0, len(cells)
+    while start < stop:
+        middle = (start + stop) // 2
+        is_before = step > 0  # where both are the same cell
+        for k in range(cells.shape[1]):
+            bound = asking[row, k] + step
+            if cells[middle, k] != bound:
+                is_before = cells[middle, k] < bound
+                break
+        if is_before:
+            start = middle + 1
+        else:
+            stop = middle
+    return start
 
 
 @kernel

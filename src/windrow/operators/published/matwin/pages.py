@@ -5,25 +5,32 @@
             read |      v write
     file     [ slot | slot | slot | .. ]      a temporary file without a name; free slots are used again
 
-Of each page on disk memory keeps its edges: the first and the last row, the largest y1, and where
-its cells start.
+Of each page on disk memory keeps its edges: the first and the last row as far as the order looks at
+them, the smallest and the largest y1, and, unless told otherwise, where its cells start.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
+import weakref
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from windrow.errors import InternalError
-from windrow.kernels.published.bestmatch.grid import KINDS_OF_WORK, Edges, Numbers, page_facts
+from windrow.kernels.published.bestmatch.grid import KINDS_OF_WORK, Edges, Numbers, cell_starts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+IN_MEMORY = -1
+"""The slot of a page that is not on disk."""
+
+_NUMBER_BYTES = 8
 
 
 @dataclass(frozen=True)
@@ -34,8 +41,14 @@ class Page:
     count: int
     first: Numbers
     last: Numbers
+    oldest: int
     newest: int
     cells: Numbers
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the numbers that memory keeps."""
+        return self.first.nbytes + self.last.nbytes + self.cells.nbytes + 4 * _NUMBER_BYTES
 
 
 @dataclass
@@ -50,6 +63,7 @@ class Counts:
         gallops: updates that ran in gallop mode.
         crabsteps: updates that ran in crabstep mode.
         most_held: pages that were in memory at once, at most.
+        sorted_rows: rows of a query that were sorted; published algorithms count comparisons.
         work: comparisons, as the kernels list them.
     """
 
@@ -60,7 +74,13 @@ class Counts:
     gallops: int = 0
     crabsteps: int = 0
     most_held: int = 0
+    sorted_rows: int = 0
     work: Numbers = field(default_factory=lambda: np.zeros(KINDS_OF_WORK, np.int64))
+
+    def start_again(self) -> None:
+        """Sets the figures of pages back to nothing: they have been told to someone."""
+        self.reads_to_store = self.reads_to_join = self.foreseen = 0
+        self.writes = self.gallops = self.crabsteps = 0
 
     @property
     def transfers(self) -> int:
@@ -124,33 +144,58 @@ class PageFile:
         widths: of the cells that rows are ordered by.
         counts: told of every page written.
         folder: where the file is; None: where temporary files go.
+        keeps_cells: whether memory keeps where the cells of each page start.
     """
 
     def __init__(
-        self, frames: Frames, widths: Numbers, counts: Counts, folder: Path | None = None
+        self,
+        frames: Frames,
+        widths: Numbers,
+        counts: Counts,
+        folder: Path | None = None,
+        *,
+        keeps_cells: bool = True,
     ) -> None:
         self.frames = frames
         self.widths = widths
         self.counts = counts
-        # It lives as long as this object, and the system removes it with the last reference.
-        self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
+        self._keeps_cells = keeps_cells
+        with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
+            self._file = os.dup(file.fileno())
+        # It has no name: the system removes it as it is closed, at the latest with this object.
+        self._closing = weakref.finalize(self, os.close, self._file)
         self._row_bytes = frames.rows.itemsize * frames.rows.shape[1]
         self._bytes = frames.rows.data.cast("B")
         self._free_slots: list[int] = []
         self._slots = 0
 
     def write(self, start: int, count: int) -> Page:
-        """Writes rows that lie one after the other as one page."""
+        """Writes rows that lie one after the other as one page.
+
+        Raises:
+            OSError: the folder cannot be written, or the disk is full.
+        """
         slot = self._free_slots.pop() if self._free_slots else self._new_slot()
         at = start * self._row_bytes
         content = self._bytes[at : at + count * self._row_bytes]
-        written = os.pwrite(self._file.fileno(), content, self._offset(slot))
-        assert written == len(content), "a page is written as a whole"
+        written = os.pwrite(self._file, content, self._offset(slot))
+        if written < len(content):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self.counts.writes += 1
-        rows = self.frames.rows
-        newest, cells = page_facts(rows, start, start + count, self.widths)
-        first, last = rows[start].copy(), rows[start + count - 1].copy()
-        return Page(slot, count, first, last, newest, cells)
+        return self.described(np.arange(start, start + count), slot)
+
+    def described(self, places: Numbers, slot: int = IN_MEMORY) -> Page:
+        """What memory keeps of rows in grid order, which are one page.
+
+        Where it keeps starts of cells, they lie one after the other.
+        """
+        rows, columns = self.frames.rows, 1 + len(self.widths)
+        y1 = rows[places, 0]
+        first, last = rows[places[0], :columns].copy(), rows[places[-1], :columns].copy()
+        cells = np.empty(0, np.int64)
+        if self._keeps_cells:
+            cells = cell_starts(rows, int(places[0]), int(places[-1]) + 1, self.widths)
+        return Page(slot, len(places), first, last, int(y1.min()), int(y1.max()), cells)
 
     def read(self, page: Page, place: int) -> int:
         """Reads a page to where a frame begins; gives the place after its last row.
@@ -159,7 +204,7 @@ class PageFile:
         """
         at = place * self._row_bytes
         room = self._bytes[at : at + page.count * self._row_bytes]
-        taken = os.preadv(self._file.fileno(), [room], self._offset(page.slot))
+        taken = os.preadv(self._file, [room], self._offset(page.slot))
         assert taken == len(room), "a page is read as a whole"
         return place + page.count
 
@@ -169,7 +214,7 @@ class PageFile:
 
     def close(self) -> None:
         """Removes the file."""
-        self._file.close()
+        self._closing()
 
     def _new_slot(self) -> int:
         self._slots += 1

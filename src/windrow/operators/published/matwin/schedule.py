@@ -22,7 +22,7 @@ buffers, gallop reads 6 pages and crabstep 8.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 GALLOP, CRABSTEP, CHEAPER = "gallop", "crabstep", "cheaper"
@@ -56,9 +56,12 @@ class Schedule:
     @property
     def reads(self) -> int:
         """The pages that it reads."""
-        return len(self.visits) + sum(
-            is_read for visit in self.visits for _, _, is_read in visit.pairs
-        )
+        return len(self.visits) + self.right_reads
+
+    @property
+    def right_reads(self) -> int:
+        """The right pages among them: all, where the left ones are in memory."""
+        return sum(is_read for visit in self.visits for _, _, is_read in visit.pairs)
 
     @property
     def buffers(self) -> int:
@@ -82,7 +85,7 @@ class _Buffers:
         self.held.move_to_end(right)
         visit.pairs.append((right, self.held[right], is_read))
 
-    def has_room(self, right: int, interval: Sequence[int]) -> bool:
+    def has_room(self, right: int, interval: Collection[int]) -> bool:
         """Whether a page is there, or can be without any of an interval being given up."""
         if right in self.held or self._free:
             return True
@@ -91,7 +94,7 @@ class _Buffers:
         self._free.append(self._of_oldest(interval))
         return True
 
-    def _of_oldest(self, interval: Sequence[int]) -> int:
+    def _of_oldest(self, interval: Collection[int]) -> int:
         oldest = next(page for page in self.held if page not in interval)
         return self.held.pop(oldest)
 
@@ -133,29 +136,39 @@ def _gallop_until_full(
     for place, (left, rights) in enumerate(waiting):
         visit = Visit(left)
         visits.append(visit)
-        interval = list(rights)
-        for right in interval:
+        interval = set(rights)
+        for done, right in enumerate(rights):
             if not held.has_room(right, interval):
+                del rights[:done]
                 _compare_held(visit, rights, held)
                 return place
             held.compare(visit, right)
-            rights.remove(right)
+        rights.clear()
     return None
 
 
 def _compare_held(visit: Visit, rights: list[int], held: _Buffers) -> None:
     """Compares a left page with those of its right pages that are in memory."""
-    for right in [right for right in rights if right in held.held]:
+    here = [right for right in rights if right in held.held]
+    for right in here:
         held.compare(visit, right)
-        rights.remove(right)
+    rights[:] = [right for right in rights if right not in held.held]
 
 
-def cheaper(columns: Sequence[Column], buffers: int) -> Schedule:
-    """The schedule that reads fewer pages; gallop, where both read as many."""
+def cheaper(columns: Sequence[Column], buffers: int, *, are_left_held: bool = False) -> Schedule:
+    """The schedule that reads fewer pages; gallop, where both read as many.
+
+    Args:
+        columns: the left pages and what they meet.
+        buffers: those for right pages.
+        are_left_held: whether left pages are in memory, and not read.
+    """
     galloping = gallop(columns, buffers)
     if len({right for _, rights in columns for right in rights}) <= buffers:
         return galloping  # every page is read once
     stepping = crabstep(columns, buffers)
+    if are_left_held:
+        return stepping if stepping.right_reads < galloping.right_reads else galloping
     return stepping if stepping.reads < galloping.reads else galloping
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from windrow.kernels.published.bestmatch.grid import Numbers, merge_pages
+from windrow.operators.chunks import tail_to_merge
 from windrow.operators.published.matwin.pages import drop_expired
 from windrow.operators.published.matwin.source import LEAST
 
@@ -36,32 +37,88 @@ class StandardWindow:
 
     def store(self, places: Numbers) -> None:
         """Writes rows in grid order, wherever they are in memory, as a run."""
-        frames = self._file.frames
-        frame = frames.take()
-        out = frames.place(frame)
-        run = []
-        for start in range(0, len(places), frames.page_rows):
-            part = places[start : start + frames.page_rows]
-            gather(frames.rows, part, out)
-            run.append(self._file.write(out, len(part)))
-        frames.give_back([frame])
-        self._runs.append(run)
+        self._runs.append(written_run(self._file, places))
 
     def settle(self, lower: int) -> None:
         """Makes one sequence of all; rows whose y1 is below `lower` are no more."""
         self.pages = drop_expired(self._file, self.pages, lower)
         if not self._runs:
             return
-        most = self._file.frames.free - 1
-        runs = [self.pages, *self._runs]
-        while len(runs) > most:
-            runs = [*runs[most:], self._merged(runs[:most], LEAST)]
-        self.pages = self._merged(runs, lower)
+        self.pages = merged_runs(self._file, [self.pages, *self._runs], lower)
         self._runs = []
 
-    def _merged(self, runs: Sequence[list[Page]], lower: int) -> list[Page]:
-        merge = _Merge(self._file, [run for run in runs if run], lower)
-        return merge.pages()
+
+class TieredWindow:
+    """The window of one stream as few sorted runs: those of about a size are merged.
+
+    Where little is new at each step, to make one sequence of all would read and write the window
+    every time. Merged by tiers of four, a row is written anew once per tier, and at most three runs
+    of each tier stay. Rows that follow all of the newest run, as from a source in grid order, are
+    put behind it and need no merging.
+    """
+
+    def __init__(self, file: PageFile) -> None:
+        self._file = file
+        self._runs: list[list[Page]] = []
+        self._lower = LEAST
+
+    @property
+    def pages(self) -> list[Page]:
+        """All pages: run by run, in each in grid order."""
+        return [page for run in self._runs for page in run]
+
+    def store(self, places: Numbers) -> None:
+        """Writes rows in grid order, wherever they are in memory, as a run; then merges."""
+        if self._runs and self._is_behind(int(places[0])):
+            self._runs[-1] += written_run(self._file, places)
+            return
+        self._runs.append(written_run(self._file, places))
+        while (start := tail_to_merge([_rows(run) for run in self._runs])) is not None:
+            merged = merged_runs(self._file, self._runs[start:], self._lower)
+            self._runs[start:] = [merged] if merged else []
+
+    def settle(self, lower: int) -> None:
+        """Forgets pages all of whose rows have a y1 below `lower`."""
+        self._lower = lower
+        kept = (drop_expired(self._file, run, lower) for run in self._runs)
+        self._runs = [run for run in kept if run]
+
+    def _is_behind(self, place: int) -> bool:
+        """Whether a row follows the last one of the newest run in grid order."""
+        last, first = self._runs[-1][-1].last.tolist(), self._file.frames.rows[place].tolist()
+        cells = len(self._file.widths)
+        return (last[1:], last[0]) <= (first[1 : 1 + cells], first[0])
+
+
+def _rows(run: Sequence[Page]) -> int:
+    return sum(page.count for page in run)
+
+
+def written_run(file: PageFile, places: Numbers) -> list[Page]:
+    """Writes rows in grid order, wherever they are in memory, page by page."""
+    frames = file.frames
+    frame = frames.take()
+    out = frames.place(frame)
+    run = []
+    for start in range(0, len(places), frames.page_rows):
+        part = places[start : start + frames.page_rows]
+        gather(frames.rows, part, out)
+        run.append(file.write(out, len(part)))
+    frames.give_back([frame])
+    return run
+
+
+def merged_runs(file: PageFile, runs: Sequence[list[Page]], lower: int) -> list[Page]:
+    """One sequence of all runs; rows whose y1 is below `lower` are no more."""
+    most = file.frames.free - 1
+    while len(runs) > most:
+        runs = [*runs[most:], _merged(file, runs[:most], LEAST)]
+    return _merged(file, runs, lower)
+
+
+def _merged(file: PageFile, runs: Sequence[list[Page]], lower: int) -> list[Page]:
+    merge = _Merge(file, [run for run in runs if run], lower)
+    return merge.pages()
 
 
 class _Merge:
