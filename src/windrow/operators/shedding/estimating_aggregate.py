@@ -86,10 +86,11 @@ class EstimatingAggregateOp(SlidingAggregateOp):
             batch = batch.take(np.flatnonzero(~marks))
         return super().push([batch])
 
-    def due(self) -> int:
-        """One tick after the first event that waits, or after combinations may begin to miss."""
+    @property
+    def _first(self) -> int:
+        """The first event that waits, or the instant at which doubt begins or ends."""
         turn, _ = self._doubt.turns()
-        return min(super().due(), turn + 1 if turn < MAX_TICK else MAX_TICK)
+        return min(super()._first, turn)
 
     def snapshot(self) -> Snapshot:
         """As the sliding aggregate's, and where combinations may be missing."""
@@ -152,7 +153,7 @@ class EstimatingAggregateOp(SlidingAggregateOp):
         if turn < bound:
             self._doubt.turn()
             self._touch_groups(turn)
-        if super().due() > min(bound, MAX_TICK - 1):
+        if super()._first >= bound:
             # Doubt begins or ends while there is no group.
             nothing = pa.RecordBatch.from_pylist([], arrow_schema(self._spec.schema))
             return ChangeBatch(nothing, np.empty(0, np.int64))
@@ -162,7 +163,7 @@ class EstimatingAggregateOp(SlidingAggregateOp):
         """No step goes beyond an instant at which doubt begins or ends, but from there on."""
         turn, next_turn = self._doubt.turns()
         bound = super()._bound_of_step(watermark)
-        return min(bound, turn if super().due() <= turn else next_turn)
+        return min(bound, turn if super()._first < turn else next_turn)
 
     def _touch_groups(self, instant: int) -> None:
         """Gives all groups a version at an instant: a row without a value comes and goes."""
