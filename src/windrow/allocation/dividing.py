@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from windrow.allocation.errors import AllocationError
-
-_STEPS = 200
-"""Halvings of a range of floats until nothing is left between its ends, and to spare."""
 
 ROUNDING = 1e-12
 """Sums of floats that differ by such a share of them are equal."""
@@ -61,9 +59,10 @@ def in_proportion(divided: Pot, weights: Sequence[float]) -> tuple[float, ...]:
     There is one level such that every stream gets its weight times the level, raised to its floor
     or lowered to its cap, and all together use up the pot:
 
-        level |      cap ____
-              |     ____|        share = clip(weight * level, floor, cap)
-              |____| floor
+        share |        cap ____
+              |       /              share = clip(weight * level, floor, cap)
+              |______/ floor         corners at floor / weight and cap / weight
+              +----------- level
     """
 
     def shares(level: float) -> tuple[float, ...]:
@@ -76,14 +75,20 @@ def in_proportion(divided: Pot, weights: Sequence[float]) -> tuple[float, ...]:
         cap if weight > 0 else floor
         for weight, floor, cap in zip(weights, divided.floors, divided.caps, strict=True)
     )
-    least = min(weight for weight in weights if weight > 0)
-    high = max(divided.caps) / least
+    corners = sorted(
+        {
+            bound / weight
+            for weight, *bounds in zip(weights, divided.floors, divided.caps, strict=True)
+            for bound in bounds
+            if weight > 0
+        }
+    )
     if reachable <= divided.amount:
-        return shares(high)
-    low = 0.0
-    for _ in range(_STEPS):
-        middle = (low + high) / 2
-        if middle in {low, high}:
-            break
-        low, high = (middle, high) if sum(shares(middle)) <= divided.amount else (low, middle)
-    return shares(low)
+        return shares(corners[-1])
+    used = [sum(shares(corner)) for corner in corners]
+    if divided.amount <= used[0]:
+        return shares(corners[0])
+    # Between two corners what is used grows evenly.
+    at = bisect_right(used, divided.amount, hi=len(used) - 1)
+    rise = (corners[at] - corners[at - 1]) / (used[at] - used[at - 1])
+    return shares(corners[at - 1] + (divided.amount - used[at - 1]) * rise)
