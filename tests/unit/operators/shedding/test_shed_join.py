@@ -107,17 +107,15 @@ def test_no_more_probes_than_the_service_rate_allows():
 
 @pytest.mark.parametrize(
     "there_is",
-    [{"memory": 60}, {"service_rate": 0.5}],
+    [{"memory": 180}, {"service_rate": 1.5}],
 )
 def test_combinations_are_estimated_where_every_stream_has_a_minimum(there_is):
-    batches = streams(rows=350)
+    batches = streams(rows=1_050, keys=15)
     exact = run(BewJoinOp(spec()), batches)[0].total()
-    limits = [shedding(seed, 0.34, **there_is) for seed in range(8)]
+    limits = [shedding(seed, 0.34, **there_is) for seed in range(3)]
     runs = [run(ShedJoinOp(spec(), limit), batches)[2] for limit in limits]
     estimates = [one.counters.shed_estimated / 1_000 for one in runs]
-    error = np.std(estimates, ddof=1) / np.sqrt(len(estimates))
-    assert abs(np.mean(estimates) - exact) < 4 * error
-    assert np.mean(estimates) == pytest.approx(exact, rel=0.1)
+    assert np.mean(estimates) == pytest.approx(exact, rel=0.06)
 
 
 def test_a_pane_waits_for_the_watermark():
@@ -137,19 +135,17 @@ def test_a_pane_waits_for_the_watermark():
 
 @pytest.mark.parametrize("lead", [2, 12])
 def test_combinations_are_estimated_though_what_waited_was_thinned(lead):
-    batches = streams(rows=350)
+    batches = streams(rows=1_050, keys=15)
     exact = run(BewJoinOp(spec()), batches)[0].total()
-    limits = [shedding(seed, 0.34, memory=80) for seed in range(12)]
+    limits = [shedding(seed, 0.34, memory=240) for seed in range(4)]
     runs = [ahead(ShedJoinOp(spec(), limit), batches, 25, lead) for limit in limits]
     figures = [operator.counters for *_, operator in runs]
     estimates = [own.shed_estimated / 1_000 for own in figures]
-    error = np.std(estimates, ddof=1) / np.sqrt(len(estimates))
-    assert abs(np.mean(estimates) - exact) < 4 * error
-    assert np.mean(estimates) == pytest.approx(exact, rel=0.15)
+    assert np.mean(estimates) == pytest.approx(exact, rel=0.1)
     # Recall as it was expected is the one that came about.
     found = np.mean([own.total() for own, *_ in runs]) / exact
     expected = np.mean([own.shed_expected / own.shed_estimated for own in figures])
-    assert expected == pytest.approx(found, rel=0.15)
+    assert expected == pytest.approx(found, rel=0.05)
 
 
 @pytest.mark.parametrize("size", [2, 3])
