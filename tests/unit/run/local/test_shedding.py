@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,7 @@ import pytest
 import windrow
 from windrow.errors import DataError, PlanError
 
-WINDOW, TICKS = 80, 1_000
+WINDOW, TICKS = 80, 500
 QUERY = f"SELECT a.n, b.n AS m FROM a, b WHERE a.k = b.k WINDOW = {WINDOW}"
 CASES = {
     "memory": {"memory": "90 tuples", "on_memory": "shed"},
@@ -51,6 +52,13 @@ def exact() -> Counter:
     return bag(session().sql(QUERY).to_arrow())
 
 
+@cache
+def shed(case: str):
+    """The answer of a query that has run, and the query."""
+    result = session().sql(QUERY, **CASES[case])
+    return result.to_arrow(), result
+
+
 def test_where_all_fits_the_answer_is_exact(exact):
     plenty = {"memory": "200 tuples", "on_memory": "shed",
               "service_rate": 3, "on_service_rate": "shed"}  # fmt: skip
@@ -61,8 +69,7 @@ def test_where_all_fits_the_answer_is_exact(exact):
 
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_shed_is_marked_in_progress_and_metadata(case, exact):
-    result = session().sql(QUERY, **CASES[case])
-    table = result.to_arrow()
+    table, result = shed(case)
     found = bag(table)
     assert found < exact
     recall = found.total() / exact.total()
@@ -79,22 +86,21 @@ def test_what_is_shed_is_marked_in_progress_and_metadata(case, exact):
 
 def test_where_nothing_that_waits_has_to_go_no_cut_changes_the_answer(exact):
     case = CASES["processor"]
-    answers = [bag(session(batch).sql(QUERY, **case).to_arrow()) for batch in (900, 70)]
-    assert answers[0] == answers[1] < exact
+    by_70 = bag(session(70).sql(QUERY, **case).to_arrow())
+    assert by_70 == bag(shed("processor")[0]) < exact
     other = bag(session().sql(QUERY, **case, seed=1).to_arrow())
-    assert other != answers[0]
+    assert other != by_70
 
 
 def test_a_query_that_was_stopped_goes_on_as_if_it_had_not():
-    whole = session().sql(QUERY, **CASES["both"])
-    wanted = bag(whole.to_arrow())
+    table, whole = shed("both")
     first = session().sql(QUERY, **CASES["both"])
     got = [next(first), next(first)]
     kept = pickle.loads(pickle.dumps(first.checkpoint()))
     first.stop()
     rest = session().sql(QUERY, **CASES["both"], resume=kept)
     found = sum((bag(pa.Table.from_batches([batch])) for batch in got), Counter())
-    assert found + bag(rest.to_arrow()) == wanted
+    assert found + bag(rest.to_arrow()) == bag(table)
     assert rest.recall == whole.recall
 
 
@@ -206,14 +212,12 @@ def test_memory_is_never_exceeded_whatever_waits(lateness, options, exact):
 
 
 def test_a_batch_is_taken_in_parts_and_a_checkpoint_knows_how_much_of_it():
-    whole = session(500).sql(QUERY, **CASES["memory"])
-    wanted = bag(whole.to_arrow())
-    first = session(500).sql(QUERY, **CASES["memory"])
+    first = session().sql(QUERY, **CASES["memory"])
     got = bag(pa.Table.from_batches([next(first)]))
     kept = pickle.loads(pickle.dumps(first.checkpoint()))
     assert any(position.rows for position in kept.positions.values())
-    rest = session(500).sql(QUERY, **CASES["memory"], resume=kept)
-    assert got + bag(rest.to_arrow()) == wanted
+    rest = session().sql(QUERY, **CASES["memory"], resume=kept)
+    assert got + bag(rest.to_arrow()) == bag(shed("memory")[0])
 
 
 @pytest.mark.parametrize("limit", [{"memory": "150 tuples", "on_memory": "shed"},
@@ -249,7 +253,7 @@ def test_memory_may_be_counted_in_tuples_whatever_happens_beyond(exact):
 
 
 def test_a_table_needs_no_more_memory_than_windows_though_it_is_one_batch(exact):
-    # Some 120 tuples in the windows, and 500 and 1,000 of the streams in their only batches.
+    # Some 120 tuples in the windows, and 250 and 500 of the streams in their only batches.
     query = session(2_000).sql(QUERY, memory="180 tuples")
     got = bag(pa.Table.from_batches([next(query)]))
     kept = pickle.loads(pickle.dumps(query.checkpoint()))
