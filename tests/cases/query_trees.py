@@ -127,7 +127,8 @@ def _union_all(random: Random, depth: int) -> Tree:
     )
 
 
-AGGREGATES = ("SUM(x)", "COUNT(*)", "COUNT(x)", "MIN(x)", "MAX(x)", "COUNT(DISTINCT x)")
+OF_VALUES = ("SUM(x)", "COUNT(x)", "MIN(x)", "MAX(x)", "COUNT(DISTINCT x)")
+AGGREGATES = (*OF_VALUES, "COUNT(*)", "SUM(x) FILTER (WHERE x > 1)")
 
 
 def _aggregate(random: Random, depth: int) -> Tree:
@@ -147,6 +148,17 @@ def _hidden_key(random: Random, depth: int) -> Tree:
     return Tree(
         f"SELECT {values} FROM ({below.sql}) g GROUP BY k",
         f"SELECT T, {values} FROM ({below.oracle}) g GROUP BY T, k",
+    )
+
+
+def _whole(random: Random, depth: int) -> Tree:
+    """An aggregate without GROUP BY: one row from the first instant on at which there is one below."""
+    below = _relation(random, random.randrange(depth))
+    values = f"CAST(COUNT(k) AS BIGINT) AS k, CAST({random.choice(OF_VALUES)} AS BIGINT) AS x"
+    since = f"SELECT T FROM instants WHERE T >= (SELECT min(T) FROM ({below.oracle}) b)"
+    return Tree(
+        f"SELECT {values} FROM ({below.sql}) whole",
+        f"SELECT T, {values} FROM ({since}) i LEFT JOIN ({below.oracle}) g USING (T) GROUP BY T",
     )
 
 
@@ -205,6 +217,7 @@ KINDS: tuple[Callable[[Random, int], Tree], ...] = (
     _set_operation,
     _aggregate,
     _hidden_key,
+    _whole,
     _join,
     _union_all,
     _with_table,

@@ -16,6 +16,10 @@ import windrow
 SCHEMA = pa.schema([("k", pa.int64()), ("x", pa.string()), ("ts", pa.int64()), ("op", pa.string())])
 DDL = "k bigint, x string, ts bigint, op string"
 SQL = "SELECT k, COUNT(*) AS n, MAX(x) AS most FROM feed [RANGE 9] GROUP BY k"
+NEWEST = """
+    SELECT k, COUNT(*) FILTER (WHERE x <> 'p') AS n, MIN(x) AS least
+    FROM feed [PARTITION BY k ROWS 2] GROUP BY k
+"""
 
 
 def feed() -> list[pa.Table]:
@@ -54,6 +58,7 @@ def test_batch_and_a_restarted_stream_give_what_the_process_gives(
     whole = windrow.Session(spark)
     whole.stream("feed", files.read(spark, DDL, is_streaming=False), time="ts", changes="op")
     assert bag(whole.sql(SQL, buckets=3).toArrow()) == expected
+    assert bag(whole.sql(NEWEST, buckets=3).toArrow()) == bag(here.sql(NEWEST).to_arrow())
     watermark = max(batches[-1]["ts"].to_pylist())
     final = {row: n for row, n in expected.items() if row[-1] < watermark}
     assert len(final) > 40
