@@ -63,12 +63,12 @@ class DoubleResults(NamedTuple):
 
 
 class IntegerResults(NamedTuple):
-    """As for doubles; `fits` is False from the first sum beyond an int64 on."""
+    """As for doubles; `fits` is False where a sum is beyond an int64."""
 
     counts: NDArray[np.int64]
     sums: NDArray[np.int64]
     means: NDArray[np.float64]
-    fits: bool
+    fits: NDArray[np.bool_]
 
 
 class DecimalResults(NamedTuple):
@@ -77,8 +77,8 @@ class DecimalResults(NamedTuple):
     counts: NDArray[np.int64]
     sums: NDArray[np.int64]
     means: NDArray[np.int64]
-    sums_fit: bool
-    means_fit: bool
+    sums_fit: NDArray[np.bool_]
+    means_fit: NDArray[np.bool_]
 
 
 class Asked(NamedTuple):
@@ -119,7 +119,7 @@ def slide_integers(
     sum_of = np.empty(total if asked.sum else 0, np.int64)
     mean_of = np.empty(total if asked.mean else 0, np.float64)
     digits = np.empty(FRACTION + limbs.shape[1] + 1, np.uint64)
-    all_fit = True
+    fits_of = np.ones(len(sum_of), np.bool_)
     for version in range(total):
         slot = versions.slots[version]
         for event in range(versions.first_event[version], versions.first_event[version + 1]):
@@ -133,12 +133,12 @@ def slide_integers(
         if asked.sum:
             value, fits = read_integer(limbs, slot)
             sum_of[version] = value
-            all_fit = all_fit and fits
+            fits_of[version] = fits
         if asked.mean:
             mean_of[version] = (
                 read_mean(limbs, slot, 0, counts[slot], digits) if counts[slot] > 0 else 0.0
             )
-    return IntegerResults(count_of, sum_of, mean_of, all_fit)
+    return IntegerResults(count_of, sum_of, mean_of, fits_of)
 
 
 @kernel
@@ -231,7 +231,8 @@ def slide_decimals(
     mean_of = np.zeros((total if asked.mean else 0, 2), np.int64)
     # One digit more than a magnitude has: means are scaled before they are divided.
     digits = np.empty(FRACTION + limbs.shape[1] + 2, np.uint64)
-    sums_fit = means_fit = True
+    sums_fit = np.ones(len(sum_of), np.bool_)
+    means_fit = np.ones(len(mean_of), np.bool_)
     for version in range(total):
         slot = versions.slots[version]
         for event in range(versions.first_event[version], versions.first_event[version + 1]):
@@ -246,13 +247,13 @@ def slide_decimals(
             is_negative = magnitude(limbs, slot, digits)
             low, high, fits = read_decimal(digits, is_negative, rules.sum_bound)
             sum_of[version, 0], sum_of[version, 1] = low, high
-            sums_fit = sums_fit and fits
+            sums_fit[version] = fits
         if asked.mean and counts[slot] > 0:
             is_negative = magnitude(limbs, slot, digits)
             _mean_digits(digits, rules.mean_factor, counts[slot])
             low, high, fits = read_decimal(digits, is_negative, rules.mean_bound)
             mean_of[version, 0], mean_of[version, 1] = low, high
-            means_fit = means_fit and fits
+            means_fit[version] = fits
     return DecimalResults(count_of, sum_of, mean_of, sums_fit, means_fit)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from windrow.errors import DataError
 from windrow.kernels.versions import mark_changed
 
 
@@ -21,11 +22,22 @@ class Answers:
             equal bits: sums are 0.0, never -0.0, and there is one NaN.
         valid: False where the value is NULL; None where it never is.
         type: the Arrow type to show.
+        fits: False where the value is none of the type; None where all are.
+        misfit: what to say of a version that is shown and does not fit.
     """
 
     values: NDArray[Any]
     valid: NDArray[np.bool_] | None
     type: pa.DataType
+    fits: NDArray[np.bool_] | None = field(default=None, kw_only=True)
+    misfit: DataError | None = field(default=None, kw_only=True)
+
+    def check(self, versions: NDArray[np.int64] | None = None) -> None:
+        """Refuses values that do not fit, among all versions or the given ones."""
+        if self.fits is None or self.misfit is None or self.fits.all():
+            return
+        if versions is None or not self.fits[versions].all():
+            raise self.misfit
 
     def mark_changed(self, previous: NDArray[np.int64], changed: NDArray[np.bool_]) -> None:
         """Marks the versions that differ here from the version before."""

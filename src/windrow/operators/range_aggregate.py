@@ -214,7 +214,10 @@ class RangeAggregateOp(SlidingAggregateOp):
         for number, aggregate in enumerate(self._join.aggregates):
             kind = arrow_type(aggregate.type)
             nothing = pa.array([0 if aggregate.function == "count" else None], kind)
-            found = answers[number].take(read[has_group]) if answers else nothing[:0]
+            found = nothing[:0]
+            if answers:
+                answers[number].check(read[has_group])
+                found = answers[number].take(read[has_group])
             columns.append(pa.concat_arrays([found.cast(kind), nothing]).take(pa.array(places)))
         names = list(self._join.schema.names)
         return ChangeBatch(pa.RecordBatch.from_arrays(columns, names=names), asking.times)

@@ -136,6 +136,8 @@ class SlidingAggregateOp(SlidingOp):
         if row_counts.min() < 0:
             raise nothing_to_delete()
         answers = self._answers(versions, rows, row_counts)
+        for answer in answers:
+            answer.check()  # the answer has every instant
         exists = row_counts > 0
         if not self._spec.keys:
             exists = np.logical_or.accumulate(exists) | self._has_begun

@@ -10,13 +10,15 @@ sum. Which kind is used follows from the argument's type:
     Doubles     float, double          double               double
     Decimals    decimal(p, s)          decimal(p + 10, s)   decimal(p + 4, s + 4), half up
 
-(decimals have 38 digits at most). A sum or mean that its type cannot hold is a DataError.
+(decimals have 38 digits at most). A sum or mean that its type cannot hold is a DataError where it is
+shown.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -86,6 +88,14 @@ class Totals(Accumulator):
         # The last limb is signed; what is missing above it is made by the next settling.
         self.limbs[slots, low : low + limbs.shape[1]] = limbs
 
+    def _limit(
+        self, answers: dict[str, Answers], function: str, fits: NDArray[np.bool_], holds: str
+    ) -> None:
+        """Notes which answers a type cannot hold; whoever shows one of them is told."""
+        if function in answers and not fits.all():
+            misfit = self._overflow(function, holds)
+            answers[function] = replace(answers[function], fits=fits, misfit=misfit)
+
     def _overflow(self, function: str, holds: str) -> DataError:
         argument = self.shown[function].argument
         text, name = argument.text if argument else "*", function.upper()
@@ -148,9 +158,9 @@ class Integers(Totals):
             self.limbs,
             self.asked,
         )
-        if not found.fits:
-            raise self._overflow("sum", "bigint")
-        return _answers(found.counts, found.sums, pa.int64(), found.means, pa.float64())
+        answers = _answers(found.counts, found.sums, pa.int64(), found.means, pa.float64())
+        self._limit(answers, "sum", found.fits, "bigint")
+        return answers
 
 
 class Doubles(Totals):
@@ -233,11 +243,10 @@ class Decimals(Totals):
             self.rules,
             self.asked,
         )
-        if not found.sums_fit:
-            raise self._overflow("sum", _shown(self.sum_type))
-        if not found.means_fit:
-            raise self._overflow("avg", _shown(self.mean_type))
-        return _answers(found.counts, found.sums, self.sum_type, found.means, self.mean_type)
+        answers = _answers(found.counts, found.sums, self.sum_type, found.means, self.mean_type)
+        self._limit(answers, "sum", found.sums_fit, _shown(self.sum_type))
+        self._limit(answers, "avg", found.means_fit, _shown(self.mean_type))
+        return answers
 
 
 def _answers(

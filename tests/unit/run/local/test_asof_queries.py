@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import windrow
-from windrow.errors import PlanError
+from windrow.errors import DataError, PlanError
 
 LEFT = pa.table({"ts": [1, 5, 9, 12], "k": [1, 1, 2, None], "id": [1, 2, 3, 4]})
 RIGHT = pa.table({"ts": [0, 4, 4, 10, 20], "k": [1, 1, 1, 2, 1], "v": [1, 3, 2, 4, 5]})
@@ -118,3 +118,23 @@ def test_rows_at_the_ends_of_time_are_counted() -> None:
         " RANGE BETWEEN 1000 PRECEDING AND 1000 FOLLOWING"
     )
     assert rows(found) == [(1, 1), (2, 2), (3, 3)]
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.decimal128(38, 0)], ids=str)
+def test_a_sum_that_outgrows_its_type_fails_where_a_left_row_asks_for_it(kind: pa.DataType) -> None:
+    """It failed also where none did."""
+    most = 2**63 - 1 if kind == pa.int64() else 10**38 - 1
+    right = pa.table({"ts": [1, 2, 9], "v": pa.array([most, most, 5], kind)})
+    query = (
+        "SELECT l.ts AS at, SUM(r.v) AS s FROM l WINDOW JOIN r"
+        " RANGE BETWEEN 2 PRECEDING AND CURRENT ROW"
+    )
+    answers = []
+    for asked in ([1, 4, 10], [1, 3, 10]):
+        session = windrow.Session()
+        session.stream("l", pa.table({"ts": asked}), time="ts")
+        session.stream("r", right, time="ts")
+        answers.append(session.sql(query))
+    assert rows(answers[0]) == [(1, most), (4, most), (10, 5)]
+    with pytest.raises(DataError, match="sum-overflow"):
+        answers[1].to_arrow()
