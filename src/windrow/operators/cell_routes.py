@@ -19,6 +19,9 @@ from windrow.physical.cells import Axis, Cells
 _FARTHEST = 1e300
 """Positions beyond this count as there: near the largest double, sums would overflow."""
 
+_MOST_EXACT = float(1 << 52)
+"""Below this, whole numbers and their sums are doubles."""
+
 _FARTHEST_CELL = float(1 << 61)
 _SIGN_BIT = np.uint64(1 << 63)
 
@@ -50,12 +53,23 @@ def by_cells(
         usable &= is_somewhere
         before, after = float(axis.before[port]), float(axis.after[port])
         # Wider by some units in the last place than the sums below can be off. A cell number grows
-        # with its position, rounding or not, so that no cell of a candidate is missed.
-        slack = 4 * np.spacing(np.abs(at) + abs(before) + abs(after))
+        # with its position, rounding or not, so that no cell of a candidate is missed. Sums of whole
+        # numbers are not off.
+        farthest = np.abs(at) + abs(before) + abs(after)
+        is_exact = _is_whole(spec, axis) & (farthest < _MOST_EXACT)
+        slack = np.where(is_exact, 0.0, 4 * np.spacing(farthest))
         first = _cell_numbers(at - before - slack, axis)
         spans.append((first, _cell_numbers(at + after + slack, axis)))
     rows, homes = _copies(spans, cells.buckets)
     return with_strays(batch, rows, homes, usable, cells.buckets)
+
+
+def _is_whole(spec: MatwinBestmatch, axis: Axis) -> bool:
+    """Whether positions and reach are whole numbers."""
+    if axis.dimension is None:
+        return True
+    measure = Measure.of(spec.dimensions[axis.dimension], spec.left.schema, spec.right.schema)
+    return measure.scale == 0 and float(measure.eps or 0).is_integer()
 
 
 def home_cells(spec: MatwinBestmatch, cells: Cells, port: int, batch: ChangeBatch) -> Buckets:

@@ -25,8 +25,10 @@ own home, which sees all rows that it can meet.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 
 from windrow.physical.bestmatch import MatwinBestmatch
 from windrow.physical.specs import scans
@@ -65,9 +67,15 @@ class Axis:
     before: Reach
     after: Reach
 
-    def copies(self, port: int) -> float:
-        """To how many cells a row of the input goes on average."""
-        return 1 + (self.before[port] + self.after[port]) / self.width
+    def cells(self, port: int) -> dict[int, float]:
+        """To how many cells a row of the input goes, with how likely each number is.
+
+        Wherever a row falls into its cell is equally likely: with a reach of 1.25 widths it goes to
+        two cells, or, one time in four, to three.
+        """
+        reach = (self.before[port] + self.after[port]) / self.width
+        fewest = 1 + math.floor(reach)
+        return {fewest: 1 + math.floor(reach) - reach, fewest + 1: reach - math.floor(reach)}
 
 
 @dataclass(frozen=True)
@@ -87,11 +95,13 @@ class Cells:
     buckets: int
 
     def copies(self, port: int) -> float:
-        """How often a row of the input is sent on average, as far as there are buckets."""
-        cells = 1.0
-        for axis in self.axes:
-            cells *= axis.copies(port)
-        return min(cells, float(self.buckets))
+        """To how many buckets a row of the input is sent on average: cells may share one."""
+        expected = 0.0
+        for counts in product(*(axis.cells(port).items() for axis in self.axes)):
+            cells = math.prod(cells for cells, _ in counts)
+            missed = (1 - 1 / self.buckets) ** cells if cells <= self.buckets else 0
+            expected += math.prod(chance for _, chance in counts) * self.buckets * (1 - missed)
+        return expected
 
 
 def cells_of(spec: MatwinBestmatch, buckets: int) -> Cells:
@@ -144,7 +154,7 @@ def describe_cells(cells: Cells, spec: MatwinBestmatch, show: Callable[[str], st
     ]
     return (
         f"partitioned by cells of {' and '.join(texts)} ({cells.buckets});"
-        f" {', '.join(copied)} on average"
+        f" {', '.join(copied)} on average, and held as often"
     )
 
 

@@ -306,6 +306,27 @@ def test_a_crowded_cell_is_split_by_slices_of_time(kind):
     assert shares.max() < 0.375
 
 
+@pytest.mark.parametrize("kind", ["left outer", "full outer"])
+@pytest.mark.parametrize("buckets", [4, 64])
+def test_rows_are_copied_as_often_as_explain_says(kind, buckets):
+    """Twice too often was said where two cells share a bucket, too seldom for short windows."""
+    random = np.random.default_rng(0)
+    for type_, positions in (("double", random.uniform(0, 500, 8_000)), ("bigint", None)):
+        spec = replace(bestmatch(1.0, type_), kind=kind)
+        cells = partitioning_of(spec, buckets)
+        at = random.integers(0, 500, 8_000) if positions is None else positions
+        times = random.integers(0, 4_000, len(at))
+        for port, name in enumerate(("l_x", "r_x")):
+            rows, _ = route(spec, cells, port, batch(times, **{name: at}), buckets)
+            if port != cells.anchor:
+                assert len(rows) / len(at) == pytest.approx(cells.copies(port), rel=0.03)
+
+
+def test_a_limit_beyond_all_values_cuts_no_cells():
+    (slices,) = partitioning_of(bestmatch(1e308, "double"), 4).axes
+    assert slices.dimension is None
+
+
 def test_decimal_positions_are_cut_exactly_at_the_constraint():
     spec = bestmatch(0.1, "decimal(10,1)")
     cells = partitioning_of(spec, 3)
