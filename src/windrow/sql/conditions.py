@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from windrow.errors import BindError, ParseError, Span
+from windrow.errors import BindError, Span
 from windrow.plan.windows import Bound
 from windrow.sql.clauses import PairWindow, UniformWindow
 from windrow.sql.keys import Condition, bare, equality_of
@@ -121,15 +121,6 @@ def sort_filters(
 
 def refuse_misplaced(conjunct: exp.Expr) -> None:
     """Refuses windows and aggregates inside a condition, and what Windrow does not run in one."""
-    window = conjunct.find(PairWindow, UniformWindow)
-    if window is not None:
-        raise ParseError(
-            "window-not-a-conjunct",
-            "a window stands inside another condition",
-            reason="windows hold for the whole query; OR and NOT cannot weaken them",
-            hint="connect it to the rest with AND, or write it at the end",
-            span=span_of(window),
-        )
     refuse_expressions(conjunct)
     aggregate = conjunct.find(exp.AggFunc)
     if aggregate is not None:

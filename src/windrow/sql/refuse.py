@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from windrow.errors import ParseError, Span, UnsupportedError
+from windrow.sql.clauses import PairWindow, UniformWindow
 from windrow.sql.spans import span_of
 
 _CLAUSES = {
@@ -109,6 +110,14 @@ def counts_rows(node: exp.Expr) -> bool:
 def refuse_expressions(tree: exp.Expr) -> None:
     """Refuses what Windrow does not run inside an expression."""
     for node in tree.walk():
+        if isinstance(node, PairWindow | UniformWindow):
+            raise ParseError(
+                "window-not-a-conjunct",
+                "a window stands inside another expression",
+                reason="windows hold for the whole query; OR and NOT cannot weaken them",
+                hint="connect it to the conditions with AND, or write it at the end",
+                span=span_of(node),
+            )
         if isinstance(node, exp.Window):
             raise unsupported(
                 "over",
