@@ -14,7 +14,7 @@ from windrow.physical.specs import KeyClass, ScanStream, WJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, Field, Schema
 
-WINDOW, SPAN = 80, 500
+WINDOW, SPAN = 80, 250
 
 
 def spec(size=2, window=WINDOW):
@@ -66,7 +66,7 @@ def shedding(seed=0, least=None, size=2, **there_is: float):
     return Shedding(seed=seed, least_windows=minima, least_rates=minima, **there_is)
 
 
-def streams(size=2, rows=450, keys=5):
+def streams(size=2, rows=225, keys=5):
     """Random tuples, equal ones among them, in no order of time."""
     dice = np.random.default_rng(4)
     made = []
