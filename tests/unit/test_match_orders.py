@@ -128,6 +128,36 @@ def test_distances_of_large_decimals_are_exact(kind):
     assert "MINDIST of decimals with more than 18 digits is asked for all candidates" in plan
 
 
+@pytest.mark.parametrize(
+    ("kind", "unit", "shown"),
+    [("date", "DAYS", "2d"), ("timestamp", "SECONDS", "2s"), ("timestamp_ntz", "SECONDS", "2s")],
+)
+def test_dates_and_timestamps_are_so_far_apart(kind, unit, shown):
+    session = windrow.Session()
+    ticks = 1 if kind == "date" else 1_000_000
+    days = pa.array([n * ticks for n in (1, 3, 6)], pa.int32() if kind == "date" else pa.int64())
+    values = pa.concat_arrays([days, pa.nulls(1, days.type)]).view(arrow_type(kind))
+    rows = {"ts": [1] * 4, "id": [1, 2, 3, 4], "d": values}
+    session.stream("l", pa.table(rows), time="ts")
+    session.stream("r", pa.table({**rows, "d": values.take(pa.array([1, 2, 3, 0]))}), time="ts")
+    assert pairs(session, "l.d MINDIST r.d") == [(1, 4), (2, 1), (3, 2)]
+    near = f"l.d MINDIST r.d WITHIN INTERVAL '2' {unit}, l.ts MINDIST r.ts, l.id MINDIST r.id"
+    assert pairs(session, near) == [(1, 1), (1, 4), (2, 1), (3, 2)]
+    query = "SELECT l.id AS l, r.id AS r FROM l RIGHT BESTMATCH JOIN r ON l.d MINDIST r.d WHERE"
+    strict = session.sql(f"{query} abs(r.d - l.d) < INTERVAL '2' {unit} WINDOW = 2")
+    assert sorted(strict.to_arrow()["l"].to_pylist()) == [1, 2, 3]
+    plan = session.explain(f"{query} abs(l.d - r.d) <= INTERVAL '2' {unit} WINDOW = 2")
+    assert f"l.d MINDIST r.d (within {shown})" in plan
+    assert f"cells of l.d ~ r.d, {'8d' if kind == 'date' else '8s'} wide" in plan
+    now = f"{query} abs(l.d - r.d) <= INTERVAL '1' {unit}".replace("FROM l", "FROM l [RANGE 2]")
+    changes = session.sql(now.replace("JOIN r", "JOIN r [RANGE 2]")).to_arrow()
+    assert sorted(changes.filter(pc.equal(changes["_change_type"], "insert"))["l"].to_pylist()) == [
+        1,
+        2,
+        3,
+    ]
+
+
 @pytest.mark.parametrize("returns", ["tinyint", "bigint", "float", "double", "decimal(10,2)"])
 def test_an_order_may_give_numbers_of_any_type(session, returns):
     def signed(a: pa.Array, b: pa.Array) -> pa.Array:

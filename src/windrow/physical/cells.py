@@ -162,4 +162,7 @@ def _describe_axis(axis: Axis, spec: MatwinBestmatch, show: Callable[[str], str]
     if axis.dimension is None:
         return f"event time, {show_ticks(int(axis.width), scans(spec)[0].time_type)} wide"
     dimension = spec.dimensions[axis.dimension]
-    return f"{show(dimension.left)} ~ {show(dimension.right)}, {axis.width:g} wide"
+    width = f"{axis.width:g}"
+    if dimension.unit is not None:
+        width = show_ticks(int(axis.width), dimension.unit)
+    return f"{show(dimension.left)} ~ {show(dimension.right)}, {width} wide"

@@ -180,7 +180,8 @@ def show_dimension(dimension: Dimension, time_type: str, show: Callable[[str], s
     order = f"{show(dimension.left)} {name} {show(dimension.right)}"
     if dimension.eps is None:
         return order
-    eps = show_ticks(int(dimension.eps), time_type) if dimension.is_time else f"{dimension.eps:g}"
+    unit = time_type if dimension.is_time else dimension.unit
+    eps = f"{dimension.eps:g}" if unit is None else show_ticks(int(dimension.eps), unit)
     return f"{order} (within {eps})"
 
 

@@ -281,8 +281,8 @@ class Dimension:
 
     `eps` is the constraint that makes a pair a candidate, in the dimension's own unit (ticks for
     the time dimension), or None. Where `is_time`, the columns are the streams' event times. Where
-    `is_wide`, distances are of decimals that no 64 bits hold. `text` is the dimension as the user
-    wrote it.
+    `is_wide`, distances are of decimals that no 64 bits hold; where there is a `unit`, of dates or
+    timestamps, in ticks of that type. `text` is the dimension as the user wrote it.
     """
 
     left: str
@@ -294,6 +294,7 @@ class Dimension:
     text: str = field(default="", compare=False)
     span: Span | None = field(default=None, compare=False)
     is_wide: bool = False
+    unit: str | None = None
 
     @property
     def is_measured(self) -> bool:

@@ -166,7 +166,8 @@ class _Bestmatch:
         for dimension in self.dimensions:
             if distance is not None and limit is not None and dimension.measures(distance):
                 dimension.constrain(limit, self.renderer.sql, strict=strict)
-                self.limits.append(predicate)
+                if dimension.unit is None:  # engines differ in what dates are apart
+                    self.limits.append(predicate)
                 return
         raise unsupported(
             "bestmatch-condition",
@@ -221,6 +222,7 @@ class _Bestmatch:
                     dimension.function,
                     dimension.text,
                     dimension.span,
+                    unit=dimension.unit,
                 )
             )
         nodes = [with_columns(node, new) for node, new in zip(inputs, added, strict=True)]

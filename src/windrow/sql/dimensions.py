@@ -14,12 +14,15 @@ from windrow.plan.functions import UserFunction
 from windrow.plan.nodes import MINDIST, Limit
 from windrow.sql.decimals import Digits, digits_of_type
 from windrow.sql.keys import bare
-from windrow.sql.lengths import constant_length
+from windrow.sql.lengths import constant_length, window_ticks
 from windrow.sql.refuse import unsupported
 from windrow.sql.spans import span_of, text_of
 from windrow.sql.widening import INTEGERS
 
 _FLOATS = {"float", "double"}
+
+TEMPORAL = ("date", "timestamp", "timestamp_ntz")
+"""Types of instants, whose distances are counted in ticks."""
 
 _MOST_DIGITS = 18
 """Every decimal of this many digits fits 64 bits."""
@@ -39,6 +42,12 @@ class MatchDimension:
     function: UserFunction | None = None
     text: str = ""
     span: Span | None = None
+
+    @property
+    def unit(self) -> str | None:
+        """The type of dates or timestamps whose ticks distances are counted in; None: numbers."""
+        is_temporal = self.order == MINDIST and self.left_type in TEMPORAL
+        return self.left_type if is_temporal and not self.is_time else None
 
     @property
     def is_wide(self) -> bool:
@@ -74,6 +83,10 @@ class MatchDimension:
 
         The same for what the user's function gives, which may be below zero.
         """
+        if self.unit is not None:
+            ticks = window_ticks(limit, self.unit, sql) - strict
+            self.eps = ticks if self.eps is None else min(self.eps, ticks)
+            return
         length = constant_length(limit)
         if length is None or length.parts:
             raise unsupported(

@@ -12,7 +12,7 @@ from windrow.plan.nodes import MINDIST, SUBSET, YOUNGEST
 from windrow.plan.windows import Bound
 from windrow.sql.calls import cast_argument, takes
 from windrow.sql.clauses import MatchOrder
-from windrow.sql.dimensions import MatchDimension, is_number
+from windrow.sql.dimensions import TEMPORAL, MatchDimension, is_number
 from windrow.sql.keys import bare
 from windrow.sql.lengths import window_ticks
 from windrow.sql.refuse import unsupported
@@ -112,6 +112,8 @@ class OrderReader:
         """Refuses types that have no such order."""
         if name == MINDIST and (is_time or all(map(is_number, types))):
             return
+        if name == MINDIST and types[0] == types[1] and types[0] in TEMPORAL:
+            return
         if name == YOUNGEST and is_time:
             return
         if name == SUBSET and types[0] == types[1] and _is_set(types[0]):
@@ -122,8 +124,8 @@ class OrderReader:
         left, right = (source.time or f"{source.alias}.ts" for source in self.scope.sources)
         reason, hint = {
             MINDIST: (
-                "a dimension is a number on both sides, or the event time of both",
-                "cast it to a number, or write the column in WHERE as an equality",
+                "a dimension is a number on both sides, or a date or timestamp of one type",
+                "cast it to one of these, or write the column in WHERE as an equality",
             ),
             YOUNGEST: (
                 "the age of a pair is that of the event times of both sides",

@@ -71,7 +71,8 @@ def _is_unset(name: str, value: Any) -> bool:
     later = {"estimated_from", "is_merged", "is_snapshot", "expires", "at_once", "is_wide"}
     if name in later:
         return not getattr(value, name)
-    return name in {"counts", "shedding", "changes", "punctuation"} and getattr(value, name) is None
+    later = {"counts", "shedding", "changes", "punctuation", "unit"}
+    return name in later and getattr(value, name) is None
 
 
 def _plain(value: Any) -> Any:
