@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pytest
 
 import windrow
-from windrow.errors import BindError, DataError, WindrowError
+from windrow.errors import BindError, DataError, UnsupportedError, WindrowError
 from windrow.operators.arrow_types import arrow_type
 
 LEFT = {
@@ -166,6 +166,29 @@ def test_an_order_may_give_numbers_of_any_type(session, returns):
     session.function("behind", signed, returns=returns)
     assert pairs(session, "l.ts behind r.ts") == [(1, 11), (2, 11), (3, 11), (4, 12)]
     assert pairs(session, "l.ts behind r.ts WITHIN -1") == [(2, 11), (3, 11), (4, 12)]
+
+
+@pytest.mark.parametrize(
+    ("where", "kept"),
+    [
+        ("NEARER(l.x, r.x) <= 0.5", [(1, 11), (2, 14), (3, 13)]),
+        ("0.5 > nearer(l.x, (r.x))", [(2, 14), (3, 13)]),
+        ("nearer(CAST(l.x AS DOUBLE), r.x) <= 0.5", None),
+        ("nearer(r.x, l.x) <= 0.5", None),
+        ("nearer(l.x, r.x) <= l.x", None),
+    ],
+)
+def test_a_condition_on_the_function_of_a_dimension_is_its_limit(session, where, kept):
+    query = (
+        "SELECT l.id AS l, r.id AS r FROM l LEFT BESTMATCH JOIN r ON l.x nearer r.x"
+        f" WHERE {where} WINDOW = 2"
+    )
+    if kept is None:
+        with pytest.raises(UnsupportedError, match="unsupported-bestmatch-"):
+            session.sql(query)
+        return
+    found = session.sql(query).to_arrow().to_pydict()
+    assert sorted(zip(found["l"], found["r"], strict=True)) == kept
 
 
 def test_explain_shows_each_order_and_what_it_costs(session):

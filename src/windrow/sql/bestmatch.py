@@ -166,15 +166,16 @@ class _Bestmatch:
         for dimension in self.dimensions:
             if distance is not None and limit is not None and dimension.measures(distance):
                 dimension.constrain(limit, self.renderer.sql, strict=strict)
-                if dimension.unit is None:  # engines differ in what dates are apart
+                # A window join finds numbers that are near, and nothing else.
+                if dimension.function is None and dimension.unit is None:
                     self.limits.append(predicate)
                 return
         raise unsupported(
             "bestmatch-condition",
             f"the condition {text_of(predicate, self.renderer.sql)} is not supported in a"
             " bestmatch join",
-            "candidates are chosen by abs(l.x - r.x) <= eps for a dimension x, by equalities, and"
-            " by conditions on one side",
+            "candidates are chosen by abs(l.x - r.x) <= eps, or my_order(l.x, r.x) <= eps, for a"
+            " dimension x, by equalities, and by conditions on one side",
             span_of(predicate),
         )
 

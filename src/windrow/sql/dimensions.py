@@ -30,7 +30,10 @@ _MOST_DIGITS = 18
 
 @dataclass
 class MatchDimension:
-    """`left MINDIST right`, or another order, as resolved trees, with types and the constraint."""
+    """`left MINDIST right`, or another order, as resolved trees, with types and the constraint.
+
+    `given` are the two sides as written, before they are cast to what a function takes.
+    """
 
     left: exp.Expr
     right: exp.Expr
@@ -42,6 +45,7 @@ class MatchDimension:
     function: UserFunction | None = None
     text: str = ""
     span: Span | None = None
+    given: tuple[exp.Expr, ...] = ()
 
     @property
     def unit(self) -> str | None:
@@ -71,11 +75,16 @@ class MatchDimension:
         whole = max(digits.precision - digits.scale for digits in known)
         return Digits(whole + scale, scale, is_decimal=any(digits.is_decimal for digits in known))
 
-    def measures(self, distance: exp.Sub) -> bool:
-        """Whether `left - right`, or `right - left`, is this dimension's distance."""
+    def measures(self, distance: exp.Expr) -> bool:
+        """Whether this dimension is ordered by `abs(left - right)`, or by the user's function."""
+        if isinstance(distance, exp.Anonymous):
+            is_number = self.function is not None and not self.function.is_partial_order
+            sides = tuple(map(bare, distance.expressions))
+            return is_number and distance.name.lower() == self.order and sides == self.given
         if self.order != MINDIST:
             return False
-        sides = (bare(distance.this), bare(distance.expression))
+        inner = bare(distance.this)
+        sides = (bare(inner.this), bare(inner.expression))
         return sides in ((self.left, self.right), (self.right, self.left))
 
     def constrain(self, limit: exp.Expr, sql: str, *, strict: bool) -> None:
@@ -135,16 +144,20 @@ def _exact(number: Fraction) -> int | Decimal:
     return Decimal((units < 0, tuple(map(int, str(abs(units)))), -places)) if places else units
 
 
-def distance_limit(predicate: exp.Expr) -> tuple[exp.Sub | None, exp.Expr | None, bool]:
-    """(x - y, limit, strict) of `abs(x - y) <= limit`, written either way round."""
+def distance_limit(predicate: exp.Expr) -> tuple[exp.Expr | None, exp.Expr | None, bool]:
+    """(distance, limit, strict) of `distance <= limit`, written either way round.
+
+    The distance is `abs(x - y)`, or a call of a function.
+    """
     distance, limit = predicate.this, predicate.args.get("expression")
     is_below = isinstance(predicate, exp.LTE | exp.LT)
     if isinstance(predicate, exp.GTE | exp.GT):
         distance, limit, is_below = limit, distance, True
-    inner = bare(distance.this) if is_below and isinstance(distance, exp.Abs) else None
-    if not isinstance(inner, exp.Sub):
+    distance = bare(distance) if is_below else None
+    is_gap = isinstance(distance, exp.Abs) and isinstance(bare(distance.this), exp.Sub)
+    if not is_gap and not isinstance(distance, exp.Anonymous):
         return None, None, False
-    return inner, limit, isinstance(predicate, exp.LT | exp.GT)
+    return distance, limit, isinstance(predicate, exp.LT | exp.GT)
 
 
 def is_number(type_: str) -> bool:

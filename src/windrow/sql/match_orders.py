@@ -43,6 +43,7 @@ class OrderReader:
         is_time = self._is_event_time(left, 0) and self._is_event_time(right, 1)
         text = text_of(order, self.renderer.sql)
         self._check(order, name, types, function, is_time=is_time)
+        given = (left, right)
         if function is not None:
             function, left, right = self._cast(order, function, (left, right), types)
             types, is_time = self._types(left, right), False
@@ -56,6 +57,7 @@ class OrderReader:
             function=function,
             text=text,
             span=span_of(order),
+            given=given,
         )
         within = order.args.get("within")
         if within is None:
