@@ -9,6 +9,9 @@ that no other of them dominates in time, x and y:
     windrow              LEFT OUTER BESTMATCH JOIN
     duckdb-not-exists    the paper's SQL: pairs, less those for which a better one exists
     duckdb-anti-join     the same after the candidates, made once: an anti-join on dominance
+    windrow-in-memory    as windrow, a second of either stream at a time
+    windrow-pages        the same, in memory of a tenth of its windows, the rest in pages on disk
+    windrow-chunks       the same, the rest in chunks that are mapped
     windrow-spark        as windrow, batch on Spark
     spark-not-exists     the paper's SQL on Spark
 
@@ -36,6 +39,9 @@ PER_SECOND = 100
 SIDE = 1_000.0
 NEAR_US, NEAR_X, NEAR_Y = 10_000_000, 100.0, 62.5
 STOPPED_AT, STARTS_WITHIN_S = 20, 60
+
+SHORT = "30 kB"
+"""Memory for windows of about 1,000 left and 2,000 right tuples, of 100 bytes with their indexes."""
 
 WINDROW = f"""
     SELECT l.id AS a, r.id AS b FROM l LEFT OUTER BESTMATCH JOIN r
@@ -114,6 +120,20 @@ def by_windrow(left: pa.Table, right: pa.Table) -> tuple[int, int]:
     return totals(session.sql(WINDROW).to_arrow())
 
 
+def step_by_step(**options: str) -> Callable[[pa.Table, pa.Table], tuple[int, int]]:
+    """In process, a second of either stream at a time."""
+
+    def run(left: pa.Table, right: pa.Table) -> tuple[int, int]:
+        import windrow
+
+        session = windrow.Session()
+        for name, table in (("l", left), ("r", right)):
+            session.stream(name, table.to_batches(max_chunksize=PER_SECOND), time="ts")
+        return totals(session.sql(WINDROW, **options).to_arrow())
+
+    return run
+
+
 def by_duckdb(sql: str) -> Callable[[pa.Table, pa.Table], tuple[int, int]]:
     """On all cores, from Arrow tables."""
 
@@ -165,6 +185,9 @@ def _spark() -> Any:
 
 WAYS = {
     "windrow": by_windrow,
+    "windrow-in-memory": step_by_step(),
+    "windrow-pages": step_by_step(memory=SHORT, on_memory="spill"),
+    "windrow-chunks": step_by_step(memory=SHORT, on_memory="spill", algorithm="matwin"),
     "duckdb-not-exists": by_duckdb(NOT_EXISTS),
     "duckdb-anti-join": by_duckdb(ANTI_JOIN),
     "windrow-spark": on_spark(WINDROW, is_ours=True),

@@ -70,14 +70,14 @@ def test_while_both_windows_fit_no_page_is_written(session, algorithm):
 
 def test_the_smaller_the_memory_the_more_pages_are_read(session):
     counted = {}
-    for memory in ("40 kB", "14 kB"):
+    for memory in ("50 kB", "24 kB"):
         result = session.sql(QUERY, memory=memory, on_memory="spill")
         result.to_arrow()
         counted[memory] = work(result)
-    assert counted["14 kB"]["page_reads"] > counted["40 kB"]["page_reads"] > 0
+    assert counted["24 kB"]["page_reads"] > counted["50 kB"]["page_reads"] > 0
     # With few frames, what a page meets outgrows them.
-    assert counted["14 kB"]["crabsteps"] > 0
-    assert counted["40 kB"]["gallops"] > counted["40 kB"]["crabsteps"]
+    assert counted["24 kB"]["crabsteps"] > 0
+    assert counted["50 kB"]["gallops"] > counted["50 kB"]["crabsteps"]
 
 
 @pytest.mark.parametrize("memory", [1, "6 tuples", "900 B"])

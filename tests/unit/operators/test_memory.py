@@ -74,3 +74,21 @@ def test_what_is_spilled_is_held_no_more():
     memory.settle()
     assert memory.held == 0
     assert memory.spilled_chunks == 1
+
+
+def test_operators_are_told_of_the_memory_that_they_share():
+    class Told(Holder):
+        def keep_within(self, memory):
+            self.memory = memory
+
+        def tuples_beside(self):
+            return 7
+
+    memory = Memory(1_000, may_spill=True, is_tuples=True)
+    first, second = Told(), Told()
+    memory.watch("BestmatchJoin", first)
+    assert memory.share == 1_000
+    memory.watch("BestmatchJoin", second)
+    assert (first.memory, second.memory, memory.share) == (memory, memory, 500)
+    first.counters.stored = 300
+    assert memory.held == 300 + 7 + 7

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from random import Random
 
 import numpy as np
@@ -128,3 +129,19 @@ def test_memory_is_divided_into_pages_by_what_there_is():
     assert PageSizes.of(1_600, 9) == PageSizes(100, 16, 9)
     assert PageSizes.of(1_600, 9, are_large=True) == PageSizes(266, 6, 9)
     assert PageSizes.of(409_600, 9) == PageSizes(4_096, 100, 9)
+
+
+@pytest.mark.parametrize("by_cell", [False, True])
+def test_a_page_takes_no_more_memory_than_it_is_counted_with(by_cell):
+    rows = [(10**12 + t, 10 * t) for t in range(1_000)]
+    paged, case = windows(rows, by_cell=by_cell, sizes=PageSizes(2, 12, 1_000))
+    add(paged, case, range(8))
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        add(paged, case, range(8, 1_000))
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert paged.pages > 450
+    assert after - before < paged.pages * PagedWindows.edge_bytes(paged.coder, by_cell=by_cell)

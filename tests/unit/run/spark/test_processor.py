@@ -231,21 +231,20 @@ def matching_worker(**options: str) -> Worker:
 @pytest.mark.parametrize("is_forgetful", [False, True], ids=["same worker", "another worker"])
 def test_pages_stay_in_the_worker_and_are_made_anew_elsewhere(monkeypatch, is_forgetful) -> None:
     monkeypatch.setattr(bucket_worker, "worker_cache", lambda: ChunkCache(None, 1 << 30, 0))
-    paged = matching_worker(memory="12 kB", on_memory="spill")
+    paged = matching_worker(memory="30 kB", on_memory="spill")
     plain = matching_worker()
     random, written, watermark = Random(3), [], MIN_TICK
     for first in range(0, 400, 40):
         rows = [
-            [(first + random.randrange(40), 0, random.randrange(50)) for _ in range(40)]
+            [(first + random.randrange(40), 0, random.randrange(50)) for _ in range(100)]
             for _ in "ab"
         ]
         if is_forgetful:
             paged.processor._worker()._cache = ChunkCache(None, 1 << 30, 0)
         assert paged.batch(watermark, *rows) == plain.batch(watermark, *rows)
         written.append(paged.figures["page_writes"])
-        assert paged.processor._worker()._cache.nbytes <= 12_000
+        assert paged.processor._worker()._cache.nbytes <= 30_000
         watermark = first + 38
-    # A window has about 100 rows of each stream, in pages of 9; a batch brings 40. Now and then runs
-    # are merged.
+    # A window has about 250 rows of each stream; a batch brings 100.
     assert min(written[1:]) > 0
     assert (min(written[4:]) > 20) == is_forgetful

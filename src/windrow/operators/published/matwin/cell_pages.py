@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from windrow.operators.published.matwin.pages import Page, PageFile
 
 
+LIST_BYTES = 220
+"""What Python takes for the list of a cell: its name, its place in the grid, itself (measured: 190)."""
+
+
 class CellWindow:
     """The window of one stream as lists of pages by cell.
 

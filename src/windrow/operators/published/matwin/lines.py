@@ -67,11 +67,6 @@ class LineCoder:
         """Bytes of a line."""
         return self.columns * _NUMBER_BYTES
 
-    @property
-    def edge_bytes(self) -> int:
-        """Bytes that memory keeps of a page: two lines up to their cells, and four numbers."""
-        return (2 * (1 + self.cells) + 4) * _NUMBER_BYTES
-
     def lines(self, rows: ChangeBatch, port: int, names: Numbers) -> tuple[Numbers, bool]:
         """The lines of the rows that can match, and whether equal words are equal keys."""
         usable = self._indexer.features(rows, port)

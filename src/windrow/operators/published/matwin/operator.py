@@ -74,6 +74,7 @@ class PagedBestmatchOp(MatwinBestmatchOp):
         super().__init__(spec, own)
         self._indexers = {port: self._finders[port].rows for port in spec.judged}
         self._coder = LineCoder(self._indexers[spec.judged[0]])
+        self._by_cell = spec.algorithm == GRID_PAGES
         self._met_ports = [1 - port for port in spec.judged]
         self._memory: Memory | None = None
         self._pages: PagedWindows | None = None
@@ -171,10 +172,9 @@ class PagedBestmatchOp(MatwinBestmatchOp):
         if sizes is None:
             self._has_given_up = True
             return
-        by_cell = self._spec.algorithm == GRID_PAGES
         with _on_disk():
             self._pages = PagedWindows(
-                self._coder, sizes, self._counts, by_cell=by_cell, folder=memory.folder
+                self._coder, sizes, self._counts, by_cell=self._by_cell, folder=memory.folder
             )
             for port in self._met_ports:
                 slices = self._sides[port].slices
@@ -191,7 +191,8 @@ class PagedBestmatchOp(MatwinBestmatchOp):
 
     def _sizes(self, memory: Memory) -> PageSizes | None:
         """A half of the share for frames, a quarter for the edges of pages."""
-        line, edge = self._coder.line_bytes, self._coder.edge_bytes
+        line = self._coder.line_bytes
+        edge = PagedWindows.edge_bytes(self._coder, by_cell=self._by_cell)
         if memory.is_tuples:
             line, edge = 1, 2
         return PageSizes.of(

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from windrow.operators.published.matwin.cell_pages import CellWindow
-from windrow.operators.published.matwin.pages import Frames, PageFile
+from windrow.operators.published.matwin.cell_pages import LIST_BYTES, CellWindow
+from windrow.operators.published.matwin.pages import Frames, PageFile, edge_bytes
 from windrow.operators.published.matwin.source import LEAST
 from windrow.operators.published.matwin.standard import TieredWindow
 
@@ -199,8 +199,14 @@ class PagedWindows:
         self.frames = Frames(sizes.buffers, sizes.page_rows, coder.columns, counts)
         widths = np.ones(coder.cells, np.int64)
         self.file = PageFile(self.frames, widths, counts, folder, keeps_cells=False)
+        self._by_cell = by_cell
         kind = CellWindow if by_cell else TieredWindow
         self.sides = tuple(PagedSide(kind(self.file), self.file, coder) for _ in range(2))
+
+    @staticmethod
+    def edge_bytes(coder: LineCoder, *, by_cell: bool) -> int:
+        """Bytes that memory keeps of a page: of two lines, the times and cells; by cell, a list."""
+        return edge_bytes(1 + coder.cells) + (LIST_BYTES if by_cell else 0)
 
     @property
     def pages(self) -> int:
@@ -210,8 +216,9 @@ class PagedWindows:
     @property
     def nbytes(self) -> int:
         """Bytes in memory: frames and edges."""
-        edges = sum(page.nbytes for side in self.sides for page in side.window.pages)
-        return int(self.frames.rows.nbytes) + edges
+        return int(self.frames.rows.nbytes) + self.pages * self.edge_bytes(
+            self.coder, by_cell=self._by_cell
+        )
 
     @property
     def tuples(self) -> int:

@@ -32,23 +32,42 @@ IN_MEMORY = -1
 
 _NUMBER_BYTES = 8
 
+_OBJECT_BYTES = 340
+"""What Python takes for a page beside its numbers: an object, an array, integers (measured: 320)."""
 
-@dataclass(frozen=True)
+_NO_CELLS = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
-    """A page on disk, and what memory keeps of it."""
+    """A page on disk, and what memory keeps of it.
+
+    Attributes:
+        slot: where in the file it is.
+        count: its rows.
+        ends: its first and its last row, a line each.
+        oldest: its smallest y1.
+        newest: its largest y1.
+        cells: where its cells start; empty where that is not kept.
+    """
 
     slot: int
     count: int
-    first: Numbers
-    last: Numbers
+    ends: Numbers
     oldest: int
     newest: int
     cells: Numbers
 
     @property
-    def nbytes(self) -> int:
-        """Bytes of the numbers that memory keeps."""
-        return self.first.nbytes + self.last.nbytes + self.cells.nbytes + 4 * _NUMBER_BYTES
+    def last(self) -> Numbers:
+        """Its last row."""
+        last: Numbers = self.ends[1]
+        return last
+
+
+def edge_bytes(columns: int) -> int:
+    """Bytes that memory keeps of a page whose ends have so many columns, starts of cells apart."""
+    return _OBJECT_BYTES + 2 * columns * _NUMBER_BYTES
 
 
 @dataclass
@@ -191,11 +210,11 @@ class PageFile:
         """
         rows, columns = self.frames.rows, 1 + len(self.widths)
         y1 = rows[places, 0]
-        first, last = rows[places[0], :columns].copy(), rows[places[-1], :columns].copy()
-        cells = np.empty(0, np.int64)
+        ends = rows[places[[0, -1]], :columns]
+        cells = _NO_CELLS
         if self._keeps_cells:
             cells = cell_starts(rows, int(places[0]), int(places[-1]) + 1, self.widths)
-        return Page(slot, len(places), first, last, int(y1.min()), int(y1.max()), cells)
+        return Page(slot, len(places), ends, int(y1.min()), int(y1.max()), cells)
 
     def read(self, page: Page, place: int) -> int:
         """Reads a page to where a frame begins; gives the place after its last row.
@@ -230,11 +249,9 @@ def edges(pages: Sequence[Page], columns: int) -> Edges:
     if not count:
         nothing = np.empty((0, columns), np.int64)
         return Edges(nothing, nothing, np.empty(0, np.int64))
-    return Edges(
-        np.array([page.first for page in pages]),
-        np.array([page.last for page in pages]),
-        np.array([page.newest for page in pages]),
-    )
+    ends = np.array([page.ends for page in pages])
+    first, last = np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1])
+    return Edges(first, last, np.array([page.newest for page in pages]))
 
 
 def drop_expired(file: PageFile, pages: Sequence[Page], lower: int) -> list[Page]:
