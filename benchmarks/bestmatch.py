@@ -120,7 +120,7 @@ def by_windrow(left: pa.Table, right: pa.Table) -> tuple[int, int]:
     return totals(session.sql(WINDROW).to_arrow())
 
 
-def step_by_step(**options: str) -> Callable[[pa.Table, pa.Table], tuple[int, int]]:
+def step_by_step(**options: Any) -> Callable[[pa.Table, pa.Table], tuple[int, int]]:
     """In process, a second of either stream at a time."""
 
     def run(left: pa.Table, right: pa.Table) -> tuple[int, int]:
