@@ -27,6 +27,8 @@ FAR = 1000
 BOTH = ORDERS["both"][1]
 ASKED = {
     "by distance": ("a.x MINDIST b.x, a.y MINDIST b.y", "xy", (3, None), ("mindist",) * 2, None),
+    "by decimals": ("CAST(a.x AS DECIMAL(38, 18)) MINDIST b.x WITHIN 2, a.y MINDIST b.y", "xy",
+                    (2, None), ("mindist",) * 2, None),
     "by sets": ("a.tags SUBSET b.tags, a.x MINDIST b.x", ("tags", "x"), (None, 3),
                 ("subset", "mindist"), None),
     "by numbers": ("a.x gap b.x WITHIN 7, a.tags SUBSET b.tags, a.at YOUNGEST b.at", ("x", "tags"),

@@ -120,6 +120,11 @@ def test_distances_of_large_decimals_are_exact(kind):
     session.stream("r", pa.table({"ts": [1] * 3, "id": [11, 12, 13], "x": rights}), time="ts")
     assert pairs(session, "l.x MINDIST r.x WITHIN 0.3") == [(1, 11), (2, 12)]
     assert pairs(session, "l.x MINDIST r.x WITHIN 0.3", "FULL") == [(1, 11), (2, 12), (2, 13)]
+    now = "SELECT l.id AS l, r.id AS r FROM l [RANGE 1] {} OUTER BESTMATCH JOIN r [RANGE 1] ON {}"
+    for judged, on in (("LEFT", "l.x MINDIST r.x"), ("FULL", "l.x MINDIST r.x WITHIN 0.3")):
+        changes = session.sql(now.format(judged, on)).to_arrow().to_pydict()
+        best = sorted(set(zip(changes["l"], changes["r"], strict=True)))
+        assert best == pairs(session, on, judged)
     session.function("gap", lambda a, b: pc.abs(pc.subtract(a, b)), returns="decimal(38,18)")
     if kind == "decimal(38,18)":
         exactly = "CAST(l.x AS DECIMAL(37,18)) gap CAST(r.x AS DECIMAL(37,18)) WITHIN 0.3"

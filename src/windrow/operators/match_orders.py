@@ -69,7 +69,9 @@ class ValueOrders:
         """
         kept = np.arange(len(codes))
         for dimension in self._numbers:
-            numbers, is_candidate = _codes(dimension, pairs.columns(dimension, kept), len(kept))
+            numbers, is_candidate = worth(dimension, pairs.columns(dimension, kept), len(kept))
+            if numbers.ndim > 1:
+                numbers = wide_numbers.ranks(numbers)
             codes = np.column_stack([codes, numbers])[is_candidate]
             kept = kept[is_candidate]
         numbers_end = codes.shape[1]
@@ -153,16 +155,19 @@ def by_codes(
     return is_better, is_worse
 
 
-def _codes(
+def worth(
     dimension: Dimension, columns: tuple[pa.Array, pa.Array], rows: int
 ) -> tuple[NDArray[np.uint64], Flags]:
-    """What pairs are worth in a dimension that a number tells, and which are candidates."""
+    """What pairs are worth in a dimension that a number tells, and which are candidates.
+
+    A code each, or where 64 bits do not hold it a row of words (`wide_numbers`).
+    """
     if dimension.is_wide:
-        return wide_numbers.distance_codes(*columns, dimension.eps)
+        return wide_numbers.distances(*columns, dimension.eps)
     values = called(dimension, columns, rows)
     if pa.types.is_decimal(values.type) and common_scale(values.type, values.type) is None:
-        return wide_numbers.number_codes(values, dimension.eps)
-    return number_codes(values, dimension.eps)
+        return wide_numbers.numbers(values, dimension.eps)
+    return _number_codes(values, dimension.eps)
 
 
 def called(dimension: Dimension, arrays: Sequence[pa.Array], rows: int) -> pa.Array:
@@ -180,7 +185,7 @@ def called(dimension: Dimension, arrays: Sequence[pa.Array], rows: int) -> pa.Ar
         ) from (error.__cause__ or error)
 
 
-def number_codes(values: pa.Array, eps: Limit | None) -> tuple[NDArray[np.uint64], Flags]:
+def _number_codes(values: pa.Array, eps: Limit | None) -> tuple[NDArray[np.uint64], Flags]:
     """Numbers as codes of the same order, and which make their pair a candidate.
 
     A NULL or NaN does not, nor does a number above the limit.

@@ -1,6 +1,7 @@
 """What pairs that stand in one row each are worth in the dimensions of a bestmatch join.
 
-    codes      distances, ages, and the numbers of the user's functions: less is better
+    codes      distances, ages, and the numbers of the user's functions: less is better; decimals
+               that 64 bits do not hold as their words (`wide_numbers`)
     shared     of SUBSET, the elements that both arrays have, each once
     said       of a partial order, what the user's function says of two pairs; asked as they are
                compared (`rival_pairs`)
@@ -16,8 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.operators import wide_numbers
 from windrow.operators.distances import Measure, has_values
-from windrow.operators.match_orders import called, number_codes
+from windrow.operators.match_orders import worth
 from windrow.plan.nodes import SUBSET
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ class PairWorth:
         self._by_value = [d for d in dimensions if d.is_by_value]
         self._sets = [d for d in dimensions if d.order == SUBSET]
         self._numbers = [
-            (d, None if d.function is not None else Measure.of(d, schema, schema))
+            (d, None if d.is_by_value else Measure.of(d, schema, schema))
             for d in dimensions
             if d.order != SUBSET and not d.is_partial_order
         ]
@@ -86,14 +88,15 @@ class PairWorth:
         codes: list[Codes] = []
         for dimension, measure in self._numbers:
             if measure is None:
-                own, is_within = _called(dimension, pairs, is_candidate)
+                own, is_within = _by_value(dimension, pairs, is_candidate)
             else:
                 own, is_within = _measured(measure, pairs)
             is_candidate &= is_within
             codes.append(own)
         kept = np.flatnonzero(is_candidate)
         columns = {
-            name: pa.array(own[kept]) for name, own in zip(self.code_names, codes, strict=True)
+            name: pa.array(own[kept]) if own.ndim == 1 else wide_numbers.column_of(own[kept])
+            for name, own in zip(self.code_names, codes, strict=True)
         }
         taken = pa.array(kept)
         for name, dimension in zip(self.set_names, self._sets, strict=True):
@@ -125,17 +128,34 @@ def shared_elements(left: pa.Array, right: pa.Array) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(offsets), values)
 
 
-def _called(dimension: Dimension, pairs: ChangeBatch, is_asked: Flags) -> tuple[Codes, Flags]:
-    """The numbers of the user's function as codes, and which make their pair a candidate."""
+def codes_in(column: pa.Array) -> Codes:
+    """The codes of pairs that are compared with each other, out of the column that is kept."""
+    if column.type == wide_numbers.KEPT_AS:
+        return wide_numbers.ranks(wide_numbers.words_in(column))
+    codes: Codes = column.to_numpy()
+    return codes
+
+
+def worst(column: pa.Array, rows: int) -> pa.Array:
+    """As many codes or sets as there are rows, no better than any in the column."""
+    if pa.types.is_list(column.type):
+        return pa.array([[]] * rows, column.type)
+    if column.type == wide_numbers.KEPT_AS:
+        return pa.array([wide_numbers.WORST] * rows, column.type)
+    return pa.array(np.full(rows, np.iinfo(np.uint64).max))
+
+
+def _by_value(dimension: Dimension, pairs: ChangeBatch, is_asked: Flags) -> tuple[Codes, Flags]:
+    """What values tell, of the pairs that are asked for, and which make their pair a candidate."""
     asked = np.flatnonzero(is_asked)
-    columns = [
+    left, right = (
         pairs.columns.column(name).take(pa.array(asked))
         for name in (dimension.left, dimension.right)
-    ]
-    codes = np.zeros(len(pairs), np.uint64)
+    )
+    found, is_candidate = worth(dimension, (left, right), len(asked))
+    codes = np.zeros((len(pairs), *found.shape[1:]), np.uint64)
     is_within = np.zeros(len(pairs), np.bool_)
-    values = called(dimension, columns, len(asked))
-    codes[asked], is_within[asked] = number_codes(values, dimension.eps)
+    codes[asked], is_within[asked] = found, is_candidate
     return codes, is_within
 
 

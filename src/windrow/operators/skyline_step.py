@@ -21,7 +21,7 @@ from windrow.operators.changes import ChangeBatch, select, take_columns
 from windrow.operators.gather import ROW_BITS, ROW_MASK, Places
 from windrow.operators.key_directory import KeyDirectory
 from windrow.operators.keyed_rows import FoundRows, WantedKeys, rows_with_keys, wanted_keys
-from windrow.operators.pair_worth import PairWorth
+from windrow.operators.pair_worth import PairWorth, codes_in, worst
 from windrow.operators.rival_pairs import NO_GROUP, Events, RivalPairs, in_any
 from windrow.schema import MAX_TICK, MIN_TICK
 
@@ -36,8 +36,6 @@ FREE = "$free{}"
 
 ALONE = "$alone"
 """A column of our own, the first code: 1 where a row is no pair, but stands for having none."""
-
-_WORST = np.iinfo(np.uint64).max
 
 Numbers = NDArray[np.int64]
 
@@ -67,7 +65,9 @@ class PairReader:
         places = np.concatenate([paired[candidates], alone])
         times, ends = batch.times[places], ends[places]
         if self._marks:
-            worth = {name: _and_worst(own, len(alone)) for name, own in worth.items()}
+            worth = {
+                name: pa.concat_arrays([own, worst(own, len(alone))]) for name, own in worth.items()
+            }
             worth[ALONE] = pa.array(is_alone[places].astype(np.uint64))
         free = dict.fromkeys(self.free_names, times)
         for name, mark in zip(self.free_names, self._group_marks, strict=False):
@@ -211,9 +211,10 @@ class Step:
             return at.numbers(lambda piece: self._pieces[piece].columns.column(name).to_numpy())
 
         every = np.arange(len(self._places))
+        kept = self._columns(self._reader.code_names, every)
         codes = np.empty((len(every), len(self._reader.code_names)), np.uint64)
-        for number, name in enumerate(self._reader.code_names):
-            codes[:, number] = numbers(name)
+        for number, column in enumerate(kept.columns):
+            codes[:, number] = codes_in(column)
         columns = self._columns([*worth.set_names, *worth.compared], every)
         free = np.array([numbers(name) for name in self._reader.free_names])
         self._free_before = free.copy()
@@ -253,10 +254,3 @@ def _with(columns: pa.RecordBatch, added: Mapping[str, pa.Array]) -> pa.RecordBa
 def _is_null(batch: ChangeBatch, name: str) -> NDArray[np.bool_]:
     is_null: NDArray[np.bool_] = batch.columns.column(name).is_null().to_numpy(zero_copy_only=False)
     return is_null
-
-
-def _and_worst(column: pa.Array, rows: int) -> pa.Array:
-    """A column of codes or sets, and for some more rows what is no better than any of them."""
-    is_set = pa.types.is_list(column.type)
-    worst = pa.array([[]] * rows, column.type) if is_set else pa.array(np.full(rows, _WORST))
-    return pa.concat_arrays([column, worst])

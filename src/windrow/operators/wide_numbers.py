@@ -4,7 +4,8 @@
                                         [ low, .., .., high ]       the same, unsigned    0, 1, 2 ..
 
 A rank is a code: less is better, and equal distances have equal ranks. It means something among the
-numbers that were ranked together, which are all candidates of some rows; it is no state.
+numbers that were ranked together, which are all candidates of some rows; it is no state. What is
+kept are the words, 32 bytes a number.
 """
 
 from __future__ import annotations
@@ -30,8 +31,14 @@ _WORDS = 4
 _SIGN = np.uint64(1 << 63)
 
 
-def distance_codes(left: pa.Array, right: pa.Array, eps: Limit | None) -> tuple[Words, Flags]:
-    """Ranks of the distances of decimals and whole numbers, and which are up to the limit."""
+KEPT_AS = pa.binary(_WORDS * 8)
+"""The words of numbers in a column; those of `WORST` are no less than any other."""
+
+WORST = b"\xff" * (_WORDS * 8)
+
+
+def distances(left: pa.Array, right: pa.Array, eps: Limit | None) -> tuple[Words, Flags]:
+    """The distances of decimals and whole numbers, and which are up to the limit."""
     scale = max(_scale(left), _scale(right))
     one, other = _words(left, scale), _words(right, scale)
     is_less = _are_less(one ^ _high_bit(), other ^ _high_bit())
@@ -41,17 +48,40 @@ def distance_codes(left: pa.Array, right: pa.Array, eps: Limit | None) -> tuple[
         units = units_within(eps, scale)
         limit = _words_of_number(units)
         has_values &= (units >= 0) & ~_are_less(np.broadcast_to(limit, apart.shape), apart)
-    return _ranks(apart), has_values
+    return apart, has_values
 
 
-def number_codes(values: pa.Array, eps: Limit | None) -> tuple[Words, Flags]:
-    """Ranks of decimals, and which are up to the limit."""
+def numbers(values: pa.Array, eps: Limit | None) -> tuple[Words, Flags]:
+    """Decimals as unsigned numbers of the same order, and which are up to the limit."""
     words = _words(values, _scale(values)) ^ _high_bit()
     has_values: Flags = np.array(values.is_valid())
     if eps is not None:
         limit = _words_of_number(units_within(eps, _scale(values))) ^ _high_bit()
         has_values = has_values & ~_are_less(np.broadcast_to(limit, words.shape), words)
-    return _ranks(words), has_values
+    return words, has_values
+
+
+def column_of(words: Words) -> pa.Array:
+    """The numbers as a column that may be kept."""
+    buffer = pa.py_buffer(np.ascontiguousarray(words))
+    return pa.Array.from_buffers(KEPT_AS, len(words), [None, buffer])
+
+
+def words_in(column: pa.Array) -> Words:
+    """The numbers of a column that was kept, or of decimals of 256 bits."""
+    if not len(column):
+        return np.empty((0, _WORDS), np.uint64)
+    words = np.frombuffer(column.buffers()[1], np.uint64)
+    return words[_WORDS * column.offset :][: _WORDS * len(column)].reshape(len(column), _WORDS)
+
+
+def ranks(words: Words) -> Words:
+    """The place of each unsigned number among the different ones, in order."""
+    order = np.lexsort(words.T)  # the last column, the high word, decides first
+    is_new = np.any(words[order][1:] != words[order][:-1], axis=1)
+    places = np.empty(len(words), np.uint64)
+    places[order] = np.concatenate([[0], np.cumsum(is_new)])[: len(words)]
+    return places
 
 
 def _scale(values: pa.Array) -> int:
@@ -63,10 +93,7 @@ def _words(values: pa.Array, scale: int) -> Words:
     if not pa.types.is_decimal(values.type):
         values = values.cast(pa.int64()).cast(pa.decimal128(19, 0))
     wide = values.cast(pa.decimal256(MOST_DIGITS, scale))
-    if not len(wide):
-        return np.empty((0, _WORDS), np.uint64)
-    words = np.frombuffer(wide.buffers()[1], np.uint64)
-    return words[_WORDS * wide.offset :][: _WORDS * len(wide)].reshape(len(wide), _WORDS)
+    return words_in(wide)
 
 
 def _words_of_number(units: int) -> Words:
@@ -97,12 +124,3 @@ def _are_less(one: Words, other: Words) -> Flags:
     for k in range(_WORDS):
         is_less = np.where(one[:, k] == other[:, k], is_less, one[:, k] < other[:, k])
     return is_less
-
-
-def _ranks(words: Words) -> Words:
-    """The place of each unsigned number among the different ones, in order."""
-    order = np.lexsort(words.T)  # the last column, the high word, decides first
-    is_new = np.any(words[order][1:] != words[order][:-1], axis=1)
-    ranks = np.empty(len(words), np.uint64)
-    ranks[order] = np.concatenate([[0], np.cumsum(is_new)])[: len(words)]
-    return ranks

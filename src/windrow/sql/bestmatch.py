@@ -82,6 +82,9 @@ class _Bestmatch:
             self.dimensions.append(dimension)
             if bound is not None:
                 self.bounds.append(bound)
+            within = order.args.get("within")
+            if within is not None and dimension.is_band:
+                self.limits.append(exp.LTE(this=dimension.distance(), expression=within.copy()))
         sorted_ = sort_conditions(conditions, self.scope, self.time_type, self.renderer.sql)
         clauses = [*(select.args.get("windows") or []), *sorted_.clauses]
         refuse_count_windows(
@@ -110,8 +113,6 @@ class _Bestmatch:
             inputs, sorted_.equalities, self.scope, self.renderer, preserved
         )
         inputs, dimensions = self._with_dimensions(inputs, lo, hi)
-        wide = [read.is_wide for read in self.dimensions]
-        dimensions = tuple(replace(d, is_wide=w) for d, w in zip(dimensions, wide, strict=True))
         return BestmatchJoin(
             inputs[0],
             inputs[1],
@@ -166,8 +167,7 @@ class _Bestmatch:
         for dimension in self.dimensions:
             if distance is not None and limit is not None and dimension.measures(distance):
                 dimension.constrain(limit, self.renderer.sql, strict=strict)
-                # A window join finds numbers that are near, and nothing else.
-                if dimension.function is None and dimension.unit is None:
+                if dimension.is_band:
                     self.limits.append(predicate)
                 return
         raise unsupported(
@@ -223,6 +223,7 @@ class _Bestmatch:
                     dimension.function,
                     dimension.text,
                     dimension.span,
+                    is_wide=dimension.is_wide,
                     unit=dimension.unit,
                 )
             )

@@ -62,6 +62,12 @@ class MatchDimension:
         return digits.is_decimal and digits.precision > _MOST_DIGITS
 
     @property
+    def is_band(self) -> bool:
+        """Whether a window join can look for what is near in it: numbers, and nothing else."""
+        is_number = self.unit is None and not self.is_time and not self.is_wide
+        return self.order == MINDIST and is_number
+
+    @property
     def _digits(self) -> Digits | None:
         """The digits at which both sides, or what the function gives, are exact; None: floats."""
         types = [self.left_type, self.right_type]
@@ -74,6 +80,14 @@ class MatchDimension:
         scale = max(digits.scale for digits in known)
         whole = max(digits.precision - digits.scale for digits in known)
         return Digits(whole + scale, scale, is_decimal=any(digits.is_decimal for digits in known))
+
+    def distance(self) -> exp.Expr:
+        """What MINDIST compares, as an expression: abs(left - right)."""
+        left, right = (
+            side.copy() if isinstance(side, exp.Column) else exp.Paren(this=side.copy())
+            for side in (self.left, self.right)
+        )
+        return exp.Abs(this=exp.Sub(this=left, expression=right))
 
     def measures(self, distance: exp.Expr) -> bool:
         """Whether this dimension is ordered by `abs(left - right)`, or by the user's function."""

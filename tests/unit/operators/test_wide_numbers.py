@@ -11,7 +11,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.operators.wide_numbers import distance_codes, number_codes
+from windrow.operators.wide_numbers import column_of, distances, numbers, ranks, words_in
 
 LARGEST = 10**38 - 1
 SCALES = st.sampled_from([0, 2, 18, 38])
@@ -35,11 +35,13 @@ def limit_of(limit):
     return float(limit) if isinstance(limit, Fraction) else limit
 
 
-def check(codes, is_candidate, numbers, limit):
-    """Codes of candidates order as the numbers do; candidates are those up to the limit."""
-    wanted = [n is not None and (limit is None or n <= limit) for n in numbers]
+def check(words, is_candidate, expected, limit):
+    """Ranks order as the numbers do, also of words that were kept; which are up to the limit."""
+    wanted = [n is not None and (limit is None or n <= limit) for n in expected]
     assert is_candidate.tolist() == wanted
-    known = [(n, int(code)) for n, code in zip(numbers, codes, strict=True) if n is not None]
+    codes = ranks(words_in(column_of(words)))
+    assert codes.tolist() == ranks(words).tolist()
+    known = [(n, int(code)) for n, code in zip(expected, codes, strict=True) if n is not None]
     for one, code in known:
         for other, other_code in known:
             assert np.sign(code - other_code) == (one > other) - (one < other)
@@ -55,23 +57,24 @@ def test_distances_are_exact_whatever_the_scales(pairs, scale, other_scale, limi
         else abs(Fraction(one, 10**scale) - Fraction(other, 10**other_scale))
         for one, other in pairs
     ]
-    check(*distance_codes(lefts, rights, limit_of(limit)), apart, limit)
+    check(*distances(lefts, rights, limit_of(limit)), apart, limit)
     if other_scale == 0:
         fits = [u if u is not None and abs(u) < 2**63 else None for _, u in pairs]
-        whole = distance_codes(lefts, pa.array(fits, pa.int64()), limit_of(limit))
-        as_decimals = distance_codes(lefts, decimals(fits, 0), limit_of(limit))
+        whole = distances(lefts, pa.array(fits, pa.int64()), limit_of(limit))
+        as_decimals = distances(lefts, decimals(fits, 0), limit_of(limit))
         assert all(np.array_equal(a, b) for a, b in zip(whole, as_decimals, strict=True))
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(st.lists(UNITS, max_size=6), SCALES, st.one_of(st.none(), st.integers(-3, 3)))
 def test_so_are_numbers_below_zero_and_their_limits(units, scale, limit):
-    numbers = [None if unit is None else Fraction(unit, 10**scale) for unit in units]
-    check(*number_codes(decimals(units, scale), limit), numbers, limit)
+    expected = [None if unit is None else Fraction(unit, 10**scale) for unit in units]
+    check(*numbers(decimals(units, scale), limit), expected, limit)
 
 
 def test_a_slice_is_read_from_its_own_start():
     column = decimals([9, 100, 107], 2).slice(1)
-    codes, _ = distance_codes(column, column.take(pa.array([0, 0])), None)
-    assert codes.tolist() == [0, 1]
+    apart, _ = distances(column, column.take(pa.array([0, 0])), None)
+    assert ranks(apart).tolist() == [0, 1]
+    assert ranks(words_in(column_of(apart).slice(1))).tolist() == [0]
     assert math.isclose(float(column[1].as_py()), 1.07)
