@@ -30,17 +30,19 @@ Example: MATCH_CONDITION (l.ts >= r.ts), r at 12:00:10 and 12:00:20, l at 12:00:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from windrow.kernels._jit import writable
 from windrow.kernels.asof import NOTHING, Timed, mark_tied
 from windrow.operators.arrow_types import arrow_type
 from windrow.operators.asof_match import Candidates, Matches, Waited, find_matches
 from windrow.operators.base import Operator, Snapshot
-from windrow.operators.changes import ChangeBatch, concat, select
+from windrow.operators.changes import POOL, ChangeBatch, concat, select
 from windrow.operators.chunks import ChunkBuffer, bound_of_step
 from windrow.operators.keyed_rows import NO_KEY, FoundRows, KeySlots, rows_with_keys
 from windrow.operators.total_order import order_with_tied
@@ -57,7 +59,7 @@ if TYPE_CHECKING:
 KIND = "asof-join"
 LEFT, RIGHT = 0, 1
 
-STEP_ROWS = 1 << 17
+STEP_ROWS = 1 << 18
 """About how many rows of a chunk are swept at once: their arrays then stay in the cache."""
 
 EARLIER = "$earlier"
@@ -107,12 +109,11 @@ class AsofSweepOp(Operator):
         while bound < watermark and self.due() <= watermark:
             bound = bound_of_step((self._left, self._right), watermark, STEP_ROWS)
             before = self.counters.stored
-            result = self._step(bound)
+            results = self._step(bound)
             self._count_stored()
             self.counters.drops += before - self.counters.stored
-            self.counters.rows_out += len(result)
-            if len(result):
-                yield result
+            self.counters.rows_out += sum(map(len, results))
+            yield from results
 
     def due(self) -> int:
         """When the first row that waits for the watermark, or for its deadline, is passed."""
@@ -145,51 +146,53 @@ class AsofSweepOp(Operator):
         self.counters.stored = sum(buffer.rows for buffer in self.buffers())
         self.counters.state_bytes = sum(buffer.nbytes for buffer in self.buffers())
 
-    def _step(self, bound: int) -> ChangeBatch:
+    def _step(self, bound: int) -> list[ChangeBatch]:
         """Matches what lies below the bound; the numbers are those of the head of this file."""
         keys = self._key_slots
         answers = self._taken_answers(bound)
         asking = self._taken_asking(bound, answers.slots)
         wanted = keys.wanted(answers.slots, asking.slots)
         kept = rows_with_keys(self._newest, self._keys[RIGHT], wanted)
-        whole = self._candidates(answers.rows, kept, asking.before)
+        whole = self._candidates(answers, kept, asking.before)
         newest = np.full(len(keys) + 1, NOTHING)  # the last is for rows without a key
-        newest[kept.owners] = len(answers.rows) + np.arange(len(kept))
+        newest[kept.owners] = len(answers) + np.arange(len(kept))
         matches = find_matches(
             self._spec.match,
-            Timed(writable(asking.rows.times), np.where(asking.slots < 0, len(keys), asking.slots)),
+            Timed(writable(asking.times), np.where(asking.slots < 0, len(keys), asking.slots)),
             Candidates(
-                Timed(writable(answers.rows.times), answers.slots),
+                Timed(writable(answers.times), answers.slots),
                 np.append(whole.times, MIN_TICK),
                 newest,
             ),
-            asking.waited(len(answers.rows) + len(kept)),
+            asking.waited(len(answers) + len(kept)),
         )
-        self.counters.probes += len(asking.rows)
+        self.counters.probes += len(asking.times)
         self.counters.comparisons += len(whole)
         if self._looks_back:
-            self._keep_newest(answers.rows, newest[:-1], kept, bound)
+            self._keep_newest(answers, newest[:-1], kept, bound)
         is_final = self._keep_waiting(asking, whole, matches, bound)
         keys.forget(len(wanted))
-        return self._results(asking.rows, whole, matches.places, is_final)
+        return self._results(asking, whole, matches.places, is_final)
 
     def _taken_answers(self, bound: int) -> _Answers:
         """The right rows below the bound that can match, in time order, ties by their columns."""
-        rows = self._right.pop_below(bound)
-        if rows is None:
-            return _Answers(_no_rows(self._right_schema), np.empty(0, np.int64))
-        slots = self._key_slots.slots_of(RIGHT, rows)
-        usable = np.flatnonzero(slots != NO_KEY)
-        if len(usable) < len(rows):
-            rows, slots = rows.take(usable), slots[usable]
-        if bool(np.any(rows.times[1:] == rows.times[:-1])):
-            is_tied = np.zeros(len(rows), np.bool_)
-            timed = Timed(writable(rows.times), writable(slots))
+        parts, slots = [], [np.empty(0, np.int64)]
+        for rows in self._right.pop_parts_below(bound):
+            own = self._key_slots.slots_of(RIGHT, rows)
+            usable = np.flatnonzero(own != NO_KEY)
+            is_whole = len(usable) == len(rows)
+            parts.append(rows if is_whole else rows.take(usable))
+            slots.append(own if is_whole else own[usable])
+        answers = _Answers(parts, writable(np.concatenate(slots)))
+        if bool(np.any(answers.times[1:] == answers.times[:-1])):
+            is_tied = np.zeros(len(answers), np.bool_)
+            timed = Timed(writable(answers.times), answers.slots)
             mark_tied(timed, np.full(len(self._key_slots), NOTHING), is_tied)
             if is_tied.any():
+                rows = concat(parts)
                 order = order_with_tied(rows, np.flatnonzero(is_tied))
-                rows, slots = rows.take(order), slots[order]
-        return _Answers(rows, writable(slots))
+                return _Answers([rows.take(order)], writable(answers.slots[order]))
+        return answers
 
     def _taken_asking(self, bound: int, answers: NDArray[np.int64]) -> _Asking:
         """The left rows below the bound, and of those that wait the ones that are now final.
@@ -206,107 +209,142 @@ class AsofSweepOp(Operator):
             if len(found):
                 waited.append(found.batch())
                 self._waiting.drop(found.rows)
-        came = self._left.pop_below(min(bound + 1 - self._final_at, MAX_TICK))
-        if came is None:
-            came = _no_rows(self._left_schema)
+        came = self._left.pop_parts_below(min(bound + 1 - self._final_at, MAX_TICK))
         if not waited:
-            nothing = np.full(len(came), NOTHING)
-            return _Asking(came, keys.slots_of(LEFT, came), nothing, _no_rows(self._before_schema))
+            slots = [np.empty(0, np.int64), *(keys.slots_of(LEFT, rows) for rows in came)]
+            nothing = np.full(sum(map(len, came)), NOTHING)
+            return _Asking(came, np.concatenate(slots), nothing, _no_rows(self._before_schema))
         before = concat(waited)
         asks = ChangeBatch(select(before.columns, self._left_schema.names), before.times)
-        rows = _together([came, asks])
-        numbers = np.concatenate([np.full(len(came), NOTHING), np.arange(len(asks))])
+        rows = concat([*came, asks])
+        numbers = np.concatenate([np.full(len(rows) - len(asks), NOTHING), np.arange(len(asks))])
         order = np.argsort(rows.times, kind="stable")
         rows = rows.take(order)
         found_before = ChangeBatch(select(before.columns, self._before_schema.names), before.times)
-        return _Asking(rows, keys.slots_of(LEFT, rows), numbers[order], found_before)
+        return _Asking([rows], keys.slots_of(LEFT, rows), numbers[order], found_before)
 
-    def _candidates(
-        self, answers: ChangeBatch, kept: FoundRows, before: ChangeBatch
-    ) -> ChangeBatch:
+    def _candidates(self, answers: _Answers, kept: FoundRows, before: ChangeBatch) -> ChangeBatch:
         """The shown columns of all that may be a match, in the places by which they are called."""
-        parts = [answers, ChangeBatch(before.columns, _earlier_times(before))]
+        parts = [*answers.parts]
         if len(kept):
-            parts.insert(1, kept.batch())
+            parts.append(kept.batch())
+        if len(before) or not parts:
+            parts.append(ChangeBatch(before.columns, _earlier_times(before)))
         names = self._shown.names
-        return _together([ChangeBatch(select(part.columns, names), part.times) for part in parts])
+        return concat([ChangeBatch(select(part.columns, names), part.times) for part in parts])
 
     def _keep_newest(
-        self, answers: ChangeBatch, newest: NDArray[np.int64], kept: FoundRows, bound: int
+        self, answers: _Answers, newest: NDArray[np.int64], kept: FoundRows, bound: int
     ) -> None:
         """The last answer of each key takes the place of the one that was kept."""
         is_new = (newest != NOTHING) & (newest < len(answers))
-        if is_new.any():
-            self._newest.drop(kept.only(is_new))
+        if not is_new.any():
+            self._drop_unreached(bound)
+            return
+        self._newest.drop(kept.only(is_new))
+        self._drop_unreached(bound)
+        last = answers.only(np.sort(newest[is_new]), self._answers)
+        self._newest.append(last.take(np.flatnonzero(last.times >= self._reached(bound))))
+
+    def _drop_unreached(self, bound: int) -> None:
+        """Forgets the newest rows that no left row to come can reach."""
+        if self._spec.match.tolerance is not None:
+            self._newest.drop_below(self._reached(bound))
+
+    def _reached(self, bound: int) -> int:
+        """The earliest time that left rows to come can reach."""
         tolerance = self._spec.match.tolerance
-        last = np.sort(newest[is_new])
-        if tolerance is not None:
-            reached = max(bound - tolerance, MIN_TICK)
-            self._newest.drop_below(reached)
-            last = last[answers.times[last] >= reached]
-        columns = select(answers.columns, self._answers)
-        self._newest.append(ChangeBatch(columns, answers.times).take(last))
+        return MIN_TICK if tolerance is None else max(bound - tolerance, MIN_TICK)
 
     def _keep_waiting(
         self, asking: _Asking, whole: ChangeBatch, matches: Matches, bound: int
     ) -> NDArray[np.bool_]:
         """Keeps the left rows for which a better match may come; gives which are final."""
         if matches.deadlines is None:
-            return np.ones(len(asking.rows), np.bool_)
+            return np.ones(len(asking.times), np.bool_)
         waits = (matches.deadlines >= bound) & (asking.slots != NO_KEY)
         rows = np.flatnonzero(waits)
         if len(rows):
-            columns = asking.rows.take(rows).columns
+            columns = concat(asking.parts).take(rows).columns
             places = matches.places[rows]
             found = [*_taken(whole.columns, places), _taken_times(whole.times, places)]
             names = [*columns.schema.names, *self._shown.names, EARLIER]
             stored = pa.RecordBatch.from_arrays([*columns.columns, *found], names=names)
             ends = matches.deadlines[rows]
-            self._waiting.append(ChangeBatch(stored, asking.rows.times[rows], ends))
+            self._waiting.append(ChangeBatch(stored, asking.times[rows], ends))
         is_final: NDArray[np.bool_] = ~waits
         return is_final
 
     def _results(
         self,
-        asking: ChangeBatch,
+        asking: _Asking,
         whole: ChangeBatch,
         places: NDArray[np.int64],
         is_final: NDArray[np.bool_],
-    ) -> ChangeBatch:
-        """The rows of the answer, in the order of their left rows."""
+    ) -> list[ChangeBatch]:
+        """The rows of the answer, in the order of their left rows, part by part."""
         is_shown = is_final if self._spec.kind == "left" else is_final & (places != NOTHING)
-        shown = ChangeBatch(select(asking.columns, self._spec.keep[LEFT]), asking.times)
-        if not is_shown.all():
-            rows = np.flatnonzero(is_shown)
-            shown, places = shown.take(rows), places[rows]
-        columns = [*shown.columns.columns, *_taken(whole.columns, places)]
-        matched = np.append(whole.times, MIN_TICK)[places]
-        return ChangeBatch(
-            pa.RecordBatch.from_arrays(columns, names=list(self._spec.schema.names)),
-            np.maximum(shown.times, matched),
-        )
+        times = np.append(whole.times, MIN_TICK)
+        results, start = [], 0
+        for part in asking.parts:
+            own = slice(start, start + len(part))
+            start = own.stop
+            shown = ChangeBatch(select(part.columns, self._spec.keep[LEFT]), part.times)
+            found = places[own]
+            if not is_shown[own].all():
+                rows = np.flatnonzero(is_shown[own])
+                shown, found = shown.take(rows), found[rows]
+            columns = [*shown.columns.columns, *_taken(whole.columns, found)]
+            answer = pa.RecordBatch.from_arrays(columns, names=list(self._spec.schema.names))
+            results.append(ChangeBatch(answer, np.maximum(shown.times, times[found])))
+        return [result for result in results if len(result)]
 
 
 @dataclass(frozen=True)
 class _Answers:
-    """Right rows in time order, and the slot of each one's key."""
+    """Right rows in time order, in parts, and the slot of each one's key."""
 
-    rows: ChangeBatch
+    parts: Sequence[ChangeBatch]
     slots: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+    @cached_property
+    def times(self) -> NDArray[np.int64]:
+        """Of all rows."""
+        return _times(self.parts)
+
+    def only(self, rows: NDArray[np.int64], names: Sequence[str]) -> ChangeBatch:
+        """Some columns of some rows, at least one, in the order of their places."""
+        starts = np.cumsum([len(part) for part in self.parts])
+        first, taken = 0, []
+        for part, own in zip(
+            self.parts, np.split(rows, np.searchsorted(rows, starts)), strict=False
+        ):
+            if len(own):
+                taken.append(ChangeBatch(select(part.columns, names), part.times).take(own - first))
+            first += len(part)
+        return concat(taken)
 
 
 @dataclass(frozen=True)
 class _Asking:
-    """Left rows in time order, and the slot of each one's key.
+    """Left rows in time order, in parts, and the slot of each one's key.
 
     `numbers` says of a row that has waited which of `before` it is, NOTHING of the others; those
     hold the match before each, with its time in the column EARLIER.
     """
 
-    rows: ChangeBatch
+    parts: Sequence[ChangeBatch]
     slots: NDArray[np.int64]
     numbers: NDArray[np.int64]
     before: ChangeBatch
+
+    @cached_property
+    def times(self) -> NDArray[np.int64]:
+        """Of all rows."""
+        return _times(self.parts)
 
     def waited(self, first: int) -> Waited:
         """Which rows have waited; the matches they have are called by places from `first` on."""
@@ -328,9 +366,8 @@ def _schema(names: Sequence[str], fields: Sequence[Field]) -> pa.Schema:
     return pa.schema([(name, types[name]) for name in names])
 
 
-def _together(parts: Sequence[ChangeBatch]) -> ChangeBatch:
-    """All rows; those of no part where there are none."""
-    return concat([part for part in parts if len(part)] or parts[:1])
+def _times(parts: Sequence[ChangeBatch]) -> NDArray[np.int64]:
+    return np.concatenate([np.empty(0, np.int64), *(part.times for part in parts)])
 
 
 def _indices(places: NDArray[np.int64]) -> pa.Array:
@@ -340,7 +377,7 @@ def _indices(places: NDArray[np.int64]) -> pa.Array:
 def _taken(columns: pa.RecordBatch, places: NDArray[np.int64]) -> list[pa.Array]:
     """The rows at the places, NULLs where that is NOTHING."""
     indices = _indices(places)
-    return [column.take(indices) for column in columns.columns]
+    return [pc.take(column, indices, memory_pool=POOL) for column in columns.columns]
 
 
 def _taken_times(times: NDArray[np.int64], places: NDArray[np.int64]) -> pa.Array:

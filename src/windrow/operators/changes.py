@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from windrow.schema import MAX_TICK
 
@@ -42,6 +43,10 @@ TIME, END, SIGN = "__time", "__end", "__sign"
 
 TUPLES = "__tuples"
 """The column of merged rows that says how many tuples each stands for (`merged_rows.py`)."""
+
+POOL = pa.system_memory_pool()
+"""Where copies of rows are made. Arrow's default gives what is freed back to the system within
+milliseconds; steps of a query would have the same pages cleared for them over and over."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +143,7 @@ def take_columns(columns: pa.RecordBatch, rows: NDArray[np.int64]) -> pa.RecordB
     """The given rows of every column."""
     if columns.num_columns == 0:
         return columns
-    return columns.take(pa.array(rows))
+    return pc.take(columns, pa.array(rows), memory_pool=POOL)
 
 
 def concat(batches: Sequence[ChangeBatch]) -> ChangeBatch:
@@ -147,7 +152,7 @@ def concat(batches: Sequence[ChangeBatch]) -> ChangeBatch:
         return batches[0]
     columns = [batch.columns for batch in batches]
     whole = (
-        pa.concat_batches(columns)
+        pa.concat_batches(columns, memory_pool=POOL)
         if columns[0].num_columns
         else columns[0]  # no columns: the length is that of the times
     )

@@ -20,6 +20,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -221,11 +222,18 @@ class ChunkBuffer:
 
     def pop_below(self, bound: int) -> ChangeBatch | None:
         """Takes out the rows whose order key is below the bound, in order."""
-        taken = [part.rows_until(stop) for part, stop in self._cut(bound)]
-        if not taken:
-            return None
+        taken = self.pop_parts_below(bound)
+        return concat(taken) if taken else None
+
+    def pop_parts_below(self, bound: int) -> list[ChangeBatch]:
+        """The same in parts, one after the other: as they lie, where nothing is to be sorted."""
+        cut = [part.rows_until(stop) for part, stop in self._cut(bound)]
+        taken = [rows for rows in cut if len(rows)]
+        keys = [self._keys(rows) for rows in taken]
+        if all(before[-1] <= after[0] for before, after in pairwise(keys)):
+            return taken
         rows = concat(taken)
-        return rows.sorted_by(self._keys(rows))
+        return [rows.sorted_by(self._keys(rows))]
 
     def drop(self, rows: Sequence[NDArray[np.int64]]) -> int:
         """Drops rows from anywhere: per slice, which of its chunk's; gives their number."""

@@ -26,7 +26,7 @@ from windrow.schema import Schema
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SLICE_ROWS = 65_536
+SLICE_ROWS = 262_144
 """Rows of a table that make one micro-batch: large enough that the work per batch is lost in the
 work per row, small enough that a batch is a few megabytes."""
 
