@@ -71,8 +71,7 @@ def check_buckets(store: Store, held: int) -> None:
 
 
 def _slot(store: Store, block: int, slot: int) -> tuple[int, int]:
-    at = blocks.SLOTS + 2 * slot
-    return int(store.nodes[block, at]), int(store.nodes[block, at + 1])
+    return int(store.slots[block, 2 * slot]), int(store.slots[block, 2 * slot + 1])
 
 
 def check_bplus_tree(store: Store, size: int, held: int) -> None:

@@ -1,14 +1,15 @@
 r"""A hash with ordered buckets: each in blocks of slots, the oldest tuple first.
 
-    own block          [ span | link | key entry | key entry | ... ]      a ring: `span` says where
-        |                                                                 its first is, and how many
-        | link                                                            there are
-        v
+    own block          span, link    [ key entry | key entry | ... ]      a ring: `span` says where
+                             |                                            its first is, and how many
+                             | link                                       there are
+                             v
     blocks behind it   last -> first -> second -> .. -> last              rings too; `link` leads
                                                                           round
 
 The tuples of a bucket lie side by side: a probe waits for memory about once, however large the
-window is. What the own block has no room for goes into blocks behind it. The own block holds the
+window is. Spans and links lie apart from them, close together: of many blocks a near cache has
+these, and what comes or goes waits for the line of its own slot alone. What the own block has no room for goes into blocks behind it. The own block holds the
 oldest, and is full while there are others: as one tuple leaves it, the oldest behind it moves up.
 Nothing is gone through on the way, so that a bucket in which all tuples have one key costs no more.
 
@@ -39,8 +40,8 @@ from windrow.kernels.structures.store import (
     queue_place,
 )
 
-SPAN, LINK, SLOTS = range(3)
-"""The columns of a block: its span, its link, and from there on a key and an entry per slot."""
+SPAN, LINK = range(2)
+"""The columns of a block among the nodes; its line among the slots has a key and an entry each."""
 
 BITS = 20
 LOW = (1 << BITS) - 1
@@ -62,7 +63,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 @lean_kernel_part
 def slots_of(store: Store) -> int:
     """How many slots a block has."""
-    return int(store.nodes.shape[1] - SLOTS) >> 1
+    return int(store.slots.shape[1]) >> 1
 
 
 @lean_kernel_part
@@ -98,14 +99,14 @@ def bucket_insert(store: Store, key: int, entry: int) -> None:
 def bucket_remove(store: Store, key: int) -> int:
     """Takes the oldest entry out of the bucket of a key, and gives it; there must be one."""
     nodes, own = store.nodes, bucket_of(store, key)
-    entry = int(nodes[own, SLOTS + 2 * (nodes[own, SPAN] >> BITS) + 1])
+    entry = int(store.slots[own, 2 * (nodes[own, SPAN] >> BITS) + 1])
     _pop(store, own)
     last = nodes[own, LINK]
     if last == NONE:
         return entry
     behind = nodes[last, LINK]
-    at = SLOTS + 2 * (nodes[behind, SPAN] >> BITS)
-    _push(store, own, nodes[behind, at], nodes[behind, at + 1])
+    at = 2 * (nodes[behind, SPAN] >> BITS)
+    _push(store, own, store.slots[behind, at], store.slots[behind, at + 1])
     _pop(store, behind)
     store.numbers[MOVED] += 1
     if nodes[behind, SPAN] & LOW == 0:
@@ -135,13 +136,13 @@ def bucket_following(store: Store, at: int, low: int, high: int) -> int:
 @lean_kernel_part
 def bucket_entry(store: Store, at: int) -> int:
     """The entry at a place."""
-    return int(store.nodes[at >> BITS, SLOTS + 2 * (at & LOW) + 1])
+    return int(store.slots[at >> BITS, 2 * (at & LOW) + 1])
 
 
 @lean_kernel_part
 def is_far(store: Store) -> bool:
     """Whether blocks lie where it pays to ask for them ahead: not all of them in a near cache."""
-    return bool(store.numbers[KIND] == HASH and store.nodes.size >= _FAR)
+    return bool(store.numbers[KIND] == HASH and store.slots.size >= _FAR)
 
 
 @lean_kernel_part
@@ -157,7 +158,7 @@ def read_slots(store: Store, key: int) -> None:
     first, count = store.nodes[own, SPAN] >> BITS, store.nodes[own, SPAN] & LOW
     for n in range(0, count, _SLOTS_PER_LINE):
         at = first + n
-        fetch(store.nodes, own, SLOTS + 2 * (at - slots if at >= slots else at))
+        fetch(store.slots, own, 2 * (at - slots if at >= slots else at))
 
 
 @lean_kernel_part
@@ -165,7 +166,7 @@ def read_free(store: Store, key: int) -> None:
     """Asks for the slot that the next tuple of a key's bucket is put into; its head is near."""
     own, slots = bucket_of(store, key), slots_of(store)
     at = (store.nodes[own, SPAN] >> BITS) + (store.nodes[own, SPAN] & LOW)
-    fetch(store.nodes, own, SLOTS + 2 * (at - slots if at >= slots else at))
+    fetch(store.slots, own, 2 * (at - slots if at >= slots else at))
 
 
 @lean_kernel_part
@@ -180,7 +181,7 @@ def read_oldest_slots(store: Store, count: int) -> None:
     """Asks for the slots that the oldest entries are in; their heads are near."""
     for n in range(min(count, store.numbers[HELD])):
         own = bucket_of(store, store.queue[queue_place(store, n), 0])
-        fetch(store.nodes, own, SLOTS + 2 * (store.nodes[own, SPAN] >> BITS))
+        fetch(store.slots, own, 2 * (store.nodes[own, SPAN] >> BITS))
 
 
 @lean_kernel
@@ -209,7 +210,7 @@ def _scan(store: Store, block: int, n: int, low: int, high: int) -> int:
             if at >= slots:
                 at -= slots
             touched += 1
-            if low <= nodes[block, SLOTS + 2 * at] <= high:
+            if low <= store.slots[block, 2 * at] <= high:
                 found = (block << BITS) | at
                 break
             n += 1
@@ -226,7 +227,7 @@ def _block_after(store: Store, block: int, low: int, high: int) -> int:
     nodes, buckets = store.nodes, store.numbers[BUCKETS]
     own = block
     if block >= buckets:  # any tuple of the block says whose it is
-        own = bucket_of(store, nodes[block, SLOTS + 2 * (nodes[block, SPAN] >> BITS)])
+        own = bucket_of(store, store.slots[block, 2 * (nodes[block, SPAN] >> BITS)])
     last = nodes[own, LINK]
     if last not in (NONE, block):
         return int(nodes[last if block == own else block, LINK])
@@ -241,8 +242,8 @@ def _push(store: Store, block: int, key: int, entry: int) -> None:
     if at >= slots:
         at -= slots
     nodes[block, SPAN] = span + 1
-    nodes[block, SLOTS + 2 * at] = key
-    nodes[block, SLOTS + 2 * at + 1] = entry
+    store.slots[block, 2 * at] = key
+    store.slots[block, 2 * at + 1] = entry
 
 
 @lean_kernel_part

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from windrow.kernels.structures.buckets import LINK, LOW, SLOTS, SPAN, rebucket
+from windrow.kernels.structures.buckets import LINK, LOW, SPAN, rebucket
 from windrow.kernels.structures.store import (
     BPLUS_TREE,
     BUCKETS,
@@ -42,7 +42,7 @@ _OCCUPANCY = {BPLUS_TREE: 0.6, T_TREE: 0.65}
 
 _MORE_SLOTS = 0.5
 """Slots of a block beyond those that its bucket is made for. Of buckets of 10 one in 20 needs more;
-a block of theirs is 256 bytes, four lines of memory."""
+a block of theirs is 240 bytes, about four lines of memory."""
 
 _BEHIND = 0.1
 """Blocks behind those of the buckets, per bucket, that a window of random keys needs, or fewer."""
@@ -66,12 +66,12 @@ def empty_store(kind: int, size: int, room: int = _LEAST_ROOM) -> Store:
     room = max(1, room)
     numbers = np.zeros(MOVED + 1, np.int64)
     numbers[[KIND, SIZE, ROOT, FREE]] = kind, size, NONE, NONE
-    width = SLOTS + 2 * (size + math.ceil(size * _MORE_SLOTS)) if kind == HASH else HEIGHT + 1
+    of_block = 2 * (size + math.ceil(size * _MORE_SLOTS))
     store = Store(
         numbers,
         np.empty((room, _QUEUE_WIDTHS[kind]), np.int64),
-        np.empty((0, ENTRY + 1), np.int64),
-        np.empty((0, width), np.int64),
+        np.empty((0, of_block if kind == HASH else ENTRY + 1), np.int64),
+        np.empty((0, LINK + 1 if kind == HASH else HEIGHT + 1), np.int64),
     )
     if kind == HASH:
         return _with_buckets(store)
@@ -108,8 +108,8 @@ def _more(nodes: int) -> int:
 
 def _with_buckets(old: Store, queue: Numbers | None = None) -> Store:
     """The hash with as many buckets as its queue has room for, that of now or a longer one."""
-    numbers, nodes = old.numbers.copy(), np.empty((0, old.nodes.shape[1]), np.int64)
-    new = Store(numbers, old.queue if queue is None else queue, old.slots, nodes)
+    numbers, queue_of_new = old.numbers.copy(), old.queue if queue is None else queue
+    new = Store(numbers, queue_of_new, old.slots[:0], old.nodes[:0])
     buckets = -(-len(new.queue) // int(numbers[SIZE]))
     numbers[[BUCKETS, FREE, FREE_NODES]] = buckets, NONE, 0
     new = _with_nodes(new, buckets + _LEAST_NODES + math.ceil(buckets * _BEHIND))
@@ -120,7 +120,7 @@ def _with_buckets(old: Store, queue: Numbers | None = None) -> Store:
     numbers[FREE_NODES] -= buckets
     if queue is None:
         return new
-    rest = old._replace(numbers=old.numbers.copy(), nodes=old.nodes.copy())
+    rest = Store(old.numbers.copy(), old.queue, old.slots.copy(), old.nodes.copy())
     done = rebucket(rest, new, 0)
     while done < len(old.queue):
         new = _with_nodes(new, _more(len(new.nodes)))
@@ -140,8 +140,7 @@ def _with_nodes(store: Store, count: int) -> Store:
     nodes[-1, chained] = store.numbers[FREE]
     store.numbers[FREE] = before
     store.numbers[FREE_NODES] += count - before
-    if is_hash:
-        return store._replace(nodes=nodes)
-    slots = np.empty((count * size, ENTRY + 1), np.int64)
-    slots[: before * size] = store.slots
+    lines = 1 if is_hash else size
+    slots = np.empty((count * lines, store.slots.shape[1]), np.int64)
+    slots[: before * lines] = store.slots
     return store._replace(nodes=nodes, slots=slots)

@@ -64,8 +64,8 @@ class Store(NamedTuple):
     Attributes:
         numbers: as listed above.
         queue: the ring.
-        slots: of trees, node after node, `size` lines each.
-        nodes: of trees, a line per node; of a hash, a line per block.
+        slots: of trees, node after node, `size` lines each; of a hash, a line per block.
+        nodes: a line per node or block.
     """
 
     numbers: Numbers
