@@ -1,9 +1,10 @@
 """Flink's OVER aggregate over a file of tuples: `python flink_over.py TUPLES WINDOW_S ANSWERS`.
 
-Several tuples have one instant: the watermark stays a millisecond behind, or the second of them would
-now and then be late. One row per tuple: SUM and COUNT of its key over the tuples of the last WINDOW_S seconds, those of its
-own instant included. Streaming mode, one task; the answers are committed by checkpoints, the last one
-when the tuples end, at most a second later. Run by Flink's own Python; knows nothing of Windrow.
+One row per tuple: SUM and COUNT of its key over the tuples of the last WINDOW_S seconds, those of its
+own instant included. Several tuples have one instant: the watermark stays a millisecond behind, or
+the second of them would now and then be late. Streaming mode, one task; the answers are committed by
+checkpoints, the last one when the tuples end, at most a second later. Run by Flink's own Python;
+knows nothing of Windrow.
 Prints one JSON line: the seconds of the job, after a job over the first tuples that warms the JVM up.
 """
 
