@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from twins.change_feed import alive_at, copies
 from twins.count_windows import value_key
 
-from windrow.operators import newest_changes
+from windrow.operators import numbered_rows
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.newest_changes import NewestChangesOp
 from windrow.physical.specs import CountRows, ResolveChanges, ScanStream
@@ -120,7 +120,7 @@ def test_at_every_instant_the_newest_of_the_rows_not_deleted_are_there(case):
 @given(drawn(draw_case))
 def test_steps_of_any_size_give_the_same(case):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(newest_changes, "STEP_ROWS", 2)
+        patch.setattr(numbered_rows, "STEP_ROWS", 2)
         total = Counter()
         for _, sign, row in case.given():
             total[row] += sign

@@ -12,7 +12,7 @@ import pytest
 from cases.tape import drawn
 from hypothesis import given, settings
 
-from windrow.operators import rows_window
+from windrow.operators import numbered_rows
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.rows_window import CountRowsOp
 from windrow.physical.specs import CountRows, ScanStream
@@ -119,5 +119,5 @@ def test_at_every_instant_the_newest_rows_are_there(case):
 def test_steps_of_any_size_give_the_same(case):
     with pytest.MonkeyPatch.context() as patch:
         whole = Counter(case.changes())
-        patch.setattr(rows_window, "STEP_ROWS", 2)
+        patch.setattr(numbered_rows, "STEP_ROWS", 2)
         assert Counter(case.changes()) == whole

@@ -7,10 +7,10 @@ that comes pushes one out, and a deleted one brings one back:
     there        A      A B    A B C  A B    B
     window       +A     +B     +C -A  -C +A  -A
 
-1. `push` lets changes wait: below the watermark earlier ones may still come.
-2. `advance(W)` takes those below W, in the one order (`total_order`), numbers the rows that come on
-   from the last ones, and finds the row that each delete is of: one equal to it in all columns, the
-   time at which it came among them, looked up chunk by chunk by its words (`partition_rows`).
+1. Changes wait for the watermark (`numbered_rows`).
+2. Of those below it the rows that come are numbered on from the last ones, and the row is found that
+   each delete is of: one equal to it in all columns, the time at which it came among them, looked
+   up chunk by chunk by its words (`partition_rows`).
 3. Of the rows there, those that can be in the window while these changes are applied are looked at:
    with PARTITION BY, of the partitions that change; without it, the newest n and one more for each
    delete. `kernels/newest_changes.py` goes through the changes, and says what enters and leaves.
@@ -23,7 +23,7 @@ may come back.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -33,86 +33,30 @@ from windrow.errors import InternalError
 from windrow.kernels._jit import writable
 from windrow.kernels.change_feed import NOTHING, rows_taken_back
 from windrow.kernels.newest_changes import window_moves
-from windrow.operators.base import Operator, Snapshot
 from windrow.operators.changes import ChangeBatch, select
-from windrow.operators.chunks import Chunk, ChunkBuffer, ChunkSlice, bound_of_step
+from windrow.operators.chunks import Chunk, ChunkSlice
 from windrow.operators.gather import ROW_BITS, ROW_MASK, Places
 from windrow.operators.key_directory import KeyDirectory
+from windrow.operators.numbered_rows import NumberedRowsOp, Numbers
 from windrow.operators.partition_rows import partition_words, rows_of_partitions
-from windrow.operators.total_order import in_total_order
 from windrow.physical.specs import CountRows
 from windrow.schema import MAX_TICK
 
-STEP_ROWS = 1 << 15
-"""About how many changes are taken at once."""
 
-NEXT_NUMBER = "next_number"
-
-Numbers = NDArray[np.int64]
-
-
-class NewestChangesOp(Operator):
+class NewestChangesOp(NumberedRowsOp):
     """Keeps the rows of a changelog that are there, and shows the newest of them."""
 
     kind = "newest-changes"
 
     def __init__(self, spec: CountRows) -> None:
-        super().__init__()
-        self._spec = spec
-        self._shown = list(spec.schema.names)
+        super().__init__(spec)
         self._compared = spec.input.schema.names
-        self._waiting = ChunkBuffer("time")
-        self._there = ChunkBuffer("end")  # in place of an end, each row has its number
-        self._next_number = 0
 
-    def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
-        """Lets changes wait; gives nothing."""
-        (batch,) = batches
-        if batch is not None and len(batch):
-            self.counters.rows_in += len(batch)
-            signs = batch.signs_or_insert()
-            self._waiting.append(ChangeBatch(batch.columns, batch.times, None, signs))
-            self._measure()
-        return iter(())
-
-    def advance(self, watermark: int) -> Iterator[ChangeBatch]:
-        """Gives what enters and leaves the window below the watermark."""
-        while self._waiting.first < watermark:
-            rows = self._waiting.pop_below(bound_of_step([self._waiting], watermark, STEP_ROWS))
-            assert rows is not None
-            moves = self._moves(in_total_order(rows))
-            self.counters.rows_out += len(moves)
-            if len(moves):
-                yield moves
-        self._measure()
-
-    def due(self) -> int:
-        """One tick after the first change that waits."""
-        return self._waiting.first + 1 if self._waiting.slices else MAX_TICK
-
-    def buffers(self) -> Sequence[ChunkBuffer]:
-        """The rows that are there, and the changes that wait."""
-        return (self._there, self._waiting)
-
-    def snapshot(self) -> Snapshot:
-        """The rows, and the number of the next one."""
-        buffers = {"there": tuple(self._there.slices), "waiting": tuple(self._waiting.slices)}
-        return Snapshot(self.kind, buffers, {NEXT_NUMBER: self._next_number})
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """Puts a state back."""
-        snapshot.check_kind(self.kind)
-        self._there = ChunkBuffer("end", snapshot.buffers["there"])
-        self._waiting = ChunkBuffer("time", snapshot.buffers["waiting"])
-        self._next_number = snapshot.numbers[NEXT_NUMBER]
-        self._measure()
-
-    def _moves(self, changes: ChangeBatch) -> ChangeBatch:
+    def _entered(self, changes: ChangeBatch) -> ChangeBatch:
         """Applies changes, which are in the one order; gives what enters and leaves."""
         is_delete = changes.signs_or_insert() < 0
         coming = np.flatnonzero(~is_delete)
-        numbers = np.arange(self._next_number, self._next_number + len(coming))
-        self._next_number += len(coming)
+        numbers = self._numbers_of(len(coming))
         came = changes.take(coming)
         new = Chunk(ChangeBatch(came.columns, came.times, numbers), numbers)
         places = self._places_of(changes, is_delete, coming)
@@ -235,10 +179,6 @@ class NewestChangesOp(Operator):
             return ChangeBatch(select(chunks[-1].batch.columns.slice(0, 0), self._shown), times)
         columns = Places(places).columns(lambda at: select(chunks[at].batch.columns, self._shown))
         return ChangeBatch(columns, times, None, signs)
-
-    def _measure(self) -> None:
-        self.counters.stored = self._waiting.rows + self._there.rows
-        self.counters.state_bytes = self._waiting.nbytes + self._there.nbytes
 
 
 def _places(chosen: Sequence[Numbers]) -> Numbers:

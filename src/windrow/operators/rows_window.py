@@ -10,10 +10,9 @@ are alive at an instant; of a count window these are the newest n with a time up
                                + 7
                                     + 9
 
-Which rows are the newest is known only once no earlier one can come, so that rows wait for the
-watermark. It takes those below it through three steps:
+Rows below the watermark (`numbered_rows`) go through three steps:
 
-1. They are put in the one order (`total_order`), and numbered on from the last ones.
+1. They are numbered on from the last ones.
 2. Each row that has n rows after it, of its partition, leaves: with a partition, rows of the same
    ones are looked up by their words (`partition_rows`), so that a step costs what enters.
 3. Out come all new rows, and those that leave, each with the columns it came with, at the time of
@@ -24,88 +23,30 @@ State: what waits, and the newest n rows, of each k, with the columns that are s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from windrow.kernels.count_join import NEVER, partition_exits
-from windrow.operators.base import Operator, Snapshot
 from windrow.operators.changes import ChangeBatch, concat, select
-from windrow.operators.chunks import Chunk, ChunkBuffer, bound_of_step
+from windrow.operators.chunks import Chunk
 from windrow.operators.gather import ROW_BITS, ROW_MASK, Places
+from windrow.operators.numbered_rows import NumberedRowsOp, Numbers
 from windrow.operators.partition_rows import divided_by
-from windrow.operators.total_order import in_total_order
 from windrow.physical.specs import CountRows
-from windrow.schema import MAX_TICK
-
-STEP_ROWS = 1 << 15
-"""About how many rows are numbered together."""
-
-NEXT_NUMBER = "next_number"
-
-Numbers = NDArray[np.int64]
 
 
-class CountRowsOp(Operator):
+class CountRowsOp(NumberedRowsOp):
     """Keeps the newest rows of a stream, and takes back the others."""
 
     kind = "count-rows"
 
     def __init__(self, spec: CountRows) -> None:
-        super().__init__()
-        self._spec = spec
-        self._shown = list(spec.schema.names)
+        super().__init__(spec)
         self._kept = list(dict.fromkeys([*self._shown, *spec.partition]))
-        self._waiting = ChunkBuffer("time")
-        self._there = ChunkBuffer("end")  # in place of an end, each row has its number
-        self._next_number = 0
-
-    def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
-        """Lets rows wait; gives nothing."""
-        (batch,) = batches
-        if batch is not None and len(batch):
-            self.counters.rows_in += len(batch)
-            self._waiting.append(ChangeBatch(batch.columns, batch.times))
-            self._measure()
-        return iter(())
-
-    def advance(self, watermark: int) -> Iterator[ChangeBatch]:
-        """Gives the rows below the watermark, and takes back those that they push out."""
-        while self._waiting.first < watermark:
-            rows = self._waiting.pop_below(bound_of_step([self._waiting], watermark, STEP_ROWS))
-            assert rows is not None
-            changes = self._entered(in_total_order(rows))
-            self.counters.rows_out += len(changes)
-            yield changes
-        self._measure()
-
-    def due(self) -> int:
-        """One tick after the first row that waits."""
-        return self._waiting.first + 1 if self._waiting.slices else MAX_TICK
-
-    def buffers(self) -> Sequence[ChunkBuffer]:
-        """The rows that are there, and those that wait."""
-        return (self._there, self._waiting)
-
-    def snapshot(self) -> Snapshot:
-        """The rows, and the number of the next one."""
-        buffers = {"there": tuple(self._there.slices), "waiting": tuple(self._waiting.slices)}
-        return Snapshot(self.kind, buffers, {NEXT_NUMBER: self._next_number})
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """Puts a state back."""
-        snapshot.check_kind(self.kind)
-        self._there = ChunkBuffer("end", snapshot.buffers["there"])
-        self._waiting = ChunkBuffer("time", snapshot.buffers["waiting"])
-        self._next_number = snapshot.numbers[NEXT_NUMBER]
-        self._measure()
 
     def _entered(self, rows: ChangeBatch) -> ChangeBatch:
         """Takes rows in their order; gives them, and what they push out."""
-        numbers = np.arange(self._next_number, self._next_number + len(rows))
-        self._next_number += len(rows)
+        numbers = self._numbers_of(len(rows))
         new = ChangeBatch(select(rows.columns, self._kept), rows.times, numbers)
         divides = self._divided_window if self._spec.partition else self._whole_window
         leaving, exits = divides(Chunk(new, numbers))
@@ -153,7 +94,3 @@ class CountRowsOp(Operator):
         stays[rows[chunks == stored]] = False  # what comes and leaves in one step is never stored
         self._there.append(new.batch.take(np.flatnonzero(stays)))
         return leaving, exits[leaves]
-
-    def _measure(self) -> None:
-        self.counters.stored = self._waiting.rows + self._there.rows
-        self.counters.state_bytes = self._waiting.nbytes + self._there.nbytes
