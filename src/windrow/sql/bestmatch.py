@@ -36,8 +36,8 @@ from windrow.sql.keys import Condition, add_keys, free_name, with_columns
 from windrow.sql.match_orders import OrderReader
 from windrow.sql.refuse import unsupported
 from windrow.sql.render import Renderer
-from windrow.sql.scope import Scope, Source
-from windrow.sql.spans import span_of, text_of
+from windrow.sql.scope import Scope, Source, flat_column
+from windrow.sql.spans import mark, mark_flat, span_of, text_of
 from windrow.sql.windows import read_windows
 
 
@@ -67,7 +67,8 @@ class _Bestmatch:
     dimensions: list[MatchDimension] = field(default_factory=list)
     bounds: list[Bound] = field(default_factory=list)
     predicates: tuple[list[exp.Expr], list[exp.Expr]] = field(default_factory=lambda: ([], []))
-    limits: list[exp.Expr] = field(default_factory=list)
+    limits: list[tuple[int, exp.Expr]] = field(default_factory=list)
+    """Conditions that say how near a pair is, each with the place of its dimension."""
 
     @property
     def time_type(self) -> str:
@@ -84,7 +85,8 @@ class _Bestmatch:
                 self.bounds.append(bound)
             within = order.args.get("within")
             if within is not None and dimension.is_band:
-                self.limits.append(exp.LTE(this=dimension.distance(), expression=within.copy()))
+                limit = exp.LTE(this=dimension.distance(), expression=within.copy())
+                self.limits.append((len(self.dimensions) - 1, limit))
         sorted_ = sort_conditions(conditions, self.scope, self.time_type, self.renderer.sql)
         clauses = [*(select.args.get("windows") or []), *sorted_.clauses]
         refuse_count_windows(
@@ -148,7 +150,7 @@ class _Bestmatch:
         nodes, times = with_times(nodes, self.scope)
         pairs = WindowJoin(tuple(nodes), graph.streams, equalities, graph, span_of(join))
         # For the join, which looks for what is near; the search tests limits too.
-        limits = self.renderer.predicates(pairs.schema, self.limits)
+        limits = self.renderer.predicates(pairs.schema, self._near(dimensions))
         filters = Filter(pairs, limits) if limits else None
         if keep_unmatched:
             near = tuple(limit for limit in limits if limit.is_portable)
@@ -157,6 +159,28 @@ class _Bestmatch:
             join, kind, pairs, dimensions, filters, times, keep_unmatched=keep_unmatched
         )
 
+    def _near(self, dimensions: Sequence[Dimension]) -> list[exp.Expr]:
+        """The limits of distances as conditions on columns.
+
+        Computed dimensions are columns of their own by now: a join looks for columns that are near
+        without computing a difference, which whole numbers may not hold.
+        """
+        near = []
+        for place, limit in self.limits:
+            condition, own = limit.copy(), self.dimensions[place]
+            sides = (own.left, own.right)
+            names = (dimensions[place].left, dimensions[place].right)
+            for side, name in zip(sides, names, strict=True):
+                for tree in [tree for tree in condition.walk() if tree == side]:
+                    column = flat_column(name)
+                    mark_flat(column, side)
+                    tree.replace(column)
+            is_computed = not all(isinstance(side, exp.Column) for side in sides)
+            if own.span is not None and is_computed:
+                mark(condition, own.span.start, own.span.end)  # what the user wrote for it
+            near.append(condition)
+        return near
+
     def _place(self, predicate: exp.Expr) -> None:
         """A predicate of one side filters that side; one of both must constrain a dimension."""
         read = self.scope.sources_in(predicate)
@@ -164,11 +188,11 @@ class _Bestmatch:
             self.predicates[max(read, default=0)].append(predicate)
             return
         distance, limit, strict = distance_limit(predicate)
-        for dimension in self.dimensions:
+        for place, dimension in enumerate(self.dimensions):
             if distance is not None and limit is not None and dimension.measures(distance):
                 dimension.constrain(limit, self.renderer.sql, strict=strict)
                 if dimension.is_band:
-                    self.limits.append(predicate)
+                    self.limits.append((place, predicate))
                 return
         raise unsupported(
             "bestmatch-condition",
