@@ -13,7 +13,7 @@ from windrow.plan.event_times import event_times
 from windrow.plan.nodes import Filter, Node
 from windrow.sql.clauses import AsofCondition
 from windrow.sql.keys import add_keys, bare
-from windrow.sql.lengths import window_ticks
+from windrow.sql.lengths import distance_ticks
 from windrow.sql.pair_joins import refuse_pair_side, refuse_pair_windows, sort_pair_conditions
 from windrow.sql.render import Renderer
 from windrow.sql.scope import Scope
@@ -107,7 +107,7 @@ class _Reader:
         written = condition.args.get("tolerance")
         if written is None:
             return None, ""
-        ticks = window_ticks(written, self.scope.sources[0].time_type, self.sql)
+        ticks = distance_ticks(written, self.scope.sources[0].time_type, self.sql, "tolerance")
         return ticks, f" TOLERANCE {text_of(written, self.sql)}"
 
     def _sides(self, condition: exp.Expr) -> list[int]:

@@ -37,7 +37,7 @@ from windrow.sql.match_orders import OrderReader
 from windrow.sql.refuse import unsupported
 from windrow.sql.render import Renderer
 from windrow.sql.scope import Scope, Source, flat_column
-from windrow.sql.spans import mark, mark_flat, span_of, text_of
+from windrow.sql.spans import forget, mark_flat, span_of, text_of
 from windrow.sql.windows import read_windows
 
 
@@ -168,16 +168,14 @@ class _Bestmatch:
         near = []
         for place, limit in self.limits:
             condition, own = limit.copy(), self.dimensions[place]
-            sides = (own.left, own.right)
             names = (dimensions[place].left, dimensions[place].right)
-            for side, name in zip(sides, names, strict=True):
+            for side, name in zip((own.left, own.right), names, strict=True):
                 for tree in [tree for tree in condition.walk() if tree == side]:
                     column = flat_column(name)
-                    mark_flat(column, side)
+                    mark_flat(column, tree)
                     tree.replace(column)
-            is_computed = not all(isinstance(side, exp.Column) for side in sides)
-            if own.span is not None and is_computed:
-                mark(condition, own.span.start, own.span.end)  # what the user wrote for it
+                    if not isinstance(tree, exp.Column):
+                        forget(condition)
             near.append(condition)
         return near
 

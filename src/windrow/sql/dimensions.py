@@ -14,7 +14,7 @@ from windrow.plan.functions import UserFunction
 from windrow.plan.nodes import MINDIST, Limit
 from windrow.sql.decimals import Digits, digits_of_type
 from windrow.sql.keys import bare
-from windrow.sql.lengths import constant_length, window_ticks
+from windrow.sql.lengths import constant_length, distance_ticks
 from windrow.sql.refuse import unsupported
 from windrow.sql.spans import span_of, text_of
 from windrow.sql.widening import INTEGERS
@@ -107,7 +107,7 @@ class MatchDimension:
         The same for what the user's function gives, which may be below zero.
         """
         if self.unit is not None:
-            ticks = window_ticks(limit, self.unit, sql) - strict
+            ticks = distance_ticks(limit, self.unit, sql) - strict
             self.eps = ticks if self.eps is None else min(self.eps, ticks)
             return
         length = constant_length(limit)

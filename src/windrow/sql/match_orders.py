@@ -14,7 +14,7 @@ from windrow.sql.calls import cast_argument, takes
 from windrow.sql.clauses import MatchOrder
 from windrow.sql.dimensions import TEMPORAL, MatchDimension, is_number
 from windrow.sql.keys import bare
-from windrow.sql.lengths import window_ticks
+from windrow.sql.lengths import distance_ticks
 from windrow.sql.refuse import unsupported
 from windrow.sql.render import Renderer
 from windrow.sql.scope import Scope
@@ -63,7 +63,7 @@ class OrderReader:
         if within is None:
             return dimension, None
         if is_time:
-            width = window_ticks(within, self.time_type, self.renderer.sql)
+            width = distance_ticks(within, self.time_type, self.renderer.sql)
             return dimension, Bound(0, 1, lo=width, hi=width, text=text)
         self._refuse_limit(order, name, function)
         dimension.constrain(within, self.renderer.sql, strict=False)
