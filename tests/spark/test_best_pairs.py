@@ -20,7 +20,7 @@ SETS = "array(x.v % 2, x.v % 5) SUBSET array(y.v % 2, y.v % 3)"
 QUERIES = {
     "left": f"{SHOWN} LEFT OUTER BESTMATCH JOIN y [RANGE 3] {ON}",
     "left, a partial order": f"{SHOWN} LEFT OUTER BESTMATCH JOIN y [RANGE 3] ON x.v both y.v,"
-    " x.v MINDIST y.v WITHIN 3 KEEP UNMATCHED",
+    " x.v + 1 MINDIST y.v + 1 WITHIN 3 KEEP UNMATCHED",
     "right, sets": f"{SHOWN} RIGHT OUTER BESTMATCH JOIN y [RANGE 3] ON {SETS}, x.ts MINDIST y.ts"
     " WHERE x.k = y.k AND x.v < 9 KEEP UNMATCHED",
     "full": f"{SHOWN} FULL OUTER BESTMATCH JOIN y [RANGE 3] {ON}"
