@@ -163,21 +163,32 @@ class _Bestmatch:
         """The limits of distances as conditions on columns.
 
         Computed dimensions are columns of their own by now: a join looks for columns that are near
-        without computing a difference, which whole numbers may not hold.
+        without computing a difference, which whole numbers may not hold. It does so for limits in
+        the digits of the columns: 1e3 of whole numbers is 1000, and what 63 bits do not hold none.
         """
-        near = []
+        near: dict[object, exp.Expr] = {}
         for place, limit in self.limits:
-            condition, own = limit.copy(), self.dimensions[place]
-            names = (dimensions[place].left, dimensions[place].right)
-            for side, name in zip((own.left, own.right), names, strict=True):
+            own, found = self.dimensions[place], dimensions[place]
+            if own.is_exact:
+                digits = own.limit_in_digits()
+                if digits is not None:
+                    sides = (flat_column(found.left), flat_column(found.right))
+                    for column, side in zip(sides, (own.left, own.right), strict=True):
+                        mark_flat(column, side)
+                    distance = exp.Abs(this=exp.Sub(this=sides[0], expression=sides[1]))
+                    most = exp.Literal.number(digits)
+                    near[place] = exp.LTE(this=distance, expression=most)
+                continue
+            condition = limit.copy()
+            for side, name in ((own.left, found.left), (own.right, found.right)):
                 for tree in [tree for tree in condition.walk() if tree == side]:
                     column = flat_column(name)
                     mark_flat(column, tree)
                     tree.replace(column)
                     if not isinstance(tree, exp.Column):
                         forget(condition)
-            near.append(condition)
-        return near
+            near[place, len(near)] = condition
+        return list(near.values())
 
     def _place(self, predicate: exp.Expr) -> None:
         """A predicate of one side filters that side; one of both must constrain a dimension."""

@@ -27,6 +27,9 @@ TEMPORAL = ("date", "timestamp", "timestamp_ntz")
 _MOST_DIGITS = 18
 """Every decimal of this many digits fits 64 bits."""
 
+_TOO_FAR = 1 << 63
+"""No limit for a join to look for: it is farther than most numbers are."""
+
 
 @dataclass
 class MatchDimension:
@@ -66,6 +69,19 @@ class MatchDimension:
         """Whether a window join can look for what is near in it: numbers, and nothing else."""
         is_number = self.unit is None and not self.is_time and not self.is_wide
         return self.order == MINDIST and is_number
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether distances have so many digits, and are no doubles."""
+        return self._digits is not None
+
+    def limit_in_digits(self) -> str | None:
+        """The limit as it is written in the digits of an exact dimension; None where it is too far."""
+        digits = self._digits
+        if self.eps is None or digits is None or self.eps >= _TOO_FAR:
+            return None
+        units = math.floor(Fraction(self.eps) * 10**digits.scale)
+        return f"{Decimal(units).scaleb(-digits.scale):f}"
 
     @property
     def _digits(self) -> Digits | None:
