@@ -130,6 +130,12 @@ def test_the_checkpoint_of_another_query_is_refused(spark: Any, tmp_path: Path) 
         "  it holds the state of: window join of x, y; this stage is: window join of x, y\n"
         "  hint: give this query a checkpointLocation of its own\n"
     )
+    computed = JOIN.replace("SELECT ", "SELECT 1 AS one, ")
+    text = failure_of(run, streams.on_spark(spark).sql(computed))
+    assert text.startswith(
+        "PlanError[checkpoint-of-another-query]: the checkpoint was made by a different query\n"
+        "  this stage is the same, but not what the query makes of its rows\n"
+    )
     assert bag(run.rows(spark)) == before
 
 

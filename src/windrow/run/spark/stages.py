@@ -99,6 +99,7 @@ class StagePlan:
         above: the specs that share the stage with it (`physical.shared_stages`).
         whole: what a join that sheds may hold and do in all its buckets, where there are several.
         beforehand: in a batch run of such a one, what its buckets will be sent.
+        question: the fingerprint of the whole query.
     """
 
     sql: str
@@ -118,6 +119,7 @@ class StagePlan:
     above: tuple[Stateful, ...] = ()
     whole: Shedding | None = None
     beforehand: Beforehand | None = None
+    question: str = ""
 
     @cached_property
     def labels(self) -> tuple[int, ...]:
@@ -148,6 +150,7 @@ class StagePlan:
             about=about(self.spec, *self.above),
             buckets=self.partitioning.buckets,
             partitions=self.partitions,
+            question=self.question,
         )
 
 
@@ -205,6 +208,7 @@ def plan_stage(
         choice=_choice(spec, planner),
         above=tuple(above),
         whole=_divided(spec, partitioning.buckets),
+        question=fingerprint(query.root),
     )
 
 

@@ -38,12 +38,15 @@ class Identity:
         about: the stage in words, for the message.
         buckets: into how many buckets its rows are cut.
         partitions: over how many shuffle partitions the buckets were spread.
+        question: a fingerprint of the whole query: what is made of the stage's rows above it belongs
+            to the answer too. "" in checkpoints that were made before it was written down.
     """
 
     fingerprint: str
     about: str
     buckets: int
     partitions: int
+    question: str = ""
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,8 @@ def manifest_from_json(text: str, expected: Identity) -> Manifest:
     found = Identity(**raw["identity"])
     if found.fingerprint != expected.fingerprint:
         raise _another_query(found, expected)
+    if found.question and found.question != expected.question:
+        raise _another_answer()
     if (found.buckets, found.partitions) != (expected.buckets, expected.partitions):
         raise _other_buckets(found, expected)
     buffers = {
@@ -205,6 +210,15 @@ def _another_query(found: Identity, expected: Identity) -> PlanError:
         "checkpoint-of-another-query",
         "the checkpoint was made by a different query",
         reason=f"it holds the state of: {found.about}; this stage is: {expected.about}",
+        hint="give this query a checkpointLocation of its own",
+    )
+
+
+def _another_answer() -> PlanError:
+    return PlanError(
+        "checkpoint-of-another-query",
+        "the checkpoint was made by a different query",
+        reason="this stage is the same, but not what the query makes of its rows",
         hint="give this query a checkpointLocation of its own",
     )
 

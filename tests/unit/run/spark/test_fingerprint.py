@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pytest
 
 import windrow
 from windrow.run.spark.fingerprint import _plain, about, fingerprint
@@ -11,12 +12,16 @@ from windrow.run.spark.stages import stateful_specs
 JOIN = "SELECT a.v FROM a, b WHERE a.k = b.k AND a.v > 1 WINDOW = {}"
 
 
-def stage_of(sql: str, *, lateness: int = 0, **options: str):
+def root_of(sql: str, *, lateness: int = 0, **options: str):
     session = windrow.Session()
     for name in ("a", "b"):
         data = pa.table({"ts": [1], "k": [1], "v": [1.0]})
         session.stream(name, data, time="ts", lateness=lateness)
-    return stateful_specs(session._plan(sql, options)[1].root)[-1]
+    return session._plan(sql, options)[1].root
+
+
+def stage_of(sql: str, *, lateness: int = 0, **options: str):
+    return stateful_specs(root_of(sql, lateness=lateness, **options))[-1]
 
 
 def test_the_algorithm_and_the_lateness_may_change() -> None:
@@ -46,6 +51,20 @@ def test_another_window_is_another_query() -> None:
 def test_another_filter_is_another_query() -> None:
     changed = JOIN.replace("> 1", "> 2").format(5)
     assert fingerprint(stage_of(JOIN.format(5))) != fingerprint(stage_of(changed))
+
+
+@pytest.mark.parametrize("above", ["SELECT a.v + 1 AS v", "SELECT -a.v AS v"])
+def test_another_select_list_is_another_query_over_the_same_stage(above: str) -> None:
+    changed = JOIN.replace("SELECT a.v", above).format(5)
+    assert fingerprint(stage_of(JOIN.format(5))) == fingerprint(stage_of(changed))
+    assert fingerprint(root_of(JOIN.format(5))) != fingerprint(root_of(changed))
+
+
+def test_a_whole_query_is_the_same_by_any_algorithm_and_in_any_layout() -> None:
+    first = root_of(JOIN.format(5), algorithm="bew-hash")
+    spread = JOIN.format(5).replace(" ", "\n  ")
+    second = root_of(spread, algorithm="bew-nested-loop", lateness=3, updates=False)
+    assert fingerprint(first) == fingerprint(second)
 
 
 def test_stages_are_named_for_people() -> None:

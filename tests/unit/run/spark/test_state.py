@@ -42,6 +42,23 @@ def test_the_state_of_another_query_is_refused() -> None:
     )
 
 
+def test_the_state_of_a_query_that_makes_another_answer_of_it_is_refused() -> None:
+    other = Manifest(replace(MINE, question="q2"))
+    with pytest.raises(PlanError) as refused:
+        manifest_from_json(other.to_json(), replace(MINE, question="q1"))
+    assert str(refused.value) == (
+        "PlanError[checkpoint-of-another-query]: the checkpoint was made by a different query\n"
+        "  this stage is the same, but not what the query makes of its rows\n"
+        "  hint: give this query a checkpointLocation of its own"
+    )
+
+
+def test_state_that_does_not_tell_its_query_is_taken() -> None:
+    text = Manifest(MINE).to_json().replace(',"question":""', "")
+    assert "question" not in text
+    assert manifest_from_json(text, replace(MINE, question="q1")).identity == MINE
+
+
 def test_an_unknown_version_is_refused() -> None:
     assert refusal(Manifest(MINE, version=99)) == (
         "PlanError[unknown-state-version]: the checkpoint holds state of version 99; this Windrow "
