@@ -82,6 +82,16 @@ class JobError(WindrowError, ValueError):
         )
 
     @classmethod
+    def module_fails(cls, name: str, module: str, problem: str) -> Self:
+        """A function whose module fails as it is loaded."""
+        return cls(
+            "function-module",
+            f"the module {module!r} of the function {name} cannot be loaded",
+            reason=problem,
+            hint=f"mend what fails in  python -c 'import {module}'  in the folder of the job file",
+        )
+
+    @classmethod
     def no_data(cls, what: str, path: str, format_: str) -> Self:
         """A stream or a table whose path leads to no file."""
         return cls(
@@ -137,6 +147,16 @@ class JobError(WindrowError, ValueError):
             "sink-not-empty",
             f"the sink {path!r} already holds files",
             hint="empty it, choose another path, or set  overwrite = true  in [sink]",
+        )
+
+    @classmethod
+    def sink_over_source(cls, path: str, what: str, read: str) -> Self:
+        """An answer that would lie among the rows it is made of."""
+        return cls(
+            "sink-over-source",
+            f"the sink {path!r} and {what}, which reads {read!r}, are not apart",
+            reason="the answer would replace the rows it is made of, or be read as some of them",
+            hint="give the sink a folder of its own, outside of what is read",
         )
 
     @classmethod

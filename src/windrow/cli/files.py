@@ -67,13 +67,28 @@ def read_batches(source: Source | Table) -> pa.RecordBatchReader:
     def batches() -> Iterator[pa.RecordBatch]:
         for file in files:
             try:
+                check_columns_there(source, file)
                 for batch in _dataset(source, [file]).to_batches(batch_size=BATCH_ROWS):
                     if batch.num_rows:
                         yield _conform(batch, schema)
-            except (pa.ArrowInvalid, pa.ArrowTypeError, KeyError, OSError) as error:
+            except (pa.ArrowException, KeyError, OSError) as error:
                 raise JobError.unreadable(source.title, file, _first_line(error)) from error
 
     return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def check_columns_there(source: Source | Table, file: str) -> None:
+    """Refuses a file without a column of the stated schema, whose rows would all be NULL there.
+
+    A column of JSON is a key that an object may have or not. Case is left to what reads the file.
+    """
+    if source.schema is None or source.format == "json":
+        return
+    there = {name.lower() for name in ds.dataset([file], format=source.format).schema.names}
+    for field in source.schema.fields:
+        if field.name.lower() not in there:
+            problem = f"it has no column {field.name!r}"
+            raise JobError.unreadable(source.title, file, problem)
 
 
 def _dataset(source: Source | Table, files: list[str]) -> ds.Dataset:
@@ -86,7 +101,7 @@ def _dataset(source: Source | Table, files: list[str]) -> ds.Dataset:
             for field in arrow_schema(source.schema)
         ]
         return ds.dataset(files, format=source.format, schema=pa.schema(fields))
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError) as error:
         raise JobError.unreadable(source.title, files[0], _first_line(error)) from error
 
 

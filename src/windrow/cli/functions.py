@@ -41,6 +41,9 @@ def _load(function: Function, folder: str) -> tuple[ModuleType, Any]:
         return module, getattr(module, attribute)
     except (ImportError, AttributeError, ValueError) as error:
         raise JobError.no_function(function.name, function.body, str(error)) from error
+    except Exception as error:
+        problem = f"{type(error).__name__}: {error}"
+        raise JobError.module_fails(function.name, name, problem) from error
 
 
 @contextmanager

@@ -30,15 +30,18 @@ Everything is checked before anything runs.
 
 from __future__ import annotations
 
+import os
+import re
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from windrow.cli.ddl import parse_ddl
 from windrow.cli.errors import JobError
 from windrow.errors import BindError
+from windrow.physical.options import Options
 from windrow.plan.durations import to_ticks
 from windrow.schema import ON_ARRIVAL, OnArrival, Schema
 
@@ -176,6 +179,9 @@ _FUNCTION = {
     "body": str, "arguments": list, "returns": str, "vectorized": bool, "partial_order": bool,
 }  # fmt: skip
 _SINK = {"path": str, "format": str, "checkpoint": str, "overwrite": bool}
+_OPTIONS = tuple(field.name for field in fields(Options))
+_NO_OPTIONS = {"self", "query", "resume", "progress"}
+"""Arguments of `Session.sql` that are no options of the query."""
 _KINDS = {
     str: "a text",
     int: "a whole number",
@@ -201,18 +207,22 @@ def load_job(file: Path) -> Job:
     streams = tuple(_source(folder, *entry) for entry in raw.get("streams", {}).items())
     if not streams:
         raise JobError.missing_key(file.name, "streams", '[streams.sales]  path = "data/sales"')
+    tables = tuple(_table(folder, *entry) for entry in raw.get("tables", {}).items())
+    sink = _sink(folder, raw["sink"]) if "sink" in raw else None
+    if sink is not None:
+        _check_apart(sink, (*streams, *tables))
     return Job(
         name=file.stem,
         query=_query(file, raw),
         streams=streams,
-        sink=_sink(folder, raw["sink"]) if "sink" in raw else None,
+        sink=sink,
         mode=_one_of(file.name, "mode", raw.get("mode", MODES[0]), MODES),
         on=_one_of(file.name, "on", raw.get("on", "local"), RUNNERS),
         trigger=_trigger(file.name, raw.get("trigger", AVAILABLE_NOW)),
         options=_options(folder, raw.get("options", {})),
         spark=dict(_settings(raw.get("spark", {}))),
         functions=tuple(_function(*entry) for entry in raw.get("functions", {}).items()),
-        tables=tuple(_table(folder, *entry) for entry in raw.get("tables", {}).items()),
+        tables=tables,
         folder=str(folder),
     )
 
@@ -235,11 +245,11 @@ def _query(file: Path, raw: Mapping[str, Any]) -> str:
     if "query" in raw:
         return str(raw["query"])
     path = file.resolve().parent / str(raw["query_file"])
-    if not path.is_file():
-        raise JobError.wrong_type(
-            file.name, "query_file", raw["query_file"], "the path of a file, relative to the job's"
-        )
-    return path.read_text(encoding="utf-8")
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        wanted = "the path of a file with text in UTF-8, relative to the job's"
+        raise JobError.wrong_type(file.name, "query_file", raw["query_file"], wanted) from error
 
 
 def _source(folder: Path, name: str, table: object) -> Source:
@@ -324,9 +334,25 @@ def _sink(folder: Path, table: Mapping[str, Any]) -> Sink:
     )
 
 
+def _check_apart(sink: Sink, sources: Iterable[Source | Table]) -> None:
+    """The answer does not lie where rows are read: it would replace them, or be read as input."""
+    own = Path(os.path.normpath(sink.path))
+    for source in sources:
+        # A pattern reads from the folder above its first wildcard on, but maybe not all of it.
+        above, *wildcards = re.split(r"[^/]*[*?\[]", source.path)
+        read = Path(os.path.normpath(above))
+        is_inside = own.is_relative_to(read) and not wildcards
+        # What is hidden in a folder is passed over as it is read.
+        is_hidden = is_inside and any(p.startswith(("_", ".")) for p in own.relative_to(read).parts)
+        if read.is_relative_to(own) or (is_inside and not is_hidden):
+            raise JobError.sink_over_source(sink.path, source.title, source.path)
+
+
 def _options(folder: Path, table: Mapping[str, Any]) -> Mapping[str, Any]:
     """The options for the query, which checks them; a folder among them is the job's to place."""
     options = dict(table)
+    for key in _NO_OPTIONS & options.keys():
+        raise JobError.unknown_key("[options]", key, _OPTIONS, is_top=key in _TOP)
     if isinstance(options.get("dead_letters"), str):
         options["dead_letters"] = _resolve(folder, options["dead_letters"])
     elif options.get("on_late") == "keep":

@@ -15,7 +15,7 @@ from rich.console import Console
 
 import windrow
 from windrow.cli.errors import JobError
-from windrow.cli.files import SUFFIXES, data_files, schema_of
+from windrow.cli.files import SUFFIXES, check_columns_there, data_files, schema_of
 from windrow.cli.functions import register_functions
 from windrow.cli.job import AVAILABLE_NOW, Job, Sink, Source, Table
 from windrow.cli.sinks import (
@@ -107,7 +107,7 @@ def _ddl(source: Source | Table, *, is_streaming: bool) -> str:
     if is_streaming and source.format != "parquet" and source.schema is None:
         raise JobError.needs_schema(source.name, source.format)
     if source.schema is None or not is_streaming:
-        data_files(source)  # there must be some
+        check_columns_there(source, data_files(source)[0])  # there must be one
     elif not Path(source.path).parent.is_dir():
         raise JobError.no_data(source.title, source.path, source.format)
     return schema_of(source).ddl()

@@ -62,8 +62,9 @@ def make_folder(path: str) -> None:
         raise JobError.sink_not_writable(path, "it is a file, not a folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise JobError.sink_not_writable(path, error.strerror or str(error)) from error
+    except (OSError, ValueError) as error:  # of a path that no system takes, a ValueError
+        problem = getattr(error, "strerror", None) or str(error)
+        raise JobError.sink_not_writable(path, problem) from error
 
 
 def show_recall(console: Console, recall: Recall | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil
 
 from sqlglot import exp
 
@@ -113,7 +114,7 @@ def window_ticks(node: exp.Expr, time_type: str, sql: str) -> int:
             "window-without-unit",
             f"the window {written} has no unit, and time is {time_type.upper()}",
             reason="only BIGINT time is counted in bare numbers",
-            hint=f"write an interval, for instance INTERVAL '{abs(length.number)}' {unit}",
+            hint=f"write an interval, for instance INTERVAL '{ceil(abs(length.number))}' {unit}",
             span=span_of(node),
         )
     try:
@@ -129,19 +130,3 @@ def window_ticks(node: exp.Expr, time_type: str, sql: str) -> int:
             span=span_of(node),
         )
     return ticks
-
-
-def distance_ticks(node: exp.Expr, time_type: str, sql: str, what: str = "limit") -> int:
-    """The ticks of the greatest distance in time, WITHIN or TOLERANCE; never negative."""
-    try:
-        return window_ticks(node, time_type, sql)
-    except BindError as error:
-        if error.condition != "negative-window":
-            raise
-        raise BindError(
-            "negative-limit",
-            f"the {what} {text_of(node, sql)} is negative",
-            reason="a distance is never below zero",
-            hint="write 0 or more",
-            span=span_of(node),
-        ) from None

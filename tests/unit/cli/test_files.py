@@ -115,3 +115,24 @@ def test_a_column_that_a_later_file_lacks_is_an_error(tmp_path):
     with pytest.raises(JobError) as caught:
         rows(source(tmp_path))
     assert "2.parquet" in str(caught.value)
+
+
+@pytest.mark.parametrize("format_", ["csv", "parquet"])
+def test_a_column_of_the_schema_that_the_file_lacks_is_an_error(tmp_path, format_):
+    file = tmp_path / f"a.{format_}"
+    write = {"csv": pa.csv.write_csv, "parquet": pa.parquet.write_table}[format_]
+    write(pa.table({"item": ["pear"], "price": [1.5]}), file)
+    with pytest.raises(JobError) as caught:
+        rows(source(tmp_path, format_, DDL))
+    assert str(caught.value) == (
+        f"JobError[unreadable-data]: stream sales cannot read {str(file)!r}\n"
+        "  it has no column 'ts'\n"
+        "  hint: check its format and schema"
+    )
+
+
+def test_a_column_that_cannot_be_cast_names_the_file(tmp_path):
+    pa.parquet.write_table(pa.table({"item": ["pear"]}), tmp_path / "a.parquet")
+    with pytest.raises(JobError, match="cannot read") as caught:
+        rows(source(tmp_path, "parquet", "item STRUCT<a: INT>"))
+    assert caught.value.condition == "unreadable-data"

@@ -74,3 +74,15 @@ def test_a_function_that_is_not_there_is_refused(job, function, condition):
     with pytest.raises(JobError) as caught:
         open_session(job(function))
     assert caught.value.condition == condition
+
+
+def test_a_module_that_fails_as_it_is_loaded_is_named(job, tmp_path):
+    loaded = job('body = "own_failure:far"')
+    Path(loaded.folder, "own_failure.py").write_text("1 / 0\n")
+    with pytest.raises(JobError) as caught:
+        open_session(loaded)
+    assert str(caught.value) == (
+        "JobError[function-module]: the module 'own_failure' of the function far cannot be loaded\n"
+        "  ZeroDivisionError: division by zero\n"
+        "  hint: mend what fails in  python -c 'import own_failure'  in the folder of the job file"
+    )

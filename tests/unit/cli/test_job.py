@@ -267,9 +267,50 @@ def test_a_mode_that_does_not_exist(tmp_path):
     )
 
 
-def test_a_query_file_that_is_not_there(tmp_path):
+def test_a_query_file_that_is_not_there_or_no_text(tmp_path):
+    (tmp_path / "bytes.sql").write_bytes(b"SELECT \xff")
     text = SMALL.replace('query = "SELECT * FROM sales"', 'query_file = "gone.sql"')
     assert refusal(tmp_path, text) == (
         "JobError[wrong-value]: query_file of job.toml is 'gone.sql'\n"
-        "  hint: it must be the path of a file, relative to the job's"
+        "  hint: it must be the path of a file with text in UTF-8, relative to the job's"
     )
+    assert "query_file of job.toml is 'bytes.sql'" in refusal(
+        tmp_path, text.replace("gone.sql", "bytes.sql")
+    )
+
+
+@pytest.mark.parametrize("key", ["progress", "resume", "self", "query"])
+def test_what_is_no_option_of_the_query_is_refused(tmp_path, key):
+    text = dedent(SMALL) + f"[options]\n{key} = 'none'\n"
+    assert refusal(tmp_path, text).startswith(
+        f"JobError[unknown-key]: [options] has no key {key!r}\n  hint: "
+    )
+
+
+@pytest.mark.parametrize(
+    ("read", "sink"),
+    [
+        ("data/sales", "data/sales"),
+        ("data/sales", "data"),
+        ("data/sales", "data/sales/out"),
+        ("data/*/may.parquet", "data"),
+        ("data/sales.parquet", "."),
+    ],
+)
+def test_a_sink_that_is_not_apart_from_what_is_read_is_refused(tmp_path, read, sink):
+    text = dedent(SMALL).replace("sales.parquet", read) + f'[sink]\npath = "{sink}"\n'
+    assert refusal(tmp_path, text) == (
+        f"JobError[sink-over-source]: the sink {str(tmp_path / sink)!r} and stream sales, "
+        f"which reads {str(tmp_path / read)!r}, are not apart\n"
+        "  the answer would replace the rows it is made of, or be read as some of them\n"
+        "  hint: give the sink a folder of its own, outside of what is read"
+    )
+
+
+@pytest.mark.parametrize(
+    ("read", "sink"),
+    [("data/sales", "data/out"), ("data/*.parquet", "data/out"), (".", "_out"), ("a", "ab")],
+)
+def test_a_sink_beside_what_is_read_is_taken(tmp_path, read, sink):
+    text = dedent(SMALL).replace("sales.parquet", read) + f'[sink]\npath = "{sink}"\n'
+    assert load_job(write(tmp_path, text)).sink == Sink(str(tmp_path / sink))
