@@ -1,12 +1,14 @@
 """What the shell sees when something goes wrong: a text and an exit code, never a traceback.
 
-2   the user can mend it: an error of Windrow's, or one that Spark carries out of a worker
+2   the user can mend it: an error of Windrow's, one that Spark carries out of a worker, or a system
+    that does not let us read or write
 1   nobody expected it: asks for a report; `--debug` shows the traceback
 130 interrupted
 """
 
 from __future__ import annotations
 
+import errno
 import re
 import traceback
 from collections.abc import Iterator
@@ -15,11 +17,15 @@ from contextlib import contextmanager
 import typer
 from rich.console import Console
 
-from windrow.errors import WindrowError
+from windrow.errors import ResourceError, WindrowError
 
 USER_ERROR = 2
 UNEXPECTED = 1
 INTERRUPTED = 130
+
+_REFUSALS = {
+    errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE,
+}  # fmt: skip
 
 
 @contextmanager
@@ -39,6 +45,8 @@ def reported(stderr: Console, *, debug: bool) -> Iterator[None]:
 
 
 def _report(stderr: Console, error: Exception) -> int:
+    if isinstance(error, OSError) and error.errno in _REFUSALS:
+        error = _refused_by_system(error)
     ours = str(error) if isinstance(error, WindrowError) else text_inside(str(error))
     if ours:
         _say(stderr, ours)
@@ -47,6 +55,16 @@ def _report(stderr: Console, error: Exception) -> int:
     _say(stderr, "  Windrow did not expect this; a report with the job would help")
     _say(stderr, "  hint: --debug shows where it happened")
     return UNEXPECTED
+
+
+def _refused_by_system(error: OSError) -> ResourceError:
+    place = "" if error.filename is None else f" {str(error.filename)!r}"
+    return ResourceError(
+        "system-refuses",
+        f"the system does not let Windrow read or write{place}",
+        reason=error.strerror or str(error),
+        hint="make room, or name paths that you may read and write",
+    )
 
 
 def _say(stderr: Console, text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 
 import pytest
@@ -57,6 +58,17 @@ def test_what_nobody_expected_asks_for_a_report():
         "RuntimeError: boom\n"
         "  Windrow did not expect this; a report with the job would help\n"
         "  hint: --debug shows where it happened\n",
+    )
+
+
+@pytest.mark.parametrize("file", [None, "/srv/out"])
+def test_a_system_that_refuses_is_for_the_user_to_mend(file):
+    named = "" if file is None else " '/srv/out'"
+    assert outcome(OSError(errno.ENOSPC, "No space left on device", file)) == (
+        2,
+        f"ResourceError[system-refuses]: the system does not let Windrow read or write{named}\n"
+        "  No space left on device\n"
+        "  hint: make room, or name paths that you may read and write\n",
     )
 
 
