@@ -56,7 +56,15 @@ def _is_hidden(folder: Path, file: Path) -> bool:
 
 def schema_of(source: Source | Table) -> Schema:
     """The columns of a stream or a table: as the job states them, or as its first file has them."""
-    return source.schema or spark_schema(_dataset(source, data_files(source)[:1]).schema)
+    if source.schema is not None:
+        return source.schema
+    found = _dataset(source, data_files(source)[:1]).schema
+    if source.format == "json":
+        # Its reader takes times with a zone to UTC, and does not tell them from those without one.
+        found = pa.schema(
+            [f.with_type(ZONED) if pa.types.is_timestamp(f.type) else f for f in found]
+        )
+    return spark_schema(found)
 
 
 def read_batches(source: Source | Table) -> pa.RecordBatchReader:

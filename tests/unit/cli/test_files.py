@@ -82,6 +82,16 @@ def test_json_lines_take_the_stated_types(tmp_path):
     ]
 
 
+def test_times_in_json_without_a_schema_are_instants(tmp_path):
+    (tmp_path / "a.json").write_text(
+        '{"ts": "2026-01-05T10:00:00+02:00"}\n{"ts": "2026-01-05T10:00:00"}\n'
+    )
+    read = source(tmp_path, "json")
+    assert schema_of(read).fields == (Field("ts", "timestamp"),)
+    times = [datetime(2026, 1, 5, hour, tzinfo=UTC) for hour in (8, 10)]
+    assert [row["ts"] for row in rows(read)] == times
+
+
 def test_times_as_texts_may_mix_zones_dates_and_nulls():
     texts = pa.array(["2026-01-05", "2026-01-05 02:00-0500", "2026-01-05 07:00:00z", None])
     assert zoned_times(texts).to_pylist() == [
