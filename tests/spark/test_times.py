@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -9,9 +10,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from rich.console import Console
 from spark_runs import FileStream, SingleRun, Streams, bag, table
 
 import windrow
+from windrow.cli.job import Job, Sink
+from windrow.cli.run_spark import _write_batch
 from windrow.schema import MAX_TICK, MIN_TICK
 
 JOIN = "SELECT x.ts, y.ts AS yts FROM x, y WHERE x.k = y.k WINDOW = INTERVAL '{}'"
@@ -88,3 +92,16 @@ def test_the_answer_does_not_depend_on_the_time_zone_or_the_century(
     # The changes of an aggregate wait for the watermark.
     final = {r: n for r, n in expected.items() if question is JOIN or r[-1] < newest}
     assert bag(run.rows(new_york)) == Counter(final)
+
+
+@pytest.mark.parametrize("format_", ["csv", "json"])
+def test_a_job_writes_times_as_text_to_the_tick(spark: Any, tmp_path: Path, format_: str) -> None:
+    tick = datetime(2026, 1, 5, 11, 8, 0, 1, tzinfo=UTC)
+    answer = spark.createDataFrame(pa.table({"at": [tick]})).selectExpr(
+        "at", "TIMESTAMP_NTZ '2026-01-05 11:08:00.000001' AS there"
+    )
+    job = Job("ticks", "", (), Sink(str(tmp_path / "out"), format_))
+    _write_batch(job, answer, Console())
+    last = next((tmp_path / "out").glob(f"*.{format_}")).read_text().splitlines()[-1]
+    values = list(json.loads(last).values()) if format_ == "json" else last.split(",")
+    assert [datetime.fromisoformat(value) for value in values] == [tick, tick.replace(tzinfo=None)]

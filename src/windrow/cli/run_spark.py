@@ -36,6 +36,16 @@ if TYPE_CHECKING:
     from windrow.run.spark.progress import ProgressReader
 
 
+_AS_TEXT = {
+    "header": "true",
+    # By default Spark writes milliseconds: a row that leaves a tick after its window ends would seem
+    # to leave with it.
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+"""How CSV and JSON files are written; other formats pass it over."""
+
+
 def run_on_spark(job: Job, *, progress: str, stdout: Console, debug: bool) -> None:
     """Runs the job until its files are read, or for ever with an interval as trigger."""
     _check_folders(job)
@@ -119,7 +129,7 @@ def _write_batch(job: Job, answer: Frame, stdout: Console) -> None:
         total = kept.count()  # all rows first: the figures are those of the first action
         stdout.print(readable(kept.limit(MOST_ROWS_SHOWN).toArrow(), total=total))
         return
-    writer = answer.write.format(job.sink.format).option("header", "true")
+    writer = answer.write.format(job.sink.format).options(**_AS_TEXT)
     writer.mode("overwrite").save(job.sink.path)
 
 
@@ -187,9 +197,8 @@ def _write_stream(job: Job, answer: Frame, follow: _Follower, stdout: Console) -
     else:
         writer = writer.trigger(processingTime=job.trigger)
     if job.sink is not None:
-        writer = (
-            writer.format(job.sink.format).option("header", "true").option("path", job.sink.path)
-        )
+        writer = writer.format(job.sink.format).options(**_AS_TEXT)
+        writer = writer.option("path", job.sink.path)
         writer = writer.option("checkpointLocation", checkpoint_of(job.sink))
         return follow(writer.start())
     terminal = TerminalSink(stdout)
