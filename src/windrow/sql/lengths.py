@@ -130,3 +130,19 @@ def window_ticks(node: exp.Expr, time_type: str, sql: str) -> int:
             span=span_of(node),
         )
     return ticks
+
+
+def distance_ticks(node: exp.Expr, time_type: str, sql: str, what: str = "limit") -> int:
+    """The ticks of the greatest distance in time, WITHIN or TOLERANCE; never negative."""
+    try:
+        return window_ticks(node, time_type, sql)
+    except BindError as error:
+        if error.condition != "negative-window":
+            raise
+        raise BindError(
+            "negative-limit",
+            f"the {what} {text_of(node, sql)} is negative",
+            reason="a distance is never below zero",
+            hint="write 0 or more",
+            span=span_of(node),
+        ) from None
