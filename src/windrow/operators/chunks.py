@@ -116,7 +116,8 @@ def _unpickled(blob: bytes, keys: NDArray[np.int64]) -> Chunk:
 class ChunkSlice:
     """A chunk without its first `skip` rows, and without those that `gone` has a bit for.
 
-    `gone` begins with the least bit of its first byte; empty, it says that no row has gone.
+    `gone` begins with the least bit of its first byte; empty, it says that no row has gone. The
+    row behind the first `skip` is alive, so that whoever waits for it has something to take out.
     """
 
     chunk: Chunk
@@ -133,7 +134,7 @@ class ChunkSlice:
 
     @property
     def first(self) -> int:
-        """The least order key that is not skipped."""
+        """The least order key alive."""
         return int(self.chunk.keys[self.skip])
 
     @property
@@ -154,13 +155,14 @@ class ChunkSlice:
 
     def since(self, start: int) -> ChunkSlice:
         """The slice without the rows before one of the chunk."""
-        return ChunkSlice(self.chunk, start, self.gone)
+        return ChunkSlice(self.chunk, _first_alive(self.gone, start), self.gone)
 
     def without(self, rows: NDArray[np.int64]) -> ChunkSlice:
         """The slice without some more rows of the chunk."""
         bits = bytearray(self.gone or -(-len(self.chunk) // 8))
         np.bitwise_or.at(np.frombuffer(bits, np.uint8), rows >> 3, _bit(rows))
-        return ChunkSlice(self.chunk, self.skip, bytes(bits))
+        gone = bytes(bits)
+        return ChunkSlice(self.chunk, _first_alive(gone, self.skip), gone)
 
     def is_gone(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which rows of the chunk are gone; those skipped may count as either."""
@@ -170,6 +172,12 @@ class ChunkSlice:
             np.frombuffer(self.gone, np.uint8)[rows >> 3] & _bit(rows)
         ).astype(np.bool_)
         return is_set
+
+
+def _first_alive(gone: bytes, start: int) -> int:
+    """The first row from `start` on that has no bit in `gone`."""
+    bits = int.from_bytes(gone, "little") >> start
+    return start + (~bits & (bits + 1)).bit_length() - 1
 
 
 def _bit(rows: NDArray[np.int64]) -> NDArray[np.uint8]:

@@ -85,6 +85,7 @@ def test_rows_dropped_from_anywhere_are_those_that_a_plain_list_would_lose(pushe
             assert popped is None or len(popped) == gone
         assert keys_of(buffer) == plain
         assert buffer.rows == len(plain)
+        assert buffer.first == min(plain, default=MAX_TICK)
         assert all(2 * len(part) >= len(part.chunk) for part in buffer.slices)
 
 

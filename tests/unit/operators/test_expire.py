@@ -68,6 +68,15 @@ def test_a_row_that_is_taken_back_is_held_no_longer_and_has_no_negative_at_its_e
     assert shown(operator.advance(MAX_TICK)) == []
 
 
+def test_the_end_of_a_row_that_was_taken_back_is_no_longer_waited_for():
+    operator = ExpireRowsOp(SPEC)
+    list(operator.push([rows([7, 8, 9, 7], [0, 0, 0, 1], [5, 8, 9, 5], [1, 1, 1, -1])]))
+    assert len(shown(operator.advance(4))) == 4
+    assert operator.due() == 9
+    assert shown(operator.advance(6)) == []
+    assert shown(operator.advance(MAX_TICK)) == [(8, -1, 8), (9, -1, 9)]
+
+
 def test_rows_without_columns_come_and_go_too():
     bare = ChangeBatch(pa.RecordBatch.from_pydict({}), np.array([1, 1]), np.array([3, 4]))
     operator = ExpireRowsOp(SPEC)
