@@ -1,4 +1,8 @@
-"""Sliding aggregates: an OVER frame of RANGE w PRECEDING is our answer at each row's instant."""
+"""Sliding aggregates: an OVER frame that ends with its row is our answer at that row's instant.
+
+A RANGE frame is a window of time, one that is unbounded a window longer than the data. A ROWS frame
+tells rows of one instant apart by their arrival: there the time of a row is its place in that order.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +15,47 @@ from known_answers import known_answers
 
 import windrow
 
-FRAME = "RANGE between 1000 ms preceding"
-CASES = [
-    case
-    for case in known_answers("flink_over_windows/cases.json")
-    if case["query"]["frame"].startswith(FRAME)
-]
+CASES = known_answers("flink_over_windows/cases.json")
+LONG = 10**9
+WINDOWS = {
+    "RANGE between 1000 ms preceding": "RANGE 1000",
+    "RANGE between unbounded preceding": f"RANGE {LONG}",
+    "ROWS between 2 preceding": "ROWS 3",
+    "ROWS between unbounded preceding": f"RANGE {LONG}",
+}
 AGGREGATES = {
     "count(a where a>4)": "COUNT(CASE WHEN a > 4 THEN a END)",
+    "count(b where b>4)": "COUNT(*) FILTER (WHERE b > 4)",
+    "count(*)": "COUNT(*)",
     "count(a)": "COUNT(a)",
+    "count(b)": "COUNT(b)",
     "sum(a)": "SUM(a)",
+    "sum(b)": "SUM(b)",
+    "avg(b) (integer division)": "CAST(AVG(b) AS BIGINT)",
+    "max(b)": "MAX(b)",
+    "min(b)": "MIN(b)",
 }
+
+
+def own_window(query: dict[str, Any]) -> str:
+    (window,) = [own for frame, own in WINDOWS.items() if query["frame"].startswith(frame)]
+    if query["partition_by"] and window.startswith("ROWS"):
+        return f"[PARTITION BY {query['partition_by']} {window}]"
+    return f"[{window}]"
+
+
+def events_of(case: dict[str, Any]) -> list[dict[str, Any]]:
+    """The events that are not late, each with its instant as `at`, as they arrive."""
+    late = set(case["late_events_dropped_input_positions"])
+    events = [
+        dict(event)
+        for position, event in enumerate(case["input"])
+        if event["op"] == "event" and position not in late
+    ]
+    by_time = sorted(events, key=lambda event: event["t_ms"])
+    for place, event in enumerate(by_time):
+        event["at"] = place if case["query"]["frame"].startswith("ROWS") else event["t_ms"]
+    return events
 
 
 def answers_by_instant(rows: list[dict[str, Any]], key: str | None) -> Any:
@@ -42,21 +76,21 @@ def answers_by_instant(rows: list[dict[str, Any]], key: str | None) -> Any:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
 def test_the_answer_at_each_rows_instant(case: dict[str, Any]) -> None:
-    events = [event for event in case["input"] if event["op"] == "event"]
-    assert not case["late_events_dropped_input_positions"]
-    columns = {name: [event[name] for event in events] for name in ("t_ms", "a", "b", "c")}
+    query, events = case["query"], events_of(case)
+    columns = {name: [event[name] for event in events] for name in ("at", "a", "b", "c")}
     session = windrow.Session()
-    session.stream("s", pa.table(columns), time="t_ms", lateness=100_000)
-    key = case["query"]["partition_by"]
-    wanted = [name for name in case["query"]["output"] if name in AGGREGATES]
-    aggregates = ", ".join(f"{AGGREGATES[name]} AS agg{i}" for i, name in enumerate(wanted))
+    session.stream("s", pa.table(columns), time="at", lateness=100_000)
+    key = query["partition_by"]
+    shown = [name for name in query["output"] if name not in AGGREGATES]
+    wanted = [AGGREGATES[name] for name in query["output"] if name in AGGREGATES]
+    aggregates = ", ".join(f"{own} AS agg{i}" for i, own in enumerate(wanted))
     grouped = (f"{key}, ", f" GROUP BY {key}") if key else ("", "")
     changes = session.sql(
-        f"SELECT {grouped[0]}{aggregates} FROM s [RANGE 1000]{grouped[1]}"
+        f"SELECT {grouped[0]}{aggregates} FROM s {own_window(query)}{grouped[1]}"
     ).to_arrow()
     answer = answers_by_instant(changes.to_pylist(), key)
     found = Counter(
-        (event["c"], event["b"], *answer(event[key] if key else None, event["t_ms"]))
+        (*(event[name] for name in shown), *answer(event[key] if key else None, event["at"]))
         for event in events
     )
     assert found == Counter(map(tuple, case["expected_rows_any_order"]))
