@@ -24,6 +24,8 @@ SUMS_BY_SYMBOL = f"(SELECT symbol, SUM(price) AS s FROM {MARKET} GROUP BY symbol
 CHANGES = {
     "RowForAll": "SELECT SUM(m.price) AS s FROM {from_} {having}",
     "RowPerGroup": "SELECT m.symbol, SUM(m.price) AS s FROM {from_} GROUP BY m.symbol {having}",
+    "RowPerGroupRollup": "(SELECT m.symbol, SUM(m.price) AS s FROM {from_} GROUP BY m.symbol)"
+    " UNION ALL (SELECT CAST(NULL AS STRING), SUM(m.price) FROM {from_})",
     "Simple": "SELECT m.symbol, m.volume, m.price FROM {from_} {where} EMIT CHANGES",
 }
 SNAPSHOTS = {
