@@ -62,6 +62,7 @@ from windrow.sql.refuse import (
     refuse_clauses,
     refuse_expressions,
     refuse_match,
+    refuse_subqueries,
     refuse_subquery_conditions,
 )
 from windrow.sql.render import Renderer
@@ -158,6 +159,8 @@ class Lowering:
         in_seen = [*from_.filters, *(in_from if from_.kind == "inner" else [])]
         for condition in (*from_.conditions, *from_.filters, *from_.on_tables, *filters):
             refuse_subquery_conditions(condition)
+        for expression in select.expressions:
+            refuse_subqueries(expression)
         seen.check([*select.expressions, *filters, *in_seen])
         scope.check([*in_from, *from_.on_tables])
         for expression in select.expressions:

@@ -109,6 +109,7 @@ def counts_rows(node: exp.Expr) -> bool:
 
 def refuse_expressions(tree: exp.Expr) -> None:
     """Refuses what Windrow does not run inside an expression."""
+    refuse_subqueries(tree)
     for node in tree.walk():
         if isinstance(node, PairWindow | UniformWindow):
             raise ParseError(
@@ -123,13 +124,6 @@ def refuse_expressions(tree: exp.Expr) -> None:
                 "over",
                 "window functions with OVER are not supported",
                 "write a sliding aggregate: SELECT k, SUM(x) FROM s [RANGE ..] GROUP BY k",
-                span_of(node),
-            )
-        if isinstance(node, exp.Query):
-            raise unsupported(
-                "subquery",
-                "a subquery inside an expression is not supported",
-                "put it in FROM as a derived table, with a window",
                 span_of(node),
             )
         if isinstance(node, exp.AggFunc):
@@ -150,11 +144,22 @@ def refuse_expressions(tree: exp.Expr) -> None:
             )
 
 
-def refuse_subquery_conditions(tree: exp.Expr) -> None:
-    """Refuses [NOT] EXISTS and [NOT] IN over a subquery, naming the join that says the same.
+def refuse_subqueries(tree: exp.Expr) -> None:
+    """Refuses a subquery inside an expression.
 
-    Asked before names are looked up: the subquery has names of its own.
+    Asked before names are looked up, too: the subquery has names of its own.
     """
+    for node in tree.find_all(exp.Query):
+        raise unsupported(
+            "subquery",
+            "a subquery inside an expression is not supported",
+            "put it in FROM as a derived table, with a window",
+            span_of(node),
+        )
+
+
+def refuse_subquery_conditions(tree: exp.Expr) -> None:
+    """Refuses a condition with a subquery; of [NOT] EXISTS and [NOT] IN, names the join that says it."""
     for node in tree.find_all(exp.Exists, exp.In):
         if isinstance(node, exp.In) and not node.args.get("query"):
             continue
@@ -167,6 +172,7 @@ def refuse_subquery_conditions(tree: exp.Expr) -> None:
             f"write FROM a LEFT {kind} JOIN b ON a.k = b.k, with a window between a and b",
             span_of(node.parent if is_negated else node),
         )
+    refuse_subqueries(tree)
 
 
 def _stands_alone(star: exp.Star, tree: exp.Expr) -> bool:
