@@ -113,7 +113,8 @@ class Memory:
         if held <= self.limit:
             return
         if not self.may_spill:
-            raise self._too_much(held, "set on_memory to 'spill' to keep old tuples on disk")
+            spill = "set on_memory to 'spill' to keep old tuples on disk"
+            raise self._too_much(held, f"{spill}; a window join may 'shed' some of them instead")
         chunks = _chunks(self._watched.values())
         for chunk in sorted(chunks, key=lambda chunk: int(chunk.keys[-1])):
             held -= self._freed_by(chunk)

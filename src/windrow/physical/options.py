@@ -53,8 +53,8 @@ class Options:
             for the most results, or "equal", by "rates", by "windows" or "inverse" to rates;
             None: "best".
         shed_least: what is kept of each window at least when memory is short: '100 tuples', or a
-            share of the memory, '10%'; for single streams 'a = 100, b = 10%'. None: nothing, or
-            10% of the memory where totals are estimated.
+            share of the memory that windows have, '10%'; for single streams 'a = 100, b = 10%'.
+            None: nothing, or 10% where totals are estimated.
         shed_least_rate: how many arrivals of each stream probe at least when the service rate is
             short: '50 per second' or '10%', and for single streams as `shed_least`.
         seed: of the draws that decide what is shed, a whole number; None: 0.

@@ -54,7 +54,7 @@ def test_a_query_in_one_process_names_the_stage_that_holds_most():
         " 10.0 kB\n"
         "  most of it in WJoin a, b: 24.0 kB\n"
         "  hint: raise memory, narrow the windows, or set on_memory to 'spill' to keep old tuples"
-        " on disk"
+        " on disk; a window join may 'shed' some of them instead"
     )
 
 
@@ -64,7 +64,7 @@ def test_on_spark_the_bucket_that_holds_too_much_is_named():
         " part of the memory, 10.0 kB\n"
         "  the query's 40.0 kB are divided among its 4 buckets\n"
         "  hint: raise memory, narrow the windows, or set on_memory to 'spill' to keep old tuples"
-        " on disk"
+        " on disk; a window join may 'shed' some of them instead"
     )
 
 
