@@ -103,6 +103,8 @@ def _of_distance(
         reach = distance.limit
         return _rounded(left, right, (-reach, reach), (abs(reach),), types, NEVER)
     units = units_of(distance.limit, scale, distance.operator)
+    if units > 2 * 10**_MOST_DIGITS:  # no two of them are so far apart
+        return None
     if distance.is_double:  # decimals are rounded before they are compared with it
         units += 1 + math.ceil(abs(units) * _DOUBLE_ROUNDING)
     return Band(left, right, -units, units, scale=scale)

@@ -147,6 +147,7 @@ def test_a_between_is_two_bands():
         "abs(s - i) < 3", "abs(i - l) < 1e16", "d < e + 1e300", "i - l < 1e16", "i - l <> 5", "t - u < 3",
         "d - 1.7e308 <= e", "abs(d - e) < 1e300", "d - e < 1e300", "f < f + 1e31", "- d < - e", "i + l < 3",
         "d - e + 1 + 2 + 3 < 4", "i - l < i", "d * 2 - e < 1", "NOT (i BETWEEN l - 1 AND l)",
+        "abs(m - n) <= 1e400",
     ],
 )  # fmt: skip
 def test_anything_else_is_no_band(text):
