@@ -67,7 +67,8 @@ def done(folder: Path) -> dict[str, Done]:
     rows = pa.table({"at": [1, 2, 3, 4], "k": [1, 1, 2, 2], "v": [1, 2, 3, 4]})
     for name in ("x", "y"):
         pq.write_table(rows, folder / f"{name}.parquet")
-    (folder / "z.csv").write_text("k\n1\n2\n2\n")
+    # A column that the job does not name comes first; Spark reads by places.
+    (folder / "z.csv").write_text("name,k\none,1\ntwo,2\ntwo,2\n")
     # The second row has no number for a time; Spark by default would make it NULL.
     (folder / "x.csv").write_text("at,k,v\n1,1,1\nnoon,1,1\n")
     (folder / "good.toml").write_text(JOB.format(x='path = "x.parquet"'))

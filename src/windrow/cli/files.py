@@ -7,6 +7,7 @@ session of a job does.
 
 from __future__ import annotations
 
+import contextlib
 import glob
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +19,7 @@ import pyarrow.dataset as ds
 from windrow.cli.errors import JobError
 from windrow.cli.job import Source, Table
 from windrow.operators.arrow_types import arrow_schema, spark_schema
-from windrow.schema import Schema
+from windrow.schema import Field, Schema
 
 BATCH_ROWS = 65_536
 ZONED = pa.timestamp("us", "UTC")
@@ -65,6 +66,22 @@ def schema_of(source: Source | Table) -> Schema:
             [f.with_type(ZONED) if pa.types.is_timestamp(f.type) else f for f in found]
         )
     return spark_schema(found)
+
+
+def schema_in_files(source: Source | Table) -> Schema:
+    """The columns as Spark has to be told them, which reads those of a CSV file by their places.
+
+    They are in the order of the first file's header, if there is one yet; those that the job does not
+    name are texts, whatever they hold.
+    """
+    schema = schema_of(source)
+    if source.format != "csv" or source.schema is None:
+        return schema
+    with contextlib.suppress(JobError):
+        there = ds.dataset(data_files(source)[:1], format="csv").schema.names
+        fields = [schema.find(name) or Field(name, "string") for name in there]
+        return Schema(tuple(fields))
+    return schema
 
 
 def read_batches(source: Source | Table) -> pa.RecordBatchReader:

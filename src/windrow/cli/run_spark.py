@@ -15,7 +15,7 @@ from rich.console import Console
 
 import windrow
 from windrow.cli.errors import JobError
-from windrow.cli.files import SUFFIXES, check_columns_there, data_files, schema_of
+from windrow.cli.files import SUFFIXES, check_columns_there, data_files, schema_in_files, schema_of
 from windrow.cli.functions import register_functions
 from windrow.cli.job import AVAILABLE_NOW, Job, Sink, Source, Table
 from windrow.cli.sinks import (
@@ -110,7 +110,12 @@ def _frame(spark: Spark, source: Source | Table, *, is_streaming: bool) -> Frame
         names = ",".join(SUFFIXES[source.format])
         reader = reader.option("pathGlobFilter", f"*{{{names}}}")
         reader = reader.option("recursiveFileLookup", "true")
-    return reader.load(source.path)
+    rows = reader.load(source.path)
+    return rows.select([rows[_quoted(name)] for name in schema_of(source).names])
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
 
 
 def _ddl(source: Source | Table, *, is_streaming: bool) -> str:
@@ -120,7 +125,7 @@ def _ddl(source: Source | Table, *, is_streaming: bool) -> str:
         check_columns_there(source, data_files(source)[0])  # there must be one
     elif not Path(source.path).parent.is_dir():
         raise JobError.no_data(source.title, source.path, source.format)
-    return schema_of(source).ddl()
+    return schema_in_files(source).ddl()
 
 
 def _write_batch(job: Job, answer: Frame, stdout: Console) -> None:
