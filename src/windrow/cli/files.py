@@ -78,9 +78,8 @@ def schema_in_files(source: Source | Table) -> Schema:
     if source.format != "csv" or source.schema is None:
         return schema
     with contextlib.suppress(JobError):
-        there = ds.dataset(data_files(source)[:1], format="csv").schema.names
-        fields = [schema.find(name) or Field(name, "string") for name in there]
-        return Schema(tuple(fields))
+        there = _names_in(source, data_files(source)[0])
+        return Schema(tuple(schema.find(name) or Field(name, "string") for name in there))
     return schema
 
 
@@ -109,11 +108,20 @@ def check_columns_there(source: Source | Table, file: str) -> None:
     """
     if source.schema is None or source.format == "json":
         return
-    there = {name.lower() for name in ds.dataset([file], format=source.format).schema.names}
+    there = {name.lower() for name in _names_in(source, file)}
     for field in source.schema.fields:
         if field.name.lower() not in there:
             problem = f"it has no column {field.name!r}"
             raise JobError.unreadable(source.title, file, problem)
+
+
+def _names_in(source: Source | Table, file: str) -> list[str]:
+    """The columns that a file has, as it writes them."""
+    try:
+        names: list[str] = ds.dataset([file], format=source.format).schema.names
+    except (pa.ArrowException, OSError) as error:
+        raise JobError.unreadable(source.title, file, _first_line(error)) from error
+    return names
 
 
 def _dataset(source: Source | Table, files: list[str]) -> ds.Dataset:

@@ -54,6 +54,13 @@ def lower_bestmatch(
     return _Bestmatch(timed, renderer).lower(select, join, conditions)
 
 
+def _flat(name: str, original: exp.Expr) -> exp.Column:
+    """A column of the plan in place of what stands in the text."""
+    column = flat_column(name)
+    mark_flat(column, original)
+    return column
+
+
 def _with_time(source: Source) -> Source:
     """The source with its event time; a derived table may have a column that holds it."""
     times = event_times(source.node)
@@ -68,7 +75,7 @@ class _Bestmatch:
     bounds: list[Bound] = field(default_factory=list)
     predicates: tuple[list[exp.Expr], list[exp.Expr]] = field(default_factory=lambda: ([], []))
     limits: list[tuple[int, exp.Expr]] = field(default_factory=list)
-    """Conditions that say how near a pair is, each with the place of its dimension."""
+    """Conditions on distances that are doubles, each with the place of its dimension."""
 
     @property
     def time_type(self) -> str:
@@ -84,7 +91,7 @@ class _Bestmatch:
             if bound is not None:
                 self.bounds.append(bound)
             within = order.args.get("within")
-            if within is not None and dimension.is_band:
+            if within is not None and dimension.is_band and not dimension.is_exact:
                 limit = exp.LTE(this=dimension.distance(), expression=within.copy())
                 self.limits.append((len(self.dimensions) - 1, limit))
         sorted_ = sort_conditions(conditions, self.scope, self.time_type, self.renderer.sql)
@@ -166,29 +173,23 @@ class _Bestmatch:
         without computing a difference, which whole numbers may not hold. It does so for limits in
         the digits of the columns: 1e3 of whole numbers is 1000, and what 63 bits do not hold none.
         """
-        near: dict[object, exp.Expr] = {}
+        near: list[exp.Expr] = []
+        for own, found in zip(self.dimensions, dimensions, strict=True):
+            digits = own.limit_in_digits() if own.is_band else None
+            if digits is not None:
+                left, right = _flat(found.left, own.left), _flat(found.right, own.right)
+                distance = exp.Abs(this=exp.Sub(this=left, expression=right))
+                near.append(exp.LTE(this=distance, expression=exp.Literal.number(digits)))
         for place, limit in self.limits:
             own, found = self.dimensions[place], dimensions[place]
-            if own.is_exact:
-                digits = own.limit_in_digits()
-                if digits is not None:
-                    sides = (flat_column(found.left), flat_column(found.right))
-                    for column, side in zip(sides, (own.left, own.right), strict=True):
-                        mark_flat(column, side)
-                    distance = exp.Abs(this=exp.Sub(this=sides[0], expression=sides[1]))
-                    most = exp.Literal.number(digits)
-                    near[place] = exp.LTE(this=distance, expression=most)
-                continue
             condition = limit.copy()
             for side, name in ((own.left, found.left), (own.right, found.right)):
                 for tree in [tree for tree in condition.walk() if tree == side]:
-                    column = flat_column(name)
-                    mark_flat(column, tree)
-                    tree.replace(column)
+                    tree.replace(_flat(name, tree))
                     if not isinstance(tree, exp.Column):
                         forget(condition)
-            near[place, len(near)] = condition
-        return list(near.values())
+            near.append(condition)
+        return near
 
     def _place(self, predicate: exp.Expr) -> None:
         """A predicate of one side filters that side; one of both must constrain a dimension."""
@@ -200,7 +201,7 @@ class _Bestmatch:
         for place, dimension in enumerate(self.dimensions):
             if distance is not None and limit is not None and dimension.measures(distance):
                 dimension.constrain(limit, self.renderer.sql, strict=strict)
-                if dimension.is_band:
+                if dimension.is_band and not dimension.is_exact:
                     self.limits.append((place, predicate))
                 return
         raise unsupported(

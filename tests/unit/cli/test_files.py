@@ -12,7 +12,14 @@ import pytest
 
 from windrow.cli.ddl import parse_ddl
 from windrow.cli.errors import JobError
-from windrow.cli.files import data_files, read_batches, schema_of, zoned_times
+from windrow.cli.files import (
+    check_columns_there,
+    data_files,
+    read_batches,
+    schema_in_files,
+    schema_of,
+    zoned_times,
+)
 from windrow.cli.job import Source
 from windrow.schema import Field
 
@@ -139,6 +146,16 @@ def test_a_column_of_the_schema_that_the_file_lacks_is_an_error(tmp_path, format
         "  it has no column 'ts'\n"
         "  hint: check its format and schema"
     )
+
+
+def test_an_empty_csv_file_is_named_and_tells_spark_no_order(tmp_path):
+    (tmp_path / "a.csv").write_text("")
+    asked = source(tmp_path, "csv", "k BIGINT, at BIGINT")
+    with pytest.raises(JobError, match="unreadable-data"):
+        check_columns_there(asked, str(tmp_path / "a.csv"))
+    assert schema_in_files(asked) == asked.schema
+    (tmp_path / "a.csv").write_text("at,name,k\n")
+    assert schema_in_files(asked).ddl() == "`at` bigint, `name` string, `k` bigint"
 
 
 def test_a_column_that_cannot_be_cast_names_the_file(tmp_path):

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SLICE_ROWS = 262_144
-"""Rows of a table that make one micro-batch: large enough that the work per batch is lost in the
-work per row, small enough that a batch is a few megabytes."""
+"""Rows of a table that make one micro-batch: large enough that the work per batch, and per key, is
+lost in the work per row, small enough that a batch is some megabytes. Checkpoints count slices: with
+another size raise `operators.base.STATE_VERSION`."""
 
 
 class Silence(Enum):

@@ -342,7 +342,7 @@ def test_a_checkpoint_of_an_unknown_version_is_refused():
         Checkpoint(JOIN, {}, 0, (), (), version=99).check(JOIN)
     assert str(error.value) == (
         "ResourceError[unknown-state-version]: the checkpoint has state version 99\n"
-        "  this version of Windrow reads state version 4\n"
+        "  this version of Windrow reads state version 5\n"
         "  hint: resume with the Windrow that made the checkpoint, or start anew"
     )
 
