@@ -68,7 +68,7 @@ class AliveProbes(NamedTuple):
     untils: Numbers
 
 
-class Tests(NamedTuple):
+class RowTests(NamedTuple):
     """The values that are tested, by row, and what each probe wants of them."""
 
     queue: Queue
@@ -115,7 +115,7 @@ def next_before(tree: Numbers, at: np.int64, until: np.int64) -> np.int64:
 def probe_alive(
     index: AliveIndex,
     probes: AliveProbes,
-    tests: Tests,
+    tests: RowTests,
     span: tuple[int, int],
     base: int,
     found: Found,
@@ -171,7 +171,7 @@ def probe_alive(
 
 
 @lean_kernel_part
-def _passes(tests: Tests, n: np.int64, row: np.int64) -> bool:
+def _passes(tests: RowTests, n: np.int64, row: np.int64) -> bool:
     """Whether a row passes all tests of probe n."""
     queue, wanted = tests
     if len(queue.is_valid) > 0 and not queue.is_valid[row]:

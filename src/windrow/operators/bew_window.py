@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.kernels._jit import writable
-from windrow.kernels.alive_index import AliveIndex, AliveProbes, Tests, alive_index, probe_alive
+from windrow.kernels.alive_index import AliveIndex, AliveProbes, RowTests, alive_index, probe_alive
 from windrow.kernels.bew_hash import Buckets, buckets_of, probe_buckets
 from windrow.kernels.bew_period import Found, Probes, Progress
 from windrow.kernels.bew_scan import Queue, Wanted, scan_queue
@@ -132,7 +132,7 @@ class JoinWindow:
         """Looks probes up in chunk `at`, in order of ends: by key, among rows that start in time."""
         chunk = self.slices[at].chunk
         index = _alive_index(chunk, scan.columns)
-        tests = Tests(_queue(chunk, (), scan.lines), scan.tests)
+        tests = RowTests(_queue(chunk, (), scan.lines), scan.tests)
         probe_alive(index, probes, tests, self._spans[at], at << ROW_BITS, found, progress)
 
     def has(self, column: str) -> bool:
