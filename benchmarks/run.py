@@ -231,6 +231,15 @@ def shown(found: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def tables_and_batches(rows: int) -> dict[str, object]:
+    """Every family of queries over tables, and over their rows in batches."""
+    found = child("table_or_batches", "--rows", str(rows), "--batch", str(rows // 10))
+    for name, own in found["families"].items():
+        say(f"  {name:<36} time {own['time']:5.2f}   memory {own['memory']:5.2f}")
+    say(f"  beyond {found['limit']}: {', '.join(found['beyond']) or 'none'}")
+    return found
+
+
 QUESTIONS: dict[str, tuple[str, Callable[[Path, int], object]]] = {
     "kernel": (
         "the compiled 3-way kernel, one core",
@@ -283,6 +292,10 @@ QUESTIONS: dict[str, tuple[str, Callable[[Path, int], object]]] = {
     "asof": (
         "in process, an as-of join by key of two tables, beside Polars and pandas",
         lambda _data, size: as_of(10_000_000 // size),
+    ),
+    "tables": (
+        "in process, a table beside its own rows in batches, every family of queries",
+        lambda _data, size: tables_and_batches(100_000 // size),
     ),
     "bestmatch": (
         "a bestmatch join in time, x and y, beside the paper's SQL on DuckDB and on Spark",

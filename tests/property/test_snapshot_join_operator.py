@@ -6,7 +6,7 @@ in the order of time, below the watermark, and without ends.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
@@ -26,7 +26,7 @@ from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import Chunk, ChunkSlice, decode, encode
 from windrow.operators.expiring_join import ExpiringJoinOp
 from windrow.operators.snapshot_join import SnapshotJoinOp
-from windrow.physical.specs import KeyClass, ScanStream, WJoin
+from windrow.physical.specs import KeyClass, RangeRows, ScanStream, WJoin, has_ends
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, Field, Schema
 
@@ -68,22 +68,24 @@ def draw_case(random: Random) -> Case:
     if members:
         columns = tuple(f"{a}.k" if at in members else None for at, a in enumerate(aliases))
         classes = (KeyClass(columns, kind, random.randrange(3) == 2),)
-    streams = [random.randrange(2) for _ in aliases]
+    kinds = [random.choice(sorted(INPUTS)) for _ in aliases]
+    streams = [own == "stream" for own in kinds]
     bounds = ()
     if sum(streams[:2]) == 2 and random.randrange(2):
         bounds = (Bound(0, 1, random.randrange(5), random.randrange(5)),)
+    ending = [own in {"stream", "changelog"} for own in kinds]
     names = [tuple(f"{alias}.{name}" for name in ("k", "v", "t")) for alias in aliases]
     spec = WJoin(
-        tuple(_scan(alias, own) for alias, own in zip(aliases, names, strict=True)),
+        tuple(
+            RangeRows(_scan(alias, own), 9) if is_stream else _scan(alias, own)
+            for alias, own, is_stream in zip(aliases, names, ending, strict=True)
+        ),
         aliases, classes, WindowGraph(aliases, bounds), tuple(names),
         random.choice(["hash", "nested-loop"]) if classes else "nested-loop",
         Schema(tuple(Field(name, "bigint") for own in names for name in own)),
         is_snapshot=True,
     )  # fmt: skip
-    inputs = tuple(
-        draw_stream(random, kind) if is_stream else draw_changelog(random, kind)
-        for is_stream in streams
-    )
+    inputs = tuple(INPUTS[own](random, kind) for own in kinds)
     marks = sorted(random.randrange(30) for _ in range(random.randrange(5)))
     return Case(spec, inputs, (*marks, MAX_TICK), kind)
 
@@ -110,6 +112,24 @@ def draw_changelog(random: Random, kind: str) -> tuple[Change, ...]:
         if end == MAX_TICK or random.randrange(2):
             changes.append(Change(values, t + random.randrange(12), end, -1))
     return tuple(changes)
+
+
+def draw_versions(random: Random, kind: str) -> tuple[Change, ...]:
+    """The answer of an aggregate: versions of a few rows, each taken back where the next begins."""
+    changes = []
+    for _ in range(1 + random.randrange(3)):
+        key = random.choice(KEYS[kind][1])
+        t = random.randrange(6)
+        for version in range(random.randrange(12)):
+            values = key, random.choice([0, version]), 0
+            changes.append(Change(values, t, MAX_TICK))
+            if random.randrange(12):
+                t += random.randrange(3)
+                changes.append(Change(values, t, MAX_TICK, -1))
+    return tuple(changes)
+
+
+INPUTS = {"stream": draw_stream, "changelog": draw_changelog, "versions": draw_versions}
 
 
 def _scan(alias: str, names: tuple[str, ...]) -> ScanStream:
@@ -151,14 +171,9 @@ def run(case: Case, random: Random, *, resumes: bool) -> list[Change]:
     before = before_mark = -1
     for mark in case.marks:
         reached = min(mark + ahead, MAX_TICK)
-        for port, changes in random.sample(list(enumerate(case.inputs)), len(case.inputs)):
-            due = [change for change in changes if before <= change.time < reached]
-            random.shuffle(due)
-            cut = random.randrange(len(due) + 1)
-            for part in (due[:cut], due[cut:]):
-                ports: list[ChangeBatch | None] = [None] * len(case.inputs)
-                ports[port] = batch_of(case, port, part)
-                results += [row for batch in operator.push(ports) for row in rows_of(batch)]
+        due = [[c for c in own if before <= c.time < reached] for own in case.inputs]
+        for ports in pushes(case, due, random):
+            results += [row for batch in operator.push(ports) for row in rows_of(batch)]
         final = [row for batch in operator.advance(mark) for row in rows_of(batch)]
         assert all(row.end == MAX_TICK and before_mark <= row.time < mark for row in final)
         results += final
@@ -171,6 +186,23 @@ def run(case: Case, random: Random, *, resumes: bool) -> list[Change]:
             operator = restored
         before = reached
     return results
+
+
+def pushes(
+    case: Case, due: Sequence[list[Change]], random: Random
+) -> Iterator[list[ChangeBatch | None]]:
+    """The changes of every input, in any order: all at once, or input by input in two parts."""
+    for changes in due:
+        random.shuffle(changes)
+    if random.randrange(2):
+        yield [batch_of(case, port, changes) for port, changes in enumerate(due)]
+        return
+    for port, changes in random.sample(list(enumerate(due)), len(due)):
+        cut = random.randrange(len(changes) + 1)
+        for part in (changes[:cut], changes[cut:]):
+            ports: list[ChangeBatch | None] = [None] * len(due)
+            ports[port] = batch_of(case, port, part)
+            yield ports
 
 
 def check_state(case: Case, operator: Operator, mark: int, reached: int) -> None:
@@ -210,6 +242,8 @@ def test_at_every_instant_it_is_the_join_of_what_is_alive(expires: bool, drawn_c
         snapshot = [alive(changes, instant) for changes in case.inputs]
         assert alive(results, instant) == joined(snapshot, case.matches), instant
     assert all(change.time < change.end for change in results)
+    if not has_ends(case.spec):
+        assert all(change.end == MAX_TICK for change in results)
     if expires:
         order = [(change.time, change.sign) for change in results]
         assert order == sorted(order)
@@ -229,3 +263,48 @@ def test_a_row_that_takes_back_what_never_came_is_bad_data() -> None:
         assert operator.due() == due
         with pytest.raises(DataError, match="deletes a row that the stream does not hold"):
             list(operator.advance(due))
+
+
+@pytest.mark.parametrize("expires", [False, True])
+@pytest.mark.parametrize("by_key", [True, False])
+@pytest.mark.parametrize("size", [2, 3])
+def test_versions_of_a_row_cost_what_is_alive_together(
+    size: int, by_key: bool, expires: bool
+) -> None:
+    """Twice as many versions in one push, beside a row that stays: twice the comparisons."""
+
+    def comparisons(versions: int) -> tuple[int, int]:
+        aliases = tuple("abc"[:size])
+        names = tuple(tuple(f"{alias}.{name}" for name in ("k", "v", "t")) for alias in aliases)
+        classes = (KeyClass(tuple(f"{a}.k" for a in aliases), "bigint", False),) if by_key else ()
+        spec = WJoin(
+            tuple(_scan(alias, own) for alias, own in zip(aliases, names, strict=True)),
+            aliases, classes, WindowGraph(aliases, ()), names, "hash" if by_key else "nested-loop",
+            Schema(tuple(Field(name, "bigint") for own in names for name in own)),
+            is_snapshot=True, expires=expires,
+        )  # fmt: skip
+        case = Case(spec, (), (), "bigint")
+        stays = [Change((1, -1, 0), 0, MAX_TICK)]
+        batches = [
+            batch_of(case, port, [*stays, *one_after_another(versions, port)])
+            for port in range(size)
+        ]
+        operator = build(spec)
+        rows = sum(len(batch) for batch in operator.push(batches))
+        rows += sum(len(batch) for batch in operator.advance(10 * versions))
+        return operator.counters.comparisons, rows
+
+    few, few_rows = comparisons(300)
+    many, many_rows = comparisons(600)
+    assert many_rows == pytest.approx(2 * few_rows, rel=0.05)
+    assert many < 2.1 * few
+    assert many < 4 * many_rows
+
+
+def one_after_another(versions: int, port: int) -> list[Change]:
+    """Versions of one row, each taken back where the next begins."""
+    return [
+        Change((1, version, 0), 5 * (version + step) + port, MAX_TICK, 1 - 2 * step)
+        for version in range(versions)
+        for step in (0, 1)
+    ]

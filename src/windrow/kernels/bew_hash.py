@@ -45,7 +45,7 @@ WORD, TIME, ROW = 0, 1, 2
 AHEAD = 256
 """Probes whose memory is asked for together."""
 
-_START_SHIFT = np.uint64(32)
+START_SHIFT = np.uint64(32)
 _ONE_ROW = np.uint64(1 << 32)
 _TAGS = np.uint64((1 << 32) - 1)
 _TAG_SHIFT = np.uint64(20)  # away from the top bits (buckets) and the low ones (routing)
@@ -86,14 +86,14 @@ def fill_buckets(words: Words, times: Numbers, index: Buckets) -> None:
     heads, entries = index.heads, index.entries
     for n in range(len(words)):
         home = words[n] >> shift
-        heads[home] |= _tag(words[n])
+        heads[home] |= tag(words[n])
         heads[home + np.uint64(1)] += _ONE_ROW
     for bucket in range(1, len(heads)):
         heads[bucket] += heads[bucket - 1] & ~_TAGS
     # The start of bucket b serves as its next free place, and so ends as the start of b + 1.
     for n in range(len(words)):
         home = words[n] >> shift
-        place = heads[home] >> _START_SHIFT
+        place = heads[home] >> START_SHIFT
         heads[home] += _ONE_ROW
         entries[place, WORD] = np.int64(words[n])
         entries[place, TIME] = times[n]
@@ -104,7 +104,8 @@ def fill_buckets(words: Words, times: Numbers, index: Buckets) -> None:
 
 
 @kernel
-def _tag(word: np.uint64) -> np.uint64:
+def tag(word: np.uint64) -> np.uint64:
+    """The bit that a key leaves in the head of its bucket."""
     return np.uint64(1) << ((word >> _TAG_SHIFT) & _TAG_MASK)
 
 
@@ -145,7 +146,7 @@ def probe_buckets(
             if at < 0:
                 lookups += 1
                 near = last_at if start == last_start else start
-                at = _first_from(entries, start, stop, near, low)
+                at = first_from(entries, start, stop, near, low)
                 last_start, last_at = start, at
             while at < stop and entries[at, TIME] <= high:
                 if entries[at, WORD] == word:
@@ -187,20 +188,20 @@ def _look_ahead(
     for n in range(first, stop):
         word = probes.words[n]
         ahead[count, 0] = n
-        is_tagged = (index.heads[word >> shift] & _tag(word)) != 0
+        is_tagged = (index.heads[word >> shift] & tag(word)) != 0
         in_span = max(probes.low[n], span[0]) <= min(probes.high[n], span[1])
         count += np.int64(is_tagged) & np.int64(in_span)
     for candidate in range(count):
         bucket = probes.words[ahead[candidate, 0]] >> shift
-        start = index.heads[bucket] >> _START_SHIFT
+        start = index.heads[bucket] >> START_SHIFT
         ahead[candidate, 1] = np.int64(start)
-        ahead[candidate, 2] = np.int64(index.heads[bucket + np.uint64(1)] >> _START_SHIFT)
+        ahead[candidate, 2] = np.int64(index.heads[bucket + np.uint64(1)] >> START_SHIFT)
         ahead[candidate, 3] = index.entries[start, TIME]
     return count
 
 
 @kernel
-def _first_from(
+def first_from(
     entries: Numbers, start: np.int64, stop: np.int64, near: np.int64, low: np.int64
 ) -> np.int64:
     """The first entry in [start, stop) whose time is at least `low`, searched around `near`."""

@@ -17,7 +17,7 @@ from windrow.operators.bew_search import FoundBlock
 from windrow.operators.bew_steps import routes_of
 from windrow.operators.bew_window import JoinWindow
 from windrow.operators.changes import ChangeBatch, select
-from windrow.operators.chunks import Chunk, ChunkBuffer
+from windrow.operators.chunks import Chunk
 from windrow.operators.gather import Places
 from windrow.operators.join_inputs import can_match
 from windrow.operators.snapshot_search import SnapshotSearch, times_at
@@ -78,21 +78,6 @@ def by_end(rows: ChangeBatch | None) -> Chunk | None:
         return None
     rows = rows.sorted_by(rows.ends_or_never())
     return Chunk(rows, rows.ends_or_never())
-
-
-def keep_new(new: Chunk, come: ChunkBuffer, back: ChunkBuffer) -> None:
-    """Adds new rows to those that have come, or to those that take others back.
-
-    What was derived from them goes along, unless they were merged with others.
-    """
-    signs = new.batch.signs_or_insert()
-    coming = replace(new.batch, signs=None)
-    if (signs < 0).any():
-        back.append(new.batch.take(np.flatnonzero(signs < 0)))
-        coming = coming.take(np.flatnonzero(signs > 0))
-    come.append(coming)
-    if len(coming) == len(new) and come.slices[-1].chunk.batch is coming:
-        come.slices[-1].chunk.derived.update(new.derived)
 
 
 def _signs_at(window: JoinWindow, places: NDArray[np.int64]) -> NDArray[np.int8]:

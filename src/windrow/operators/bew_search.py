@@ -9,7 +9,7 @@ Predicates are tested as soon as their inputs are there (`bew_tests`): what fail
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -26,6 +26,7 @@ from windrow.kernels.bew_period import (
     TOUCHED,
     Found,
     Probes,
+    Progress,
     before_start,
     no_progress,
     periods,
@@ -75,6 +76,9 @@ class Partial:
 
 FoundBlock: TypeAlias = Sequence[tuple[Route, Partial]]
 """Complete combinations, by the routes they were found by."""
+
+LookUp: TypeAlias = Callable[[int, Probes, Found, Progress], None]
+"""Looks probes up in one chunk of a window, into the room for what is found."""
 
 
 class Search:
@@ -165,6 +169,7 @@ class Search:
         window = self._windows[step.input]
         columns = self._columns(step.input, step.classes)
         scan = self._scan(partial, route, at, columns)
+        look_up = self._look_up(partial, window, columns, scan)
         found = self._room(at)
         words = key_of([partial.words[key] for key in step.classes], len(partial))
         low, high = self._period(partial, route, at)
@@ -179,15 +184,24 @@ class Search:
                 if progress[FILLED] == MOST_FOUND:
                     yield from self._taken(partial, route, at, MOST_FOUND)
                     progress[FILLED] = 0
-                if scan is None:
-                    window.probe(chunk, columns, probes, found, progress)
-                else:
-                    window.scan(chunk, scan, probes, found, progress)
+                look_up(chunk, probes, found, progress)
             filled = int(progress[FILLED])
             self._counters.probes += int(progress[LOOKUPS])
             self._counters.comparisons += int(progress[TOUCHED])
         if filled:
             yield from self._taken(partial, route, at, filled)
+
+    def _look_up(
+        self,
+        partial: Partial,  # noqa: ARG002
+        window: JoinWindow,
+        columns: tuple[str, ...],
+        scan: Scan | None,
+    ) -> LookUp:
+        """How a chunk of a window is asked: by hash, or by going through periods."""
+        if scan is not None:
+            return lambda chunk, *probing: window.scan(chunk, scan, *probing)
+        return lambda chunk, *probing: window.probe(chunk, columns, *probing)
 
     def _period(self, partial: Partial, route: Route, at: int) -> tuple[Numbers, Numbers]:
         """Between which keys the next row of each combination lies, both ends included."""

@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.kernels._jit import writable
+from windrow.kernels.alive_index import AliveIndex, AliveProbes, RowTests, alive_index, probe_alive
 from windrow.kernels.bew_hash import Buckets, buckets_of, probe_buckets
 from windrow.kernels.bew_period import Found, Probes, Progress
 from windrow.kernels.bew_scan import Queue, Wanted, scan_queue
@@ -125,6 +126,15 @@ class JoinWindow:
         queue = _queue(part.chunk, scan.columns, scan.lines)._replace(skip=part.skip)
         scan_queue(queue, probes, scan.tests, at << ROW_BITS, found, progress)
 
+    def probe_alive(
+        self, at: int, scan: Scan, probes: AliveProbes, found: Found, progress: Progress
+    ) -> None:
+        """Looks probes up in chunk `at`, in order of ends: by key, among rows that start in time."""
+        chunk = self.slices[at].chunk
+        index = _alive_index(chunk, scan.columns)
+        tests = RowTests(_queue(chunk, (), scan.lines), scan.tests)
+        probe_alive(index, probes, tests, self._spans[at], at << ROW_BITS, found, progress)
+
     def has(self, column: str) -> bool:
         """Whether the input has a column."""
         return column in self.slices[0].chunk.batch.columns.schema.names
@@ -153,6 +163,15 @@ def buckets(chunk: Chunk, columns: tuple[str, ...]) -> Buckets:
     if name not in chunk.derived:
         chunk.derived[name] = buckets_of(_key(chunk, columns), writable(chunk.keys))
     index: Buckets = chunk.derived[name]
+    return index
+
+
+def _alive_index(chunk: Chunk, columns: tuple[str, ...]) -> AliveIndex:
+    """The rows of a chunk in buckets by a key, with the least starts of stretches."""
+    name = f"alive by {columns}"
+    if name not in chunk.derived:
+        chunk.derived[name] = alive_index(buckets(chunk, columns), writable(chunk.batch.times))
+    index: AliveIndex = chunk.derived[name]
     return index
 
 

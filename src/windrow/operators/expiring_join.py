@@ -26,9 +26,8 @@ a bound, at most W, in two searches (`snapshot_search`):
 
 How each is found once, `bew_join` says: of the rows that come, or go, it is the last one's.
 
-An input may take rows back itself. Such a row comes like any other, so that what it forms takes
-back what the row that it takes back has formed; when the step is over, both are forgotten by their
-values (`taken_back`).
+An input may take rows back itself: a row that is taken back ends there, before anything of the step
+is searched for (`alive_rows`), and goes like one whose window is over.
 
 State: the rows alive on each side, and those from the watermark on: no combination, and no row
 twice. A combination is searched for twice, and the results of a step are put in the order of time.
@@ -38,13 +37,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from windrow.operators.accumulators.base import nothing_to_delete
-from windrow.operators.alive_together import AliveTogether, by_end, keep_new
+from windrow.operators.alive_rows import AliveRows
+from windrow.operators.alive_together import AliveTogether, by_end
 from windrow.operators.base import Operator, Snapshot
 from windrow.operators.bew_window import JoinWindow
 from windrow.operators.changes import ChangeBatch, concat, in_time_order, signs_alone
 from windrow.operators.chunks import ChunkBuffer, bound_of_step
-from windrow.operators.taken_back import take_back
 from windrow.physical.specs import WJoin
 from windrow.schema import MAX_TICK
 
@@ -62,7 +60,7 @@ class ExpiringJoinOp(Operator):
         super().__init__()
         ports = range(len(spec.inputs))
         self._waiting = [ChunkBuffer("time") for _ in ports]
-        self._alive = [ChunkBuffer("end") for _ in ports]
+        self._alive = [AliveRows() for _ in ports]
         self._together = AliveTogether(spec, self.counters)
 
     def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
@@ -78,9 +76,7 @@ class ExpiringJoinOp(Operator):
         """Gives the combinations that come or go below the watermark, in the order of time."""
         while self.due() <= watermark and self.due() < MAX_TICK:
             bound = bound_of_step(self.buffers(), watermark, STEP_ROWS)
-            back = [ChunkBuffer("end") for _ in self._alive]
-            changes = [*self._come(bound, back), *self._go(bound, back)]
-            self._forget(back, bound)
+            changes = [*self._come(bound), *self._go(bound)]
             self._count_state()
             if changes:
                 result = in_time_order(concat(changes))
@@ -96,11 +92,11 @@ class ExpiringJoinOp(Operator):
 
     def buffers(self) -> Sequence[ChunkBuffer]:
         """The rows of each input that have yet to come, and those alive."""
-        return [*self._waiting, *self._alive]
+        return [*self._waiting, *(rows.come for rows in self._alive)]
 
     def snapshot(self) -> Snapshot:
         """The rows of each input."""
-        alive = {str(port): tuple(buffer.slices) for port, buffer in enumerate(self._alive)}
+        alive = {str(port): tuple(rows.come.slices) for port, rows in enumerate(self._alive)}
         waiting = {f"waiting {port}": tuple(own.slices) for port, own in enumerate(self._waiting)}
         return Snapshot(STATE_KIND, alive | waiting)
 
@@ -108,52 +104,43 @@ class ExpiringJoinOp(Operator):
         """Puts the rows of each input back."""
         snapshot.check_kind(STATE_KIND)
         kept, ports = snapshot.buffers, range(len(self._alive))
-        self._alive = [ChunkBuffer("end", kept.get(str(port), ())) for port in ports]
+        self._alive = [AliveRows(kept.get(str(port), ())) for port in ports]
         self._waiting = [ChunkBuffer("time", kept.get(f"waiting {port}", ())) for port in ports]
         self._count_state()
 
-    def _come(self, bound: int, back: Sequence[ChunkBuffer]) -> Iterator[ChangeBatch]:
+    def _come(self, bound: int) -> Iterator[ChangeBatch]:
         """Takes the rows below the bound in; gives what they form.
 
-        Those that take others back are put aside into `back`.
+        Raises:
+            DataError: some take back what is not there: all that comes below the bound has come.
         """
-        new = [by_end(waiting.pop_below(bound)) for waiting in self._waiting]
-        windows = [
-            JoinWindow(alive.slices, own) for alive, own in zip(self._alive, new, strict=True)
+        met = [
+            rows.meet(waiting.pop_below(bound))
+            for rows, waiting in zip(self._alive, self._waiting, strict=True)
         ]
+        new = [by_end(own.new) for own in met]
+        windows = [JoinWindow(rows.slices, own) for rows, own in zip(self._alive, new, strict=True)]
         for found in self._together.found(windows):
             yield signs_alone(found, found.times)
-        for alive, taking_back, own in zip(self._alive, back, new, strict=True):
+        for rows, own in zip(self._alive, new, strict=True):
             if own is not None:
-                keep_new(own, alive, taking_back)
+                rows.keep(own)
+            rows.check(bound)
 
-    def _go(self, bound: int, back: Sequence[ChunkBuffer]) -> Iterator[ChangeBatch]:
+    def _go(self, bound: int) -> Iterator[ChangeBatch]:
         """Takes the rows out that end below the bound; gives what they no longer form."""
         windows = []
-        for alive, taking_back in zip(self._alive, back, strict=True):
-            popped = [buffer.pop_below(bound) for buffer in (alive, taking_back)]
-            leaving = [rows for rows in popped if rows is not None and len(rows)]
-            self.counters.drops += sum(map(len, leaving))
-            stored = [*alive.slices, *taking_back.slices]
-            windows.append(JoinWindow(stored, by_end(concat(leaving)) if leaving else None))
+        for rows in self._alive:
+            leaving = by_end(rows.come.pop_below(bound))
+            self.counters.drops += 0 if leaving is None else len(leaving)
+            windows.append(JoinWindow(rows.slices, leaving))
         for found in self._together.found(windows):
             yield signs_alone(found, found.ends_or_never(), -1)
 
-    def _forget(self, back: Sequence[ChunkBuffer], bound: int) -> None:
-        """Forgets the rows that have been taken back, and what took them."""
-        for alive, taking_back in zip(self._alive, back, strict=True):
-            if not taking_back.slices:
-                continue
-            rows = concat([part.rows() for part in taking_back.slices])
-            if take_back(alive, rows, bound) != len(rows):
-                raise nothing_to_delete()
-            self.counters.drops += 2 * len(rows)
-
     def _end(self) -> None:
         """Drops the rows that never end: nothing more comes for them to meet."""
-        for alive in self._alive:
-            self.counters.drops += alive.rows
-            alive.slices = []
+        for rows in self._alive:
+            self.counters.drops += rows.drop_ended(MAX_TICK)
         self._count_state()
 
     def _count_state(self) -> None:

@@ -2,11 +2,11 @@
 
 The steps are those of the join by time (`bew_search`), over ends in the place of times: chunks are
 ordered by end, so that the rows which are still alive are found at once, and those which come too
-late for a combination are left out of what was found.
+late for a combination are stepped over (`kernels/alive_index`), whether there is a key or not.
 
     chosen          max(t) |===================| min(end)
-    found                     |======================|     end > max(t): looked up by its end
-    found, too late                               |==|     t >= min(end): left out
+    found                     |======================|     end > max(t), t < min(end)
+    too late                                      |==|     t >= min(end): never looked at
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from windrow.kernels.alive_index import AliveProbes
+from windrow.kernels.bew_period import Found, Probes, Progress
 from windrow.operators.base import Counters
-from windrow.operators.bew_search import Numbers, Partial, Search
+from windrow.operators.bew_search import LookUp, Numbers, Partial, Search
 from windrow.operators.bew_steps import Route
-from windrow.operators.bew_window import JoinWindow
+from windrow.operators.bew_window import JoinWindow, Scan
 from windrow.operators.gather import Places
 from windrow.operators.stated_bounds import both, in_time
 from windrow.operators.theta import Predicates
@@ -51,10 +53,30 @@ class SnapshotSearch(Search):
         latest = np.maximum.reduce([times_at(self._windows[i], own) for i, own in chosen])
         return latest + 1, np.full(len(partial), MAX_TICK)
 
+    def _look_up(
+        self,
+        partial: Partial,
+        window: JoinWindow,
+        columns: tuple[str, ...],  # noqa: ARG002  # those of the scan
+        scan: Scan | None,
+    ) -> LookUp:
+        """Asks for rows that end after the ones chosen begin, and start before they end."""
+        assert scan is not None
+        untils, own_scan = partial.times.min(axis=0), scan
+
+        def look_up(chunk: int, probes: Probes, found: Found, progress: Progress) -> None:
+            window.probe_alive(chunk, own_scan, AliveProbes(*probes, untils), found, progress)
+
+        return look_up
+
+    def _is_hashed(self, route: Route, at: int) -> bool:  # noqa: ARG002
+        """Comparisons are tested as rows are looked up, with a key as without."""
+        return False
+
     def _kept(
         self, partial: Partial, route: Route, at: int, probes: Numbers, places: Numbers
     ) -> Numbers | None:
-        """The matches that are there, alive with those chosen, and pass the tests."""
+        """The matches that are there and pass the tests that no look-up makes."""
         if not len(places):
             return None
 
@@ -62,10 +84,10 @@ class SnapshotSearch(Search):
             chosen = places if position > at else partial.places[position][probes]
             return times_at(self._windows[route.order[position]], chosen)
 
-        alive = times_of(at + 1) < partial.times.min(axis=0)[probes]
         there = self._is_there(self._windows[route.steps[at].input], places)
-        holds = both(both(alive, there), in_time(self._bounds, route, at, times_of))
-        assert holds is not None
+        holds = both(there, in_time(self._bounds, route, at, times_of))
+        if holds is None:
+            return super()._kept(partial, route, at, probes, places)
         kept = np.flatnonzero(holds)
         tested = super()._kept(partial, route, at, probes[kept], places[kept])
         return kept if tested is None else kept[tested]

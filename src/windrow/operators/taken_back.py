@@ -33,49 +33,62 @@ def take_back(buffer: ChunkBuffer, gone: ChangeBatch, until: int) -> int:
     Returns:
         How many rows have been dropped: as many as there are in `gone`, if these are sound.
     """
-    content = _content(gone)
-    slots = KeyDirectory().slots_of(content)
-    firsts = np.unique(slots, return_index=True)[1]
+    content = contents(gone)
+    firsts, kind_of = kinds_of(content)
     kinds = [column.take(pa.array(firsts)) for column in content]
-    found = [_equal_rows(part, kinds, until) for part in buffer.slices]
+    found = []
+    for part in buffer.slices:
+        own_kind, own_rows = equal_rows(part, kinds)
+        is_there = part.chunk.batch.times[own_rows] <= until
+        found.append((own_kind[is_there], own_rows[is_there]))
     kind = np.concatenate([own for own, _ in found]) if found else np.zeros(0, np.int64)
-    wanted = np.bincount(slots)[slots[firsts]]
-    is_dropped = _first_of_each(kind, wanted)
+    is_dropped = _first_of_each(kind, np.bincount(kind_of))
     cuts = np.cumsum([0, *(len(own) for own, _ in found)])
     rows = [own[is_dropped[a:b]] for (_, own), a, b in zip(found, cuts, cuts[1:], strict=False)]
     return buffer.drop(rows)
 
 
-def _content(rows: ChangeBatch) -> list[pa.Array]:
-    """What tells rows apart here: their ends and all their columns."""
-    return [pa.array(rows.ends_or_never()), *rows.columns.columns]
+def contents(rows: ChangeBatch, *, with_ends: bool = True) -> list[pa.Array]:
+    """What tells rows apart: all their columns, and their ends unless these do not matter."""
+    first = pa.array(rows.ends_or_never() if with_ends else np.zeros(len(rows), np.int64))
+    return [first, *rows.columns.columns]
 
 
-def _equal_rows(part: ChunkSlice, kinds: list[pa.Array], until: int) -> tuple[Numbers, Numbers]:
+def kinds_of(content: list[pa.Array]) -> tuple[Numbers, Numbers]:
+    """Equal rows are of one kind: per kind its first row, and per row its kind."""
+    slots = KeyDirectory().slots_of(content)
+    _, firsts, kinds = np.unique(slots, return_index=True, return_inverse=True)
+    return firsts, kinds
+
+
+def equal_rows(
+    part: ChunkSlice, kinds: list[pa.Array], *, with_ends: bool = True
+) -> tuple[Numbers, Numbers]:
     """The rows of a slice that are of one of the kinds given: which kind, and which row."""
-    words, order = _by_content(part.chunk)
+    words, order = _by_content(part.chunk, with_ends=with_ends)
     asked = key_words(kinds, nulls_match=True).words
     starts = np.searchsorted(words, asked, side="left")
     counts = np.searchsorted(words, asked, side="right") - starts
     kind = np.repeat(np.arange(len(asked)), counts)
     before = np.cumsum(counts) - counts
     rows = order[np.arange(len(kind)) - np.repeat(before - starts, counts)]
-    batch = part.chunk.batch
-    is_same = (rows >= part.skip) & ~part.is_gone(rows) & (batch.times[rows] <= until)
+    is_same = (rows >= part.skip) & ~part.is_gone(rows)
     kind, rows = kind[is_same], rows[is_same]
     is_same = np.ones(len(rows), np.bool_)
-    for theirs, own in zip(kinds, _content(batch), strict=True):
+    own_content = contents(part.chunk.batch, with_ends=with_ends)
+    for theirs, own in zip(kinds, own_content, strict=True):
         is_same &= equal_values(theirs.take(pa.array(kind)), own.take(pa.array(rows)))
     return kind[is_same], rows[is_same]
 
 
-def _by_content(chunk: Chunk) -> tuple[NDArray[np.uint64], Numbers]:
+def _by_content(chunk: Chunk, *, with_ends: bool) -> tuple[NDArray[np.uint64], Numbers]:
     """The words of the rows of a chunk in ascending order, and whose each is; made once."""
-    if "by content" not in chunk.derived:
-        words = key_words(_content(chunk.batch), nulls_match=True).words
+    name = "by content and end" if with_ends else "by content"
+    if name not in chunk.derived:
+        words = key_words(contents(chunk.batch, with_ends=with_ends), nulls_match=True).words
         order = np.argsort(words, kind="stable")
-        chunk.derived["by content"] = (words[order], order)
-    words, order = chunk.derived["by content"]
+        chunk.derived[name] = (words[order], order)
+    words, order = chunk.derived[name]
     return words, order
 
 

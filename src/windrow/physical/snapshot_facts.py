@@ -31,8 +31,7 @@ def snapshot_facts(spec: WJoin, options: Options, show: Callable[[str], str]) ->
         (
             "how",
             [
-                "rows join while all of them are alive; one that takes a row back joins as that"
-                " did, with the opposite sign",
+                "rows join while all of them are alive; one that is taken back is alive until then",
                 *_negatives(spec),
             ],
         ),

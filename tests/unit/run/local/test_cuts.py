@@ -1,0 +1,75 @@
+"""Which plans take batches in parts, and that the parts do not show."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import windrow
+from windrow.run.local import cuts, execution
+
+SUMS = "(SELECT k, SUM(x) AS s FROM a [RANGE 9] GROUP BY k) p"
+COUNTS = "(SELECT k, COUNT(*) AS n FROM b [RANGE 7] GROUP BY k) q"
+TAKEN_IN_PARTS = {
+    "changelogs": f"SELECT p.k, s, n FROM {SUMS} JOIN {COUNTS} ON p.k = q.k",
+    "changelog and stream": f"SELECT p.k, s, x FROM {SUMS} JOIN b [RANGE 5] q ON p.k = q.k EMIT CHANGES",
+    "changes of a join": "SELECT a.x, b.x AS y FROM a [RANGE 5], b [RANGE 5] WHERE a.k = b.k EMIT CHANGES",
+    "aggregate of a join": "SELECT a.k, COUNT(*) AS n FROM a [RANGE 5], b [RANGE 5] WHERE a.k = b.k"
+    " GROUP BY a.k",
+    "tuple by tuple": "SELECT /*+ algorithm(nlw) */ a.x, b.x AS y FROM a, b WHERE abs(a.x - b.x) <= 1 WINDOW = 5",
+    "best now": "SELECT a.x, b.x AS y FROM a [RANGE 5] BESTMATCH JOIN b [RANGE 5] ON a.x MINDIST b.x",
+}
+TAKEN_WHOLE = {
+    "hash": "SELECT a.x, b.x AS y FROM a, b WHERE a.k = b.k WINDOW = 5",
+    "aggregate": "SELECT k, SUM(x) AS s FROM a [RANGE 9] GROUP BY k",
+    "as-of": "SELECT a.x, b.x AS y FROM a ASOF JOIN b MATCH_CONDITION (a.t >= b.t) ON a.k = b.k TOLERANCE 5",
+    "union": "SELECT x FROM a UNION ALL SELECT x FROM b",
+}
+
+
+def session() -> windrow.Session:
+    made = windrow.Session()
+    for name in "ab":
+        random = np.random.default_rng(ord(name))
+        columns = {"k": random.integers(0, 3, 60), "x": random.integers(0, 9, 60)}
+        made.stream(name, pa.table(columns | {"t": random.integers(0, 60, 60)}), time="t")
+    return made
+
+
+def sorted_rows(query: str) -> list[tuple[object, ...]]:
+    return sorted(map(repr, session().sql(query).to_arrow().to_pylist()))
+
+
+def parts_of(query: str, monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """What the runner was told of the parts of batches."""
+    told = []
+
+    def rows_at_once(*arguments: object) -> object:
+        told.append(cuts.rows_at_once(*arguments))
+        return told[-1]
+
+    monkeypatch.setattr(execution, "rows_at_once", rows_at_once)
+    session().sql(query).to_arrow()
+    return told
+
+
+@pytest.mark.parametrize("kind", TAKEN_IN_PARTS)
+def test_joins_whose_cost_follows_a_batch_take_it_in_parts(kind, monkeypatch) -> None:
+    (part,) = parts_of(TAKEN_IN_PARTS[kind], monkeypatch)
+    assert part is not None
+    assert part(pa.record_batch({"x": [1]})) == cuts.PART_ROWS
+
+
+@pytest.mark.parametrize("kind", TAKEN_WHOLE)
+def test_what_only_loses_by_parts_takes_batches_whole(kind, monkeypatch) -> None:
+    assert parts_of(TAKEN_WHOLE[kind], monkeypatch) == [None]
+
+
+@pytest.mark.parametrize("kind", TAKEN_IN_PARTS)
+@pytest.mark.parametrize("rows", [1, 7])
+def test_the_answer_is_the_same_whatever_the_parts(kind, rows, monkeypatch) -> None:
+    whole = sorted_rows(TAKEN_IN_PARTS[kind])
+    monkeypatch.setattr(cuts, "PART_ROWS", rows)
+    assert sorted_rows(TAKEN_IN_PARTS[kind]) == whole
+    assert whole
