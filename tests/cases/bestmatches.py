@@ -158,7 +158,9 @@ def _draws() -> dict[str, Any]:
         "k": lambda r: draw_key(r, "bigint"),
         "x": lambda r: r.choice([None, *range(6)]),
         "y": lambda r: r.choice([None, float("nan"), 0.25, 1.0, 1.5, 4.0]),
-        "tags": lambda r: r.choice([None, [], ["a"], ["b", "a"], ["b", "b"], ["c", None]]),
+        "tags": lambda r: r.choice(
+            [None, [], [None], ["a"], ["b", "a"], ["b", "b"], ["c", None], [None, None, "a"]]
+        ),
     }
 
 

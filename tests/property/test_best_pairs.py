@@ -47,7 +47,19 @@ ROWS = st.lists(
         st.sampled_from([0, 1, 2, 5, None]),
         st.sampled_from(["u", "v", "v", None]),
         st.sampled_from([0.0, 0.5, 2.0, math.nan, math.inf]),
-        st.sampled_from([None, [], ["p"], ["q", "p"], ["q", "q"], ["q", "r"], ["p", "r", "q"]]),
+        st.sampled_from(
+            [
+                None,
+                [],
+                [None],
+                ["p"],
+                ["q", "p"],
+                ["q", "q"],
+                ["q", None, "r"],
+                ["p", "r", "q"],
+                ["p", None, None],
+            ]
+        ),
     ),
     max_size=7,
 )

@@ -31,7 +31,7 @@ ORDERS = {
     "tags": (
         Dimension("a.tags", "b.tags", SUBSET, None),
         superset_is_better,
-        lambda a, b: frozenset(a) & frozenset(b),
+        lambda a, b: (frozenset(a) & frozenset(b)) - {None},
     ),
     "p": (
         Dimension("a.p", "b.p", "both", None, function=FUNCTIONS["both"]),
@@ -143,7 +143,9 @@ def _value(random: Random, name: str):
     if name == "id":
         return random.randrange(3)
     if name == "tags":
-        return random.choice([None, [], ["q"], ["q", "r"], ["r", None], ["r", "q", "q"]])
+        return random.choice(
+            [None, [], [None], ["q"], ["q", "r"], ["r", None], ["r", "q", "q"], [None, "q", None]]
+        )
     return random.choice([None, 0, 0, 1, 2, 5])
 
 

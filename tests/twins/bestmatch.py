@@ -125,7 +125,7 @@ def candidate(r: Row, s: Row, rules: Rules) -> Candidate | None:
 def compared(a: Any, b: Any, eps: Any, order: Any) -> tuple[Any, Any] | None:
     """How two values are compared with those of other pairs, and by what; None: no candidate."""
     if order == "subset":
-        return superset_is_better, frozenset(a) & frozenset(b)
+        return superset_is_better, (frozenset(a) & frozenset(b)) - {None}
     if order != "mindist" and order[0] == "partial":
         return (lambda one, other: order[1](*one, *other)), (a, b)
     number = abs(a - b) if order == "mindist" else order[1](a, b)

@@ -58,7 +58,7 @@ def pairs(session: windrow.Session, on: str, kind: str = "LEFT") -> Sequence[tup
     [
         (
             "l.tags SUBSET r.tags",
-            [(1, 12), (2, 12), (4, 14)],
+            [(1, 12), (2, 12), (4, 13), (4, 14)],
             [(1, 11), (1, 12), (4, 13), (4, 14)],
         ),
         (
@@ -264,3 +264,20 @@ def test_a_limit_of_a_partial_order_is_refused(session):
     error = refused(session, "l.x larger r.x WITHIN 2")
     assert error.condition == "unsupported-bestmatch-order-limit"
     assert error.sentence == "WITHIN after LARGER is not supported"
+
+
+@pytest.mark.parametrize("window", ["", " [RANGE 2]"], ids=["for good", "now"])
+def test_null_elements_of_arrays_are_in_no_set(window: str) -> None:
+    found = windrow.Session()
+    tags = pa.list_(pa.string())
+    left = pa.table({"ts": [1], "id": [1], "tags": pa.array([["a", None]], tags)})
+    right = pa.array([[None], ["a"], ["a", None], [None, None], None, []], tags)
+    found.stream("l", left, time="ts")
+    found.stream("r", pa.table({"ts": [1] * 6, "id": range(6), "tags": right}), time="ts")
+    query = f"SELECT r.id FROM l{window} LEFT BESTMATCH JOIN r{window} ON l.tags SUBSET r.tags" + (
+        "" if window else " WINDOW = 2"
+    )
+    rows = found.sql(query).to_arrow()
+    if window:
+        rows = found.state_at(rows, 1)
+    assert sorted(rows["id"].to_pylist()) == [1, 2]
