@@ -1,7 +1,8 @@
 """Bestmatch joins by the book: the cross product, then every pair against every pair.
 
 Rows are plain dictionaries: `t` (event time), `y` (a tuple of values, one per dimension), `k` (a
-tuple of key values), `id`. Distances are Python's own numbers: integers and fractions exactly.
+tuple of key values), `id`. Distances are Python's own numbers: integers and fractions exactly, and
+those of FLOAT columns, whose values are numpy's float32, as these subtract.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 Row = dict[str, Any]
 Pair = tuple[Any, Any]
@@ -128,15 +131,24 @@ def compared(a: Any, b: Any, eps: Any, order: Any) -> tuple[Any, Any] | None:
         return superset_is_better, (frozenset(a) & frozenset(b)) - {None}
     if order != "mindist" and order[0] == "partial":
         return (lambda one, other: order[1](*one, *other)), (a, b)
-    number = abs(a - b) if order == "mindist" else order[1](a, b)
+    number = distance(a, b) if order == "mindist" else order[1](a, b)
     if is_missing(number) or (eps is not None and number > eps):
         return None
     return less_is_better, number
 
 
+def distance(a: Any, b: Any) -> Any:
+    """|a - b|: of two float32 in 32 bits, of one beside another number in doubles."""
+    if isinstance(a, np.float32) and isinstance(b, np.float32):
+        with np.errstate(all="ignore"):
+            return float(abs(a - b))
+    one, other = (float(value) if isinstance(value, np.float32) else value for value in (a, b))
+    return abs(one - other)
+
+
 def is_missing(value: Any) -> bool:
     """Whether a value is NULL or NaN."""
-    return value is None or (isinstance(value, float) and math.isnan(value))
+    return value is None or (isinstance(value, float | np.float32) and math.isnan(value))
 
 
 def less_is_better(one: Any, other: Any) -> int:

@@ -155,9 +155,7 @@ def _measured(measure: Measure, pairs: ChangeBatch) -> tuple[Codes, Flags]:
     if measure.is_youngest:
         codes = np.iinfo(np.uint64).max - np.maximum(left, right)
     elif measure.is_float:
-        with np.errstate(invalid="ignore", over="ignore"):
-            apart = np.abs(left.view(np.float64) - right.view(np.float64))
-        codes = np.ascontiguousarray(apart).view(np.uint64)
+        codes = np.ascontiguousarray(measure.apart(left, right)).view(np.uint64)
     else:
         codes = np.maximum(left, right) - np.minimum(left, right)
     can_match = measure.eps is None or measure.eps >= 0
