@@ -1,23 +1,29 @@
 """The best pairs of each instant, of ever more pairs that are there: batches stay what they are.
 
     python -m benchmarks.best_now [--kept 20000] [--batch 1000]
+    python -m benchmarks.best_now --push 4000
 
 A left outer bestmatch join in two dimensions over windows, as its search sees it: each micro-batch
 brings pairs of random left tuples, as many as leave. Pairs stay for so many micro-batches that about
 so many are kept, and for ten times as many, with ten times as many left tuples. Seconds are of the
 processor; the two take turns. Bytes are those of chunks that the state before did not have, as Spark
 writes them.
+
+With --push, two tables of so many rows, each one push: their candidate pairs are about 1,000 times as
+many, and the figure is how much more memory the process took at its peak than before the query.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import resource
 import time
 
 import numpy as np
 import pyarrow as pa
 
+import windrow
 from windrow.operators.base import Snapshot
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.sliding_skyline import SlidingSkylineOp
@@ -103,9 +109,39 @@ def measure(kept: int, batch: int) -> dict[str, object]:
     }
 
 
+WINDOWS = """
+    SELECT l.ts, r.ts AS near FROM l [RANGE 500] LEFT OUTER BESTMATCH JOIN r [RANGE 500]
+    ON l.x MINDIST r.x, l.y MINDIST r.y
+"""
+
+
+def measure_push(rows: int) -> dict[str, object]:
+    """Peak memory and time of a query whose inputs come in one push each."""
+    random, session = np.random.default_rng(1), windrow.Session()
+    for name in "lr":
+        columns = {"ts": np.sort(random.integers(0, rows, rows)), "x": random.random(rows)}
+        columns["y"] = random.random(rows)
+        session.stream(name, pa.table(columns), time="ts")
+    list(session.sql(WINDOWS.replace("500", "1")))  # compiled, and libraries loaded
+    before, began = _peak_mb(), time.process_time()
+    answer = sum(batch.num_rows for batch in session.sql(WINDOWS))
+    return {
+        "rows": rows,
+        "answer": answer,
+        "megabytes": round(_peak_mb() - before),
+        "seconds": round(time.process_time() - began, 1),
+    }
+
+
+def _peak_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="The best pairs of each instant, more and more.")
     parser.add_argument("--kept", type=int, default=20_000)
     parser.add_argument("--batch", type=int, default=1_000)
+    parser.add_argument("--push", type=int)
     given = parser.parse_args()
-    print(json.dumps(measure(given.kept, given.batch)))
+    asked = measure_push(given.push) if given.push else measure(given.kept, given.batch)
+    print(json.dumps(asked))

@@ -23,6 +23,7 @@ from cases.base import (
     length,
 )
 from cases.match_runs import ORDERS
+from cases.one_sided import OneSided, draw_conditions
 
 KINDS = tuple(JUDGED)
 COLUMNS = {"x": pa.int64(), "y": pa.float64(), "tags": pa.list_(pa.string())}
@@ -48,14 +49,22 @@ def draw_bestmatch(random: Random, *, most_rows: int = 12) -> Case:
     where = [f"abs(t.ts - h.ts) <= {length(eps, time_type)}"]
     where += [f"abs(t.{name} - h.{name}) <= {e}" for name, e in reach.items() if e is not None]
     where += ["t.k = h.k"] if keyed else []
+    candidates, filters = draw_conditions(random, ("t", "h"), "id")
+    random.shuffle(where)
+    cut = random.choice([0, 0, 1, len(where)])  # conditions on both sides may stand in either
+    on = [condition.sql for condition in candidates] + where[:cut]
+    where = where[cut:] + [condition.sql for condition in filters]
+    random.shuffle(on)
     random.shuffle(where)
     sql = (
         f"SELECT t.id AS tid, h.id AS hid FROM temperature t {kind} BESTMATCH JOIN humidity h "
-        "ON t.ts MINDIST h.ts, t.x MINDIST h.x, t.y MINDIST h.y "
-        f"WHERE {' AND '.join(where)}" + (" KEEP UNMATCHED" if keep else "")
+        f"ON {' AND '.join(['t.ts MINDIST h.ts, t.x MINDIST h.x, t.y MINDIST h.y', *on])}"
+        + (f" WHERE {' AND '.join(where)}" if where else "")
+        + (" KEEP UNMATCHED" if keep else "")
     )
     rules = Rules(
-        tuple(reach.values()), (False,) * keyed, eps, eps, "mindist", keep, kind
+        tuple(reach.values()), (False,) * keyed, eps, eps, "mindist", keep, kind,
+        on=_as_rules(candidates), where=_as_rules(filters),
     )  # fmt: skip
     sides = [_as_rows(stream.rows, keyed=keyed, names=("x", "y")) for stream in streams]
     due = proofs(*sides, rules)
@@ -65,7 +74,8 @@ def draw_bestmatch(random: Random, *, most_rows: int = 12) -> Case:
 def draw_many(random: Random, *, keyed: bool, cases: int = 12) -> Case:
     """Many joins of every kind as one query: kept apart by a key, or by far offsets of x.
 
-    Those by key compare values too, with the functions of `cases.match_runs`. The answer names the
+    Those by key compare values too, with the functions of `cases.match_runs`, and have conditions on
+    one side; of the others all rows are kept, which are to be more than memory holds. The answer names the
     kind, and both ids; those of case n lie between n and n + 1 times APART.
     """
     time_type, lateness = "timestamp", 3
@@ -87,15 +97,20 @@ def draw_many(random: Random, *, keyed: bool, cases: int = 12) -> Case:
     for kind in KINDS:
         keep = random.random() < 0.7
         asked = BY_VALUE[kind] if keyed else BY_DISTANCE
+        candidates, filters = draw_conditions(random, ("t", "h"), "id") if keyed else ((), ())
         branches.append(
             f"SELECT '{kind}' AS kind, t.id AS tid, h.id AS hid"
             f" FROM temperature t {kind} BESTMATCH JOIN humidity h ON t.ts {asked.time} h.ts,"
-            f" {', '.join(asked.dimensions)}"
+            f" {' AND '.join([', '.join(asked.dimensions), *(one.sql for one in candidates)])}"
             " WHERE h.ts BETWEEN t.ts - INTERVAL 4 SECONDS AND t.ts + INTERVAL 6 SECONDS"
             + (" AND t.k = h.k" if keyed else "")
+            + "".join(f" AND {one.sql}" for one in filters)
             + (" KEEP UNMATCHED" if keep else "")
         )
-        rules = Rules(asked.eps, (False,), 4, 6, asked.time, keep, kind, asked.orders)
+        rules = Rules(
+            asked.eps, (False,), 4, 6, asked.time, keep, kind, asked.orders,
+            on=_as_rules(candidates), where=_as_rules(filters),
+        )  # fmt: skip
         for number in range(cases):
             rows = (_as_rows(_of(side, number), keyed=True, names=asked.names) for side in sides)
             due |= {(kind, *pair): proof for pair, proof in proofs(*rows, rules).items()}
@@ -144,8 +159,14 @@ def _draws() -> dict[str, Any]:
         "k": lambda r: draw_key(r, "bigint"),
         "x": lambda r: r.choice([None, *range(6)]),
         "y": lambda r: r.choice([None, float("nan"), 0.25, 1.0, 1.5, 4.0]),
-        "tags": lambda r: r.choice([None, [], ["a"], ["b", "a"], ["b", "b"], ["c", None]]),
+        "tags": lambda r: r.choice(
+            [None, [], [None], ["a"], ["b", "a"], ["b", "b"], ["c", None], [None, None, "a"]]
+        ),
     }
+
+
+def _as_rules(conditions: Iterable[OneSided]) -> tuple[tuple[int, Any], ...]:
+    return tuple((one.side, one.holds) for one in conditions)
 
 
 def _of(rows: Iterable[Row], case: int) -> list[Row]:

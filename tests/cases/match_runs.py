@@ -160,7 +160,7 @@ def draw_match_run(
     kinds = tuple(
         ORDERS[name][0]
         if name in ORDERS
-        else random.choice(["bigint", "int", "double", "decimal(6,1)"])
+        else random.choice(["bigint", "int", "double", "float", "decimal(6,1)"])
         for name in names
     )
     has_limit = {"mindist", "gap", "ratio"}
@@ -216,6 +216,11 @@ def _draw_value(random: Random, kind: str, *, is_plain: bool) -> Any:
     if kind == "double":
         odd = [None, math.nan, math.inf, -math.inf, -0.0]
         return random.choice(odd) if is_odd else random.randrange(-8, 9) / 4
+    if kind == "float":
+        # Rounded by what they are subtracted from, and far enough apart to leave 32 bits.
+        odd = [None, math.nan, math.inf, -math.inf, -0.0, 2.0**24, 2.0**24 + 2, 3e38, -3e38]
+        drawn = random.choice(odd) if is_odd else random.choice([0.5, 0.1, 1.6, -1.4, 2.5, 3.1])
+        return None if drawn is None else np.float32(drawn)
     if kind.startswith("decimal"):
         return None if is_odd else Fraction(random.randrange(-8, 9), 10)
     odd = [None] if kind == "int" or is_plain else [None, 2**63 - 1, -(2**63)]

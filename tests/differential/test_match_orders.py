@@ -67,7 +67,17 @@ def draw_rows(random: Random) -> pa.Table:
             "x": random.choice([None, float("nan"), *some]),
             "n": random.choice([None, *range(8)]),
             "tags": random.choice(
-                [None, [], ["a"], ["b", "a"], ["a", "c"], ["c", "b", "a"], ["d", "d"]]
+                [
+                    None,
+                    [],
+                    [None],
+                    ["a"],
+                    ["b", "a"],
+                    ["a", None, "c"],
+                    ["c", "b", "a"],
+                    ["d", "d"],
+                    ["b", None, None],
+                ]
             ),
         }
 

@@ -11,10 +11,12 @@ import duckdb
 import pyarrow as pa
 import pytest
 from cases.match_runs import FUNCTIONS, ORDERS
+from cases.one_sided import draw_conditions
+from cases.tape import drawn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins.best_pairs import SIDES as JUDGED
-from twins.best_pairs import best_at, is_alive, unmatched_at
+from twins.best_pairs import best_at, filtered, is_alive, unmatched_at
 from twins.bestmatch import Rules, candidate
 
 import windrow
@@ -45,7 +47,19 @@ ROWS = st.lists(
         st.sampled_from([0, 1, 2, 5, None]),
         st.sampled_from(["u", "v", "v", None]),
         st.sampled_from([0.0, 0.5, 2.0, math.nan, math.inf]),
-        st.sampled_from([None, [], ["p"], ["q", "p"], ["q", "q"], ["q", "r"], ["p", "r", "q"]]),
+        st.sampled_from(
+            [
+                None,
+                [],
+                [None],
+                ["p"],
+                ["q", "p"],
+                ["q", "q"],
+                ["q", None, "r"],
+                ["p", "r", "q"],
+                ["p", None, None],
+            ]
+        ),
     ),
     max_size=7,
 )
@@ -60,7 +74,9 @@ def table(rows):
 class Case:
     """A query with its streams; windows of either side, or None for the plain bound on time."""
 
-    def __init__(self, side, a, b, windows, asked, *, has_key=False, keep=False) -> None:
+    def __init__(
+        self, side, a, b, windows, asked, *, has_key=False, keep=False, conditions=((), ())
+    ) -> None:
         self.rows = {"a": a, "b": b}
         self.side, self.windows, self.keep = side, windows, keep
         on, names, eps, orders, time_order = ASKED[asked]
@@ -69,15 +85,24 @@ class Case:
         where += [] if windows else ["abs(a.at - b.at) <= 3"]
         where += ["a.k = b.k"] if has_key else []
         self.sql = f"SELECT {SHOWN} FROM a {ranges[0]} {side} BESTMATCH JOIN b {ranges[1]} ON {on}"
+        in_on, in_where = conditions
+        self.sql += "".join(f" AND {one.sql}" for one in in_on)
+        where += [one.sql for one in in_where]
         self.sql += f" WHERE {' AND '.join(where)}" if where else ""
         self.sql += " KEEP UNMATCHED" if keep else ""
         after, before = windows or (3, 3)
-        rules = Rules(eps, (False,) * has_key, before, after, time_order, orders=orders)
+        rules = self.rules = Rules(
+            eps, (False,) * has_key, before, after, time_order, orders=orders,
+            on=tuple((one.side, one.holds) for one in in_on),
+            where=tuple((one.side, one.holds) for one in in_where),
+        )  # fmt: skip
         self.sides = [
             [
                 {
                     "id": place,
                     "t": row[0],
+                    "at": row[0],
+                    "x": row[1],
                     "y": tuple(row[COLUMNS.index(name)] for name in names),
                     "k": (row[2],) * has_key,
                 }
@@ -109,7 +134,7 @@ class Case:
         found = best_at(instant, self.candidates, self.lives, self.judged)
         if self.keep:
             found += unmatched_at(instant, self.sides, self.candidates, self.lives, self.judged)
-        return self.shown(found)
+        return self.shown(filtered(found, self.sides, self.rules))
 
     def by_duckdb(self, instant):
         """The paper's SQL over the rows alive: pairs, less those for which a better one exists."""
@@ -151,7 +176,7 @@ class Case:
                 matched = {columns["lr"[at]][n] for n in range(len(alive))}
                 alone = [place for place in ids if place not in matched]
                 found.update((place, None) if at == 0 else (None, place) for place in alone)
-        return self.shown(found)
+        return self.shown(filtered(found, self.sides, self.rules))
 
     def session(self, cuts):
         session = windrow.Session()
@@ -201,14 +226,23 @@ def at(changes, instant):
     st.one_of(st.none(), st.tuples(st.integers(0, 4), st.integers(0, 4))),
     st.sampled_from(list(ASKED)),
     st.tuples(st.booleans(), st.booleans()),
-    st.sets(st.integers(1, 6), max_size=3),
-    st.integers(0, 3),
+    drawn(lambda random: draw_conditions(random, ("a", "b"), "at")),
+    st.tuples(st.sets(st.integers(1, 6), max_size=3), st.integers(0, 3)),
 )
-def test_what_is_best_is_so_at_every_instant(side, rows, windows, asked, told, cuts, stop):
+def test_what_is_best_is_so_at_every_instant(side, rows, windows, asked, told, conditions, run):
+    cuts, stop = run
     if side and not windows:
         windows = (3, 2)
     has_key, keep = told
-    case = Case(side, *rows, windows, asked, has_key=has_key, keep=keep and bool(side))
+    case = Case(
+        side,
+        *rows,
+        windows,
+        asked,
+        has_key=has_key,
+        keep=keep and bool(side),
+        conditions=conditions,
+    )
     changes = case.changes(cuts, stop)
     for instant in range(16):
         answer = at(changes, instant)

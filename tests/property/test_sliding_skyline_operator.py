@@ -14,7 +14,7 @@ from cases.tape import tapes
 from hypothesis import given, settings
 from twins.bestmatch import BETTER, EQUAL, less_is_better, superset_is_better
 
-from windrow.operators import rival_pairs
+from windrow.operators import rival_pairs, sliding_skyline
 from windrow.operators.changes import ChangeBatch, concat
 from windrow.operators.sliding_skyline import SlidingSkylineOp, ever_best
 from windrow.physical.sliding_skyline import SlidingSkyline
@@ -31,7 +31,7 @@ ORDERS = {
     "tags": (
         Dimension("a.tags", "b.tags", SUBSET, None),
         superset_is_better,
-        lambda a, b: frozenset(a) & frozenset(b),
+        lambda a, b: (frozenset(a) & frozenset(b)) - {None},
     ),
     "p": (
         Dimension("a.p", "b.p", "both", None, function=FUNCTIONS["both"]),
@@ -143,7 +143,9 @@ def _value(random: Random, name: str):
     if name == "id":
         return random.randrange(3)
     if name == "tags":
-        return random.choice([None, [], ["q"], ["q", "r"], ["r", None], ["r", "q", "q"]])
+        return random.choice(
+            [None, [], [None], ["q"], ["q", "r"], ["r", None], ["r", "q", "q"], [None, "q", None]]
+        )
     return random.choice([None, 0, 0, 1, 2, 5])
 
 
@@ -164,6 +166,9 @@ def test_what_comes_and_goes_is_what_is_best(kind, random):
     with pytest.MonkeyPatch.context() as patch:
         # So few comparisons at a time that a group is judged in several blocks.
         patch.setattr(rival_pairs, "MOST_COMPARISONS", random.choice([1, 4, 1 << 16]))
+        # And so few pairs that the best of those that wait are looked for, again and again.
+        patch.setattr(sliding_skyline, "MOST_UNJUDGED", random.choice([1, 2, 5, 1 << 17]))
+        patch.setattr(sliding_skyline, "MOST_AT_ONCE", random.choice([1, 3, 1 << 16]))
         changes = case.changes()
         sent = case.changes(lambda batch: ever_best(case.spec, batch))
     for instant in range(16):
@@ -197,3 +202,25 @@ def test_a_step_writes_the_pairs_that_change_and_no_others():
     # The pair of 7 is out for good, and the new ones are written: one shown, one for later.
     assert sum(len(part) for part in slices if id(part.chunk) not in before) == 2
     assert operator.counters.stored == many + 1
+
+
+def test_pairs_that_wait_are_no_more_than_may_be_in_the_answer_and_those_that_came_last():
+    """However many candidates a push brings: one left tuple, and ever nearer and farther ones."""
+    case = Case("left outer", Random(1))
+    spec = SlidingSkyline(
+        case.spec.input, "left outer", (ORDERS["x"][0],), (("a.id",),), ("a.id",), SCHEMA
+    )
+    operator, slice_rows, best = SlidingSkylineOp(spec), 50, 3
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sliding_skyline, "MOST_UNJUDGED", slice_rows)
+        for _ in range(100):
+            columns = {f.name: pa.nulls(30, ARROW[f.type]) for f in SCHEMA.fields}
+            columns |= {"a.id": pa.array([*range(best)] * 10), "a.x": pa.array([0] * 30)}
+            columns["b.x"] = pa.array([0] * best + [2] * (30 - best))
+            times = np.ones(30, np.int64)
+            batch = ChangeBatch(pa.RecordBatch.from_pydict(columns), times, times + 100)
+            assert not list(operator.push([batch]))
+            # Of every push the nearest stay, all as good.
+            pushes = operator.counters.rows_in // 30
+            assert operator.counters.stored <= 2 * best * pushes + slice_rows
+    assert sum(map(len, operator.advance(2))) == best * 100

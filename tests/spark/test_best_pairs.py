@@ -24,7 +24,8 @@ QUERIES = {
     "right, sets": f"{SHOWN} RIGHT OUTER BESTMATCH JOIN y [RANGE 3] ON {SETS}, x.ts MINDIST y.ts"
     " WHERE x.k = y.k AND x.v < 9 KEEP UNMATCHED",
     "full": f"{SHOWN} FULL OUTER BESTMATCH JOIN y [RANGE 3] {ON}"
-    " WHERE x.k = y.k AND abs(x.v - y.v) <= 2 KEEP UNMATCHED",
+    " AND x.v <> 3 AND y.v <> 5 WHERE x.k = y.k AND abs(x.v - y.v) <= 2 AND y.v IS NOT NULL"
+    " KEEP UNMATCHED",
     "full, no key": f"{SHOWN} FULL OUTER BESTMATCH JOIN y [RANGE 3] {ON} WITHIN 1 KEEP UNMATCHED",
     "plain, alive": f"{SHOWN} BESTMATCH JOIN y [RANGE 3] ON x.v both y.v, {SETS}",
     "plain, so far": f"SELECT x.ts, x.v, y.v AS w FROM x BESTMATCH JOIN y {ON}"

@@ -58,6 +58,9 @@ months_between(day, date '2020-01-01'), cast(day as timestamp), cast('2024-01-01
 abs(d), -d, 1.5 + 1, 2.50 * 3, substr(s, 2), char_length(s), position('l' in s), ascii(s), repeat(s, 2)
 ltrim(' a'), startswith(s, 'H'), contains(s, 'l'), array_join(array(s, 'x'), '-'), sort_array(array(2, 1))
 array_max(array(1, 2)), hex(255), round(k, -1), cast(x as decimal(10,1)), sha2(s, 256), try_divide(k, 0)
+f - f, f - k, f + n, f * 2, f - d, f + 0.1, f % 1, f - x, -f, abs(f - f), abs(f - k), f <= 0.1, f = 0.1, 0.1 >= f
+f < 0.1, f in (0.1, 2), f between 0.1 and 0.2, not f > 0.1, abs(f - cast(0 as float)) <= 0.1, f <=> 0.1, f = x, f = 1.5
+f <= k, f <> 0.1, f <= 0.05 + 0.05, cast(x as float) <= 2.5, coalesce(f, f) <= 0.1, f in (f, 0.1), f + f + 1, (f - k) - f
 transform(array(1, 2), v -> v + k), nvl2(k, 1, 2), bit_count(5), 5 & 3, 5 | 3, 5 ^ 3, shiftleft(1, 4)
 """  # fmt: skip
 

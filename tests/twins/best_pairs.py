@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from twins.bestmatch import Candidate
+from twins.bestmatch import Candidate, Rules
 
 Place = int
 Answer = Counter[tuple[Place | None, Place | None]]
@@ -74,6 +74,14 @@ def unmatched_at(
         if is_alive(row, lives[at], instant) and row["id"] not in matched[at]
     ]
     return Counter(alone)
+
+
+def filtered(answer: Answer, rows: Sequence[Sequence[Any]], rules: Rules) -> Answer:
+    """What WHERE keeps of an answer; the rows of both sides are given."""
+    by_id = [{None: None, **{row["id"]: row for row in side}} for side in rows]
+    return Counter(
+        {ids: n for ids, n in answer.items() if rules.keeps(by_id[0][ids[0]], by_id[1][ids[1]])}
+    )
 
 
 def is_alive(row: Any, life: Callable[[Any], tuple[int, int]], instant: int) -> bool:

@@ -58,7 +58,7 @@ def pairs(session: windrow.Session, on: str, kind: str = "LEFT") -> Sequence[tup
     [
         (
             "l.tags SUBSET r.tags",
-            [(1, 12), (2, 12), (4, 14)],
+            [(1, 12), (2, 12), (4, 13), (4, 14)],
             [(1, 11), (1, 12), (4, 13), (4, 14)],
         ),
         (
@@ -264,3 +264,61 @@ def test_a_limit_of_a_partial_order_is_refused(session):
     error = refused(session, "l.x larger r.x WITHIN 2")
     assert error.condition == "unsupported-bestmatch-order-limit"
     assert error.sentence == "WITHIN after LARGER is not supported"
+
+
+@pytest.mark.parametrize("window", ["", " [RANGE 2]"], ids=["for good", "now"])
+def test_null_elements_of_arrays_are_in_no_set(window: str) -> None:
+    found = windrow.Session()
+    tags = pa.list_(pa.string())
+    left = pa.table({"ts": [1], "id": [1], "tags": pa.array([["a", None]], tags)})
+    right = pa.array([[None], ["a"], ["a", None], [None, None], None, []], tags)
+    found.stream("l", left, time="ts")
+    found.stream("r", pa.table({"ts": [1] * 6, "id": range(6), "tags": right}), time="ts")
+    query = f"SELECT r.id FROM l{window} LEFT BESTMATCH JOIN r{window} ON l.tags SUBSET r.tags" + (
+        "" if window else " WINDOW = 2"
+    )
+    rows = found.sql(query).to_arrow()
+    if window:
+        rows = found.state_at(rows, 1)
+    assert sorted(rows["id"].to_pylist()) == [1, 2]
+
+
+FLOATS = [16777216.0, 16777220.0, 0.5, -0.5, 0.1, 0.2, 0.3, 1.1, 3e38, -3e38, 1e-45, 0.0]
+NUMBERS = {
+    "float": pa.array(FLOATS, pa.float32()),
+    "double": pa.array([0.1, 0.2, 0.30000000000000004, 16777216.5, 1e300, -0.5], pa.float64()),
+    "bigint": pa.array([0, 1, 16777217, 16777219, 2**62 + 1, -3], pa.int64()),
+    "int": pa.array([0, 1, 16777217, -3], pa.int32()),
+    "decimal": pa.array(map(Decimal, ["0.1", "0.3", "-0.5", "1.1", "9.9"]), pa.decimal128(9, 1)),
+}
+LIMITS = ["0.1", "0.2", "0", "1", "0.4", "16777216", "16777215.5", "16777217", "1e-1", "3e38"]
+
+
+@pytest.mark.parametrize("algorithm", ["matwin", "nested-loops"])
+@pytest.mark.parametrize("other", NUMBERS)
+def test_a_float_is_as_far_from_a_number_as_in_a_window_join(other: str, algorithm: str) -> None:
+    """Limits keep the same pairs, and the best are those of the least difference."""
+    found = windrow.Session()
+    for name, column in (("l", NUMBERS["float"]), ("r", NUMBERS[other])):
+        rows = len(column)
+        found.stream(name, pa.table({"ts": [1] * rows, "id": range(rows), "x": column}), time="ts")
+    joined = found.sql("SELECT l.id AS l, abs(l.x - r.x) AS d FROM l, r WINDOW = 1").to_arrow()
+    least = joined.group_by("l").aggregate([("d", "min")]).to_pydict()
+    best = "SELECT l.id AS l, abs(l.x - r.x) AS d FROM l LEFT BESTMATCH JOIN r ON l.x MINDIST r.x"
+    rows = found.sql(f"{best} WINDOW = 1", algorithm=algorithm).to_arrow()
+    assert {*zip(*rows.to_pydict().values(), strict=True)} == {
+        *zip(least["l"], least["d_min"], strict=True)
+    }
+    for limit in LIMITS:
+        for strict in ("<=", "<"):
+            near = f"abs(l.x - r.x) {strict} {limit}"
+            # In a dimension of their own, ids keep all pairs: none is better in both.
+            join = f"l.x MINDIST r.x, r.id MINDIST l.id + 100 WHERE {near}"
+            window = f"SELECT DISTINCT l.id FROM l [RANGE 1], r [RANGE 1] WHERE {near}"
+            expected = found.state_at(found.sql(window).to_arrow(), 1)["id"].to_pylist()
+            query = f"SELECT l.id FROM l LEFT BESTMATCH JOIN r ON {join} WINDOW = 1"
+            rows = found.sql(query, algorithm=algorithm).to_arrow()
+            assert {*rows["id"].to_pylist()} == {*expected}, (limit, strict)
+            now = "SELECT l.id FROM l [RANGE 1] LEFT BESTMATCH JOIN r [RANGE 1] ON " + join
+            rows = found.state_at(found.sql(now).to_arrow(), 1)
+            assert {*rows["id"].to_pylist()} == {*expected}, (limit, strict)

@@ -7,6 +7,8 @@ the pair, less is better:
     INTEGER    the absolute difference, exact
     FLOAT      the bits of the absolute difference, which order as the doubles themselves do since
                none is negative; one that is NaN (infinity less infinity) makes no candidate
+    SINGLE     the same of 32-bit floats, given as doubles: the difference is rounded to 32 bits,
+               which is their difference in 32 bits, for a double has more than twice their digits
     YOUNGEST   how far the later of both values is below the greatest there can be
     WINDOW     0, where the other value is not below the one asked for, nor above it by more than
                the limit; else no candidate
@@ -43,7 +45,7 @@ from windrow.kernels._jit import kernel
 NO_LIMIT = 2**64 - 1
 """The limit of a dimension without a constraint: no code is above it."""
 
-INTEGER, FLOAT, YOUNGEST, WINDOW = 0, 1, 2, 3
+INTEGER, FLOAT, YOUNGEST, WINDOW, SINGLE = 0, 1, 2, 3, 4
 """How a dimension is measured."""
 
 
@@ -206,6 +208,11 @@ def _next_candidate(
             # that most joins run is as fast as if they were not there.
             elif kinds[k] == YOUNGEST:
                 code = ~max(one, other)
+            elif kinds[k] == SINGLE:
+                apart = abs(np.uint64(one).view(np.float64) - np.uint64(other).view(np.float64))
+                if np.isnan(apart):
+                    break
+                code = np.float64(np.float32(apart)).view(np.uint64)
             else:
                 if other < one or other - one > limits[k]:
                     break

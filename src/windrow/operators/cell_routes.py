@@ -52,12 +52,13 @@ def by_cells(
         at, is_somewhere = _positions(spec, axis, port, batch)
         usable &= is_somewhere
         before, after = float(axis.before[port]), float(axis.after[port])
-        # Wider by some units in the last place than the sums below can be off. A cell number grows
-        # with its position, rounding or not, so that no cell of a candidate is missed. Sums of whole
-        # numbers are not off.
+        # Wider by some units in the last place than the sums below can be off, and distances. A cell
+        # number grows with its position, rounding or not, so that no cell of a candidate is missed.
+        # Sums of whole numbers are not off.
         farthest = np.abs(at) + abs(before) + abs(after)
         is_exact = _is_whole(spec, axis) & (farthest < _MOST_EXACT)
-        slack = np.where(is_exact, 0.0, 4 * np.spacing(farthest))
+        rounded = 2 * _rounding(spec, axis) * (abs(before) + abs(after))
+        slack = np.where(is_exact, 0.0, 4 * np.spacing(farthest) + rounded)
         first = _cell_numbers(at - before - slack, axis)
         spans.append((first, _cell_numbers(at + after + slack, axis)))
     rows, homes = _copies(spans, cells.buckets)
@@ -70,6 +71,14 @@ def _is_whole(spec: MatwinBestmatch, axis: Axis) -> bool:
         return True
     measure = Measure.of(spec.dimensions[axis.dimension], spec.left.schema, spec.right.schema)
     return measure.scale == 0 and float(measure.eps or 0).is_integer()
+
+
+def _rounding(spec: MatwinBestmatch, axis: Axis) -> float:
+    """How far distances along an axis may be off, relative to themselves."""
+    if axis.dimension is None:
+        return 0.0
+    dimension = spec.dimensions[axis.dimension]
+    return Measure.of(dimension, spec.left.schema, spec.right.schema).rounding
 
 
 def home_cells(spec: MatwinBestmatch, cells: Cells, port: int, batch: ChangeBatch) -> Buckets:

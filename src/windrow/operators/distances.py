@@ -5,12 +5,15 @@
     integers                                       integer             yes
     decimals, also against integers, when          integer, in units   yes
       both fit 18 digits at their common scale       of that scale
-    float, double                                  double              as doubles are
+    float                                          float, widened      as floats are
+    double, also against float; floats and         double              as doubles are
+      doubles against whole numbers, decimals
 
 Other decimals are compared pair by pair (`wide_numbers.py`). Here their distances are doubles, good
 enough to find a cell.
 
-A double distance is computed as SQL computes `abs(a - b)` over doubles. A NULL or NaN makes a row
+A distance that is not exact is what Spark's SQL computes for `abs(a - b)`: two floats are subtracted
+as floats, and a float beside anything else is a double first. A NULL or NaN makes a row
 unusable: it has no candidates.
 """
 
@@ -44,6 +47,7 @@ _SHIFT = np.uint64(1 << 63)
 _DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 19}
 _FARTHEST_CELL = float(1 << 62)
 
+_SINGLE_ROUNDING = 2.0**-23
 _WIDER = 1 + 2.0**-10
 _FARTHEST_NEIGHBOR = 1 << 40
 _NARROWEST = 1e-300
@@ -60,12 +64,14 @@ class Measure:
         scale: decimal digits of the integers it is measured in; None: measured in doubles.
         eps: the constraint in the dimension's own unit, or None.
         is_youngest: whether the later value counts, and not the distance.
+        is_single: whether distances that are doubles are rounded to 32-bit floats.
     """
 
     columns: tuple[str | None, str | None]
     scale: int | None
     eps: Limit | None
     is_youngest: bool = False
+    is_single: bool = False
 
     @staticmethod
     def of(dimension: Dimension, left: Schema, right: Schema) -> Measure:
@@ -88,18 +94,27 @@ class Measure:
                     reason="MINDIST needs numbers, dates, timestamps or intervals",
                     hint="compare a number computed from it",
                 )
-        return Measure(columns, common_scale(*types), dimension.eps)
+        is_single = all(kind == pa.float32() for kind in types)
+        return Measure(columns, common_scale(*types), dimension.eps, is_single=is_single)
 
     @property
     def is_float(self) -> bool:
         """Whether distances are doubles."""
         return self.scale is None
 
+    def apart(self, left: NDArray[np.uint64], right: NDArray[np.uint64]) -> NDArray[np.float64]:
+        """The distances of values that are doubles."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            apart = np.abs(left.view(np.float64) - right.view(np.float64))
+            return apart.astype(np.float32).astype(np.float64) if self.is_single else apart
+
     @property
     def kind(self) -> int:
         """How kernels measure it."""
         if self.is_youngest:
             return kernels.YOUNGEST
+        if self.is_single:
+            return kernels.SINGLE
         return kernels.FLOAT if self.is_float else kernels.INTEGER
 
     @property
@@ -116,6 +131,11 @@ class Measure:
             return int(np.float64(self.eps).view(np.uint64))
         return min(units_within(self.eps, self.scale), NO_LIMIT)
 
+    @property
+    def rounding(self) -> float:
+        """How far a distance of floats may be off, relative to itself; steps of doubles apart."""
+        return _SINGLE_ROUNDING if self.is_single else 0.0
+
     def values(
         self, batch: ChangeBatch, port: int
     ) -> tuple[NDArray[np.uint64], NDArray[np.bool_] | None]:
@@ -127,9 +147,7 @@ class Measure:
         if self.scale is not None:
             has_value = has_values(column)
             return shifted(whole_numbers(column, self.scale)), has_value
-        # A whole number that no double has is rounded, as SQL does before it subtracts.
-        doubles = column.cast(pa.float64(), safe=False).fill_null(np.nan)
-        doubles = doubles.to_numpy(zero_copy_only=False)
+        doubles = _doubles(column)
         is_number = ~np.isnan(doubles)
         return doubles.view(np.uint64), None if is_number.all() else is_number
 
@@ -147,7 +165,7 @@ class Measure:
             doubles = values.view(np.float64)
             # A difference just above eps can round down to it, and is then no greater than eps:
             # one step above covers it, for rounding never reverses an order.
-            reach = np.nextafter(float(self.eps or 0), np.inf)
+            reach = np.nextafter(float(self.eps or 0) * (1 + self.rounding), np.inf)
             with np.errstate(over="ignore"):
                 return self._double_cells(doubles - reach), self._double_cells(doubles + reach)
         limit = np.uint64(self.limit)
@@ -186,6 +204,19 @@ def has_values(column: pa.Array) -> NDArray[np.bool_] | None:
         is_number: NDArray[np.bool_] = ~np.isnan(column.to_numpy(zero_copy_only=False))
         return None if is_number.all() else is_number
     return column.is_valid().to_numpy(zero_copy_only=False) if column.null_count else None
+
+
+def _doubles(column: pa.Array) -> NDArray[np.float64]:
+    """A column of numbers as doubles, each rounded once, as SQL does before it subtracts.
+
+    (Arrow's own cast of a decimal takes it times a power of ten that is rounded already.)
+    """
+    if pa.types.is_decimal(column.type):
+        column = column.cast(pa.string())
+    doubles: NDArray[np.float64] = (
+        column.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy(zero_copy_only=False)
+    )
+    return doubles
 
 
 def units_within(eps: Limit, scale: int) -> int:

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from windrow.errors import DataError
@@ -30,6 +29,7 @@ from windrow.kernels.match_sets import Sets, best_with_sets, intersections
 from windrow.operators import wide_numbers
 from windrow.operators.distances import common_scale, shifted, units_within, whole_numbers
 from windrow.operators.functions import call_function
+from windrow.operators.set_elements import Elements, coded_elements
 from windrow.plan.nodes import SUBSET
 
 if TYPE_CHECKING:
@@ -208,23 +208,16 @@ def _number_codes(values: pa.Array, eps: Limit | None) -> tuple[NDArray[np.uint6
 def _set_bits(pairs: PairValues, dimension: Dimension, kept: Places) -> NDArray[np.uint64]:
     """Per pair, which elements of the judged row's array the other row's array has."""
     judged, others = pairs.distinct(dimension, kept)
-    elements = pa.concat_arrays([judged.array.flatten(), others.array.flatten()])
-    if pa.types.is_floating(elements.type):
-        elements = pc.add(elements, pa.scalar(0.0, elements.type))  # -0.0 is 0.0
-    coded = elements.dictionary_encode(null_encoding="encode").indices
-    codes = coded.to_numpy(zero_copy_only=False).astype(np.int64)
-    cut = len(judged.array.flatten())
-    one = _sets(judged.array, judged.places, codes[:cut])
-    other = _sets(others.array, others.places, codes[cut:])
+    of_judged, of_others, _ = coded_elements(judged.array, others.array)
+    one = _sets(len(judged.array), judged.places, of_judged)
+    other = _sets(len(others.array), others.places, of_others)
     most = int(np.diff(one.starts).max(initial=0))
     return intersections(one, other, -(-most // 64))
 
 
-def _sets(arrays: pa.Array, rows: Places, codes: Places) -> Sets:
-    """The sets of arrays whose elements, one after another, have these codes."""
-    lengths = arrays.value_lengths().to_numpy(zero_copy_only=False)
-    owner = np.repeat(np.arange(len(arrays)), lengths)
-    width = int(codes.max(initial=0)) + 1
-    once = np.unique(owner * width + codes)  # by array, then ascending
-    starts = np.searchsorted(once // width, np.arange(len(arrays) + 1))
+def _sets(arrays: int, rows: Places, elements: Elements) -> Sets:
+    """The sets of so many arrays that have these elements."""
+    width = int(elements.codes.max(initial=0)) + 1
+    once = np.unique(elements.owners * width + elements.codes)  # by array, then ascending
+    starts = np.searchsorted(once // width, np.arange(arrays + 1))
     return Sets(rows, starts, once % width)

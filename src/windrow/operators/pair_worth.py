@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from windrow.operators import wide_numbers
 from windrow.operators.distances import Measure, has_values
 from windrow.operators.match_orders import worth
+from windrow.operators.set_elements import coded_elements
 from windrow.plan.nodes import SUBSET
 
 if TYPE_CHECKING:
@@ -109,23 +109,12 @@ class PairWorth:
 
 def shared_elements(left: pa.Array, right: pa.Array) -> pa.Array:
     """Of two columns of arrays, neither NULL, the elements that both arrays of a row have, once."""
-    elements = pa.concat_arrays([left.flatten(), right.flatten()])
-    if pa.types.is_floating(elements.type):
-        elements = pc.add(elements, pa.scalar(0.0, elements.type))  # -0.0 is 0.0
-    encoded = elements.dictionary_encode(null_encoding="encode")
-    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    width = len(encoded.dictionary) + 1
-    keys, start = [], 0
-    for side in (left, right):
-        lengths = side.value_lengths().to_numpy(zero_copy_only=False)
-        owners = np.repeat(np.arange(len(side)), lengths)
-        stop = start + len(owners)
-        keys.append(np.unique(owners * width + codes[start:stop]))
-        start = stop
+    one, other, dictionary = coded_elements(left, right)
+    width = len(dictionary) + 1
+    keys = [np.unique(own.owners * width + own.codes) for own in (one, other)]
     both = np.intersect1d(keys[0], keys[1], assume_unique=True)
     offsets = np.searchsorted(both, np.arange(len(left) + 1) * width).astype(np.int32)
-    values = encoded.dictionary.take(pa.array(both % width))
-    return pa.ListArray.from_arrays(pa.array(offsets), values)
+    return pa.ListArray.from_arrays(pa.array(offsets), dictionary.take(pa.array(both % width)))
 
 
 def codes_in(column: pa.Array) -> Codes:
@@ -166,9 +155,7 @@ def _measured(measure: Measure, pairs: ChangeBatch) -> tuple[Codes, Flags]:
     if measure.is_youngest:
         codes = np.iinfo(np.uint64).max - np.maximum(left, right)
     elif measure.is_float:
-        with np.errstate(invalid="ignore", over="ignore"):
-            apart = np.abs(left.view(np.float64) - right.view(np.float64))
-        codes = np.ascontiguousarray(apart).view(np.uint64)
+        codes = np.ascontiguousarray(measure.apart(left, right)).view(np.uint64)
     else:
         codes = np.maximum(left, right) - np.minimum(left, right)
     can_match = measure.eps is None or measure.eps >= 0

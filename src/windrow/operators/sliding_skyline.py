@@ -6,7 +6,8 @@ a window join. They are judged among those with equal values in a group of colum
 tuples apart, right ones, or nothing, for all pairs together. A full outer join has two such lists
 of groups, and a pair is in its answer while it is best in either.
 
-    push       keeps the pairs until the watermark has passed their times
+    push       keeps the pairs until the watermark has passed their times; of so many that they would
+               fill memory, those alone that are best among them at some instant
     advance    compares those passed with the ones there, group by group; gives what comes and goes
 
 What is kept of a pair: what the answer shows, what it is worth (`pair_worth.py`), and per list of
@@ -34,9 +35,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from windrow.operators.base import Operator, Snapshot
-from windrow.operators.chunks import ChunkBuffer
+from windrow.operators.changes import concat
+from windrow.operators.chunks import ChunkBuffer, bound_of_step
 from windrow.operators.skyline_step import PairReader, Step
-from windrow.schema import MAX_TICK
+from windrow.schema import MAX_TICK, MIN_TICK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -45,6 +47,20 @@ if TYPE_CHECKING:
     from windrow.physical.sliding_skyline import SlidingSkyline
 
 KIND = "sliding-skyline"
+
+MOST_UNJUDGED = 1 << 17
+"""So many pairs wait as they came; of more, the best are looked for at once.
+
+    wait    [ best among themselves ........ | as they came ...... ]
+                                               at most as many as the others, or this many
+
+Each time as many again have come, so that a pair is looked at a few times, however many come, and
+what waits is at most twice what may be in the answer, or that and so many pairs.
+"""
+
+
+MOST_AT_ONCE = 1 << 16
+"""About so many pairs of a chunk come, or go, in one step of an advance."""
 
 
 class SlidingSkylineOp(Operator):
@@ -55,29 +71,49 @@ class SlidingSkylineOp(Operator):
         self._reader = PairReader(spec)
         self._waiting = ChunkBuffer()
         self._there = ChunkBuffer()
+        self._unjudged = 0
 
     def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
         """Keeps the candidates; what is best is known once the watermark has passed them."""
         (batch,) = batches
         if batch is not None and len(batch):
             self.counters.rows_in += len(batch)
-            self._waiting.append(self._reader.read(batch)[1])
+            rows = self._reader.read(batch)[1]
+            self._waiting.append(rows)
+            self._unjudged += len(rows)
+            if self._unjudged >= max(MOST_UNJUDGED, self._waiting.rows - self._unjudged):
+                self._judge_waiting()
         self._count_stored()
         return iter(())
 
+    def _judge_waiting(self) -> None:
+        """Keeps those of the pairs that wait that are best among them at some instant."""
+        rows = concat([part.rows() for part in self._waiting.slices])
+        kept = Step(self._reader, ChunkBuffer(), None, rows).ever_shown()
+        self.counters.drops += len(rows) - len(kept)
+        self._waiting, self._unjudged = ChunkBuffer(), 0
+        self._waiting.append(rows.take(np.sort(kept)))
+
     def advance(self, watermark: int) -> Iterator[ChangeBatch]:
-        """Gives what comes into the answer, and what leaves it, below the watermark."""
-        if self.due() > watermark:
-            return
+        """Gives what comes into the answer, and what leaves it, below the watermark, step by step."""
+        bound = MIN_TICK
+        while bound < watermark and self.due() <= watermark:
+            bound = bound_of_step(self.buffers(), watermark, MOST_AT_ONCE)
+            result = self._step(bound)
+            if result is not None:
+                self.counters.rows_out += len(result)
+                yield result
+
+    def _step(self, watermark: int) -> ChangeBatch | None:
+        """What comes and goes below a watermark."""
         coming = self._waiting.pop_below(watermark)
+        self._unjudged = min(self._unjudged, self._waiting.rows)
         due = self._there.pop_below(watermark)
         step = Step(self._reader, self._there, due, coming)
         result = step.judged(watermark, self.counters)
         self.counters.drops += step.put_back(self._there)
         self._count_stored()
-        if result is not None:
-            self.counters.rows_out += len(result)
-            yield result
+        return result
 
     def due(self) -> int:
         """One tick after the first pair that waits, or after a pair there comes, or ends."""
@@ -98,6 +134,7 @@ class SlidingSkylineOp(Operator):
         snapshot.check_kind(KIND)
         self._waiting = ChunkBuffer("time", snapshot.buffers.get("waiting", ()))
         self._there = ChunkBuffer("time", snapshot.buffers.get("there", ()))
+        self._unjudged = self._waiting.rows
         self._count_stored()
 
     def _count_stored(self) -> None:

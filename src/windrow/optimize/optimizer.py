@@ -20,6 +20,7 @@ from windrow.optimize.rules.join_by_predicates import join_by_predicates
 from windrow.optimize.rules.merge_filters import merge_filters
 from windrow.optimize.rules.prune_columns import prune_columns
 from windrow.optimize.rules.push_condition_below_join import push_condition_below_join
+from windrow.optimize.rules.push_filter_below_bestmatch import push_filter_below_bestmatch
 from windrow.optimize.rules.push_filter_below_join import push_filter_below_join
 from windrow.optimize.rules.push_filter_below_range import push_filter_below_range
 from windrow.optimize.rules.push_filter_below_set_operation import push_filter_below_set_operation
@@ -48,6 +49,7 @@ RULES: tuple[Rule, ...] = (
     push_filter_below_set_operation,
     push_filter_below_table_join,
     push_table_join_below_join,
+    push_filter_below_bestmatch,
     push_filter_below_join,
     push_condition_below_join,
     push_filter_below_range,

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from windrow.errors import PlanError
 from windrow.physical.algorithms import BY_NAME, PIPELINE
+from windrow.physical.cost_facts import NO_WINDOW_JOIN
 from windrow.physical.options import Options
-from windrow.physical.specs import Spec, WJoin, inputs
+from windrow.physical.specs import Spec, WJoin, inputs, pair_join_names
 from windrow.plan.nodes import WindowJoin
 
 ALL = ""
@@ -91,10 +92,12 @@ def check_order(root: Spec, options: Options) -> None:
         return
     joins = _joins(root)
     named = f"the join of {', '.join(joins[0].aliases)}" if joins else "a join"
+    others = " and ".join(pair_join_names(root))
+    reason = f"{others} joins two, in no order" if others else NO_WINDOW_JOIN
     raise PlanError(
         "order-of-other-streams",
         f"order = {options.order!r} does not name the streams of {named}",
-        reason="" if joins else "the query joins no streams by windows",
+        reason="" if joins else reason,
         hint="every stream of an inner join once, as the query calls it"
         if joins
         else "leave it out",

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from windrow.physical.estimates import Estimate, PlanCost
 from windrow.physical.plan_names import is_of_structures
-from windrow.physical.specs import Spec, WJoin, inputs, scans
+from windrow.physical.specs import Spec, WJoin, inputs, pair_join_names, scans
 from windrow.plan.stream_hints import USUAL_UNIT, ticks_per_unit
 
 Fact = tuple[str, list[str]]
 
 PER_LINE = 4
 """Combinations of structures that share a line: there are sixteen."""
+
+NO_WINDOW_JOIN = "the query joins no streams by windows"
 
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 
@@ -23,7 +25,8 @@ def total_cost(root: Spec, time_type: str) -> str:
     """The cost of all window joins of a query, or what to give to know it."""
     joins = _joins(root)
     if not joins:
-        return "not estimated: the query joins no streams by windows"
+        others = " and ".join(pair_join_names(root))
+        return f"not estimated: {NO_WINDOW_JOIN if not others else f'{others} has no cost model'}"
     estimates = [join.estimate for join in joins]
     missing = [name for one in estimates if one for name in one.missing]
     reasons = [one.reason for one in estimates if one and one.reason]

@@ -434,6 +434,13 @@ PAIR_JOINS = {
 }
 """What people call them."""
 
+
+def pair_join_names(root: Spec) -> list[str]:
+    """What people call the joins of two inputs in a query, each once."""
+    own = [PAIR_JOINS[type(root)]] if isinstance(root, PairJoinSpec) else []
+    return list(dict.fromkeys(own + [n for child in inputs(root) for n in pair_join_names(child)]))
+
+
 Stateful: TypeAlias = OfChanges | WJoin | SlidingAggregate | SlidingSkyline | SetOp | PairJoinSpec
 
 Spec: TypeAlias = Stateless | Stateful

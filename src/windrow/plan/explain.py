@@ -176,6 +176,8 @@ def show_aggregate(aggregate: Aggregate) -> str:
 
 def show_dimension(dimension: Dimension, time_type: str, show: Callable[[str], str]) -> str:
     """One dimension of a bestmatch join with its constraint."""
+    if dimension.is_condition:
+        return f"where {dimension.text}"
     name = dimension.order if dimension.function is not None else dimension.order.upper()
     order = f"{show(dimension.left)} {name} {show(dimension.right)}"
     if dimension.eps is None:

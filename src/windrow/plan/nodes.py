@@ -283,6 +283,10 @@ class Dimension:
     the time dimension), or None. Where `is_time`, the columns are the streams' event times. Where
     `is_wide`, distances are of decimals that no 64 bits hold; where there is a `unit`, of dates or
     timestamps, in ticks of that type. `text` is the dimension as the user wrote it.
+
+    One that `is_condition` stands for a condition of ON about a side whose unmatched rows are kept:
+    its columns are 0, or NULL where the condition is not true, so that such rows have no candidate,
+    and others are compared as if it were not there.
     """
 
     left: str
@@ -295,6 +299,7 @@ class Dimension:
     span: Span | None = field(default=None, compare=False)
     is_wide: bool = False
     unit: str | None = None
+    is_condition: bool = False
 
     @property
     def is_measured(self) -> bool:

@@ -46,12 +46,23 @@ def lower_bestmatch(
     join: exp.Join,
     scope: Scope,
     conditions: Sequence[exp.Expr],
+    filters: Sequence[exp.Expr],
     renderer: Renderer,
 ) -> Node:
-    """The join of the two sources, with their filters and computed columns below it."""
+    """The join of the two sources, with computed columns below it, under what filters its pairs.
+
+    Args:
+        select: the SELECT that it stands in.
+        join: the join.
+        scope: its two sources.
+        conditions: those of ON, which decide what is a candidate.
+        filters: WHERE. What compares the two sides there decides that, too; what is about one side
+            is asked of the answer, as above every join that is not inner.
+        renderer: makes expressions.
+    """
     refuse_one_window(scope)
     timed = replace(scope, sources=tuple(map(_with_time, scope.sources)))
-    return _Bestmatch(timed, renderer).lower(select, join, conditions)
+    return _Bestmatch(timed, renderer).lower(select, join, conditions, filters)
 
 
 def _flat(name: str, original: exp.Expr) -> exp.Column:
@@ -74,6 +85,9 @@ class _Bestmatch:
     dimensions: list[MatchDimension] = field(default_factory=list)
     bounds: list[Bound] = field(default_factory=list)
     predicates: tuple[list[exp.Expr], list[exp.Expr]] = field(default_factory=lambda: ([], []))
+    """Per side, the conditions of ON that are about it alone."""
+    filters: list[exp.Expr] = field(default_factory=list)
+    """Those of WHERE that are about one side alone."""
     limits: list[tuple[int, exp.Expr]] = field(default_factory=list)
     """Conditions on distances that are doubles, each with the place of its dimension."""
 
@@ -82,20 +96,31 @@ class _Bestmatch:
         return self.scope.sources[0].time_type
 
     def lower(
-        self, select: exp.Select, join: exp.Join, conditions: Sequence[exp.Expr]
+        self,
+        select: exp.Select,
+        join: exp.Join,
+        conditions: Sequence[exp.Expr],
+        filters: Sequence[exp.Expr],
+    ) -> Node:
+        """The join, and above it what filters the answer."""
+        node = self._lower(select, join, conditions, filters)
+        if not self.filters:
+            return node
+        return Filter(node, self.renderer.predicates(node.schema, self.filters))
+
+    def _lower(
+        self,
+        select: exp.Select,
+        join: exp.Join,
+        conditions: Sequence[exp.Expr],
+        filters: Sequence[exp.Expr],
     ) -> BestmatchJoin | BestPairs:
-        reader = OrderReader(self.scope, self.renderer, self.time_type)
-        for order in join.expressions:
-            dimension, bound = reader.read(order)
-            self.dimensions.append(dimension)
-            if bound is not None:
-                self.bounds.append(bound)
-            within = order.args.get("within")
-            if within is not None and dimension.is_band and not dimension.is_exact:
-                limit = exp.LTE(this=dimension.distance(), expression=within.copy())
-                self.limits.append((len(self.dimensions) - 1, limit))
-        sorted_ = sort_conditions(conditions, self.scope, self.time_type, self.renderer.sql)
-        clauses = [*(select.args.get("windows") or []), *sorted_.clauses]
+        self._read_dimensions(join)
+        in_on, in_where = (
+            sort_conditions(trees, self.scope, self.time_type, self.renderer.sql)
+            for trees in (conditions, filters)
+        )
+        clauses = [*(select.args.get("windows") or []), *in_on.clauses, *in_where.clauses]
         refuse_count_windows(
             self.scope,
             clauses,
@@ -104,23 +129,22 @@ class _Bestmatch:
             self.renderer.sql,
         )
         windows = read_windows(clauses, self.scope, self.time_type, self.renderer.sql)
-        self.bounds += [*windows.bounds, *sorted_.bounds]
-        for predicate in sorted_.predicates:
-            self._place(predicate)
-        graph = self._time_bound(span_of(join), {**windows.places, **sorted_.places})
+        self.bounds += [*windows.bounds, *in_on.bounds, *in_where.bounds]
+        self._place(in_on.predicates, in_where.predicates)
+        places = {**windows.places, **in_on.places, **in_where.places}
+        graph = self._time_bound(span_of(join), places)
         lo, hi = graph.upper[1][0], graph.upper[0][1]
-        inputs = [self._filtered(side) for side in (0, 1)]
         keep = "keep_unmatched" in join.meta or "keep_unmatched" in select.meta
-        has_ranges = any(source.range_ticks is not None for source in self.scope.sources)
-        if has_ranges or not join.args["side"]:
-            if keep and not join.args["side"]:
-                refuse_unmatched(join, select)
-            return self._best_now(join, inputs, sorted_.equalities, graph, keep_unmatched=keep)
-        kind = f"{str(join.args['side']).lower()} outer"
+        if keep and not join.args["side"]:
+            refuse_unmatched(join, select)
+        side = str(join.args["side"] or "").lower()
+        kind = f"{side} outer" if side else PLAIN
         preserved = JUDGED[kind] if keep else ()
-        inputs, equalities = add_keys(
-            inputs, sorted_.equalities, self.scope, self.renderer, preserved
-        )
+        inputs = self._with_conditions(preserved)
+        keys = (*in_on.equalities, *in_where.equalities)
+        if not side or any(source.range_ticks is not None for source in self.scope.sources):
+            return self._best_now(join, inputs, keys, graph, kind, preserved)
+        inputs, equalities = add_keys(inputs, keys, self.scope, self.renderer, preserved)
         inputs, dimensions = self._with_dimensions(inputs, lo, hi)
         return BestmatchJoin(
             inputs[0],
@@ -134,24 +158,33 @@ class _Bestmatch:
             span=span_of(join),
         )
 
+    def _read_dimensions(self, join: exp.Join) -> None:
+        reader = OrderReader(self.scope, self.renderer, self.time_type)
+        for order in join.expressions:
+            dimension, bound = reader.read(order)
+            self.dimensions.append(dimension)
+            if bound is not None:
+                self.bounds.append(bound)
+            within = order.args.get("within")
+            if within is not None and dimension.is_band and not dimension.is_exact:
+                limit = exp.LTE(this=dimension.distance(), expression=within.copy())
+                self.limits.append((len(self.dimensions) - 1, limit))
+
     def _best_now(
         self,
         join: exp.Join,
         inputs: Sequence[Node],
         conditions: Sequence[Condition],
         graph: WindowGraph,
-        *,
-        keep_unmatched: bool,
+        kind: str,
+        preserved: Sequence[int],
     ) -> BestPairs:
         """The search for the best pairs among those of a window join.
 
         Where unmatched rows are kept it has each row of a judged side too, as if it had no match:
         to the search it is a pair that is worse than all others of its row.
         """
-        side = str(join.args["side"] or "").lower()
-        kind = f"{side} outer" if side else PLAIN
         inputs = with_windows(inputs, self.scope)
-        preserved = JUDGED[kind] if keep_unmatched else ()
         nodes, equalities = add_keys(inputs, conditions, self.scope, self.renderer, preserved)
         nodes, dimensions = self._with_dimensions(nodes, UNBOUNDED, UNBOUNDED)
         nodes, times = with_times(nodes, self.scope)
@@ -159,11 +192,12 @@ class _Bestmatch:
         # For the join, which looks for what is near; the search tests limits too.
         limits = self.renderer.predicates(pairs.schema, self._near(dimensions))
         filters = Filter(pairs, limits) if limits else None
-        if keep_unmatched:
+        if preserved:
             near = tuple(limit for limit in limits if limit.is_portable)
-            pairs, filters = replace(pairs, kind=side, predicates=near, at_once=True), None
+            outer = kind.removesuffix(" outer")
+            pairs, filters = replace(pairs, kind=outer, predicates=near, at_once=True), None
         return best_pairs(
-            join, kind, pairs, dimensions, filters, times, keep_unmatched=keep_unmatched
+            join, kind, pairs, dimensions, filters, times, keep_unmatched=bool(preserved)
         )
 
     def _near(self, dimensions: Sequence[Dimension]) -> list[exp.Expr]:
@@ -191,12 +225,19 @@ class _Bestmatch:
             near.append(condition)
         return near
 
-    def _place(self, predicate: exp.Expr) -> None:
-        """A predicate of one side filters that side; one of both must constrain a dimension."""
-        read = self.scope.sources_in(predicate)
-        if len(read) < 2:
-            self.predicates[max(read, default=0)].append(predicate)
-            return
+    def _place(self, in_on: Sequence[exp.Expr], in_where: Sequence[exp.Expr]) -> None:
+        """Conditions on one side to where they are asked; those on both constrain a dimension."""
+        for trees, is_filter in ((in_on, False), (in_where, True)):
+            for predicate in trees:
+                read = self.scope.sources_in(predicate)
+                if len(read) > 1:
+                    self._constrain(predicate)
+                elif is_filter:
+                    self.filters.append(predicate)
+                else:
+                    self.predicates[max(read, default=0)].append(predicate)
+
+    def _constrain(self, predicate: exp.Expr) -> None:
         distance, limit, strict = distance_limit(predicate)
         for place, dimension in enumerate(self.dimensions):
             if distance is not None and limit is not None and dimension.measures(distance):
@@ -209,7 +250,7 @@ class _Bestmatch:
             f"the condition {text_of(predicate, self.renderer.sql)} is not supported in a"
             " bestmatch join",
             "candidates are chosen by abs(l.x - r.x) <= eps, or my_order(l.x, r.x) <= eps, for a"
-            " dimension x, by equalities, and by conditions on one side",
+            " dimension x, by equalities, and by conditions of ON on one side",
             span_of(predicate),
         )
 
@@ -228,11 +269,40 @@ class _Bestmatch:
             )
         return graph
 
-    def _filtered(self, side: int) -> Node:
-        node = self.scope.sources[side].node
-        if not self.predicates[side]:
-            return node
-        return Filter(node, self.renderer.predicates(node.schema, self.predicates[side]))
+    def _with_conditions(self, preserved: Sequence[int]) -> list[Node]:
+        """The sources without the rows of which ON says that they have no candidate.
+
+        Those of a preserved side stay, to be found without one: what ON says of them becomes a
+        dimension in which all pairs are as good, and whose value is NULL where it is not true.
+        """
+        inputs, kept = [], []
+        for side, source in enumerate(self.scope.sources):
+            conditions, node = self.predicates[side], source.node
+            if conditions and side in preserved:
+                kept += conditions
+            elif conditions:
+                node = Filter(node, self.renderer.predicates(node.schema, conditions))
+            inputs.append(node)
+        if kept:
+            self.dimensions.append(self._condition_dimension(preserved, kept))
+        return inputs
+
+    def _condition_dimension(
+        self, preserved: Sequence[int], conditions: Sequence[exp.Expr]
+    ) -> MatchDimension:
+        sides: list[exp.Expr] = []
+        for side, source in enumerate(self.scope.sources):
+            own = self.predicates[side] if side in preserved else []
+            # Refused here where they are no conditions, and not as parts of a CASE.
+            self.renderer.predicates(source.node.schema, own)
+            zero = exp.Literal.number(0)
+            case = exp.Case(ifs=[exp.If(this=exp.and_(*own), true=zero)]) if own else zero
+            sides.append(case)
+        text = " AND ".join(text_of(tree, self.renderer.sql) for tree in conditions)
+        left, right = sides
+        return MatchDimension(
+            left, right, "int", "int", is_time=False, text=text, is_condition=True
+        )
 
     def _with_dimensions(
         self, inputs: Sequence[Node], lo: int, hi: int
@@ -259,6 +329,7 @@ class _Bestmatch:
                     dimension.span,
                     is_wide=dimension.is_wide,
                     unit=dimension.unit,
+                    is_condition=dimension.is_condition,
                 )
             )
         nodes = [with_columns(node, new) for node, new in zip(inputs, added, strict=True)]

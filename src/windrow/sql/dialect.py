@@ -10,7 +10,8 @@ Added, in any case of letters:
     WINDOW (a, b) = w,  DWINDOW (a, b) = w     one pair; joined by commas or AND
     WINDOW (a, b) BETWEEN x PRECEDING AND y FOLLOWING      also both on one side
     .. EITHER WAY                              all DWINDOWs as written, or all reversed
-    l LEFT OUTER BESTMATCH JOIN r ON l.x MINDIST r.x [WITHIN eps], ..  [KEEP UNMATCHED]
+    l LEFT OUTER BESTMATCH JOIN r ON l.x MINDIST r.x [WITHIN eps], .. [AND condition]
+        [KEEP UNMATCHED]
     l [LEFT] ASOF JOIN r MATCH_CONDITION (l.ts >= r.ts) [ON ..] [TOLERANCE w]
     l WINDOW JOIN r [ON ..] RANGE BETWEEN x PRECEDING AND y FOLLOWING
     .. EMIT CHANGES                            the answer as a changelog
@@ -250,6 +251,8 @@ class WindrowParser(PairJoinParser):
         join = exp.Join(this=table, side=side, kind="BESTMATCH")
         if self._match(TokenType.ON):
             join.set("expressions", self._parse_csv(self._parse_match_order))
+            if self._match(TokenType.AND):
+                join.set("on", self._required(self._parse_conjunction(), "a condition", _BESTMATCH))
         self._match_keep_unmatched(join)
         mark(join, start, self._prev.end + 1)
         return join

@@ -35,7 +35,8 @@ _TOO_FAR = 1 << 63
 class MatchDimension:
     """`left MINDIST right`, or another order, as resolved trees, with types and the constraint.
 
-    `given` are the two sides as written, before they are cast to what a function takes.
+    `given` are the two sides as written, before they are cast to what a function takes. One that
+    `is_condition` compares nothing: see `plan.nodes.Dimension`.
     """
 
     left: exp.Expr
@@ -49,6 +50,7 @@ class MatchDimension:
     text: str = ""
     span: Span | None = None
     given: tuple[exp.Expr, ...] = ()
+    is_condition: bool = False
 
     @property
     def unit(self) -> str | None:

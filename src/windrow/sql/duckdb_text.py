@@ -2,7 +2,7 @@
 
 sqlglot translates the names of functions. What it leaves to the reader are differences in types
 and in corner cases: Spark's `length` is an INT, its `floor` a BIGINT, its casts to integers cut
-off, its `dayofweek` starts at 1. They are written out here, so that in process and on Spark one
+off, its `dayofweek` starts at 1, its FLOAT beside a whole number or a decimal a DOUBLE. They are written out here, so that in process and on Spark one
 query has one answer.
 """
 
@@ -33,6 +33,10 @@ _INT_FUNCTIONS = (
     exp.BitwiseCount,
 )  # fmt: skip
 """Functions that are INT in Spark and BIGINT in DuckDB."""
+
+_COMPARISONS: tuple[type[exp.Binary], ...] = (
+    exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ,
+)  # fmt: skip
 
 _OTHER_VALUES = {"hash": "spark_hash"}
 """Functions of one name and different values; under a name of their own DuckDB refuses them."""
@@ -95,11 +99,51 @@ def _with_int_literals(node: exp.Binary) -> exp.Binary:
     return node
 
 
+def _may_be_single(node: exp.Expr, types: Mapping[str, str]) -> bool:
+    """Whether a tree may be a FLOAT: it has one in it, and is a floating-point number."""
+    has_one = any(types.get(column.name) == "float" for column in node.find_all(exp.Column)) or any(
+        cast.to.this is exp.DType.FLOAT for cast in node.find_all(exp.Cast)
+    )
+    return has_one and _kind(node) in _INEXACT
+
+
+def _is_exact(node: exp.Expr, types: Mapping[str, str]) -> bool:
+    return _kind(node) in _INTEGERS or digits_of(node, types) is not None
+
+
+def _in_doubles(self: SparkValues, one: exp.Expr, *others: exp.Expr) -> None:
+    """Casts a FLOAT beside a whole number or a decimal, where DuckDB would round that to a FLOAT."""
+    if _may_be_single(one, self.types) and any(_is_exact(other, self.types) for other in others):
+        one.replace(exp.cast(one.copy(), exp.DType.DOUBLE))
+
+
+def _both_in_doubles(self: SparkValues, node: exp.Binary) -> exp.Binary:
+    one, other = node.this, node.expression
+    _in_doubles(self, one, other)
+    _in_doubles(self, other, one)
+    return node
+
+
+def _compare(kind: type[exp.Expr]) -> Write:
+    write = _plain(kind)
+    return lambda self, node: write(self, _both_in_doubles(self, node))
+
+
+def _between(self: SparkValues, node: exp.Between) -> str:
+    _in_doubles(self, node.this, node.args["low"], node.args["high"])
+    return _plain(exp.Between)(self, node)
+
+
+def _in(self: SparkValues, node: exp.In) -> str:
+    _in_doubles(self, node.this, *node.expressions)
+    return _plain(exp.In)(self, node)
+
+
 def _exact(self: SparkValues, node: exp.Binary, operator: str) -> str:
     """Decimal arithmetic, with room for all digits before it starts."""
     digits = result_digits(node, self.types)
     if digits is None:
-        return self.binary(_with_int_literals(node), operator)
+        return self.binary(_both_in_doubles(self, _with_int_literals(node)), operator)
     if isinstance(node, exp.Mod):
         return f"CAST({self.binary(node, operator)} AS {digits.sql})"
     left = digits_of(node.this, self.types)
@@ -200,6 +244,9 @@ class SparkValues(DuckDBGenerator):
     TRANSFORMS: ClassVar = {
         **DuckDBGenerator.TRANSFORMS,
         **{kind: _cast_to("INT", kind) for kind in _INT_FUNCTIONS},
+        **{kind: _compare(kind) for kind in _COMPARISONS},
+        exp.Between: _between,
+        exp.In: _in,
         exp.DayOfWeek: lambda self, node: f"CAST({_plain(exp.DayOfWeek)(self, node)} + 1 AS INT)",
         exp.Extract: lambda self, node: _part(node.name, self.sql(node, "expression")),
         exp.TsOrDsAdd: _cast_to("DATE", exp.TsOrDsAdd),

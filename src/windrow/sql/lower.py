@@ -18,7 +18,6 @@ from windrow.plan.count_windows import CountWindows
 from windrow.plan.exprs import Expr, Named
 from windrow.plan.nodes import (
     KIND_NAMES,
-    BestPairs,
     Filter,
     Node,
     Project,
@@ -180,7 +179,7 @@ class Lowering:
         is_snapshot = joins_what_is_alive(block.from_)
         conditions = (*block.from_.conditions, *block.from_.filters, *block.filters)
         if block.from_.bestmatch is not None:
-            return self._matched(block, conditions, alias)
+            return self._matched(block, alias)
         if block.from_.paired is not None:
             return Relation(self._project(*self._paired(block), alias), time_type)
         clauses = list(block.select.args.get("windows") or [])
@@ -224,16 +223,16 @@ class Lowering:
         keys = None if is_snapshot else _kept_keys(block.scope.sources[0], block)
         return Relation(root, time_type, keys or (), is_bag=keys is None)
 
-    def _matched(self, block: _Block, conditions: Sequence[exp.Expr], alias: str) -> Relation:
+    def _matched(self, block: _Block, alias: str) -> Relation:
         """The pairs of a bestmatch join; what is best now is a changelog, and may be grouped."""
-        assert block.from_.bestmatch is not None
-        node = lower_bestmatch(
-            block.select, block.from_.bestmatch, block.scope, conditions, self.renderer
-        )
+        match = block.from_.bestmatch
+        assert match is not None
+        conditions, filters = block.from_.conditions, block.filters
+        node = lower_bestmatch(block.select, match, block.scope, conditions, filters, self.renderer)
         if is_aggregate_query(block.select):
             return self._grouped(node, block, alias)
         root, time_type = self._project(node, block.items, alias), block.from_.streams[0].time_type
-        if isinstance(node, BestPairs):
+        if says_what_is_best_now(match, items_of(block.select)):
             return Relation(root, time_type, (), is_bag=True)
         return Relation(root, time_type)
 

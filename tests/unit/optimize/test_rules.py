@@ -15,6 +15,7 @@ from windrow.optimize.rules.join_by_predicates import join_by_predicates
 from windrow.optimize.rules.merge_filters import merge_filters
 from windrow.optimize.rules.prune_columns import prune_columns
 from windrow.optimize.rules.push_condition_below_join import push_condition_below_join
+from windrow.optimize.rules.push_filter_below_bestmatch import push_filter_below_bestmatch
 from windrow.optimize.rules.push_filter_below_join import push_filter_below_join
 from windrow.optimize.rules.push_filter_below_range import push_filter_below_range
 from windrow.optimize.rules.push_filter_below_set_operation import push_filter_below_set_operation
@@ -24,6 +25,7 @@ from windrow.plan.functions import UserFunction
 from windrow.plan.nodes import (
     Aggregate,
     BestmatchJoin,
+    BestPairs,
     Dimension,
     Equality,
     Filter,
@@ -99,13 +101,28 @@ def test_a_predicate_that_reads_no_column_stays_above_the_join():
     assert push_filter_below_join(plan) is plan
 
 
-def test_a_filter_above_a_bestmatch_join_stays_above_it():
-    best = BestmatchJoin(
-        A, B, "left outer", (Dimension("a.ts", "b.ts", "mindist", 5, True),), (), 5, 5
-    )
+@pytest.mark.parametrize(
+    ("kind", "moved"),
+    [("left outer", (CHEAP, ())), ("right outer", ((), NEAR)), ("full outer", ((), ()))],
+)
+@pytest.mark.parametrize("is_now", [False, True], ids=["for good", "now"])
+def test_a_filter_above_a_bestmatch_join_moves_into_the_judged_side_alone(kind, moved, is_now):
+    dimensions = (Dimension("a.ts", "b.ts", "mindist", 5, True),)
+    best = BestmatchJoin(A, B, kind, dimensions, (), 5, 5)
+    if is_now:
+        best = BestPairs(sales_join(), kind, dimensions, (("a.ts",),))
     plan = renamed(Filter(best, (CHEAP, NEAR)), {"price": "a.price"})
-    (kept,) = [node for node in walk(apply_rules(plan)) if isinstance(node, Filter)]
-    assert isinstance(kept.input, BestmatchJoin)
+    filters = {node.predicates for node in walk(apply_rules(plan)) if isinstance(node, Filter)}
+    stays = tuple(predicate for predicate in (CHEAP, NEAR) if predicate not in moved)
+    assert filters == {stays, *((predicate,) for predicate in moved if predicate)}
+
+
+def test_a_filter_above_a_plain_bestmatch_join_stays_above_it():
+    dimensions = (Dimension("a.ts", "b.ts", "mindist", 5, True),)
+    plan = Filter(BestPairs(sales_join(), "plain", dimensions, ((),)), (CHEAP, NEAR))
+    assert push_filter_below_bestmatch(plan) is plan
+    settled = apply_rules(renamed(plan, {"price": "a.price"}))
+    (kept,) = [node for node in walk(settled) if isinstance(node, Filter)]
     assert kept.predicates == (CHEAP, NEAR)
 
 

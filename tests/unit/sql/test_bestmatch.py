@@ -90,17 +90,38 @@ def test_keep_unmatched_is_read_in_both_places(compiled, place):
     assert match(compiled, tail).keep_unmatched
 
 
-def test_equalities_and_conditions_of_one_side_choose_candidates_below(compiled):
-    join = match(
-        compiled,
-        "WHERE abs(t.ts - h.ts) <= INTERVAL 1 MINUTE AND t.id = h.id AND h.value > 3"
-        " AND t.value < 4 AND h.y <> 0",
-    )
+BOUND = "abs(t.ts - h.ts) <= INTERVAL 1 MINUTE"
+
+
+def test_conditions_of_on_about_one_side_choose_candidates_below(compiled):
+    on = f"{ON} AND {BOUND} AND t.id = h.id AND h.value > 3 AND t.value < 4 AND h.y <> 0"
+    join = match(compiled, "", on)
     assert join.equalities == (Equality("t.id", "h.id", "int"),)
     assert isinstance(join.left, Filter)
     assert [p.spark for p in join.left.predicates] == ["`t.value` < 4"]
     assert isinstance(join.right, Filter)
     assert [p.spark for p in join.right.predicates] == ["`h.value` > 3", "`h.y` <> 0"]
+
+
+def test_conditions_of_where_about_one_side_filter_the_answer(compiled):
+    query = compiled(
+        f"SELECT t.x FROM temperature t LEFT BESTMATCH JOIN humidity h {ON}"
+        f" WHERE {BOUND} AND t.id = h.id AND h.value > 3 AND t.value < 4"
+    )
+    assert isinstance(query.root.input, Filter)
+    assert [p.spark for p in query.root.input.predicates] == ["`h.value` > 3", "`t.value` < 4"]
+    join = query.root.input.input
+    assert isinstance(join.left, Scan)
+    assert isinstance(join.right, Scan)
+
+
+def test_a_condition_of_on_about_a_kept_side_is_a_dimension_in_which_all_are_as_good(compiled):
+    on = f"{ON} AND {BOUND} AND t.value < 4 AND h.value > 3"
+    join = match(compiled, "KEEP UNMATCHED", on)
+    assert [d.is_condition for d in join.dimensions] == [False, False, False, True]
+    assert join.dimensions[-1].text == "t.value < 4"
+    assert isinstance(join.left, Project)
+    assert isinstance(join.right.input, Filter)  # of the other side rows may go
 
 
 def test_a_computed_dimension_becomes_a_column_below(compiled):

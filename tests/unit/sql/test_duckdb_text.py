@@ -13,7 +13,13 @@ from windrow.sql.dialect import Windrow
 from windrow.sql.duckdb_text import duckdb_text
 
 COLUMNS = Schema(
-    (Field("b", "tinyint"), Field("d", "decimal(10,2)"), Field("day", "date"), Field("k", "int"))
+    (
+        Field("b", "tinyint"),
+        Field("d", "decimal(10,2)"),
+        Field("day", "date"),
+        Field("k", "int"),
+        Field("f", "float"),
+    )
 )
 TYPES = {field.name: field.type for field in COLUMNS.fields}
 
@@ -27,7 +33,7 @@ def connection():
     connection = connect()
     connection.execute(
         "CREATE TABLE t AS SELECT 5::TINYINT AS b, 12.35::DECIMAL(10,2) AS d,"
-        " DATE '2024-01-07' AS day, -7::INTEGER AS k"
+        " DATE '2024-01-07' AS day, -7::INTEGER AS k, 0.1::FLOAT AS f"
     )
     return connection
 
@@ -35,6 +41,14 @@ def connection():
 @pytest.mark.parametrize(
     ("expression", "type_", "value"),
     [
+        ("f - f", "FLOAT", 0.0),
+        ("f + k", "DOUBLE", -7 + 0.10000000149011612),
+        ("f - d", "DOUBLE", 0.10000000149011612 - 12.35),
+        ("f <= 0.1", "BOOLEAN", False),
+        ("0.1 < f", "BOOLEAN", True),
+        ("f IN (0.1, k)", "BOOLEAN", False),
+        ("f BETWEEN 0 AND 0.1", "BOOLEAN", False),
+        ("abs(f - f) <= 0.1", "BOOLEAN", True),
         ("k / 2", "DOUBLE", -3.5),
         ("k div 2", "BIGINT", -3),
         ("b * 100", "INTEGER", 500),

@@ -9,8 +9,7 @@ for where the other, preserved one has no match.
     a LEFT JOIN b WHERE b.x > 1      stays: below, it would turn matched rows into unmatched ones
 
 A predicate that reads no column stays above. So does one on an input with a count window: below, it
-would change which tuples are the newest. A bestmatch join is left alone: below it, a predicate
-would change which pairs are candidates, and so which pairs are dominated.
+would change which tuples are the newest. Bestmatch joins have a rule of their own.
 
     a [ROWS 5], b [ROWS 5] WHERE a.x > 1      stays: the newest 5 of a, then those with x > 1
 """
