@@ -279,7 +279,7 @@ def _outer(random: Random, depth: int) -> Tree:
     )
 
 
-def _second_window(random: Random, depth: int) -> Tree:  # noqa: ARG001
+def _second_window(random: Random, depth: int) -> Tree:
     """A plain join inside, of which each row stays for a window from when it came."""
     first, then, outside = (random.choice(WINDOWS) for _ in range(3))
     names = ("a", random.choice(["b", "a"]))
