@@ -49,12 +49,12 @@ def draw_tree(
 
     `draw`: draws the tree; None: of any kind.
     """
-    streams = tuple(_stream(random, name) for name in ("a", "b"))
+    streams = tuple(draw_stream(random, name) for name in ("a", "b"))
     tree = (draw or _relation)(random, depth)
     sql = f"{tree.sql} EMIT CHANGES" if tree.is_plain else tree.sql
     answer: Bag = Counter()
     due = {}
-    for change in _changes(tree.oracle, streams):
+    for change in changes_by_instant(tree.oracle, streams, TABLES):
         answer[change] += 1
         due[change] = change[-1]
     # The watermark of a query is that of the streams it reads.
@@ -62,7 +62,8 @@ def draw_tree(
     return Case(sql, read, answer, "bigint", due, TABLES)
 
 
-def _stream(random: Random, name: str) -> Stream:
+def draw_stream(random: Random, name: str) -> Stream:
+    """A stream of few keys and values, NULLs among them, at times from 0 to 11."""
     lateness = random.choice([0, 4])
     draws: dict[str, Any] = {
         "k": lambda r: r.choice([1, 2, None]),
@@ -224,10 +225,12 @@ KINDS: tuple[Callable[[Random, int], Tree], ...] = (
 )
 
 
-def _changes(oracle: str, streams: tuple[Stream, ...]) -> list[tuple[Any, ...]]:
-    """(change type, k, x, instant), net at each instant."""
+def changes_by_instant(
+    oracle: str, streams: tuple[Stream, ...], still: dict[str, pa.Table]
+) -> list[tuple[Any, ...]]:
+    """(change type, k, x, instant), net at each instant; `still` are the tables that do not move."""
     tables = {stream.name: pa.concat_tables(stream.tables()) for stream in streams}
-    tables |= TABLES
+    tables |= still
     tables["instants"] = pa.table({"T": list(range(LAST + 1))})
     found = sorted(asked_of_duckdb(tables, oracle), key=lambda row: row[0])
     by_instant = {t: Counter(row[1:] for row in rows) for t, rows in groupby(found, lambda r: r[0])}

@@ -25,6 +25,9 @@ ON_T = (
     "{s}.x < t.y",
     "{s}.k = t.k AND {s}.x > 0",
 )
+ON_ROWS = ("TRUE", "FALSE", "NULL", "{s}.x > 1", "{s}.k IS NULL", "{s}.x > 1 OR {s}.k = 0")
+"""Conditions that read no column of a table: how many rows it has decides all the same."""
+
 ON_U = ("{s}.k = u.j", "u.z > {s}.x", "{s}.x = u.z AND {s}.k <> u.j")
 BETWEEN = ("a.k = t.k AND t.j = b.k", "a.x + b.x = t.y", "a.k = t.k AND b.x <> t.y")
 
@@ -110,6 +113,9 @@ def draw_table_case(random: Random) -> TableCase:
     }
     froms, seen = _from(random)
     shown = [f"{name}.id AS {name}_id" for name in seen if name in "ab"]
+    if not random.randrange(3):  # of the tables, nothing may be read
+        shown = random.choice((shown, ["1 AS one"]))
+        seen = [name for name in seen if name in "ab"]
     shown += ["t.y + 1 AS ty", "t.j AS tj"] if "t" in seen else []
     shown += ["u.z"] if "u" in seen else []
     wheres = ["true", "a.x <> 3"]
@@ -138,9 +144,13 @@ def _from(random: Random) -> tuple[str, list[str]]:
             parts.append(f"{kind} {{b}} ON {on}" + ("{within}" if kind != "JOIN" else ""))
             seen.append("b")
             continue
+        if not random.randrange(8):
+            parts.append(f"CROSS JOIN {step}")
+            seen.append(step)
+            continue
         kind = random.choice(JOINS)
         stream = random.choice([name for name in seen if name in "ab"])
-        choices = [on.format(s=stream) for on in (ON_T if step == "t" else ON_U)]
+        choices = [on.format(s=stream) for on in (ON_T if step == "t" else ON_U) + ON_ROWS]
         choices += BETWEEN if step == "t" and "b" in seen else ()
         choices += ["t.j = u.j"] if step == "u" and "t" in seen else []
         parts.append(f"{kind} {step} ON {random.choice(choices)}")

@@ -7,6 +7,7 @@ from random import Random
 import pytest
 from cases import FAMILIES, draw_outer_join
 from cases.query_trees import draw_tree
+from cases.window_trees import draw_window_tree
 from spark_runs import SingleRun, bag, session_of
 
 pytestmark = pytest.mark.partitions(2)
@@ -14,6 +15,10 @@ pytestmark = pytest.mark.partitions(2)
 SEEDS = {"join": 10, "aggregate": 10, "bestmatch": 3, "count": 5}
 RUNS = [(family, seed) for family, seeds in SEEDS.items() for seed in range(seeds)]
 TREES = range(15)
+WINDOW_TREES = (0, 1, 4, 5, 12, 14, 17, 22, 24, 27, 50, 79, 190)
+"""Seeds of trees with outer, semi and anti joins, windows between, a second window, and, in the last
+three, a union of a stream with what another stage gives."""
+
 OUTER_RUNS = [("left", 4), ("right", 101), ("full", 24), ("semi", 30), ("anti", 61)]
 """Seeds of joins with rows that are matched, unmatched for good, and not yet final at the end."""
 
@@ -66,6 +71,25 @@ def test_a_tree_of_queries_gives_its_changelog_up_to_the_watermark_in_a_streamin
     spark, tmp_path, seed: int
 ) -> None:
     case = draw_tree(Random(seed), depth=2)
+    run = SingleRun(tmp_path / "run")
+    run.finish(session_of(spark, case, tmp_path, is_streaming=True).sql(case.sql, buckets=3))
+    assert bag(run.rows(spark)) == case.answer_below_watermark(), case.sql
+
+
+@pytest.mark.parametrize("seed", WINDOW_TREES)
+def test_a_tree_with_windows_anywhere_gives_its_changelog_in_a_batch_run(
+    spark, tmp_path, seed: int
+) -> None:
+    case = draw_window_tree(Random(seed), depth=2, places=(0,))
+    session = session_of(spark, case, tmp_path, is_streaming=False)
+    assert bag(session.sql(case.sql, buckets=3).toArrow()) == case.answer, case.sql
+
+
+@pytest.mark.parametrize("seed", WINDOW_TREES)
+def test_a_tree_with_windows_anywhere_gives_its_changelog_up_to_the_watermark_in_a_streaming_run(
+    spark, tmp_path, seed: int
+) -> None:
+    case = draw_window_tree(Random(seed), depth=2, places=(0,))
     run = SingleRun(tmp_path / "run")
     run.finish(session_of(spark, case, tmp_path, is_streaming=True).sql(case.sql, buckets=3))
     assert bag(run.rows(spark)) == case.answer_below_watermark(), case.sql

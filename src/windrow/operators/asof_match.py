@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 Places = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-NEVER = MAX_TICK - 2
-"""The deadline of a row that waits for as long as there is input: its end is one tick later."""
+NEVER = MAX_TICK - 1
+"""The deadline of a row that waits for as long as there is input: the last time that a row has."""
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,10 @@ def build(spec: Stateful, own: Own | None = None) -> Operator:
 
 
 def _set_operation(spec: SetOp) -> Operator:
+    if spec.hands_on:
+        from windrow.operators.hand_on import HandOnOp  # noqa: PLC0415
+
+        return HandOnOp(spec)
     if spec.adds_signs_up:
         from windrow.operators.net_changes import NetChangesOp  # noqa: PLC0415
 

@@ -35,11 +35,11 @@ from windrow.kernels.count_join import (
 from windrow.operators.bew_window import JoinWindow
 from windrow.operators.chunks import Chunk
 from windrow.operators.gather import ROW_BITS, ROW_MASK, Places
+from windrow.operators.instants import moved
 from windrow.operators.join_inputs import can_match
 from windrow.operators.key_directory import KeyDirectory
 from windrow.operators.partition_rows import divided_by
 from windrow.physical.specs import WJoin
-from windrow.schema import MIN_TICK
 
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -95,7 +95,7 @@ class CountWindow:
             entering = writable(entering)
             first = newest_of_partition(self._partitions, self._members, slots, entering, rows)
         if self._own.ticks is not None:
-            first = np.maximum(first, self.first_since(_earlier(times, self._own.ticks)))
+            first = np.maximum(first, self.first_since(moved(times, -self._own.ticks)))
         if self._within is not None:
             first = np.maximum(first, entering - self._within)
         return first
@@ -200,11 +200,6 @@ def _is_among(rows: Numbers, some: Numbers) -> Flags:
 
 def _both(first: Flags | None, second: Flags) -> Flags:
     return second if first is None else first & second
-
-
-def _earlier(times: Numbers, ticks: int) -> Numbers:
-    """The times so many ticks before, or the first tick there is."""
-    return np.where(times < MIN_TICK + ticks, MIN_TICK, times - np.int64(ticks))
 
 
 def _unmatched(spec: WJoin, port: int, chunk: Chunk) -> Numbers:

@@ -134,15 +134,20 @@ class BoundPairs:
 
     Conditions that only compare columns are left to DuckDB, which has joins for them; any others
     keep their order, so that one guards those after it.
+
+    Args:
+        predicates: the conditions, at least one.
+        table: what they read of the table, and perhaps more.
+        places: how many rows the table has: one without columns does not say.
     """
 
-    def __init__(self, predicates: tuple[Expr, ...], table: pa.RecordBatch) -> None:
+    def __init__(self, predicates: tuple[Expr, ...], table: pa.RecordBatch, places: int) -> None:
         self.connection = connect()
         self.predicates = predicates
         read = list(dict.fromkeys(c for p in predicates for c in p.read_by_duckdb))
         of_table = [column for column in read if column in table.schema.names]
         self.columns = [column for column in read if column not in of_table]
-        numbered = _numbered(select(table, of_table), table.num_rows, _PLACE)
+        numbered = _numbered(select(table, of_table), places, _PLACE)
         self.connection.register("arrived", numbered)
         self.connection.execute("CREATE TEMP TABLE places AS SELECT * FROM arrived")
 

@@ -26,6 +26,7 @@ from windrow.operators.duckdb_engine import (
     reason,
 )
 from windrow.operators.functions import call_function
+from windrow.operators.instants import moved
 from windrow.physical.specs import FilterRows, ProjectRows, RangeRows
 from windrow.plan.exprs import EVENT_TIME
 from windrow.plan.types import refused_expression
@@ -280,7 +281,5 @@ def range_ends(batch: ChangeBatch, ticks: int) -> NDArray[np.int64]:
     time                time + ticks   end
      [=======================]          |        alive on both bracketed instants
     """
-    reach = min(ticks, MAX_TICK - 1) + 1
-    # Where the sum would overflow the row never expires.
-    ends = np.minimum(batch.times, MAX_TICK - reach) + reach
+    ends = moved(batch.times, min(ticks, MAX_TICK - 1) + 1)
     return ends if batch.ends is None else np.minimum(ends, batch.ends)

@@ -60,7 +60,7 @@ class ExpireRowsOp(Operator):
 
     def advance(self, watermark: int) -> Iterator[ChangeBatch]:
         """Gives the rows below the watermark, and takes back those that end below it."""
-        while self.due() <= watermark and self.due() < MAX_TICK:
+        while self._first < watermark:
             changes = self._step(bound_of_step(self.buffers(), watermark, STEP_ROWS))
             self.counters.rows_out += len(changes)
             self._measure()
@@ -69,8 +69,12 @@ class ExpireRowsOp(Operator):
 
     def due(self) -> int:
         """One tick after the first row that waits, or that ends."""
-        first = min(self._waiting.first, self._alive.first)
-        return first + 1 if first < MAX_TICK else MAX_TICK
+        return self._first + 1 if self._first < MAX_TICK else MAX_TICK
+
+    @property
+    def _first(self) -> int:
+        """When the first row comes that waits, or ends; MAX_TICK for none."""
+        return min(self._waiting.first, self._alive.first)
 
     def buffers(self) -> Sequence[ChunkBuffer]:
         """The rows that have yet to come, and those alive."""

@@ -74,7 +74,7 @@ class ExpiringJoinOp(Operator):
 
     def advance(self, watermark: int) -> Iterator[ChangeBatch]:
         """Gives the combinations that come or go below the watermark, in the order of time."""
-        while self.due() <= watermark and self.due() < MAX_TICK:
+        while self._first < watermark:
             bound = bound_of_step(self.buffers(), watermark, STEP_ROWS)
             changes = [*self._come(bound), *self._go(bound)]
             self._count_state()
@@ -87,8 +87,12 @@ class ExpiringJoinOp(Operator):
 
     def due(self) -> int:
         """One tick after the first row that waits, or that ends."""
-        first = min(buffer.first for buffer in self.buffers())
-        return first + 1 if first < MAX_TICK else MAX_TICK
+        return self._first + 1 if self._first < MAX_TICK else MAX_TICK
+
+    @property
+    def _first(self) -> int:
+        """When the first row comes that waits, or ends; MAX_TICK for none."""
+        return min(buffer.first for buffer in self.buffers())
 
     def buffers(self) -> Sequence[ChunkBuffer]:
         """The rows of each input that have yet to come, and those alive."""

@@ -68,6 +68,24 @@ def show_instant(tick: int, time_type: str) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def moved(times: NDArray[np.int64], ticks: int) -> NDArray[np.int64]:
+    """The times so many ticks later, or earlier, as far as the first or last tick there is.
+
+    MIN_TICK     MIN_TICK + 1 ............................ MAX_TICK - 1      MAX_TICK
+    no time      the times that rows have                                    never
+
+    Times only ever meet lengths here, in `less_delay` and, compiled, in `kernels/bew_period.py`: what
+    would come to lie beyond the last tick is never, and no sum wraps around.
+
+    Examples:
+        >>> moved(np.array([5, MAX_TICK - 1]), 3).tolist() == [8, MAX_TICK]
+        True
+    """
+    if ticks < 0:
+        return np.maximum(times, MIN_TICK - ticks) + ticks
+    return np.minimum(times, MAX_TICK - ticks) + ticks
+
+
 def less_delay(watermark: int, delay: int) -> int:
     """The watermark that is `delay` ticks behind; the ends of time stay where they are."""
     if watermark in {MIN_TICK, MAX_TICK}:

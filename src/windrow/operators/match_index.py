@@ -19,8 +19,8 @@ from windrow.kernels._jit import writable
 from windrow.kernels.bestmatch import Index, Measures
 from windrow.operators import keys
 from windrow.operators.distances import Measure, has_values, shifted
+from windrow.operators.instants import moved
 from windrow.physical.match_algorithms import MATWIN_GRID, MATWIN_PLAIN, NESTED_LOOPS
-from windrow.schema import MAX_TICK, MIN_TICK
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -140,7 +140,7 @@ class MatchIndexer:
 
     def spans(self, times: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The first and the last time that a candidate of each row can have."""
-        return _shift(times, -self.back), _shift(times, self.on)
+        return moved(times, -self.back), moved(times, self.on)
 
     def index(self, batch: ChangeBatch) -> ChunkIndex:
         """Sorts the usable rows of a chunk by group; within a group they stay in time order."""
@@ -213,10 +213,3 @@ def key_column(one: KeyClass, port: int) -> str:
     if name is None:
         raise ValueError(f"a key class of a bestmatch join needs both inputs: {one}")
     return name
-
-
-def _shift(times: NDArray[np.int64], ticks: int) -> NDArray[np.int64]:
-    """The times moved by so many ticks, stopping at the first and last tick there is."""
-    if ticks < 0:
-        return np.maximum(times, MIN_TICK - ticks) + ticks
-    return np.minimum(times, MAX_TICK - ticks) + ticks

@@ -17,7 +17,11 @@ lie before the row, which is final as it comes.
 
 Where rows have ends, under an aggregate, the answer is that of the join at every instant: a row
 stands alone while it is alive and no match of it is, once or several times (`alone`), and a semi or
-anti join gives it for such times.
+anti join gives it for such times. The bounds are then no tighter than the longest life of a row;
+one that has ended before another comes does not match it:
+
+    left      t |=======| end
+    right                   t |=====|      within the bounds, never alive together
 
 Below a search for the best pairs of each instant no row waits: all rows of a preserved input come
 with NULLs as they arrive, and the search, which knows the candidates of each, puts out those that
@@ -167,7 +171,8 @@ class OuterJoinOp(BewJoinOp):
     def _results(self, windows: Sequence[JoinWindow]) -> Iterator[ChangeBatch]:
         """The pairs, or the rows of a semi join that they are the first matches of."""
         matches: dict[int, list[Intervals]] = {port: [] for port in self._matched}
-        for found in self._search(windows).blocks(self._routes):
+        for block in self._search(windows).blocks(self._routes):
+            found = self._alive_together(windows, block) if self._by_instant else block
             for port, own in matches.items():
                 answered_for = self._answered_for(port, found)
                 if answered_for:
@@ -178,6 +183,17 @@ class OuterJoinOp(BewJoinOp):
         for port, own in matches.items():
             if own:
                 yield from self._noted(port, windows[port], own)
+
+    def _alive_together(self, windows: Sequence[JoinWindow], found: FoundBlock) -> FoundBlock:
+        """The pairs of which both rows are alive when the later one comes."""
+        kept = []
+        for route, partial in found:
+            places = zip(route.order, partial.places, strict=True)
+            ends = [windows[side].ends(Places(own)) for side, own in places]
+            alive = np.flatnonzero(partial.times.max(axis=0) < np.minimum(*ends))
+            if len(alive):
+                kept.append((route, partial if len(alive) == len(partial) else partial.take(alive)))
+        return kept
 
     def _answered_for(self, port: int, found: FoundBlock) -> FoundBlock:
         """The pairs whose row of an input this join answers for."""

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from windrow.errors import InternalError
 from windrow.operators.cell_routes import OwnCells, by_cells
 from windrow.operators.changes import ChangeBatch
+from windrow.operators.instants import moved
 from windrow.operators.key_columns import validity
 from windrow.operators.keys import key_words
 from windrow.operators.shares import Buckets, Flags, Rows, spread, with_strays
@@ -30,7 +31,7 @@ from windrow.physical.partitioning import (
     Slices,
 )
 from windrow.physical.specs import PairJoinSpec, SlidingAggregate, Stateful, WJoin
-from windrow.schema import MAX_TICK, MIN_TICK
+from windrow.schema import MIN_TICK
 
 
 def route(
@@ -128,8 +129,8 @@ def _by_slices(slices: Slices, port: int, times: Rows) -> tuple[Rows, Buckets]:
     if port == slices.anchor:
         homes = (times // slices.width) % slices.buckets
         return np.arange(len(times)), homes.astype(np.int32)
-    first = _later(times, -slices.before[port]) // slices.width
-    last = _later(times, slices.after[port]) // slices.width
+    first = moved(times, -slices.before[port]) // slices.width
+    last = moved(times, slices.after[port]) // slices.width
     # Neighboring slices are in different buckets: as many of them as there are buckets are all.
     # (A period that the bounds leave empty still has one home, where the row is counted.)
     counts = np.clip(last - first + 1, 1, slices.buckets)
@@ -165,10 +166,3 @@ def own_rows(spec: Stateful, partitioning: Partitioning, bucket: int) -> Own | N
         assert isinstance(spec, MatwinBestmatch)
         return OwnCells(spec, partitioning, bucket)
     return None
-
-
-def _later(times: Rows, ticks: int) -> Rows:
-    """The times moved by some ticks, as far as the first or last tick."""
-    if ticks >= 0:
-        return np.where(times > MAX_TICK - ticks, MAX_TICK, times + ticks)
-    return np.where(times < MIN_TICK - ticks, MIN_TICK, times + ticks)

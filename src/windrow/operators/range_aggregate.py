@@ -34,7 +34,7 @@ from windrow.kernels.versions import Versions
 from windrow.operators.arrow_types import arrow_type
 from windrow.operators.changes import ChangeBatch, concat, select
 from windrow.operators.chunks import ChunkBuffer, bound_of_step
-from windrow.operators.instants import less_delay
+from windrow.operators.instants import less_delay, moved
 from windrow.operators.key_columns import validity
 from windrow.operators.sliding import STEP_ROWS
 from windrow.operators.sliding_aggregate import SlidingAggregateOp
@@ -89,8 +89,9 @@ class RangeAggregateOp(SlidingAggregateOp):
             usable = self._has_key(RIGHT, right)
             right = right if usable.all() else right.take(np.flatnonzero(usable))
             if len(right):
-                ends = np.minimum(_later(right.times, self._join.lo), MAX_TICK - 2) + 1
-                alive = replace(right, times=_later(right.times, -self._join.hi), ends=ends)
+                since = np.maximum(moved(right.times, -self._join.hi), MIN_TICK + 1)
+                ends = moved(right.times, self._join.lo + 1)
+                alive = replace(right, times=since, ends=ends)
                 self._arriving.append(self._kept(RIGHT, alive))
         self._measure()
         return iter(())
@@ -232,10 +233,3 @@ def _no_rows(spec: RangeAggregate) -> ChangeBatch:
     columns = [pa.array([], arrow_type(field.type)) for field in spec.schema.fields]
     batch = pa.RecordBatch.from_arrays(columns, names=list(spec.schema.names))
     return ChangeBatch(batch, np.empty(0, np.int64))
-
-
-def _later(times: NDArray[np.int64], ticks: int) -> NDArray[np.int64]:
-    """The times moved by so many ticks, stopping at the first and last tick there is."""
-    if ticks < 0:
-        return np.maximum(times, MIN_TICK + 1 - ticks) + ticks
-    return np.minimum(times, MAX_TICK - 1 - ticks) + ticks

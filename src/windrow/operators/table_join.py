@@ -120,7 +120,7 @@ class TableJoiner:
             keys = evaluator.compute([k.table for k in spec.keys], table.columns, len(table))
             self._index = TableIndex(keys, [key.null_safe for key in spec.keys])
         elif spec.predicates:
-            self._joined = BoundPairs(spec.predicates, table.columns)
+            self._joined = BoundPairs(spec.predicates, table.columns, len(table))
 
     def join(self, batch: ChangeBatch) -> Iterator[ChangeBatch]:
         """The results of a batch, in parts, in the order of its rows.

@@ -88,12 +88,13 @@ def _union(inputs: tuple[Spec, ...]) -> Spec:
     """All rows of the inputs; late rows of a stream are found below it, wherever there is a stage.
 
     The stage above cannot tell a stream's rows from those that another stage gives, which are in
-    time. Where rows end, one that counts their copies finds the late ones, and hands on the others.
+    time. Where rows end, a stage of their own finds the late ones, and hands on the others as they
+    are: a join above may ask how far apart rows are, and when each ends.
     """
     is_mixed = len({has_state(child) for child in inputs}) > 1
     return UnionRows(
         tuple(
-            SetOp((child,), "changes")
+            SetOp((child,), "rows")
             if is_mixed and not has_state(child) and has_ends(child)
             else child
             for child in inputs

@@ -48,7 +48,8 @@ def held_rows(spec: Spec, numbers: Numbers) -> float | None:
 
 def _held_by(spec: Spec, numbers: Numbers) -> float | None:
     """Tuples that one operator holds."""
-    if isinstance(spec, _HOLDING_NONE | TableJoinRows):
+    hands_on = isinstance(spec, SetOp) and spec.hands_on
+    if hands_on or isinstance(spec, _HOLDING_NONE | TableJoinRows):
         return 0.0
     if isinstance(spec, ExpireRows):
         return _alive(spec.input, numbers)
@@ -67,6 +68,8 @@ def _alive(spec: Spec, numbers: Numbers) -> float | None:
     """Rows of a spec that are alive at an instant."""
     if isinstance(spec, ProjectRows | ExpireRows):
         return _alive(spec.input, numbers)
+    if isinstance(spec, SetOp) and spec.hands_on:
+        return _alive(spec.inputs[0], numbers)
     if isinstance(spec, UnionRows):
         return _total([_alive(child, numbers) for child in spec.inputs])
     if isinstance(spec, WJoin):

@@ -15,7 +15,9 @@ projections as the rows did. There are two places where they do not:
 - A join of windows keeps its rows anyway, and expires them itself (`WJoin.expires`): below it
   nothing does. The same join runs where an input takes rows back.
 - Rows of what must see them whole (an outer or bestmatch join, a join that sheds, one by count
-  windows or by pairs of streams) end as they did, and get their negatives above it.
+  windows or by pairs of streams) end as they did, and get their negatives above it. So it is where
+  an expiring join asks how far apart rows are: a negative tuple has the time at which a row goes,
+  not the one at which it came. Such inputs end by themselves, with all that lies below them.
 """
 
 from __future__ import annotations
@@ -57,6 +59,8 @@ def _signed(spec: Spec) -> Spec:
         return _expired(spec.input, spec.ticks)
     if isinstance(spec, FilterRows | ProjectRows | TableJoinRows | UnionRows):
         return _over(spec, _signed)
+    if isinstance(spec, SetOp) and spec.hands_on:
+        return _signed(spec.inputs[0])  # what makes the negatives finds late rows as well
     rewritten = _ending(spec)
     return ExpireRows(rewritten) if has_ends(rewritten) else rewritten
 
@@ -67,7 +71,7 @@ def _ending(spec: Spec) -> Spec:
         return _over(spec, _ending)
     if isinstance(spec, SlidingAggregate) and not spec.estimated_from:
         return replace(spec, input=_signed(spec.input))
-    if isinstance(spec, SetOp):
+    if isinstance(spec, SetOp) and not spec.hands_on:
         return replace(spec, inputs=tuple(map(_signed, spec.inputs)))
     return _expiring(spec) if isinstance(spec, WJoin) and _can_expire(spec) else spec
 
@@ -99,9 +103,12 @@ def _can_expire(join: WJoin) -> bool:
 def _expiring(join: WJoin) -> WJoin:
     """The join that takes its combinations back; it looks tuples up by ends, in its own way."""
     is_own_way = join.algorithm == DEFAULT
+    measured = {port for bound in join.graph.stated for port in (bound.left, bound.right)}
     return replace(
         join,
-        inputs=tuple(map(_ending, join.inputs)),
+        inputs=tuple(
+            child if port in measured else _ending(child) for port, child in enumerate(join.inputs)
+        ),
         algorithm=DEFAULT,
         method=join.method if is_own_way else (HASH if join.classes else NESTED_LOOP),
         orders=join.orders if is_own_way else (),

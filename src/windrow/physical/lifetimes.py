@@ -43,16 +43,20 @@ def lifetime(below: Spec, alive: int | None) -> str:
     if alive is None:
         return "until the answer below takes them back"
     length = show_ticks(alive, scans(below)[0].time_type)
-    if _is_over_join(below):
+    spec = _made_by(below)
+    if isinstance(spec, WJoin):
         return f"from t until the first of its tuples leaves its window, t + {length} at most"
-    return f"from t to t + {length}, both included"
+    text = f"from t to t + {length}, both included"
+    if isinstance(spec, RangeRows) and isinstance(_made_by(spec.input), WJoin):
+        text += "; t is that of its last tuple, and the windows below say which tuples meet"
+    return text
 
 
-def _is_over_join(spec: Spec) -> bool:
-    """Whether rows end with their tuples, not by a window of their own."""
+def _made_by(spec: Spec) -> Spec:
+    """What has said how long the rows of a spec are alive: the join, window or stream below."""
     while isinstance(spec, FilterRows | ProjectRows | TableJoinRows):
         spec = spec.input
-    return isinstance(spec, WJoin)
+    return spec
 
 
 def live_equally_long(spec: Spec) -> bool:
@@ -115,8 +119,8 @@ def alive_ticks(spec: Spec) -> int | None:
     if isinstance(spec, RangeRows):
         inner = alive_ticks(spec.input)
         return spec.ticks if inner is None else min(spec.ticks, inner)
-    if isinstance(spec, FilterRows | ProjectRows | TableJoinRows):
-        return alive_ticks(spec.input)
+    if isinstance(spec, FilterRows | ProjectRows | TableJoinRows) or _hands_on(spec):
+        return alive_ticks(inputs(spec)[0])
     if isinstance(spec, _WITHOUT_RANGE) or (isinstance(spec, WJoin) and spec.expires):
         return spec.ticks if isinstance(spec, ResolveChanges) else None
     lengths = [length for length in map(alive_ticks, inputs(spec)) if length is not None]
@@ -126,6 +130,10 @@ def alive_ticks(spec: Spec) -> int | None:
         alone = [alive_ticks(spec.inputs[port]) for port in spec.tracked]
         return max((length for length in alone if length is not None), default=None)
     return min(lengths, default=None)
+
+
+def _hands_on(spec: Spec) -> bool:
+    return isinstance(spec, SetOp) and spec.hands_on
 
 
 def joins_what_is_alive(join: WJoin) -> bool:

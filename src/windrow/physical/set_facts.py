@@ -43,6 +43,8 @@ def set_facts(spec: SetOp) -> list[Fact]:
         for child, name, alive in held
         if alive is not None
     ]
+    if spec.hands_on:
+        return _handed_on(held[0])
     if spec.adds_signs_up:
         return _added_up(spec, trailing)
     of = f"of n in {names[0]}{f' and m in {names[1]}' if has_two else ''}: {COPIES[spec.kind]}"
@@ -59,6 +61,20 @@ def set_facts(spec: SetOp) -> list[Fact]:
         ("why", ["a change costs its own rows: the copies say what is in the answer", *spec.place]),
     ]
     return [fact for fact in facts if fact[1]]
+
+
+def _handed_on(held: tuple[Spec, str, int | None]) -> list[Fact]:
+    """The facts where late rows are found, and nothing else is done."""
+    child, _, alive = held
+    return [
+        ("rows", [lifetime(child, alive)]),
+        ("keeps", ["nothing"]),
+        ("emits", ["each row as it comes, unless it is late"]),
+        (
+            "why",
+            ["what stands above cannot tell late rows of a stream from those of another stage"],
+        ),
+    ]
 
 
 def _added_up(spec: SetOp, trailing: str) -> list[Fact]:

@@ -394,7 +394,8 @@ class SetOp:
 
     Attributes:
         inputs: the inputs.
-        kind: one of those of `plan.nodes.SetOperation`, but not "union all", which needs no state.
+        kind: one of those of `plan.nodes.SetOperation`, but not "union all", which needs no state;
+            or "rows", which hands rows on as they are, late ones aside.
         expected: per input, how many rows it is expected to hold, and how many different ones;
             None where too little is known.
         place: why it stands where it does, or why no other of its kind stands below a join, for
@@ -405,6 +406,11 @@ class SetOp:
     kind: str
     expected: tuple[tuple[Figure, Figure] | None, ...] = ()
     place: tuple[str, ...] = ()
+
+    @property
+    def hands_on(self) -> bool:
+        """Whether rows pass with the times, ends and signs that they have."""
+        return self.kind == "rows"
 
     @property
     def adds_signs_up(self) -> bool:
@@ -529,9 +535,10 @@ def tables(spec: Spec) -> tuple[ScanTable, ...]:
 
 def takes_back(spec: Spec) -> bool:
     """Whether a spec, or one below it, makes changes: rows that come and go."""
-    return isinstance(spec, OfChanges | SlidingAggregate | SlidingSkyline | SetOp) or any(
-        map(takes_back, inputs(spec))
-    )
+    if isinstance(spec, OfChanges | SlidingAggregate | SlidingSkyline):
+        return True
+    makes_changes = isinstance(spec, SetOp) and not spec.hands_on
+    return makes_changes or any(map(takes_back, inputs(spec)))
 
 
 def has_state(spec: Spec) -> bool:
@@ -543,9 +550,11 @@ def has_ends(spec: Spec) -> bool:
     """Whether the rows of a spec stop being alive by themselves: a window per row lies below."""
     if isinstance(spec, ScanStream | CountRows | ExpireRows):
         return False
-    if isinstance(spec, SlidingAggregate | SlidingSkyline | SetOp):
+    if isinstance(spec, SlidingAggregate | SlidingSkyline):
         return False
-    if isinstance(spec, WJoin) and spec.expires:
+    if (isinstance(spec, SetOp) and not spec.hands_on) or (
+        isinstance(spec, WJoin) and spec.expires
+    ):
         return False
     if isinstance(spec, ResolveChanges):
         return spec.ticks is not None

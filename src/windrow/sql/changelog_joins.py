@@ -75,9 +75,11 @@ def refuse_windows(clauses: Sequence[exp.Expr], windows: StatedWindows, scope: S
                     span_of(clause),
                 )
     if windows.reversed is not None:
+        beside = next(source for source in scope.sources if source.leaves_by_itself)
+        how = "a changelog" if changelogs([beside]) else "whose rows leave by the windows inside it"
         raise unsupported(
             "either-way-with-changelog",
-            f"EITHER WAY beside {changelogs(scope.sources)[0].alias}, a changelog, is not supported",
+            f"EITHER WAY beside {beside.alias}, {how}, is not supported",
             "join the streams in a derived table with a window: FROM (SELECT ..) x [RANGE ..]",
             span_of(next(clause for clause in clauses if clause.args.get("either_way"))),
         )

@@ -41,7 +41,6 @@ from windrow.sql.changelog_joins import (
     refuse_windows,
 )
 from windrow.sql.changelog_queries import gives_changelog, joins_changelog
-from windrow.sql.clauses import UniformWindow
 from windrow.sql.conditions import Conditions, sort_conditions, sort_filters
 from windrow.sql.count_windows import count_windows, refuse_count_windows
 from windrow.sql.graph_checks import (
@@ -52,6 +51,14 @@ from windrow.sql.graph_checks import (
     example_length,
 )
 from windrow.sql.grouping import Grouping, is_aggregate_query, refuse_reserved
+from windrow.sql.inner_windows import (
+    refuse_uniform_window,
+    refuse_windows_apart,
+    refuse_windows_inside_match,
+    refuse_windows_of_lives,
+    windows_handed_on,
+    with_lives,
+)
 from windrow.sql.join_kinds import one_key_each, windows_in_where
 from windrow.sql.keys import add_keys
 from windrow.sql.of_changes import newest_rows, within_window
@@ -68,7 +75,7 @@ from windrow.sql.render import Renderer
 from windrow.sql.scope import Scope, Source
 from windrow.sql.select_list import Item, read_items
 from windrow.sql.set_operations import UNION_ALL, combined, kind_of, of_all_columns
-from windrow.sql.sources import From, FromReader, Relation, items_of
+from windrow.sql.sources import From, FromReader, Relation, items_of, uniform_window
 from windrow.sql.spans import span_of
 from windrow.sql.table_joins import TableJoins
 from windrow.sql.window_join import lower_window_join
@@ -122,7 +129,8 @@ class Lowering:
         first = self.relation(tree.this, alias, reach, asked)
         second = self.relation(tree.expression, alias, reach, asked)
         combination = combined(tree, kind, (first, second), alias, self.renderer)
-        return replace(combination, has_ends=bool(asked))
+        inside = () if asked else (*first.inside, *second.inside)
+        return replace(combination, has_ends=bool(asked), inside=inside)
 
     def _select(self, select: exp.Select, alias: str, reach: Reach, above: str) -> Relation:
         refuse_clauses(select)
@@ -135,9 +143,11 @@ class Lowering:
             self.catalog,
             reach,
             self.relation,
-            "" if _has_uniform_window(select) else above,
+            above,
+            uniform_window(select) is not None,
         )
         from_ = reader.read(select)
+        self._refuse_windows_inside(select, from_, above)
         if above:
             from_ = replace(from_, sources=tuple(map(newest_rows, from_.sources)))
         scope = seen = Scope(from_.sources)
@@ -174,6 +184,18 @@ class Lowering:
             return of_all_columns(node, alias, relation.time_type)
         return relation
 
+    def _refuse_windows_inside(self, select: exp.Select, from_: From, above: str) -> None:
+        """Refuses windows inside of derived tables that would say nothing, or that unclearly."""
+        if from_.bestmatch is not None:
+            refuse_windows_inside_match(from_.streams)
+        if len(from_.streams) > 1:
+            if not above:
+                refuse_windows_apart(from_.streams)
+            return
+        clause = uniform_window(select)
+        if clause is not None:
+            refuse_uniform_window(clause, from_.streams[0], self.sql)
+
     def _lower(self, block: _Block, alias: str) -> Relation:
         time_type = block.from_.streams[0].time_type
         is_snapshot = joins_what_is_alive(block.from_)
@@ -203,9 +225,11 @@ class Lowering:
         grouped = is_aggregate_query(block.select)
         self._refuse_counted(block, clauses)
         counts, timed = count_windows(clauses, block.scope, self.sql)
-        windows = (
-            StatedWindows(()) if counts else read_windows(timed, block.scope, time_type, self.sql)
-        )
+        windows = StatedWindows(())
+        if not counts:
+            bounded = block.scope if block.from_.is_inner else with_lives(block.scope)
+            windows = read_windows(timed, bounded, time_type, self.sql)
+        refuse_windows_of_lives(timed, block.scope)
         if is_snapshot:
             refuse_windows(timed, windows, block.scope)
         inputs = self._inputs(block, windows) if block.above else _nodes(block.scope)
@@ -219,7 +243,8 @@ class Lowering:
             return self._grouped(node, block, alias)
         root = self._project(node, block.items, alias)
         if not changelogs(block.scope.sources):
-            return Relation(root, time_type, has_ends=bool(block.above))
+            inside = () if block.above else windows_handed_on(block.scope.sources, windows.uniform)
+            return Relation(root, time_type, has_ends=bool(block.above), inside=inside)
         keys = None if is_snapshot else _kept_keys(block.scope.sources[0], block)
         return Relation(root, time_type, keys or (), is_bag=keys is None)
 
@@ -371,13 +396,6 @@ def _taken_back_by(select: exp.Select) -> str:
     if is_aggregate_query(select):
         return AGGREGATE
     return "DISTINCT" if select.args.get("distinct") else ""
-
-
-def _has_uniform_window(select: exp.Select) -> bool:
-    """Whether a SELECT has `WINDOW = w`, behind its other clauses or in WHERE."""
-    where = select.args.get("where")
-    clauses = [*(select.args.get("windows") or []), *([where] if where else [])]
-    return any(clause.find(UniformWindow) is not None for clause in clauses)
 
 
 def _nodes(scope: Scope) -> list[Node]:

@@ -15,6 +15,18 @@ from windrow.sql.spans import mark_flat, span_of
 
 
 @dataclass(frozen=True)
+class InnerWindow:
+    """The window of a stream inside a derived table; without one, `text` is empty.
+
+    `ticks` are those of a `[RANGE w]`.
+    """
+
+    ticks: int | None
+    text: str
+    span: Span | None
+
+
+@dataclass(frozen=True)
 class Source:
     """One item of FROM.
 
@@ -33,6 +45,8 @@ class Source:
             apart at one instant; None for a plain relation.
         is_bag: whether these do not tell them apart: equal rows may be different ones.
         has_ends: whether its rows leave by the windows inside it.
+        inside: of a derived table, the windows of streams that it only selects from, where they
+            are not one for all of them.
         is_table: whether it is a table, which has no time and does not move.
     """
 
@@ -48,6 +62,7 @@ class Source:
     changelog_keys: tuple[str, ...] | None = None
     is_bag: bool = False
     has_ends: bool = False
+    inside: tuple[InnerWindow, ...] = ()
     is_table: bool = False
 
     @property

@@ -11,12 +11,14 @@ from windrow.errors import BindError, PlanError, Span, cover, nearest
 from windrow.plan.catalog import Catalog, StreamInfo
 from windrow.plan.nodes import Project, Scan
 from windrow.schema import TIME_TYPES, Field, Schema
+from windrow.sql.clauses import UniformWindow
 from windrow.sql.count_windows import rows_window
+from windrow.sql.inner_windows import refuse_second_window, with_window_inside
 from windrow.sql.join_kinds import FIRST_ONLY, join_kind, kind_of
 from windrow.sql.lengths import window_ticks
 from windrow.sql.of_changes import change_feed
-from windrow.sql.refuse import NAMES, refuse_join, unsupported
-from windrow.sql.scope import Source
+from windrow.sql.refuse import NAMES, as_query, refuse_join, unsupported
+from windrow.sql.scope import InnerWindow, Source
 from windrow.sql.spans import span_of, text_of
 from windrow.sql.table_sources import (
     FromTable,
@@ -26,7 +28,7 @@ from windrow.sql.table_sources import (
     refuse_tables_alone,
     table_source,
 )
-from windrow.sql.with_queries import Reach
+from windrow.sql.with_queries import Reach, with_queries
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class Relation:
             instant; None for a plain relation.
         is_bag: whether these do not tell them apart: equal rows may be different ones.
         has_ends: whether its rows leave by the windows of its streams.
+        inside: the windows that its streams hand on, where no row leaves by them in here.
     """
 
     node: Project
@@ -47,6 +50,7 @@ class Relation:
     changelog_keys: tuple[str, ...] | None = None
     is_bag: bool = False
     has_ends: bool = False
+    inside: tuple[InnerWindow, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -99,8 +103,9 @@ below what takes its rows back, or ""."""
 class FromReader:
     """Reads FROM clauses over one catalog; `named` are the queries of WITH.
 
-    `above` takes rows back, and no window of the SELECT says when ("" where that is not so): those
-    of a derived table without a window then leave by the windows inside it.
+    `above` takes rows back ("" where nothing does): those of a derived table without a window then
+    leave by the windows inside it. Where `is_uniform`, the SELECT has `WINDOW = w`, for those that
+    have none inside.
     """
 
     sql: str
@@ -108,6 +113,7 @@ class FromReader:
     named: Reach
     lower_derived: LowerDerived
     above: str = ""
+    is_uniform: bool = False
 
     def read(self, select: exp.Select) -> From:
         """The sources of a SELECT, each with its plan."""
@@ -214,6 +220,8 @@ class FromReader:
                 hint="write an alias after it: FROM (SELECT ..) x",
                 span=span_of(item),
             )
+        if above and self.is_uniform and not has_windows(query, named):
+            above = ""
         relation = self.lower_derived(query, alias, named, above)
         source = Source(
             alias,
@@ -233,6 +241,10 @@ class FromReader:
                 f"leave the {text_of(item.meta['stream_window'], self.sql)} after it out",
                 span_of(item.meta["stream_window"]),
             )
+        if "stream_window" not in item.meta:
+            return with_window_inside(source, relation.inside)
+        window = item.meta["stream_window"]
+        refuse_second_window(source, relation.inside, text_of(window, self.sql), span_of(window))
         return self._with_range(source, item)
 
     def _stream(self, item: exp.Table) -> Source:
@@ -300,6 +312,36 @@ def items_of(select: exp.Select) -> list[exp.Expr]:
     """The items of FROM in the order they are written; none where there is no FROM."""
     from_ = select.args.get("from_")
     return [] if from_ is None else _flattened(from_.this, select.args.get("joins") or [])[0]
+
+
+def has_windows(tree: exp.Expr, named: Reach) -> bool:
+    """Whether some stream that a query reads has a window in there, by its text."""
+    query = as_query(tree)
+    reach = with_queries(query, named)
+    if isinstance(query, exp.SetOperation):
+        return any(has_windows(side, reach) for side in (query.this, query.expression))
+    if uniform_window(query) is not None:
+        return True
+    return any(_has_window(item, reach) for item in items_of(query))
+
+
+def _has_window(item: exp.Expr, named: Reach) -> bool:
+    if "stream_window" in item.meta:
+        return True
+    if isinstance(item, exp.Subquery):
+        return has_windows(item.this, named)
+    if isinstance(item, exp.Table) and not item.db and item.name.lower() in named:
+        query = named[item.name.lower()]
+        return has_windows(query.tree, query.reach)
+    return False
+
+
+def uniform_window(select: exp.Select) -> UniformWindow | None:
+    """`WINDOW = w` of a SELECT, behind its other clauses or in WHERE."""
+    where = select.args.get("where")
+    clauses = [*(select.args.get("windows") or []), *([where] if where else [])]
+    found = (clause.find(UniformWindow) for clause in clauses)
+    return next((window for window in found if window is not None), None)
 
 
 def find_stream(catalog: Catalog, item: exp.Table) -> StreamInfo | None:

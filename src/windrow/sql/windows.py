@@ -13,7 +13,7 @@ from windrow.plan.windows import UNBOUNDED, Bound
 from windrow.sql.clauses import PairWindow, UniformWindow
 from windrow.sql.either_way import goes_either_way, is_directed, one_window_both_ways, reverse
 from windrow.sql.lengths import window_ticks
-from windrow.sql.scope import Scope
+from windrow.sql.scope import InnerWindow, Scope
 from windrow.sql.spans import span_of, text_of
 
 
@@ -23,16 +23,21 @@ class StatedWindows:
 
     Attributes:
         bounds: the bounds between pairs.
-        uniform_ticks: the length in `WINDOW = w`, where it is given.
+        uniform: `WINDOW = w`, where it is given.
         places: where each bound stands in the SQL, by its text.
         reversed: the bounds with every DWINDOW the other way round, which do as well (EITHER WAY
             over more than two streams); None where there is no other way.
     """
 
     bounds: tuple[Bound, ...]
-    uniform_ticks: int | None = None
+    uniform: InnerWindow | None = None
     places: Mapping[str, Span | None] = field(default_factory=dict)
     reversed: tuple[Bound, ...] | None = None
+
+    @property
+    def uniform_ticks(self) -> int | None:
+        """The length in `WINDOW = w`, where it is given."""
+        return None if self.uniform is None else self.uniform.ticks
 
 
 def read_windows(
@@ -41,7 +46,7 @@ def read_windows(
     """The bounds of every WINDOW and DWINDOW clause, and of every `[RANGE w]`."""
     bounds: list[Bound] = []
     directed: list[Bound] = []
-    uniform: int | None = None
+    uniform: InnerWindow | None = None
     for clause in clauses:
         _check_clause(clause)
         text = text_of(clause, sql)
@@ -55,9 +60,10 @@ def read_windows(
                 "window-twice", "WINDOW = .. is stated twice", hint="state it once",
                 span=span_of(clause),
             )  # fmt: skip
-        uniform = window_ticks(clause.this, time_type, sql)
+        ticks = window_ticks(clause.this, time_type, sql)
+        uniform = InnerWindow(ticks, text, span_of(clause))
         pairs = combinations(range(len(scope.sources)), 2)
-        bounds += [Bound(a, b, lo=uniform, hi=uniform, text=text) for a, b in pairs]
+        bounds += [Bound(a, b, lo=ticks, hi=ticks, text=text) for a, b in pairs]
     places = {text_of(clause, sql): span_of(clause) for clause in clauses}
     bounds += range_bounds(scope)
     if not goes_either_way(clauses):

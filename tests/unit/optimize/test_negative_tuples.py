@@ -121,8 +121,10 @@ def test_rows_get_their_negatives_over_the_scan_or_where_they_are_kept_anyway(sq
 
 
 def test_of_two_windows_of_one_stream_the_shorter_one_counts():
-    sql = "SELECT COUNT(*) AS n FROM (SELECT x FROM a [RANGE 7]) u [RANGE 3]"
-    spec = rewritten(sql)
+    spec = planned("SELECT DISTINCT x FROM a [RANGE 7]").root
+    while not isinstance(spec, RangeRows):
+        (spec,) = inputs(spec)
+    spec = with_negative_tuples(RangeRows(spec, 3))
     while not isinstance(spec, RangeRows):
         (spec,) = inputs(spec)
     assert (spec.ticks, type(spec.input)) == (3, ScanStream)

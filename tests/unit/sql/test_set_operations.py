@@ -82,7 +82,7 @@ def test_rows_of_a_derived_table_leave_by_the_windows_inside_it_or_by_its_own(co
     assert [node.ticks for node in walk(inside) if isinstance(node, Range)] == [60_000_000]
     for window in ("[RANGE INTERVAL '1' SECOND]", "WINDOW = INTERVAL '1' SECOND",
                    "WHERE k > 1 AND WINDOW = INTERVAL '1' SECOND"):  # fmt: skip
-        own = compiled(f"SELECT DISTINCT k FROM ({A}) d {window}").root
+        own = compiled(f"SELECT DISTINCT k FROM (SELECT k FROM a) d {window}").root
         assert [node.ticks for node in walk(own) if isinstance(node, Range)] == [1_000_000]
 
 

@@ -267,9 +267,11 @@ def marks(spec: Spec) -> tuple[str, ...]:
     """Which of end and sign the rows of a spec carry beside their time."""
     if isinstance(spec, ScanStream):
         return () if spec.changes is None else (SIGN,)
-    if isinstance(spec, CountRows | ExpireRows | SlidingAggregate | SlidingSkyline | SetOp):
+    if isinstance(spec, CountRows | ExpireRows | SlidingAggregate | SlidingSkyline):
         return (SIGN,)
-    if isinstance(spec, WJoin) and spec.expires:
+    if (isinstance(spec, SetOp) and not spec.hands_on) or (
+        isinstance(spec, WJoin) and spec.expires
+    ):
         return (SIGN,)
     below = {mark for child in inputs(spec) for mark in marks(child)}
     if isinstance(spec, RangeRows) or (isinstance(spec, ResolveChanges) and spec.ticks is not None):

@@ -234,3 +234,30 @@ def test_totals_of_a_join_that_sheds_are_not_joined_with_a_table() -> None:
     )
     with pytest.raises(UnsupportedError, match="the table f is joined to a join that sheds"):
         made.sql(query, memory="10 tuples", on_memory="shed")
+
+
+@pytest.mark.parametrize(
+    ("join", "expected"),
+    [
+        ("LEFT SEMI JOIN dim d ON TRUE", [1, 2]),
+        ("LEFT SEMI JOIN dim d ON s.k > 1", [2]),
+        ("LEFT SEMI JOIN empty d ON TRUE", []),
+        ("LEFT ANTI JOIN dim d ON TRUE", []),
+        ("LEFT ANTI JOIN dim d ON s.k > 1", [1]),
+        ("LEFT ANTI JOIN empty d ON TRUE", [1, 2]),
+        ("LEFT JOIN dim d ON TRUE", [1, 1, 2, 2]),
+        ("LEFT JOIN dim d ON s.k > 1", [1, 2, 2]),
+        ("LEFT JOIN dim d ON FALSE", [1, 2]),
+        ("LEFT JOIN empty d ON TRUE", [1, 2]),
+        ("JOIN dim d ON s.k > 1", [2, 2]),
+        ("CROSS JOIN dim d", [1, 1, 2, 2]),
+    ],
+)
+def test_a_table_of_which_no_column_is_read_still_has_its_rows(
+    join: str, expected: list[int]
+) -> None:
+    made = windrow.Session()
+    made.stream("s", pa.table({"k": [1, 2], "ts": [0, 1]}), time="ts")
+    made.table("dim", pa.table({"k": [1, 5]}))
+    made.table("empty", pa.table({"k": pa.array([], pa.int64())}))
+    assert made.sql(f"SELECT s.k FROM s {join}").to_arrow()["k"].to_pylist() == expected
