@@ -9,7 +9,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
-from rich.console import Console
 
 import windrow
 from windrow.cli.files import read_batches
@@ -17,6 +16,7 @@ from windrow.cli.functions import register_functions
 from windrow.cli.job import Job, Sink
 from windrow.cli.sinks import FolderSink, TerminalSink, write_recall
 from windrow.run.local.result import Result
+from windrow.run.terminal import Terminal
 
 
 def open_session(job: Job) -> windrow.Session:
@@ -32,7 +32,7 @@ def open_session(job: Job) -> windrow.Session:
     return session
 
 
-def run_in_process(job: Job, *, progress: str, stdout: Console) -> None:
+def run_in_process(job: Job, *, progress: str, stdout: Terminal) -> None:
     """Runs the job to its end; the answer goes to the sink, or to the terminal."""
     letters = _dead_letters(job)
     result: Result = open_session(job).sql(job.query, progress=progress, **job.options)

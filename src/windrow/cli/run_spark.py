@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from rich.console import Console
 
 import windrow
 from windrow.cli.errors import JobError
@@ -30,6 +29,7 @@ from windrow.cli.sinks import (
 from windrow.errors import PlanError, ResourceError
 from windrow.run.progress import Progress, Renderer, renderer
 from windrow.run.readable import readable
+from windrow.run.terminal import Terminal
 
 if TYPE_CHECKING:
     from windrow.run.spark.handles import Frame, Running, Spark
@@ -46,7 +46,7 @@ _AS_TEXT = {
 """How CSV and JSON files are written; other formats pass it over."""
 
 
-def run_on_spark(job: Job, *, progress: str, stdout: Console, debug: bool) -> None:
+def run_on_spark(job: Job, *, progress: str, stdout: Terminal, debug: bool) -> None:
     """Runs the job until its files are read, or for ever with an interval as trigger."""
     _check_folders(job)
     launch = _launcher()
@@ -128,7 +128,7 @@ def _ddl(source: Source | Table, *, is_streaming: bool) -> str:
     return schema_in_files(source).ddl()
 
 
-def _write_batch(job: Job, answer: Frame, stdout: Console) -> None:
+def _write_batch(job: Job, answer: Frame, stdout: Terminal) -> None:
     if job.sink is None:
         kept = answer.persist()
         total = kept.count()  # all rows first: the figures are those of the first action
@@ -151,7 +151,7 @@ def _show_figures(
     return figures
 
 
-def _mark(job: Job, figures: Progress | None, stdout: Console) -> None:
+def _mark(job: Job, figures: Progress | None, stdout: Terminal) -> None:
     """Marks the rows of a query that sheds where they are, as far as that is on this machine."""
     recall = None if figures is None else figures.recall
     if job.sink is None:
@@ -195,7 +195,7 @@ class _Follower:
         return follow(running, self.reader, self.shown)
 
 
-def _write_stream(job: Job, answer: Frame, follow: _Follower, stdout: Console) -> Progress | None:
+def _write_stream(job: Job, answer: Frame, follow: _Follower, stdout: Terminal) -> Progress | None:
     writer = answer.writeStream.queryName(job.name).outputMode("append")
     if job.trigger == AVAILABLE_NOW:
         writer = writer.trigger(availableNow=True)

@@ -13,12 +13,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
-from rich.console import Console
 
 from windrow.cli.errors import JobError
 from windrow.cli.job import Sink
 from windrow.run.readable import readable, show_value
 from windrow.run.recall import Recall
+from windrow.run.terminal import Terminal
 
 MOST_ROWS_SHOWN = 20
 
@@ -67,10 +67,10 @@ def make_folder(path: str) -> None:
         raise JobError.sink_not_writable(path, problem) from error
 
 
-def show_recall(console: Console, recall: Recall | None) -> None:
+def show_recall(console: Terminal, recall: Recall | None) -> None:
     """Says below the rows of a query that sheds which part of the answer they are."""
     if recall is not None:
-        console.print(f"the query sheds: {recall}", highlight=False)
+        console.say(f"the query sheds: {recall}")
 
 
 def write_recall(path: str, recall: Recall | None) -> None:
@@ -109,7 +109,7 @@ _WRITERS = {
 class TerminalSink:
     """Keeps the first rows of the answer and shows them at the end, with the number of all."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Terminal) -> None:
         self.console = console
         self.kept: list[pa.Table] = []
         self.rows = 0

@@ -204,11 +204,11 @@ class LiveLine:
             self._live = None
 
     def _begin(self) -> Live:
-        from rich.console import Console  # noqa: PLC0415  # rich takes 50 ms to load
-        from rich.live import Live  # noqa: PLC0415
+        from rich.live import Live  # noqa: PLC0415  # rich takes 50 ms to load
 
-        console = Console(file=self._out, highlight=False, markup=False)
-        live = Live(console=console, auto_refresh=False)
+        from windrow.run.terminal import Terminal  # noqa: PLC0415
+
+        live = Live(console=Terminal(file=self._out), auto_refresh=False)
         live.start()
         return live
 

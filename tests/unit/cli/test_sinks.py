@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from rich.console import Console
 
 from windrow.cli.errors import JobError
 from windrow.cli.job import Sink
 from windrow.cli.sinks import FolderSink, TerminalSink
+from windrow.run.terminal import Terminal
 
 TABLE = pa.table(
     {"item": ["pear", None], "at": pa.array([0, 1_500_000], pa.timestamp("us", "UTC"))}
@@ -61,7 +61,7 @@ def test_overwrite_replaces_what_was_there(tmp_path):
 
 def test_the_terminal_shows_the_first_rows_and_counts_all():
     out = io.StringIO()
-    sink = TerminalSink(Console(file=out, width=80))
+    sink = TerminalSink(Terminal(file=out, width=80))
     for start in range(0, 60, 15):
         sink.write(pa.table({"n": list(range(start, start + 15))}))
     sink.show(pa.schema({"n": pa.int64()}))
@@ -73,7 +73,7 @@ def test_the_terminal_shows_the_first_rows_and_counts_all():
 
 def test_instants_and_nulls_are_shown_as_people_read_them():
     out = io.StringIO()
-    sink = TerminalSink(Console(file=out, width=80))
+    sink = TerminalSink(Terminal(file=out, width=80))
     sink.write(pa.table({"at": [datetime(2026, 1, 5, 8, tzinfo=UTC), None]}))
     sink.show(pa.schema({"at": pa.timestamp("us", "UTC")}))
     assert "2026-01-05 08:00:00 " in out.getvalue()
@@ -82,7 +82,7 @@ def test_instants_and_nulls_are_shown_as_people_read_them():
 
 def test_an_empty_answer_still_shows_its_columns():
     out = io.StringIO()
-    TerminalSink(Console(file=out, width=80)).show(pa.schema({"revenue": pa.float64()}))
+    TerminalSink(Terminal(file=out, width=80)).show(pa.schema({"revenue": pa.float64()}))
     assert "revenue" in out.getvalue()
     assert "0 rows" in out.getvalue()
 
