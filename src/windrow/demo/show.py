@@ -152,6 +152,10 @@ class _Lines:
         self.batches.append(progress)
         self._stdout.say(f"  {progress.line()}")
 
+    def warn(self, text: str) -> None:
+        """Prints the warning."""
+        self._stdout.say(f"  warning: {text}")
+
     def close(self) -> None:
         """Does nothing."""
 
