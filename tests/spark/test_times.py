@@ -101,7 +101,7 @@ def test_a_job_writes_times_as_text_to_the_tick(spark: Any, tmp_path: Path, form
         "at", "TIMESTAMP_NTZ '2026-01-05 11:08:00.000001' AS there"
     )
     job = Job("ticks", "", (), Sink(str(tmp_path / "out"), format_))
-    _write_batch(job, answer, Terminal())
+    _write_batch(job, answer, str(tmp_path / "out"), Terminal())
     last = next((tmp_path / "out").glob(f"*.{format_}")).read_text().splitlines()[-1]
     values = list(json.loads(last).values()) if format_ == "json" else last.split(",")
     assert [datetime.fromisoformat(value) for value in values] == [tick, tick.replace(tzinfo=None)]

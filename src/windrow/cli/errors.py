@@ -150,6 +150,55 @@ class JobError(WindrowError, ValueError):
         )
 
     @classmethod
+    def sink_in_use(cls, path: str) -> Self:
+        """Two runs would write to one folder."""
+        return cls(
+            "sink-in-use",
+            f"another run is writing to the sink {path!r}",
+            hint="wait until it has ended, or give this job a sink of its own",
+        )
+
+    @classmethod
+    def sink_not_here(cls, path: str) -> Self:
+        """Spark has written the answer, but not to this machine's disk."""
+        return cls(
+            "sink-not-here",
+            f"Spark has not written the answer to {path!r} on this machine",
+            reason="its workers, or its settings, take the path for one on another file system",
+            hint="write the sink's path as an address, such as  hdfs://host/folder",
+        )
+
+    @classmethod
+    def overwrite_elsewhere(cls, path: str) -> Self:
+        """An answer that could be replaced only by losing it first."""
+        return cls(
+            "overwrite-elsewhere",
+            f"the sink {path!r} is not a folder of this machine, and is not overwritten",
+            reason="Spark would remove the old answer there before it has the new one",
+            hint="give each run a path of its own, or remove the old answer yourself",
+        )
+
+    @classmethod
+    def overwrite_of_stream(cls) -> Self:
+        """A streaming job on Spark goes on with its answer; it replaces none."""
+        return cls(
+            "overwrite-of-stream",
+            "[sink] says overwrite = true, and a streaming job on Spark goes on where it stopped",
+            hint="take overwrite out; to begin anew, remove the sink's folder and its checkpoint",
+        )
+
+    @classmethod
+    def checkpoint_unused(cls, on: str, mode: str) -> Self:
+        """A run that would not go on from where another stopped, though the job asks for it."""
+        where = "in process" if on == "local" else "on Spark"
+        return cls(
+            "checkpoint-unused",
+            f"[sink] names a checkpoint, and a {mode} job {where} keeps none",
+            reason="it would read everything again, whatever an earlier run has answered",
+            hint="take checkpoint out, or run with --on spark --mode streaming",
+        )
+
+    @classmethod
     def sink_over_source(cls, path: str, what: str, read: str) -> Self:
         """An answer that would lie among the rows it is made of."""
         return cls(

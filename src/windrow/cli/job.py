@@ -227,6 +227,22 @@ def load_job(file: Path) -> Job:
     )
 
 
+def check_runnable(job: Job) -> None:
+    """Refuses what the job asks of its sink and would not get where and how it is to run."""
+    sink = job.sink
+    if sink is None:
+        return
+    goes_on = job.on == "spark" and job.mode == "streaming"
+    if sink.checkpoint is not None and not goes_on:
+        raise JobError.checkpoint_unused(job.on, job.mode)
+    if sink.overwrite and goes_on:
+        raise JobError.overwrite_of_stream()
+    if job.on == "local" and not is_here(sink.path):
+        raise JobError.sink_not_writable(sink.path, "addresses with :// are written on Spark alone")
+    if sink.overwrite and not is_here(sink.path):
+        raise JobError.overwrite_elsewhere(sink.path)
+
+
 def _trigger(where: str, text: str) -> str:
     try:
         is_known = text == AVAILABLE_NOW or to_ticks(text, "timestamp") > 0
@@ -379,7 +395,14 @@ def _one_of(where: str, key: str, value: str, known: tuple[str, ...]) -> str:
 
 def _resolve(folder: Path, path: str) -> str:
     """A path relative to the job file; an address with a scheme stays as it is."""
-    return path if "://" in path else str(folder / path)
+    if path.startswith("file:///"):
+        return path.removeprefix("file://")
+    return str(folder / path) if is_here(path) else path
+
+
+def is_here(path: str) -> bool:
+    """Whether a path is one of this machine, and no address with a scheme."""
+    return "://" not in path
 
 
 def _settings(table: Mapping[str, Any], prefix: str = "spark") -> Iterator[tuple[str, str]]:

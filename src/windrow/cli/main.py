@@ -81,19 +81,22 @@ def run(
     """Run a job file: its streams, its query, its sink."""
     stderr = Terminal(stderr=True)
     with reported(stderr, debug=debug):
-        from windrow.cli.job import load_job
+        from windrow.cli.job import check_runnable, load_job
+        from windrow.cli.notes import Notes
 
         loaded = load_job(job)
         chosen = replace(loaded, mode=mode or loaded.mode, on=on or loaded.on)
+        check_runnable(chosen)
         shown = _resolve(progress)
+        notes = Notes(stderr, shown)
         if chosen.on == Runner.local:
             from windrow.cli.run_local import run_in_process
 
-            run_in_process(chosen, progress=shown, stdout=Terminal())
+            run_in_process(chosen, progress=shown, stdout=Terminal(), notes=notes)
         else:
             from windrow.cli.run_spark import run_on_spark
 
-            run_on_spark(chosen, progress=shown, stdout=Terminal(), debug=debug)
+            run_on_spark(chosen, progress=shown, stdout=Terminal(), notes=notes, debug=debug)
 
 
 @app.command()
