@@ -92,13 +92,40 @@ class JobError(WindrowError, ValueError):
         )
 
     @classmethod
-    def no_data(cls, what: str, path: str, format_: str) -> Self:
+    def no_data(cls, what: str, path: str, format_: str, empty: int = 0) -> Self:
         """A stream or a table whose path leads to no file."""
+        reason = f"a path is one file, a folder with .{format_} files, or a pattern with *"
+        if empty:
+            reason = f"{empty:,} file{'s are' if empty > 1 else ' is'} there, without a byte"
         return cls(
             "no-data-files",
             f"{what} finds no file at {path!r}",
-            reason=f"a path is one file, a folder with .{format_} files, or a pattern with *",
-            hint="paths are relative to the folder of the job file",
+            reason=reason,
+            hint="paths are relative to the folder of the job file, and names that begin with _ or a"
+            " dot are passed over",
+        )
+
+    @classmethod
+    def compression(cls, what: str, path: str, format_: str, known: Sequence[str]) -> Self:
+        """A file that is compressed in a way that not every runner reads."""
+        ends = " and ".join(known)
+        return cls(
+            "unknown-compression",
+            f"{what} finds {path!r}, whose compression not every runner reads",
+            reason="a Parquet file is compressed within, if at all"
+            if format_ == "parquet"
+            else f"text files are read as they are, and with names that end in {ends}",
+            hint="write it anew, or name the other files by a pattern",
+        )
+
+    @classmethod
+    def pattern_of_folder(cls, what: str, pattern: str, folder: str) -> Self:
+        """A pattern that leaves open whether a folder's files are meant."""
+        return cls(
+            "pattern-of-folder",
+            f"{what} reads {pattern!r}, which matches the folder {folder!r}",
+            reason="a pattern names files",
+            hint="write  /*  behind it for the files of such folders, or give the folder above as path",
         )
 
     @classmethod

@@ -147,6 +147,11 @@ class Job:
     tables: tuple[Table, ...] = ()
     folder: str = "."
 
+    @property
+    def sources(self) -> tuple[Source | Table, ...]:
+        """All that is read."""
+        return (*self.streams, *self.tables)
+
 
 _TOP = {
     "query": str,

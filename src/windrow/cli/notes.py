@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
+from pathlib import Path
 
+from windrow.cli.finding import Found
 from windrow.run.progress import Progress
 from windrow.run.terminal import Terminal, visible_line
 
@@ -27,6 +30,15 @@ class Notes:
     def say(self, text: str) -> None:
         """Says one line."""
         self._stderr.say(json.dumps({"note": text}) if self._progress == "json" else text)
+
+    def left_out(self, what: str, path: str, found: Found) -> None:
+        """Says which files of a folder are not read."""
+        for names, why in ((found.left_out, "of another format"), (found.empty, "empty")):
+            if names:
+                folder = path if Path(path).is_dir() else Path(path).parent
+                inside = [os.path.relpath(name, folder) for name in names]
+                files = "1 file that is" if len(names) == 1 else f"{len(names):,} files that are"
+                self.say(f"{what} leaves out {files} {why} in {path!r}: {some(inside)}")
 
     def kept(self, names: Sequence[str]) -> None:
         """Says what stays in the folder of a sink beside the answer."""
@@ -57,4 +69,4 @@ def closing(figures: Progress) -> str:
 def some(names: Sequence[str]) -> str:
     """The first few of many names, and how many there are."""
     shown = ", ".join(visible_line(name) for name in names[:MOST_NAMES])
-    return shown if len(names) <= MOST_NAMES else f"{shown}, .. ({len(names):,} in all)"
+    return shown if len(names) <= MOST_NAMES else f"{shown}, and {len(names) - MOST_NAMES:,} more"

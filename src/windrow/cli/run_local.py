@@ -14,6 +14,7 @@ import pyarrow as pa
 
 import windrow
 from windrow.cli.files import read_batches
+from windrow.cli.finding import found_at
 from windrow.cli.functions import register_functions
 from windrow.cli.job import Job, Sink
 from windrow.cli.notes import Notes
@@ -38,6 +39,8 @@ def open_session(job: Job) -> windrow.Session:
 
 def run_in_process(job: Job, *, progress: str, stdout: Terminal, notes: Notes) -> None:
     """Runs the job to its end; the answer goes to the sink, or to the terminal."""
+    for source in job.sources:
+        notes.left_out(source.title, source.path, found_at(source))
     with _dead_letters(job) as letters:
         result: Result = open_session(job).sql(job.query, progress=progress, **job.options)
         if job.sink is None:

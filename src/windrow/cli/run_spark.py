@@ -15,7 +15,8 @@ import pyarrow as pa
 
 import windrow
 from windrow.cli.errors import JobError
-from windrow.cli.files import SUFFIXES, check_columns_there, data_files, schema_in_files, schema_of
+from windrow.cli.files import check_columns_there, schema_in_files, schema_of
+from windrow.cli.finding import data_files, escaped_for_spark, found_at, streamed
 from windrow.cli.functions import register_functions
 from windrow.cli.job import AVAILABLE_NOW, Job, Sink, Source, Table, is_here
 from windrow.cli.notes import Notes
@@ -49,8 +50,13 @@ _AS_TEXT = {
 """How CSV and JSON files are written; other formats pass it over."""
 
 
+_LISTING = {"spark.sql.sources.parallelPartitionDiscovery.threshold": "100000"}
+"""Up to so many files are looked at without a Spark job: it would have a task for each of them."""
+
+
 def run_on_spark(job: Job, *, progress: str, stdout: Terminal, notes: Notes, debug: bool) -> None:
     """Runs the job until its files are read, or for ever with an interval as trigger."""
+    _look(job, notes)
     with _target(job) as target:
         figures = _run(job, target, progress=progress, stdout=stdout, debug=debug)
     if job.sink is not None and job.sink.overwrite:
@@ -58,11 +64,25 @@ def run_on_spark(job: Job, *, progress: str, stdout: Terminal, notes: Notes, deb
     notes.done(figures)
 
 
+def _look(job: Job, notes: Notes) -> None:
+    """Says which files are left out; that none is there is right where some are still to come."""
+    is_endless = job.mode == "streaming" and job.trigger != AVAILABLE_NOW
+    for source in job.sources:
+        is_to_come = is_endless and isinstance(source, Source) and source.schema is not None
+        try:
+            notes.left_out(source.title, source.path, found_at(source))
+        except JobError as error:
+            is_there = is_to_come and Path(source.path).parent.is_dir()
+            if error.condition != "no-data-files" or not is_there:
+                raise
+
+
 def _run(job: Job, target: str, *, progress: str, stdout: Terminal, debug: bool) -> Progress | None:
     launch = _launcher()
     from windrow.run.spark.functions import send_whole
 
-    spark = launch(job.name, job.spark, log_level="error" if debug else "fatal")
+    settings = {**_LISTING, **job.spark}
+    spark = launch(job.name, settings, log_level="error" if debug else "fatal")
     try:
         session = windrow.Session(spark)
         for source in job.streams:
@@ -112,18 +132,19 @@ def _launcher() -> Any:
 
 def _frame(spark: Spark, source: Source | Table, *, is_streaming: bool) -> Frame:
     """The files of a stream or a table as a DataFrame, read as the in-process runner reads them."""
-    reader = (spark.readStream if is_streaming else spark.read).format(source.format)
     # In process a value that is none of its type, or a header that is not the schema's, is an
     # error; Spark by default reads NULL, and columns by their places.
-    reader = reader.option("mode", "FAILFAST").option("enforceSchema", "false")
-    reader = reader.option("header", "true").schema(_ddl(source, is_streaming=is_streaming))
-    if isinstance(source, Source) and source.files_per_batch is not None:
-        reader = reader.option("maxFilesPerTrigger", source.files_per_batch)
-    if Path(source.path).is_dir():
-        names = ",".join(SUFFIXES[source.format])
-        reader = reader.option("pathGlobFilter", f"*{{{names}}}")
-        reader = reader.option("recursiveFileLookup", "true")
-    rows = reader.load(source.path)
+    how = {"mode": "FAILFAST", "enforceSchema": "false", "header": "true"}
+    ddl = _ddl(source, is_streaming=is_streaming)
+    if isinstance(source, Source) and is_streaming:
+        path, found = streamed(source)
+        if source.files_per_batch is not None:
+            how["maxFilesPerTrigger"] = str(source.files_per_batch)
+        stream = spark.readStream.format(source.format).options(**how, **found)
+        rows = stream.schema(ddl).load(path)
+    else:
+        files = escaped_for_spark(data_files(source))
+        rows = spark.read.format(source.format).options(**how).schema(ddl).load(files)
     return rows.select([rows[_quoted(name)] for name in schema_of(source).names])
 
 
@@ -136,8 +157,6 @@ def _ddl(source: Source | Table, *, is_streaming: bool) -> str:
         raise JobError.needs_schema(source.name, source.format)
     if source.schema is None or not is_streaming:
         check_columns_there(source, data_files(source)[0])  # there must be one
-    elif not Path(source.path).parent.is_dir():
-        raise JobError.no_data(source.title, source.path, source.format)
     return schema_in_files(source).ddl()
 
 
