@@ -34,7 +34,12 @@ def schema_of(source: Source | Table) -> Schema:
     """The columns of a stream or a table: as the job states them, or as its first file has them."""
     if source.schema is not None:
         return source.schema
-    found = _dataset(source, data_files(source)[:1]).schema
+    first, *_ = data_files(source)
+    found = _dataset(source, [first]).schema
+    try:
+        found.names  # noqa: B018  # which may be in another encoding
+    except UnicodeDecodeError as error:
+        raise JobError.unreadable(source.title, first, _first_line(error)) from error
     if source.format == "json":
         # Its reader takes times with a zone to UTC, and does not tell them from those without one.
         found = pa.schema(

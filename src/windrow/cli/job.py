@@ -387,6 +387,8 @@ def _check(where: str, table: Mapping[str, Any], known: Mapping[str, Any]) -> No
         if key not in known:
             raise JobError.unknown_key(where, key, known, is_top=known is not _TOP and key in _TOP)
         kind = known[key]
+        if key == "path" and value == "":
+            raise JobError.wrong_type(where, key, value, "a path; . is the folder of the job file")
         is_flag_as_number = isinstance(value, bool) and kind is not bool
         if is_flag_as_number or not isinstance(value, kind):
             raise JobError.wrong_type(where, key, value, _KINDS[kind])

@@ -2,15 +2,15 @@
 
 New parts are written to a hidden folder inside the sink's: nobody who reads the sink sees them.
 
-    step    in the folder            hidden in it                          killed here, the next run
-    ------------------------------------------------------------------------------------------------
-    write   the old answer           .windrow-new/   some new parts        removes what is hidden
-    seal    the old answer           .windrow-swap/  all parts, their list ends the swap
-    clear   old parts that have no   .windrow-swap/  all parts, their list ends the swap
+    step    in the folder            hidden in it                           killed here, the next run
+    -------------------------------------------------------------------------------------------------
+    write   the old answer           .windrow-new-1/  some new parts        removes what is hidden
+    seal    the old answer           .windrow-swap/   all parts, their list ends the swap
+    clear   old parts that have no   .windrow-swap/   all parts, their list ends the swap
             namesake go
-    move    new parts come in place  .windrow-swap/  the rest, the list    ends the swap
+    move    new parts come in place  .windrow-swap/   the rest, the list    ends the swap
             of their namesakes
-    end     the new answer           -                                     -
+    end     the new answer           -                                      -
 
 A query that fails, or is interrupted, ends at `write`: the old answer stays as it was. `seal` is one
 rename, so the answer is decided at one instant; `clear` and `move` are repeated without harm. An
@@ -21,6 +21,7 @@ which ends with the process, however that does.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import json
 import os
@@ -29,11 +30,13 @@ import shutil
 import signal
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from windrow.cli.errors import JobError
 
-NEW = ".windrow-new"
+NEW = ".windrow-new-"
+"""Before the number of the process that writes there."""
 SWAP = ".windrow-swap"
 LIST = ".windrow-parts.json"
 RECALL_FILE = "_recall.json"
@@ -81,7 +84,10 @@ def foreign(path: str) -> list[str]:
 def replacing(path: str) -> Iterator[Path]:
     """A new folder whose files take the place of the answer in `path`, held, if all goes well."""
     folder = Path(path)
-    new = folder / NEW
+    new = folder / f"{NEW}{os.getpid()}"
+    # An interrupt may come between any two steps of Python's, those that leave this block included.
+    remove = partial(shutil.rmtree, new, ignore_errors=True)
+    atexit.register(remove)
     try:
         yield new
         new.mkdir(exist_ok=True)
@@ -90,9 +96,9 @@ def replacing(path: str) -> Iterator[Path]:
         with _undisturbed():
             new.rename(folder / SWAP)
             _end_swap(folder)
-    except BaseException:
-        shutil.rmtree(new, ignore_errors=True)
-        raise
+    finally:
+        remove()
+        atexit.unregister(remove)
 
 
 def _put_in_order(folder: Path) -> None:
@@ -100,8 +106,8 @@ def _put_in_order(folder: Path) -> None:
     with _undisturbed():
         if (folder / SWAP).is_dir():
             _end_swap(folder)
-        if (folder / NEW).is_dir():
-            shutil.rmtree(folder / NEW)
+        for unfinished in folder.glob(f"{NEW}*"):
+            shutil.rmtree(unfinished)
 
 
 def _end_swap(folder: Path) -> None:
@@ -122,12 +128,16 @@ def _end_swap(folder: Path) -> None:
 
 def _is_own(entry: Path) -> bool:
     if entry.is_dir() and not entry.is_symlink():
-        return entry.name in _OWN_FOLDERS | {NEW, SWAP}
+        return entry.name in _OWN_FOLDERS or _is_hidden(entry)
     return _OWN_FILE.fullmatch(entry.name) is not None
 
 
+def _is_hidden(entry: Path) -> bool:
+    return entry.name == SWAP or entry.name.startswith(NEW)
+
+
 def _remove(entry: Path) -> None:
-    if entry.name in {NEW, SWAP}:
+    if _is_hidden(entry):
         return
     if entry.is_dir() and not entry.is_symlink():
         shutil.rmtree(entry)

@@ -164,3 +164,10 @@ def test_a_column_that_cannot_be_cast_names_the_file(tmp_path):
     with pytest.raises(JobError, match="cannot read") as caught:
         rows(source(tmp_path, "parquet", "item STRUCT<a: INT>"))
     assert caught.value.condition == "unreadable-data"
+
+
+def test_a_header_in_another_encoding_names_the_file(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"\xff,at\n1,1\n")
+    with pytest.raises(JobError) as caught:
+        schema_of(source(tmp_path, "csv"))
+    assert caught.value.condition == "unreadable-data"
