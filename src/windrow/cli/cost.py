@@ -7,9 +7,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from windrow.cli.failures import reported
+from windrow.run.terminal import Terminal
 
 if TYPE_CHECKING:
     from windrow.cli.cost_report import Calibrated, Report
@@ -59,7 +59,7 @@ def cost(
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
 ) -> None:
     """Say what a join of streams A and B costs with each structure, and which is cheapest."""
-    stderr = Console(stderr=True)
+    stderr = Terminal(stderr=True)
     with reported(stderr, debug=debug):
         from windrow.cli.cost_report import Asked, report
         from windrow.optimize.cost.structures import Sizes
@@ -83,7 +83,7 @@ def cost(
         if as_json:
             typer.echo(json.dumps(found.as_dict(), indent=1))
         else:
-            found.show(Console())
+            found.show(Terminal())
 
 
 def _weights(source: WeightsFrom, sizes: Sizes) -> Weights:
@@ -97,7 +97,7 @@ def _weights(source: WeightsFrom, sizes: Sizes) -> Weights:
     return recall(sizes)
 
 
-def _calibrate(sizes: Sizes, stderr: Console) -> Calibrated:
+def _calibrate(sizes: Sizes, stderr: Terminal) -> Calibrated:
     """Measures the weights of this machine, telling what is measured now, and keeps them."""
     from windrow.calibration.compiled import CompiledBench
     from windrow.calibration.measuring import LAST_START_S, measure, weights_in_microseconds

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
 from windrow.optimize.cost.crossovers import (
@@ -22,6 +21,7 @@ from windrow.optimize.cost.errors import CostError
 from windrow.optimize.cost.output import output_rate, selectivity_of_keys
 from windrow.optimize.cost.structures import Sizes, Structure
 from windrow.optimize.cost.weights import Weights
+from windrow.run.terminal import Terminal
 
 WORDS = {
     Structure.buffer: "plain buffer",
@@ -134,23 +134,22 @@ class Report:
             "output_rate": self.output,
         }
 
-    def show(self, stdout: Console) -> None:
+    def show(self, stdout: Terminal) -> None:
         """The report on a terminal."""
         workload, sizes = self.workload, self.sizes
-        _say(
-            stdout,
+        stdout.say(
             f"rates A {workload.rate_a:,.12g}, B {workload.rate_b:,.12g} per unit of time; windows "
             f"A {workload.window_a:,.12g}, B {workload.window_b:,.12g} tuples; buckets of {sizes.bucket}, "
             f"nodes of {sizes.node}",
         )
-        _say(stdout, f"weights: {self.source}; costs in {self.weights.unit}")
-        stdout.print(_grid(self), highlight=False)
-        _say(stdout, f"cheapest: {_described(self.costs[0])}")
-        _say(stdout, f"cheapest without B+trees, as in the paper: {_described(self.of_paper[0])}")
-        _say(stdout, f"crossovers, as rate A / rate B: {_crossings(self)}")
-        _say(stdout, f"cheapest by rate A / rate B: {_ranges(self.reigns)}")
+        stdout.say(f"weights: {self.source}; costs in {self.weights.unit}")
+        stdout.print(_grid(self))
+        stdout.say(f"cheapest: {_described(self.costs[0])}")
+        stdout.say(f"cheapest without B+trees, as in the paper: {_described(self.of_paper[0])}")
+        stdout.say(f"crossovers, as rate A / rate B: {_crossings(self)}")
+        stdout.say(f"cheapest by rate A / rate B: {_ranges(self.reigns)}")
         if self.output is not None:
-            _say(stdout, f"output: {_figure(self.output)} results per unit of time")
+            stdout.say(f"output: {_figure(self.output)} results per unit of time")
 
 
 @dataclass(frozen=True)
@@ -164,7 +163,7 @@ class Calibrated:
         """The weights for JSON."""
         return {"weights": asdict(self.weights), "file": str(self.file)}
 
-    def show(self, stdout: Console) -> None:
+    def show(self, stdout: Terminal) -> None:
         """The weights on a terminal."""
         grid = Table()
         grid.add_column("structure")
@@ -174,8 +173,8 @@ class Calibrated:
             weight = self.weights.of(structure)
             figures = (weight.search * 1e3, weight.update * 1e3)
             grid.add_row(word, *(f"{figure:.3g}" for figure in figures))
-        stdout.print(grid, highlight=False)
-        _say(stdout, f"kept in {self.file}")
+        stdout.print(grid)
+        stdout.say(f"kept in {self.file}")
 
 
 def report(asked: Asked, weights: Weights, source: str) -> Report:
@@ -234,8 +233,3 @@ def _ranges(ranges: list[Reign]) -> str:
 def _figure(value: float) -> str:
     """Two decimals, as the paper has them; more where they would all be zeros."""
     return f"{value:,.2f}" if value >= 0.1 or value == 0 else f"{value:.2g}"
-
-
-def _say(stdout: Console, text: str) -> None:
-    # The terminal wraps; a line that Rich wraps could no longer be searched for or copied.
-    stdout.print(text, markup=False, highlight=False, soft_wrap=True)

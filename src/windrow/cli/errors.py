@@ -92,13 +92,40 @@ class JobError(WindrowError, ValueError):
         )
 
     @classmethod
-    def no_data(cls, what: str, path: str, format_: str) -> Self:
+    def no_data(cls, what: str, path: str, format_: str, empty: int = 0) -> Self:
         """A stream or a table whose path leads to no file."""
+        reason = f"a path is one file, a folder with .{format_} files, or a pattern with *"
+        if empty:
+            reason = f"{empty:,} file{'s are' if empty > 1 else ' is'} there, without a byte"
         return cls(
             "no-data-files",
             f"{what} finds no file at {path!r}",
-            reason=f"a path is one file, a folder with .{format_} files, or a pattern with *",
-            hint="paths are relative to the folder of the job file",
+            reason=reason,
+            hint="paths are relative to the folder of the job file, and names that begin with _ or a"
+            " dot are passed over",
+        )
+
+    @classmethod
+    def compression(cls, what: str, path: str, format_: str, known: Sequence[str]) -> Self:
+        """A file that is compressed in a way that not every runner reads."""
+        ends = " and ".join(known)
+        return cls(
+            "unknown-compression",
+            f"{what} finds {path!r}, whose compression not every runner reads",
+            reason="a Parquet file is compressed within, if at all"
+            if format_ == "parquet"
+            else f"text files are read as they are, and with names that end in {ends}",
+            hint="write it anew, or name the other files by a pattern",
+        )
+
+    @classmethod
+    def pattern_of_folder(cls, what: str, pattern: str, folder: str) -> Self:
+        """A pattern that leaves open whether a folder's files are meant."""
+        return cls(
+            "pattern-of-folder",
+            f"{what} reads {pattern!r}, which matches the folder {folder!r}",
+            reason="a pattern names files",
+            hint="write  /*  behind it for the files of such folders, or give the folder above as path",
         )
 
     @classmethod
@@ -147,6 +174,55 @@ class JobError(WindrowError, ValueError):
             "sink-not-empty",
             f"the sink {path!r} already holds files",
             hint="empty it, choose another path, or set  overwrite = true  in [sink]",
+        )
+
+    @classmethod
+    def sink_in_use(cls, path: str) -> Self:
+        """Two runs would write to one folder."""
+        return cls(
+            "sink-in-use",
+            f"another run is writing to the sink {path!r}",
+            hint="wait until it has ended, or give this job a sink of its own",
+        )
+
+    @classmethod
+    def sink_not_here(cls, path: str) -> Self:
+        """Spark has written the answer, but not to this machine's disk."""
+        return cls(
+            "sink-not-here",
+            f"Spark has not written the answer to {path!r} on this machine",
+            reason="its workers, or its settings, take the path for one on another file system",
+            hint="write the sink's path as an address, such as  hdfs://host/folder",
+        )
+
+    @classmethod
+    def overwrite_elsewhere(cls, path: str) -> Self:
+        """An answer that could be replaced only by losing it first."""
+        return cls(
+            "overwrite-elsewhere",
+            f"the sink {path!r} is not a folder of this machine, and is not overwritten",
+            reason="Spark would remove the old answer there before it has the new one",
+            hint="give each run a path of its own, or remove the old answer yourself",
+        )
+
+    @classmethod
+    def overwrite_of_stream(cls) -> Self:
+        """A streaming job on Spark goes on with its answer; it replaces none."""
+        return cls(
+            "overwrite-of-stream",
+            "[sink] says overwrite = true, and a streaming job on Spark goes on where it stopped",
+            hint="take overwrite out; to begin anew, remove the sink's folder and its checkpoint",
+        )
+
+    @classmethod
+    def checkpoint_unused(cls, on: str, mode: str) -> Self:
+        """A run that would not go on from where another stopped, though the job asks for it."""
+        where = "in process" if on == "local" else "on Spark"
+        return cls(
+            "checkpoint-unused",
+            f"[sink] names a checkpoint, and a {mode} job {where} keeps none",
+            reason="it would read everything again, whatever an earlier run has answered",
+            hint="take checkpoint out, or run with --on spark --mode streaming",
         )
 
     @classmethod

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from windrow.cli.failures import reported
+from windrow.cli.usage import Commands
+from windrow.run.terminal import Terminal
 
 app = typer.Typer(
+    cls=Commands,
     help="The papers' experiments: tables, figures, and claims decided here.",
     no_args_is_help=True,
 )
@@ -24,12 +26,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and n
 @app.command("list")
 def list_all(as_json: AsJson = False, debug: Debug = False) -> None:
     """Describe every experiment: its paper, figure, setting and claims."""
-    with reported(Console(stderr=True), debug=debug):
+    with reported(Terminal(stderr=True), debug=debug):
         from windrow.experiments.registry import EXPERIMENTS
         from windrow.experiments.show import show_list
 
         if not as_json:
-            show_list(EXPERIMENTS, Console())
+            show_list(EXPERIMENTS, Terminal())
             return
         typer.echo(json.dumps([experiment.as_dict() for experiment in EXPERIMENTS], indent=1))
 
@@ -49,7 +51,7 @@ def run(
     debug: Debug = False,
 ) -> None:
     """Run experiments; show each claim with its figure. A claim that fails is no error."""
-    stderr = Console(stderr=True)
+    stderr = Terminal(stderr=True)
     with reported(stderr, debug=debug):
         from windrow.experiments.experiment import Size, conduct
         from windrow.experiments.record import prepare, write
@@ -65,7 +67,7 @@ def run(
             files = write(outcome, out)
             outcomes.append(outcome.as_dict())
             if not as_json:
-                show_result(outcome, files, Console())
+                show_result(outcome, files, Terminal())
         if as_json:
             typer.echo(json.dumps(outcomes, indent=1))
 
@@ -77,10 +79,10 @@ def page(
     debug: Debug = False,
 ) -> None:
     """Write the page of results from the files of earlier runs."""
-    with reported(Console(stderr=True), debug=debug):
+    with reported(Terminal(stderr=True), debug=debug):
         from windrow.experiments.page import write_page
         from windrow.experiments.record import read
         from windrow.experiments.registry import EXPERIMENTS
 
         write_page(EXPERIMENTS, read(results), results, to)
-        typer.echo(f"written: {to}")
+        Terminal().say(f"written: {to}")

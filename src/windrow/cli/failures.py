@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import typer
-from rich.console import Console
 
 from windrow.errors import ResourceError, WindrowError
+from windrow.run.terminal import Terminal
 
 USER_ERROR = 2
 UNEXPECTED = 1
@@ -29,31 +29,31 @@ _REFUSALS = {
 
 
 @contextmanager
-def reported(stderr: Console, *, debug: bool) -> Iterator[None]:
+def reported(stderr: Terminal, *, debug: bool) -> Iterator[None]:
     """Turns every exception inside into its text and exit code."""
     try:
         yield
     except typer.Exit:
         raise
     except KeyboardInterrupt as error:
-        stderr.print("interrupted")
+        stderr.say("interrupted")
         raise typer.Exit(INTERRUPTED) from error
     except Exception as error:
         if debug:
-            stderr.print(traceback.format_exc(), markup=False, highlight=False)
+            stderr.say(traceback.format_exc())
         raise typer.Exit(_report(stderr, error)) from error
 
 
-def _report(stderr: Console, error: Exception) -> int:
+def _report(stderr: Terminal, error: Exception) -> int:
     if isinstance(error, OSError) and error.errno in _REFUSALS:
         error = _refused_by_system(error)
     ours = str(error) if isinstance(error, WindrowError) else text_inside(str(error))
     if ours:
-        _say(stderr, ours)
+        stderr.say(ours)
         return USER_ERROR
-    _say(stderr, f"{type(error).__name__}: {_summary(error)}")
-    _say(stderr, "  Windrow did not expect this; a report with the job would help")
-    _say(stderr, "  hint: --debug shows where it happened")
+    stderr.say(f"{type(error).__name__}: {_summary(error)}")
+    stderr.say("  Windrow did not expect this; a report with the job would help")
+    stderr.say("  hint: --debug shows where it happened")
     return UNEXPECTED
 
 
@@ -65,11 +65,6 @@ def _refused_by_system(error: OSError) -> ResourceError:
         reason=error.strerror or str(error),
         hint="make room, or name paths that you may read and write",
     )
-
-
-def _say(stderr: Console, text: str) -> None:
-    # The terminal wraps; a line that Rich wraps could no longer be searched for or copied.
-    stderr.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _summary(error: Exception) -> str:

@@ -1,6 +1,6 @@
 """Data files of a job, read and written in process.
 
-Reading goes file by file in the order of their names, batch by batch, so that memory holds a few
+Reading goes file by file in the order of their names (`finding.py`), batch by batch, so that memory holds a few
 batches whatever the files hold. Texts of timestamps without a zone are read as UTC, as the Spark
 session of a job does.
 """
@@ -8,58 +8,38 @@ session of a job does.
 from __future__ import annotations
 
 import contextlib
-import glob
+import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from windrow.cli.errors import JobError
+from windrow.cli.finding import data_files
 from windrow.cli.job import Source, Table
 from windrow.operators.arrow_types import arrow_schema, spark_schema
 from windrow.schema import Field, Schema
 
 BATCH_ROWS = 65_536
 ZONED = pa.timestamp("us", "UTC")
-SUFFIXES = {
-    "parquet": (".parquet", ".pq"),
-    "csv": (".csv",),
-    "json": (".json", ".jsonl", ".ndjson"),
-}
 _ZONE_AT_END = r"(Z|[+-]\d\d(:?\d\d)?)$"
 
 
-def data_files(source: Source | Table) -> list[str]:
-    """The files of a stream or a table, in the order of their names; hidden and marker files left out."""
-    path = Path(source.path)
-    if path.is_dir():
-        wanted = SUFFIXES[source.format]
-        found = [
-            str(file)
-            for file in path.rglob("*")
-            if file.is_file() and file.name.lower().endswith(wanted) and not _is_hidden(path, file)
-        ]
-    else:
-        # A pattern may be absolute, which Path.glob does not take.
-        named = glob.glob(source.path)  # noqa: PTH207
-        found = [name for name in named if Path(name).is_file()]
-    if not found:
-        raise JobError.no_data(source.title, source.path, source.format)
-    return sorted(found)
-
-
-def _is_hidden(folder: Path, file: Path) -> bool:
-    """Whether Spark would pass it over: a name on the way that begins with _ or a dot."""
-    return any(part.startswith(("_", ".")) for part in file.relative_to(folder).parts)
+_EMPTY = re.compile(r"Empty CSV file|Empty JSON (?:stream|file)")
+"""What Arrow says of a text file without a byte in it."""
 
 
 def schema_of(source: Source | Table) -> Schema:
     """The columns of a stream or a table: as the job states them, or as its first file has them."""
     if source.schema is not None:
         return source.schema
-    found = _dataset(source, data_files(source)[:1]).schema
+    first, *_ = data_files(source)
+    found = _dataset(source, [first]).schema
+    try:
+        found.names  # noqa: B018  # which may be in another encoding
+    except UnicodeDecodeError as error:
+        raise JobError.unreadable(source.title, first, _first_line(error)) from error
     if source.format == "json":
         # Its reader takes times with a zone to UTC, and does not tell them from those without one.
         found = pa.schema(
@@ -95,7 +75,11 @@ def read_batches(source: Source | Table) -> pa.RecordBatchReader:
                 for batch in _dataset(source, [file]).to_batches(batch_size=BATCH_ROWS):
                     if batch.num_rows:
                         yield _conform(batch, schema)
-            except (pa.ArrowException, KeyError, OSError) as error:
+            except (pa.ArrowException, KeyError, OSError, ValueError) as error:
+                if _EMPTY.search(str(error)):
+                    continue  # compressed, it has bytes, and no row
+                if isinstance(error, JobError):
+                    raise
                 raise JobError.unreadable(source.title, file, _first_line(error)) from error
 
     return pa.RecordBatchReader.from_batches(schema, batches())
@@ -119,7 +103,7 @@ def _names_in(source: Source | Table, file: str) -> list[str]:
     """The columns that a file has, as it writes them."""
     try:
         names: list[str] = ds.dataset([file], format=source.format).schema.names
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise JobError.unreadable(source.title, file, _first_line(error)) from error
     return names
 
@@ -134,7 +118,7 @@ def _dataset(source: Source | Table, files: list[str]) -> ds.Dataset:
             for field in arrow_schema(source.schema)
         ]
         return ds.dataset(files, format=source.format, schema=pa.schema(fields))
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise JobError.unreadable(source.title, files[0], _first_line(error)) from error
 
 

@@ -147,6 +147,11 @@ class Job:
     tables: tuple[Table, ...] = ()
     folder: str = "."
 
+    @property
+    def sources(self) -> tuple[Source | Table, ...]:
+        """All that is read."""
+        return (*self.streams, *self.tables)
+
 
 _TOP = {
     "query": str,
@@ -225,6 +230,22 @@ def load_job(file: Path) -> Job:
         tables=tables,
         folder=str(folder),
     )
+
+
+def check_runnable(job: Job) -> None:
+    """Refuses what the job asks of its sink and would not get where and how it is to run."""
+    sink = job.sink
+    if sink is None:
+        return
+    goes_on = job.on == "spark" and job.mode == "streaming"
+    if sink.checkpoint is not None and not goes_on:
+        raise JobError.checkpoint_unused(job.on, job.mode)
+    if sink.overwrite and goes_on:
+        raise JobError.overwrite_of_stream()
+    if job.on == "local" and not is_here(sink.path):
+        raise JobError.sink_not_writable(sink.path, "addresses with :// are written on Spark alone")
+    if sink.overwrite and not is_here(sink.path):
+        raise JobError.overwrite_elsewhere(sink.path)
 
 
 def _trigger(where: str, text: str) -> str:
@@ -366,6 +387,8 @@ def _check(where: str, table: Mapping[str, Any], known: Mapping[str, Any]) -> No
         if key not in known:
             raise JobError.unknown_key(where, key, known, is_top=known is not _TOP and key in _TOP)
         kind = known[key]
+        if key == "path" and value == "":
+            raise JobError.wrong_type(where, key, value, "a path; . is the folder of the job file")
         is_flag_as_number = isinstance(value, bool) and kind is not bool
         if is_flag_as_number or not isinstance(value, kind):
             raise JobError.wrong_type(where, key, value, _KINDS[kind])
@@ -379,7 +402,14 @@ def _one_of(where: str, key: str, value: str, known: tuple[str, ...]) -> str:
 
 def _resolve(folder: Path, path: str) -> str:
     """A path relative to the job file; an address with a scheme stays as it is."""
-    return path if "://" in path else str(folder / path)
+    if path.startswith("file:///"):
+        return path.removeprefix("file://")
+    return str(folder / path) if is_here(path) else path
+
+
+def is_here(path: str) -> bool:
+    """Whether a path is one of this machine, and no address with a scheme."""
+    return "://" not in path
 
 
 def _settings(table: Mapping[str, Any], prefix: str = "spark") -> Iterator[tuple[str, str]]:

@@ -10,14 +10,16 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from windrow.cli.cost import cost
 from windrow.cli.experiments import app as experiments
 from windrow.cli.failures import reported
+from windrow.cli.usage import Commands
+from windrow.run.terminal import Terminal
 
 app = typer.Typer(
     name="windrow",
+    cls=Commands,
     help="Sliding-window questions over streams, in process and on Spark.",
     no_args_is_help=True,
     add_completion=False,
@@ -77,21 +79,24 @@ def run(
     debug: Debug = False,
 ) -> None:
     """Run a job file: its streams, its query, its sink."""
-    stderr = Console(stderr=True)
+    stderr = Terminal(stderr=True)
     with reported(stderr, debug=debug):
-        from windrow.cli.job import load_job
+        from windrow.cli.job import check_runnable, load_job
+        from windrow.cli.notes import Notes
 
         loaded = load_job(job)
         chosen = replace(loaded, mode=mode or loaded.mode, on=on or loaded.on)
+        check_runnable(chosen)
         shown = _resolve(progress)
+        notes = Notes(stderr, shown)
         if chosen.on == Runner.local:
             from windrow.cli.run_local import run_in_process
 
-            run_in_process(chosen, progress=shown, stdout=Console())
+            run_in_process(chosen, progress=shown, stdout=Terminal(), notes=notes)
         else:
             from windrow.cli.run_spark import run_on_spark
 
-            run_on_spark(chosen, progress=shown, stdout=Console(), debug=debug)
+            run_on_spark(chosen, progress=shown, stdout=Terminal(), notes=notes, debug=debug)
 
 
 @app.command()
@@ -112,11 +117,12 @@ def explain(
     debug: Debug = False,
 ) -> None:
     """Show how queries would be answered; nothing runs."""
-    with reported(Console(stderr=True), debug=debug):
+    with reported(Terminal(stderr=True), debug=debug):
         from windrow.cli.explaining import explain_all
 
+        stdout = Terminal()
         for text in explain_all(asked, stream or []):
-            typer.echo(text)
+            stdout.say(text)
 
 
 @app.command()
@@ -125,10 +131,10 @@ def demo(
     debug: Debug = False,
 ) -> None:
     """Run three questions on Spark over generated streams, and check them by brute force."""
-    with reported(Console(stderr=True), debug=debug):
+    with reported(Terminal(stderr=True), debug=debug):
         from windrow.demo.show import show_demo
 
-        if not show_demo(is_quick=quick, stdout=Console(), debug=debug):
+        if not show_demo(is_quick=quick, stdout=Terminal(), debug=debug):
             raise typer.Exit(1)
 
 

@@ -6,17 +6,22 @@ reads its files as they come, batch by batch, and what breaks a stream's promise
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pyarrow as pa
-from rich.console import Console
 
 import windrow
 from windrow.cli.files import read_batches
+from windrow.cli.finding import found_at
 from windrow.cli.functions import register_functions
 from windrow.cli.job import Job, Sink
+from windrow.cli.notes import Notes
 from windrow.cli.sinks import FolderSink, TerminalSink, write_recall
+from windrow.cli.swap import foreign
 from windrow.run.local.result import Result
+from windrow.run.terminal import Terminal
 
 
 def open_session(job: Job) -> windrow.Session:
@@ -32,33 +37,48 @@ def open_session(job: Job) -> windrow.Session:
     return session
 
 
-def run_in_process(job: Job, *, progress: str, stdout: Console) -> None:
+def run_in_process(job: Job, *, progress: str, stdout: Terminal, notes: Notes) -> None:
     """Runs the job to its end; the answer goes to the sink, or to the terminal."""
-    letters = _dead_letters(job)
-    result: Result = open_session(job).sql(job.query, progress=progress, **job.options)
-    if job.sink is None:
-        terminal = TerminalSink(stdout)
-        for batch in result:
-            terminal.write(pa.Table.from_batches([batch]))
-        terminal.show(result.schema, result.recall)
-    elif job.mode == "batch":
-        FolderSink(job.sink).write(result.to_arrow())
-    else:
-        folder = FolderSink(job.sink)
-        for batch in result:
-            folder.write(pa.Table.from_batches([batch]))
-    if job.sink is not None:
-        write_recall(job.sink.path, result.recall)
+    for source in job.sources:
+        notes.left_out(source.title, source.path, found_at(source))
+    with _dead_letters(job) as letters:
+        result: Result = open_session(job).sql(job.query, progress=progress, **job.options)
+        if job.sink is None:
+            _show(result, stdout)
+            _keep(result, letters)
+            notes.done(result.progress)
+            return
+        with FolderSink(job.sink) as folder:
+            if job.mode == "batch":
+                folder.write(result.to_arrow())
+            else:
+                for batch in result:
+                    folder.write(pa.Table.from_batches([batch]))
+            write_recall(folder.folder, result.recall)
+            _keep(result, letters)
+        notes.kept(foreign(job.sink.path) if job.sink.overwrite else [])
+        notes.done(result.progress)
+
+
+def _show(result: Result, stdout: Terminal) -> None:
+    terminal = TerminalSink(stdout)
+    for batch in result:
+        terminal.write(pa.Table.from_batches([batch]))
+    terminal.show(result.schema, result.recall)
+
+
+@contextmanager
+def _dead_letters(job: Job) -> Iterator[dict[str, FolderSink]]:
+    """Where late rows are kept, by stream: a folder that cannot take them is refused at once."""
+    folder = job.options.get("dead_letters")
+    sinks = (
+        {} if folder is None else {s.name: Sink(str(Path(folder) / s.name)) for s in job.streams}
+    )
+    with ExitStack() as stack:
+        yield {name: stack.enter_context(FolderSink(sink)) for name, sink in sinks.items()}
+
+
+def _keep(result: Result, letters: Mapping[str, FolderSink]) -> None:
     for stream, rows in result.late.items():
         if stream in letters:
             letters[stream].write(rows)
-
-
-def _dead_letters(job: Job) -> dict[str, FolderSink]:
-    """Where late rows are kept, by stream: a folder that cannot take them is refused at once."""
-    folder = job.options.get("dead_letters")
-    if folder is None:
-        return {}
-    return {
-        source.name: FolderSink(Sink(str(Path(folder) / source.name))) for source in job.streams
-    }

@@ -6,30 +6,34 @@ import contextlib
 import shutil
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from rich.console import Console
 
 import windrow
 from windrow.cli.errors import JobError
-from windrow.cli.files import SUFFIXES, check_columns_there, data_files, schema_in_files, schema_of
+from windrow.cli.files import check_columns_there, schema_in_files, schema_of
+from windrow.cli.finding import data_files, escaped_for_spark, found_at, streamed
 from windrow.cli.functions import register_functions
-from windrow.cli.job import AVAILABLE_NOW, Job, Sink, Source, Table
+from windrow.cli.job import AVAILABLE_NOW, Job, Sink, Source, Table, is_here
+from windrow.cli.notes import Notes
 from windrow.cli.sinks import (
     MOST_ROWS_SHOWN,
     TerminalSink,
     check_columns,
-    check_free,
     make_folder,
+    opened,
     show_recall,
     write_recall,
 )
+from windrow.cli.swap import foreign, held
 from windrow.errors import PlanError, ResourceError
 from windrow.run.progress import Progress, Renderer, renderer
 from windrow.run.readable import readable
+from windrow.run.terminal import Terminal
 
 if TYPE_CHECKING:
     from windrow.run.spark.handles import Frame, Running, Spark
@@ -46,13 +50,39 @@ _AS_TEXT = {
 """How CSV and JSON files are written; other formats pass it over."""
 
 
-def run_on_spark(job: Job, *, progress: str, stdout: Console, debug: bool) -> None:
+_LISTING = {"spark.sql.sources.parallelPartitionDiscovery.threshold": "100000"}
+"""Up to so many files are looked at without a Spark job: it would have a task for each of them."""
+
+
+def run_on_spark(job: Job, *, progress: str, stdout: Terminal, notes: Notes, debug: bool) -> None:
     """Runs the job until its files are read, or for ever with an interval as trigger."""
-    _check_folders(job)
+    _look(job, notes)
+    with _target(job) as target:
+        figures = _run(job, target, progress=progress, stdout=stdout, debug=debug)
+    if job.sink is not None and job.sink.overwrite:
+        notes.kept(foreign(job.sink.path))
+    notes.done(figures)
+
+
+def _look(job: Job, notes: Notes) -> None:
+    """Says which files are left out; that none is there is right where some are still to come."""
+    is_endless = job.mode == "streaming" and job.trigger != AVAILABLE_NOW
+    for source in job.sources:
+        is_to_come = is_endless and isinstance(source, Source) and source.schema is not None
+        try:
+            notes.left_out(source.title, source.path, found_at(source))
+        except JobError as error:
+            is_there = is_to_come and Path(source.path).parent.is_dir()
+            if error.condition != "no-data-files" or not is_there:
+                raise
+
+
+def _run(job: Job, target: str, *, progress: str, stdout: Terminal, debug: bool) -> Progress | None:
     launch = _launcher()
     from windrow.run.spark.functions import send_whole
 
-    spark = launch(job.name, job.spark, log_level="error" if debug else "fatal")
+    settings = {**_LISTING, **job.spark}
+    spark = launch(job.name, settings, log_level="error" if debug else "fatal")
     try:
         session = windrow.Session(spark)
         for source in job.streams:
@@ -67,20 +97,23 @@ def run_on_spark(job: Job, *, progress: str, stdout: Console, debug: bool) -> No
         shown = renderer(progress)
         if job.mode == "batch":
             started = time.perf_counter()
-            _write_batch(job, answer, stdout)
+            _write_batch(job, answer, target, stdout)
             figures = _show_figures(session, answer, shown, time.perf_counter() - started)
-            _mark(job, figures, stdout)
         else:
             reader = session.progress_reader(job.query, **job.options)
             figures = _write_stream(job, answer, _Follower(reader, shown), stdout)
-            _mark(job, figures, stdout)
+        _mark(job, target, figures, stdout)
     except Exception as error:
         from windrow.run.spark.failures import in_our_words
 
+        if job.sink is not None and "[PATH_ALREADY_EXISTS]" in str(error):
+            raise JobError.sink_exists(job.sink.path) from error
         ours = in_our_words(error)
         if ours is None:
             raise
         raise ours from error
+    else:
+        return figures
     finally:
         spark.stop()
 
@@ -99,18 +132,19 @@ def _launcher() -> Any:
 
 def _frame(spark: Spark, source: Source | Table, *, is_streaming: bool) -> Frame:
     """The files of a stream or a table as a DataFrame, read as the in-process runner reads them."""
-    reader = (spark.readStream if is_streaming else spark.read).format(source.format)
     # In process a value that is none of its type, or a header that is not the schema's, is an
     # error; Spark by default reads NULL, and columns by their places.
-    reader = reader.option("mode", "FAILFAST").option("enforceSchema", "false")
-    reader = reader.option("header", "true").schema(_ddl(source, is_streaming=is_streaming))
-    if isinstance(source, Source) and source.files_per_batch is not None:
-        reader = reader.option("maxFilesPerTrigger", source.files_per_batch)
-    if Path(source.path).is_dir():
-        names = ",".join(SUFFIXES[source.format])
-        reader = reader.option("pathGlobFilter", f"*{{{names}}}")
-        reader = reader.option("recursiveFileLookup", "true")
-    rows = reader.load(source.path)
+    how = {"mode": "FAILFAST", "enforceSchema": "false", "header": "true"}
+    ddl = _ddl(source, is_streaming=is_streaming)
+    if isinstance(source, Source) and is_streaming:
+        path, found = streamed(source)
+        if source.files_per_batch is not None:
+            how["maxFilesPerTrigger"] = str(source.files_per_batch)
+        stream = spark.readStream.format(source.format).options(**how, **found)
+        rows = stream.schema(ddl).load(path)
+    else:
+        files = escaped_for_spark(data_files(source))
+        rows = spark.read.format(source.format).options(**how).schema(ddl).load(files)
     return rows.select([rows[_quoted(name)] for name in schema_of(source).names])
 
 
@@ -123,19 +157,20 @@ def _ddl(source: Source | Table, *, is_streaming: bool) -> str:
         raise JobError.needs_schema(source.name, source.format)
     if source.schema is None or not is_streaming:
         check_columns_there(source, data_files(source)[0])  # there must be one
-    elif not Path(source.path).parent.is_dir():
-        raise JobError.no_data(source.title, source.path, source.format)
     return schema_in_files(source).ddl()
 
 
-def _write_batch(job: Job, answer: Frame, stdout: Console) -> None:
+def _write_batch(job: Job, answer: Frame, target: str, stdout: Terminal) -> None:
     if job.sink is None:
         kept = answer.persist()
         total = kept.count()  # all rows first: the figures are those of the first action
         stdout.print(readable(kept.limit(MOST_ROWS_SHOWN).toArrow(), total=total))
         return
-    writer = answer.write.format(job.sink.format).options(**_AS_TEXT)
-    writer.mode("overwrite").save(job.sink.path)
+    # An answer that is there is refused, or is replaced by us: Spark would remove it at once.
+    mode = "append" if is_here(target) else "errorifexists"
+    answer.write.format(job.sink.format).options(**_AS_TEXT).mode(mode).save(target)
+    if is_here(target) and not Path(target).is_dir():
+        raise JobError.sink_not_here(job.sink.path)
 
 
 def _show_figures(
@@ -151,30 +186,37 @@ def _show_figures(
     return figures
 
 
-def _mark(job: Job, figures: Progress | None, stdout: Console) -> None:
+def _mark(job: Job, target: str, figures: Progress | None, stdout: Terminal) -> None:
     """Marks the rows of a query that sheds where they are, as far as that is on this machine."""
     recall = None if figures is None else figures.recall
     if job.sink is None:
         show_recall(stdout, recall)
-    elif _is_here(job.sink.path):
-        write_recall(job.sink.path, recall)
+    elif is_here(target):
+        write_recall(Path(target), recall)
 
 
-def _check_folders(job: Job) -> None:
-    """Makes the folders on this machine that the job writes to, before Spark is started."""
-    if job.sink is not None and job.mode == "batch" and _is_here(job.sink.path):
-        check_free(job.sink)
-    elif job.sink is not None:
-        for path in (job.sink.path, checkpoint_of(job.sink)):
-            if _is_here(path):
-                make_folder(path)
+@contextlib.contextmanager
+def _target(job: Job) -> Iterator[str]:
+    """Where Spark is to write the answer; folders on this machine are made, and the sink's held.
+
+    All that before Spark is started, which takes its time.
+    """
     letters = job.options.get("dead_letters")
-    if isinstance(letters, str) and _is_here(letters):
+    if isinstance(letters, str) and is_here(letters):
         make_folder(letters)
-
-
-def _is_here(path: str) -> bool:
-    return "://" not in path
+    if job.sink is None:
+        yield ""
+        return
+    path = job.sink.path
+    with contextlib.ExitStack() as stack:
+        if job.mode == "batch" and is_here(path):
+            path = str(stack.enter_context(opened(job.sink)))
+        elif job.mode == "streaming":
+            for folder in filter(is_here, (path, checkpoint_of(job.sink))):
+                make_folder(folder)
+            if is_here(path):
+                stack.enter_context(held(path))
+        yield path
 
 
 def checkpoint_of(sink: Sink) -> str:
@@ -195,7 +237,7 @@ class _Follower:
         return follow(running, self.reader, self.shown)
 
 
-def _write_stream(job: Job, answer: Frame, follow: _Follower, stdout: Console) -> Progress | None:
+def _write_stream(job: Job, answer: Frame, follow: _Follower, stdout: Terminal) -> Progress | None:
     writer = answer.writeStream.queryName(job.name).outputMode("append")
     if job.trigger == AVAILABLE_NOW:
         writer = writer.trigger(availableNow=True)

@@ -6,51 +6,86 @@ line below those on the terminal, by a file beside those in a folder, whatever t
 
 from __future__ import annotations
 
+import contextlib
 import json
-import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
-from rich.console import Console
 
 from windrow.cli.errors import JobError
 from windrow.cli.job import Sink
+from windrow.cli.swap import RECALL_FILE, held, replacing
 from windrow.run.readable import readable, show_value
 from windrow.run.recall import Recall
+from windrow.run.terminal import Terminal
 
 MOST_ROWS_SHOWN = 20
 
-RECALL_FILE = "_recall.json"
-"""Beside the files of an answer; what reads a folder of data leaves such names out."""
-
 
 class FolderSink:
-    """Writes batches as numbered parts into one folder: part-00000.parquet and so on."""
+    """Writes batches as numbered parts into one folder: part-00000.parquet and so on.
+
+    To be entered: then the folder is this run's alone. An answer that replaces an older one is seen
+    once it is complete, as the block is left; others part by part, as they are written.
+    """
 
     def __init__(self, sink: Sink) -> None:
-        self.format = sink.format
-        self.folder = Path(sink.path)
+        self._sink = sink
         self.parts = 0
-        check_free(sink)
-        if sink.overwrite and any(self.folder.iterdir()):
-            shutil.rmtree(self.folder)
-            self.folder.mkdir(parents=True)
+
+    def __enter__(self) -> Self:
+        with contextlib.ExitStack() as stack:
+            self.folder = stack.enter_context(opened(self._sink))
+            self._leave = stack.pop_all()
+        return self
+
+    def __exit__(self, *failure: Any) -> None:
+        self._leave.__exit__(*failure)
 
     def write(self, table: pa.Table) -> None:
         """Adds one part; a reader never sees half of it."""
-        suffix = "json" if self.format == "json" else self.format
-        target = self.folder / f"part-{self.parts:05d}.{suffix}"
+        self.folder.mkdir(exist_ok=True)
+        target = self.folder / f"part-{self.parts:05d}.{self._sink.format}"
         unfinished = target.with_name(f".{target.name}.unfinished")
-        _WRITERS[self.format](table, unfinished)
-        unfinished.rename(target)
+        try:
+            _WRITERS[self._sink.format](table, unfinished)
+            unfinished.rename(target)
+        except BaseException:
+            unfinished.unlink(missing_ok=True)
+            raise
         self.parts += 1
 
 
-def check_free(sink: Sink) -> None:
-    """Makes the folder of a sink that is to take a whole answer; refused where it holds files."""
+@contextlib.contextmanager
+def opened(sink: Sink) -> Iterator[Path]:
+    """Where to write the files of an answer, the sink's folder held meanwhile.
+
+    That is the folder itself, or, where the answer replaces an older one, one whose files take the
+    place of the older as the block is left without an error.
+    """
+    was_there = Path(sink.path).is_dir()
     make_folder(sink.path)
+    try:
+        with held(sink.path):
+            check_free(sink)
+            if not sink.overwrite:
+                yield Path(sink.path)
+                return
+            with replacing(sink.path) as new:
+                yield new
+    except BaseException:
+        if not was_there:
+            with contextlib.suppress(OSError):  # it holds parts
+                Path(sink.path).rmdir()
+        raise
+
+
+def check_free(sink: Sink) -> None:
+    """Refuses a sink that holds files, where it is to take a whole answer and replaces none."""
     if any(Path(sink.path).iterdir()) and not sink.overwrite:
         raise JobError.sink_exists(sink.path)
 
@@ -67,16 +102,17 @@ def make_folder(path: str) -> None:
         raise JobError.sink_not_writable(path, problem) from error
 
 
-def show_recall(console: Console, recall: Recall | None) -> None:
+def show_recall(console: Terminal, recall: Recall | None) -> None:
     """Says below the rows of a query that sheds which part of the answer they are."""
     if recall is not None:
-        console.print(f"the query sheds: {recall}", highlight=False)
+        console.say(f"the query sheds: {recall}")
 
 
-def write_recall(path: str, recall: Recall | None) -> None:
+def write_recall(folder: Path, recall: Recall | None) -> None:
     """Says it beside the files of such a query, in a folder on this machine."""
     if recall is not None:
-        file = Path(path) / RECALL_FILE
+        folder.mkdir(exist_ok=True)
+        file = folder / RECALL_FILE
         file.write_text(json.dumps(recall.as_dict()) + "\n", encoding="utf-8")
 
 
@@ -109,7 +145,7 @@ _WRITERS = {
 class TerminalSink:
     """Keeps the first rows of the answer and shows them at the end, with the number of all."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Terminal) -> None:
         self.console = console
         self.kept: list[pa.Table] = []
         self.rows = 0

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from rich.console import Console, Group
+from rich.console import Group
 from rich.rule import Rule
 from rich.table import Table
+from rich.text import Text
 
 import windrow
 from windrow.demo.check import Verdict, compare
@@ -26,6 +27,7 @@ from windrow.demo.questions import AGGREGATE, QUESTIONS, Question, Streams
 from windrow.errors import InternalError
 from windrow.run.progress import Progress
 from windrow.run.readable import readable
+from windrow.run.terminal import Terminal
 
 if TYPE_CHECKING:
     from windrow.run.spark.handles import Spark
@@ -46,7 +48,7 @@ class Outcome:
     verdict: Verdict
 
 
-def show_demo(*, is_quick: bool, stdout: Console, debug: bool = False) -> bool:
+def show_demo(*, is_quick: bool, stdout: Terminal, debug: bool = False) -> bool:
     """Runs the demo; gives whether every answer was right."""
     from windrow.run.spark.launch import launch
 
@@ -55,7 +57,7 @@ def show_demo(*, is_quick: bool, stdout: Console, debug: bool = False) -> bool:
         size = QUICK if is_quick else FULL
         streams = generate(size)
         folders = write(streams, folder / "streams", size.batches)
-        stdout.print(_about(streams, size), highlight=False)
+        stdout.say(_about(streams, size))
         stdout.print("Starting Spark in local mode ...")
         spark = launch("windrow-demo", {}, log_level="error" if debug else "fatal")
         try:
@@ -77,21 +79,21 @@ class Stage:
     scratch: Path
     folders: dict[str, Path]
     streams: Streams
-    stdout: Console
+    stdout: Terminal
 
     def ask(self, question: Question) -> Outcome:
         """Explains, runs, shows and checks one question."""
         self.stdout.print()
         self.stdout.print(Rule(question.name, align="left"))
-        self._text(f"{question.about}\n")
+        self.stdout.say(f"{question.about}\n")
         session = self._session(question)
-        self._text(question.sql)
+        self.stdout.say(question.sql)
         self.stdout.print()
-        self._text(session.explain(question.sql))
+        self.stdout.say(session.explain(question.sql))
         answer, batches, seconds = self._run(session, question)
         tuples = sum(self.streams[name].num_rows for name in question.streams)
         steady = steady_per_s(batches)
-        self._text(
+        self.stdout.say(
             f"{tuples:,} tuples in {seconds:.1f} s, Spark's start and compiling included; "
             f"{steady:,.0f} tuples/s in a steady micro-batch"
         )
@@ -99,7 +101,7 @@ class Stage:
         started = time.monotonic()
         verdict = compare(answer, question.expected(self.streams, batches[-1].watermark))
         took = time.monotonic() - started
-        self.stdout.print(f"{_verdict(verdict)} (brute force: {took:.1f} s)", highlight=False)
+        self.stdout.print(_verdict(verdict).append(f" (brute force: {took:.1f} s)"))
         return Outcome(question, seconds, steady, tuples, answer, verdict)
 
     def _session(self, question: Question) -> windrow.Session:
@@ -137,21 +139,22 @@ class Stage:
             raise InternalError("no-progress", f"Spark reported nothing of the {question.name}")
         return pq.read_table(out / "answer"), lines.batches, seconds
 
-    def _text(self, text: str) -> None:
-        self.stdout.print(text, markup=False, highlight=False, soft_wrap=True)
-
 
 class _Lines:
     """Progress as a line per micro-batch, as soon as it is done."""
 
-    def __init__(self, stdout: Console) -> None:
+    def __init__(self, stdout: Terminal) -> None:
         self._stdout = stdout
         self.batches: list[Progress] = []
 
     def show(self, progress: Progress) -> None:
         """Prints the record, and keeps it."""
         self.batches.append(progress)
-        self._stdout.print(f"  {progress.line()}", highlight=False, soft_wrap=True)
+        self._stdout.say(f"  {progress.line()}")
+
+    def warn(self, text: str) -> None:
+        """Prints the warning."""
+        self._stdout.say(f"  warning: {text}")
 
     def close(self) -> None:
         """Does nothing."""
@@ -188,16 +191,18 @@ def _sample(answer: pa.Table) -> Group:
     return readable(rows, total=answer.num_rows, title="from the middle of the answer")
 
 
-def _verdict(verdict: Verdict) -> str:
+def _verdict(verdict: Verdict) -> Text:
     if verdict.is_equal:
-        return f"[bold green]correct[/]: all {verdict.rows:,} rows, and no others"
-    return (
-        f"[bold red]WRONG[/]: {verdict.missing:,} rows missing, "
+        rows = f": all {verdict.rows:,} rows, and no others"
+        return Text.assemble(("correct", "bold green"), rows)
+    rows = (
+        f": {verdict.missing:,} rows missing, "
         f"{verdict.unexpected:,} unexpected, {verdict.rows:,} agree"
     )
+    return Text.assemble(("WRONG", "bold red"), rows)
 
 
-def _summarize(outcomes: list[Outcome], stdout: Console) -> None:
+def _summarize(outcomes: list[Outcome], stdout: Terminal) -> None:
     picture: Path | None = None
     table = Table(
         title="Three questions on Spark, streaming (steady: tuples per second of a micro-batch)",
@@ -212,11 +217,11 @@ def _summarize(outcomes: list[Outcome], stdout: Console) -> None:
             f"{outcome.answer.num_rows:,}",
             f"{outcome.seconds:.1f}",
             f"{outcome.steady_per_s:,.0f}",
-            "[green]same rows" if outcome.verdict.is_equal else "[red]DIFFERENT",
+            Text("same rows", "green") if outcome.verdict.is_equal else Text("DIFFERENT", "red"),
         )
         if outcome.question is AGGREGATE:
             picture = plot_revenue(outcome.answer, PICTURE)
     stdout.print()
     stdout.print(table)
     if picture is not None:
-        stdout.print(f"Revenue of the last hour over the day: {picture.resolve()}", soft_wrap=True)
+        stdout.say(f"Revenue of the last hour over the day: {picture.resolve()}")

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from rich.console import Console
 from rich.rule import Rule
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -15,50 +14,46 @@ from rich.text import Text
 from windrow.experiments.claims import Verdict
 from windrow.experiments.experiment import Experiment, Outcome, Say
 from windrow.experiments.tables import Table, Value, as_text
+from windrow.run.terminal import Terminal, visible_line
 
 MOST_ROWS = 60
 
 
-def show_list(experiments: Sequence[Experiment], stdout: Console) -> None:
+def show_list(experiments: Sequence[Experiment], stdout: Terminal) -> None:
     """Every experiment: its paper and figure, its setting, its claims."""
     for experiment in experiments:
-        stdout.print(f"[bold]{experiment.name}[/]", highlight=False)
-        _say(stdout, f"  {experiment.paper}, {experiment.figure}; seed {experiment.seed}")
-        _say(stdout, f"  {experiment.setting}")
+        stdout.print(Text(experiment.name, "bold"))
+        stdout.say(f"  {experiment.paper}, {experiment.figure}; seed {experiment.seed}")
+        stdout.say(f"  {experiment.setting}")
         for claim in experiment.claims:
-            _say(stdout, f"  - {claim.text}")
+            stdout.say(f"  - {claim.text}")
         stdout.print()
 
 
-def show_result(outcome: Outcome, files: Sequence[Path], stdout: Console) -> None:
+def show_result(outcome: Outcome, files: Sequence[Path], stdout: Terminal) -> None:
     """An outcome: its table, each claim with its verdict, and where the files are."""
     experiment = outcome.experiment
     stdout.print(Rule(experiment.name, align="left"))
-    _say(stdout, f"{experiment.paper}, {experiment.figure}")
-    _say(stdout, outcome.setting)
-    _say(stdout, f"{outcome.size} size, seed {experiment.seed}, {outcome.seconds:.1f} s")
-    stdout.print(_grid(outcome.found.table), highlight=False)
+    stdout.say(f"{experiment.paper}, {experiment.figure}")
+    stdout.say(outcome.setting)
+    stdout.say(f"{outcome.size} size, seed {experiment.seed}, {outcome.seconds:.1f} s")
+    stdout.print(_grid(outcome.found.table))
     for verdict in outcome.verdicts:
         _show_claim(verdict, stdout)
     folders = dict.fromkeys(str(file.parent) for file in files)
-    _say(stdout, f"in {' '.join(folders)}: {', '.join(file.name for file in files)}")
+    stdout.say(f"in {' '.join(folders)}: {', '.join(file.name for file in files)}")
     if not any(file.suffix == ".svg" for file in files):
-        _say(stdout, "no figure: matplotlib is not installed (the extra plot brings it)")
+        stdout.say("no figure: matplotlib is not installed (the extra plot brings it)")
 
 
-def _show_claim(verdict: Verdict, stdout: Console) -> None:
+def _show_claim(verdict: Verdict, stdout: Terminal) -> None:
     color = "green" if verdict.word == "holds" else "yellow"
     text = Text.assemble((verdict.word, f"bold {color}"), f": {verdict.claim.text}")
-    stdout.print(text, highlight=False, soft_wrap=True)
-    _say(stdout, f"  measured: {verdict.measured}")
-    _say(stdout, f"  decided by: {verdict.claim.rule}")
+    stdout.print(text, soft_wrap=True)
+    stdout.say(f"  measured: {verdict.measured}")
+    stdout.say(f"  decided by: {verdict.claim.rule}")
     if verdict.reason:
-        _say(stdout, f"  reason: {verdict.reason}")
-
-
-def _say(stdout: Console, text: str) -> None:
-    # The terminal wraps; a line that Rich wraps could no longer be searched for or copied.
-    stdout.print(text, markup=False, highlight=False, soft_wrap=True)
+        stdout.say(f"  reason: {verdict.reason}")
 
 
 def _grid(table: Table) -> RichTable:
@@ -82,7 +77,7 @@ def _cell(value: Value) -> str:
 
 
 @contextmanager
-def telling(stderr: Console) -> Iterator[Say]:
+def telling(stderr: Terminal) -> Iterator[Say]:
     """Shows what is measured now: redrawn on a terminal, a line each elsewhere."""
     started = time.monotonic()
 
@@ -90,9 +85,7 @@ def telling(stderr: Console) -> Iterator[Say]:
         return f"{time.monotonic() - started:6.1f} s  {text}"
 
     if not stderr.is_terminal:
-        yield lambda text: stderr.print(
-            stamped(text), markup=False, highlight=False, soft_wrap=True
-        )
+        yield lambda text: stderr.say(stamped(text))
         return
     with stderr.status("starting") as status:
-        yield lambda text: status.update(Text(stamped(text)))
+        yield lambda text: status.update(Text(visible_line(stamped(text))))

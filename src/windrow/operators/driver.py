@@ -17,7 +17,7 @@ that it states.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,6 +39,15 @@ if TYPE_CHECKING:
     from windrow.operators.partition import Own
 
     Collector = Callable[[int, ChangeBatch], None]
+
+
+@dataclass
+class LateAtPort:
+    """Late rows of one port: how many, how many without a time, and how far below the watermark."""
+
+    rows: int = 0
+    null_time: int = 0
+    gap: int = 0
 
 
 class Stage:
@@ -73,6 +82,7 @@ class Stage:
         self.checks_late = fed_by_streams(spec) if checks_late is None else checks_late
         self.on_late = on_late
         self.late = late
+        self.late_at: dict[int, LateAtPort] = {}
         self.memory = memory
         if memory is not None:
             memory.watch(stage_name(spec), self.operator)
@@ -162,10 +172,19 @@ class Stage:
             raise self._late_row(port, late, watermark)
         self.counters.null_time += without_time
         self.counters.late += int(tuples.sum()) - without_time
+        self._note_late(port, late, watermark)
         self.operator.lose(len(late))
         if self.on_late == "keep" and self.late is not None:
             self.late(port, late)
         return batch.take(np.flatnonzero(~is_late))
+
+    def _note_late(self, port: int, late: ChangeBatch, watermark: int) -> None:
+        timed = late.times[late.times > MIN_TICK]
+        found = self.late_at.setdefault(port, LateAtPort())
+        found.rows += len(timed)
+        found.null_time += len(late) - len(timed)
+        if len(timed):
+            found.gap = max(found.gap, watermark - int(timed.min()))
 
     def _late_row(self, port: int, late: ChangeBatch, watermark: int) -> DataError:
         streams = scans(inputs(self.spec)[port])

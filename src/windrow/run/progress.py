@@ -17,16 +17,20 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from windrow.errors import PlanError, nearest
 from windrow.operators.instants import show_instant
 from windrow.plan.sizes import show_bytes
+from windrow.run.late_rows import StreamFigures
 from windrow.run.recall import Recall
 from windrow.run.response import Response
 
 if TYPE_CHECKING:
     from rich.live import Live
+
+    from windrow.run.terminal import Terminal
 
 FIRST_SIGN_S = 0.5
 """A run that ends sooner draws nothing: a flash on the terminal tells nobody anything."""
@@ -59,6 +63,8 @@ class Progress:
             is shed.
         response: in process, of a changelog, how long after they became true its changes were
             produced; None elsewhere.
+        streams: what each stream has brought, and how much of it late; empty in a batch on Spark,
+            where none of it can be.
 
     Examples:
         >>> Progress(batch=3, rows_in=10, rows_out=2, watermark=7, time_type="bigint").line()
@@ -82,6 +88,7 @@ class Progress:
     plan_changes: int = 0
     recall: Recall | None = None
     response: Response | None = None
+    streams: Mapping[str, StreamFigures] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """The figures by name, the watermark as text, ready for JSON."""
@@ -102,7 +109,13 @@ class Progress:
             "plan_changes": self.plan_changes,
             "recall": None if self.recall is None else self.recall.as_dict(),
             "response": None if self.response is None else self.response.as_dict(),
+            "streams": {name: figures.as_dict() for name, figures in self.streams.items()},
         }
+
+    def totals(self) -> dict[str, Any]:
+        """What has been read, answered and dropped, ready for JSON."""
+        named = self.as_dict()
+        return {key: named[key] for key in ("rows_in", "rows_out", "late", "null_time", "streams")}
 
     def line(self) -> str:
         """The figures as one line of text."""
@@ -134,16 +147,24 @@ class Renderer(Protocol):
         """Shows the newest record."""
         ...
 
+    def warn(self, text: str) -> None:
+        """Says what the user should look into; without a display, to the logger `windrow`."""
+        ...
+
     def close(self) -> None:
         """Ends the display; what was shown last stays."""
         ...
 
 
 class Silent:
-    """Shows nothing."""
+    """Shows nothing; warnings go to the logger `windrow`."""
 
     def show(self, progress: Progress) -> None:
         """Does nothing."""
+
+    def warn(self, text: str) -> None:
+        """Logs the warning."""
+        logging.getLogger("windrow").warning("%s", text)
 
     def close(self) -> None:
         """Does nothing."""
@@ -159,6 +180,10 @@ class LogLines:
         """Logs the record."""
         self._logger.info("%s", progress.line())
 
+    def warn(self, text: str) -> None:
+        """Logs the warning."""
+        self._logger.warning("%s", text)
+
     def close(self) -> None:
         """Does nothing."""
 
@@ -171,11 +196,18 @@ class JsonLines:
 
     def show(self, progress: Progress) -> None:
         """Writes the record."""
-        self._out.write(json.dumps(progress.as_dict()) + "\n")
-        self._out.flush()
+        self._write(progress.as_dict())
+
+    def warn(self, text: str) -> None:
+        """Writes the warning."""
+        self._write({"warning": text})
 
     def close(self) -> None:
         """Does nothing: the stream belongs to the caller."""
+
+    def _write(self, record: Mapping[str, Any]) -> None:
+        self._out.write(json.dumps(record) + "\n")
+        self._out.flush()
 
 
 class LiveLine:
@@ -197,18 +229,26 @@ class LiveLine:
         rate = progress.rows_in / elapsed
         self._live.update(f"{progress.line()}, {rate:,.0f} rows/s", refresh=True)
 
+    def warn(self, text: str) -> None:
+        """Prints the warning above the line, if there is one yet."""
+        self._console.say(f"warning: {text}")
+
     def close(self) -> None:
         """Leaves the last line on the screen."""
         if self._live is not None:
             self._live.stop()
             self._live = None
 
-    def _begin(self) -> Live:
-        from rich.console import Console  # noqa: PLC0415  # rich takes 50 ms to load
-        from rich.live import Live  # noqa: PLC0415
+    @cached_property
+    def _console(self) -> Terminal:
+        from windrow.run.terminal import Terminal  # noqa: PLC0415  # rich, again
 
-        console = Console(file=self._out, highlight=False, markup=False)
-        live = Live(console=console, auto_refresh=False)
+        return Terminal(file=self._out)
+
+    def _begin(self) -> Live:
+        from rich.live import Live  # noqa: PLC0415  # rich takes 50 ms to load
+
+        live = Live(console=self._console, auto_refresh=False)
         live.start()
         return live
 

@@ -6,20 +6,24 @@ from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
-from rich.console import Group
+from rich.console import Group, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
+from windrow.run.terminal import visible_line
+
 
 def readable(rows: pa.Table, *, total: int | None = None, title: str | None = None) -> Group:
-    """Rows as a table for people; the line below says how many there are in all."""
+    """Rows as a table for people, on a `Terminal`; the line below says how many there are in all."""
     total = rows.num_rows if total is None else total
     more = f", {rows.num_rows} shown" if total > rows.num_rows else ""
     shown = Table(title=title, title_justify="left")
     for field in rows.schema:
         is_number = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
         is_number = is_number or pa.types.is_decimal(field.type)
-        shown.add_column(field.name, justify="right" if is_number else "left")
+        justify: JustifyMethod = "right" if is_number else "left"
+        # What does not fit goes on in the next line: nothing of a value is lost.
+        shown.add_column(visible_line(field.name), justify=justify, overflow="fold")
     for row in _tuples(rows):
         shown.add_row(*(_cell(value) for value in row))
     return Group(shown, Text(f"{total:,} rows{more}"))
@@ -31,7 +35,8 @@ def _tuples(rows: pa.Table) -> Iterable[tuple[Any, ...]]:
 
 def _cell(value: Any) -> str:
     # Instants are all in UTC; saying so in every cell makes the table hard to read.
-    return "NULL" if value is None else show_value(value).removesuffix("+00:00")
+    text = "NULL" if value is None else show_value(value).removesuffix("+00:00")
+    return visible_line(text)
 
 
 def show_value(value: Any) -> str:

@@ -7,10 +7,10 @@ import io
 
 import pytest
 import typer
-from rich.console import Console
 
 from windrow.cli.failures import reported, text_inside
 from windrow.errors import PlanError, Span
+from windrow.run.terminal import Terminal
 
 OURS = PlanError(
     "unbounded-state", "the join keeps state for ever", reason="no window", hint="add one"
@@ -21,7 +21,7 @@ def outcome(error: BaseException, *, debug: bool = False) -> tuple[int, str]:
     stderr = io.StringIO()
     with (
         pytest.raises(typer.Exit) as caught,
-        reported(Console(file=stderr, width=40), debug=debug),
+        reported(Terminal(file=stderr, width=40), debug=debug),
     ):
         raise error
     return caught.value.exit_code, stderr.getvalue()

@@ -14,12 +14,12 @@ from windrow.cli.ddl import parse_ddl
 from windrow.cli.errors import JobError
 from windrow.cli.files import (
     check_columns_there,
-    data_files,
     read_batches,
     schema_in_files,
     schema_of,
     zoned_times,
 )
+from windrow.cli.finding import data_files
 from windrow.cli.job import Source
 from windrow.schema import Field
 
@@ -56,7 +56,8 @@ def test_a_path_without_files_is_an_error(tmp_path):
     assert str(caught.value) == (
         f"JobError[no-data-files]: stream sales finds no file at {str(tmp_path)!r}\n"
         "  a path is one file, a folder with .csv files, or a pattern with *\n"
-        "  hint: paths are relative to the folder of the job file"
+        "  hint: paths are relative to the folder of the job file, and names that begin with _ or a"
+        " dot are passed over"
     )
 
 
@@ -162,4 +163,11 @@ def test_a_column_that_cannot_be_cast_names_the_file(tmp_path):
     pa.parquet.write_table(pa.table({"item": ["pear"]}), tmp_path / "a.parquet")
     with pytest.raises(JobError, match="cannot read") as caught:
         rows(source(tmp_path, "parquet", "item STRUCT<a: INT>"))
+    assert caught.value.condition == "unreadable-data"
+
+
+def test_a_header_in_another_encoding_names_the_file(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"\xff,at\n1,1\n")
+    with pytest.raises(JobError) as caught:
+        schema_of(source(tmp_path, "csv"))
     assert caught.value.condition == "unreadable-data"

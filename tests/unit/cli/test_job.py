@@ -314,3 +314,12 @@ def test_a_sink_that_is_not_apart_from_what_is_read_is_refused(tmp_path, read, s
 def test_a_sink_beside_what_is_read_is_taken(tmp_path, read, sink):
     text = dedent(SMALL).replace("sales.parquet", read) + f'[sink]\npath = "{sink}"\n'
     assert load_job(write(tmp_path, text)).sink == Sink(str(tmp_path / sink))
+
+
+@pytest.mark.parametrize("table", ["streams.a", "sink"])
+def test_an_empty_path_is_none(tmp_path, table):
+    text = 'query = "SELECT 1"\n[streams.a]\npath = "a"\ntime = "at"\n[sink]\npath = "out"\n'
+    written = {"streams.a": '"a"', "sink": '"out"'}[table]
+    (tmp_path / "job.toml").write_text(text.replace(written, '""'))
+    with pytest.raises(JobError, match=rf"path of \[{table}\] is ''"):
+        load_job(tmp_path / "job.toml")

@@ -113,6 +113,57 @@ def test_the_answer_of_a_query_that_sheds_is_marked_beside_its_files(job, mode, 
         assert pq.read_table(job.parent / "out").num_rows == 2
 
 
+LATE = """
+query = "SELECT COUNT(*) AS n FROM a [RANGE 5]"
+mode = "streaming"
+[streams.a]
+path = "a"
+time = "at"
+lateness = 10
+"""
+
+
+def with_late_rows(job: Path) -> Path:
+    folder = job.parent / "a"
+    folder.mkdir()
+    for number, times in enumerate(([0, 100], [50, 101], [None, 102])):
+        rows = pa.table({"k": [1, 1], "at": pa.array(times, pa.int64())})
+        pq.write_table(rows, folder / f"{number}.parquet")
+    job.write_text(LATE)
+    return job
+
+
+WARNED = (
+    "16.7% of the rows of a came late and are not in the answer (1 of 6): a lateness of 50 would "
+    "have sufficed"
+)
+
+
+def test_a_run_ends_with_its_counts_and_warns_of_late_rows(job, monkeypatch):
+    done = windrow("run", with_late_rows(job))
+    assert done.exit_code == 0
+    *_, warning, last = map(json.loads, done.stderr.splitlines())
+    assert warning == {"warning": WARNED}
+    assert last == {
+        "done": True,
+        "rows_in": 6,
+        "rows_out": last["rows_out"],
+        "late": 1,
+        "null_time": 1,
+        "streams": {"a": {"rows_in": 6, "late": 1, "null_time": 1, "lateness_needed": 50}},
+    }
+    monkeypatch.setattr("windrow.cli.main._resolve", lambda _: "live")
+    *_, said = windrow("run", job).stderr.splitlines()
+    rows = last["rows_out"]
+    assert said == f"done: 6 rows read, {rows} rows of the answer, 1 late (a 1), 1 without a time"
+
+
+def test_a_warning_is_said_though_progress_is_silenced(job, caplog):
+    done = windrow("run", with_late_rows(job), "--progress", "none")
+    assert done.exit_code == 0
+    assert [record.getMessage() for record in caplog.records] == [WARNED]
+
+
 def test_late_rows_that_are_kept_are_written_aside(job):
     folder = job.parent / "a"
     folder.mkdir()

@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from rich.console import Console
 
 from windrow.cli.errors import JobError
 from windrow.cli.job import Sink
 from windrow.cli.sinks import FolderSink, TerminalSink
+from windrow.run.terminal import Terminal
 
 TABLE = pa.table(
     {"item": ["pear", None], "at": pa.array([0, 1_500_000], pa.timestamp("us", "UTC"))}
@@ -21,16 +21,17 @@ TABLE = pa.table(
 
 
 def test_parts_are_numbered_and_read_back(tmp_path):
-    sink = FolderSink(Sink(str(tmp_path / "out")))
-    sink.write(TABLE)
-    sink.write(TABLE.slice(0, 1))
+    with FolderSink(Sink(str(tmp_path / "out"))) as sink:
+        sink.write(TABLE)
+        sink.write(TABLE.slice(0, 1))
     files = sorted(file.name for file in (tmp_path / "out").iterdir())
     assert files == ["part-00000.parquet", "part-00001.parquet"]
     assert pq.read_table(tmp_path / "out").num_rows == 3
 
 
 def test_json_lines_keep_instants_readable(tmp_path):
-    FolderSink(Sink(str(tmp_path / "out"), "json")).write(TABLE)
+    with FolderSink(Sink(str(tmp_path / "out"), "json")) as sink:
+        sink.write(TABLE)
     lines = (tmp_path / "out" / "part-00000.json").read_text().splitlines()
     assert [json.loads(line) for line in lines] == [
         {"item": "pear", "at": "1970-01-01 00:00:00+00:00"},
@@ -39,29 +40,24 @@ def test_json_lines_keep_instants_readable(tmp_path):
 
 
 def test_csv_has_a_header(tmp_path):
-    FolderSink(Sink(str(tmp_path / "out"), "csv")).write(pa.table({"n": [1, 2]}))
+    with FolderSink(Sink(str(tmp_path / "out"), "csv")) as sink:
+        sink.write(pa.table({"n": [1, 2]}))
     assert (tmp_path / "out" / "part-00000.csv").read_text() == '"n"\n1\n2\n'
 
 
 def test_a_folder_with_files_is_not_written_into(tmp_path):
     (tmp_path / "old").write_text("x")
-    with pytest.raises(JobError) as caught:
-        FolderSink(Sink(str(tmp_path)))
+    with pytest.raises(JobError) as caught, FolderSink(Sink(str(tmp_path))):
+        pass
     assert str(caught.value) == (
         f"JobError[sink-not-empty]: the sink {str(tmp_path)!r} already holds files\n"
         "  hint: empty it, choose another path, or set  overwrite = true  in [sink]"
     )
 
 
-def test_overwrite_replaces_what_was_there(tmp_path):
-    (tmp_path / "old").write_text("x")
-    FolderSink(Sink(str(tmp_path), overwrite=True)).write(TABLE)
-    assert [file.name for file in tmp_path.iterdir()] == ["part-00000.parquet"]
-
-
 def test_the_terminal_shows_the_first_rows_and_counts_all():
     out = io.StringIO()
-    sink = TerminalSink(Console(file=out, width=80))
+    sink = TerminalSink(Terminal(file=out, width=80))
     for start in range(0, 60, 15):
         sink.write(pa.table({"n": list(range(start, start + 15))}))
     sink.show(pa.schema({"n": pa.int64()}))
@@ -73,7 +69,7 @@ def test_the_terminal_shows_the_first_rows_and_counts_all():
 
 def test_instants_and_nulls_are_shown_as_people_read_them():
     out = io.StringIO()
-    sink = TerminalSink(Console(file=out, width=80))
+    sink = TerminalSink(Terminal(file=out, width=80))
     sink.write(pa.table({"at": [datetime(2026, 1, 5, 8, tzinfo=UTC), None]}))
     sink.show(pa.schema({"at": pa.timestamp("us", "UTC")}))
     assert "2026-01-05 08:00:00 " in out.getvalue()
@@ -82,7 +78,7 @@ def test_instants_and_nulls_are_shown_as_people_read_them():
 
 def test_an_empty_answer_still_shows_its_columns():
     out = io.StringIO()
-    TerminalSink(Console(file=out, width=80)).show(pa.schema({"revenue": pa.float64()}))
+    TerminalSink(Terminal(file=out, width=80)).show(pa.schema({"revenue": pa.float64()}))
     assert "revenue" in out.getvalue()
     assert "0 rows" in out.getvalue()
 
@@ -90,8 +86,8 @@ def test_an_empty_answer_still_shows_its_columns():
 def test_a_sink_that_is_a_file_is_refused(tmp_path):
     path = tmp_path / "out"
     path.write_text("x")
-    with pytest.raises(JobError) as caught:
-        FolderSink(Sink(str(path)))
+    with pytest.raises(JobError) as caught, FolderSink(Sink(str(path))):
+        pass
     assert str(caught.value) == (
         f"JobError[sink-not-writable]: the sink {str(path)!r} cannot be written\n"
         "  it is a file, not a folder\n"
@@ -100,7 +96,9 @@ def test_a_sink_that_is_a_file_is_refused(tmp_path):
 
 
 def test_csv_refuses_a_nested_column_by_name(tmp_path):
-    with pytest.raises(JobError) as caught:
-        FolderSink(Sink(str(tmp_path / "out"), "csv")).write(pa.table({"tags": [["a"]]}))
+    sink = Sink(str(tmp_path / "out"), "csv")
+    with pytest.raises(JobError) as caught, FolderSink(sink) as folder:
+        folder.write(pa.table({"tags": [["a"]]}))
+    assert not (tmp_path / "out").exists()
     assert caught.value.condition == "sink-type"
     assert "'tags', which is list<" in str(caught.value)

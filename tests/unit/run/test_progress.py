@@ -76,6 +76,7 @@ def test_json_has_one_object_per_line_with_the_counters_of_each_operator():
         "plan_changes": 0,
         "recall": None,
         "response": None,
+        "streams": {},
     }
 
 
@@ -127,3 +128,15 @@ def test_an_unknown_way_to_show_progress_is_refused():
         "PlanError[bad-option]: progress = 'jsn' is no way to show progress\n"
         "  hint: one of json, none, auto, live, log"
     )
+
+
+def test_warnings_are_said_wherever_progress_is_shown(caplog):
+    out, screen = io.StringIO(), Screen()
+    renderer("json", out=out).warn("much is [late]")
+    assert json.loads(out.getvalue()) == {"warning": "much is [late]"}
+    renderer("live", out=screen).warn("much is [late]")
+    assert screen.getvalue().strip() == "warning: much is [late]"
+    for kind in ("log", "none"):
+        renderer(kind).warn(kind)
+    logged = [(record.levelno, record.getMessage()) for record in caplog.records]
+    assert logged == [(logging.WARNING, "log"), (logging.WARNING, "none")]

@@ -12,6 +12,7 @@ from windrow.operators.base import STATE_VERSION, Snapshot
 from windrow.physical.explain import stage_name
 from windrow.physical.options import NTA, TPA
 from windrow.physical.specs import Spec, Stateful, scans, tables
+from windrow.run.late_rows import StreamFigures
 from windrow.run.local.feeds import Position
 from windrow.run.response import NONE_YET, Response
 
@@ -32,6 +33,7 @@ class Checkpoint:
         batch: micro-batches done.
         rows_in: rows read.
         rows_out: rows of the answer, the pending ones excluded.
+        streams: what each stream has brought; None where it was not written down.
         columns: what each alias reads of its stream: time and columns with their types.
         scheduling: how it was scheduled; by negative tuples operators hold other rows.
         clocks: those that had come to each operator; None where all had come to the watermark.
@@ -54,6 +56,7 @@ class Checkpoint:
     batch: int = 0
     rows_in: int = 0
     rows_out: int = 0
+    streams: Mapping[str, StreamFigures] | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     scheduling: str = TPA
     clocks: tuple[tuple[int, ...], ...] | None = None

@@ -18,8 +18,10 @@ import pyarrow as pa
 
 from windrow.errors import PlanError, WindrowError
 from windrow.operators.base import Counters
+from windrow.operators.instants import ticks_of
 from windrow.physical.explain import stage_name
 from windrow.physical.specs import PhysicalQuery, scans
+from windrow.run.late_rows import Arrived, StreamCounts
 from windrow.run.local.adapting import Adapting, Planner
 from windrow.run.local.answers import Answer
 from windrow.run.local.arrivals import ArrivalClock, Clock, system_clock
@@ -80,6 +82,11 @@ class Execution:
         if resume is not None:
             self._restore(resume)
         positions = resume.positions if resume else {}
+        self._streams = StreamCounts(
+            scans(query.root),
+            resume.streams if resume else None,
+            {name: position.newest for name, position in positions.items()},
+        )
         arrivals = ArrivalClock(arrival_clock, resume.watermark if resume else MIN_TICK)
         self._feeds = open_feeds(
             scans(query.root),
@@ -138,6 +145,7 @@ class Execution:
             batch=self._batch,
             rows_in=self._rows_in,
             rows_out=self._rows_out,
+            streams=dict(self._streams.figures),
             columns=columns_read(self.query.root),
             scheduling=self.query.schedule.name,
             clocks=self._pipeline.clocks,
@@ -203,7 +211,7 @@ class Execution:
             return
         if arrived is not None:
             self._rows_in += arrived.num_rows
-            self._keep_late(stream, arrived, before)
+            self._note(stream, arrived, before)
             self.adapting.adapt(stream, arrived, self._pipeline)
         came = {} if arrived is None else {stream: arrived}
         work = Round(came, before, self._watermark, self._feeds.ended)
@@ -215,12 +223,22 @@ class Execution:
         self._batch += 1
         self.progress = self._measure((self._clock() - started) * 1_000)
         self._renderer.show(self.progress)
+        for warning in self._streams.warnings(is_end=self._feeds.have_ended):
+            self._renderer.warn(warning)
 
-    def _keep_late(self, stream: str, arrived: pa.RecordBatch, watermark: int) -> None:
-        if self.query.options.on_late == "keep":
+    def _note(self, stream: str, arrived: pa.RecordBatch, watermark: int) -> None:
+        """Counts the rows of a batch and the late ones among them, and keeps these if asked to."""
+        column = self._feeds.time_of(stream)
+        times = ticks_of(arrived.column(column))
+        came = Arrived(arrived.num_rows)
+        if len(times):
+            came = replace(came, newest=int(times.max()))
+        if len(times) and times.min() < max(watermark, MIN_TICK + 1):
             late = self._pipeline.late_rows(stream, arrived, watermark)
-            if late.num_rows:
+            came = came.with_late(ticks_of(late.column(column)))
+            if late.num_rows and self.query.options.on_late == "keep":
                 self.late[stream].append(late)
+        self._streams.add(stream, came, watermark)
 
     def _restore(self, checkpoint: Checkpoint) -> None:
         if not isinstance(checkpoint, Checkpoint):
@@ -267,6 +285,7 @@ class Execution:
             plan_changes=self.adapting.changes,
             recall=recall_of(self.query.root, (stage.counters for stage in self._pipeline.stages)),
             response=self._response if self.query.is_changelog else None,
+            streams=dict(self._streams.figures),
         )
 
     def _by_operator(self) -> dict[str, dict[str, int]]:

@@ -225,6 +225,10 @@ class Feeds:
         """The streams that had nothing when they were last asked, in the order of their names."""
         return tuple(sorted(feed.stream for feed in self._open() if feed.is_stalled))
 
+    def time_of(self, stream: str) -> str:
+        """The column of a stream that has its time."""
+        return next(feed.scan.time for feed in self._feeds if feed.stream == stream)
+
     def poll(self) -> tuple[str, pa.RecordBatch | None] | None:
         """A stream and its next batch, None for its end; None alone where no stream has any now."""
         for clock in self._clocks[:1]:  # one clock for all

@@ -40,7 +40,17 @@ from windrow.run.spark.chunk_cache import BucketChunks, Owner, worker_cache
 from windrow.run.spark.dead_letters import DeadLetters
 from windrow.run.spark.failures import told_first
 from windrow.run.spark.needs import TOLD, Needs, part_of
-from windrow.run.spark.stages import BESIDE, FIGURES, OPERATOR, PLAN, StagePlan
+from windrow.run.spark.stages import (
+    BESIDE,
+    OF_PORT,
+    OPERATOR,
+    PLAN,
+    PORT,
+    PORT_GAP,
+    PORT_LATE,
+    PORT_NULL,
+    StagePlan,
+)
 from windrow.run.spark.state import BucketState, Manifest
 from windrow.run.spark.ticks import promised_ticks, watermark_ticks
 from windrow.run.spark.worker import set_aside_modules
@@ -49,7 +59,7 @@ from windrow.schema import MIN_TICK
 if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
-    from windrow.operators.driver import Stage
+    from windrow.operators.driver import LateAtPort, Stage
     from windrow.run.spark.processor import Declared
 
 
@@ -130,6 +140,8 @@ class BucketWorker:
         self._cache.settle()
         stage.bottom.counters.rows_in -= sum(copies)
         yield counted(stage.counters, manifest, chosen)
+        for port, late in stage.bottom.late_at.items():
+            yield late_at(port, late)
 
     def _needs(
         self, manifest: Manifest | None, blobs: list[Blob], begun: int
@@ -212,8 +224,19 @@ class BucketWorker:
 
 def produced(results: ChangeBatch) -> pd.DataFrame:
     """A row with a blob of results."""
-    figures = {name: [0] for name in FIGURES}
-    return pd.DataFrame({"blob": [encode(results)], **figures, PLAN: [NO_PLAN], OPERATOR: [0]})
+    return _row(encode(results), {})
+
+
+def late_at(port: int, late: LateAtPort) -> pd.DataFrame:
+    """A row with the late rows of a port."""
+    figures = {PORT_LATE: late.rows, PORT_NULL: late.null_time, PORT_GAP: late.gap}
+    return _row(None, {PORT: port, **figures})
+
+
+def _row(blob: bytes | None, figures: Mapping[str, int]) -> pd.DataFrame:
+    known = {**dict.fromkeys(BESIDE, 0), PLAN: NO_PLAN, **figures}
+    blobs = pd.Series([blob], dtype=object)
+    return pd.DataFrame({"blob": blobs, **{name: [known[name]] for name in BESIDE}})
 
 
 def counted(
@@ -235,6 +258,7 @@ def counted(
             "plan_changes": int(chosen.is_change) if chosen and not number else 0,
             PLAN: chosen.plan if chosen and not number else NO_PLAN,
             OPERATOR: number,
+            **dict.fromkeys((PORT, *OF_PORT), 0),
         }
         for number, (now, then) in enumerate(zip(counters, held, strict=True))
     ]

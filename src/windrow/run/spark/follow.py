@@ -17,6 +17,11 @@ POLL_S = 1
 """How long to wait before looking for new reports; Spark keeps the last hundred."""
 
 
+def _warn(reader: ProgressReader, shown: Renderer, *, is_end: bool) -> None:
+    for warning in reader.streams.warnings(is_end=is_end):
+        shown.warn(warning)
+
+
 def follow(running: StreamingQuery, reader: ProgressReader, shown: Renderer) -> Progress | None:
     """Waits until the query ends, however it does, and shows each micro-batch.
 
@@ -44,6 +49,8 @@ def follow(running: StreamingQuery, reader: ProgressReader, shown: Renderer) -> 
                     seen = report.batchId
                     last = reader.read(report)
                     shown.show(last)
+                    _warn(reader, shown, is_end=False)
+        _warn(reader, shown, is_end=True)
     except StreamingQueryException as error:
         ours = in_our_words(error)
         if ours is None:

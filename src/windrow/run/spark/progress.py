@@ -14,14 +14,22 @@ from typing import Any
 import numpy as np
 
 from windrow.operators.base import Counters
-from windrow.physical.specs import PhysicalQuery, Spec
+from windrow.physical.specs import PhysicalQuery, Spec, inputs, scans
+from windrow.run.late_rows import Arrived, StreamCounts
 from windrow.run.progress import Progress
 from windrow.run.recall import recall_of
 from windrow.run.spark.fingerprint import metric_name
 from windrow.run.spark.plan_figures import PlanFigures, operator_names
-from windrow.run.spark.stages import COUNTERS, first_scans
+from windrow.run.spark.stages import (
+    COUNTERS,
+    PORT_GAP,
+    PORT_LATE,
+    PORT_NULL,
+    first_scans,
+    stateful_specs,
+)
 from windrow.run.spark.ticks import watermark_ticks
-from windrow.schema import MAX_TICK
+from windrow.schema import MAX_TICK, MIN_TICK
 
 _LEVELS = {
     "stored": "stored_change",
@@ -63,6 +71,7 @@ class ProgressReader:
         self._rows_in = 0
         self._rows_out = 0
         self._watermark: int | None = None
+        self.streams = StreamCounts(scans(query.root))
 
     def read(self, report: Mapping[str, Any]) -> Progress:
         """The record after one more of Spark's `StreamingQueryProgress`."""
@@ -81,9 +90,9 @@ class ProgressReader:
         for number, name in enumerate(self._names):
             _add(self._totals[name], of(f"stage_{number}"), tell_all=tell_all)
             self._plans.add(name, of(f"stage_{number}"))
-        for number, is_first in enumerate(first_scans(self._root)):
-            if is_first:
-                self._rows_in += of(f"scan_{number}").get("rows", 0)
+        for name, arrived in self._arrived(of, watermark).items():
+            self._rows_in += arrived.rows
+            self.streams.add(name, arrived, watermark)
         self._rows_out += of("answer").get("rows", 0)
         return _record(
             self._root,
@@ -95,7 +104,37 @@ class ProgressReader:
             watermark=watermark,
             time_type=self._time_type,
             ms=float(report["durationMs"].get("triggerExecution", 0)),
+            streams=dict(self.streams.figures),
         )
+
+    def _arrived(
+        self, of: Callable[[str], Mapping[str, int]], watermark: int
+    ) -> dict[str, Arrived]:
+        """What each stream has brought in a micro-batch that began with that watermark.
+
+        A row that is late under several aliases is one: what most of them find late counts.
+        """
+        found: dict[str, Arrived] = {}
+        scanned = scans(self._root)
+        for number, (scan, is_first) in enumerate(
+            zip(scanned, first_scans(self._root), strict=True)
+        ):
+            figures = of(f"scan_{number}")
+            if is_first:
+                rows = figures.get("rows", 0)
+                newest = figures.get("newest", MIN_TICK) if rows else MIN_TICK
+                found[scan.stream] = Arrived(rows, newest=newest)
+        for number, spec in enumerate(stateful_specs(self._root)):
+            figures = of(f"stage_{number}")
+            for port, child in enumerate(inputs(spec)):
+                late = figures.get(f"{PORT_LATE}_{port}", 0)
+                without = figures.get(f"{PORT_NULL}_{port}", 0)
+                # Under a UNION ALL of several, the rows may be any one's: the first's, say.
+                if late or without:
+                    stream = scans(child)[0].stream
+                    gap = figures.get(f"{PORT_GAP}_{port}", 0)
+                    found[stream] = found[stream].at_least(late, without, watermark - gap)
+        return found
 
 
 def batch_progress(query: PhysicalQuery, observed: Mapping[str, Mapping[str, Any]]) -> Progress:

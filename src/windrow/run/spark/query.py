@@ -12,7 +12,7 @@ One stage, from the bottom up:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import reduce
 from importlib.util import find_spec
@@ -60,6 +60,10 @@ from windrow.run.spark.stages import (
     OPERATOR,
     PACKED,
     PLAN,
+    PORT,
+    PORT_GAP,
+    PORT_LATE,
+    PORT_NULL,
     PRODUCED,
     Spread,
     StagePlan,
@@ -265,11 +269,23 @@ def _sums(plan: StagePlan, operator: int) -> list[Column]:
     """The figures of one operator of a stage, over all its buckets."""
     is_own = F.col(OPERATOR) == operator
     sums = [F.sum(F.when(is_own, F.col(name))).alias(name) for name in FIGURES]
+    if operator == 0:
+        sums.extend(_late_sums(plan))
     names = plan.choice.names if plan.choice is not None and operator == 0 else ()
     for number, name in enumerate(names):
         is_run = F.when(F.col(PLAN) == number, 1).otherwise(0)
         sums.append(F.sum(is_run).alias(f"{STEPS_BY}{name}"))
     return sums
+
+
+def _late_sums(plan: StagePlan) -> Iterator[Column]:
+    """Per port that streams feed, its late rows over all buckets, and the longest way behind."""
+    for port, is_stream in enumerate(fed_by_streams(plan.spec)):
+        if is_stream:
+            is_own = F.col(PORT) == port
+            for name in (PORT_LATE, PORT_NULL):
+                yield F.sum(F.when(is_own, F.col(name))).alias(f"{name}_{port}")
+            yield F.max(F.when(is_own, F.col(PORT_GAP))).alias(f"{PORT_GAP}_{port}")
 
 
 def _plain(plan: StagePlan, port: int, rows: DataFrame) -> DataFrame:

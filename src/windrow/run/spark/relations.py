@@ -78,7 +78,8 @@ def scan(
         marked = marked.withWatermark(_WATERMARK, lateness_text(spec.lateness or 0, spec.time_type))
         # Spark moves filters below a watermark, which would then follow the rows that pass them, not
         # the stream. It moves nothing below metrics.
-        rows = marked.observe(metric, F.count_if(_IS_DATA).alias("rows")).drop(_WATERMARK)
+        counted = F.count_if(_IS_DATA).alias("rows"), F.max(F.expr(TIME)).alias("newest")
+        rows = marked.observe(metric, *counted).drop(_WATERMARK)
     if spec.punctuation is not None or reads_ahead:
         rows = rows.filter(_IS_DATA)
     return rows.drop(_IS_DATA)

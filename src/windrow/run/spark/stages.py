@@ -66,7 +66,13 @@ PLAN = "plan"
 OPERATOR = "operator"
 """Beside figures, which of the stage's operators they are of, from the bottom up, from 0 on."""
 
-BESIDE = (*FIGURES, PLAN, OPERATOR)
+PORT, PORT_LATE, PORT_NULL, PORT_GAP = "port", "port_late", "port_null_time", "port_gap"
+"""Beside no other figures, those of one port of the lowest operator: late rows, rows without a time,
+and how far the earliest was below the watermark, in ticks."""
+
+OF_PORT = (PORT_LATE, PORT_NULL, PORT_GAP)
+
+BESIDE = (*FIGURES, PLAN, OPERATOR, PORT, *OF_PORT)
 """All the numbers beside a blob, in order."""
 
 PRODUCED = ", ".join(["blob BINARY", *(f"{name} BIGINT" for name in BESIDE)])
