@@ -30,7 +30,7 @@ def algorithm_facts(spec: WJoin, options: Options, keys: str) -> list[Fact]:
     return [
         ("algorithm", [f"{algorithm.title}, {method}"]),
         ("how", [algorithm.how]),
-        ("why", [_why(spec, options)]),
+        ("why", [_why(spec, options), *_within_memory(spec, options)]),
     ]
 
 
@@ -65,6 +65,16 @@ def _why(spec: WJoin, options: Options) -> str:
     if spec.method == "hash":
         return "hash, for an equality narrows each look-up to the tuples of one key"
     return "nested loop, for there is no equality to hash on"
+
+
+def _within_memory(spec: WJoin, options: Options) -> list[str]:
+    """Why no other algorithm was weighed where memory is bounded; nothing where one was asked for."""
+    if options.memory is None or options.sheds or options.asked_algorithm or not spec.has_plans:
+        return []
+    title = BY_NAME[spec.algorithm].title
+    if options.spills:
+        return [f"{title} alone, for on_memory = 'spill': all that it holds can go to disk"]
+    return [f"{title} alone, for memory is bounded: it holds rows and nothing beside them"]
 
 
 def _probes(spec: WJoin) -> list[str]:

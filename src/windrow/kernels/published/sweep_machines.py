@@ -81,6 +81,10 @@ class SweepMachine(ABC):
     def begin(self, tape: Tape, turns: Numbers, coming: Numbers | None = None) -> None:
         """Hands over the next arrivals; the table grows with what there is."""
         take_arrivals(tape, self.sweep, turns, coming)
+        self._link(tape)
+
+    def _link(self, tape: Tape) -> None:
+        """Sees to it that the table is that of the buffers, and large enough for what arrived."""
         most = int((self.sweep.arrived - self.sweep.head).max())
         buckets = max(LEAST_BUCKETS, 1 << most.bit_length())
         if self._is_linked and buckets <= self._mode_2.oldest.shape[2]:
@@ -105,6 +109,7 @@ class SweepMachine(ABC):
 
     def drop_below(self, tape: Tape, bounds: Numbers) -> None:
         """Drops the tuples of each stream that are older than its bound."""
+        self._link(tape)
         record = (self.work, self.trace)
         drop_below(tape, self.sweep, self._mode_2, bounds, record)
 

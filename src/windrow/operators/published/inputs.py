@@ -63,6 +63,15 @@ class LanedInputs:
         """Sees to it that rows fit, by moving all tuples from `heads` on."""
         return self.lanes.make_room(_counts(batches), heads)
 
+    @property
+    def is_roomy(self) -> bool:
+        """Whether the lanes have far more room than the rows held need."""
+        return self.lanes.is_roomy(len(self))
+
+    def entries_beside(self, heads: Numbers) -> int:
+        """The tuples from `heads` on whose rows are gone: a machine has not let go of them yet."""
+        return max(0, self.lanes.entries(heads) - len(self))
+
     def append(self, batches: Sequence[ChangeBatch | None]) -> Numbers:
         """Takes rows for which there is room; gives the turns of their tuples."""
         for port, rows in enumerate(batches):

@@ -101,6 +101,12 @@ class SweepJoinOp(Operator):
             return [*self._waiting, *self._ahead.buffers()]
         return [*self._waiting, *(rows.buffer for rows in self._inputs.rows)]
 
+    def tuples_beside(self) -> int:
+        """Tuples that the sweep keeps though their rows are gone."""
+        if self._ahead is not None:
+            return self._ahead.tuples_beside()
+        return self._inputs.entries_beside(self._machine.heads())
+
     def snapshot(self) -> Snapshot:
         """The rows of each input, and the time up to which they have been joined."""
         slices = [
@@ -185,6 +191,9 @@ class SweepJoinOp(Operator):
             self.counters.drops += rows.drop_below(oldest)
         if not len(self._inputs):
             self._start_empty()
+        elif self._inputs.is_roomy:
+            nothing = [None] * len(self._spec.inputs)
+            self._machine.moved(self._inputs.make_room(nothing, self._machine.heads()))
 
     def _count_state(self) -> None:
         if self._ahead is None:
