@@ -9,7 +9,7 @@ from windrow.optimize.cost.joins import Condition, Joined, Key, matchless, outpu
 from windrow.optimize.cost.kernels import CALLED, COMPARED, IN_BLOCKS
 from windrow.optimize.numbers import Numbers
 from windrow.optimize.shares import shares
-from windrow.physical.routes import predicate_inputs
+from windrow.physical.routes import ordered_pairs, predicate_inputs
 from windrow.physical.specs import WJoin
 from windrow.plan.exprs import Expr
 from windrow.plan.statistics import Figure
@@ -78,10 +78,13 @@ def _keys(spec: WJoin, numbers: Numbers) -> tuple[list[Key], Named]:
 def _tests(spec: WJoin, numbers: Numbers) -> tuple[list[Condition], Named]:
     passing = shares(spec, numbers)
     known = [(f"share({p.text})", f) for p, f in zip(spec.predicates, passing, strict=True)]
+    ordered = {pair.predicate for pair in ordered_pairs(spec)}
     tests = [
-        Condition(inputs, figure.value, _test_us(predicate))
-        for inputs, figure, predicate in zip(
-            predicate_inputs(spec), passing, spec.predicates, strict=True
+        Condition(
+            inputs, figure.value, _test_us(predicate), _us_in_blocks(predicate), at in ordered
+        )
+        for at, (inputs, figure, predicate) in enumerate(
+            zip(predicate_inputs(spec), passing, spec.predicates, strict=True)
         )
     ]
     return tests, known
@@ -90,6 +93,10 @@ def _tests(spec: WJoin, numbers: Numbers) -> tuple[list[Condition], Named]:
 def _test_us(predicate: Expr) -> float:
     if predicate.comparisons:
         return COMPARED
+    return CALLED if predicate.calls else IN_BLOCKS
+
+
+def _us_in_blocks(predicate: Expr) -> float:
     return CALLED if predicate.calls else IN_BLOCKS
 
 

@@ -8,7 +8,7 @@ from windrow.physical.options import Options
 from windrow.physical.outer_facts import emission
 from windrow.physical.pipeline import is_along_path, pipeline_order
 from windrow.physical.probe_facts import probes
-from windrow.physical.routes import first_ready
+from windrow.physical.routes import first_ready, probe_order
 from windrow.physical.shed_facts import shed_emission
 from windrow.physical.specs import WJoin
 from windrow.physical.structure_facts import structure_facts
@@ -92,8 +92,10 @@ def _probes(spec: WJoin) -> list[str]:
 def _in_turn(spec: WJoin, start: int) -> list[int]:
     """The other inputs, round robin; those that a key joins to those chosen come first.
 
-    For BEW on graphs it is a stated window that joins them.
+    For BEW on graphs it is a stated window that joins them. FEW takes them as BEW does.
     """
+    if spec.algorithm == "few":
+        return probe_order(spec, start)
     size = len(spec.inputs)
     links = [set(key.inputs) for key in spec.classes]
     if spec.algorithm == "bew-graph":
