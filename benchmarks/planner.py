@@ -64,7 +64,7 @@ KINDS = (
 VALUES = 1_000_000
 """x is uniform below it."""
 
-MOST_TOUCHED = 3_000
+MOST_TOUCHED = 20_000
 """Tuples that one of a join without a key looks at, at most: else it is scans alone that are measured."""
 
 MOST_FOUND = 20
@@ -221,7 +221,7 @@ def workloads(count: int, tuples: int, seed: int) -> Iterator[Workload]:
         rates = tuple(10 ** draw.uniform(1, 3.5) for _ in range(streams))
         batch = int(10 ** draw.uniform(2.7, 4)) if number % 2 == 0 else None
         span = max(10, int(1_000 * tuples / sum(rates)))
-        windows = _windows(kind, rates, draw)
+        windows = _windows(rates, draw)
         keys = int(10 ** draw.uniform(1, 4))
         shares = _shares(kind, streams, draw)
         found = Workload(rates, windows, keys, span, kind, shares, seed + number, batch)
@@ -237,12 +237,11 @@ def _streams(kind: str, draw: random.Random) -> int:
     return draw.choice(choices.get(kind, (2, 2, 3, 4, 5)))
 
 
-def _windows(kind: str, rates: tuple[float, ...], draw: random.Random) -> tuple[int, ...]:
+def _windows(rates: tuple[float, ...], draw: random.Random) -> tuple[int, ...]:
     """One window for all streams, or from three streams on, for half of all joins, one per pair."""
     mean = sum(rates) / len(rates)
-    most = 3.3 if kind in {"keys", "band"} else 2.5
     is_one = len(rates) == 2 or draw.random() < 0.5
-    held = [10 ** draw.uniform(0.5, most) for _ in range(1 if is_one else len(rates) - 1)]
+    held = [10 ** draw.uniform(0.5, 3.3) for _ in range(1 if is_one else len(rates) - 1)]
     return tuple(max(1, int(1_000 * tuples / mean)) for tuples in held)
 
 

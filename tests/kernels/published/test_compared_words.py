@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from windrow.kernels.published.sweep_machines import FewMachine, last_blocks
 from windrow.kernels.published.tape import TOUCHED, Conditions, Tape, room_for
 
 
-def few(tape, conditions, *, room=1 << 12, **given_):
+def few(tape, conditions, *, room=1 << 12, **given_: Any):
     """The combinations that FEW finds, and the tuples that its loops looked at."""
     machine, turns = FewMachine(conditions, tape.first, **given_), turns_in_time_order(tape)
     found, out, is_through = room_for(room, len(conditions.upper)), [], False

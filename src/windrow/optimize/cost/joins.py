@@ -90,7 +90,8 @@ class Work:
     Attributes:
         tuples: tuples taken in.
         lookups: times that the tuples of a key, or of a period, are asked for.
-        touched: tuples looked at.
+        touched: tuples looked at where streams share a key.
+        scanned: tuples looked at where streams share no key: a scan goes through all, by hash too.
         found: combinations made on the way, complete ones included.
         results: combinations that come out.
         testing: microseconds that conditions beside keys take.
@@ -99,6 +100,7 @@ class Work:
     tuples: float = 0
     lookups: float = 0
     touched: float = 0
+    scanned: float = 0
     found: float = 0
     results: float = 0
     testing: float = 0
@@ -129,6 +131,14 @@ def matching(joined: Joined, chosen: Collection[int], added: int) -> float:
     return share
 
 
+def has_key(joined: Joined, chosen: Collection[int], added: int) -> bool:
+    """Whether a stream shares a key with one of those chosen."""
+    return any(
+        key.distinct[added] is not None and any(key.distinct[one] is not None for one in chosen)
+        for key in joined.keys
+    )
+
+
 def ready(joined: Joined, chosen: Collection[int], added: int) -> list[Condition]:
     """The conditions that a stream makes testable."""
     before, now = set(chosen), {*chosen, added}
@@ -155,18 +165,21 @@ def backward(
 ) -> Work:
     """The work for the new tuples of one stream that meet the others in an order."""
     combinations = joined.probing[start] if joined.probing else joined.rates[start]
-    lookups = touched = found = testing = 0.0
+    lookups = touched = scanned = found = testing = 0.0
     chosen = [start]
     for added in order:
         share = matching(joined, chosen, added)
         period = in_period(joined, start, chosen, added)
         lookups += combinations
-        touched += combinations * period * (share if is_hashed else 1.0)
+        if not has_key(joined, chosen, added):
+            scanned += combinations * period
+        else:
+            touched += combinations * period * (share if is_hashed else 1.0)
         combinations, us = passed(combinations * period * share, ready(joined, chosen, added))
         found += combinations
         testing += us
         chosen.append(added)
-    return Work(joined.rates[start], lookups, touched, found, combinations, testing)
+    return Work(joined.rates[start], lookups, touched, scanned, found, combinations, testing)
 
 
 def backward_join(joined: Joined, orders: Sequence[Sequence[int]], *, is_hashed: bool) -> Work:
@@ -182,7 +195,9 @@ def sweep_join(joined: Joined, orders: Sequence[Sequence[int]], *, is_hashed: bo
 
     What comes out of the loops is tested by all conditions, those of the loops once more.
     """
-    early = replace(joined, tests=tuple(test for test in joined.tests if test.is_ordered))
+    # Comparing is what its loops do with a tuple that they look at: it takes no time beside.
+    ordered = tuple(replace(test, us=0.0) for test in joined.tests if test.is_ordered)
+    early = replace(joined, tests=ordered)
     work = Work()
     for start, order in enumerate(orders):
         work += backward(early, start, order, is_hashed=is_hashed, in_period=met_by_sweep)
@@ -239,7 +254,7 @@ def pipeline(joined: Joined, order: Sequence[int], *, is_hashed: bool) -> Work:
     the combinations kept.
     """
     combinations = joined.rates[order[0]]
-    tuples = lookups = touched = found = testing = 0.0
+    tuples = lookups = touched = scanned = found = testing = 0.0
     for level in range(1, len(order)):
         below, added = order[:level], order[level]
         share = matching(joined, below, added)
@@ -250,12 +265,15 @@ def pipeline(joined: Joined, order: Sequence[int], *, is_hashed: bool) -> Work:
         )
         tuples += combinations + joined.rates[added]
         lookups += combinations + joined.rates[added]
-        touched += (pairs + early) * (share if is_hashed else 1.0)
+        if not has_key(joined, below, added):
+            scanned += pairs + early
+        else:
+            touched += (pairs + early) * (share if is_hashed else 1.0)
         tests = ready(joined, below, added)
         combinations, us = passed(pairs * share, tests, in_blocks=True)
         found += combinations
         testing += us
-    return Work(tuples, lookups, touched, found, combinations, testing)
+    return Work(tuples, lookups, touched, scanned, found, combinations, testing)
 
 
 def ahead_of(joined: Joined, stream: int) -> float:

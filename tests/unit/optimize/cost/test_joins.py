@@ -9,6 +9,8 @@ import pytest
 from windrow.optimize.cost.joins import (
     Condition,
     Joined,
+    Key,
+    backward,
     met_by_sweep,
     sweep_join,
     untested_join,
@@ -25,9 +27,9 @@ def test_a_sweep_tests_orders_as_it_goes_and_everything_else_at_the_end():
     pruned = sweep_join(joined, orders, is_hashed=False)
     whole = sweep_join(replace(joined, tests=(late,)), orders, is_hashed=False)
     assert pruned.results == pytest.approx(whole.results)
-    assert whole.touched > 1.5 * pruned.touched
+    assert whole.scanned > 1.5 * pruned.scanned
     assert whole.testing > 10 * pruned.testing
-    assert untested_join(joined, orders, is_hashed=False).touched == pytest.approx(whole.touched)
+    assert untested_join(joined, orders, is_hashed=False).scanned == pytest.approx(whole.scanned)
 
 
 def test_of_windows_that_differ_a_sweep_meets_pairs_from_the_narrow_side():
@@ -42,3 +44,11 @@ def test_of_windows_that_differ_a_sweep_meets_pairs_from_the_narrow_side():
     both = met_by_sweep(some, 1, [1], 2), met_by_sweep(some, 2, [2], 1)
     assert 2000 < both[0] < 3995
     assert sum(both) == pytest.approx(4000)
+
+
+def test_where_no_key_is_shared_a_plan_by_hash_scans():
+    upper = ((0, 10, 10), (10, 0, 10), (10, 10, 0))
+    joined = Joined((1.0, 1.0, 1.0), upper, keys=(Key((100.0, 100.0, None)),))
+    work = backward(joined, 0, (1, 2), is_hashed=True)
+    assert work.touched == pytest.approx(10 / 100)
+    assert work.scanned == pytest.approx(10 / 100 * 10)
