@@ -50,6 +50,14 @@ OF_MORE = {
     "a path either way": (
         "WHERE a.k = b.k AND b.k = c.k DWINDOW (a, b) = {w} AND DWINDOW (b, c) = 3 EITHER WAY"
     ),
+    "a path by order": (
+        "WHERE a.x < b.x - 1 AND b.x <= c.x WINDOW (a, b) = {w} AND WINDOW (b, c) = 30"
+    ),
+    "a path by order, wide first": (
+        "WHERE a.x > b.x AND c.x >= b.x - 2 WINDOW (a, b) = 30 AND WINDOW (b, c) = {w}"
+    ),
+    "a key and an order": "WHERE a.k = b.k AND b.x < c.x WINDOW (a, b) = 25 AND WINDOW (b, c) = {w}",
+    "an order at the end": "WHERE a.k = b.k AND b.k = c.k AND c.x < a.x AND b.x <> c.x WINDOW = {w}",
     "counted": "WHERE a.k = b.k AND b.k = c.k WINDOW = 9 ROWS",
 }
 FOUR = "WHERE a.k = b.k AND b.k = c.k AND c.x = d.x AND a.x <= d.x WINDOW = {w}"

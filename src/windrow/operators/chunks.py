@@ -52,7 +52,7 @@ class Chunk:
     def __init__(self, batch: ChangeBatch, keys: NDArray[np.int64]) -> None:
         self.batch = batch
         self.keys = keys
-        self.nbytes = int(batch.columns.nbytes + keys.nbytes)
+        self.nbytes = _row_bytes(batch, keys)
         self.derived: dict[str, Any] = {}
         self._spilled: frozenset[str] | None = None  # what was derived before it went to disk
 
@@ -68,7 +68,7 @@ class Chunk:
     @property
     def memory_bytes(self) -> int:
         """Bytes held in memory: the rows unless they are on disk, and what was derived since."""
-        rows = self.nbytes + self.keys.nbytes if self._spilled is None else 0
+        rows = self.nbytes if self._spilled is None else 0
         on_disk = self._spilled or frozenset()
         return rows + sum(
             _array_bytes(value) for name, value in self.derived.items() if name not in on_disk
@@ -97,6 +97,12 @@ class Chunk:
     def id(self) -> str:
         """The name of the content: equal rows in equal order have equal names."""
         return hashlib.blake2b(self.blob, digest_size=16).hexdigest()
+
+
+def _row_bytes(batch: ChangeBatch, keys: NDArray[np.int64]) -> int:
+    """Bytes of rows and their order keys, which most often are the times or ends of the rows."""
+    arrays = {id(own): own for own in (batch.times, batch.ends, batch.signs, keys)}.values()
+    return int(batch.columns.nbytes + sum(own.nbytes for own in arrays if own is not None))
 
 
 def _array_bytes(value: Any) -> int:

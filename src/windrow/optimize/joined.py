@@ -8,8 +8,8 @@ from functools import reduce
 from windrow.optimize.cost.joins import Condition, Joined, Key, matchless, output
 from windrow.optimize.cost.kernels import CALLED, COMPARED, IN_BLOCKS
 from windrow.optimize.numbers import Numbers
-from windrow.optimize.shares import shares
-from windrow.physical.routes import predicate_inputs
+from windrow.optimize.shares import shares, shares_together
+from windrow.physical.routes import ordered_pairs, predicate_inputs
 from windrow.physical.specs import WJoin
 from windrow.plan.exprs import Expr
 from windrow.plan.statistics import Figure
@@ -78,18 +78,40 @@ def _keys(spec: WJoin, numbers: Numbers) -> tuple[list[Key], Named]:
 def _tests(spec: WJoin, numbers: Numbers) -> tuple[list[Condition], Named]:
     passing = shares(spec, numbers)
     known = [(f"share({p.text})", f) for p, f in zip(spec.predicates, passing, strict=True)]
+    both = shares_together(spec, passing, numbers)
+    known += [
+        (f"share({spec.predicates[one].text} AND {spec.predicates[other].text})", figure)
+        for (one, other), figure in both.items()
+    ]
+    ordered = {pair.predicate for pair in ordered_pairs(spec)}
     tests = [
-        Condition(inputs, figure.value, _test_us(predicate))
-        for inputs, figure, predicate in zip(
-            predicate_inputs(spec), passing, spec.predicates, strict=True
+        Condition(
+            inputs, figure.value, _test_us(predicate), _us_in_blocks(predicate), at in ordered
+        )
+        for at, (inputs, figure, predicate) in enumerate(
+            zip(predicate_inputs(spec), passing, spec.predicates, strict=True)
         )
     ]
-    return tests, known
+    return [*tests, *(_correction(tests, pair, figure) for pair, figure in both.items())], known
+
+
+def _correction(tests: list[Condition], pair: tuple[int, int], figure: Figure) -> Condition:
+    """How many times as many pass two conditions as would if they had nothing to do with each other."""
+    one, other = (tests[at] for at in pair)
+    return Condition(
+        one.inputs | other.inputs,
+        figure.value / (one.share * other.share),
+        is_ordered=one.is_ordered and other.is_ordered,
+    )
 
 
 def _test_us(predicate: Expr) -> float:
     if predicate.comparisons:
         return COMPARED
+    return CALLED if predicate.calls else IN_BLOCKS
+
+
+def _us_in_blocks(predicate: Expr) -> float:
     return CALLED if predicate.calls else IN_BLOCKS
 
 

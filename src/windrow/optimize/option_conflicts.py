@@ -6,7 +6,14 @@ from collections.abc import Mapping
 
 from windrow.errors import PlanError, Span
 from windrow.optimize.structures import SIZES, check_sizes
-from windrow.physical.algorithms import ASYMMETRIC, BY_NAME, CHOICES, DEFAULT, PIPELINE
+from windrow.physical.algorithms import (
+    ASYMMETRIC,
+    BY_NAME,
+    CHOICES,
+    DEFAULT,
+    PIPELINE,
+    SPILLING,
+)
 from windrow.physical.match_algorithms import MATWIN, PAGED
 from windrow.physical.options import Options
 
@@ -60,6 +67,7 @@ def check_together(options: Options, places: Mapping[str, Span | None]) -> None:
             hint=f"set memory, and on_memory to 'spill', or use algorithm {MATWIN}",
             span=places.get("algorithm"),
         )
+    _check_spilling(options, places)
     if options.on_service_rate is not None and options.service_rate is None:
         raise PlanError(
             "on-service-rate-without-service-rate",
@@ -69,6 +77,25 @@ def check_together(options: Options, places: Mapping[str, Span | None]) -> None:
             span=places.get("on_service_rate"),
         )
     _check_shedding(options, places)
+
+
+def _check_spilling(options: Options, places: Mapping[str, Span | None]) -> None:
+    """Refuses to spill by an algorithm that has more in memory than rows."""
+    asked = options.asked_algorithm
+    if not options.spills or asked is None or CHOICES[asked][0] in SPILLING:
+        return
+    algorithm = BY_NAME[CHOICES[asked][0]]
+    kept = "the time and key of every tuple"
+    if algorithm.kind == PIPELINE:
+        kept += ", and partial combinations,"
+    raise PlanError(
+        "algorithm-cannot-spill",
+        f"the algorithm {asked} cannot move what it holds to disk",
+        reason=f"it keeps {kept} in memory, apart from the rows",
+        hint=f"leave algorithm out, or use algorithm {DEFAULT}; or let the query fail beyond its"
+        " memory: on_memory = 'fail'",
+        span=places.get("algorithm") or places.get("structure"),
+    )
 
 
 def _check_shedding(options: Options, places: Mapping[str, Span | None]) -> None:

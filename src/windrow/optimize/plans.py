@@ -10,7 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from windrow.optimize.cost.joins import Joined, Key, Work, backward_join, pipeline
+from windrow.optimize.cost.joins import (
+    Joined,
+    Key,
+    Work,
+    backward_join,
+    pipeline,
+    sweep_join,
+    untested_join,
+)
 from windrow.optimize.cost.kernels import KERNELS, REFERENCE, KernelCost, machine_factor
 from windrow.optimize.cost.orders import best_orders, best_pipeline
 from windrow.optimize.cost.restoring import restoring_us
@@ -250,7 +258,7 @@ def _backward_kernel(spec: WJoin) -> KernelCost:
 def _sweep_plan(spec: WJoin, join: Sized, method: str, machine: Machine, note: str) -> Plan:
     own = replace(spec, algorithm="few", method=method, structures=(), orders=())
     orders = [probe_order(own, start) for start in join.widest.streams]
-    work = backward_join(join.widest, orders, is_hashed=method == HASH)
+    work = sweep_join(join.widest, orders, is_hashed=method == HASH)
     return Plan(own, KERNELS[f"few-{method}"].us(work) * machine.seconds_per_us, note)
 
 
@@ -277,6 +285,6 @@ def _like_another(spec: WJoin, join: Sized, machine: Machine) -> Plan:
     name = f"few-{spec.method}" if BY_NAME[spec.algorithm].kind == SWEEP else "nlw"
     usual = replace(spec, orders=())
     orders = [probe_order(usual, start) for start in join.widest.streams]
-    work = backward_join(join.widest, orders, is_hashed=spec.method == HASH)
+    work = untested_join(join.widest, orders, is_hashed=spec.method == HASH)
     note = f"as {name}: no kernel of its own was measured"
     return Plan(spec, KERNELS[name].us(work) * machine.seconds_per_us, note)

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import combinations
+
 from windrow.optimize.numbers import Numbers, assumed_share
+from windrow.physical.routes import predicate_inputs
 from windrow.physical.specs import WJoin
 from windrow.plan.exprs import Expr
 from windrow.plan.statistics import Figure
+
+MOST_PREDICATES = 6
+"""Conditions of a join up to which pairs of them are looked up together."""
+
+TELLING = 0.001
+"""The least share by which two conditions are expected to pass that a sample can correct."""
 
 
 def shares(spec: WJoin, numbers: Numbers) -> list[Figure]:
@@ -28,3 +38,24 @@ def _within(spec: WJoin, predicate: Expr, numbers: Numbers) -> Figure | None:
         for column in (band.left, band.right)
     ]
     return numbers.within((sides[0], band.left), (sides[1], band.right), band)
+
+
+def shares_together(
+    spec: WJoin, passing: Sequence[Figure], numbers: Numbers
+) -> dict[tuple[int, int], Figure]:
+    """Per two predicates that share a stream, the share that passes both, where data tells it.
+
+    `a.x < b.x - 900 AND b.x < c.x - 50`: what passes the first has a large b.x, and hardly ever the second.
+    """
+    if len(passing) > MOST_PREDICATES:
+        return {}
+    found, read = {}, predicate_inputs(spec)
+    for one, other in combinations(range(len(passing)), 2):
+        is_apart = len(read[one] | read[other]) < 3 or read[one].isdisjoint(read[other])
+        if is_apart or passing[one].value * passing[other].value < TELLING:
+            continue
+        together = (spec.predicates[one], spec.predicates[other])
+        figure = numbers.passing(together, spec.inputs)
+        if figure is not None:
+            found[one, other] = figure
+    return found

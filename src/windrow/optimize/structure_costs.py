@@ -35,7 +35,9 @@ def structure_costs(spec: WJoin, join: Sized, weights: Weights) -> list[tuple[WJ
         for at in (0, 1)
     ]  # fmt: skip
     kernel = KERNELS[ASYMMETRIC if spec.shedding is None else f"shed-{ASYMMETRIC}"]
-    loops = kernel.us(_matched(join.widest)) * machine_factor(weights)
+    loops = kernel.us(_matched(join.widest, in_blocks=spec.shedding is None)) * machine_factor(
+        weights
+    )
     method = BY_NAME[ASYMMETRIC].methods[0 if spec.classes else -1]
     own = replace(spec, algorithm=ASYMMETRIC, method=method, orders=())
     return [
@@ -62,8 +64,8 @@ def _direction(joined: Joined, at: int) -> Direction:
     )
 
 
-def _matched(joined: Joined) -> Work:
+def _matched(joined: Joined, *, in_blocks: bool) -> Work:
     """The work of the loops around structures, which hand on the tuples that keys allow."""
     work = backward_join(joined, ((1,), (0,)), is_hashed=True)
-    testing = sum(test.us for test in joined.tests) * work.found
+    testing = work.found * sum(test.us_in_blocks if in_blocks else test.us for test in joined.tests)
     return replace(work, touched=work.found, testing=testing)

@@ -8,7 +8,7 @@ from windrow.physical.options import Options
 from windrow.physical.outer_facts import emission
 from windrow.physical.pipeline import is_along_path, pipeline_order
 from windrow.physical.probe_facts import probes
-from windrow.physical.routes import first_ready
+from windrow.physical.routes import first_ready, probe_order
 from windrow.physical.shed_facts import shed_emission
 from windrow.physical.specs import WJoin
 from windrow.physical.structure_facts import structure_facts
@@ -30,7 +30,7 @@ def algorithm_facts(spec: WJoin, options: Options, keys: str) -> list[Fact]:
     return [
         ("algorithm", [f"{algorithm.title}, {method}"]),
         ("how", [algorithm.how]),
-        ("why", [_why(spec, options)]),
+        ("why", [_why(spec, options), *_within_memory(spec, options)]),
     ]
 
 
@@ -67,6 +67,16 @@ def _why(spec: WJoin, options: Options) -> str:
     return "nested loop, for there is no equality to hash on"
 
 
+def _within_memory(spec: WJoin, options: Options) -> list[str]:
+    """Why no other algorithm was weighed where memory is bounded; nothing where one was asked for."""
+    if options.memory is None or options.sheds or options.asked_algorithm or not spec.has_plans:
+        return []
+    title = BY_NAME[spec.algorithm].title
+    if options.spills:
+        return [f"{title} alone, for on_memory = 'spill': all that it holds can go to disk"]
+    return [f"{title} alone, for memory is bounded: it holds rows and nothing beside them"]
+
+
 def _probes(spec: WJoin) -> list[str]:
     """What a new tuple of each input meets, in order."""
     if spec.algorithm == DEFAULT:
@@ -82,8 +92,10 @@ def _probes(spec: WJoin) -> list[str]:
 def _in_turn(spec: WJoin, start: int) -> list[int]:
     """The other inputs, round robin; those that a key joins to those chosen come first.
 
-    For BEW on graphs it is a stated window that joins them.
+    For BEW on graphs it is a stated window that joins them. FEW takes them as BEW does.
     """
+    if spec.algorithm == "few":
+        return probe_order(spec, start)
     size = len(spec.inputs)
     links = [set(key.inputs) for key in spec.classes]
     if spec.algorithm == "bew-graph":

@@ -149,3 +149,6 @@ CHOICES: dict[str, tuple[str, str | None]] = {
 DEFAULT = "bew"
 
 ASYMMETRIC = "asymmetric"
+
+SPILLING = frozenset({DEFAULT})
+"""Algorithms that hold rows, and indexes made from them, and nothing else: all of it can go to disk."""

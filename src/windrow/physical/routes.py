@@ -6,8 +6,10 @@ The operators follow these functions, and EXPLAIN shows them.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 from windrow.physical.specs import WJoin
+from windrow.plan.exprs import Comparison, Side
 
 
 def probe_order(spec: WJoin, start: int) -> list[int]:
@@ -57,3 +59,37 @@ def predicate_inputs(spec: WJoin) -> list[frozenset[int]]:
     """The inputs that each predicate reads."""
     owner = {name: port for port, child in enumerate(spec.inputs) for name in child.schema.names}
     return [frozenset(owner[name] for name in p.columns) for p in spec.predicates]
+
+
+@dataclass(frozen=True)
+class OrderedPair:
+    """A comparison that says which of two inputs has the lesser value.
+
+    Attributes:
+        predicate: the number of the predicate that it is a part of.
+        comparison: as it was written.
+        lesser: the input of the lesser value, and its side of the comparison.
+        greater: the other one.
+        is_strict: whether equal values do not pass.
+    """
+
+    predicate: int
+    comparison: Comparison
+    lesser: tuple[int, Side]
+    greater: tuple[int, Side]
+    is_strict: bool
+
+
+def ordered_pairs(spec: WJoin) -> list[OrderedPair]:
+    """The comparisons that a sweep tests as it meets tuples: all that order values of two inputs."""
+    owner = {name: port for port, child in enumerate(spec.inputs) for name in child.schema.names}
+    found = []
+    for number, predicate in enumerate(spec.predicates):
+        for one in predicate.comparisons:
+            sides = [(owner[side.column], side) for side in (one.left, one.right)]
+            if one.operator == "<>" or sides[0][0] == sides[1][0]:
+                continue
+            lesser, greater = sides if one.operator.startswith("<") else reversed(sides)
+            is_strict = not one.operator.endswith("=")
+            found.append(OrderedPair(number, one, lesser, greater, is_strict))
+    return found

@@ -15,7 +15,7 @@ from windrow.physical.options import Options
 
 
 class Holder(Operator):
-    """Holds a thousand rows, of 24 bytes each."""
+    """Holds a thousand rows, of 16 bytes each."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,9 +50,9 @@ def refusal(memory: Memory | None) -> str:
 
 def test_a_query_in_one_process_names_the_stage_that_holds_most():
     assert refusal(memory_of(Options(memory="10 kB"))) == (
-        "DataError[memory-exceeded]: the query holds 24.0 kB of state, more than its memory of"
+        "DataError[memory-exceeded]: the query holds 16.0 kB of state, more than its memory of"
         " 10.0 kB\n"
-        "  most of it in WJoin a, b: 24.0 kB\n"
+        "  most of it in WJoin a, b: 16.0 kB\n"
         "  hint: raise memory, narrow the windows, or set on_memory to 'spill' to keep old tuples"
         " on disk; a window join may 'shed' some of them instead"
     )
@@ -60,7 +60,7 @@ def test_a_query_in_one_process_names_the_stage_that_holds_most():
 
 def test_on_spark_the_bucket_that_holds_too_much_is_named():
     assert refusal(memory_of_bucket(Options(memory="40 kB"), buckets=4, bucket=2)) == (
-        "DataError[memory-exceeded]: bucket 2 of WJoin a, b holds 24.0 kB of state, more than its"
+        "DataError[memory-exceeded]: bucket 2 of WJoin a, b holds 16.0 kB of state, more than its"
         " part of the memory, 10.0 kB\n"
         "  the query's 40.0 kB are divided among its 4 buckets\n"
         "  hint: raise memory, narrow the windows, or set on_memory to 'spill' to keep old tuples"
@@ -70,7 +70,7 @@ def test_on_spark_the_bucket_that_holds_too_much_is_named():
 
 def test_what_is_spilled_is_held_no_more():
     memory = watching(memory_of_bucket(Options(memory=40_000, on_memory="spill"), 4, 0))
-    assert memory.held == 24_000
+    assert memory.held == 16_000
     memory.settle()
     assert memory.held == 0
     assert memory.spilled_chunks == 1

@@ -363,3 +363,49 @@ def test_the_output_of_a_join_below_is_the_rate_above():
         "WHERE d.k = c.k WINDOW = 10"
     )
     assert "rate(d) = 0.004 per tick (estimate by all 4,000 rows)" in session().explain(query)
+
+
+def by_order(rows: int = 3_000) -> Session:
+    chance, found = np.random.default_rng(3), Session()
+    for name in "abc":
+        values = {
+            "at": np.sort(chance.integers(0, rows, rows)),
+            "x": chance.integers(0, 1_000, rows),
+        }
+        found.stream(name, pa.table(values), time="at")
+    return found
+
+
+ORDERED = (
+    "SELECT a.x FROM a, b, c WHERE a.x < b.x - 900 AND b.x < c.x - 50"
+    " WINDOW (a, b) = 5 AND WINDOW (b, c) = 500"
+)
+
+
+def test_a_sweep_looks_at_few_tuples_where_orders_are_selective():
+    touched = {}
+    for name in ("few", "bew"):
+        result = by_order().sql(ORDERED, algorithm=name)
+        result.to_arrow()
+        touched[name] = result.progress.operators["WJoin a, b, c"]["comparisons"]
+    assert touched["few"] < touched["bew"]
+
+
+def test_conditions_that_exclude_each_other_are_looked_up_together():
+    text = by_order().explain(ORDERED)
+    shares = dict(re.findall(r"share\((.*)\) = ([\d.e-]+) \(sample", text))
+    both = float(shares["a.x < b.x - 900 AND b.x < c.x - 50"])
+    one, other = float(shares["a.x < b.x - 900"]), float(shares["b.x < c.x - 50"])
+    assert both < one * other / 4
+
+
+def test_what_a_sweep_tests_at_the_end_alone_is_priced_there():
+    late = ORDERED.replace("a.x < b.x - 900", "(a.x + b.x) % 200 = 1").replace(
+        "b.x < c.x - 50", "(b.x + c.x) % 2 = 1"
+    )
+    costs = {}
+    for sql in (ORDERED, late):
+        text = by_order().explain(sql, algorithm="few")
+        number, unit = re.search(r"cost +few-nested-loop: ([\d.,]+) (\w+) of", text).groups()
+        costs[sql] = float(number.replace(",", "")) * {"ns": 1e-3, "us": 1, "ms": 1e3}[unit]
+    assert costs[late] > 10 * costs[ORDERED]

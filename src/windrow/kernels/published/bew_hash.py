@@ -103,6 +103,8 @@ class BewHash(LoopMachine):
 
     def trim(self, tape: Tape, coming: Numbers) -> None:
         """Drops what lies in front of the buffers and nothing to come can meet."""
+        if not self._is_linked:
+            self._link_buffered(tape)
         record = (self.work, self.trace)
         drop_first(self._tables, tape, self.reach, coming, self.buffers, record)
 

@@ -2,7 +2,8 @@
 
 From the admitted tuple the other streams are gone through in a fixed order, a loop inside a loop.
 Which tuples a loop goes through is known before it begins: a range of the stream's buffer, or the
-part of one bucket that lies in the range. Inside no time is looked at.
+part of one bucket that lies in the range. Inside no time is looked at: keys are, and words that are
+compared with those of tuples chosen before.
 
     buffer of stream k       head                                taken
                               [====|========================|=====)
@@ -69,6 +70,7 @@ def loop_on(
         stream, line = mode_2.order[start, depth], depth - 1 if narrowed else 0
         low, high = mode_2.low[line, stream], mode_2.high[line, stream]
         probed, single = mode_2.probed[start, depth], mode_2.single[start, depth]
+        tests, has_keys = mode_2.tests[start, depth], mode_2.has_keys[start, depth]
         word = np.uint64(0)
         if single != NONE:
             word = tape.words[mode_2.chosen[mode_2.sources[start, depth, single]], single]
@@ -78,6 +80,9 @@ def loop_on(
             following = high - 1 if probed == NONE else newest_of(tape, mode_2, depth)
             while following >= high:
                 following = mode_2.older[following, probed]
+            for n in range(tests):
+                other = mode_2.chosen[mode_2.against[start, depth, n]]
+                mode_2.limits[depth, n] = tape.words[other, mode_2.compared[start, depth, n]]
         at, match, touched = NONE, NONE, 0
         while match == NONE and following >= low:
             at = following
@@ -88,11 +93,18 @@ def loop_on(
             if single != NONE:
                 if tape.words[at, single] == word:
                     match = at
-            elif agrees_in_all(tape, mode_2, depth, at):
+            elif not has_keys or agrees_in_all(tape, mode_2, depth, at):
                 match = at
+            if tests and match != NONE:
+                for n in range(tests):
+                    own = tape.words[at, mode_2.compared[start, depth, n]]
+                    limit = mode_2.limits[depth, n]
+                    if (own > limit) if mode_2.is_less[start, depth, n] else (own < limit):
+                        match = NONE
+                        break
         mode_2.cursor[depth] = following
         work[TOUCHED] += touched
-        if mode_2.has_keys[start, depth]:
+        if has_keys:
             work[KEY_TESTS] += touched
         if match == NONE:
             depth -= 1

@@ -42,6 +42,8 @@ from windrow.kernels.published.xjoin import xjoin_level
 CLEAN_EVERY = 10_000
 SMALLEST_STORE = 64
 SLOTS_PER_BUCKET = 4
+SMALLEST_ROOM = 64
+"""Tuples that there is room for at first, where a level hands up what it has found."""
 
 Keep = Callable[[int, Entries], "Numbers | None"]
 """Which lines of a block climb on, given how many streams they hold; None for all."""
@@ -57,7 +59,7 @@ class Plan:
         order: the streams from the bottom of the pipeline to its top.
         is_path: every stated window joins two streams that follow one another in `order`.
         clean_every: how many arrivals `xjoin` lets pass until it cleans its tables.
-        room: how many tuples leave a level at once.
+        room: how many tuples leave a level at once, at most; there is room for as many as did.
     """
 
     algorithm: str
@@ -171,6 +173,8 @@ class Pipeline:
         for found, _ in self._climbing(len(self._levels), push):
             if len(found.numbers):
                 yield found
+        for level in self._levels:
+            level.end()
 
     def drop(self, coming: Numbers) -> None:
         """Removes from all buffers what nothing to come can meet."""
@@ -220,7 +224,7 @@ class _Stage:
         ]
         for store in self._stores:
             relink(store, self._shared, 0)
-        self._out = _room(plan.room, depth + 1, keyed.shape[1])
+        self._out = _room(min(SMALLEST_ROOM, plan.room), depth + 1, keyed.shape[1])
         self._newest = np.full(len(upper), LEAST, np.int64)
         self._cleaning = np.array([plan.clean_every, -1], np.int64)
         self._hand = self._new_hand()
@@ -239,10 +243,7 @@ class _Stage:
         return sum(array.nbytes for array in [*arrays, *self._out])
 
     def begin(self, push: Push) -> None:
-        """Prepares for the arrivals of a push; those before have all moved the vector."""
-        if self._push is not None:
-            stamps = self._push.stamps[self._progress[SEEN] :]
-            np.maximum.at(self._newest, stamps[:, 0], stamps[:, 1])
+        """Prepares for the arrivals of a push."""
         self._push = push
         self._right = push.arrivals.of(int(self._streams[-1]), push.first)
         self._make_room(RIGHT, len(self._right.numbers))
@@ -269,6 +270,7 @@ class _Stage:
             yield _lines(self._out, slice(filled)), reached
             if is_through:
                 return
+            self._change_room(min(2 * len(self._out.numbers), self._plan.room))
 
     def drop(self, coming: Numbers) -> None:
         """Removes what nothing to come can meet; gives memory back where much is free.
@@ -283,6 +285,15 @@ class _Stage:
             fitting = max(SMALLEST_STORE, 2 * self.held(side))
             if len(store.links) > 2 * fitting:
                 self._resize(side, fitting)
+
+    def end(self) -> None:
+        """Ends a push: all its arrivals have moved the vector, and nothing is held for it."""
+        assert self._push is not None
+        stamps = self._push.stamps[self._progress[SEEN] :]
+        np.maximum.at(self._newest, stamps[:, 0], stamps[:, 1])
+        self._push = None
+        self._right = _room(0, 1, self._right.words.shape[1])
+        self._change_room(min(SMALLEST_ROOM, self._plan.room))
 
     def move(self, shifts: Numbers) -> None:
         """Adds a stream's shift to all its places."""
@@ -319,6 +330,11 @@ class _Stage:
             hw_level(self._level, self._hand, *common)
         else:
             xjoin_level(self._level, self._cleaning, *common)
+
+    def _change_room(self, tuples: int) -> None:
+        """Makes room for so many tuples to climb at once; what is there now has been taken."""
+        if tuples != len(self._out.numbers):
+            self._out = _room(tuples, len(self._streams), self._out.words.shape[1])
 
     def _make_room(self, side: int, tuples: int) -> None:
         needed = self.held(side) + tuples

@@ -65,6 +65,7 @@ class PipelineMachine:
             if not len(self._waiting):
                 block = next(self._results, None)
                 if block is None:
+                    self._waiting = np.empty((0, len(self._plan.order)), np.int64)
                     return True
                 self._waiting = self._in_stream_order(block)
             start = int(found.filled[0])

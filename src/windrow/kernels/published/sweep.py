@@ -11,6 +11,7 @@ the oldest of its bucket too: mode 1 drops along the tape, and takes it from the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +36,8 @@ from windrow.kernels.published.tape import (
 NONE = -1
 UNSET = -2
 LEAST_BUCKETS = 64
+
+Words = NDArray[np.uint64]
 
 Record = tuple[Numbers, Trace]
 """The work done, and what was done step by step."""
@@ -82,6 +85,15 @@ class Mode2(NamedTuple):
         single: likewise, the only class that counts; NONE: several, or none.
         probed: likewise, the class whose buckets are probed; NONE: a scan.
 
+    Comparisons of ordered words, which a tuple must stand up to as it is met:
+
+    Attributes:
+        tests: per admitted stream and depth, how many become testable there.
+        compared: per admitted stream, depth and test, the column of both words.
+        against: likewise, the stream chosen before that the other word is of.
+        is_less: likewise, whether the tuple that is met has the lesser word, or an equal one.
+        limits: per depth and test, the other word, as the loop there began.
+
     The buckets of all streams by each key class; of no class where loops only scan:
 
     Attributes:
@@ -107,6 +119,11 @@ class Mode2(NamedTuple):
     has_keys: NDArray[np.bool_]
     single: Numbers
     probed: Numbers
+    tests: Numbers
+    compared: Numbers
+    against: Numbers
+    is_less: NDArray[np.bool_]
+    limits: Words
     linked: NDArray[np.bool_]
     oldest: Numbers
     newest: Numbers
@@ -121,6 +138,20 @@ class Mode2(NamedTuple):
 
 START, DEPTH, IS_NARROWED = range(3)
 """The admitted tuple's stream; the loop under way, 0 for none; whether ranges are narrowed."""
+
+
+class Compared(NamedTuple):
+    """A word of one stream that must not be above one of another: both in one column of the tape.
+
+    Attributes:
+        column: which.
+        lesser: the stream whose word must not be above.
+        greater: the other one.
+    """
+
+    column: int
+    lesser: int
+    greater: int
 
 
 def sweep_from(positions: Numbers) -> Sweep:
@@ -139,7 +170,12 @@ def sweep_from(positions: Numbers) -> Sweep:
 
 
 def mode_2_along(
-    order: Numbers, keyed: NDArray[np.bool_], positions: int, *, hashed: bool
+    order: Numbers,
+    keyed: NDArray[np.bool_],
+    positions: int,
+    *,
+    hashed: bool,
+    comparisons: Sequence[Compared] = (),
 ) -> Mode2:
     """Mode 2 before the first tuple is admitted.
 
@@ -148,8 +184,10 @@ def mode_2_along(
         keyed: per stream and key class, whether the stream has a column in it.
         positions: the length of the tape.
         hashed: whether loops go through buckets.
+        comparisons: of words that are no keys.
     """
     streams, classes = keyed.shape
+    tests, compared, against, is_less = _tests_along(order, comparisons)
     sources = np.full((streams, streams, classes), NONE, np.int64)
     single = np.full((streams, streams), NONE, np.int64)
     probed = np.full((streams, streams), NONE, np.int64)
@@ -172,6 +210,11 @@ def mode_2_along(
         has_keys=(sources != NONE).any(axis=2),
         single=single,
         probed=probed,
+        tests=tests,
+        compared=compared,
+        against=against,
+        is_less=is_less,
+        limits=np.zeros((streams, len(comparisons)), np.uint64),
         linked=linked,
         oldest=np.full(ends, NONE, np.int64),
         newest=np.full(ends, NONE, np.int64),
@@ -183,6 +226,29 @@ def mode_2_along(
         high=np.zeros((streams, streams), np.int64),
         at=np.zeros(3, np.int64),
     )
+
+
+def _tests_along(
+    order: Numbers, comparisons: Sequence[Compared]
+) -> tuple[Numbers, Numbers, Numbers, NDArray[np.bool_]]:
+    """Which comparisons become testable where, as `Mode2` lists them."""
+    streams = len(order)
+    shape = (streams, streams, len(comparisons))
+    tests = np.zeros(shape[:2], np.int64)
+    compared, against = np.full(shape, NONE, np.int64), np.full(shape, NONE, np.int64)
+    is_less = np.zeros(shape, np.bool_)
+    for start, line in enumerate(order):
+        for depth in range(1, streams):
+            for one in comparisons:
+                if line[depth] not in (one.lesser, one.greater):
+                    continue
+                other = one.greater if line[depth] == one.lesser else one.lesser
+                if other in line[:depth]:
+                    at = (start, depth, tests[start, depth])
+                    compared[at], against[at] = one.column, other
+                    is_less[at] = line[depth] == one.lesser
+                    tests[start, depth] += 1
+    return tests, compared, against, is_less
 
 
 def with_empty_table(mode_2: Mode2, buckets: int, positions: int) -> Mode2:

@@ -8,6 +8,7 @@ known not to come.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from windrow.kernels.published.runs import ROOM, Run, filled_blocks, run_of
 from windrow.kernels.published.sweep import (
     IS_BEYOND,
     LEAST_BUCKETS,
+    Compared,
     drop_below,
     link_buffered,
     mode_2_along,
@@ -47,6 +49,9 @@ class SweepMachine(ABC):
         first: where each stream begins on the tape, and after the last where it ends.
         method: "hash" or "nested-loop".
         trace: where steps are noted.
+        order: per stream of an admitted tuple, in which order the others are gone through; None:
+            round robin, along the keys.
+        comparisons: of words that are no keys, which the loops test.
     """
 
     def __init__(
@@ -56,13 +61,19 @@ class SweepMachine(ABC):
         *,
         method: str,
         trace: Trace | None = None,
+        order: Numbers | None = None,
+        comparisons: Sequence[Compared] = (),
     ) -> None:
         self.conditions = conditions
         self.sweep = sweep_from(first[:-1])
         self.work = no_work()
         self.trace = trace_of() if trace is None else trace
         self._mode_2 = mode_2_along(
-            order_by_keys(conditions), conditions.keyed, int(first[-1]), hashed=method == "hash"
+            order_by_keys(conditions) if order is None else order,
+            conditions.keyed,
+            int(first[-1]),
+            hashed=method == "hash",
+            comparisons=comparisons,
         )
         self._is_linked = True  # whether the table is that of the buffers as they are
 
@@ -81,6 +92,10 @@ class SweepMachine(ABC):
     def begin(self, tape: Tape, turns: Numbers, coming: Numbers | None = None) -> None:
         """Hands over the next arrivals; the table grows with what there is."""
         take_arrivals(tape, self.sweep, turns, coming)
+        self._link(tape)
+
+    def _link(self, tape: Tape) -> None:
+        """Sees to it that the table is that of the buffers, and large enough for what arrived."""
         most = int((self.sweep.arrived - self.sweep.head).max())
         buckets = max(LEAST_BUCKETS, 1 << most.bit_length())
         if self._is_linked and buckets <= self._mode_2.oldest.shape[2]:
@@ -105,6 +120,7 @@ class SweepMachine(ABC):
 
     def drop_below(self, tape: Tape, bounds: Numbers) -> None:
         """Drops the tuples of each stream that are older than its bound."""
+        self._link(tape)
         record = (self.work, self.trace)
         drop_below(tape, self.sweep, self._mode_2, bounds, record)
 
@@ -119,8 +135,13 @@ class FewMachine(SweepMachine):
         *,
         method: str = "nested-loop",
         trace: Trace | None = None,
+        order: Numbers | None = None,
+        comparisons: Sequence[Compared] = (),
     ) -> None:
-        super().__init__(with_own_window(conditions), first, method=method, trace=trace)
+        super().__init__(
+            with_own_window(conditions), first, method=method, trace=trace, order=order,
+            comparisons=comparisons,
+        )  # fmt: skip
         self.cursors = cursors_from(first[:-1])
 
     def fill(self, tape: Tape, found: Found) -> bool:

@@ -59,8 +59,11 @@ class ArrivalJoinOp(Operator):
         meets_old = self._spec.algorithm in CLEANED_AT_TIMES and watermark < MAX_TICK
         if not len(self._inputs) and not meets_old:
             self._start_empty()
-        elif self._pipelined is not None:
-            self._pipelined.drop(self._coming)
+        else:
+            self._machine.trim(self._inputs.lanes.tape, self._coming)
+            if self._inputs.is_roomy and not meets_old:
+                nothing = [None] * len(self._spec.inputs)
+                self._machine.moved(self._inputs.make_room(nothing, self._machine.heads()))
         self._count_state()
 
     def due(self) -> int:
@@ -70,6 +73,11 @@ class ArrivalJoinOp(Operator):
     def buffers(self) -> Sequence[ChunkBuffer]:
         """The rows of each input, with their serial numbers."""
         return [rows.buffer for rows in self._inputs.rows]
+
+    def tuples_beside(self) -> int:
+        """Partial combinations, and tuples that a machine keeps though their rows are gone."""
+        heads = self._machine.heads()
+        return self.counters.intermediate + self._inputs.entries_beside(heads)
 
     def snapshot(self) -> Snapshot:
         """The rows of each input, and the time up to which they have been joined."""

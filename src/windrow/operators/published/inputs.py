@@ -19,6 +19,7 @@ from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import ChunkSlice
 from windrow.operators.join_inputs import can_match, last_needed, only_inserts
 from windrow.operators.keys import column_words, mixed_words
+from windrow.operators.published.comparison_words import compared_pairs, comparison_words
 from windrow.operators.published.lanes import Lanes, Words
 from windrow.operators.published.rows import LaneRows
 from windrow.operators.published.structure_words import range_of, range_words
@@ -45,7 +46,9 @@ class LanedInputs:
         self._columns = [spec.columns_needed(port) for port in ports]
         self._retention = [spec.retention(port) for port in ports]
         self._range = range_of(spec)
-        self.lanes = Lanes(len(ports), len(spec.classes) + (0 if self._range is None else 3))
+        self._pairs = compared_pairs(spec)
+        words = len(spec.classes) + len(self._pairs) + (0 if self._range is None else 3)
+        self.lanes = Lanes(len(ports), words)
         self.rows = [LaneRows(port, self.lanes) for port in ports]
 
     def __len__(self) -> int:
@@ -62,6 +65,15 @@ class LanedInputs:
     def make_room(self, batches: Sequence[ChangeBatch | None], heads: Numbers) -> Move:
         """Sees to it that rows fit, by moving all tuples from `heads` on."""
         return self.lanes.make_room(_counts(batches), heads)
+
+    @property
+    def is_roomy(self) -> bool:
+        """Whether the lanes have far more room than the rows held need."""
+        return self.lanes.is_roomy(len(self))
+
+    def entries_beside(self, heads: Numbers) -> int:
+        """The tuples from `heads` on whose rows are gone: a machine has not let go of them yet."""
+        return max(0, self.lanes.entries(heads) - len(self))
 
     def append(self, batches: Sequence[ChangeBatch | None]) -> Numbers:
         """Takes rows for which there is room; gives the turns of their tuples."""
@@ -124,13 +136,14 @@ class LanedInputs:
         return rows.sorted_by(rows.times) if len(rows) else None
 
     def _words(self, port: int, rows: ChangeBatch) -> Words:
-        """The mixed words of each key class; 0 for those that the input has no column in.
+        """The mixed words of each key class, then those that loops compare; 0 for no column.
 
         Where structures are kept by something else, these are words of their own.
         """
         if self._range is not None:
             return range_words(self._range, port, rows)
-        words = np.zeros((len(rows), len(self._spec.classes)), np.uint64)
+        words = np.zeros((len(rows), len(self._spec.classes) + len(self._pairs)), np.uint64)
+        words[:, len(self._spec.classes) :] = comparison_words(self._pairs, port, rows)
         for at, key in enumerate(self._spec.classes):
             name = key.columns[port]
             if name is not None:

@@ -20,6 +20,9 @@ from windrow.kernels.published.tape import Numbers, Tape
 LEAST_ROOM = 64
 """Tuples that an empty lane has room for."""
 
+ROOMY = 8
+"""Times the tuples that are held, beyond which room is given back; new lanes have twice as much."""
+
 Words = NDArray[np.uint64]
 
 
@@ -47,6 +50,15 @@ class Lanes:
     def nbytes(self) -> int:
         """Bytes of all lanes, free room included."""
         return self.tape.times.nbytes + self.tape.words.nbytes + self.places.nbytes
+
+    def entries(self, heads: Numbers) -> int:
+        """How many tuples of all streams lie from `heads` on."""
+        return int((self.next - heads).sum())
+
+    def is_roomy(self, held: int) -> bool:
+        """Whether there is far more room than so many tuples of all streams need."""
+        streams = len(self.next)
+        return len(self.tape.times) > ROOMY * max(held, streams * LEAST_ROOM)
 
     def fits(self, counts: Numbers) -> bool:
         """Whether so many more tuples fit, per stream."""

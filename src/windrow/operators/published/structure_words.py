@@ -68,9 +68,9 @@ def _whole_words(words: Ranks, numbers: Ranks, served: Served, port: int) -> Non
     for band in served.bands:
         low, high = _ends(band, port)
         if low is not None:
-            np.maximum(words[:, LOW], _sum(numbers, int(low)), out=words[:, LOW])
+            np.maximum(words[:, LOW], saturated_sum(numbers, int(low)), out=words[:, LOW])
         if high is not None:
-            np.minimum(words[:, HIGH], _sum(numbers, int(high)), out=words[:, HIGH])
+            np.minimum(words[:, HIGH], saturated_sum(numbers, int(high)), out=words[:, HIGH])
 
 
 def _real_words(words: Ranks, numbers: Reals, served: Served, port: int) -> None:
@@ -101,7 +101,7 @@ def _ends(band: Band, port: int) -> tuple[int | float | None, int | float | None
     return own.low, own.high
 
 
-def _sum(numbers: Ranks, distance: int) -> Ranks:
+def saturated_sum(numbers: Ranks, distance: int) -> Ranks:
     """Numbers plus a distance; beyond 64 bits the last number there is."""
     end = MAX_TICK if distance > 0 else MIN_TICK
     last = end - distance  # the last number that the distance can be added to

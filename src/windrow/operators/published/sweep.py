@@ -29,6 +29,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from windrow.kernels.published.sweep import Compared
 from windrow.kernels.published.sweep_machines import (
     FewMachine,
     GcaMachine,
@@ -41,9 +42,11 @@ from windrow.operators.bew_join import BewJoinOp
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import ChunkBuffer, ChunkSlice
 from windrow.operators.join_inputs import last_needed, parted, state_of, stored_state
+from windrow.operators.published.comparison_words import compared_pairs
 from windrow.operators.published.inputs import LanedInputs, merged_turns
 from windrow.operators.published.machines import conditions_of, stated_conditions
 from windrow.operators.published.results import JoinResults
+from windrow.physical.routes import probe_order
 from windrow.physical.specs import WJoin
 from windrow.schema import MIN_TICK
 
@@ -100,6 +103,12 @@ class SweepJoinOp(Operator):
         if self._ahead is not None:
             return [*self._waiting, *self._ahead.buffers()]
         return [*self._waiting, *(rows.buffer for rows in self._inputs.rows)]
+
+    def tuples_beside(self) -> int:
+        """Tuples that the sweep keeps though their rows are gone."""
+        if self._ahead is not None:
+            return self._ahead.tuples_beside()
+        return self._inputs.entries_beside(self._machine.heads())
 
     def snapshot(self) -> Snapshot:
         """The rows of each input, and the time up to which they have been joined."""
@@ -185,6 +194,9 @@ class SweepJoinOp(Operator):
             self.counters.drops += rows.drop_below(oldest)
         if not len(self._inputs):
             self._start_empty()
+        elif self._inputs.is_roomy:
+            nothing = [None] * len(self._spec.inputs)
+            self._machine.moved(self._inputs.make_room(nothing, self._machine.heads()))
 
     def _count_state(self) -> None:
         if self._ahead is None:
@@ -201,7 +213,15 @@ def _machine_for(spec: WJoin, first: Numbers) -> SweepMachine:
     """A machine that holds no tuple yet."""
     conditions = conditions_of(spec)
     if spec.algorithm == "few":
-        return FewMachine(conditions, first, method=spec.method)
+        starts = range(len(spec.inputs))
+        order = np.array([[start, *probe_order(spec, start)] for start in starts])
+        comparisons = [
+            Compared(len(spec.classes) + at, pair.lesser[0], pair.greater[0])
+            for at, pair in enumerate(compared_pairs(spec))
+        ]
+        return FewMachine(
+            conditions, first, method=spec.method, order=order, comparisons=comparisons
+        )
     make = GcaMachine if spec.algorithm == "gca" else LcaMachine
     return make(conditions, stated_conditions(spec).upper, first, method=spec.method)
 

@@ -9,13 +9,23 @@ time, those of stream j that it may meet lie in a period that the closed windows
 
 Each step multiplies the combinations so far by the tuples in the period and by the share of them
 that match. A pair matches by one in as many as the stream with more different keys has of them.
+
+A sweep takes what there is of a stream as far as windows reach beyond the oldest tuples of the others. Of
+a stream whose windows are wide it has taken more when a tuple of a narrow one comes: where windows differ,
+tuples of the narrow ones meet most pairs, and first those that have few partners.
+
+    a - b within 5, b - c within 2000       taken so far       a, b  ----->|
+                                                               c     ----------------------->|
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import astuple, dataclass, replace
 from math import exp, inf
+
+GIVEN = 0.05
+"""Microseconds for a combination that a sweep gives and a condition then rejects, beside the test."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +42,16 @@ class Condition:
     Attributes:
         inputs: the streams it reads.
         share: of combinations, those that pass.
-        us: microseconds to test one.
+        us: microseconds to test one, in the loops of backward evaluation.
+        us_in_blocks: the same where candidates are gathered, and tested together.
+        is_ordered: whether it compares numbers by their order, which a sweep tests in its loops.
     """
 
     inputs: frozenset[int]
     share: float
     us: float = 0.0
+    us_in_blocks: float = 0.0
+    is_ordered: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,7 +90,8 @@ class Work:
     Attributes:
         tuples: tuples taken in.
         lookups: times that the tuples of a key, or of a period, are asked for.
-        touched: tuples looked at.
+        touched: tuples looked at where streams share a key.
+        scanned: tuples looked at where streams share no key: a scan goes through all, by hash too.
         found: combinations made on the way, complete ones included.
         results: combinations that come out.
         testing: microseconds that conditions beside keys take.
@@ -85,6 +100,7 @@ class Work:
     tuples: float = 0
     lookups: float = 0
     touched: float = 0
+    scanned: float = 0
     found: float = 0
     results: float = 0
     testing: float = 0
@@ -115,36 +131,55 @@ def matching(joined: Joined, chosen: Collection[int], added: int) -> float:
     return share
 
 
+def has_key(joined: Joined, chosen: Collection[int], added: int) -> bool:
+    """Whether a stream shares a key with one of those chosen."""
+    return any(
+        key.distinct[added] is not None and any(key.distinct[one] is not None for one in chosen)
+        for key in joined.keys
+    )
+
+
 def ready(joined: Joined, chosen: Collection[int], added: int) -> list[Condition]:
     """The conditions that a stream makes testable."""
     before, now = set(chosen), {*chosen, added}
     return [test for test in joined.tests if test.inputs <= now and not test.inputs <= before]
 
 
-def passed(candidates: float, tests: Sequence[Condition]) -> tuple[float, float]:
+def passed(
+    candidates: float, tests: Sequence[Condition], *, in_blocks: bool = False
+) -> tuple[float, float]:
     """How many candidates pass conditions, tested one after the other, and the time that takes."""
     us = 0.0
     for test in tests:
-        us += candidates * test.us
+        us += candidates * (test.us_in_blocks if in_blocks else test.us)
         candidates *= test.share
     return candidates, us
 
 
-def backward(joined: Joined, start: int, order: Sequence[int], *, is_hashed: bool) -> Work:
+Met = Callable[[Joined, int, Sequence[int], int], float]
+"""The tuples of a stream that one of another meets, as `met` has it."""
+
+
+def backward(
+    joined: Joined, start: int, order: Sequence[int], *, is_hashed: bool, in_period: Met = met
+) -> Work:
     """The work for the new tuples of one stream that meet the others in an order."""
     combinations = joined.probing[start] if joined.probing else joined.rates[start]
-    lookups = touched = found = testing = 0.0
+    lookups = touched = scanned = found = testing = 0.0
     chosen = [start]
     for added in order:
         share = matching(joined, chosen, added)
-        period = met(joined, start, chosen, added)
+        period = in_period(joined, start, chosen, added)
         lookups += combinations
-        touched += combinations * period * (share if is_hashed else 1.0)
+        if not has_key(joined, chosen, added):
+            scanned += combinations * period
+        else:
+            touched += combinations * period * (share if is_hashed else 1.0)
         combinations, us = passed(combinations * period * share, ready(joined, chosen, added))
         found += combinations
         testing += us
         chosen.append(added)
-    return Work(joined.rates[start], lookups, touched, found, combinations, testing)
+    return Work(joined.rates[start], lookups, touched, scanned, found, combinations, testing)
 
 
 def backward_join(joined: Joined, orders: Sequence[Sequence[int]], *, is_hashed: bool) -> Work:
@@ -155,6 +190,63 @@ def backward_join(joined: Joined, orders: Sequence[Sequence[int]], *, is_hashed:
     return work
 
 
+def sweep_join(joined: Joined, orders: Sequence[Sequence[int]], *, is_hashed: bool) -> Work:
+    """The work of forward evaluation: conditions that its loops do not test wait for the end.
+
+    What comes out of the loops is tested by all conditions, those of the loops once more.
+    """
+    # Comparing is what its loops do with a tuple that they look at: it takes no time beside.
+    ordered = tuple(replace(test, us=0.0) for test in joined.tests if test.is_ordered)
+    early = replace(joined, tests=ordered)
+    work = Work()
+    for start, order in enumerate(orders):
+        work += backward(early, start, order, is_hashed=is_hashed, in_period=met_by_sweep)
+    again = [replace(test, share=1.0) for test in early.tests]
+    late = [test for test in joined.tests if not test.is_ordered]
+    results, us = passed(work.results, [*again, *late], in_blocks=True)
+    given = GIVEN * (work.results - results)
+    return replace(work, results=results, testing=work.testing + us + given)
+
+
+def untested_join(joined: Joined, orders: Sequence[Sequence[int]], *, is_hashed: bool) -> Work:
+    """The work of loops that know windows and keys alone: all else is tested at the end."""
+    work = backward_join(replace(joined, tests=()), orders, is_hashed=is_hashed)
+    results, us = passed(work.results, joined.tests, in_blocks=True)
+    given = GIVEN * (work.results - results)
+    return replace(work, results=results, testing=work.testing + us + given)
+
+
+def met_by_sweep(joined: Joined, start: int, chosen: Sequence[int], added: int) -> float:
+    """The tuples of a stream that one of another meets, where a sweep has taken both so far."""
+    upper, streams = joined.upper, joined.streams
+    beyond = [min(upper[i][k] for i in streams if i != k) for k in streams]
+    usual = upper[added][start] + min(0, upper[start][added])
+    swept = upper[added][start] + min(upper[start][added], beyond[added] - beyond[start])
+    level = _level(joined, abs(swept - usual))
+    length = level * usual + (1 - level) * max(0, swept)
+    for one in chosen:
+        if one != start:
+            length = min(length, upper[added][one] + upper[one][added])
+    return joined.rates[added] * max(0, length)
+
+
+def _level(joined: Joined, distance: float) -> float:
+    """How often streams are level though one may be taken so far ahead: where slices of them end.
+
+    A sweep takes all of a slice before the next one comes. What of a slice lies within the distance of
+    its beginning finds the others level.
+    """
+    if not joined.ahead or distance <= 0:
+        return 1.0
+    slice_ticks = min(
+        (rows / rate for rows, rate in zip(joined.ahead, joined.rates, strict=True) if rate),
+        default=0.0,
+    )
+    if slice_ticks >= distance:
+        return distance / (2 * slice_ticks)
+    return 1 - slice_ticks / (2 * distance)
+
+
 def pipeline(joined: Joined, order: Sequence[int], *, is_hashed: bool) -> Work:
     """The work of a pipeline of binary joins, which keeps what each level has found.
 
@@ -162,7 +254,7 @@ def pipeline(joined: Joined, order: Sequence[int], *, is_hashed: bool) -> Work:
     the combinations kept.
     """
     combinations = joined.rates[order[0]]
-    tuples = lookups = touched = found = testing = 0.0
+    tuples = lookups = touched = scanned = found = testing = 0.0
     for level in range(1, len(order)):
         below, added = order[:level], order[level]
         share = matching(joined, below, added)
@@ -173,11 +265,15 @@ def pipeline(joined: Joined, order: Sequence[int], *, is_hashed: bool) -> Work:
         )
         tuples += combinations + joined.rates[added]
         lookups += combinations + joined.rates[added]
-        touched += (pairs + early) * (share if is_hashed else 1.0)
-        combinations, us = passed(pairs * share, ready(joined, below, added))
+        if not has_key(joined, below, added):
+            scanned += pairs + early
+        else:
+            touched += (pairs + early) * (share if is_hashed else 1.0)
+        tests = ready(joined, below, added)
+        combinations, us = passed(pairs * share, tests, in_blocks=True)
         found += combinations
         testing += us
-    return Work(tuples, lookups, touched, found, combinations, testing)
+    return Work(tuples, lookups, touched, scanned, found, combinations, testing)
 
 
 def ahead_of(joined: Joined, stream: int) -> float:

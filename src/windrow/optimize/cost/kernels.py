@@ -21,13 +21,18 @@ from windrow.optimize.cost.weights import Weight, Weights
 
 @dataclass(frozen=True)
 class KernelCost:
-    """Microseconds per tuple taken in, look-up, tuple looked at, result, and combination found."""
+    """Microseconds per unit of work.
+
+    Per tuple taken in, look-up, tuple looked at, result, combination found, and tuple that a scan goes
+    through where streams share no key.
+    """
 
     tuple: float
     lookup: float
     touched: float
     result: float
     found: float = 0.0
+    scanned: float = 0.0
 
     def us(self, work: Work) -> float:
         """The time that some work takes."""
@@ -35,6 +40,7 @@ class KernelCost:
             self.tuple * work.tuples
             + self.lookup * work.lookups
             + self.touched * work.touched
+            + self.scanned * work.scanned
             + self.result * work.results
             + self.found * work.found
             + work.testing
@@ -42,16 +48,18 @@ class KernelCost:
 
 
 KERNELS = {
-    "bew-hash": KernelCost(tuple=0.15, lookup=0.05, touched=0.01, result=0.035, found=0.04),
-    "bew-nested-loop": KernelCost(0.12, lookup=0.05, touched=0.0005, result=0.07, found=0.04),
-    "outer-hash": KernelCost(tuple=0.15, lookup=0.05, touched=0.01, result=0.035, found=0.04),
-    "outer-nested-loop": KernelCost(0.12, lookup=0.05, touched=0.0005, result=0.07, found=0.04),
-    "count-hash": KernelCost(tuple=0.15, lookup=0.05, touched=0.01, result=0.035, found=0.04),
-    "count-nested-loop": KernelCost(0.12, lookup=0.05, touched=0.0005, result=0.07, found=0.04),
-    "few-hash": KernelCost(tuple=1.5, lookup=0.0, touched=0.02, result=0.26),
-    "few-nested-loop": KernelCost(tuple=0.9, lookup=0.0, touched=0.0012, result=0.6),
-    "hw": KernelCost(tuple=1.4, lookup=0.0, touched=0.006, result=0.2),
-    "nlw": KernelCost(tuple=1.4, lookup=0.0, touched=0.003, result=0.2),
+    "bew-hash": KernelCost(0.15, 0.05, touched=0.01, result=0.035, found=0.04, scanned=0.0005),
+    "bew-nested-loop": KernelCost(0.12, 0.05, 0.0005, result=0.07, found=0.04, scanned=0.0005),
+    "outer-hash": KernelCost(0.15, 0.05, touched=0.01, result=0.035, found=0.04, scanned=0.0005),
+    "outer-nested-loop": KernelCost(0.12, 0.05, 0.0005, result=0.07, found=0.04, scanned=0.0005),
+    "count-hash": KernelCost(0.15, 0.05, touched=0.01, result=0.035, found=0.04, scanned=0.0005),
+    "count-nested-loop": KernelCost(0.12, 0.05, 0.0005, result=0.07, found=0.04, scanned=0.0005),
+    "few-hash": KernelCost(tuple=1.5, lookup=0.0, touched=0.02, result=0.26, scanned=0.0008),
+    "few-nested-loop": KernelCost(
+        tuple=0.9, lookup=0.0, touched=0.0012, result=0.6, scanned=0.0008
+    ),
+    "hw": KernelCost(tuple=1.4, lookup=0.0, touched=0.006, result=0.2, scanned=0.003),
+    "nlw": KernelCost(tuple=1.4, lookup=0.0, touched=0.003, result=0.2, scanned=0.003),
     "asymmetric": KernelCost(tuple=0.8, lookup=0.0, touched=0.006, result=0.2),
     "shed-asymmetric": KernelCost(0.05, lookup=0.05, touched=0.0, result=0.035, found=0.04),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import permutations
 
-from windrow.optimize.cost.joins import Joined, Work, backward, pipeline
+from windrow.optimize.cost.joins import Joined, Work, backward, has_key, pipeline
 
 MOST_ORDERED = 6
 """Streams up to which every order is weighed; beyond, each step takes what leaves fewest."""
@@ -40,7 +40,7 @@ def _effort(ways: Sequence[Joined], start: int, order: Sequence[int]) -> float:
     work = Work()
     for joined in ways:
         work += backward(joined, start, order, is_hashed=True)
-    return work.lookups + work.touched + work.found
+    return work.lookups + work.touched + work.scanned + work.found
 
 
 def best_pipeline(
@@ -66,11 +66,4 @@ def best_pipeline(
 
 def _is_keyed(joined: Joined, order: Sequence[int]) -> bool:
     """Whether each stream shares a key with those before it."""
-    return all(_shares_key(joined, order[:at], order[at]) for at in range(1, len(order)))
-
-
-def _shares_key(joined: Joined, chosen: Sequence[int], added: int) -> bool:
-    return any(
-        key.distinct[added] is not None and any(key.distinct[one] is not None for one in chosen)
-        for key in joined.keys
-    )
+    return all(has_key(joined, order[:at], order[at]) for at in range(1, len(order)))

@@ -1,0 +1,65 @@
+"""The words by which a sweep compares tuples as it meets them.
+
+A comparison of two inputs has one column of words, in which each has its own side:
+
+    a.x < b.x + 5        words of a: rank(x) + 1        a must not be above b
+                         words of b: rank(x + 5)
+
+Words are ranks (`ranks.py`), moved so that they are in order as numbers without a sign; `<` is `<=`
+of the next rank. A sum that takes more than 64 bits is the last rank there is, and NULL is where
+next to nothing passes: a word may let through what is false, never keep out what is true. What comes out
+is tested once more, exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.operators.changes import ChangeBatch
+from windrow.operators.published.structure_words import saturated_sum
+from windrow.operators.ranks import Ranked, Ranks, numbers_of, ranked_sides, ranks_of, valid_rows
+from windrow.physical.routes import OrderedPair, ordered_pairs
+from windrow.physical.specs import WJoin
+from windrow.schema import MAX_TICK, MIN_TICK
+
+Words = NDArray[np.uint64]
+
+COMPARING = frozenset({"few"})
+"""The algorithms whose loops compare; the papers' others know equalities alone."""
+
+
+def compared_pairs(spec: WJoin) -> tuple[OrderedPair, ...]:
+    """The comparisons that the loops of a join test."""
+    return tuple(ordered_pairs(spec)) if spec.algorithm in COMPARING else ()
+
+
+def comparison_words(pairs: Sequence[OrderedPair], port: int, rows: ChangeBatch) -> Words:
+    """Per row of an input, its word in each comparison; 0 in those that it has no side in."""
+    words = np.zeros((len(rows), len(pairs)), np.uint64)
+    for at, pair in enumerate(pairs):
+        if port in (pair.lesser[0], pair.greater[0]):
+            words[:, at] = _words(pair, rows, is_lesser=port == pair.lesser[0])
+    return words
+
+
+def _words(pair: OrderedPair, rows: ChangeBatch, *, is_lesser: bool) -> Words:
+    side = (pair.lesser if is_lesser else pair.greater)[1]
+    ranked = next(one for one in ranked_sides(pair.comparison) if one.side == side)
+    column = rows.columns.column(side.column)
+    ranks = ranks_of(column, ranked)
+    if ranks is None:
+        ranks = _saturated(numbers_of(column).astype(np.int64), ranked)
+    if is_lesser and pair.is_strict:
+        ranks = saturated_sum(ranks, 1)
+    if column.null_count:
+        ranks = np.where(valid_rows(column), ranks, MAX_TICK if is_lesser else MIN_TICK)
+    found: Words = ranks.view(np.uint64) ^ np.uint64(1 << 63)
+    return found
+
+
+def _saturated(numbers: Ranks, ranked: Ranked) -> Ranks:
+    """Sums of which some take more than 64 bits."""
+    return saturated_sum(numbers, int(ranked.side.shift))
