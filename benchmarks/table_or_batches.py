@@ -69,6 +69,13 @@ FAMILIES: dict[str, Family] = {
     "full outer join": Family(
         "SELECT a.i, b.i AS j FROM a FULL JOIN b ON a.k = b.k WINDOW (a, b) = 30"
     ),
+    "outer join, changes": Family(
+        "SELECT a.i, b.i AS j FROM a [RANGE 30] LEFT JOIN b [RANGE 30] ON a.k = b.k EMIT CHANGES"
+    ),
+    "aggregate of an anti join": Family(
+        "SELECT a.k, COUNT(*) AS n FROM a [RANGE 60] LEFT ANTI JOIN b [RANGE 30] ON a.k = b.k"
+        " GROUP BY a.k"
+    ),
     "semi join": Family("SELECT a.i FROM a LEFT SEMI JOIN b ON a.k = b.k WINDOW (a, b) = 30"),
     "anti join": Family("SELECT a.i FROM a LEFT ANTI JOIN b ON a.k = b.k WINDOW (a, b) = 30"),
     "count windows": Family("SELECT a.i, b.i AS j FROM a [ROWS 20], b [ROWS 20] WHERE a.k = b.k"),
@@ -84,6 +91,12 @@ FAMILIES: dict[str, Family] = {
     "aggregate, COUNT DISTINCT": changes_of("COUNT(DISTINCT x)"),
     "aggregate, STDDEV": changes_of("STDDEV(y)"),
     "aggregate, without a key": Family("SELECT SUM(x) AS v, MAX(y) AS m FROM a [RANGE 1000]"),
+    "DISTINCT of a join": Family(
+        "SELECT DISTINCT a.k, b.x FROM a [RANGE 200], b [RANGE 200] WHERE a.k = b.k"
+    ),
+    "change feed": Family(
+        "SELECT k, COUNT(*) AS n FROM f [RANGE 500] GROUP BY k",
+    ),
     "aggregate of a join": Family(
         "SELECT a.k, COUNT(*) AS n FROM a [RANGE 200], b [RANGE 200] WHERE a.k = b.k GROUP BY a.k"
     ),
@@ -110,6 +123,10 @@ FAMILIES: dict[str, Family] = {
     ),
     "changelog join, with a stream": Family(
         f"SELECT p.k, s, y FROM {P} JOIN b [RANGE 100] q ON p.k = q.k EMIT CHANGES"
+    ),
+    "changelog join, of change feeds": Family(
+        "SELECT f.k, f.i, s FROM f [RANGE 100], (SELECT k, SUM(x) AS s FROM a [RANGE 400] GROUP BY k) p"
+        " WHERE f.k = p.k EMIT CHANGES"
     ),
     "changelog join, negative tuples": Family(
         f"SELECT p.k, s, n FROM {P} JOIN {Q} ON p.k = q.k", {"scheduling": "nta"}
@@ -162,6 +179,19 @@ def stream(rows: int, name: str) -> pa.Table:
     )
 
 
+def change_feed(rows: int) -> pa.Table:
+    """Rows that come, and are deleted 20 ticks later, one in two."""
+    came = stream(rows // 3 * 2, "f").append_column(
+        "change", pa.array(["insert"] * (rows // 3 * 2))
+    )
+    gone = came.slice(0, rows // 3)
+    later = pa.array(gone.column("t").to_numpy() + 20)
+    gone = gone.set_column(0, "t", later).set_column(
+        5, "change", pa.array(["delete"] * (rows // 3))
+    )
+    return pa.concat_tables([came, gone]).sort_by("t").combine_chunks()
+
+
 def answer(family: Family, rows: int, batch: int | None) -> pa.Table:
     """The answer over tables, or over batches of so many rows."""
     import windrow
@@ -172,6 +202,13 @@ def answer(family: Family, rows: int, batch: int | None) -> pa.Table:
         session.stream(
             name, table if batch is None else table.to_batches(max_chunksize=batch), time="t"
         )
+    feed = change_feed(rows)
+    session.stream(
+        "f",
+        feed if batch is None else feed.to_batches(max_chunksize=batch),
+        time="t",
+        changes="change",
+    )
     names = pa.table({"k": np.arange(KEYS), "name": [f"n{k}" for k in range(KEYS)]})
     session.table("d", names)
     answered: pa.Table = session.sql(family.query, **family.options).to_arrow()
