@@ -108,7 +108,9 @@ def test_a_batch_job_shows_its_figures(done: dict[str, Done]) -> None:
     good = done["good"]
     assert good.exit_code == 0
     assert "4 rows" in good.stdout
-    record = json.loads(good.stderr)
+    record, closing = map(json.loads, good.stderr.splitlines())
+    assert closing["done"]
+    assert closing["rows_out"] == 4
     assert (record["rows_in"], record["rows_out"]) == (6, 4)  # two rows did not pass the WHERE
     assert record["operators"]["WJoin x, y"]["drops"] == 6
 
