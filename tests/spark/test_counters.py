@@ -60,6 +60,9 @@ class Records:
     def show(self, progress: Progress) -> None:
         self.kept.append(progress)
 
+    def warn(self, text: str) -> None:
+        self.warned = text
+
     def close(self) -> None:
         pass
 
@@ -96,6 +99,8 @@ def test_streaming_counts_what_the_run_in_process_counts(
         *_, before_the_end, _ = in_process(streams, sql)
         names = (*ROWS, *IN_ONE_BUCKET.get(sql, ()))
         assert figures(last, names) == figures(before_the_end, names), sql
+        assert last.streams == before_the_end.streams, sql
+        assert before_the_end.streams["x"].late == 2, sql
 
 
 def test_a_batch_run_counts_what_the_run_in_process_counts(spark: Any, streams: Streams) -> None:
