@@ -12,6 +12,7 @@ from sqlglot.tokenizer_core import Token
 from windrow.errors import BindError, ParseError, Span, nearest
 from windrow.plan.nodes import Hint
 from windrow.sql.dialect import Windrow
+from windrow.sql.literals import refuse_numbers
 from windrow.sql.spans import span_of
 from windrow.sql.syntax import syntax_error
 
@@ -60,6 +61,7 @@ def parse_query(sql: str) -> exp.Expr:
                 hint="a query starts with SELECT, or with WITH and then SELECT",
                 span=Span(first.start, first.end + 1),
             )
+        refuse_numbers(tokens)
         _refuse_stray_hints(sql, tokens)
         trees = [tree for tree in dialect.parser().parse(tokens, sql) if tree is not None]
     except SqlglotError as error:
