@@ -68,7 +68,7 @@ def _is_volatile(info: Any, spark: SparkSession) -> bool:
         return False
     examples = _EXAMPLE.findall(info.getExamples() or "")
     own = re.compile(rf"SELECT {re.escape(info.getName())}\([^()]*\)")
-    return any(_says_now(example, spark) for example in examples if own.fullmatch(example))
+    return any(_says_now(example, spark) for example in examples if own.match(example))
 
 
 def _says_now(example: str, spark: SparkSession) -> bool:
