@@ -17,6 +17,7 @@ from windrow.errors import (
 from windrow.plan import arguments as kinds
 from windrow.plan.arguments import takes
 from windrow.plan.catalog import StreamInfo
+from windrow.plan.deep_calls import FEW_LEVELS, deep_calls
 from windrow.plan.promises import Lateness, Said
 from windrow.plan.registering import of_changes, stream_info
 from windrow.plan.stream_hints import Hints
@@ -251,6 +252,7 @@ class Session:
         )
 
     @takes(query=kinds.SQL_TEXT, progress=kinds.PROGRESS)
+    @deep_calls()
     def sql(
         self,
         query: str,
@@ -304,6 +306,7 @@ class Session:
             raise
 
     @takes(query=kinds.SQL_TEXT)
+    @deep_calls()
     def explain(self, query: str, **options: Any) -> str:
         """How a question would be answered, as stable text.
 
@@ -330,6 +333,7 @@ class Session:
             raise
 
     @takes(query=kinds.SQL_TEXT)
+    @deep_calls()
     def progress_reader(self, query: str, **options: Any) -> ProgressReader:
         """What turns Spark's reports of a streaming query into progress records.
 
@@ -544,6 +548,7 @@ class Session:
         progress: str,
         planner: RunningPlanner,
     ) -> Any:
+        from windrow.physical.levels import levels  # noqa: PLC0415
         from windrow.run.local.arrivals import system_clock  # noqa: PLC0415
         from windrow.run.local.execution import Execution  # noqa: PLC0415
         from windrow.run.local.result import Result  # noqa: PLC0415
@@ -559,7 +564,8 @@ class Session:
                 renderer=shown,
                 arrival_clock=clock,
                 planner=planner,
-            )
+            ),
+            is_deep=levels(physical.root) > FEW_LEVELS,
         )
 
     def _run_on_spark(self, physical: PhysicalQuery) -> Any:

@@ -25,6 +25,7 @@ from windrow.operators.duckdb_engine import (
     duckdb_functions,
     reason,
 )
+from windrow.operators.duckdb_functions import called, duckdb_kinds
 from windrow.operators.functions import call_function
 from windrow.operators.instants import moved
 from windrow.physical.specs import FilterRows, ProjectRows, RangeRows
@@ -70,6 +71,10 @@ class DuckdbTypes:
         """Whether DuckDB has a function of that name."""
         return name.lower() in duckdb_functions()
 
+    def volatile_parts(self, columns: Schema, expression: Expr) -> frozenset[str]:  # noqa: ARG002
+        """The functions that the installed DuckDB's own catalog calls volatile."""
+        return called(expression.duckdb) & duckdb_kinds().volatile
+
     def agrees_with_duckdb(
         self,
         columns: Schema,  # noqa: ARG002
@@ -104,10 +109,14 @@ def _bound_types(rows: Schema, texts: tuple[str, ...]) -> tuple[pa.DataType, ...
     Texts and types of columns decide them, and to ask takes milliseconds: who asks the same
     question of many streams, or again, gets the answer that was found first.
     """
-    values = ", ".join(f"{text} AS value_{i}" for i, text in enumerate(texts))
+    values = ", ".join(f"({text}) AS value_{i}" for i, text in enumerate(texts))
+    # A condition must be a value of one row: there DuckDB refuses aggregates, whatever their names,
+    # functions for OVER and makers of rows.
+    of_one_row = " AND ".join(f"(({text}) IS NULL)" for text in texts)
+    query = f"SELECT {values} FROM rows WHERE {of_one_row}"
     with connect() as connection:
         connection.register("rows", arrow_schema(rows).empty_table())
-        return tuple(connection.sql(f"SELECT {values} FROM rows").to_arrow_table().schema.types)
+        return tuple(connection.sql(query).to_arrow_table().schema.types)
 
 
 class Evaluator:

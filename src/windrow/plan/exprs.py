@@ -11,6 +11,7 @@ which joins look tuples up.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
@@ -143,6 +144,12 @@ class Named:
     expr: Expr
 
 
+_NAME = r"""(?:\w+|"(?:[^"]|"")+"|`(?:[^`]|``)+`)"""
+_WHOLE = re.compile(rf"""{_NAME}|\d+\.\d+|'[^'\\]*'""")
+_HEAD = re.compile(rf"(?!not\b){_NAME}?\(", re.IGNORECASE)
+_TOKENS = re.compile(r"""'(?:[^'\\]|\\.|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|[()]""", re.DOTALL)
+
+
 def quote_spark(name: str) -> str:
     """A flat column name as Spark reads it."""
     return "`" + name.replace("`", "``") + "`"
@@ -151,6 +158,24 @@ def quote_spark(name: str) -> str:
 def quote_duckdb(name: str) -> str:
     """A flat column name as DuckDB reads it."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def embedded(text: str) -> str:
+    """An expression's text as a part of another one: in a parenthesis, unless nothing can tear it."""
+    return text if _WHOLE.fullmatch(text) or _is_one_call(text) else f"({text})"
+
+
+def _is_one_call(text: str) -> bool:
+    """Whether a text is one parenthesis, or one call, from its first letter to its last."""
+    if not _HEAD.match(text) or not text.endswith(")"):
+        return False
+    depth, end = 0, 0
+    for token in _TOKENS.finditer(text):
+        depth += {"(": 1, ")": -1}.get(token[0], 0)
+        end = token.end()
+        if token[0] == ")" and not depth:
+            break
+    return not depth and end == len(text)
 
 
 def column(name: str, type_: str) -> Expr:

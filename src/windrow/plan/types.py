@@ -25,6 +25,10 @@ class TypeResolver(Protocol):
         """Whether the engine has a function of that name already."""
         ...
 
+    def volatile_parts(self, columns: Schema, expression: Expr) -> frozenset[str]:
+        """The functions in the expression that may have another value each time, by name."""
+        ...
+
     def agrees_with_duckdb(
         self, columns: Schema, expression: Expr, *, may_differ: bool, depends_on_settings: bool
     ) -> bool:

@@ -68,6 +68,12 @@ class RangeWindow(exp.Expression):
     }
 
 
+class OtherAggregate(exp.Expression, exp.AggFunc):
+    """A call of an aggregate that sqlglot has no node for."""
+
+    arg_types: ClassVar = {"this": False, "expressions": False}
+
+
 class HintText(exp.Expression):
     """The text between `/*+` and `*/`."""
 

@@ -11,10 +11,11 @@ from windrow.plan.nodes import Query, SetOperation
 from windrow.plan.types import TypeResolver
 from windrow.sql.calls import Functions
 from windrow.sql.emit_changes import EMIT_CHANGES, emits_changes
+from windrow.sql.function_names import name_aggregates
 from windrow.sql.grouping import refuse_reserved
 from windrow.sql.lower import Lowering
 from windrow.sql.parse import parse_query, read_hints
-from windrow.sql.refuse import as_query, refuse_nondeterministic
+from windrow.sql.refuse import as_query, refuse_functions, refuse_nondeterministic
 from windrow.sql.set_operations import shown
 from windrow.sql.spans import span_of
 
@@ -40,15 +41,18 @@ def compile_query(
         UnsupportedError: Windrow does not do this.
     """
     try:
-        tree = as_query(parse_query(sql))
+        tree = as_query(name_aggregates(parse_query(sql), functions))
+        refuse_functions(tree, functions)
         hints = read_hints(tree, sql)
         above = EMIT_CHANGES if emits_changes(tree) else ""
-        relation = Lowering(sql, catalog, resolver, functions).relation(tree, above=above)
+        lowering = Lowering(sql, catalog, resolver, functions)
+        relation = lowering.relation(tree, above=above)
         if above and relation.changelog_keys is None:
             relation = replace(relation, changelog_keys=(), is_bag=True)
         is_changelog = relation.changelog_keys is not None
         if is_changelog:
-            refuse_nondeterministic(tree)
+            refuse_nondeterministic(tree, functions)
+            lowering.renderer.refuse_volatile()
             refuse_reserved(relation.node.schema.names, span_of(tree))
     except WindrowError as error:
         error.in_sql(sql)

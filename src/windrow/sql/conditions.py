@@ -38,9 +38,11 @@ class Conditions:
 
 def conjuncts(trees: Iterable[exp.Expr]) -> Iterator[exp.Expr]:
     """The parts that AND connects, parentheses taken off."""
-    for tree in map(bare, trees):
+    waiting = list(trees)[::-1]
+    while waiting:
+        tree = bare(waiting.pop())
         if isinstance(tree, exp.And):
-            yield from conjuncts([tree.this, tree.expression])
+            waiting += [tree.expression, tree.this]
         else:
             yield tree
 

@@ -14,6 +14,7 @@ _LEAST_SCALE = 6
 
 _INTEGER_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
+_NOTED = "windrow_digits"
 _LITERAL = re.compile(r"(\d*)\.?(\d*)")
 
 
@@ -39,8 +40,18 @@ def digits_of_type(type_: str) -> Digits | None:
     return Digits(int(match[1]), int(match[2])) if match else None
 
 
+def note_digits(tree: exp.Expr, types: Mapping[str, str]) -> None:
+    """Notes the digits of all parts, inner ones first: to ask for those of a sum then reads two notes."""
+    for node in reversed(list(tree.walk())):
+        if isinstance(node, exp.Binary | exp.Paren | exp.Neg):
+            node.meta[_NOTED] = digits_of(node, types)
+
+
 def digits_of(node: exp.Expr, types: Mapping[str, str]) -> Digits | None:
     """The digits of an expression over columns of these types; None where they are not known."""
+    if _NOTED in node.meta:
+        noted: Digits | None = node.meta[_NOTED]
+        return noted
     if isinstance(node, exp.Paren | exp.Neg):
         return digits_of(node.this, types)
     if isinstance(node, exp.Column):

@@ -18,8 +18,10 @@ from sqlglot.errors import ErrorLevel
 from sqlglot.generators.duckdb import DuckDBGenerator
 from sqlglot.optimizer.annotate_types import annotate_types
 
+from windrow.plan.exprs import embedded
 from windrow.schema import Schema
-from windrow.sql.decimals import digits_of, result_digits
+from windrow.sql.decimals import digits_of, note_digits, result_digits
+from windrow.sql.parentheses import is_operand, is_operator, parenthesized
 
 _INTEGERS = {exp.DType.TINYINT, exp.DType.SMALLINT, exp.DType.INT, exp.DType.BIGINT}
 _SMALL = {exp.DType.TINYINT, exp.DType.SMALLINT}
@@ -47,9 +49,10 @@ Write = Callable[["SparkValues", Any], str]
 def duckdb_text(node: exp.Expr, columns: Schema) -> str:
     """The expression as DuckDB reads it; `columns` are the types of what it reads."""
     types = {f.name: f.type for f in columns.fields}
-    copy = node.copy()
+    copy = parenthesized(node.copy())
     for column in copy.find_all(exp.Column):
         column.type = _tree_of_type(types[column.name])
+    note_digits(copy, types)
     generator = SparkValues(dialect=DuckDB(), unsupported_level=ErrorLevel.IGNORE, comments=False)
     generator.types = types
     return generator.generate(copy, copy=False)
@@ -63,7 +66,8 @@ def _tree_of_type(type_: str) -> exp.DataType:
 
 def _kind(node: exp.Expr) -> exp.DType | None:
     """The kind of type that a tree has, as far as sqlglot can tell."""
-    annotate_types(node, dialect="spark", overwrite_types=False)
+    if node.type is None:
+        annotate_types(node, dialect="spark", overwrite_types=False)
     return node.type.this if node.type is not None else None
 
 
@@ -240,6 +244,14 @@ class SparkValues(DuckDBGenerator):
     """DuckDB's generator, with Spark's values and types."""
 
     types: Mapping[str, str]
+
+    def sql(self, expression: Any, key: str | None = None, comment: bool = True) -> str:  # noqa: FBT001
+        """The text of a node; of a function that becomes operators, in a parenthesis beside others."""
+        text = super().sql(expression, key, comment)
+        if key is None and isinstance(expression, exp.Expr) and text:
+            is_made = is_operand(expression) and not is_operator(expression)
+            return embedded(text) if is_made else text
+        return text
 
     TRANSFORMS: ClassVar = {
         **DuckDBGenerator.TRANSFORMS,

@@ -33,7 +33,13 @@ _FUNCTIONS: dict[type[exp.Expr], str] = {
     exp.Stddev: "stddev_samp",
     exp.StddevSamp: "stddev_samp",
     exp.StddevPop: "stddev_pop",
+    exp.CountIf: "count",
+    exp.LogicalOr: "max",
+    exp.LogicalAnd: "min",
 }
+"""What computes an aggregate. FALSE is less than TRUE: their greatest is whether any is true."""
+
+_OF_CONDITIONS = (exp.CountIf, exp.LogicalOr, exp.LogicalAnd)
 
 
 def is_aggregate_query(select: exp.Select) -> bool:
@@ -236,10 +242,15 @@ class Grouping:
         is_distinct = isinstance(tree.this, exp.Distinct)
         arguments = tree.this.expressions if is_distinct else [tree.this, *tree.expressions]
         counts_rows = isinstance(arguments[0], exp.Star | exp.Literal) and len(arguments) == 1
+        counts_rows = counts_rows and isinstance(tree, exp.Count)
         if function == "count" and counts_rows and not is_distinct:
             if where is None:
                 return Aggregate("count", None, name, "bigint")
             arguments = [exp.Literal.number(1)]
+        if isinstance(tree, _OF_CONDITIONS):
+            self.renderer.predicates(node.schema, arguments)
+        if isinstance(tree, exp.CountIf):
+            arguments = [exp.Case().when(arguments[0].copy(), exp.Literal.number(1))]
         if where is not None:
             # An aggregate leaves NULL out: so it does what the condition does not let through.
             self.renderer.predicates(node.schema, [where])

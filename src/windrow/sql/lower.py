@@ -61,6 +61,7 @@ from windrow.sql.inner_windows import (
 )
 from windrow.sql.join_kinds import one_key_each, windows_in_where
 from windrow.sql.keys import add_keys
+from windrow.sql.nesting import MOST_LEVELS, too_deep
 from windrow.sql.of_changes import newest_rows, within_window
 from windrow.sql.pair_joins import refuse_above_pair
 from windrow.sql.refuse import (
@@ -96,6 +97,7 @@ class Lowering:
 
     def __post_init__(self) -> None:
         self.renderer = Renderer(self.sql, self.resolver, self.functions)
+        self._levels = 0
 
     def relation(
         self,
@@ -115,9 +117,15 @@ class Lowering:
         """
         query = as_query(tree)
         reach = with_queries(query, named or {})
+        if self._levels >= MOST_LEVELS:
+            raise too_deep(span_of(query))
+        self._levels += 1
         if isinstance(query, exp.SetOperation):
-            return self._set_operation(query, alias, reach, above)
-        return self._select(query, alias, reach, above)
+            relation = self._set_operation(query, alias, reach, above)
+        else:
+            relation = self._select(query, alias, reach, above)
+        self._levels -= 1
+        return relation
 
     def _set_operation(
         self, tree: exp.SetOperation, alias: str, reach: Reach, above: str

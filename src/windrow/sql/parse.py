@@ -12,6 +12,8 @@ from sqlglot.tokenizer_core import Token
 from windrow.errors import BindError, ParseError, Span, nearest
 from windrow.plan.nodes import Hint
 from windrow.sql.dialect import Windrow
+from windrow.sql.literals import refuse_numbers
+from windrow.sql.nesting import flat, refuse_deep_text
 from windrow.sql.spans import span_of
 from windrow.sql.syntax import syntax_error
 
@@ -60,6 +62,8 @@ def parse_query(sql: str) -> exp.Expr:
                 hint="a query starts with SELECT, or with WITH and then SELECT",
                 span=Span(first.start, first.end + 1),
             )
+        refuse_numbers(tokens)
+        refuse_deep_text(tokens)
         _refuse_stray_hints(sql, tokens)
         trees = [tree for tree in dialect.parser().parse(tokens, sql) if tree is not None]
     except SqlglotError as error:
@@ -74,7 +78,7 @@ def parse_query(sql: str) -> exp.Expr:
     tree = trees[0]
     while isinstance(tree, exp.Subquery) and tree.is_wrapper:
         tree = tree.this
-    return tree
+    return flat(tree)
 
 
 def _refuse_stray_hints(sql: str, tokens: Sequence[Token]) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from windrow.sql.refuse import is_nondeterministic
+from windrow.sql.function_names import is_volatile
 
 _DIFFER = (exp.Ln, exp.Log, exp.Sqrt, exp.Pow)
 """Functions of doubles that give NaN or NULL in Spark where DuckDB raises."""
@@ -31,7 +31,7 @@ _ANYWHERE = (
 
 def differs(tree: exp.Expr) -> bool:
     """Whether two evaluations, or two engines, may give a resolved tree two values."""
-    return any(isinstance(node, _DIFFER) or is_nondeterministic(node) for node in tree.walk())
+    return any(isinstance(node, _DIFFER) or is_volatile(node) for node in tree.walk())
 
 
 def depends_on_settings(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from sqlglot import exp
 
 from windrow.errors import ParseError, Span, UnsupportedError
 from windrow.sql.clauses import PairWindow, UniformWindow
-from windrow.sql.spans import span_of
+from windrow.sql.function_names import AGGREGATES, ROW_MAKERS, WINDOW_FUNCTIONS, is_volatile
+from windrow.sql.spans import called_name, span_of
 
 _CLAUSES = {
     "order": ("ORDER BY", "a stream has no last row to sort by; sort what you collect"),
@@ -30,16 +33,10 @@ NAMES = {"ASOF": "an as-of join", "WINDOW": "a WINDOW JOIN"}
 SLUGS = {"ASOF": "asof", "WINDOW": "window-join"}
 """The same, as parts of the names of conditions."""
 
-_AGGREGATES = (
-    exp.Sum, exp.Count, exp.Avg, exp.Min, exp.Max, exp.Median, exp.Variance, exp.VariancePop,
-    exp.Stddev, exp.StddevSamp, exp.StddevPop,
-)  # fmt: skip
+_WITH_ROWS = (exp.Lateral, exp.From, exp.Join, exp.Table)
+"""Where rows belong: what is refused there has errors of its own."""
 
-_NONDETERMINISTIC = {
-    "rand", "randn", "random", "randstr", "uniform", "uuid", "shuffle", "now", "curdate",
-    "current_timestamp", "current_date", "current_time", "current_datetime", "localtimestamp",
-    "monotonically_increasing_id", "spark_partition_id", "input_file_name",
-}  # fmt: skip
+_AGGREGATES = tuple(set(AGGREGATES.values()) | {exp.Stddev})
 
 
 def unsupported(name: str, sentence: str, hint: str, span: Span | None) -> UnsupportedError:
@@ -126,9 +123,9 @@ def refuse_expressions(tree: exp.Expr) -> None:
                 "write a sliding aggregate: SELECT k, SUM(x) FROM s [RANGE ..] GROUP BY k",
                 span_of(node),
             )
-        if isinstance(node, exp.AggFunc):
-            _refuse_aggregate(node)
-        if isinstance(node, exp.Star) and not _stands_alone(node, tree):
+        if isinstance(node, exp.Columns) or (
+            isinstance(node, exp.Star) and not _stands_alone(node, tree)
+        ):
             raise unsupported(
                 "star-in-expression",
                 "a star inside an expression is not supported",
@@ -136,12 +133,7 @@ def refuse_expressions(tree: exp.Expr) -> None:
                 span_of(node) or span_of(tree),
             )
         if isinstance(node, exp.UDTF | exp.Explode):
-            raise unsupported(
-                "table-function",
-                "functions that return rows are not supported",
-                "apply them before registering the stream",
-                span_of(node),
-            )
+            raise _row_maker(node)
 
 
 def refuse_subqueries(tree: exp.Expr) -> None:
@@ -181,14 +173,47 @@ def _stands_alone(star: exp.Star, tree: exp.Expr) -> bool:
     return is_item or isinstance(star.parent, exp.Count)
 
 
-def _refuse_aggregate(node: exp.AggFunc) -> None:
-    name = node.sql_name() if hasattr(node, "sql_name") else type(node).__name__.upper()
+def refuse_functions(tree: exp.Expr, functions: Container[str]) -> None:
+    """Refuses, wherever it stands in a query, a function that is no value of a row.
+
+    Args:
+        tree: the query, its aggregates named.
+        functions: the user's functions by name.
+    """
+    for node in tree.walk():
+        if isinstance(node.parent, exp.Window):
+            continue  # refused as a whole
+        name = called_name(node)
+        is_own = isinstance(node, exp.Anonymous) and name in functions
+        if isinstance(node, exp.AggFunc) and name not in WINDOW_FUNCTIONS:
+            _refuse_aggregate(node, name.upper())
+        elif name in WINDOW_FUNCTIONS and not is_own:
+            raise unsupported(
+                "over",
+                f"{name.upper()} stands without OVER, and window functions are not supported",
+                "write a sliding aggregate: SELECT k, SUM(x) FROM s [RANGE ..] GROUP BY k",
+                span_of(node),
+            )
+        elif name in ROW_MAKERS and not is_own and not isinstance(node.parent, _WITH_ROWS):
+            raise _row_maker(node)
+
+
+def _row_maker(node: exp.Expr) -> UnsupportedError:
+    return unsupported(
+        "table-function",
+        "functions that return rows are not supported",
+        "apply them before registering the stream",
+        span_of(node),
+    )
+
+
+def _refuse_aggregate(node: exp.AggFunc, name: str) -> None:
     if not isinstance(node, _AGGREGATES):
         raise unsupported(
             "aggregate",
             f"the aggregate {name} is not supported",
-            "use COUNT, SUM, AVG, MIN, MAX, MEDIAN, STDDEV or VARIANCE, or compute it from the rows of"
-            " a window join",
+            "use COUNT, COUNT_IF, SUM, AVG, MIN, MAX, BOOL_OR, BOOL_AND, MEDIAN, STDDEV or VARIANCE, or"
+            " compute it from the rows of a window join",
             span_of(node),
         )
     if node.this is None:
@@ -207,6 +232,27 @@ def _refuse_aggregate(node: exp.AggFunc) -> None:
             span_of(node),
         )
     listed = node.this.expressions if is_distinct else [node.this, *node.expressions]
+    if is_distinct and not listed:
+        raise ParseError(
+            "aggregate-without-argument",
+            f"{name}(DISTINCT) says nothing to aggregate",
+            hint="write what is to be distinct behind DISTINCT, for instance  COUNT(DISTINCT x)",
+            span=span_of(node),
+        )
+    if is_distinct and isinstance(node, exp.CountIf):
+        raise unsupported(
+            "distinct-count-if",
+            f"{name}(DISTINCT ..) is not supported",
+            "write COUNT_IF(..), or BOOL_OR(..) to ask whether there is one",
+            span_of(node),
+        )
+    if isinstance(listed[0], exp.Star) and not isinstance(node, exp.Count):
+        raise ParseError(
+            "aggregate-without-argument",
+            f"{name}(*) says nothing to aggregate",
+            hint="COUNT(*) counts rows",
+            span=span_of(node),
+        )
     if len(listed) > 1 and not isinstance(node, exp.Count):
         raise ParseError(
             "aggregate-of-several",
@@ -217,26 +263,27 @@ def _refuse_aggregate(node: exp.AggFunc) -> None:
         )
 
 
-def is_nondeterministic(node: exp.Expr) -> bool:
-    """Whether the node calls a function whose value differs between two evaluations of one row."""
-    return isinstance(node, exp.Func) and _function_name(node).lower() in _NONDETERMINISTIC
+def refuse_nondeterministic(tree: exp.Expr, functions: Container[str]) -> None:
+    """Refuses functions whose value differs between two evaluations of one row.
+
+    Args:
+        tree: the query.
+        functions: the user's functions by name.
+    """
+    for node in tree.walk():
+        if is_volatile(node, functions):
+            what = node.sql("spark") if isinstance(node, exp.Cast) else f"{called_name(node)}()"
+            raise nondeterministic(what, span_of(node))
 
 
-def _function_name(node: exp.Func) -> str:
-    return node.name if isinstance(node, exp.Anonymous) else node.sql_name()
-
-
-def refuse_nondeterministic(tree: exp.Expr) -> None:
-    """Refuses functions whose value differs between two evaluations of one row."""
-    for node in tree.find_all(exp.Func):
-        if is_nondeterministic(node):
-            name = _function_name(node)
-            raise unsupported(
-                "nondeterministic",
-                f"{name.lower()}() is not supported in a changelog query",
-                "compute it before registering the stream, or use the event time",
-                span_of(node),
-            )
+def nondeterministic(what: str, span: Span | None) -> UnsupportedError:
+    """The error for a value that differs between two evaluations, in a changelog."""
+    return unsupported(
+        "nondeterministic",
+        f"{what} is not supported in a changelog query",
+        "compute it before registering the stream, or use the event time",
+        span,
+    )
 
 
 def refuse_join(join: exp.Join) -> None:

@@ -16,9 +16,14 @@ from windrow.sql.bands import bands_of
 from windrow.sql.calls import Functions, take_out_calls, unknown_function
 from windrow.sql.comparisons import comparisons_of
 from windrow.sql.duckdb_text import duckdb_text
+from windrow.sql.function_catalog import PLAIN_IN_SPARK
 from windrow.sql.portable import depends_on_settings, differs
+from windrow.sql.refuse import nondeterministic
 from windrow.sql.spans import span_of, text_of
 from windrow.sql.spark_text import spark_text
+
+_STABLE = PLAIN_IN_SPARK | {"error"}
+"""What DuckDB calls volatile and Spark does not; an error has no value."""
 
 
 class Renderer:
@@ -33,14 +38,24 @@ class Renderer:
         self.sql = sql
         self.resolver = resolver
         self.functions = functions
+        self._rendered: list[tuple[Schema, Expr]] = []
 
     def typed(self, columns: Schema, nodes: Sequence[exp.Expr]) -> list[Expr]:
         """The expressions, with their types over these columns."""
         untyped = [self.untyped(node, columns) for node in nodes]
-        return [
+        found = [
             replace(expr, type=type_)
             for expr, type_ in zip(untyped, self._types(columns, untyped, nodes), strict=True)
         ]
+        self._rendered += [(columns, expr) for expr in found if not expr.is_column]
+        return found
+
+    def refuse_volatile(self) -> None:
+        """Refuses every expression so far that its engine may give another value each time."""
+        for columns, expr in self._rendered:
+            found = self.resolver.volatile_parts(_read(columns, [expr]), expr) - _STABLE
+            if found:
+                raise nondeterministic(f"{min(found)}()", expr.span)
 
     def predicates(self, columns: Schema, nodes: Sequence[exp.Expr]) -> tuple[Expr, ...]:
         """The expressions as conditions; anything but a boolean is refused."""
@@ -59,6 +74,7 @@ class Renderer:
 
     def untyped(self, node: exp.Expr, columns: Schema) -> Expr:
         """The expression without its type; a plain column has that of the schema."""
+        _refuse_aggregate(node)
         names = tuple(dict.fromkeys(column.name for column in node.find_all(exp.Column, bfs=False)))
         plain, calls = take_out_calls(
             node, self.functions, lambda arguments: self.typed(columns, arguments)
@@ -111,6 +127,19 @@ class Renderer:
         except BindError as error:
             unknown = unknown_function(node, self.functions, error)
             raise unknown or error.at(span_of(node)) from error
+
+
+def _refuse_aggregate(node: exp.Expr) -> None:
+    """Refuses an aggregate where nothing is grouped: elsewhere a column stands for it by now."""
+    aggregate = node.find(exp.AggFunc)
+    if aggregate is not None:
+        raise BindError(
+            "misplaced-aggregate",
+            "an aggregate stands where one row is looked at",
+            reason="aggregates belong to the SELECT list and to HAVING",
+            hint="compute it in a derived table with a window, and compare its column",
+            span=span_of(aggregate),
+        )
 
 
 def _read(columns: Schema, exprs: Sequence[Expr]) -> Schema:

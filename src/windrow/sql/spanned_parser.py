@@ -15,7 +15,7 @@ from sqlglot.errors import ParseError
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token
 
-from windrow.sql.spans import mark, span_of
+from windrow.sql.spans import mark, name_call, span_of
 
 _NO_TOKEN = Token.string("")
 
@@ -31,7 +31,17 @@ the tightest text of it."""
 
 
 class SpannedParser(SparkParser):
-    """Spark's parser; every expression it returns knows the text it was read from."""
+    """Spark's parser; every expression it returns knows the text it was read from.
+
+    Calls of functions know the name that was written, too: sqlglot has one node for many names.
+    """
+
+    def _parse_function_call(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        name = self._curr.text
+        node = super()._parse_function_call(*args, **kwargs)
+        if node is not None:
+            name_call(node, name)
+        return node
 
     def raise_error(self, message: str, token: Token = _NO_TOKEN) -> None:
         """Raises sqlglot's error with the offsets of the token added."""

@@ -8,6 +8,8 @@ from windrow.errors import Span, cover
 
 _SPAN = "windrow_span"
 _FLAT = "windrow_flat"
+_NAME = "windrow_name"
+_AROUND_CALLS = (exp.Window, exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
 
 
 def mark(node: exp.Expr, start: int, end: int) -> None:
@@ -26,6 +28,21 @@ def own_span(node: exp.Expr) -> Span | None:
 def forget(node: exp.Expr) -> None:
     """Says that the node is no longer what stands in the text."""
     node.meta.pop(_SPAN, None)
+
+
+def name_call(node: exp.Expr, name: str) -> None:
+    """Remembers the name by which a function was called; what stands around the call is passed by."""
+    while isinstance(node, _AROUND_CALLS):
+        node = node.this
+    node.meta.setdefault(_NAME, name.lower())
+
+
+def called_name(node: exp.Expr) -> str:
+    """The name by which the node calls a function, in lower case; "" where it calls none."""
+    name = str(node.meta.get(_NAME, ""))
+    if name or not isinstance(node, exp.Func):
+        return name
+    return (node.name if isinstance(node, exp.Anonymous) else node.sql_name()).lower()
 
 
 def mark_flat(node: exp.Expr, original: exp.Expr) -> None:

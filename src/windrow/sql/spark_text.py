@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from windrow.sql.parentheses import parenthesized
 from windrow.sql.spans import is_flat, own_span
 
 
@@ -15,7 +16,7 @@ def spark_text(node: exp.Expr, sql: str) -> str:
     """The expression as Spark reads it."""
     whole = own_span(node)
     if whole is None:
-        return node.sql("spark", comments=False)
+        return parenthesized(node.copy()).sql("spark", comments=False)
     pieces, position = [], whole.start
     names = [name for name in node.dfs(prune=is_flat) if is_flat(name)]
     places = [(span, name) for name in names if (span := own_span(name)) is not None]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
 from windrow.errors import ResourceError
+from windrow.plan.deep_calls import deep_calls
 from windrow.run.local.checkpoint import Checkpoint
 from windrow.run.local.execution import Execution
 from windrow.run.progress import Progress
@@ -32,14 +34,16 @@ class Result:
         >>> session.sql("SELECT ...").to_arrow()  # doctest: +SKIP
     """
 
-    def __init__(self, execution: Execution) -> None:
+    def __init__(self, execution: Execution, *, is_deep: bool = False) -> None:
         self._execution = execution
+        self._room = deep_calls if is_deep else nullcontext
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         return self
 
     def __next__(self) -> pa.RecordBatch:
-        batch = self._execution.next()
+        with self._room():
+            batch = self._execution.next()
         if batch is None:
             raise StopIteration
         return batch

@@ -23,7 +23,7 @@ from windrow.physical.specs import (
     TableJoinRows,
     UnionRows,
 )
-from windrow.plan.exprs import quote_spark
+from windrow.plan.exprs import embedded, quote_spark
 from windrow.run.spark.change_kinds import sign_of
 from windrow.run.spark.read_ahead import PROMISED, promised_ahead
 from windrow.run.spark.ticks import lateness_text, ticks_sql, watermark_sql, whole_lateness
@@ -156,10 +156,12 @@ def join_table(
     Keys are computed below the join: there Spark evaluates functions of the user's too.
     """
     keys = [(f"__key{n}", f"__place{n}", key) for n, key in enumerate(spec.keys)]
-    rows = rows.selectExpr("*", *(f"{key.row.spark} AS {name}" for name, _, key in keys))
-    table = table.selectExpr("*", *(f"{key.table.spark} AS {name}" for _, name, key in keys))
+    rows = rows.selectExpr("*", *(f"{embedded(key.row.spark)} AS {name}" for name, _, key in keys))
+    table = table.selectExpr(
+        "*", *(f"{embedded(key.table.spark)} AS {name}" for _, name, key in keys)
+    )
     tests = [f"{left} {'<=>' if key.null_safe else '='} {right}" for left, right, key in keys]
-    tests += [f"({predicate.spark})" for predicate in spec.predicates]
+    tests += [embedded(predicate.spark) for predicate in spec.predicates]
     joined = rows.join(table, F.expr(" AND ".join(tests) or "true"), JOINS[spec.kind])
     own = [quote_spark(name) for name in spec.schema.names]
     return joined.selectExpr(*own, TIME, *extra)
@@ -178,7 +180,7 @@ def project_rows(spec: ProjectRows, rows: DataFrame, extra: tuple[str, ...]) -> 
 
 
 def _computed(spec: ProjectRows) -> list[str]:
-    return [f"{item.expr.spark} AS {quote_spark(item.name)}" for item in spec.items]
+    return [f"{embedded(item.expr.spark)} AS {quote_spark(item.name)}" for item in spec.items]
 
 
 def range_rows(spec: RangeRows, rows: DataFrame, extra: tuple[str, ...]) -> DataFrame:

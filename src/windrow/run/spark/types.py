@@ -47,6 +47,16 @@ class SparkTypes:
         """Whether the session has a function of that name, its own or Spark's."""
         return self._spark.catalog.functionExists(name)
 
+    def volatile_parts(self, columns: Schema, expression: Expr) -> frozenset[str]:
+        """The expression itself, where Spark says that it is not deterministic.
+
+        Of functions that the user has registered with Spark, Spark alone knows. Over Spark Connect
+        it does not tell.
+        """
+        frame = getattr(self._selected(columns, [expression]), "_jdf", None)
+        is_known = frame is None or frame.queryExecution().analyzed().deterministic()
+        return frozenset() if is_known else frozenset({expression.text})
+
     def agrees_with_duckdb(
         self, columns: Schema, expression: Expr, *, may_differ: bool, depends_on_settings: bool
     ) -> bool:
@@ -74,11 +84,17 @@ class SparkTypes:
             raise refused_expression("Spark", expression, first_line(error)) from error
 
     def _analyze(self, columns: Schema, expressions: Sequence[Expr]) -> list[str]:
+        fields = self._selected(columns, expressions).schema.fields
+        return [type_text(field.dataType) for field in fields]
+
+    def _selected(self, columns: Schema, expressions: Sequence[Expr]) -> DataFrame:
+        """The expressions over no rows; one that is no value of one row is refused."""
         if columns not in self._empty:
             self._empty[columns] = self._spark.createDataFrame([], columns.ddl())
-        named = [f"{expr.spark} AS `{number}`" for number, expr in enumerate(expressions)]
-        schema = self._empty[columns].selectExpr(*named).schema
-        return [type_text(field.dataType) for field in schema.fields]
+        named = [f"({expr.spark}) AS `{number}`" for number, expr in enumerate(expressions)]
+        of_one_row = " AND ".join(f"(({expr.spark}) IS NULL)" for expr in expressions)
+        # Spark refuses aggregates, functions for OVER and makers of rows in a condition.
+        return self._empty[columns].where(of_one_row).selectExpr(*named)
 
 
 def first_line(error: Exception) -> str:

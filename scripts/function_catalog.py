@@ -1,0 +1,136 @@
+"""Writes src/windrow/sql/function_catalog.py: what DuckDB and Spark say of their functions.
+
+Run it with both engines installed, after one of them has a new version:
+
+    JAVA_HOME="$(scripts/java)" python scripts/function_catalog.py
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from windrow.operators.duckdb_functions import duckdb_kinds
+from windrow.plan.function_kinds import FunctionKinds
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PLACE = Path(__file__).parents[1] / "src/windrow/sql/function_catalog.py"
+
+_NONDETERMINISTIC = "org.apache.spark.sql.catalyst.expressions.Nondeterministic"
+_OF_NOW = re.compile(r"\.(CurrentTimestamp|CurrentDate|CurrentTime|Now|LocalTimestamp)\"")
+"""What Spark replaces by the time at which a query starts."""
+
+_GROUPS_OF_VOLATILE = {"misc_funcs", "datetime_funcs", "math_funcs", "string_funcs"}
+_EXAMPLE = re.compile(r"> (SELECT .*?);", re.DOTALL)
+_WIDTH = 96
+
+
+def spark_names(spark: SparkSession) -> frozenset[str]:
+    """All functions that Spark has."""
+    return frozenset(info.getName().lower() for info in _infos(spark))
+
+
+def spark_kinds(spark: SparkSession) -> FunctionKinds:
+    """The kinds of Spark's functions, by their groups, their classes and their own examples."""
+    groups: dict[str, set[str]] = {}
+    for info in _infos(spark):
+        groups.setdefault(info.getGroup(), set()).add(info.getName().lower())
+    volatile = {i.getName().lower() for i in _infos(spark) if _is_volatile(i, spark)}
+    return FunctionKinds(
+        spark.version,
+        frozenset(groups["agg_funcs"]),
+        frozenset(groups["window_funcs"]),
+        frozenset(groups["generator_funcs"]),
+        frozenset(volatile),
+    )
+
+
+def _infos(spark: SparkSession) -> list[Any]:
+    utils = spark._jvm.org.apache.spark.sql.api.python.PythonSQLUtils
+    return list(utils.listBuiltinFunctionInfos())
+
+
+def _is_volatile(info: Any, spark: SparkSession) -> bool:
+    """Whether its class is nondeterministic, or an example calls it for the present time.
+
+    Examples that call nothing else are asked.
+    """
+    jvm: Any = spark._jvm
+    loader = jvm.Thread.currentThread().getContextClassLoader()
+    of_class = jvm.java.lang.Class.forName(info.getClassName(), False, loader)
+    if jvm.java.lang.Class.forName(_NONDETERMINISTIC, True, loader).isAssignableFrom(of_class):
+        return True
+    if info.getGroup() not in _GROUPS_OF_VOLATILE:
+        return False
+    examples = _EXAMPLE.findall(info.getExamples() or "")
+    own = re.compile(rf"SELECT {re.escape(info.getName())}\([^()]*\)")
+    return any(_says_now(example, spark) for example in examples if own.match(example))
+
+
+def _says_now(example: str, spark: SparkSession) -> bool:
+    from pyspark.errors import PySparkException
+
+    try:
+        plan = spark.sql(example)._jdf.queryExecution().analyzed()
+    except PySparkException:  # of data or modules that are not here
+        return False
+    return not plan.deterministic() or _OF_NOW.search(plan.toJSON()) is not None
+
+
+def rendered(duckdb: FunctionKinds, spark: FunctionKinds, names: frozenset[str]) -> str:
+    """The text of the module."""
+    of_spark = spark.aggregates | spark.windows | spark.row_makers | spark.volatile
+    of_duckdb = duckdb.aggregates | duckdb.windows | duckdb.row_makers | duckdb.volatile
+    plain = (of_duckdb & names) - of_spark
+    parts = [
+        _module(),
+        _kinds("SPARK", spark),
+        _kinds("DUCKDB", duckdb),
+        _names("_PLAIN_IN_SPARK", plain),
+        "PLAIN_IN_SPARK = frozenset(_PLAIN_IN_SPARK)",
+        '"""Names of these in DuckDB that are plain functions in Spark."""\n',
+    ]
+    return "\n".join(parts)
+
+
+def _module() -> str:
+    return (
+        '"""What Spark and DuckDB say of their functions.\n\n'
+        "Made by scripts/function_catalog.py, and compared with the engines by tests.\n"
+        '"""\n\n'
+        "from __future__ import annotations\n\n"
+        "from windrow.plan.function_kinds import FunctionKinds\n"
+    )
+
+
+def _kinds(engine: str, kinds: FunctionKinds) -> str:
+    fields = ("aggregates", "windows", "row_makers", "volatile")
+    own = {field: f"_{engine}_{field.upper()}" for field in fields}
+    lines = [_names(name, getattr(kinds, field)) for field, name in own.items()]
+    lines += [f"{engine} = FunctionKinds(", f'    version="{kinds.version}",']
+    lines += [f"    {field}=frozenset({name})," for field, name in own.items()]
+    return "\n".join([*lines, ")\n"])
+
+
+def _names(name: str, names: frozenset[str]) -> str:
+    words = " ".join(f'"{each}",' for each in sorted(names))
+    lines = textwrap.wrap(words, _WIDTH, initial_indent="    ", subsequent_indent="    ")
+    return "\n".join([f"{name} = (", *lines, ")  # fmt: skip"])
+
+
+def main() -> None:
+    """Asks both engines and writes the module."""
+    from pyspark.sql import SparkSession
+
+    spark = SparkSession.builder.master("local[1]").getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    PLACE.write_text(rendered(duckdb_kinds(), spark_kinds(spark), spark_names(spark)))
+    print(f"wrote {PLACE}")
+
+
+if __name__ == "__main__":
+    main()

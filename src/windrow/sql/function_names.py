@@ -1,0 +1,112 @@
+"""Functions by the names they are called by: which aggregate is meant, and what is refused.
+
+The engines' own catalogs say which names are aggregates, functions for OVER, makers of rows and
+volatile (`function_catalog`). The dialect is Spark's: where it has a name, its word counts, and
+DuckDB's for all other names. The user's own functions come before both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from sqlglot import exp
+
+from windrow.sql.clauses import OtherAggregate
+from windrow.sql.function_catalog import DUCKDB, PLAIN_IN_SPARK, SPARK
+from windrow.sql.spans import called_name
+
+AGGREGATES: dict[str, type[exp.AggFunc]] = {
+    "sum": exp.Sum,
+    "count": exp.Count,
+    "avg": exp.Avg,
+    "mean": exp.Avg,
+    "min": exp.Min,
+    "max": exp.Max,
+    "median": exp.Median,
+    "variance": exp.Variance,
+    "var_samp": exp.Variance,
+    "var_pop": exp.VariancePop,
+    "stddev": exp.StddevSamp,
+    "std": exp.StddevSamp,
+    "stddev_samp": exp.StddevSamp,
+    "stddev_pop": exp.StddevPop,
+    "count_if": exp.CountIf,
+    "countif": exp.CountIf,
+    "bool_or": exp.LogicalOr,
+    "any": exp.LogicalOr,
+    "some": exp.LogicalOr,
+    "bool_and": exp.LogicalAnd,
+    "every": exp.LogicalAnd,
+}
+"""The names of the aggregates that Windrow computes."""
+
+OTHER_AGGREGATES = (SPARK.aggregates | DUCKDB.aggregates - PLAIN_IN_SPARK) - set(AGGREGATES)
+WINDOW_FUNCTIONS = SPARK.windows | DUCKDB.windows - PLAIN_IN_SPARK
+ROW_MAKERS = SPARK.row_makers | DUCKDB.row_makers - PLAIN_IN_SPARK
+
+_OF_THE_MOMENT = {"unix_timestamp": 0, "age": 1}
+"""Functions that count from the present time when called with so few arguments."""
+
+VOLATILE = (SPARK.volatile | DUCKDB.volatile - PLAIN_IN_SPARK) - set(_OF_THE_MOMENT)
+
+_WORDS_OF_NOW = {"now", "today", "tomorrow", "yesterday"}
+"""Texts that Spark reads as a time that moves, where they are cast to one."""
+
+
+def name_aggregates(tree: exp.Expr, functions: Container[str]) -> exp.Expr:
+    """The tree with one node for each aggregate, however it is called.
+
+    Args:
+        tree: a query, as read; it is changed.
+        functions: the user's functions by name.
+    """
+    for node in list(tree.walk()):
+        name = called_name(node)
+        if not name or name in functions or _is_quantifier(node):
+            continue
+        kind = _kind(node, name)
+        if kind is None or isinstance(node, kind):
+            continue
+        arguments = _arguments(node)
+        aggregate = kind(this=arguments[0] if arguments else None, expressions=arguments[1:])
+        aggregate.meta.update(node.meta)
+        if node.parent is None:
+            return aggregate
+        node.replace(aggregate)
+    return tree
+
+
+def is_volatile(node: exp.Expr, functions: Container[str] = ()) -> bool:
+    """Whether the node calls a function whose value differs between two evaluations of one row."""
+    if isinstance(node, exp.Cast):
+        text = node.this
+        is_time = node.to.is_type(exp.DType.DATE, *exp.DataType.TEMPORAL_TYPES)
+        return is_time and text.is_string and text.name.strip().lower() in _WORDS_OF_NOW
+    name = called_name(node)
+    if not name or (isinstance(node, exp.Anonymous) and name in functions):
+        return False
+    if name in _OF_THE_MOMENT:
+        return len(_arguments(node)) <= _OF_THE_MOMENT[name]
+    own = node.sql_name().lower() if isinstance(node, exp.Func) else ""
+    return bool(VOLATILE.intersection({name, own}))
+
+
+def _kind(node: exp.Expr, name: str) -> type[exp.AggFunc] | None:
+    """Which aggregate a call is; None for none. One of another schema is none of ours."""
+    if name in AGGREGATES and not isinstance(node.parent, exp.Dot):
+        return AGGREGATES[name]
+    is_other = name in AGGREGATES or name in OTHER_AGGREGATES
+    return OtherAggregate if is_other and not isinstance(node, exp.AggFunc) else None
+
+
+def _is_quantifier(node: exp.Expr) -> bool:
+    """Whether it is the ANY of `x LIKE ANY (..)`, and no aggregate."""
+    return isinstance(node, exp.Any) and isinstance(node.parent, exp.Like | exp.ILike)
+
+
+def _arguments(node: exp.Expr) -> list[exp.Expr]:
+    if isinstance(node, exp.Anonymous):
+        return list(node.expressions)
+    if isinstance(node, exp.Any):
+        return [node.this.unnest()]
+    return [part for part in node.iter_expressions() if not isinstance(part, exp.Identifier)]

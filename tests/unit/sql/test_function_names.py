@@ -1,0 +1,193 @@
+"""Functions by name: what is computed, what is refused, and what the engines themselves say."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from sqlglot import exp
+
+import windrow
+from windrow.errors import BindError, UnsupportedError, WindrowError
+from windrow.operators.duckdb_functions import called, duckdb_kinds
+from windrow.operators.evaluate import DuckdbTypes
+from windrow.plan.exprs import Expr
+from windrow.schema import Field, Schema
+from windrow.sql.function_catalog import DUCKDB
+from windrow.sql.function_names import (
+    AGGREGATES,
+    OTHER_AGGREGATES,
+    ROW_MAKERS,
+    VOLATILE,
+    WINDOW_FUNCTIONS,
+    is_volatile,
+)
+
+EVERYWHERE = (
+    "SELECT {} AS v FROM s [RANGE 5]",
+    "SELECT x + coalesce({}, 1) AS v FROM s",
+    "SELECT x FROM s WHERE {} > 1",
+    "SELECT x FROM s [RANGE 5] GROUP BY x, {}",
+    "SELECT x FROM s [RANGE 5] GROUP BY x HAVING {} > 1",
+    "SELECT SUM(x) FILTER (WHERE {} > 1) AS v FROM s [RANGE 5]",
+    "SELECT COUNT(x, {}) AS v FROM s [RANGE 5]",
+    "SELECT s.x FROM s JOIN r ON s.x = {} WINDOW = 5",
+    "SELECT s.x FROM s LEFT JOIN d ON s.x = {}",
+    "SELECT s.x FROM s LEFT OUTER BESTMATCH JOIN r ON s.x MINDIST {} WINDOW = 5",
+    "SELECT s.x FROM s ASOF JOIN r MATCH_CONDITION (s.t >= r.t) ON s.x = {}",
+    "SELECT q.v FROM (SELECT {} AS v FROM s) q",
+    "SELECT x FROM s ORDER BY {}",
+)
+
+
+def session() -> windrow.Session:
+    found = windrow.Session()
+    parts = [
+        pa.table({"x": [1], "b": [True], "t": [0]}),
+        pa.table({"x": [3, 10], "b": [False, None], "t": [5, 5]}),
+    ]
+    found.stream("s", parts, time="t")
+    found.stream("r", parts, time="t")
+    found.table("d", parts[0].select(["x", "b"]))
+    return found
+
+
+@pytest.fixture(scope="module")
+def asked() -> windrow.Session:
+    return session()
+
+
+@pytest.mark.parametrize("query", EVERYWHERE)
+def test_what_is_no_value_of_a_row_is_refused_by_name_in_every_clause(asked, query):
+    names = sorted(OTHER_AGGREGATES | WINDOW_FUNCTIONS | ROW_MAKERS)
+    for name in names if query in EVERYWHERE[:3] else names[EVERYWHERE.index(query) :: 12]:
+        with pytest.raises(WindrowError) as raised:
+            asked.sql(query.format(f"{name}(x)"))
+        assert raised.value.span is not None or raised.value.condition == "syntax", name
+
+
+@pytest.mark.parametrize("query", EVERYWHERE[2:4] + EVERYWHERE[5:11])
+def test_a_computed_aggregate_is_refused_where_one_row_is_looked_at(asked, query):
+    for name in sorted(AGGREGATES):
+        with pytest.raises(WindrowError):
+            asked.sql(query.format(f"{name}(s.x)"))
+
+
+def test_aggregates_of_one_meaning_have_one_answer():
+    both = {
+        "mean(x)": "AVG(x)",
+        "std(x)": "STDDEV(x)",
+        "count_if(x > 1)": "COUNT(CASE WHEN x > 1 THEN 1 END)",
+        "countif(b)": "COUNT(*) FILTER (WHERE b)",
+        "bool_or(b)": "MAX(b)",
+        "any(b)": "MAX(b)",
+        "some(b)": "MAX(b)",
+        "bool_and(b)": "MIN(b)",
+        "every(b)": "MIN(b)",
+        "mean(DISTINCT x)": "AVG(DISTINCT x)",
+        "every(b) FILTER (WHERE x > 1)": "MIN(b) FILTER (WHERE x > 1)",
+        "count_if(b) FILTER (WHERE x < 5)": "COUNT(CASE WHEN b AND x < 5 THEN 1 END)",
+        "`mean`(x) /* sqlglot.anonymous */": "AVG(x)",
+    }
+    for one, other in both.items():
+        answers = [
+            session().sql(f"SELECT {each} AS v FROM s [RANGE 5]").to_arrow()
+            for each in (one, other)
+        ]
+        assert answers[0].equals(answers[1]), one
+
+
+def test_the_mean_of_a_window_is_over_all_its_batches():
+    rows = session().sql("SELECT mean(x) AS v FROM s [RANGE 5]").to_arrow().to_pylist()
+    inserted = [r["v"] for r in rows if r["_change_type"] == "insert"]
+    assert inserted == [1.0, 14 / 3, 6.5, None]
+
+
+def test_an_aggregate_of_conditions_takes_nothing_else(asked):
+    for name in ("count_if", "bool_or", "every"):
+        with pytest.raises(BindError, match="not boolean"):
+            asked.sql(f"SELECT {name}(x) AS v FROM s [RANGE 5]")
+
+
+def test_distinct_without_a_value_is_refused(asked):
+    for name in ("MAX", "COUNT", "SUM", "COUNT_IF"):
+        with pytest.raises(WindrowError, match=r"says nothing|cannot be read"):
+            asked.sql(f"SELECT {name}(DISTINCT) AS v FROM s [RANGE 5]")
+
+
+@pytest.mark.parametrize("text", ["1e5.1BD", "1e99999999", "9" * 5000, "1e-99999"])
+def test_a_number_that_is_none_is_refused(asked, text):
+    for query in (f"SELECT {text} AS v FROM s", f"SELECT SUM(x) AS v FROM s [RANGE {text}]"):
+        with pytest.raises(WindrowError):
+            asked.sql(query)
+
+
+def test_volatile_functions_are_refused_in_changelogs_under_every_name(asked):
+    for name in sorted(VOLATILE):
+        for query in ("SELECT {} AS v FROM s [RANGE 5] EMIT CHANGES", "SELECT COUNT(DISTINCT {}) AS v FROM s [RANGE 5]"):  # fmt: skip
+            with pytest.raises(WindrowError) as raised:
+                asked.sql(query.format(f"{name}()"))
+            # One that takes arguments is not taken without them, whatever else it is.
+            known = {"unsupported-nondeterministic", "syntax", "bad-expression", "unknown-function"}
+            assert raised.value.condition in known or name in OTHER_AGGREGATES, name
+        call = exp.Anonymous(this=name, expressions=[exp.column("x")])
+        assert is_volatile(call)
+        assert not is_volatile(call, functions={name})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CURRENT_TIMESTAMP", "current_date", "unix_timestamp()", "age(TIMESTAMP '2020-01-01')",
+        "DATE 'today'", "CAST('now' AS TIMESTAMP)", "rand(5)", "concat('a', uuid())", "now()",
+    ],
+)  # fmt: skip
+def test_what_is_of_the_moment_is_refused_in_changelogs_however_it_is_written(asked, text):
+    with pytest.raises(UnsupportedError, match="changelog"):
+        asked.sql(f"SELECT x, {text} AS v FROM s [RANGE 5] EMIT CHANGES")
+    with pytest.raises(UnsupportedError, match="changelog"):
+        asked.sql(f"SELECT COUNT(*) AS v FROM (SELECT {text} AS w FROM s) q [RANGE 5]")
+
+
+def test_constants_of_a_session_are_no_volatile_functions():
+    query = "SELECT current_database() AS v, unix_timestamp(t) AS w FROM s [RANGE 5] EMIT CHANGES"
+    found = windrow.Session()
+    found.stream("s", pa.table({"t": pa.array([0], pa.timestamp("us", "UTC"))}), time="t")
+    query = query.replace("RANGE 5", "RANGE INTERVAL '5' SECONDS")
+    assert found.sql(query).to_arrow().num_rows == 2
+
+
+def test_own_functions_come_before_the_catalogs():
+    found = session()
+    found.function("std", lambda x: x, returns="bigint")
+    rows = found.sql("SELECT std(x) AS v FROM s").to_arrow()
+    assert rows.to_pydict() == {"v": [1, 3, 10]}
+
+
+def test_the_catalog_has_every_name_that_the_installed_duckdb_has():
+    live = duckdb_kinds()
+    for field in ("aggregates", "windows", "row_makers", "volatile"):
+        known, found = getattr(DUCKDB, field), getattr(live, field)
+        assert found <= known, "make it anew with scripts/function_catalog.py"
+        assert live.version != DUCKDB.version or found == known
+
+
+COLUMNS = Schema((Field("x", "bigint"), Field("l", "array<bigint>")))
+
+
+@pytest.mark.parametrize(
+    "text", ["mean(x)", "geomean(x)", "list(x)", "count_star()", "unnest(l)", "rank() OVER ()"]
+)
+def test_duckdb_itself_refuses_what_a_list_of_names_would_let_through(text):
+    with pytest.raises(BindError):
+        DuckdbTypes().types(COLUMNS, [Expr(text, text, text, ("x",), "")])
+
+
+def test_duckdb_itself_says_what_is_volatile():
+    texts = {"random() + 1": {"random"}, "ago(x)": {"ago"}, "CURRENT_DATE": {"current_date"}}
+    for text, names in texts.items():
+        expr = Expr(text, text, text, ("x",), "")
+        assert DuckdbTypes().volatile_parts(COLUMNS, expr) == names
+
+
+def test_names_inside_texts_and_quotes_are_no_calls():
+    assert called("""'now()' || "today" || upper("now()")""") == {"upper"}
