@@ -17,11 +17,11 @@ from contextlib import contextmanager
 import typer
 from rich.console import Console
 
+from windrow.cli.entry import INTERRUPTED
 from windrow.errors import ResourceError, WindrowError
 
 USER_ERROR = 2
 UNEXPECTED = 1
-INTERRUPTED = 130
 
 _REFUSALS = {
     errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE,

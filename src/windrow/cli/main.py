@@ -13,8 +13,11 @@ import typer
 from rich.console import Console
 
 from windrow.cli.cost import cost
+from windrow.cli.entry import main
 from windrow.cli.experiments import app as experiments
 from windrow.cli.failures import reported
+
+__all__ = ["app", "main"]
 
 app = typer.Typer(
     name="windrow",
@@ -50,11 +53,6 @@ class Shown(StrEnum):
 
 
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks and Spark's own log.")]
-
-
-def main() -> None:
-    """The entry of the `windrow` command."""
-    app()
 
 
 @app.callback(invoke_without_command=True)
