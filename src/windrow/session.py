@@ -554,19 +554,19 @@ class Session:
         from windrow.run.local.result import Result  # noqa: PLC0415
         from windrow.run.progress import renderer  # noqa: PLC0415
 
-        shown = renderer(progress)
-        clock = self._clock or system_clock
-        return Result(
-            Execution(
+        data = dict(self._data)  # the answer may be asked for again when names stand for other data
+
+        def run() -> Execution:
+            return Execution(
                 physical,
-                self._data,
+                data,
                 resume=resume,
-                renderer=shown,
-                arrival_clock=clock,
+                renderer=renderer(progress),
+                arrival_clock=self._clock or system_clock,
                 planner=planner,
-            ),
-            is_deep=levels(physical.root) > FEW_LEVELS,
-        )
+            )
+
+        return Result(run, is_deep=levels(physical.root) > FEW_LEVELS)
 
     def _run_on_spark(self, physical: PhysicalQuery) -> Any:
         from windrow.calibration.machine import this_machine  # noqa: PLC0415

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -11,11 +13,16 @@ import windrow
 from cases.base import Case
 
 
-def session_of(case: Case, *, whole: bool = False, hints: Any = None) -> windrow.Session:
+def session_of(
+    case: Case, *, whole: bool = False, hints: Any = None, cut_by: Random | None = None
+) -> windrow.Session:
+    """A session with the streams of a case; `cut_by` draws other batches than the case has."""
     session = windrow.Session()
     for stream in case.streams:
         tables = stream.tables()
         batches = [batch for table in tables for batch in table.to_batches()]
+        if cut_by is not None:
+            batches = cut_again(batches, cut_by)
         data = (
             pa.concat_tables(tables)
             if whole
@@ -26,6 +33,15 @@ def session_of(case: Case, *, whole: bool = False, hints: Any = None) -> windrow
     for name, table in case.tables.items():
         session.table(name, table)
     return session
+
+
+def cut_again(batches: list[pa.RecordBatch], random: Random) -> list[pa.RecordBatch]:
+    """The same rows in the same order, in other batches."""
+    if not batches:
+        return []
+    rows = pa.concat_batches(batches)
+    cuts = sorted(random.randrange(rows.num_rows + 1) for _ in range(random.randrange(4)))
+    return [rows.slice(a, b - a) for a, b in itertools.pairwise([0, *cuts, rows.num_rows])]
 
 
 def bag(table: pa.Table) -> Counter[tuple[Any, ...]]:

@@ -26,7 +26,8 @@ def test_a_tree_of_queries_answers_as_duckdb_does_at_every_instant(random: Rando
     result = first
     if stops:
         checkpoint = pickle.loads(pickle.dumps(first.checkpoint()))
-        result = session_of(case).sql(case.sql, scheduling=scheduling, resume=checkpoint)
+        later = session_of(case, cut_by=random)
+        result = later.sql(case.sql, scheduling=scheduling, resume=checkpoint)
     assert bag(pa.Table.from_batches([*found, *result], result.schema)) == case.answer
     if "ROWS" not in case.sql and "whole" not in case.sql:
         assert result.progress.stored == 0  # everything has expired

@@ -16,12 +16,12 @@ from contextlib import contextmanager
 
 import typer
 
+from windrow.cli.entry import INTERRUPTED
 from windrow.errors import ResourceError, WindrowError
 from windrow.run.terminal import Terminal
 
 USER_ERROR = 2
 UNEXPECTED = 1
-INTERRUPTED = 130
 
 _REFUSALS = {
     errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE,

@@ -12,10 +12,13 @@ from typing import Annotated
 import typer
 
 from windrow.cli.cost import cost
+from windrow.cli.entry import main
 from windrow.cli.experiments import app as experiments
 from windrow.cli.failures import reported
 from windrow.cli.usage import Commands
 from windrow.run.terminal import Terminal
+
+__all__ = ["app", "main"]
 
 app = typer.Typer(
     name="windrow",
@@ -52,11 +55,6 @@ class Shown(StrEnum):
 
 
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks and Spark's own log.")]
-
-
-def main() -> None:
-    """The entry of the `windrow` command."""
-    app()
 
 
 @app.callback(invoke_without_command=True)

@@ -40,6 +40,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from windrow.kernels._border import guard_returns
 from windrow.kernels._once import compile_once
 from windrow.kernels.sources import digest_of
 
@@ -78,9 +79,12 @@ def lean_kernel_part(function: Function) -> Function:
 
 
 def _kernel(function: Function, *, is_part: bool, is_lean: bool = False) -> Function:
+    guard_returns(function)
     folder = _cache_folder(Path(function.__code__.co_filename))
     if folder is None:
-        return _compiled(function, cache=False, is_part=is_part, is_lean=is_lean)
+        compiled = _compiled(function, cache=False, is_part=is_part, is_lean=is_lean)
+        compile_once(compiled, None)
+        return compiled
     before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
     # numba reads the folder as the function is decorated; other users of numba keep theirs.
     numba.config.CACHE_DIR = folder  # type: ignore[attr-defined]

@@ -14,6 +14,9 @@ which waits for `g` while it compiles `f` never holds up the one that compiles `
 
 Within a process numba compiles in one thread at a time. Its lock is taken first: a thread that
 waits for another process with it in hand cannot be waited for by a thread of its own.
+
+numba does not take it well to be left in the middle: what it knows of its own functions may then be
+incomplete for good. So Ctrl-C is put off to the end of the kernel that is compiled.
 """
 
 from __future__ import annotations
@@ -28,6 +31,8 @@ from typing import Any
 
 from numba.core.compiler_lock import global_compiler_lock
 
+from windrow.kernels._signals import PutOff
+
 try:
     import fcntl
 except ImportError:  # not on Windows, where each process compiles for itself
@@ -38,25 +43,25 @@ LOCKS = "compiling.lock"
 _BYTES = 1 << 31
 
 
-def compile_once(kernel: Any, folder: str) -> None:
-    """Lets a kernel, whose compiled code is kept in the folder, be compiled by one process."""
-    if not hasattr(kernel, "compile") or fcntl is None:  # numba may be told not to compile at all
+def compile_once(kernel: Any, folder: str | None) -> None:
+    """Lets a kernel be compiled without a break, and by one process if its code has a folder."""
+    if not hasattr(kernel, "compile"):  # numba may be told not to compile at all
         return
     compile_here: Callable[[Any], Any] = kernel.compile
     name = kernel.py_func.__qualname__
 
     def compile_or_wait(signature: Any) -> Any:
-        with global_compiler_lock, _alone(folder, f"{name}{signature}"):
+        with PutOff(), global_compiler_lock, _alone(folder, f"{name}{signature}"):
             return compile_here(signature)  # reads the compiled code where there is some by now
 
     kernel.compile = compile_or_wait
 
 
 @contextlib.contextmanager
-def _alone(folder: str, what: str) -> Iterator[None]:
+def _alone(folder: str | None, what: str) -> Iterator[None]:
     """Waits until no other process has the lock of this name, and takes it if that can be had."""
     byte = zlib.crc32(what.encode()) % _BYTES
-    file = _lock_file(folder)
+    file = None if folder is None or fcntl is None else _lock_file(folder)
     is_held = file is not None and _lock(file, byte)
     try:
         yield

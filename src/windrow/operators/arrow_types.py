@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from windrow.errors import BindError, DataError
 from windrow.schema import Field, Schema
@@ -142,17 +143,17 @@ def conform(array: pa.Array, target: pa.DataType, column: str) -> pa.Array:
 
     Raises:
         DataError: a value does not fit, such as a nanosecond that is no whole microsecond.
+        BindError: Arrow cannot convert values of such a type.
     """
-    if array.type == target:
-        return array
-    if isinstance(array, pa.ExtensionArray):
-        return conform(array.storage, target, column)
     try:
-        if pa.types.is_dictionary(array.type):
-            return conform(array.dictionary_decode(), target, column)
-        if array.type == pa.month_day_nano_interval():
-            return _durations(array)
-        return array.cast(target)
+        return _conformed(array, target)
+    except pa.ArrowNotImplementedError as error:
+        raise BindError(
+            "unsupported-type",
+            f"the column {column!r} has the Arrow type {array.type}, which cannot be converted",
+            reason=str(error).partition("\n")[0],
+            hint="cast it, or leave the column out",
+        ) from error
     except pa.ArrowInvalid as error:
         raise DataError(
             "value-does-not-fit",
@@ -164,10 +165,63 @@ def conform(array: pa.Array, target: pa.DataType, column: str) -> pa.Array:
         ) from error
 
 
+def _conformed(array: pa.Array, target: pa.DataType) -> pa.Array:
+    if array.type == target:
+        return array
+    if isinstance(array, pa.ExtensionArray):
+        return _conformed(array.storage, target)
+    if pa.types.is_dictionary(array.type):
+        values = _conformed(array.dictionary, target)
+        return pa.DictionaryArray.from_arrays(array.indices, values).dictionary_decode()
+    if array.type == pa.month_day_nano_interval():
+        return _durations(array)
+    if _casts_as_a_whole(array.type):
+        return array.cast(target)
+    return _by_parts(array, target)
+
+
+def _casts_as_a_whole(arrow: pa.DataType) -> bool:
+    """Whether Arrow casts values of a type with all that is in them, and does it right.
+
+    Its cast of list views gives arrays that are not valid.
+    """
+    if pa.types.is_list_view(arrow) or pa.types.is_large_list_view(arrow):
+        return False
+    if pa.types.is_dictionary(arrow) or arrow == pa.month_day_nano_interval():
+        return False
+    if isinstance(arrow, pa.BaseExtensionType):
+        return False
+    return all(_casts_as_a_whole(arrow.field(i).type) for i in range(arrow.num_fields))
+
+
+def _by_parts(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """Lists, maps and structs of which each part is brought to its canonical type."""
+    is_null = array.is_null()
+    if pa.types.is_struct(target):
+        parts = [_conformed(array.field(i), target.field(i).type) for i in range(target.num_fields)]
+        return pa.StructArray.from_arrays(parts, fields=list(target), mask=is_null)
+    if pa.types.is_map(target):
+        made = _by_parts(array.cast(_as_list(array.type)), _as_list(target))
+        keys, items = made.values.field(0), made.values.field(1)
+        return pa.MapArray.from_arrays(made.offsets, keys, items, type=target, mask=is_null)
+    lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
+    offsets = pa.array(np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])).cast(pa.int32())
+    values = _conformed(array.flatten(), target.value_type)
+    return pa.ListArray.from_arrays(offsets, values, type=target, mask=is_null)
+
+
+def _as_list(arrow: pa.DataType) -> pa.DataType:
+    """A map as what it is below: a list of entries."""
+    return pa.list_(pa.struct([("key", arrow.key_type), ("value", arrow.item_type)]))
+
+
 def _durations(array: pa.Array) -> pa.Array:
     """Microseconds of intervals that DuckDB keeps as months, days and nanoseconds."""
-    parts = np.frombuffer(array.buffers()[1], _MONTH_DAY_NANO)
-    parts = parts[array.offset : array.offset + len(array)]
+    if not len(array):
+        return pa.array([], pa.duration("us"))
+    # A buffer may be longer than its values.
+    parts = np.frombuffer(array.buffers()[1], _MONTH_DAY_NANO, count=array.offset + len(array))
+    parts = parts[array.offset :]
     is_null = array.is_null().to_numpy(zero_copy_only=False)
     if bool(np.any(parts["months"][~is_null])):
         raise pa.ArrowInvalid("an interval of months has no fixed length")

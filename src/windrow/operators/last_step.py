@@ -39,5 +39,8 @@ class LastStep:
             yield from batches
             return
         for rows in by_instant(batches):
+            if not len(rows):
+                yield rows
+                continue
             left = net_changes(rows) if self.nets else rows
             yield left if self.pairs_by is None else pair_updates(left, self.pairs_by)

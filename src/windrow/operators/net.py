@@ -36,11 +36,13 @@ def net_changes(rows: ChangeBatch) -> ChangeBatch:
 def by_instant(batches: Iterable[ChangeBatch]) -> Iterator[ChangeBatch]:
     """The rows of batches in which an instant's changes follow one another, instants whole.
 
-    The last instant of a batch may go on in the next one, and waits for it.
+    The last instant of a batch may go on in the next one, and waits for it. A batch without rows, which
+    is where work pauses, is handed on.
     """
     waiting: list[ChangeBatch] = []
     for batch in batches:
         if not len(batch):
+            yield batch
             continue
         others = np.flatnonzero(batch.times != batch.times[-1])
         before_last = int(others[-1]) + 1 if len(others) else 0

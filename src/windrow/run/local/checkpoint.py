@@ -16,12 +16,17 @@ from windrow.run.late_rows import StreamFigures
 from windrow.run.local.feeds import Position
 from windrow.run.response import NONE_YET, Response
 
+CHECKPOINT_VERSION = f"{STATE_VERSION}.1"
+"""Layout of checkpoints: that of the snapshots in them, and that of the rest. Raise the latter with any
+change that an older reader would misread."""
+
 
 @dataclass(frozen=True)
 class Checkpoint:
     """Where a query stands: resuming from it gives the rest of the answer, as if never stopped.
 
-    Streams are to be registered again from their beginning; the batches that were read are skipped.
+    Streams are to be registered again from their beginning, in batches of any size; the rows that were
+    read are skipped.
 
     Attributes:
         sql: the query; another one cannot resume from it.
@@ -39,7 +44,7 @@ class Checkpoint:
         clocks: those that had come to each operator; None where all had come to the watermark.
         stages: what each stage computes, of which aliases; none where it was not written down.
         response: the response times so far.
-        version: the layout of the state.
+        version: the layout of the state, and of what is around it here.
 
     Examples:
         >>> result = session.sql(query)  # doctest: +SKIP
@@ -62,7 +67,7 @@ class Checkpoint:
     clocks: tuple[tuple[int, ...], ...] | None = None
     response: Response = NONE_YET
     stages: tuple[str, ...] = ()
-    version: int = field(default=STATE_VERSION)
+    version: str = CHECKPOINT_VERSION
 
     def check(
         self,
@@ -78,11 +83,11 @@ class Checkpoint:
                 by negative tuples, or the plan has other stages.
             ResourceError: the state has a layout that this version of Windrow does not read.
         """
-        if self.version != STATE_VERSION:
+        if self.version != CHECKPOINT_VERSION:
             raise ResourceError(
                 "unknown-state-version",
                 f"the checkpoint has state version {self.version}",
-                reason=f"this version of Windrow reads state version {STATE_VERSION}",
+                reason=f"this version of Windrow reads state version {CHECKPOINT_VERSION}",
                 hint="resume with the Windrow that made the checkpoint, or start anew",
             )
         if sql != self.sql:

@@ -16,7 +16,7 @@ that were not late as the batch began are not late when their part does.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,7 @@ from windrow.physical.algorithms import DEFAULT
 from windrow.physical.options import SPILL, Options
 from windrow.physical.shedding import OF_ITS_OWN, part_of
 from windrow.physical.specs import Spec, WJoin, inputs, scans, takes_back
+from windrow.run.local.sources import Silence
 
 PART_ROWS = 1 << 14
 """Rows of a batch that a join takes at a time whose cost follows what waits for the other streams.
@@ -54,6 +55,11 @@ class Cut:
         self.taken = 0
 
     @property
+    def whole(self) -> int:
+        """The rows of the batch."""
+        return 0 if self._batch is None else int(self._batch.num_rows)
+
+    @property
     def is_done(self) -> bool:
         """Whether the batch has been taken whole."""
         return self._batch is None or self.taken >= self._batch.num_rows
@@ -71,6 +77,30 @@ class Cut:
         part = self._batch.slice(self.taken, self._most)
         self.taken += part.num_rows
         return part
+
+
+def first_of(
+    batches: Iterator[pa.RecordBatch | Silence], rows: int
+) -> Iterator[pa.RecordBatch | Silence]:
+    """The batches, the first of which has so many rows, however they were cut before.
+
+    For a batch that was stopped in: its rows were put in order as a whole.
+    """
+    gathered: list[pa.RecordBatch] = []
+    missing = rows
+    for batch in batches:
+        if isinstance(batch, Silence):
+            yield batch
+            continue
+        gathered.append(batch.slice(0, missing))
+        missing -= gathered[-1].num_rows
+        if not missing:
+            yield pa.concat_batches(gathered)
+            rest = batch.slice(gathered[-1].num_rows)
+            if rest.num_rows:
+                yield rest
+            break
+    yield from batches
 
 
 def rows_at_once(root: Spec, options: Options) -> RowsAtOnce | None:

@@ -2,7 +2,8 @@
 
 One thread at a time works on a query; it waits for streams without keeping others from asking for
 a checkpoint. `stop` may come from any thread, at any moment: it ends the waiting, and whoever is
-the last to work on the query puts its things away.
+the last to work on the query puts its things away. Interrupts come between two steps
+(`interrupts.py`).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import threading
 import time
 import weakref
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -27,8 +28,10 @@ from windrow.run.local.answers import Answer
 from windrow.run.local.arrivals import ArrivalClock, Clock, system_clock
 from windrow.run.local.checkpoint import Checkpoint, columns_read, stages_of
 from windrow.run.local.cuts import rows_at_once
+from windrow.run.local.failures import broken_off, out_of_memory
 from windrow.run.local.feeds import open_feeds
 from windrow.run.local.inlets import Bell
+from windrow.run.local.interrupts import PAUSED, Pause, put_off
 from windrow.run.local.pipeline import Pipeline
 from windrow.run.local.scheduling.queues import Round
 from windrow.run.local.sources import NOTHING_NOW, Silence, Source
@@ -49,6 +52,9 @@ class Execution:
         clock: seconds, for the figures.
         arrival_clock: the present instant, for streams whose time is given on arrival.
         planner: plans again when rates have changed; None: the plan stays.
+
+    Attributes:
+        is_at_end: whether all rows have been given.
     """
 
     def __init__(
@@ -66,17 +72,23 @@ class Execution:
         self.adapting = Adapting(query, planner)
         self.answer = Answer(query)
         self.late: dict[str, list[pa.RecordBatch]] = defaultdict(list)
-        self._pipeline = Pipeline(query, sources)
+        self._bell = Bell()
+        self._interrupts = put_off(self._bell.ring)
+        self._pipeline = Pipeline(query, sources, pauses=self._interrupts.has_come)
         self._renderer = renderer or Silent()
         self._clock = clock
         self._pending: deque[pa.RecordBatch] = deque()
         self._batch = self._rows_in = self._rows_out = 0
         self._response = NONE_YET
-        self._round: Iterator[pa.RecordBatch] = iter(())
+        self._taken = ("", 0)
+        self._round: Iterator[pa.RecordBatch | Pause] = iter(())
         self._is_done = False
+        self._failure: BaseException | None = None
+        self._handed: pa.RecordBatch | None = None
+        self._returned: deque[pa.RecordBatch] = deque()
+        self._has_given_all = False
         self._due, self._woken_for = MAX_TICK, MIN_TICK
         self._turn = threading.Lock()
-        self._bell = Bell()
         # Readers know the bell alone: a query that is dropped unfinished leaves no thread behind.
         weakref.finalize(self, self._bell.stop)
         if resume is not None:
@@ -100,51 +112,125 @@ class Execution:
         self._watermark = resume.watermark if resume else self._feeds.watermark
         self.progress = self._measure(0.0)
 
+    @property
+    def is_at_end(self) -> bool:
+        """Whether all rows have been given, and none given back."""
+        return self._has_given_all and self._handed is None and not self._returned
+
     def next(self) -> pa.RecordBatch | None:
-        """The next rows of the answer, which may have to be waited for; None if no more come."""
-        try:
-            batch = self._ask()
-            while isinstance(batch, Silence):
-                self._feeds.wait(self._due)
-                batch = self._ask()
-        except BaseException as error:
-            self.stop()
-            if isinstance(error, WindrowError):
-                error.in_sql(self.query.sql)
-            raise
-        if batch is None or self._bell.is_stopped:
-            self.stop()
+        """The next rows, which may have to be waited for; None if no more come."""
+        batch: pa.RecordBatch | Pause | None = PAUSED
+        while batch is PAUSED:
+            with self._interrupts:
+                batch = self._next_or_pause()
+        # Until here an interrupt loses no rows: they are given again. No call may follow, for Python
+        # looks for interrupts at the end of one.
+        self._handed = None
         return batch
 
     def checkpoint(self) -> Checkpoint:
         """Where the query stands after the micro-batch under way, which is finished first."""
-        with self._turn:
-            self._pending.extend(self._round)
-            return self._checkpoint()
+        while True:
+            with self._interrupts, self._turn:
+                checkpoint = self._checkpoint_or_pause()
+            if checkpoint is not PAUSED:
+                return checkpoint
 
     def stop(self) -> None:
         """Ends the run, from any thread; what was handed out stays valid.
 
         A thread that is at work on the query stops it itself when it is done with its step.
         """
-        self._bell.stop()
-        if self._turn.acquire(blocking=False):
-            try:
-                self._put_away()
-            finally:
-                self._turn.release()
+        with put_off(self._bell.ring):
+            self._bell.stop()
+            if self._turn.acquire(blocking=False):
+                try:
+                    self._put_away()
+                finally:
+                    self._turn.release()
+
+    def give_back(self, batches: Sequence[pa.RecordBatch]) -> None:
+        """Takes rows back that were handed out, to give them again first."""
+        with put_off(self._bell.ring), self._turn:
+            returned = [*batches, *([] if self._handed is None else [self._handed])]
+            self._handed = None
+            self._returned.extendleft(reversed(returned))
+            self._rows_out -= sum(batch.num_rows for batch in returned)
+
+    def _next_or_pause(self) -> pa.RecordBatch | Pause | None:
+        """The next rows; PAUSED where an interrupt came before they could be had."""
+        if self._handed is not None:
+            return self._handed
+        self._check_whole()
+        try:
+            batch = self._ask()
+            while isinstance(batch, Silence | Pause) and not self._interrupts.has_come():
+                if isinstance(batch, Silence):
+                    self._feeds.wait(self._due, self._interrupts.has_come)
+                batch = self._ask()
+        except BaseException as error:
+            failure = self._failed(error)
+            if failure is error:
+                raise
+            raise failure from error
+        if isinstance(batch, Silence | Pause):
+            return PAUSED
+        if batch is None and not self._bell.is_stopped:
+            self._has_given_all = True
+        if batch is None or self._bell.is_stopped:
+            self.stop()
+        self._handed = batch
+        return batch
+
+    def _checkpoint_or_pause(self) -> Checkpoint | Pause:
+        self._check_whole()
+        try:
+            for batch in self._round:
+                if not isinstance(batch, Pause):
+                    self._pending.append(batch)
+                elif self._interrupts.has_come():
+                    return PAUSED
+        except BaseException as error:
+            failure = self._failed(error)
+            if failure is error:
+                raise
+            raise failure from error
+        return self._checkpoint()
+
+    def _failed(self, error: BaseException) -> BaseException:
+        """Ends a run that cannot go on; the error to raise, now and whenever it is asked again."""
+        self.stop()
+        if isinstance(error, WindrowError):
+            error.in_sql(self.query.sql)
+        elif isinstance(error, MemoryError):
+            error = self._out_of_memory(error)
+        was_interrupted = self._interrupts.came > 1
+        if was_interrupted and not isinstance(error, KeyboardInterrupt):
+            error = KeyboardInterrupt()  # engines have errors of their own for it
+        self._failure = error if isinstance(error, Exception) else broken_off()
+        return error
+
+    def _out_of_memory(self, error: MemoryError) -> WindrowError:
+        held = sum(stage.counters.stored for stage in self._pipeline.stages)
+        return out_of_memory(error, self._taken, held).in_sql(self.query.sql)
+
+    def _check_whole(self) -> None:
+        """Refuses to go on where a step has failed."""
+        if self._failure is not None:
+            raise self._failure
 
     def _checkpoint(self) -> Checkpoint:
+        not_handed_out = [*([] if self._handed is None else [self._handed]), *self._returned]
         return Checkpoint(
             sql=self.query.sql,
             positions=self._feeds.positions,
             watermark=self._watermark,
             snapshots=tuple(stage.snapshot() for stage in self._pipeline.stages),
             counters=tuple(stage.counters.as_dict() for stage in self._pipeline.stages),
-            pending=tuple(self._pending),
+            pending=(*not_handed_out, *self._pending),
             batch=self._batch,
             rows_in=self._rows_in,
-            rows_out=self._rows_out,
+            rows_out=self._rows_out - (0 if self._handed is None else self._handed.num_rows),
             streams=dict(self._streams.figures),
             columns=columns_read(self.query.root),
             scheduling=self.query.schedule.name,
@@ -159,17 +245,17 @@ class Execution:
             self._renderer.close()
             self._pipeline.close()
 
-    def _ask(self) -> pa.RecordBatch | Silence | None:
+    def _ask(self) -> pa.RecordBatch | Silence | Pause | None:
         with self._turn:
-            batch = self._next()
+            batch = self._returned.popleft() if self._returned else self._next()
             if batch is NOTHING_NOW:
                 self._due = self._pipeline.due()
                 self._show_stall()
-            elif batch is not None:
+            elif isinstance(batch, pa.RecordBatch):
                 self._rows_out += batch.num_rows
             return batch
 
-    def _next(self) -> pa.RecordBatch | Silence | None:
+    def _next(self) -> pa.RecordBatch | Silence | Pause | None:
         """The next rows, as far as they can be had without waiting."""
         while not (self._is_done or self._bell.is_stopped):
             if self._pending:
@@ -203,13 +289,14 @@ class Execution:
 
     def _micro_batch(
         self, stream: str, arrived: pa.RecordBatch | None, started: float
-    ) -> Iterator[pa.RecordBatch]:
+    ) -> Iterator[pa.RecordBatch | Pause]:
         """Takes one batch of one stream and gives the rows of the answer that it brings."""
         before = self._watermark
         self._watermark = self._feeds.watermark
         if arrived is None and self._watermark == before:
             return
         if arrived is not None:
+            self._taken = (stream, arrived.num_rows)
             self._rows_in += arrived.num_rows
             self._note(stream, arrived, before)
             self.adapting.adapt(stream, arrived, self._pipeline)
@@ -220,6 +307,8 @@ class Execution:
                 if self.query.is_changelog and self._watermark < MAX_TICK:
                     self._response = self._response.after(rows.times, self._feeds.now)
                 yield self.answer.show(rows)
+            elif self._interrupts.has_come():
+                yield PAUSED
         self._batch += 1
         self.progress = self._measure((self._clock() - started) * 1_000)
         self._renderer.show(self.progress)

@@ -14,20 +14,21 @@ present instant, so that its watermark is the clock.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
+from windrow.errors import DataError
 from windrow.operators.instants import less_delay, ticks_of
 from windrow.operators.read_ahead import complete_by_read_ahead
 from windrow.physical.options import IN_STEP
 from windrow.physical.specs import ScanStream
 from windrow.run.local.arrivals import ArrivalClock
-from windrow.run.local.cuts import Cut, RowsAtOnce, all_at_once
+from windrow.run.local.cuts import Cut, RowsAtOnce, all_at_once, first_of
 from windrow.run.local.inlets import PAUSE_S, Bell, Inlet, InMemory, Reader, Taken
 from windrow.run.local.promises import complete_by_punctuations, split_punctuations
-from windrow.run.local.sources import NOTHING_NOW, Source
+from windrow.run.local.sources import NOTHING_NOW, Source, already_read
 from windrow.schema import MAX_TICK, MIN_TICK
 
 PATIENCE_S = 0.1
@@ -48,18 +49,26 @@ more than disorder within a lateness usually makes."""
 
 @dataclass(frozen=True)
 class Position:
-    """How far a stream has been read: batches taken, the newest time, and whether it ended.
+    """How far a stream has been read: rows taken, the newest time, and whether it ended.
 
-    `rows` are those taken of the next batch, where batches are cut. `promised` is the least time
-    that may still come by read-ahead and punctuations, `last` what the next read-ahead begins with.
+    Rows are counted as they come, in batches taken whole. Where batches are cut, `part` rows have been
+    taken, in the order of time, of the `whole` ones that came in the batch after these:
+
+        rows as they come   |===========|== == =--- -|-----------
+                            0           rows         rows + whole
+
+    `is_reordered` where rows are counted in the order of time, into which a table was put. `promised` is
+    the least time that may still come by read-ahead and punctuations, `last` what the next read-ahead begins with.
     """
 
-    batches: int = 0
+    rows: int = 0
     newest: int = MIN_TICK
     has_ended: bool = False
-    rows: int = 0
+    part: int = 0
+    whole: int = 0
     promised: int = MIN_TICK
     last: tuple[int, ...] = ()
+    is_reordered: bool = False
 
 
 @dataclass
@@ -119,7 +128,7 @@ class Feed:
                 return taken
             self.promise = self._promised_by(taken)
             self.cut.begin(
-                taken, self.scan.time if self.arrivals is None else None, self.position.rows
+                taken, self.scan.time if self.arrivals is None else None, self.position.part
             )
         return self.cut.next()
 
@@ -127,19 +136,21 @@ class Feed:
         """Notes how far the stream has come with a batch; gives its rows, without punctuations."""
         before = self.position
         if batch is None:
-            self.position = replace(before, has_ended=True, rows=0)
+            self.position = replace(before, has_ended=True)
             return None
-        now = before
+        now, came = before, batch.num_rows
         if self.arrivals is not None:
             now = replace(before, newest=self.arrivals.now())
             batch = self.arrivals.stamped(batch, self.scan.time)
         elif batch.num_rows:
             batch, now = self._noted(batch)
         self.in_place = self.in_place + 1 if now.newest == before.newest else 0
-        if self.cut is None or self.cut.is_done:
-            self.position = replace(now, batches=before.batches + 1, rows=0)
+        if self.cut is None:
+            self.position = replace(now, rows=before.rows + came)
+        elif self.cut.is_done:
+            self.position = replace(now, rows=before.rows + self.cut.whole, part=0, whole=0)
         else:
-            self.position = replace(now, rows=self.cut.taken)
+            self.position = replace(now, part=self.cut.taken, whole=self.cut.whole)
         return batch
 
     def _noted(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Position]:
@@ -246,10 +257,16 @@ class Feeds:
             return feed.stream, taken
         return None
 
-    def wait(self, due: int = MAX_TICK) -> None:
-        """Waits until some stream may have a batch, the watermark is at `due`, or the query stopped."""
+    def wait(self, due: int = MAX_TICK, is_woken: Callable[[], bool] | None = None) -> None:
+        """Waits until some stream may have a batch, the watermark is at `due`, or the query stopped.
+
+        Whoever has it woken rings the bell.
+        """
         inlets = [feed.inlet for feed in self._open()]
-        self._bell.wait_for(lambda: any(inlet.is_ready for inlet in inlets), self._seconds_to(due))
+        self._bell.wait_for(
+            lambda: any(inlet.is_ready for inlet in inlets) or bool(is_woken and is_woken()),
+            self._seconds_to(due),
+        )
 
     def _seconds_to(self, due: int) -> float | None:
         """How long the clock of arrivals takes to an instant; None where it is not the watermark."""
@@ -294,11 +311,34 @@ def open_feeds(
     for name in positions or dict.fromkeys(scan.stream for scan in scans):
         spec, position = first_scans[name], positions.get(name, Position())
         source = sources[name]
-        rows = source.batches(None if spec.is_on_arrival else spec.time, position.batches)
+        if source.is_spent and not position.has_ended:
+            raise already_read(name)
+        time = None if spec.is_on_arrival else spec.time
+        position = _in_one_order(name, position, is_reordered=source.reorders(time))
+        rows = source.batches(time, position.rows)
+        if position.whole:
+            rows = first_of(rows, position.whole)
         inlet: Inlet = Reader(name, rows, bell) if source.may_block else InMemory(rows)
         clock = arrivals if spec.is_on_arrival else None
         # A batch that was stopped in goes on in the same place, though batches are not cut any more.
-        at_once = all_at_once if rows_at_once is None and position.rows else rows_at_once
+        at_once = all_at_once if rows_at_once is None and position.part else rows_at_once
         cut = None if at_once is None else Cut(at_once)
         feeds.append(Feed(spec, inlet, position, clock, cut=cut))
     return Feeds(feeds, bell, polling or IN_STEP)
+
+
+def _in_one_order(stream: str, position: Position, *, is_reordered: bool) -> Position:
+    """The position, where the rows that it counts come in the order in which they are read now.
+
+    Raises:
+        DataError: they came in another order.
+    """
+    if position.rows and position.is_reordered != is_reordered:
+        raise DataError(
+            "checkpoint-of-another-order",
+            f"the checkpoint counts the rows of {stream} in another order",
+            reason="a table is read in the order of time, an iterable of batches as they come, and rows"
+            " that were read are skipped by their number",
+            hint=f"register {stream} as a table again, or as batches again, as it was",
+        )
+    return replace(position, is_reordered=is_reordered)

@@ -10,14 +10,22 @@ that a thread of its own asks it, and hands over what comes:
 Readers and query wait on one condition, the bell, which `stop` rings as well: nobody polls in a
 loop, and a query ends at once though every one of its iterators blocks. A reader that is inside
 its iterator when the query stops ends as soon as the iterator returns.
+
+When the program ends, all readers are told to, and waited for: Python ends a thread that comes back to
+it too late in the middle of what it does, and the C++ of an engine there takes the whole process down.
+One that still blocks in its iterator after a while is left behind.
 """
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Protocol, TypeAlias
+from weakref import WeakSet
 
 import pyarrow as pa
 
@@ -28,6 +36,9 @@ HELD = 2
 
 PAUSE_S = 0.01
 """After its iterator said "nothing now", how long a reader waits before it asks again."""
+
+PARTING_S = 1.0
+"""How long a program that ends waits for its readers: a few times what reading a batch takes."""
 
 Taken: TypeAlias = pa.RecordBatch | Silence | None
 """A batch, NOTHING_NOW, or None for the end of the stream."""
@@ -44,6 +55,11 @@ class Bell:
         """Ends all waiting: readers stop reading, and the query does not wait any more."""
         with self.changed:
             self.is_stopped = True
+            self.changed.notify_all()
+
+    def ring(self) -> None:
+        """Has those who wait look again at what they wait for."""
+        with self.changed:
             self.changed.notify_all()
 
     def wait_for(self, claim: Callable[[], bool], timeout_s: float | None = None) -> bool:
@@ -118,6 +134,7 @@ class Reader:
         """
         if not self._is_started:
             self._is_started = True
+            _READERS.add(self)
             self.thread.start()
         with self._bell.changed:
             if not self._held:
@@ -127,6 +144,10 @@ class Reader:
         if isinstance(taken, BaseException):
             raise source_failed(self._stream, taken)
         return taken
+
+    def end(self) -> None:
+        """Tells the query of this reader that it is over, and so the reader."""
+        self._bell.stop()
 
     def _run(self) -> None:
         try:
@@ -155,3 +176,19 @@ class Reader:
             self._held.append(item)
             bell.changed.notify_all()
             return True
+
+
+_READERS: WeakSet[Reader] = WeakSet()
+
+
+@atexit.register
+def end_readers() -> bool:
+    """Ends all readers; whether none is left at work."""
+    readers = [reader for reader in list(_READERS) if reader.thread.is_alive()]
+    until = time.monotonic() + PARTING_S
+    with contextlib.suppress(KeyboardInterrupt):  # who does not want to wait need not
+        for reader in readers:
+            reader.end()
+        for reader in readers:
+            reader.thread.join(max(0.0, until - time.monotonic()))
+    return not any(reader.thread.is_alive() for reader in readers)

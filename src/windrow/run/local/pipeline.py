@@ -7,7 +7,7 @@ all results of the one below.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,7 +23,7 @@ from windrow.physical.specs import PhysicalQuery, ScanStream, Spec, UnionRows, W
 from windrow.run.local.scheduling.connect import Connector
 from windrow.run.local.scheduling.nodes import Node, StatelessNode
 from windrow.run.local.scheduling.queues import Round
-from windrow.run.local.scheduling.scheduler import SCHEDULINGS, Scheduler
+from windrow.run.local.scheduling.scheduler import SCHEDULINGS, Scheduler, never
 from windrow.run.local.scheduling.stages import StageNode
 from windrow.run.local.sources import Source
 from windrow.schema import MIN_TICK
@@ -31,18 +31,22 @@ from windrow.schema import MIN_TICK
 
 @dataclass
 class Pipeline:
-    """The operators of a query, the stages among them from the top down; `sources` has its tables."""
+    """The operators of a query, the stages among them from the top down; `sources` has its tables.
+
+    After a step at which it `pauses`, `run` gives a batch without rows.
+    """
 
     query: PhysicalQuery
     sources: Mapping[str, Source] = field(default_factory=dict)
     evaluator: Evaluator = field(default_factory=Evaluator)
+    pauses: Callable[[], bool] = never
 
     def __post_init__(self) -> None:
         self._memory = memory_of(self.query.options)
         connector = Connector(self.query, self.sources, self.evaluator, self._memory)
         self.root = connector.node(self.query.root)
         self.stages: list[Stage] = connector.stages
-        self._scheduler = Scheduler(self.root, SCHEDULINGS[self.query.schedule.name])
+        self._scheduler = Scheduler(self.root, SCHEDULINGS[self.query.schedule.name], self.pauses)
 
     def run(self, work: Round) -> Iterator[ChangeBatch]:
         """The rows of the answer that one micro-batch brings."""

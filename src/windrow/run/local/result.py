@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
@@ -22,10 +22,23 @@ if TYPE_CHECKING:
 
 
 class Result:
-    """Rows of an answer, computed as they are asked for; one pass.
+    """Rows of an answer, computed as they are asked for.
+
+    `next`, loops, `to_arrow`, `to_pandas` and `to_polars` go on from one place: each gives what none has
+    given yet. Once the answer has been given to its end, the next loop or `to_..` runs the query again
+    from the beginning, over the same data; where a stream was given as an iterator, which can be read
+    once, that is an error.
 
     While no stream has anything new, asking for the next rows waits; `stop`, from any thread, ends
-    it. As a context manager a result is stopped on the way out.
+    it for good. As a context manager a result is stopped on the way out.
+
+    After Ctrl-C, which comes between two steps of the query, the result goes on where it was: no row is
+    lost, none doubled. A second Ctrl-C does not wait for the end of the step, and the result is then of
+    no more use.
+
+    Args:
+        run: begins the query; called again to give the answer again.
+        is_deep: whether its plan has more levels than Python's stack is made for.
 
     Examples:
         >>> result = session.sql("SELECT ...")  # doctest: +SKIP
@@ -34,11 +47,14 @@ class Result:
         >>> session.sql("SELECT ...").to_arrow()  # doctest: +SKIP
     """
 
-    def __init__(self, execution: Execution, *, is_deep: bool = False) -> None:
-        self._execution = execution
+    def __init__(self, run: Callable[[], Execution], *, is_deep: bool = False) -> None:
+        self._run = run
         self._room = deep_calls if is_deep else nullcontext
+        self._execution = self._begun()
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
+        if self._execution.is_at_end:
+            self._execution = self._begun()
         return self
 
     def __next__(self) -> pa.RecordBatch:
@@ -48,6 +64,10 @@ class Result:
             raise StopIteration
         return batch
 
+    def _begun(self) -> Execution:
+        with self._room():
+            return self._run()
+
     def __enter__(self) -> Self:
         return self
 
@@ -55,7 +75,7 @@ class Result:
         self.stop()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
-        reader = pa.RecordBatchReader.from_batches(self.schema, self)
+        reader = pa.RecordBatchReader.from_batches(self.schema, iter(self))
         return reader.__arrow_c_stream__(requested_schema)
 
     @property
@@ -79,7 +99,7 @@ class Result:
 
     @property
     def progress(self) -> Progress:
-        """How far the query has come."""
+        """How far the query has come, of the run under way or the last one."""
         return self._execution.progress
 
     @property
@@ -104,12 +124,31 @@ class Result:
         return {name: pa.Table.from_batches(rows) for name, rows in self._execution.late.items()}
 
     def to_arrow(self) -> pa.Table:
-        """The rest of the answer as an Arrow table."""
-        batches = list(self)
+        """The rest of the answer as an Arrow table; all of it where nothing has been asked for yet.
+
+        Asked again, it gives the whole answer again.
+
+        Raises:
+            DataError: asked again, and a stream was given as an iterator, which can be read once.
+
+        Examples:
+            >>> import windrow
+            >>> w = windrow.Session()
+            >>> w.stream("s", pa.table({"k": [1, 2], "at": [0, 5]}), time="at")
+            >>> result = w.sql("SELECT k FROM s")
+            >>> result.to_arrow() == result.to_arrow()
+            True
+        """
+        batches: list[pa.RecordBatch] = []
+        try:
+            batches.extend(self)  # in one step of C, so that no batch is on its way in an interrupt
+        except BaseException:
+            self._execution.give_back(batches)
+            raise
         return pa.Table.from_batches(batches, self.schema)
 
     def to_pandas(self) -> pd.DataFrame:
-        """The rest of the answer as a pandas DataFrame; `attrs` tell the recall if it sheds."""
+        """What `to_arrow` gives as a pandas DataFrame; `attrs` tell the recall if it sheds."""
         table = self.to_arrow()
         frame = table.to_pandas()
         if self.recall is not None:
@@ -117,7 +156,7 @@ class Result:
         return frame
 
     def to_polars(self) -> Any:
-        """The rest of the answer as a polars DataFrame.
+        """What `to_arrow` gives as a polars DataFrame.
 
         Raises:
             ResourceError: polars is not installed.

@@ -10,8 +10,9 @@ in place of a batch, which says that there is none at the moment and that it is 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from enum import Enum
-from itertools import chain, islice
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
 
 SLICE_ROWS = 262_144
 """Rows of a table that make one micro-batch: large enough that the work per batch, and per key, is
-lost in the work per row, small enough that a batch is some megabytes. Checkpoints count slices: with
-another size raise `operators.base.STATE_VERSION`."""
+lost in the work per row, small enough that a batch is some megabytes."""
 
 
 class Silence(Enum):
@@ -66,10 +66,22 @@ class Source(Protocol):
         """Whether all of it is there, so that a query over it is a batch run."""
         ...
 
+    @property
+    def is_spent(self) -> bool:
+        """Whether it could be read once, and has been."""
+        ...
+
+    def reorders(self, time: str | None) -> bool:
+        """Whether rows are read in another order than that in which they were given."""
+        ...
+
     def batches(self, time: str | None, skip: int) -> Iterator[pa.RecordBatch | Silence]:
-        """The rows in batches of canonical types, without the first `skip` batches.
+        """The rows in batches of canonical types, without the first `skip` rows.
 
         `time` is the event-time column; None where rows have no time of their own.
+
+        Raises:
+            DataError: there are fewer rows than are to be skipped.
         """
         ...
 
@@ -79,6 +91,7 @@ class TableSource:
 
     may_block = False
     is_bounded = True
+    is_spent = False
 
     def __init__(self, name: str, table: pa.Table) -> None:
         self._name = name
@@ -87,17 +100,23 @@ class TableSource:
         self.schema = self._shape.schema
         self.derived: dict[tuple[str, str], Any] = {}  # what has been counted in it, for planning
 
+    def reorders(self, time: str | None) -> bool:
+        """Whether the rows are not in event-time order."""
+        return time is not None and not _is_in_order(self._ticks(time))
+
     def batches(self, time: str | None, skip: int) -> Iterator[pa.RecordBatch | Silence]:
         """Slices in event-time order; rows without a time come first."""
+        if skip > self.rows:
+            raise too_few_rows(self._name, self.rows, skip)
         order = None if time is None else self._order(time)
         if order is None:
-            for start in range(skip * SLICE_ROWS, len(self._table), SLICE_ROWS):
+            for start in range(skip, len(self._table), SLICE_ROWS):
                 yield self._shape.fit(self._table.slice(start, SLICE_ROWS))
             return
         table = pa.Table.from_batches(
             [self._shape.fit(pa.Table.from_batches([part])) for part in self._table.to_batches()]
         )
-        for start in range(skip * SLICE_ROWS, len(table), SLICE_ROWS):
+        for start in range(skip, len(table), SLICE_ROWS):
             rows = pa.array(order[start : start + SLICE_ROWS])
             yield self._shape.fit(table.take(rows))
 
@@ -129,10 +148,15 @@ class TableSource:
 
     def _order(self, time: str) -> NDArray[np.int64] | None:
         """The row numbers in event-time order; None where that is the order they are in."""
-        ticks = ticks_of(self._fit(self._table.select([time])))
-        if bool(np.all(ticks[:-1] <= ticks[1:])):
-            return None
-        return np.argsort(ticks, kind="stable")
+        ticks = self._ticks(time)
+        return None if _is_in_order(ticks) else np.argsort(ticks, kind="stable")
+
+    def _ticks(self, time: str) -> NDArray[np.int64]:
+        return ticks_of(self._fit(self._table.select([time])))
+
+
+def _is_in_order(ticks: NDArray[np.int64]) -> bool:
+    return bool(np.all(ticks[:-1] <= ticks[1:]))
 
 
 class BatchSource:
@@ -153,7 +177,7 @@ class BatchSource:
         self._name = name
         self._data = data
         self._once = isinstance(data, Iterator)
-        self._is_spent = False
+        self.is_spent = False
         self.may_block = not isinstance(data, list | tuple)
         self._held: list[Any] = []
         if schema is None:
@@ -163,21 +187,23 @@ class BatchSource:
         self._shape = _Shape(name, schema)
         self.schema = self._shape.schema
 
+    def reorders(self, time: str | None) -> bool:  # noqa: ARG002
+        """No: the order of a stream is its own."""
+        return False
+
     def batches(self, time: str | None, skip: int) -> Iterator[pa.RecordBatch | Silence]:
         """The batches in the order they come; an iterator is closed at the end."""
         del time  # the order of a stream is its own
-        if self._is_spent:
+        if self.is_spent:
             raise already_read(self._name)
-        self._is_spent = self._once
-        passed = 0
+        self.is_spent = self._once
+        items = (
+            item if item is NOTHING_NOW else _as_table(self._name, item)
+            for item in chain(self._held, self._data)
+        )
         try:
-            for item in chain(self._held, self._data):
-                if item is NOTHING_NOW:
-                    yield NOTHING_NOW
-                elif passed < skip:
-                    passed += 1
-                else:
-                    yield self._shape.fit(_as_table(self._name, item))
+            for rows in _after(self._name, items, skip):
+                yield rows if isinstance(rows, Silence) else self._shape.fit(rows)
         finally:
             if self._once and hasattr(self._data, "close"):
                 self._data.close()
@@ -213,19 +239,24 @@ class ReaderSource:
     def __init__(self, name: str, reader: pa.RecordBatchReader) -> None:
         self._name = name
         self._reader = reader
-        self._is_spent = False
+        self.is_spent = False
         self._shape = _Shape(name, reader.schema)
         self.schema = self._shape.schema
+
+    def reorders(self, time: str | None) -> bool:  # noqa: ARG002
+        """No: the order of a stream is its own."""
+        return False
 
     def batches(self, time: str | None, skip: int) -> Iterator[pa.RecordBatch | Silence]:
         """The batches in the order they come; the reader is closed at the end."""
         del time  # the order of a stream is its own
-        if self._is_spent:
+        if self.is_spent:
             raise already_read(self._name)
-        self._is_spent = True
+        self.is_spent = True
+        tables = (pa.Table.from_batches([batch]) for batch in self._reader)
         with self._reader:
-            for batch in islice(self._reader, skip, None):
-                yield self._shape.fit(pa.Table.from_batches([batch]))
+            for rows in _after(self._name, tables, skip):
+                yield self._shape.fit(rows)
 
 
 def source_of(name: str, data: Any, schema: pa.Schema | None = None) -> Source:
@@ -260,20 +291,26 @@ def source_of(name: str, data: Any, schema: pa.Schema | None = None) -> Source:
             f"the schema of {name} is a {type(schema).__name__}, not a schema of Arrow's",
             hint='for instance  pa.schema([("item", pa.string()), ("at", pa.int64())])',
         )
-    if isinstance(data, Iterable) and not isinstance(data, str | bytes | dict):
+    if isinstance(data, Iterable) and not _is_no_batches(data):
         return BatchSource(name, data, schema)
     raise _not_rows(name, data)
+
+
+def _is_no_batches(data: Any) -> bool:
+    """Whether what it gives one by one are values, not batches."""
+    return isinstance(data, str | bytes | dict) or hasattr(data, "to_frame")
 
 
 def _with_own_columns(name: str, data: Any) -> Source | None:
     """The source of data that knows its columns; None where only its batches know them."""
     if isinstance(data, pa.RecordBatchReader):
         return ReaderSource(name, data)
-    table = _table_or_none(data)
+    table = _table_or_none(name, data)
     if table is not None:
         return TableSource(name, table)
     if hasattr(data, "__arrow_c_stream__"):
-        return ReaderSource(name, pa.RecordBatchReader.from_stream(data))
+        with _read_by_arrow(name, data):
+            return ReaderSource(name, pa.RecordBatchReader.from_stream(data))
     return None
 
 
@@ -289,6 +326,32 @@ def source_failed(stream: str, error: BaseException) -> WindrowError:
     )
     failure.__cause__ = error
     return failure
+
+
+def too_few_rows(name: str, rows: int, skipped: int) -> DataError:
+    """The error of a query that goes on with a stream which is shorter than it was."""
+    return DataError(
+        "too-few-rows",
+        f"the stream {name} ends after {rows:,} rows, and the checkpoint was made after {skipped:,}",
+        reason="a query that is resumed skips the rows that were read before",
+        hint=f"register {name} from its beginning, with the rows that it had",
+    )
+
+
+def _after(
+    name: str, items: Iterable[pa.Table | Silence], skip: int
+) -> Iterator[pa.Table | Silence]:
+    """The batches without the first so many rows, however those were cut before."""
+    passed = 0
+    for item in items:
+        if isinstance(item, Silence) or passed >= skip:
+            yield item
+            continue
+        before, passed = passed, passed + len(item)
+        if passed > skip:
+            yield item.slice(skip - before)
+    if passed < skip:
+        raise too_few_rows(name, passed, skip)
 
 
 def already_read(name: str) -> DataError:
@@ -353,21 +416,38 @@ def _conformed(column: pa.ChunkedArray, target: pa.DataType, name: str) -> pa.Ar
     return pa.concat_arrays(chunks) if chunks else pa.array([], target)
 
 
-def _table_or_none(data: Any) -> pa.Table | None:
+def _table_or_none(name: str, data: Any) -> pa.Table | None:
     """The data as an Arrow table if all of it is in memory; pandas and polars are not imported."""
     if isinstance(data, pa.Table):
         return data
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data])
-    if type(data).__module__.split(".")[0] == "pandas":
-        return pa.Table.from_pandas(data, preserve_index=False).replace_schema_metadata(None)
-    if hasattr(data, "__arrow_c_stream__") and hasattr(data, "__len__"):
-        return pa.table(data)
+    with _read_by_arrow(name, data):
+        if type(data).__module__.split(".")[0] == "pandas" and hasattr(data, "columns"):
+            return pa.Table.from_pandas(data, preserve_index=False).replace_schema_metadata(None)
+        if hasattr(data, "__arrow_c_stream__") and hasattr(data, "__len__"):
+            return pa.table(data)
     return None
 
 
+@contextmanager
+def _read_by_arrow(name: str, data: Any) -> Iterator[None]:
+    """Tells what Arrow finds wrong with data that it reads."""
+    try:
+        yield
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        if not hasattr(data, "columns"):  # one column, or none
+            raise _not_rows(name, data) from error
+        raise BindError(
+            "unreadable-columns",
+            f"{name} cannot be read: a column of the {type(data).__name__} has no Arrow type",
+            reason=str(error).partition("\n")[0],
+            hint="give every column values of one type",
+        ) from error
+
+
 def _as_table(name: str, batch: Any) -> pa.Table:
-    table = _table_or_none(batch)
+    table = _table_or_none(name, batch)
     if table is None:
         raise _not_rows(name, batch)
     return table
@@ -377,6 +457,8 @@ def _not_rows(name: str, data: Any) -> BindError:
     hint = "give an Arrow table or reader, a pandas or polars DataFrame, or an iterable of these"
     if hasattr(data, "collect"):
         hint = f"call .collect() on it first; or {hint}"
+    elif hasattr(data, "to_frame"):
+        hint = f"call .to_frame() on it, with a column for the time; or {hint}"
     return BindError(
         "not-rows", f"{name} cannot be read: {type(data).__name__} holds no rows", hint=hint
     )

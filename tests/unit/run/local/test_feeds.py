@@ -79,7 +79,7 @@ def test_a_stream_under_two_aliases_is_read_once():
 
 
 def test_reading_goes_on_from_a_position():
-    feeds = feeds_of({"a": [[1], [2], [3]]}, positions={"a": Position(batches=2, newest=2)})
+    feeds = feeds_of({"a": [[1], [2], [3]]}, positions={"a": Position(rows=2, newest=2)})
     _, batch = feeds.poll()
     assert batch.column(0).to_pylist() == [3]
-    assert feeds.positions == {"a": Position(batches=3, newest=3)}
+    assert feeds.positions == {"a": Position(rows=3, newest=3)}

@@ -82,9 +82,9 @@ def test_progress_names_the_streams_that_have_nothing_now(taps, monkeypatch):
     waits = threading.Semaphore(0)
     wait = Feeds.wait
 
-    def signaled(feeds: Feeds, due: int) -> None:
+    def signaled(feeds: Feeds, *how: object) -> None:
         waits.release()
-        wait(feeds, due)
+        wait(feeds, *how)
 
     monkeypatch.setattr(Feeds, "wait", signaled)
     result = session(a=taps["a"], b=[batch(1)]).sql(JOIN)
@@ -102,9 +102,9 @@ def test_the_query_does_not_turn_in_a_loop_while_all_streams_block(taps, monkeyp
     waits, polls = threading.Semaphore(0), []
     wait, poll = Feeds.wait, Feeds.poll
 
-    def signaled(feeds: Feeds, due: int) -> None:
+    def signaled(feeds: Feeds, *how: object) -> None:
         waits.release()
-        wait(feeds, due)
+        wait(feeds, *how)
 
     def counted(feeds: Feeds) -> object:
         polls.append(1)
@@ -197,7 +197,7 @@ def test_a_stream_reads_no_further_ahead_than_it_may_hold():
 
     with session(a=counted(), b=[batch(0)]).sql(JOIN) as result:
         next(result)
-        taken = result.checkpoint().positions["a"].batches
+        taken = result.checkpoint().positions["a"].rows
         assert len(given_out) <= taken + HELD + 1
 
 
@@ -215,7 +215,8 @@ def test_an_error_of_a_source_names_the_stream_after_all_that_came_before_it(tap
     )
     assert isinstance(caught.value.__cause__, ValueError)
     assert caught.value.sql == JOIN
-    assert list(result) == []
+    with pytest.raises(DataError, match="the wire is cut"):  # whoever asks on hears it again
+        list(result)
 
 
 def test_what_ends_a_thread_reaches_the_user_too(taps):
@@ -429,3 +430,20 @@ def test_iterators_that_stall_and_a_resume_give_every_combination_once(a, b, sto
     assert rows_of([*taken, *rest]) == wanted
     assert rest.progress.rows_in == sum(map(len, a)) + sum(map(len, b))
     assert rest.progress.late == 0
+
+
+def test_readers_are_ended_when_the_program_ends_and_one_that_blocks_is_left_behind(
+    taps, monkeypatch
+):
+    result = session(a=taps["a"], b=taps["b"]).sql(JOIN)
+    heard = Listener(result)
+    assert taps["a"].is_asked.wait(LIMIT_S)
+    assert taps["b"].is_asked.wait(LIMIT_S)
+    monkeypatch.setattr(inlets, "PARTING_S", 0)
+    assert not inlets.end_readers()
+    assert heard.has_ended()
+    for tap in taps.values():
+        tap.end()
+    monkeypatch.setattr(inlets, "PARTING_S", LIMIT_S)
+    assert inlets.end_readers()
+    assert not {"a", "b"} & set(readers())

@@ -22,7 +22,7 @@ def read(data, time="at", skip=0):
 def test_a_table_is_read_in_event_time_order_in_slices(monkeypatch):
     monkeypatch.setattr(sources, "SLICE_ROWS", 2)
     assert read(TABLE) == [{"k": ["v", "w"], "at": [1, 2]}, {"k": ["u"], "at": [3]}]
-    assert read(TABLE, skip=1) == [{"k": ["u"], "at": [3]}]
+    assert read(TABLE, skip=1) == [{"k": ["w", "u"], "at": [2, 3]}]
 
 
 def test_rows_of_a_table_without_a_time_come_first():
@@ -196,3 +196,24 @@ def test_a_schema_is_one_of_arrow():
         source_of("a", iter([]), {"at": "bigint"})
     assert caught.value.condition == "not-a-schema"
     assert "pa.schema" in caught.value.hint
+
+
+@pytest.mark.parametrize("batches", [False, True])
+def test_one_column_alone_is_no_stream(batches):
+    for column in (pd.Series([1, 2]), pd.Index([1]), pa.chunked_array([[1]])):
+        with pytest.raises(BindError) as caught:
+            source_of("a", [column] if batches else column)
+        name = type(column).__name__
+        assert str(caught.value).startswith(
+            f"BindError[not-rows]: a cannot be read: {name} holds no rows"
+        )
+    with pytest.raises(BindError, match=r"hint: call \.to_frame\(\) on it"):
+        source_of("a", pd.Series([1]))
+
+
+def test_a_frame_with_a_column_of_no_type_is_refused():
+    with pytest.raises(BindError) as caught:
+        source_of("a", pd.DataFrame({"k": [1, "x"]}))
+    assert str(caught.value).startswith(
+        "BindError[unreadable-columns]: a cannot be read: a column of the DataFrame has no Arrow type"
+    )

@@ -111,7 +111,7 @@ def test_tuples_join_by_when_they_arrive(clock):
 def wait_until_taken(result, stream: str, value: int) -> None:
     """Waits, by asking for checkpoints, until a stream's batch of that number was taken."""
     batches = (value + 1) // 2
-    while result.checkpoint().positions[stream].batches < batches:
+    while result.checkpoint().positions[stream].rows < batches:
         pass
 
 

@@ -25,9 +25,13 @@ At the end of all streams each advances everything, so that the answer is the sa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
+import pyarrow as pa
+
+from windrow.operators.arrow_types import arrow_schema
 from windrow.operators.changes import ChangeBatch
 from windrow.physical.options import ITA, NTA, TPA
 from windrow.physical.sliding_skyline import SlidingSkyline
@@ -70,18 +74,26 @@ AT_THE_END = SCHEDULINGS[TPA]
 """Whatever the scheduling: no input is to come that anybody could wait for."""
 
 
+def never() -> bool:
+    """No."""
+    return False
+
+
 class Scheduler:
     """Runs the operators of one query.
 
     Args:
         root: the one that gives the answer.
         scheduling: what stages do in their turns.
+        pauses: whether to stop after a step, for now.
 
     Attributes:
         nodes: all operators, each before those below it.
     """
 
-    def __init__(self, root: Node, scheduling: Scheduling) -> None:
+    def __init__(
+        self, root: Node, scheduling: Scheduling, pauses: Callable[[], bool] = never
+    ) -> None:
         self.nodes = [root]
         self._above = [0]
         for place, node in enumerate(self.nodes):
@@ -89,6 +101,10 @@ class Scheduler:
             self._above += [place] * len(node.below)
         self._scheduling = scheduling
         self._answer = root.out
+        self._pauses = pauses
+        self._pause = ChangeBatch(
+            pa.RecordBatch.from_pylist([], arrow_schema(root.spec.schema)), np.zeros(0, np.int64)
+        )
         self._scans = [node for node in self.nodes if isinstance(node, ScanNode)]
         self._stages = [node for node in reversed(self.nodes) if isinstance(node, StageNode)]
 
@@ -98,7 +114,10 @@ class Scheduler:
         return min((stage.due() for stage in woken), default=MAX_TICK)
 
     def run(self, work: Round) -> Iterator[ChangeBatch]:
-        """The rows of the answer that one micro-batch brings, as they come out."""
+        """The rows of the answer that one micro-batch brings, as they come out.
+
+        Between two steps at which it pauses, a batch without rows.
+        """
         for scan in self._scans:
             scan.take(work)
         yield from self._run_queues(work)
@@ -125,3 +144,5 @@ class Scheduler:
                 entry = self._answer.popleft()
                 if isinstance(entry, ChangeBatch):
                     yield entry
+            if self._pauses():
+                yield self._pause

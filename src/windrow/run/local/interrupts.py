@@ -1,0 +1,35 @@
+"""Ctrl-C in a query: it comes between two steps of the operators, so that the query can go on.
+
+A step changes state; left in the middle, rows would be lost or doubled. So while a query works in
+the main thread, interrupts are put off, and the scheduler pauses after the step under way:
+
+    steps       |---- a ----|-- b --|------- c -------|-- d --
+    Ctrl-C                              x             ^ KeyboardInterrupt; later d
+                                        x    x ^        the second is not put off: the query breaks
+
+A query that waits for its streams is woken. Of a query that broke, nothing more can be had.
+"""
+
+from __future__ import annotations
+
+import _thread
+from collections.abc import Callable
+from enum import Enum
+from typing import Final
+
+from windrow.kernels._signals import PutOff
+
+
+class Pause(Enum):
+    """What a query gives in place of rows where it stops between two steps."""
+
+    PAUSED = "paused"
+
+
+PAUSED: Final = Pause.PAUSED
+
+
+def put_off(ring: Callable[[], object]) -> PutOff:
+    """Interrupts put off while a query works; the first one rings, the second is not put off."""
+    # The handler may have stopped this very thread in the middle of what holds the bell.
+    return PutOff(lambda: _thread.start_new_thread(ring, ()), breaks_through=True)
