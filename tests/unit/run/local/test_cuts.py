@@ -19,8 +19,6 @@ TAKEN_IN_PARTS = {
     " GROUP BY a.k",
     "tuple by tuple": "SELECT /*+ algorithm(nlw) */ a.x, b.x AS y FROM a, b WHERE abs(a.x - b.x) <= 1 WINDOW = 5",
     "best now": "SELECT a.x, b.x AS y FROM a [RANGE 5] BESTMATCH JOIN b [RANGE 5] ON a.x MINDIST b.x",
-}
-TAKEN_IN_LARGER_PARTS = {
     "aggregate": "SELECT k, SUM(x) AS s FROM a [RANGE 9] GROUP BY k",
     "set operation": "SELECT k FROM a [RANGE 9] EXCEPT SELECT x FROM b [RANGE 5]",
     "count windows": "SELECT a.x, b.x AS y FROM a [ROWS 3], b [ROWS 4] WHERE a.k = b.k",
@@ -58,15 +56,8 @@ def parts_of(query: str, monkeypatch: pytest.MonkeyPatch) -> list[object]:
     return told
 
 
-@pytest.mark.parametrize("kind", TAKEN_IN_LARGER_PARTS)
-def test_what_makes_changes_or_counts_rows_takes_larger_parts(kind, monkeypatch) -> None:
-    (part,) = parts_of(TAKEN_IN_LARGER_PARTS[kind], monkeypatch)
-    assert part is not None
-    assert part(pa.record_batch({"x": [1]})) == cuts.PART_ROWS_OF_CHANGES
-
-
 @pytest.mark.parametrize("kind", TAKEN_IN_PARTS)
-def test_joins_whose_cost_follows_a_batch_take_it_in_parts(kind, monkeypatch) -> None:
+def test_plans_whose_cost_follows_a_batch_take_it_in_parts(kind, monkeypatch) -> None:
     (part,) = parts_of(TAKEN_IN_PARTS[kind], monkeypatch)
     assert part is not None
     assert part(pa.record_batch({"x": [1]})) == cuts.PART_ROWS
@@ -77,11 +68,10 @@ def test_what_only_loses_by_parts_takes_batches_whole(kind, monkeypatch) -> None
     assert parts_of(TAKEN_WHOLE[kind], monkeypatch) == [None]
 
 
-@pytest.mark.parametrize("query", [*TAKEN_IN_PARTS.values(), *TAKEN_IN_LARGER_PARTS.values()])
+@pytest.mark.parametrize("query", TAKEN_IN_PARTS.values())
 @pytest.mark.parametrize("rows", [1, 7])
 def test_the_answer_is_the_same_whatever_the_parts(query, rows, monkeypatch) -> None:
     whole = sorted_rows(query)
     monkeypatch.setattr(cuts, "PART_ROWS", rows)
-    monkeypatch.setattr(cuts, "PART_ROWS_OF_CHANGES", rows)
     assert sorted_rows(query) == whole
     assert whole
