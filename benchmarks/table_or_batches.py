@@ -34,6 +34,9 @@ import pyarrow as pa
 
 LIMIT = 1.5
 LEAST_MB = 32
+LEAST_S, MOST_ROUNDS = 1.5, 11
+"""Quick queries have more rounds, until so many seconds are over: their times vary most."""
+
 KEYS = 50
 P = "(SELECT k, SUM(x) AS s FROM a [RANGE 400] GROUP BY k) p"
 Q = "(SELECT k, COUNT(*) AS n FROM b [RANGE 600] GROUP BY k) q"
@@ -248,8 +251,9 @@ def measured(name: str, rows: int, batch: int | None, rounds: int) -> dict[str, 
     family = FAMILIES[name]
     answer(family, max(200, rows // 20), None if batch is None else max(10, batch // 20))
     reset_high_water()
-    before, seconds = high_water(), []
-    for _ in range(rounds):
+    before = high_water()
+    seconds: list[float] = []
+    while len(seconds) < rounds or (sum(seconds) < LEAST_S and len(seconds) < MOST_ROUNDS):
         began = time.process_time()
         found = answer(family, rows, batch)
         seconds.append(time.process_time() - began)
