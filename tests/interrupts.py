@@ -123,14 +123,16 @@ def bag(batches: list[pa.RecordBatch]) -> Counter[str]:
 
 
 def read_under_fire(
-    result: Any, draw: random.Random, limit_s: float, most: int
+    ask: Callable[[], Any], draw: random.Random, limit_s: float, most: int
 ) -> tuple[list[pa.RecordBatch], int]:
-    """The batches of a result that is read on after every interrupt, and how many there were."""
+    """The batches of a result that is asked for, and read on, after every interrupt; how many came."""
+    result: Any = None
     got: list[pa.RecordBatch] = []
     interrupts = 0
-    while not result._execution.is_at_end:
-        shooter = interrupt_after(draw.uniform(0, limit_s)) if interrupts < most else None
+    while result is None or not result._execution.is_at_end:
         try:
+            shooter = interrupt_after(draw.uniform(0, limit_s)) if interrupts < most else None
+            result = ask() if result is None else result
             # The list takes what next gives in one step of C: no interrupt falls in between.
             got.extend(result)
             while shooter is not None and shooter.is_alive():
@@ -152,9 +154,10 @@ def interrupted(kind: str, seed: int, count: int) -> Counter[str]:
     seen: Counter[str] = Counter()
     while seen["interrupts"] < count:
         session = new_session(kind)
-        result = session.sql(query, **options)
         try:
-            got, interrupts = read_under_fire(result, draw, limit_s, min(count, 4))
+            got, interrupts = read_under_fire(
+                lambda session=session: session.sql(query, **options), draw, limit_s, min(count, 4)
+            )
             seen["interrupts"] += interrupts
             seen["answers that are wrong"] += bag(got) != expected
             seen["sessions that are broken"] += session.sql(CALM).to_arrow() != calm
