@@ -275,6 +275,6 @@ def _one_array(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def reason(error: duckdb.Error) -> str:
+def reason(error: Exception) -> str:
     """The first line of what DuckDB says, without the suggestions meant for its own users."""
     return str(error).strip().splitlines()[0].split(" Use TRY(")[0]

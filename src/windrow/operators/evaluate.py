@@ -95,7 +95,7 @@ def _types(rows: Schema, expressions: Sequence[Expr]) -> list[str]:
         return []
     try:
         found = _bound_types(rows, tuple(each.duckdb for each in expressions))
-    except duckdb.Error as error:
+    except (duckdb.Error, pa.ArrowException) as error:  # Arrow nests types 64 deep at most
         if len(expressions) > 1:
             return [each for one in expressions for each in _types(rows, [one])]
         raise refused_expression("DuckDB", expressions[0], reason(error)) from error

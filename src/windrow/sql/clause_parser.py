@@ -7,10 +7,10 @@ from typing import NoReturn
 from sqlglot import exp
 
 from windrow.errors import ParseError, Span
-from windrow.sql.spanned_parser import SpannedParser
+from windrow.sql.ranked_parser import RankedParser
 
 
-class ClauseParser(SpannedParser):
+class ClauseParser(RankedParser):
     """Spark's parser, with means to read clauses of our own."""
 
     def _fail(self, reason: str, *examples: str) -> NoReturn:

@@ -89,6 +89,15 @@ def test_what_is_too_deep_is_refused_with_its_place(query):
         assert raised.value.span is not None
 
 
+@pytest.mark.parametrize(
+    "value",
+    ["array(" * 90 + "x" + ")" * 90, "CAST(NULL AS " + "ARRAY<" * 90 + "INT" + ">" * 90 + ")"],
+)
+def test_types_nested_deeper_than_arrow_has_them_are_refused(value):
+    with pytest.raises(WindrowError, match="does not take"):
+        asked().sql(f"SELECT {value} AS v FROM s")
+
+
 def test_where_calls_go_too_deep_even_so_the_error_is_ours():
     def without_end() -> None:
         without_end()
