@@ -22,7 +22,7 @@ QUERY = "SELECT a.x, b.x AS y FROM a, b WINDOW = 100000"
 def answer(rows):
     session = windrow.Session()
     for name in "ab":
-        columns = {"x": list(range(rows)), "at": list(range(rows))}
+        columns = {"x": ["x" * 1_000] * rows, "at": list(range(rows))}
         session.stream(name, [pa.table(columns)], time="at")
     return session.sql(QUERY).to_arrow()
 
@@ -30,7 +30,7 @@ few = answer(10).num_rows
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + 100_000_000, resource.RLIM_INFINITY))
 try:
-    answer(15_000)
+    answer(3_000)
 except windrow.ResourceError as error:
     print(error)
 assert answer(10).num_rows == few
@@ -45,7 +45,7 @@ def test_a_join_that_does_not_fit_says_what_was_too_large_and_the_session_goes_o
     assert (ran.returncode, ran.stderr) == (0, "")
     first, reason, hint = ran.stdout.splitlines()
     assert first == (
-        "ResourceError[out-of-memory]: there is not enough memory for a batch of 15,000 rows of b"
+        "ResourceError[out-of-memory]: there is not enough memory for a batch of 3,000 rows of b"
     )
     assert "the query holds" in reason
     assert "combinations" in reason
