@@ -187,7 +187,7 @@ def test_a_checkpoint_of_an_unknown_version_is_refused(
     streams.write(0)
     expected = (
         "PlanError[unknown-state-version]: the checkpoint holds state of version 99; this Windrow "
-        "reads version 5\n"
+        "reads version 6\n"
     )
     with monkeypatch.context() as patched:
         patched.setattr(bucket_worker, "BucketWorker", Newer)

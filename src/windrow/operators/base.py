@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from windrow.operators.chunks import ChunkBuffer, ChunkSlice
     from windrow.operators.memory import Memory
 
-STATE_VERSION = 5
+STATE_VERSION = 6
 """Layout of snapshots. Raise it with any change that an older reader would misread."""
 
 

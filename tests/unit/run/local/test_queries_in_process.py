@@ -344,7 +344,7 @@ def test_a_checkpoint_of_an_unknown_version_is_refused():
         Checkpoint(JOIN, {}, 0, (), (), version="99.1").check(JOIN)
     assert str(error.value) == (
         "ResourceError[unknown-state-version]: the checkpoint has state version 99.1\n"
-        "  this version of Windrow reads state version 5.1\n"
+        "  this version of Windrow reads state version 6.1\n"
         "  hint: resume with the Windrow that made the checkpoint, or start anew"
     )
 
