@@ -125,8 +125,18 @@ def cover(*spans: Span | None) -> Span | None:
     return Span(min(span.start for span in known), max(span.end for span in known))
 
 
+LONGEST_EXCERPT = 160
+"""Characters of a line of SQL that an error shows: programs write lines of any length."""
+
+
 def excerpt(sql: str, span: Span) -> list[str]:
-    """The line of the SQL that the span starts in, with its number, and carets below."""
+    """The line of the SQL that the span starts in, with its number, and carets below.
+
+    Of a long line the part around the span:
+
+        .. x <> 7 AND nosuch = 8 AND x <> ..
+                      ^^^^^^
+    """
     before = sql[: span.start]
     number = before.count("\n") + 1
     line_start = before.rfind("\n") + 1
@@ -134,6 +144,12 @@ def excerpt(sql: str, span: Span) -> list[str]:
     line = sql[line_start : line_end if line_end >= 0 else len(sql)]
     column = span.start - line_start
     width = max(1, min(span.end, line_start + len(line)) - span.start)
+    if len(line) > LONGEST_EXCERPT:
+        first = max(0, min(column - LONGEST_EXCERPT // 3, len(line) - LONGEST_EXCERPT))
+        last = first + LONGEST_EXCERPT
+        width = min(width, last - column)
+        left, right = ".. " if first else "", " .." if last < len(line) else ""
+        line, column = f"{left}{line[first:last]}{right}", column - first + len(left)
     gutter = f"{number:>3} | "
     return [f"{gutter}{line}", f"{'| ':>{len(gutter)}}{' ' * column}{'^' * width}"]
 
