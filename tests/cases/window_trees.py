@@ -63,12 +63,17 @@ class Tree:
         oracle: for DuckDB.
         is_timed: whether its rows have event times that windows are measured from.
         ends: whether its rows end by windows alone: it is no changelog by itself.
+        alive: how many ticks after it came a row is alive at most.
+        delay: how many ticks its changes may trail the watermark: rows of an outer join wait until
+            no match can follow.
     """
 
     sql: str
     oracle: str
     is_timed: bool = True
     ends: bool = True
+    alive: int = 0
+    delay: int = 0
 
     @property
     def time(self) -> str:
@@ -97,7 +102,7 @@ def draw_window_tree(
         instant = change[-1] + place
         if instant < NEVER:
             answer[*change[:-1], instant] += 1
-            due[*change[:-1], instant] = instant
+            due[*change[:-1], instant] = instant + tree.delay
     read = set(re.findall(r"\b([ab]) \[", sql))
     moved = tuple(_moved(stream, place) for stream in streams if stream.name in read)
     return Case(sql, moved, answer, "bigint", due, TABLES)
@@ -122,7 +127,13 @@ def _top(random: Random, depth: int, *, pasted: bool) -> Tree:
         other = _ending(random, depth - 1)
         name = random.choice(["EXCEPT ALL", "UNION", "INTERSECT"])
         sides = [f"(SELECT T, k, x FROM ({tree.oracle}))" for tree in (below, other)]
-        return Tree(f"({below.sql}) {name} ({other.sql})", f" {name} ".join(sides), False, False)
+        return Tree(
+            f"({below.sql}) {name} ({other.sql})",
+            f" {name} ".join(sides),
+            is_timed=False,
+            ends=False,
+            delay=max(below.delay, other.delay),
+        )
     if kind == 4:
         grouped = _grouped(random, below, pasted=pasted)
         other = _ending(random, depth - 1)
@@ -144,6 +155,7 @@ def _grouped(random: Random, below: Tree, *, pasted: bool) -> Tree:
         f"SELECT T, k, CAST({oracle} AS BIGINT) AS x FROM ({below.oracle}) g GROUP BY T, k",
         is_timed=False,
         ends=False,
+        delay=below.delay,
     )
 
 
@@ -153,6 +165,7 @@ def _changelog(below: Tree, shown: str, rest: str) -> Tree:
         f"SELECT DISTINCT T, {shown.removeprefix('DISTINCT ')} FROM ({below.oracle}) g{rest}",
         is_timed=False,
         ends=False,
+        delay=below.delay,
     )
 
 
@@ -171,6 +184,7 @@ def _leaf(random: Random) -> Tree:
         f"SELECT k, {x} AS x FROM {stream} [RANGE {window}]{where}",
         f"SELECT T, k, {x} AS x, ts AS ev FROM instants JOIN {stream}"
         f" ON ts <= T AND T <= ts + {window}{where}",
+        alive=window,
     )
 
 
@@ -197,6 +211,8 @@ def _union_all(random: Random, depth: int) -> Tree:
         " UNION ALL ".join(f"SELECT k, x FROM ({side.sql}) u" for side in sides),
         " UNION ALL ".join(shown),
         all(side.is_timed for side in sides),
+        alive=max(side.alive for side in sides),
+        delay=max(side.delay for side in sides),
     )
 
 
@@ -224,7 +240,7 @@ def _joined(random: Random, depth: int) -> Tree:
 
 def _inner(random: Random, left: Tree, right: Tree) -> Tree:
     condition = random.choice(MATCHES)
-    window, within = _between(random, left, right)
+    window, within, _ = _between(random, left, right)
     is_timed = left.is_timed and right.is_timed
     time = "greatest(l.ev, r.ev) AS ev" if is_timed else "NULL AS ev"
     return Tree(
@@ -233,13 +249,18 @@ def _inner(random: Random, left: Tree, right: Tree) -> Tree:
         f" ON l.T = r.T AND {condition}{within}",
         is_timed,
         left.ends and right.ends,
+        alive=min(left.alive, right.alive),
+        delay=max(left.delay, right.delay),
     )
 
 
-def _between(random: Random, left: Tree, right: Tree) -> tuple[str, str]:
-    """A window between two relations, or none, as Windrow and as DuckDB read it."""
+def _between(random: Random, left: Tree, right: Tree) -> tuple[str, str, tuple[int, int]]:
+    """A window between two relations, or none, as Windrow and as DuckDB read it.
+
+    And how many ticks after a left row a right one may come, and the other way round.
+    """
     if not (left.is_timed and right.is_timed) or not random.randrange(2):
-        return "", ""
+        return "", "", (left.alive, right.alive)
     width, other = random.choice([1, 0, 3, 8]), random.choice([0, 2])
     text, lo, hi = random.choice(
         [
@@ -249,14 +270,19 @@ def _between(random: Random, left: Tree, right: Tree) -> tuple[str, str]:
             (f"WINDOW = {width}", width, width),
         ]
     )
-    return f" {text}", f" AND r.ev - l.ev BETWEEN {-lo} AND {hi}"
+    within = f" AND r.ev - l.ev BETWEEN {-lo} AND {hi}"
+    return f" {text}", within, (min(hi, left.alive), min(lo, right.alive))
+
+
+KEPT = {"LEFT": (0,), "RIGHT": (1,), "FULL": (0, 1), "LEFT SEMI": (0,), "LEFT ANTI": (0,)}
+"""Per kind of join, the sides of which rows come alone."""
 
 
 def _outer(random: Random, depth: int) -> Tree:
     left, right = _ending(random, depth), _ending(random, depth)
-    kind = random.choice(["LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI"])
+    kind = random.choice(list(KEPT))
     condition = random.choice([*MATCHES, "l.k = r.k AND r.x > 0", "l.k = r.k AND NOT l.x > 1"])
-    window, within = _between(random, left, right)
+    window, within, reach = _between(random, left, right)
     instant, shown = (
         "coalesce(l.T, r.T) AS T",
         "coalesce(l.k, r.k) AS k, coalesce(l.x, 0) - coalesce(r.x, 5) AS x",
@@ -276,6 +302,8 @@ def _outer(random: Random, depth: int) -> Tree:
         f"SELECT {shown} FROM ({left.sql}) l {kind} JOIN ({right.sql}) r ON {condition}{window}",
         oracle,
         is_timed=False,
+        alive=max((left.alive, right.alive)[side] for side in KEPT[kind]),
+        delay=max(left.delay, right.delay) + max(reach[side] for side in KEPT[kind]),
     )
 
 
@@ -293,6 +321,7 @@ def _second_window(random: Random, depth: int) -> Tree:
     return Tree(
         f"SELECT k, x FROM ({inside}) j [RANGE {outside}]",
         f"SELECT T, k, x, ev FROM instants JOIN ({plain}) j ON ev <= T AND T <= ev + {outside}",
+        alive=outside,
     )
 
 
@@ -303,7 +332,7 @@ def _beside_streams(random: Random, depth: int) -> Tree:
     alive = (
         f"SELECT T, k, x, ts AS ev FROM instants JOIN {stream} ON ts <= T AND T <= ts + {window}"
     )
-    right = Tree(f"{stream} [RANGE {window}]", alive)
+    right = Tree(f"{stream} [RANGE {window}]", alive, alive=window)
     tree = _inner(random, left, right)
     return replace(tree, sql=tree.sql.replace(f"({right.sql}) r", f"{right.sql} r"))
 
