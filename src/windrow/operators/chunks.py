@@ -51,8 +51,8 @@ class Chunk:
 
     def __init__(self, batch: ChangeBatch, keys: NDArray[np.int64]) -> None:
         self.batch = batch
-        self.keys = keys
-        self.nbytes = _row_bytes(batch, keys)
+        self.keys = _shared(batch, keys)
+        self.nbytes = _row_bytes(batch, self.keys)
         self.derived: dict[str, Any] = {}
         self._spilled: frozenset[str] | None = None  # what was derived before it went to disk
 
@@ -99,8 +99,16 @@ class Chunk:
         return hashlib.blake2b(self.blob, digest_size=16).hexdigest()
 
 
+def _shared(batch: ChangeBatch, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The order keys as the times or ends of the rows, which they most often are, and held once."""
+    for own in (batch.times, batch.ends):
+        if own is not None and (own is keys or np.array_equal(own, keys)):
+            return own
+    return keys
+
+
 def _row_bytes(batch: ChangeBatch, keys: NDArray[np.int64]) -> int:
-    """Bytes of rows and their order keys, which most often are the times or ends of the rows."""
+    """Bytes of rows and their order keys, an array that serves as both once."""
     arrays = {id(own): own for own in (batch.times, batch.ends, batch.signs, keys)}.values()
     return int(batch.columns.nbytes + sum(own.nbytes for own in arrays if own is not None))
 

@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-ROW = 24
+ROW = 16
 """Bytes of a chunk of one row."""
 
 BUCKET = Owner("query", "stage", 0)
@@ -131,7 +131,7 @@ def test_a_bucket_whose_part_is_less_than_a_chunk_keeps_none() -> None:
 
 def test_indexes_count_as_soon_as_the_turn_is_over() -> None:
     worker = ChunkCache(None, 1 << 20, 0)
-    kept, first, second = worker.turn_of(BUCKET, batch=0, most=100), chunk(1), chunk(2)
+    kept, first, second = worker.turn_of(BUCKET, batch=0, most=90), chunk(1), chunk(2)
     kept.keep(first)
     kept.keep(second)
     second.derived["index"] = np.zeros(8, np.int64)
