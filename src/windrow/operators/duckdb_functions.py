@@ -16,6 +16,9 @@ KEYWORDS = frozenset(
 )
 """Functions that SQL also writes without parentheses; their values are of the moment."""
 
+_CALLED_CONSISTENT = frozenset({"current_localtime", "current_localtimestamp"})
+"""Clocks that DuckDB's catalog calls consistent: two queries are given two values."""
+
 _TOKEN = re.compile(
     r"""'(?:[^']|'')*' | "(?P<quoted>(?:[^"]|"")+)"(?P<opens>\s*\()? | (?P<word>[^\W\d]\w*)(?P<calls>\s*\()?""",
     re.VERBOSE,
@@ -58,7 +61,7 @@ def duckdb_kinds() -> FunctionKinds:
         _with_macros({name for name, type_, *_ in rows if type_ == "aggregate"}, macros),
         frozenset(name for name, type_, *_ in rows if type_ == "window"),
         _with_macros({_ROW_MAKER}, macros),
-        _with_macros(volatile | KEYWORDS, macros),
+        _with_macros(volatile | KEYWORDS | _CALLED_CONSISTENT, macros),
     )
 
 

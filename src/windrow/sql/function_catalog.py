@@ -72,13 +72,14 @@ _DUCKDB_ROW_MAKERS = (
 )  # fmt: skip
 _DUCKDB_VOLATILE = (
     "ago", "assert_true", "current_catalog", "current_connection_id", "current_database",
-    "current_date", "current_query", "current_query_id", "current_schema", "current_schemas",
-    "current_setting", "current_time", "current_timestamp", "current_transaction_id", "currval",
-    "error", "gen_random_uuid", "get_current_time", "get_current_timestamp", "getvariable",
-    "in_search_path", "json_group_object", "localtime", "localtimestamp", "nextval", "now",
-    "pg_conf_load_time", "pg_postmaster_start_time", "pg_sleep", "random", "setseed", "setval",
-    "sleep_ms", "stats", "today", "transaction_timestamp", "txid_current", "uuid", "uuidv4",
-    "uuidv7", "vector_type", "write_log",
+    "current_date", "current_localtime", "current_localtimestamp", "current_query",
+    "current_query_id", "current_schema", "current_schemas", "current_setting", "current_time",
+    "current_timestamp", "current_transaction_id", "currval", "error", "gen_random_uuid",
+    "get_current_time", "get_current_timestamp", "getvariable", "in_search_path",
+    "json_group_object", "localtime", "localtimestamp", "nextval", "now", "pg_conf_load_time",
+    "pg_postmaster_start_time", "pg_sleep", "random", "setseed", "setval", "sleep_ms", "stats",
+    "today", "transaction_timestamp", "txid_current", "uuid", "uuidv4", "uuidv7", "vector_type",
+    "write_log",
 )  # fmt: skip
 DUCKDB = FunctionKinds(
     version="2.0.0",

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from time import sleep
+
+import duckdb
 import pyarrow as pa
 import pytest
 from sqlglot import exp
 
 import windrow
 from windrow.errors import BindError, UnsupportedError, WindrowError
+from windrow.operators.duckdb_engine import connect
 from windrow.operators.duckdb_functions import called, duckdb_kinds
 from windrow.operators.evaluate import DuckdbTypes
 from windrow.plan.exprs import Expr
@@ -187,6 +191,32 @@ def test_duckdb_itself_says_what_is_volatile():
     for text, names in texts.items():
         expr = Expr(text, text, text, ("x",), "")
         assert DuckdbTypes().volatile_parts(COLUMNS, expr) == names
+
+
+def test_what_is_not_called_volatile_has_one_value_in_two_queries():
+    """Asked of DuckDB itself, since its catalog calls clocks of the local time consistent."""
+    connection = connect()
+    named = connection.execute(
+        "SELECT DISTINCT lower(function_name) FROM duckdb_functions()"
+        " WHERE function_type IN ('scalar', 'macro') AND len(parameters) = 0"
+        " AND regexp_matches(function_name, '^[a-z_0-9]+$')"
+    )
+    kinds = duckdb_kinds()
+    plain = {name for (name,) in named.fetchall()} - kinds.volatile - kinds.aggregates
+    values = {name: value_of(name, connection) for name in plain}
+    sleep(0.001)
+    assert values["pi"] is not None
+    assert values == {name: value_of(name, connection) for name in plain}
+
+
+def value_of(name: str, connection: duckdb.DuckDBPyConnection) -> object:
+    try:
+        return connection.execute(f"SELECT CAST({name}() AS VARCHAR)").fetchone()
+    except (
+        duckdb.BinderException,
+        duckdb.InvalidInputException,
+    ):  # it takes arguments that the catalog does not tell
+        return None
 
 
 def test_names_inside_texts_and_quotes_are_no_calls():
