@@ -357,14 +357,17 @@ def _sink(folder: Path, table: Mapping[str, Any]) -> Sink:
 
 def _check_apart(sink: Sink, sources: Iterable[Source | Table]) -> None:
     """The answer does not lie where rows are read: it would replace them, or be read as input."""
-    own = Path(os.path.normpath(sink.path))
+    own = Path(os.path.realpath(sink.path))  # a link to a folder of data is that folder
     for source in sources:
         # A pattern reads from the folder above its first wildcard on, but maybe not all of it.
         above, *wildcards = re.split(r"[^/]*[*?\[]", source.path)
-        read = Path(os.path.normpath(above))
-        is_inside = own.is_relative_to(read) and not wildcards
+        read = Path(os.path.realpath(above))
+        is_inside = own.is_relative_to(read)
         # What is hidden in a folder is passed over as it is read.
         is_hidden = is_inside and any(p.startswith(("_", ".")) for p in own.relative_to(read).parts)
+        if is_inside and wildcards:
+            part = own / f"part-00000.{sink.format}"
+            is_inside = part.match(str(read / source.path.removeprefix(above)))
         if read.is_relative_to(own) or (is_inside and not is_hidden):
             raise JobError.sink_over_source(sink.path, source.title, source.path)
 

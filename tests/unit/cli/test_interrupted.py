@@ -50,6 +50,26 @@ def test_an_interrupted_job_ends_with_one_line_and_130(mode: str, tmp_path: Path
     assert (ran.returncode, ran.stderr) == (130, "interrupted\n")
 
 
+LATEST = """
+import os, signal
+from windrow.cli.entry import main
+
+class Last:
+    def __del__(self, kill=os.kill, pid=os.getpid(), sigint=signal.SIGINT):
+        kill(pid, sigint)
+
+last = Last()  # goes with its module, after Python has taken its handlers of signals back
+main()
+"""
+
+
+@pytest.mark.parametrize(("arguments", "code"), [(["--version"], 0), (["run", "none.toml"], 2)])
+def test_an_interrupt_after_the_end_changes_nothing(arguments: list[str], code: int) -> None:
+    command = [sys.executable, "-c", LATEST, *arguments]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert ran.returncode == code, ran.stderr
+
+
 BLOCKED = """
 import signal, threading
 import pyarrow as pa, windrow

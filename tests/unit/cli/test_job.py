@@ -295,9 +295,15 @@ def test_what_is_no_option_of_the_query_is_refused(tmp_path, key):
         ("data/sales", "data/sales/out"),
         ("data/*/may.parquet", "data"),
         ("data/sales.parquet", "."),
+        ("data/*/*.parquet", "data/out"),
+        ("data/sales", "link"),
+        ("link", "data/sales"),
+        ("link/*.parquet", "data/sales"),
+        ("data/sales", "link/out"),
     ],
 )
 def test_a_sink_that_is_not_apart_from_what_is_read_is_refused(tmp_path, read, sink):
+    (tmp_path / "link").symlink_to(tmp_path / "data/sales")
     text = dedent(SMALL).replace("sales.parquet", read) + f'[sink]\npath = "{sink}"\n'
     assert refusal(tmp_path, text) == (
         f"JobError[sink-over-source]: the sink {str(tmp_path / sink)!r} and stream sales, "
@@ -309,7 +315,14 @@ def test_a_sink_that_is_not_apart_from_what_is_read_is_refused(tmp_path, read, s
 
 @pytest.mark.parametrize(
     ("read", "sink"),
-    [("data/sales", "data/out"), ("data/*.parquet", "data/out"), (".", "_out"), ("a", "ab")],
+    [
+        ("data/sales", "data/out"),
+        ("data/*.parquet", "data/out"),
+        ("data/*/*.csv", "data/out"),
+        ("data/*/*.parquet", "data/_out"),
+        (".", "_out"),
+        ("a", "ab"),
+    ],
 )
 def test_a_sink_beside_what_is_read_is_taken(tmp_path, read, sink):
     text = dedent(SMALL).replace("sales.parquet", read) + f'[sink]\npath = "{sink}"\n'
