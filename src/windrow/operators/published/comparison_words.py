@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.published.structure_words import saturated_sum
-from windrow.operators.ranks import Ranked, Ranks, numbers_of, ranked_sides, ranks_of, valid_rows
+from windrow.operators.ranks import numbers_of, ranked_sides, ranks_of, valid_rows
 from windrow.physical.routes import OrderedPair, ordered_pairs
 from windrow.physical.specs import WJoin
 from windrow.schema import MAX_TICK, MIN_TICK
@@ -49,17 +49,15 @@ def _words(pair: OrderedPair, rows: ChangeBatch, *, is_lesser: bool) -> Words:
     side = (pair.lesser if is_lesser else pair.greater)[1]
     ranked = next(one for one in ranked_sides(pair.comparison) if one.side == side)
     column = rows.columns.column(side.column)
+    next_rank = 1 if is_lesser and pair.is_strict else 0
     ranks = ranks_of(column, ranked)
     if ranks is None:
-        ranks = _saturated(numbers_of(column).astype(np.int64), ranked)
-    if is_lesser and pair.is_strict:
-        ranks = saturated_sum(ranks, 1)
+        # One sum, not two: what is below all ranks by more than one stays below them.
+        whole = numbers_of(column).astype(np.int64)
+        ranks = saturated_sum(whole, int(side.shift) + next_rank)
+    elif next_rank:
+        ranks = saturated_sum(ranks, next_rank)
     if column.null_count:
         ranks = np.where(valid_rows(column), ranks, MAX_TICK if is_lesser else MIN_TICK)
     found: Words = ranks.view(np.uint64) ^ np.uint64(1 << 63)
     return found
-
-
-def _saturated(numbers: Ranks, ranked: Ranked) -> Ranks:
-    """Sums of which some take more than 64 bits."""
-    return saturated_sum(numbers, int(ranked.side.shift))
