@@ -19,6 +19,9 @@ WINDOW_TREES = (0, 1, 4, 5, 12, 14, 17, 22, 24, 27, 50, 79, 190)
 """Seeds of trees with outer, semi and anti joins, windows between, a second window, and, in the last
 three, a union of a stream with what another stage gives."""
 
+STREAMED_TREES = (1, 4, 5, 24, 27, 50, 79, 190)
+"""Those of which some changes, and not all, are final at the end of a streaming run."""
+
 OUTER_RUNS = [("left", 4), ("right", 101), ("full", 24), ("semi", 30), ("anti", 61)]
 """Seeds of joins with rows that are matched, unmatched for good, and not yet final at the end."""
 
@@ -85,7 +88,7 @@ def test_a_tree_with_windows_anywhere_gives_its_changelog_in_a_batch_run(
     assert bag(session.sql(case.sql, buckets=3).toArrow()) == case.answer, case.sql
 
 
-@pytest.mark.parametrize("seed", WINDOW_TREES)
+@pytest.mark.parametrize("seed", STREAMED_TREES)
 def test_a_tree_with_windows_anywhere_gives_its_changelog_up_to_the_watermark_in_a_streaming_run(
     spark, tmp_path, seed: int
 ) -> None:
