@@ -36,7 +36,7 @@ def text_files() -> Iterator[Path]:
     yield from code_files()
     yield from sorted(ROOT.glob("*.md"))
     yield from sorted(ROOT.glob("docs/**/*.md"))
-    yield from sorted((ROOT / "scripts").iterdir())
+    yield from sorted(file for file in (ROOT / "scripts").iterdir() if file.is_file())
     yield from (ROOT / name for name in ("Makefile", "pyproject.toml", "mkdocs.yml", ".ci/run"))
 
 
