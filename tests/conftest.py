@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -59,6 +61,12 @@ os.environ.setdefault("NUMBA_OPT", "1")
 os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(None, [str(Path(__file__).with_name("startup")), os.environ.get("PYTHONPATH")])
 )
+
+# A shell starts what runs in the background deaf to Ctrl-C, and all that is started from there. Tests
+# that send it, and their processes, hear it as they do in a terminal.
+is_deaf = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+if is_deaf and threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 WITH_A_JVM = ("/tests/docs/", "/tests/spark/")
