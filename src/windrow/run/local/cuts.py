@@ -10,7 +10,7 @@ So it is for a query that must hold little: one that sheds, or fails beyond its 
 makes changes, counts rows or joins tuple by tuple: a large batch, such as a table is, costs it more
 than small ones of the same rows.
 
-What is not taken yet is the caller's. The rows of a batch are put in the order of time first: those
+What is not taken yet is the caller's. The rows of a batch that has parts are put in the order of time first: those
 that were not late as the batch began are not late when their part does.
 """
 
@@ -66,11 +66,15 @@ class Cut:
         return self._batch is None or self.taken >= self._batch.num_rows
 
     def begin(self, batch: pa.RecordBatch, time: str | None, taken: int) -> None:
-        """Begins a batch, so many rows of which have been taken before the query was stopped."""
-        if time is not None:
+        """Begins a batch, so many rows of which have been taken before the query was stopped.
+
+        One that is taken whole stays as it came.
+        """
+        self._most = self._rows_at_once(batch)
+        has_parts = taken > 0 or batch.num_rows > self._most
+        if time is not None and has_parts:
             batch = batch.take(pa.array(np.argsort(ticks_of(batch.column(time)), kind="stable")))
         self._batch, self.taken = batch, taken
-        self._most = self._rows_at_once(batch)
 
     def next(self) -> pa.RecordBatch:
         """The next part; an empty batch is one."""
