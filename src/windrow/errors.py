@@ -125,7 +125,7 @@ def cover(*spans: Span | None) -> Span | None:
     return Span(min(span.start for span in known), max(span.end for span in known))
 
 
-LONGEST_EXCERPT = 160
+LONGEST_EXCERPT = 400
 """Characters of a line of SQL that an error shows: programs write lines of any length."""
 
 
