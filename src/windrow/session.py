@@ -572,6 +572,7 @@ class Session:
         from windrow.calibration.machine import this_machine  # noqa: PLC0415
         from windrow.optimize.in_worker import WorkerPlanner  # noqa: PLC0415
         from windrow.physical.specs import Runner  # noqa: PLC0415
+        from windrow.run.spark.failures import within_sparks_stack  # noqa: PLC0415
         from windrow.run.spark.figures import BatchFigures  # noqa: PLC0415
         from windrow.run.spark.query import dataframe  # noqa: PLC0415
 
@@ -579,7 +580,8 @@ class Session:
         said = {name: info.statistics for name, info in self._catalog.items()}
         is_batch = physical.runner is Runner.spark_batch
         planner = WorkerPlanner(physical.options, said, this_machine(), is_bounded=is_batch)
-        answer = dataframe(self._spark, physical, self._data, figures, planner)
+        with within_sparks_stack():
+            answer = dataframe(self._spark, physical, self._data, figures, planner)
         if not answer.isStreaming:
             self._figures[answer] = figures
         return answer

@@ -10,7 +10,7 @@ from windrow.errors import ParseError
 pytestmark = pytest.mark.spark
 
 LONG = {
-    "a sum": ("SELECT " + " + ".join(["x"] * 500) + " AS v FROM s", [500, 1000]),
+    "a sum": ("SELECT " + " + ".join(["x"] * 100) + " AS v FROM s", [100, 200]),
     "AND": ("SELECT x AS v FROM s WHERE " + " AND ".join(f"x <> {n}" for n in range(2, 502)), [1]),
     "OR": ("SELECT x AS v FROM s WHERE " + " OR ".join(f"x = {n}" for n in range(2, 502)), [2]),
     "parentheses": ("SELECT " + "(" * 100 + "x" + ")" * 100 + " AS v FROM s", [1, 2]),

@@ -49,6 +49,34 @@ def tell(error: WindrowError) -> NoReturn:
     raise named(rest) from error
 
 
+@contextmanager
+def within_sparks_stack() -> Iterator[None]:
+    """Has an expression that is too deep for Spark refused in our words.
+
+    How deep is too deep depends on the stack of the driver's JVM, and on how much of Spark's code it
+    has compiled by then.
+    """
+    try:
+        yield
+    except Exception as error:
+        ours = _too_deep(error)
+        if ours is None:
+            raise
+        raise ours from error
+
+
+def _too_deep(error: Exception) -> WindrowError | None:
+    if "StackOverflowError" not in str(error):
+        return None
+    return PlanError(
+        "query-too-deep",
+        "the query goes deeper than Spark has room for",
+        reason="Spark reads operators in a row by calls within calls, on the stack of the driver's JVM",
+        hint="give it a larger one: --conf spark.driver.extraJavaOptions=-Xss16m; or compute a part of"
+        " the expression in a derived table",
+    )
+
+
 def in_our_words(error: Exception) -> WindrowError | None:
     """The error to raise in place of one of Spark's; None where Spark's is the best there is."""
     if any(mark in str(error) for mark in _ANOTHER_QUERY):
@@ -66,4 +94,4 @@ def in_our_words(error: Exception) -> WindrowError | None:
             reason=(unreadable[1] or unreadable[2]).split(" SQLSTATE:")[0].strip(),
             hint="check the stream's format and schema",
         )
-    return None
+    return _too_deep(error)

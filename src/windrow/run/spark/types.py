@@ -11,6 +11,7 @@ from windrow.errors import BindError
 from windrow.operators.evaluate import DuckdbTypes
 from windrow.plan.exprs import Expr
 from windrow.plan.types import refused_expression
+from windrow.run.spark.failures import within_sparks_stack
 from windrow.run.spark.frames import type_text
 from windrow.schema import Schema
 
@@ -94,7 +95,8 @@ class SparkTypes:
         named = [f"({expr.spark}) AS `{number}`" for number, expr in enumerate(expressions)]
         of_one_row = " AND ".join(f"(({expr.spark}) IS NULL)" for expr in expressions)
         # Spark refuses aggregates, functions for OVER and makers of rows in a condition.
-        return self._empty[columns].where(of_one_row).selectExpr(*named)
+        with within_sparks_stack():
+            return self._empty[columns].where(of_one_row).selectExpr(*named)
 
 
 def first_line(error: Exception) -> str:
