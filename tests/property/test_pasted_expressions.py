@@ -67,10 +67,10 @@ GROUPED = (
 )  # fmt: skip
 JOINED = (
     ("SELECT l.i AS v, r.i AS w FROM s l JOIN s r ON {ln} = {rn} WINDOW = 5", "SELECT l.i, r.i FROM s l, s r WHERE {ln} = {rn}"),
-    ("SELECT l.i AS v, r.i AS w FROM s l JOIN s r ON l.k = r.k AND {lb} WINDOW = 5", "SELECT l.i, r.i FROM s l, s r WHERE l.k = r.k AND {lb}"),
-    ("SELECT l.i AS v, r.i AS w FROM s l LEFT JOIN s r ON l.k = r.k AND {rb} WINDOW = 5", "SELECT l.i, r.i FROM s l LEFT JOIN s r ON l.k = r.k AND {rb}"),
-    ("SELECT l.i AS v, r.i AS w FROM s l LEFT JOIN d r ON {ln} = {rn} AND {rb}", "SELECT l.i, r.i FROM s l LEFT JOIN s r ON {ln} = {rn} AND {rb}"),
-    ("SELECT l.i AS v, r.i AS w FROM s l, d r WHERE {ln} - {RN} > 1 AND {lb}", "SELECT l.i, r.i FROM s l, s r WHERE {ln} - {rn} > 1 AND {lb}"),
+    ("SELECT l.i AS v, r.i AS w FROM s l JOIN s r ON l.k = r.k AND ({lb}) WINDOW = 5", "SELECT l.i, r.i FROM s l, s r WHERE l.k = r.k AND {lb}"),
+    ("SELECT l.i AS v, r.i AS w FROM s l LEFT JOIN s r ON l.k = r.k AND ({rb}) WINDOW = 5", "SELECT l.i, r.i FROM s l LEFT JOIN s r ON l.k = r.k AND {rb}"),
+    ("SELECT l.i AS v, r.i AS w FROM s l LEFT JOIN d r ON {ln} = {rn} AND ({rb})", "SELECT l.i, r.i FROM s l LEFT JOIN s r ON {ln} = {rn} AND {rb}"),
+    ("SELECT l.i AS v, r.i AS w FROM s l, d r WHERE {ln} - {RN} > 1 AND ({lb})", "SELECT l.i, r.i FROM s l, s r WHERE {ln} - {rn} > 1 AND {lb}"),
     ("SELECT l.i AS v, r.i AS w FROM s l ASOF JOIN s r MATCH_CONDITION (l.t >= r.t) ON {ln} = {rn} AND l.i = r.i", "SELECT l.i, r.i FROM s l, s r WHERE {ln} = {rn} AND l.i = r.i"),
     ("SELECT l.i AS v, r.i AS w FROM s l LEFT OUTER BESTMATCH JOIN s r ON {ln} MINDIST {rn} WINDOW = 5",
      "SELECT l.i, r.i FROM s l, s r WHERE abs({ln} - {rn}) = (SELECT min(abs({ln} - o.n)) FROM (SELECT {rn} AS n FROM s r) o)"),

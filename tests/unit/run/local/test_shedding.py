@@ -216,7 +216,7 @@ def test_a_batch_is_taken_in_parts_and_a_checkpoint_knows_how_much_of_it():
     first = session().sql(QUERY, **CASES["memory"])
     got = bag(pa.Table.from_batches([next(first)]))
     kept = pickle.loads(pickle.dumps(first.checkpoint()))
-    assert any(position.rows for position in kept.positions.values())
+    assert any(position.part for position in kept.positions.values())
     rest = session().sql(QUERY, **CASES["memory"], resume=kept)
     assert got + bag(rest.to_arrow()) == bag(shed("memory")[0])
 
@@ -259,7 +259,7 @@ def test_a_table_needs_no_more_memory_than_windows_though_it_is_one_batch(exact)
     got = bag(pa.Table.from_batches([next(query)]))
     kept = pickle.loads(pickle.dumps(query.checkpoint()))
     query.stop()
-    assert any(position.rows for position in kept.positions.values())
+    assert any(position.part for position in kept.positions.values())
     for memory in ({"memory": "180 tuples"}, {"memory": "180 tuples", "on_memory": "spill"}, {}):
         rest = session(2_000).sql(QUERY, **memory, resume=kept)
         assert got + bag(rest.to_arrow()) == exact
