@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from windrow.operators.instants import ticks_of
 from windrow.physical.algorithms import DEFAULT
+from windrow.physical.asof import RangeAggregate
 from windrow.physical.options import SPILL, Options
 from windrow.physical.shedding import OF_ITS_OWN, part_of
 from windrow.physical.specs import Spec, WJoin, inputs, scans, takes_back
@@ -134,10 +135,11 @@ def all_at_once(batch: pa.RecordBatch) -> int:
 def _follows_a_batch(spec: Spec) -> bool:
     """Whether a plan has what takes more time, or holds more, for a large batch than for small ones.
 
-    What makes changes, or counts rows, has those of a whole batch at a time; a join that takes tuple by
-    tuple has all tuples of a batch in its window before the first of another stream comes.
+    What makes changes, or counts rows, has those of a whole batch at a time, and so has an aggregate over
+    the rows near each; a join that takes tuple by tuple has all tuples of a batch in its window before the
+    first of another stream comes.
     """
-    if takes_back(spec):
+    if takes_back(spec) or isinstance(spec, RangeAggregate):
         return True
     if isinstance(spec, WJoin) and (spec.counts is not None or spec.algorithm != DEFAULT):
         return True

@@ -21,6 +21,8 @@ TAKEN_IN_PARTS = {
     "best now": "SELECT a.x, b.x AS y FROM a [RANGE 5] BESTMATCH JOIN b [RANGE 5] ON a.x MINDIST b.x",
     "aggregate": "SELECT k, SUM(x) AS s FROM a [RANGE 9] GROUP BY k",
     "set operation": "SELECT k FROM a [RANGE 9] EXCEPT SELECT x FROM b [RANGE 5]",
+    "aggregate of what is near": "SELECT a.x, COUNT(*) AS n FROM a WINDOW JOIN b ON a.k = b.k"
+    " RANGE BETWEEN 5 PRECEDING AND 5 FOLLOWING",
     "count windows": "SELECT a.x, b.x AS y FROM a [ROWS 3], b [ROWS 4] WHERE a.k = b.k",
 }
 TAKEN_WHOLE = {
