@@ -11,25 +11,38 @@ import subprocess
 import sys
 from pathlib import Path
 
+from texts import Texts
+
 COUNT = int(os.environ.get("WINDROW_FUZZ", "250"))
 SEED = int(os.environ.get("WINDROW_FUZZ_SEED", "0"))
 SLICE = 500
 HERE = Path(__file__).parent
 
 
+def tried(start: int, count: int) -> tuple[list[dict[str, object]], int]:
+    """What went wrong in a slice, and where the next one begins: behind a text that ended this one."""
+    ended = subprocess.run(
+        [sys.executable, "slice.py", str(start), str(count)],
+        cwd=HERE,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    broken = [json.loads(line) for line in ended.stdout.splitlines()]
+    if not ended.returncode:
+        return broken, start + count
+    lines = ended.stderr.splitlines()
+    last = max((int(line[7:]) for line in lines if line.startswith("trying ")), default=start)
+    said = "\n".join(line for line in lines if not line.startswith("trying "))
+    text = Texts(last).text()
+    fatal = {"seed": last, "text": text, "said": f"ended by {ended.returncode}: {said[:3000]}"}
+    return [*broken, fatal], last + 1
+
+
 def test_every_text_gives_a_result_or_an_error_of_ours():
-    broken = []
-    for start in range(SEED, SEED + COUNT, SLICE):
-        count = min(SLICE, SEED + COUNT - start)
-        ended = subprocess.run(
-            [sys.executable, "slice.py", str(start), str(count)],
-            cwd=HERE,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        broken += [json.loads(line) for line in ended.stdout.splitlines()]
-        if ended.returncode:
-            broken.append({"ended": ended.returncode, "said": ended.stderr[-1500:]})
-    shown = [f"{each.get('seed')}: {each.get('text')!r}\n{each['said']}" for each in broken[:20]]
+    broken, start, end = [], SEED, SEED + COUNT
+    while start < end:
+        found, start = tried(start, min(SLICE, end - start))
+        broken += found
+    shown = [f"{each['seed']}: {each['text']!r}\n{each['said']}" for each in broken[:20]]
     assert not broken, "\n\n".join(shown)

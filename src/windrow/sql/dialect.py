@@ -20,6 +20,7 @@ Added, in any case of letters:
 
 from __future__ import annotations
 
+import logging
 from typing import Any, ClassVar
 
 from sqlglot import exp
@@ -34,6 +35,9 @@ from windrow.sql.clauses import HintText, MatchOrder, PairWindow, StreamWindow, 
 from windrow.sql.pair_join_parser import PairJoinParser
 from windrow.sql.refuse import unsupported
 from windrow.sql.spans import mark
+
+logging.getLogger("sqlglot").addHandler(logging.NullHandler())
+"""What sqlglot remarks on is either refused by us or no trouble: without a handler it would be on the terminal."""
 
 _STREAM_WINDOWS = {"RANGE", "ROWS", "PARTITION BY"}
 _TRAILERS = {

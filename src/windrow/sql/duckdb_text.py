@@ -14,14 +14,17 @@ from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
-from sqlglot.errors import ErrorLevel
+from sqlglot.errors import ErrorLevel, SqlglotError
 from sqlglot.generators.duckdb import DuckDBGenerator
 from sqlglot.optimizer.annotate_types import annotate_types
 
+from windrow.errors import BindError, WindrowError
 from windrow.plan.exprs import embedded
 from windrow.schema import Schema
 from windrow.sql.decimals import digits_of, note_digits, result_digits
 from windrow.sql.parentheses import is_operand, is_operator, parenthesized
+from windrow.sql.spans import called_name, own_span, span_of
+from windrow.sql.syntax import UNFORESEEN, UNREADABLE_CALL
 
 _INTEGERS = {exp.DType.TINYINT, exp.DType.SMALLINT, exp.DType.INT, exp.DType.BIGINT}
 _SMALL = {exp.DType.TINYINT, exp.DType.SMALLINT}
@@ -43,6 +46,8 @@ _COMPARISONS: tuple[type[exp.Binary], ...] = (
 _OTHER_VALUES = {"hash": "spark_hash"}
 """Functions of one name and different values; under a name of their own DuckDB refuses them."""
 
+_FAILURES = (*UNFORESEEN, SqlglotError)
+
 Write = Callable[["SparkValues", Any], str]
 
 
@@ -52,10 +57,26 @@ def duckdb_text(node: exp.Expr, columns: Schema) -> str:
     copy = parenthesized(node.copy())
     for column in copy.find_all(exp.Column):
         column.type = _tree_of_type(types[column.name])
-    note_digits(copy, types)
     generator = SparkValues(dialect=DuckDB(), unsupported_level=ErrorLevel.IGNORE, comments=False)
     generator.types = types
-    return generator.generate(copy, copy=False)
+    try:
+        note_digits(copy, types)
+        return generator.generate(copy, copy=False)
+    except WindrowError:
+        raise
+    except _FAILURES as error:
+        raise _unfit_arguments(node) from error
+
+
+def _unfit_arguments(node: exp.Expr) -> BindError:
+    name = called_name(node) or "an expression"
+    return BindError(
+        "function-arguments",
+        f"{name} cannot be computed of what it is given",
+        reason=UNREADABLE_CALL,
+        hint=f"look up in Spark SQL what {'its functions take' if not called_name(node) else f'{name} takes'}",
+        span=span_of(node),
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -247,7 +268,16 @@ class SparkValues(DuckDBGenerator):
 
     def sql(self, expression: Any, key: str | None = None, comment: bool = True) -> str:  # noqa: FBT001
         """The text of a node; of a function that becomes operators, in a parenthesis beside others."""
-        text = super().sql(expression, key, comment)
+        try:
+            text = super().sql(expression, key, comment)
+        except WindrowError:
+            raise
+        except _FAILURES as error:
+            # A part that the user did not write has no place; what it belongs to may have one.
+            is_written = key is None and isinstance(expression, exp.Func) and own_span(expression)
+            if not is_written:
+                raise
+            raise _unfit_arguments(expression) from error
         if key is None and isinstance(expression, exp.Expr) and text:
             is_made = is_operand(expression) and not is_operator(expression)
             return embedded(text) if is_made else text

@@ -18,7 +18,7 @@ from windrow.errors import ParseError, Span
 from windrow.sql.spans import span_of
 
 MOST_LEVELS = 100
-"""Parentheses, functions, CASEs and subqueries within one another."""
+"""Parentheses, functions, CASEs, types and subqueries within one another."""
 
 MOST_IN_A_ROW = 900
 """Operators such as + and || in one expression: DuckDB takes 1,000."""
@@ -29,18 +29,25 @@ MOST_QUERIES = 2_000
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
 _BEFORE = {TokenType.NOT, TokenType.DASH, TokenType.TILDE, TokenType.PLUS, TokenType.ARROW}
+_NESTED_TYPES = {TokenType.ARRAY, TokenType.MAP, TokenType.STRUCT}
 _LEAST_BALANCED = 8
 
 
 def refuse_deep_text(tokens: Sequence[Token]) -> None:
     """Refuses a text with too many levels, by its brackets and by signs before signs."""
-    depth = signs = 0
+    depth = signs = types = 0
+    before = None
     for token in tokens:
         kind = token.token_type
         signs = signs + 1 if kind in _BEFORE else 0
         depth += (kind in _OPENING) - (kind in _CLOSING)
         depth = max(depth, 0)
-        if depth + signs > MOST_LEVELS:
+        if kind == TokenType.LT and before in _NESTED_TYPES:
+            types += 1
+        elif kind == TokenType.GT:
+            types = max(types - 1, 0)
+        before = kind
+        if depth + signs + types > MOST_LEVELS:
             raise too_deep(Span(token.start, token.end + 1))
 
 
@@ -49,7 +56,7 @@ def too_deep(span: Span | None) -> ParseError:
     return ParseError(
         "too-deep",
         f"the query has more than {MOST_LEVELS} levels within one another",
-        reason="each parenthesis, function, CASE, query of WITH and subquery is a level",
+        reason="each parenthesis, function, CASE, type, query of WITH and subquery is a level",
         hint="compute the inner part in a stream or a query of its own",
         span=span,
     )

@@ -9,13 +9,13 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token
 
-from windrow.errors import BindError, ParseError, Span, nearest
+from windrow.errors import BindError, ParseError, Span, WindrowError, nearest
 from windrow.plan.nodes import Hint
 from windrow.sql.dialect import Windrow
 from windrow.sql.literals import refuse_numbers
 from windrow.sql.nesting import flat, refuse_deep_text
 from windrow.sql.spans import span_of
-from windrow.sql.syntax import syntax_error
+from windrow.sql.syntax import UNFORESEEN, syntax_error, unreadable
 
 HINTS = (
     "algorithm",
@@ -68,6 +68,10 @@ def parse_query(sql: str) -> exp.Expr:
         trees = [tree for tree in dialect.parser().parse(tokens, sql) if tree is not None]
     except SqlglotError as error:
         raise syntax_error(error, sql) from error
+    except WindrowError:
+        raise
+    except UNFORESEEN as error:
+        raise unreadable(str(error)) from error
     if len(trees) > 1:
         raise ParseError(
             "several-statements",

@@ -16,6 +16,7 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token
 
 from windrow.sql.spans import mark, name_call, span_of
+from windrow.sql.syntax import UNFORESEEN, UNREADABLE_CALL
 
 _NO_TOKEN = Token.string("")
 
@@ -37,10 +38,14 @@ class SpannedParser(SparkParser):
     """
 
     def _parse_function_call(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
-        name = self._curr.text
-        node = super()._parse_function_call(*args, **kwargs)
+        token = self._curr
+        try:
+            node = super()._parse_function_call(*args, **kwargs)
+        except UNFORESEEN:
+            self.raise_error(UNREADABLE_CALL, token)
+            raise
         if node is not None:
-            name_call(node, name)
+            name_call(node, token.text)
         return node
 
     def raise_error(self, message: str, token: Token = _NO_TOKEN) -> None:

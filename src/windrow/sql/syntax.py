@@ -18,6 +18,11 @@ _KEYWORDS = (
 )  # fmt: skip
 _LEAST_LIKENESS = 0.7
 
+UNFORESEEN = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+"""What sqlglot raises, instead of errors of its own, for calls whose arguments it did not think of."""
+
+UNREADABLE_CALL = "arguments are missing, or are not of the kind that it takes"
+
 _ORDER = (
     "the clauses of a query come in this order:"
     "  SELECT .. FROM .. [RANGE ..] JOIN .. ON .. WHERE .. GROUP BY .. HAVING .. WINDOW .."
@@ -45,7 +50,7 @@ def syntax_error(error: SqlglotError, sql: str) -> ParseError:
     found = error.errors[0] if isinstance(error, SqlglotParseError) and error.errors else {}
     said = str(found.get("description") or "")
     if "start" not in found:
-        return ParseError("syntax", "the SQL cannot be read", reason=said, hint=_ORDER)
+        return unreadable(said)
     span = Span(found["start"], found["end"])
     token, is_last = str(found["token"]), bool(found["is_last"])
     reason, hint = _complaint(said, token, is_last=is_last)
@@ -58,6 +63,11 @@ def syntax_error(error: SqlglotError, sql: str) -> ParseError:
         hint=hint,
         span=span,
     )
+
+
+def unreadable(why: str) -> ParseError:
+    """The error of a text that cannot be read, where nobody knows the place."""
+    return ParseError("syntax", "the SQL cannot be read", reason=why, hint=_ORDER)
 
 
 def _complaint(said: str, token: str, *, is_last: bool) -> tuple[str, str]:
@@ -76,6 +86,8 @@ def _complaint(said: str, token: str, *, is_last: bool) -> tuple[str, str]:
             f"write a registered stream, or (SELECT ..) alias, {'after' if is_last else 'before'}"
             f" {token!r}",
         )
+    if said == UNREADABLE_CALL:
+        return said, f"look up in Spark SQL what {token} takes"
     for pattern, hint in _EXPECTED:
         match = pattern.match(said)
         if match is not None:

@@ -16,6 +16,7 @@ from windrow.operators.duckdb_functions import called, duckdb_kinds
 from windrow.operators.evaluate import DuckdbTypes
 from windrow.plan.exprs import Expr
 from windrow.schema import Field, Schema
+from windrow.sql.dialect import WindrowParser
 from windrow.sql.function_catalog import DUCKDB
 from windrow.sql.function_names import (
     AGGREGATES,
@@ -221,3 +222,23 @@ def value_of(name: str, connection: duckdb.DuckDBPyConnection) -> object:
 
 def test_names_inside_texts_and_quotes_are_no_calls():
     assert called("""'now()' || "today" || upper("now()")""") == {"upper"}
+
+
+ARGUMENTS = (
+    "", "x", "b", "'a'", "x, 'a'", "'a', x, x", "'a', 1, x, b", "array(x), x", "DISTINCT x", "*", "x, *", "s.*",
+)  # fmt: skip
+
+
+def test_whatever_the_arguments_a_function_is_computed_or_refused_by_an_error_of_ours(asked):
+    with connect() as engine:
+        found = engine.execute("SELECT DISTINCT function_name FROM duckdb_functions()").fetchall()
+    names = {name for (name,) in found if name.isidentifier()} | {*WindrowParser.FUNCTIONS}
+    refused = []
+    for number, name in enumerate(sorted({*names, *WindrowParser.FUNCTION_PARSERS})):
+        for arguments in ("", ARGUMENTS[number % len(ARGUMENTS)]):
+            try:
+                asked.explain(f"SELECT {name}({arguments}) AS v FROM s")
+            except WindrowError as error:
+                refused.append(error)
+    assert len(refused) > 1000
+    assert all(error.span is not None for error in refused if error.condition != "syntax")

@@ -78,8 +78,21 @@ BOMB = "WITH " + ", ".join(
         " EXCEPT ".join(["SELECT x FROM s [RANGE 5]"] * 300),
         f"{CTES} SELECT x FROM c299",
         f"{BOMB} SELECT x FROM c39",
+        "SELECT CAST(x AS " + "ARRAY<" * 2000 + "INT" + ">" * 2000 + ") AS v FROM s",
+        "SELECT CAST(x AS " + "STRUCT<a: MAP<INT, " * 2000,
     ],
-    ids=["parentheses", "unclosed", "signs", "sum", "subqueries", "except", "with", "bomb"],
+    ids=[
+        "parentheses",
+        "unclosed",
+        "signs",
+        "sum",
+        "subqueries",
+        "except",
+        "with",
+        "bomb",
+        "types",
+        "unclosed types",
+    ],
 )
 def test_what_is_too_deep_is_refused_with_its_place(query):
     for ask in (asked().sql, asked().explain):
