@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from texts import Texts
+from fuzz.texts import Texts
 
 COUNT = int(os.environ.get("WINDROW_FUZZ", "250"))
 SEED = int(os.environ.get("WINDROW_FUZZ_SEED", "0"))
