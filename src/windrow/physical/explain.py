@@ -41,6 +41,7 @@ from windrow.physical.specs import (
     TableJoinRows,
     UnionRows,
     WJoin,
+    has_state,
     inputs,
     scans,
     tables,
@@ -113,13 +114,7 @@ def _query_lines(physical: PhysicalQuery) -> list[str]:
         ("answer", [answer, *_updates(physical)]),
         ("streams", [_stream(source) for source in sources]),
         ("watermark", [watermark]),
-        (
-            "late rows",
-            [
-                f"below the watermark as their batch begins: {LATE_ROWS[physical.options.on_late]}",
-                "rows without a time: the same, counted apart",
-            ],
-        ),
+        ("late rows", _late_rows(physical)),
         *schedule_facts(physical),
         ("memory", [_memory(physical.options)]),
         *_processor(physical.root),
@@ -134,6 +129,15 @@ def _query_lines(physical: PhysicalQuery) -> list[str]:
     if tables(physical.root):
         facts.insert(2, ("tables", [_table(table) for table in tables(physical.root)]))
     return list(_fact_lines(facts, "  "))
+
+
+def _late_rows(physical: PhysicalQuery) -> list[str]:
+    if not has_state(physical.root):
+        return ["none: each row is answered as it comes, whatever its time"]
+    return [
+        f"below the watermark as their batch begins: {LATE_ROWS[physical.options.on_late]}",
+        "rows without a time: the same, counted apart",
+    ]
 
 
 def _updates(physical: PhysicalQuery) -> list[str]:
