@@ -24,7 +24,9 @@ from windrow.operators.bew_window import JoinWindow
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import Chunk
 from windrow.operators.theta import Predicates
-from windrow.physical.specs import KeyClass, ScanStream, WJoin
+from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.window_join import WJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import Field, Schema
 

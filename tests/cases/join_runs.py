@@ -21,7 +21,9 @@ from cases.tape import drawn
 from windrow.operators.base import Operator, Snapshot
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import Chunk, ChunkSlice, decode, encode
-from windrow.physical.specs import KeyClass, ScanStream, WJoin
+from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.window_join import WJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 

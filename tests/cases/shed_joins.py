@@ -9,8 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.operators.changes import ChangeBatch
+from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.shedding import Least, Shedding
-from windrow.physical.specs import KeyClass, ScanStream, WJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, Field, Schema
 

@@ -14,7 +14,8 @@ import windrow
 from windrow.errors import PlanError
 from windrow.operators.bew_join import BewJoinOp
 from windrow.operators.changes import ChangeBatch
-from windrow.physical.specs import ScanStream, WJoin
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.window_join import WJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import Field, Schema
 

@@ -23,7 +23,9 @@ from windrow.operators.base import Snapshot
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import Chunk, ChunkBuffer, ChunkSlice, decode, encode
 from windrow.operators.count_join import CountJoinOp
-from windrow.physical.specs import KeyClass, ScanStream, WJoin
+from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.window_join import WJoin
 from windrow.plan.count_windows import CountWindows, OwnWindow
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema

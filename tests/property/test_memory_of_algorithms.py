@@ -20,8 +20,8 @@ from windrow.operators.base import Operator
 from windrow.operators.build import build
 from windrow.operators.memory import Memory
 from windrow.physical.algorithms import BY_NAME, CHOICES, HASH, PIPELINE, SPILLING
+from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.pipeline import is_along_path, pipeline_order
-from windrow.physical.specs import WJoin
 from windrow.schema import MAX_TICK
 
 OLD_TUPLES_STAY = {"ripple", "xjoin"}

@@ -24,8 +24,11 @@ from windrow.operators.changes import ChangeBatch
 from windrow.operators.matched import NUMBER
 from windrow.operators.outer_join import OuterJoinOp
 from windrow.operators.partition import own_rows, route
+from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.range_rows import RangeRows
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.partitioning import Slices, partitioning_of
-from windrow.physical.specs import KeyClass, RangeRows, ScanStream, WJoin, delay
 from windrow.plan.exprs import Expr
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
@@ -187,7 +190,7 @@ def run(case: Case) -> list[Given]:
         assert changes == (stored > 0 and (due <= watermark or watermark == MAX_TICK))
         assert changes or not advanced
         for row in (*pushed, *advanced):
-            assert before == MIN_TICK or row.time >= before - delay(case.spec)
+            assert before == MIN_TICK or row.time >= before - case.spec.delay
         check_state(case, operator, watermark)
         if step in case.resumes:
             snapshot = stored_and_read_back(operator.snapshot())

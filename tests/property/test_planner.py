@@ -20,8 +20,8 @@ from windrow import Session
 from windrow.operators.evaluate import DuckdbTypes
 from windrow.optimize.cost.kernels import KERNELS, KernelCost
 from windrow.optimize.optimizer import optimize
+from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.options import Options
-from windrow.physical.specs import WJoin, inputs
 from windrow.plan.registering import stream_info
 from windrow.run.local.sampling import TableNumbers
 from windrow.run.local.sources import source_of
@@ -96,7 +96,7 @@ def plans(data, query):
     logical = compile_query(query, catalog, DuckdbTypes())
     root = optimize(logical, Options(), measured=TableNumbers(catalog, sources)).root
     while not isinstance(root, WJoin):
-        (root,) = inputs(root)
+        (root,) = root.inputs
     return [plan.name for plan in root.estimate.plans]
 
 

@@ -25,7 +25,8 @@ from windrow.operators.bew_join import BewJoinOp
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.published import lanes, results
 from windrow.operators.published.arrival import ArrivalJoinOp
-from windrow.physical.specs import KeyClass, WJoin
+from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.window_join import WJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import Field, Schema
 

@@ -26,7 +26,10 @@ from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import Chunk, ChunkSlice, decode, encode
 from windrow.operators.expiring_join import ExpiringJoinOp
 from windrow.operators.snapshot_join import SnapshotJoinOp
-from windrow.physical.specs import KeyClass, RangeRows, ScanStream, WJoin, has_ends
+from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.range_rows import RangeRows
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.window_join import WJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, Field, Schema
 
@@ -242,7 +245,7 @@ def test_at_every_instant_it_is_the_join_of_what_is_alive(expires: bool, drawn_c
         snapshot = [alive(changes, instant) for changes in case.inputs]
         assert alive(results, instant) == joined(snapshot, case.matches), instant
     assert all(change.time < change.end for change in results)
-    if not has_ends(case.spec):
+    if not case.spec.has_ends:
         assert all(change.end == MAX_TICK for change in results)
     if expires:
         order = [(change.time, change.sign) for change in results]

@@ -7,7 +7,8 @@ import pyarrow.compute as pc
 import pytest
 from spark_runs import SingleRun, Streams, bag, closed, draw
 
-from windrow.physical.specs import FilterRows, WJoin
+from windrow.physical.nodes.filter_rows import FilterRows
+from windrow.physical.nodes.window_join import WJoin
 
 MIXED = """
     SELECT x.ts, y.ts AS yts, x.v, y.v AS yv, gap(x.v, y.v) AS gap

@@ -22,7 +22,7 @@ from windrow.operators.gather import Places
 from windrow.operators.join_inputs import can_match
 from windrow.operators.snapshot_search import SnapshotSearch, times_at
 from windrow.operators.theta import Predicates
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.window_join import WJoin
 from windrow.schema import MIN_TICK
 
 

@@ -47,7 +47,7 @@ from windrow.operators.join_inputs import (
     stored_state,
 )
 from windrow.operators.theta import Predicates
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.window_join import WJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 
 

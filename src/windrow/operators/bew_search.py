@@ -39,7 +39,7 @@ from windrow.operators.gather import ROW_BITS, Places
 from windrow.operators.key_columns import Words
 from windrow.operators.keys import equal_values
 from windrow.operators.theta import Predicates
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.window_join import WJoin
 from windrow.schema import MIN_TICK
 
 START_ROWS = 1 << 15

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.routes import first_ready, next_input
-from windrow.physical.specs import WJoin
 from windrow.plan.windows import WindowGraph
 from windrow.schema import MAX_TICK
 

@@ -21,7 +21,7 @@ from windrow.operators.bew_steps import Route
 from windrow.operators.bew_window import JoinWindow
 from windrow.operators.gather import Places
 from windrow.operators.ranks import Flags, Ranked, compare, ranked_sides
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.window_join import WJoin
 from windrow.plan.exprs import Comparison
 from windrow.schema import MAX_TICK, MIN_TICK
 

@@ -47,7 +47,7 @@ from windrow.operators.gather import Places
 from windrow.operators.join_inputs import can_match, last_needed, only_inserts
 from windrow.operators.theta import Predicates
 from windrow.operators.total_order import in_total_order
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.window_join import WJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 
 STATE_KIND = "count-join"

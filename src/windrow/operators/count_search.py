@@ -22,7 +22,7 @@ from windrow.operators.count_window import CountWindow, partition_keys
 from windrow.operators.gather import ROW_MASK
 from windrow.operators.stated_bounds import both, in_time
 from windrow.operators.theta import Predicates
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.window_join import WJoin
 
 
 class CountSearch(Search):

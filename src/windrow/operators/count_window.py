@@ -39,7 +39,7 @@ from windrow.operators.instants import moved
 from windrow.operators.join_inputs import can_match
 from windrow.operators.key_directory import KeyDirectory
 from windrow.operators.partition_rows import divided_by
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.window_join import WJoin
 
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]

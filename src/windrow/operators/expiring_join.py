@@ -43,7 +43,7 @@ from windrow.operators.base import Operator, Snapshot
 from windrow.operators.bew_window import JoinWindow
 from windrow.operators.changes import ChangeBatch, concat, in_time_order, signs_alone
 from windrow.operators.chunks import ChunkBuffer, bound_of_step
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.window_join import WJoin
 from windrow.schema import MAX_TICK
 
 STATE_KIND = "expiring-join"

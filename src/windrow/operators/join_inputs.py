@@ -22,7 +22,7 @@ from windrow.errors import InternalError, PlanError
 from windrow.operators.base import Snapshot
 from windrow.operators.changes import ChangeBatch, select
 from windrow.operators.chunks import Chunk, ChunkSlice
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.window_join import WJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 
 STATE_KIND = "window-join"

@@ -50,7 +50,7 @@ from windrow.operators.chunks import Chunk, ChunkBuffer
 from windrow.operators.gather import Places
 from windrow.operators.join_inputs import last_needed
 from windrow.operators.matched import NUMBER, Matched, numbered
-from windrow.physical.specs import WJoin, has_ends
+from windrow.physical.nodes.window_join import WJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class OuterJoinOp(BewJoinOp):
     def __init__(self, spec: WJoin, own: OwnSlices | None = None) -> None:
         super().__init__(spec)
         self._own = own
-        self._by_instant = any(map(has_ends, spec.inputs))
+        self._by_instant = any(child.has_ends for child in spec.inputs)
         self._matched = {port: Matched(by_instant=self._by_instant) for port in spec.awaited}
         self._arrived: list[tuple[int, ChangeBatch]] = []
         self._next_number = 0

@@ -25,7 +25,7 @@ from windrow.operators.bew_window import JoinWindow, Scan
 from windrow.operators.gather import Places
 from windrow.operators.stated_bounds import both, in_time
 from windrow.operators.theta import Predicates
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.window_join import WJoin
 from windrow.schema import MAX_TICK
 
 

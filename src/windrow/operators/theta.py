@@ -34,7 +34,7 @@ from windrow.physical.routes import first_ready, predicate_inputs
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from windrow.physical.specs import WJoin
+    from windrow.physical.nodes.window_join import WJoin
     from windrow.plan.exprs import Comparison, Expr
 
     Mask = NDArray[np.bool_]

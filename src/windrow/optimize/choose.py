@@ -12,28 +12,24 @@ from windrow.optimize.needs import needs
 from windrow.optimize.orders import orders_of
 from windrow.optimize.structures import by_trees, structures_of
 from windrow.physical.algorithms import ASYMMETRIC, BY_NAME, CHOICES, DEFAULT, HASH
-from windrow.physical.asof import AsofSweep, RangeAggregate
-from windrow.physical.bestmatch import MatwinBestmatch
+from windrow.physical.nodes.asof_sweep import AsofSweep
+from windrow.physical.nodes.base import KeyClass, PhysicalNode
+from windrow.physical.nodes.count_rows import CountRows
+from windrow.physical.nodes.filter_rows import FilterRows
+from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
+from windrow.physical.nodes.project_rows import ProjectRows
+from windrow.physical.nodes.range_aggregate import RangeAggregate
+from windrow.physical.nodes.range_rows import RangeRows
+from windrow.physical.nodes.resolve_changes import ResolveChanges
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scan_table import ScanTable
+from windrow.physical.nodes.set_op import SetOp
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
+from windrow.physical.nodes.sliding_skyline import SlidingSkyline
+from windrow.physical.nodes.table_join_rows import TableJoinRows
+from windrow.physical.nodes.union_rows import UnionRows
+from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.options import Options
-from windrow.physical.sliding_skyline import SlidingSkyline
-from windrow.physical.specs import (
-    CountRows,
-    FilterRows,
-    KeyClass,
-    ProjectRows,
-    RangeRows,
-    ResolveChanges,
-    ScanStream,
-    ScanTable,
-    SetOp,
-    SlidingAggregate,
-    Spec,
-    TableJoinRows,
-    UnionRows,
-    WJoin,
-    has_ends,
-    has_state,
-)
 from windrow.plan.asof import AsofJoin, RangeAggregateJoin
 from windrow.plan.exprs import functions_of
 from windrow.plan.nodes import (
@@ -60,12 +56,12 @@ OUTER = ("bew", "bew-hash", "bew-nested-loop")
 """The algorithms that keep which tuples have found a match."""
 
 
-def choose(plan: Node, options: Options) -> Spec:
+def choose(plan: Node, options: Options) -> PhysicalNode:
     """The spec tree of a plan that went through the rules."""
     return _choose(plan, set(plan.schema.names), options)
 
 
-def _choose(node: Node, wanted: Set[str], options: Options) -> Spec:
+def _choose(node: Node, wanted: Set[str], options: Options) -> PhysicalNode:
     """The spec of a node of which only the columns in `wanted` are used above."""
     inputs = tuple(
         _choose(child, needed, options)
@@ -84,25 +80,27 @@ def _choose(node: Node, wanted: Set[str], options: Options) -> Spec:
     return _over_one_input(node, inputs[0])
 
 
-def _union(inputs: tuple[Spec, ...]) -> Spec:
+def _union(inputs: tuple[PhysicalNode, ...]) -> PhysicalNode:
     """All rows of the inputs; late rows of a stream are found below it, wherever there is a stage.
 
     The stage above cannot tell a stream's rows from those that another stage gives, which are in
     time. Where rows end, a stage of their own finds the late ones, and hands on the others as they
     are: a join above may ask how far apart rows are, and when each ends.
     """
-    is_mixed = len({has_state(child) for child in inputs}) > 1
+    is_mixed = len({child.has_state for child in inputs}) > 1
     return UnionRows(
         tuple(
             SetOp((child,), "rows")
-            if is_mixed and not has_state(child) and has_ends(child)
+            if is_mixed and not child.has_state and child.has_ends
             else child
             for child in inputs
         )
     )
 
 
-def _of_changes(node: ChangeFeed | NewestRows | BestPairs, below: Spec, wanted: Set[str]) -> Spec:
+def _of_changes(
+    node: ChangeFeed | NewestRows | BestPairs, below: PhysicalNode, wanted: Set[str]
+) -> PhysicalNode:
     shown = Schema(tuple(field for field in node.schema.fields if field.name in wanted))
     if isinstance(node, BestPairs):
         return SlidingSkyline(
@@ -121,7 +119,9 @@ def _of_changes(node: ChangeFeed | NewestRows | BestPairs, below: Spec, wanted: 
     return ResolveChanges(below, node.alias, node.compared, node.ticks, time, shown)
 
 
-def _over_one_input(node: Filter | Project | Range | WindowAggregate, below: Spec) -> Spec:
+def _over_one_input(
+    node: Filter | Project | Range | WindowAggregate, below: PhysicalNode
+) -> PhysicalNode:
     if isinstance(node, Filter):
         return FilterRows(below, node.predicates)
     if isinstance(node, Project):
@@ -133,8 +133,11 @@ def _over_one_input(node: Filter | Project | Range | WindowAggregate, below: Spe
 
 
 def _join(
-    node: WindowJoin | PairJoin, inputs: tuple[Spec, ...], wanted: Set[str], options: Options
-) -> Spec:
+    node: WindowJoin | PairJoin,
+    inputs: tuple[PhysicalNode, ...],
+    wanted: Set[str],
+    options: Options,
+) -> PhysicalNode:
     keep = tuple(
         tuple(name for name in child.schema.names if name in wanted) for child in children(node)
     )
@@ -203,7 +206,9 @@ def _join(
     )
 
 
-def _of_table(node: TableScan | TableJoin, inputs: tuple[Spec, ...], wanted: Set[str]) -> Spec:
+def _of_table(
+    node: TableScan | TableJoin, inputs: tuple[PhysicalNode, ...], wanted: Set[str]
+) -> PhysicalNode:
     if isinstance(node, TableScan):
         columns = _source_columns(node.schema, node.alias)
         return ScanTable(node.table.name, node.alias, columns, node.schema)

@@ -9,8 +9,8 @@ from windrow.optimize.cost.joins import Condition, Joined, Key, matchless, outpu
 from windrow.optimize.cost.kernels import CALLED, COMPARED, IN_BLOCKS
 from windrow.optimize.numbers import Numbers
 from windrow.optimize.shares import shares, shares_together
+from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.routes import ordered_pairs, predicate_inputs
-from windrow.physical.specs import WJoin
 from windrow.plan.exprs import Expr
 from windrow.plan.statistics import Figure
 

@@ -27,25 +27,21 @@ from dataclasses import replace
 
 from windrow.physical.algorithms import DEFAULT, HASH, NESTED_LOOP
 from windrow.physical.estimates import ONE_PLAN
-from windrow.physical.lifetimes import alive_ticks
-from windrow.physical.specs import (
-    ExpireRows,
-    FilterRows,
-    ProjectRows,
-    RangeRows,
-    SetOp,
-    SlidingAggregate,
-    Spec,
-    TableJoinRows,
-    UnionRows,
-    WJoin,
-    has_ends,
-)
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.expire_rows import ExpireRows
+from windrow.physical.nodes.filter_rows import FilterRows
+from windrow.physical.nodes.project_rows import ProjectRows
+from windrow.physical.nodes.range_rows import RangeRows
+from windrow.physical.nodes.set_op import SetOp
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
+from windrow.physical.nodes.table_join_rows import TableJoinRows
+from windrow.physical.nodes.union_rows import UnionRows
+from windrow.physical.nodes.window_join import WJoin
 
-Rewrite = Callable[[Spec], Spec]
+Rewrite = Callable[[PhysicalNode], PhysicalNode]
 
 
-def with_negative_tuples(root: Spec) -> Spec:
+def with_negative_tuples(root: PhysicalNode) -> PhysicalNode:
     """The plan of a changelog in which no row ends by itself where rows are taken back.
 
     Its changes are those of the plan given, and come at the same watermarks.
@@ -53,7 +49,7 @@ def with_negative_tuples(root: Spec) -> Spec:
     return _signed(root)
 
 
-def _signed(spec: Spec) -> Spec:
+def _signed(spec: PhysicalNode) -> PhysicalNode:
     """The rows of a spec with signs alone."""
     if isinstance(spec, RangeRows):
         return _expired(spec.input, spec.ticks)
@@ -62,10 +58,10 @@ def _signed(spec: Spec) -> Spec:
     if isinstance(spec, SetOp) and spec.hands_on:
         return _signed(spec.inputs[0])  # what makes the negatives finds late rows as well
     rewritten = _ending(spec)
-    return ExpireRows(rewritten) if has_ends(rewritten) else rewritten
+    return ExpireRows(rewritten) if rewritten.has_ends else rewritten
 
 
-def _ending(spec: Spec) -> Spec:
+def _ending(spec: PhysicalNode) -> PhysicalNode:
     """The rows of a spec with ends where they have some, made by negative tuples below."""
     if isinstance(spec, FilterRows | ProjectRows | TableJoinRows | UnionRows):
         return _over(spec, _ending)
@@ -76,7 +72,7 @@ def _ending(spec: Spec) -> Spec:
     return _expiring(spec) if isinstance(spec, WJoin) and _can_expire(spec) else spec
 
 
-def _expired(spec: Spec, ticks: int) -> Spec:
+def _expired(spec: PhysicalNode, ticks: int) -> PhysicalNode:
     """The rows of a spec, each with a negative so many ticks and one later: over its scans."""
     if isinstance(spec, FilterRows | ProjectRows | TableJoinRows | UnionRows):
         return _over(spec, lambda below: _expired(below, ticks))
@@ -85,7 +81,9 @@ def _expired(spec: Spec, ticks: int) -> Spec:
     return ExpireRows(RangeRows(spec, ticks))
 
 
-def _over(spec: FilterRows | ProjectRows | TableJoinRows | UnionRows, rewrite: Rewrite) -> Spec:
+def _over(
+    spec: FilterRows | ProjectRows | TableJoinRows | UnionRows, rewrite: Rewrite
+) -> PhysicalNode:
     """What works row by row, over rewritten rows; a table below it stays."""
     if isinstance(spec, UnionRows):
         return replace(spec, inputs=tuple(map(rewrite, spec.inputs)))
@@ -97,7 +95,7 @@ def _can_expire(join: WJoin) -> bool:
     is_plain = join.kind == "inner" and join.counts is None and join.alternative is None
     if not is_plain or join.shedding is not None:
         return False
-    return join.is_snapshot or all(alive_ticks(child) is not None for child in join.inputs)
+    return join.is_snapshot or all(child.alive_ticks is not None for child in join.inputs)
 
 
 def _expiring(join: WJoin) -> WJoin:

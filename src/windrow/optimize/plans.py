@@ -37,12 +37,12 @@ from windrow.physical.algorithms import (
     SWEEP,
 )
 from windrow.physical.estimates import ONE_PLAN, Estimate, PlanCost
+from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.options import Options
 from windrow.physical.part_sizes import USUAL
 from windrow.physical.pipeline import pipeline_order
 from windrow.physical.plan_names import plan_kinds, plan_name
 from windrow.physical.routes import probe_order
-from windrow.physical.specs import WJoin
 from windrow.plan.statistics import Figure
 
 CLEARLY = 0.8

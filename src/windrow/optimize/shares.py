@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from windrow.optimize.numbers import Numbers, assumed_share
+from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.routes import predicate_inputs
-from windrow.physical.specs import WJoin
 from windrow.plan.exprs import Expr
 from windrow.plan.statistics import Figure
 

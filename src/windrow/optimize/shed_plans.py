@@ -19,6 +19,7 @@ from windrow.optimize.cost.effective import effective_directions
 from windrow.optimize.cost.joins import Joined, output
 from windrow.optimize.joined import Sized
 from windrow.optimize.shed_widths import expected_width
+from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.shed_facts import waiting_ticks
 from windrow.physical.shedding import (
     BEST,
@@ -30,7 +31,6 @@ from windrow.physical.shedding import (
     part_of,
     room_to_wait,
 )
-from windrow.physical.specs import WJoin
 
 NEARLY_ALL = 0.99
 """What is expected at most where all fits but a part of a batch, which may have to wait."""

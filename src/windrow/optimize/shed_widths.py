@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.window_join import WJoin
 
 _WIDTHS = {
     "boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "bigint": 8, "float": 4, "double": 8,

@@ -13,6 +13,16 @@ from windrow.allocation.dividing import ROUNDING
 from windrow.errors import PlanError, UnsupportedError
 from windrow.optimize.shed_options import least_of, per_tick, rate_said
 from windrow.physical.algorithms import ASYMMETRIC, DEFAULT
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.filter_rows import FilterRows
+from windrow.physical.nodes.pair_join import PairJoin
+from windrow.physical.nodes.project_rows import ProjectRows
+from windrow.physical.nodes.set_op import SetOp
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
+from windrow.physical.nodes.sliding_skyline import SlidingSkyline
+from windrow.physical.nodes.table_join_rows import TableJoinRows
+from windrow.physical.nodes.union_rows import UnionRows
+from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.options import Options
 from windrow.physical.shed_errors import too_little
 from windrow.physical.shedding import (
@@ -26,25 +36,6 @@ from windrow.physical.shedding import (
     is_hidden,
     panes_for_totals,
 )
-from windrow.physical.sliding_skyline import SlidingSkyline
-from windrow.physical.specs import (
-    PAIR_JOINS,
-    FilterRows,
-    OfChanges,
-    PairJoinSpec,
-    ProjectRows,
-    RangeRows,
-    ScanStream,
-    ScanTable,
-    SetOp,
-    SlidingAggregate,
-    Spec,
-    TableJoinRows,
-    UnionRows,
-    WJoin,
-    inputs,
-    scans,
-)
 from windrow.plan.exprs import Named, column, quote_duckdb, quote_spark
 from windrow.plan.nodes import KIND_NAMES
 from windrow.schema import Schema
@@ -53,7 +44,7 @@ LEAST_FOR_TOTALS = Least(0.1, is_share=True)
 """What every stream gets where totals are estimated and the user requires nothing."""
 
 
-def with_shedding(root: Spec, options: Options) -> Spec:
+def with_shedding(root: PhysicalNode, options: Options) -> PhysicalNode:
     """The plan, its window join shedding as the options say; the same where they say nothing.
 
     Raises:
@@ -69,7 +60,7 @@ def with_shedding(root: Spec, options: Options) -> Spec:
     return _rewritten(root, shedding)
 
 
-def _shedding_join(root: Spec, options: Options) -> WJoin:
+def _shedding_join(root: PhysicalNode, options: Options) -> WJoin:
     """The one window join of a query, if it can shed."""
     found = _joins(root)
     asked = "on_memory = 'shed'" if options.sheds_memory else "service_rate"
@@ -112,7 +103,7 @@ def _shedding_join(root: Spec, options: Options) -> WJoin:
     return join
 
 
-def _beside(root: Spec) -> str:
+def _beside(root: PhysicalNode) -> str:
     """What a query has that cannot be estimated from a part of its rows; "" for nothing."""
     specs = list(_parts(root))
     if any(isinstance(spec, WJoin) and spec.is_snapshot for spec in specs):
@@ -132,16 +123,16 @@ def _beside(root: Spec) -> str:
     return ""
 
 
-def _parts(spec: Spec) -> Iterator[Spec]:
+def _parts(spec: PhysicalNode) -> Iterator[PhysicalNode]:
     yield spec
-    for child in inputs(spec):
+    for child in spec.inputs:
         yield from _parts(child)
 
 
-def _unable(join: WJoin | PairJoinSpec, options: Options) -> str:
+def _unable(join: WJoin | PairJoin, options: Options) -> str:
     """Why a join cannot shed; "" where it can."""
     if not isinstance(join, WJoin):
-        return f"the query's join is {PAIR_JOINS[type(join)]}"
+        return f"the query's join is {join.spoken}"
     names = " and ".join(join.aliases)
     if join.kind != "inner":
         return f"the join of {names} is a {KIND_NAMES[join.kind]} join"
@@ -153,7 +144,7 @@ def _unable(join: WJoin | PairJoinSpec, options: Options) -> str:
 
 
 def _shedding(join: WJoin, options: Options, *, is_estimated: bool) -> Shedding:
-    time_type = scans(join)[0].time_type
+    time_type = join.scans[0].time_type
     memory = options.memory_amount if options.sheds_memory else None
     rate = None if options.service_rate is None else rate_said(options.service_rate)
     service_rate = None if rate is None else per_tick(rate, time_type)
@@ -218,21 +209,16 @@ def _check_totals(join: WJoin, name: str, least: tuple[Least, ...]) -> None:
             )
 
 
-def _rewritten(spec: Spec, shedding: Shedding) -> Spec:
+def _rewritten(spec: PhysicalNode, shedding: Shedding) -> PhysicalNode:
     """The plan with the join's shedding, and its hidden columns up to the aggregate."""
-    assert not isinstance(spec, SetOp | UnionRows | OfChanges | SlidingSkyline)  # refused
-    if isinstance(spec, ScanStream | ScanTable | PairJoinSpec):
-        return spec
     if isinstance(spec, WJoin):
         hidden = hidden_fields(len(spec.inputs)) if shedding.is_estimated else ()
         return replace(spec, shedding=shedding, schema=Schema((*spec.schema.fields, *hidden)))
-    below = _rewritten(spec.input, shedding)
-    if isinstance(spec, ProjectRows):
-        return _with_hidden(replace(spec, input=below))
-    if isinstance(spec, SlidingAggregate):
-        return replace(spec, input=below)
-    if isinstance(spec, FilterRows):
-        return _past_marks(replace(spec, input=below))
+    node = spec.with_inputs([_rewritten(child, shedding) for child in spec.inputs])
+    if isinstance(node, ProjectRows):
+        return _with_hidden(node)
+    if isinstance(node, FilterRows):
+        return _past_marks(node)
     if isinstance(spec, TableJoinRows) and shedding.is_estimated:
         raise UnsupportedError(
             "unsupported-estimate",
@@ -241,8 +227,7 @@ def _rewritten(spec: Spec, shedding: Shedding) -> Spec:
             hint="aggregate the join in a derived table and join the table to its groups, or let the"
             " query fail or spill",
         )
-    assert isinstance(spec, RangeRows | TableJoinRows)
-    return replace(spec, input=below)
+    return node
 
 
 def _past_marks(spec: FilterRows) -> FilterRows:
@@ -274,11 +259,11 @@ def _with_hidden(spec: ProjectRows) -> ProjectRows:
     )
 
 
-def _joins(spec: Spec) -> list[WJoin | PairJoinSpec]:
-    below = [join for child in inputs(spec) for join in _joins(child)]
-    return [spec, *below] if isinstance(spec, WJoin | PairJoinSpec) else below
+def _joins(spec: PhysicalNode) -> list[WJoin | PairJoin]:
+    below = [join for child in spec.inputs for join in _joins(child)]
+    return [spec, *below] if isinstance(spec, WJoin | PairJoin) else below
 
 
-def _has_totals(spec: Spec) -> bool:
+def _has_totals(spec: PhysicalNode) -> bool:
     has_own = isinstance(spec, SlidingAggregate) and bool(spec.aggregates)
-    return has_own or any(map(_has_totals, inputs(spec)))
+    return has_own or any(map(_has_totals, spec.inputs))

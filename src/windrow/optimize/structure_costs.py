@@ -17,8 +17,8 @@ from windrow.optimize.cost.weights import Weights
 from windrow.optimize.joined import Sized
 from windrow.optimize.shed_plans import left_directions
 from windrow.physical.algorithms import ASYMMETRIC, BY_NAME
+from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.part_sizes import BUFFER, HASH
-from windrow.physical.specs import WJoin
 from windrow.physical.structures import NAMES, served_range
 
 

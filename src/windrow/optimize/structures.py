@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from windrow.errors import PlanError
 from windrow.physical.algorithms import ASYMMETRIC
+from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.options import Options
 from windrow.physical.part_sizes import BUFFER, HASH, LEAST_BUCKET, LEAST_NODE, MOST, TREES, TTREE
-from windrow.physical.specs import WJoin
 from windrow.physical.structures import NAMES, served_range
 from windrow.plan.nodes import WindowJoin
 

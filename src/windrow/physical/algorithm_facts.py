@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from windrow.physical.algorithms import ASYMMETRIC, BY_NAME, DEFAULT, PIPELINE, SWEEP
 from windrow.physical.bounds_text import event_time, plus
 from windrow.physical.options import Options
@@ -10,9 +12,11 @@ from windrow.physical.pipeline import is_along_path, pipeline_order
 from windrow.physical.probe_facts import probes
 from windrow.physical.routes import first_ready, probe_order
 from windrow.physical.shed_facts import shed_emission
-from windrow.physical.specs import WJoin
 from windrow.physical.structure_facts import structure_facts
 from windrow.plan.explain import show_predicates
+
+if TYPE_CHECKING:
+    from windrow.physical.nodes.window_join import WJoin
 
 Fact = tuple[str, list[str]]
 

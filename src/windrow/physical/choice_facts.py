@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from windrow.physical.algorithms import DEFAULT
 from windrow.physical.estimates import CHANGED
-from windrow.physical.specs import PhysicalQuery, Runner, Stateful, WJoin
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.window_join import WJoin
+from windrow.physical.query import PhysicalQuery, Runner
 
 Fact = tuple[str, list[str]]
 
 
-def choice_facts(spec: Stateful, query: PhysicalQuery) -> list[Fact]:
+def choice_facts(spec: PhysicalNode, query: PhysicalQuery) -> list[Fact]:
     """Who chooses the plan of a window join; nothing in process, where the plan shown is it."""
     if query.runner is Runner.process or not isinstance(spec, WJoin) or not spec.has_plans:
         return []

@@ -7,8 +7,10 @@ with two figures: they are not worth more.
 from __future__ import annotations
 
 from windrow.physical.estimates import Estimate, PlanCost
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.pair_join import pair_join_names
+from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.plan_names import is_of_structures
-from windrow.physical.specs import Spec, WJoin, inputs, pair_join_names, scans
 from windrow.plan.stream_hints import USUAL_UNIT, ticks_per_unit
 
 Fact = tuple[str, list[str]]
@@ -21,7 +23,7 @@ NO_WINDOW_JOIN = "the query joins no streams by windows"
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 
 
-def total_cost(root: Spec, time_type: str) -> str:
+def total_cost(root: PhysicalNode, time_type: str) -> str:
     """The cost of all window joins of a query, or what to give to know it."""
     joins = _joins(root)
     if not joins:
@@ -35,7 +37,7 @@ def total_cost(root: Spec, time_type: str) -> str:
     if missing:
         return f"not estimated: give {', '.join(dict.fromkeys(missing))}"
     costs = [one.plans[0].seconds for one in estimates if one and one.plans]
-    kind = scans(root)[0].time_type if time_type not in USUAL_UNIT else time_type
+    kind = root.scans[0].time_type if time_type not in USUAL_UNIT else time_type
     return f"{_per_unit(sum(costs), kind)} for the window joins"
 
 
@@ -109,6 +111,6 @@ def show_count(number: float) -> str:
     return f"{rounded:,.0f}" if rounded >= 10 else f"{rounded:g}"
 
 
-def _joins(spec: Spec) -> list[WJoin]:
-    below = [join for child in inputs(spec) for join in _joins(child)]
+def _joins(spec: PhysicalNode) -> list[WJoin]:
+    below = [join for child in spec.inputs for join in _joins(child)]
     return [spec, *below] if isinstance(spec, WJoin) else below

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from windrow.physical.algorithm_facts import algorithm_facts
 from windrow.physical.bounds_text import drop_condition, lag_terms, plus, stated_windows
@@ -10,9 +11,11 @@ from windrow.physical.cost_facts import estimate_facts
 from windrow.physical.options import Options
 from windrow.physical.partitioning import show_class
 from windrow.physical.probe_facts import probes, tests
-from windrow.physical.specs import WJoin, delay, scans
 from windrow.plan.count_windows import CountWindows, OwnWindow
 from windrow.plan.durations import show_ticks
+
+if TYPE_CHECKING:
+    from windrow.physical.nodes.window_join import WJoin
 
 Fact = tuple[str, list[str]]
 
@@ -21,8 +24,8 @@ def count_facts(
     spec: WJoin, counts: CountWindows, options: Options, show: Callable[[str], str]
 ) -> list[Fact]:
     """The facts of the join, in the order they are read; some may be empty."""
-    time_type = scans(spec)[0].time_type
-    below = max(delay(child) for child in spec.inputs)
+    time_type = spec.time_type
+    below = max(child.delay for child in spec.inputs)
     keys = ", ".join(show_class(key, show) for key in spec.classes)
     algorithm, _, why = algorithm_facts(spec, options, keys)
     return [

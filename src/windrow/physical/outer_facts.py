@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from windrow.physical.bounds_text import event_time, plus
-from windrow.physical.specs import WJoin, has_ends
 from windrow.plan.durations import show_ticks
 from windrow.plan.nodes import KIND_NAMES
+
+if TYPE_CHECKING:
+    from windrow.physical.nodes.window_join import WJoin
 
 Fact = tuple[str, list[str]]
 
@@ -20,7 +24,7 @@ def kind_facts(spec: WJoin, below: int, time_type: str) -> list[Fact]:
     facts: list[Fact] = [("kind", [f"{KIND_NAMES[spec.kind]}: {_answer(spec)}"])]
     if spec.at_once:
         return facts
-    if any(map(has_ends, spec.inputs)):
+    if any(child.has_ends for child in spec.inputs):
         alone = "is matched" if spec.kind == "semi" else "is unmatched"
         other = "some match" if spec.kind == "semi" else "no match"
         names = " or ".join(spec.aliases[port] for port in spec.tracked)
@@ -36,7 +40,7 @@ def kind_facts(spec: WJoin, below: int, time_type: str) -> list[Fact]:
 
 def match_state(spec: WJoin) -> list[str]:
     """What is kept beside the rows: who has found a match, and by instant when it is alive."""
-    by_instant = any(map(has_ends, spec.inputs))
+    by_instant = any(child.has_ends for child in spec.inputs)
     what = "the number and the matched times" if by_instant else "the number"
     return [
         f"{spec.aliases[port]}: {what} of each tuple that has a match, dropped with the tuple"
@@ -46,7 +50,7 @@ def match_state(spec: WJoin) -> list[str]:
 
 def emission(spec: WJoin, time_type: str) -> str:
     """When which rows of a window join come, and the delay that they add."""
-    by_instant = any(map(has_ends, spec.inputs))
+    by_instant = any(child.has_ends for child in spec.inputs)
     waits = max([0, *map(spec.retention, spec.awaited)])
     delay = f"adds a delay of {show_ticks(waits, time_type)}" if waits else "adds no delay"
     if spec.kind == "anti" or (spec.kind == "semi" and by_instant):

@@ -8,11 +8,14 @@ narrowest window.
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from windrow.physical.algorithms import HASH
 from windrow.physical.routes import probe_order
-from windrow.physical.specs import WJoin
 from windrow.plan.windows import WindowGraph
+
+if TYPE_CHECKING:
+    from windrow.physical.nodes.window_join import WJoin
 
 
 def pipeline_order(spec: WJoin) -> tuple[int, ...]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from windrow.physical.algorithms import BY_METHOD, BY_NAME, PIPELINE
-from windrow.physical.specs import WJoin
 from windrow.physical.structures import NAMES
+
+if TYPE_CHECKING:
+    from windrow.physical.nodes.window_join import WJoin
 
 ORDERED = ", ordered by cost"
 

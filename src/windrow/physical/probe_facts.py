@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from windrow.physical.routes import first_ready, probe_order
-from windrow.physical.specs import WJoin
 from windrow.plan.explain import show_predicates
 from windrow.plan.exprs import Expr
+
+if TYPE_CHECKING:
+    from windrow.physical.nodes.window_join import WJoin
 
 
 def probes(spec: WJoin) -> list[str]:

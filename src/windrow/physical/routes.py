@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from windrow.physical.specs import WJoin
 from windrow.plan.exprs import Comparison, Side
+
+if TYPE_CHECKING:
+    from windrow.physical.nodes.window_join import WJoin
 
 
 def probe_order(spec: WJoin, start: int) -> list[int]:

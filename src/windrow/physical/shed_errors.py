@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from windrow.errors import DataError, PlanError, WindrowError
 from windrow.physical.cost_facts import show_rate
 from windrow.physical.shedding import Shedding, pane_ticks
-from windrow.physical.specs import WJoin, scans
 from windrow.plan.durations import show_ticks
 from windrow.plan.sizes import show_bytes
+
+if TYPE_CHECKING:
+    from windrow.physical.nodes.window_join import WJoin
 
 
 def too_little(join: WJoin, shedding: Shedding, buckets: int = 1) -> PlanError | None:
@@ -64,7 +67,7 @@ def too_little_for_totals(join: WJoin, buckets: int = 1) -> PlanError:
 
 
 def _too_few_probes_for_totals(join: WJoin, shedding: Shedding, buckets: int) -> PlanError:
-    time_type = scans(join)[0].time_type
+    time_type = join.scans[0].time_type
     rate, streams = shedding.service_rate or 0.0, len(join.inputs)
     least = show_rate(buckets * streams / pane_ticks(join.shortest), time_type)
     return PlanError(

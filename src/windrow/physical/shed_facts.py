@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from windrow.physical.algorithms import ASYMMETRIC
 from windrow.physical.bounds_text import lag_terms
 from windrow.physical.cost_facts import show_count, show_rate
 from windrow.physical.promises import largest_lateness
 from windrow.physical.shedding import BEST, Expected, Least, Shedding
-from windrow.physical.specs import WJoin, delay, scans
 from windrow.plan.durations import show_ticks
 from windrow.plan.sizes import show_bytes
+
+if TYPE_CHECKING:
+    from windrow.physical.nodes.window_join import WJoin
 
 Fact = tuple[str, list[str]]
 
@@ -41,7 +45,7 @@ def shed_state(spec: WJoin, time_type: str) -> list[str]:
     if shedding is None:
         return []
     pane = show_ticks(spec.pane, time_type)
-    lag = " + ".join([pane, *lag_terms(spec, max(map(delay, spec.inputs)))])
+    lag = " + ".join([pane, *lag_terms(spec, max(child.delay for child in spec.inputs))])
     waiting = [
         f"arrivals wait until the watermark has passed their {pane}:",
         f"per stream up to its rate x ({lag}) + one batch",
@@ -60,8 +64,8 @@ def shed_state(spec: WJoin, time_type: str) -> list[str]:
 
 def waiting_ticks(spec: WJoin) -> int:
     """For how many ticks arrivals wait: for their pane to be over, and for late ones."""
-    below = max(map(delay, spec.inputs))
-    return spec.pane + below + largest_lateness(scans(spec))
+    below = max(child.delay for child in spec.inputs)
+    return spec.pane + below + largest_lateness(spec.scans)
 
 
 def shed_emission(spec: WJoin, time_type: str) -> str:

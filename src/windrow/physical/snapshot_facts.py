@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from windrow.physical.algorithm_facts import algorithm_facts
 from windrow.physical.bounds_text import plus, stated_windows
-from windrow.physical.lifetimes import alive_bound, alive_ticks, lifetime, state_bound
+from windrow.physical.lifetimes import alive_bound, lifetime, state_bound
 from windrow.physical.options import Options
 from windrow.physical.partitioning import show_class
 from windrow.physical.probe_facts import probes, tests
-from windrow.physical.specs import Spec, WJoin, delay, scans
+
+if TYPE_CHECKING:
+    from windrow.physical.nodes.base import PhysicalNode
+    from windrow.physical.nodes.window_join import WJoin
 
 Fact = tuple[str, list[str]]
 
 
 def snapshot_facts(spec: WJoin, options: Options, show: Callable[[str], str]) -> list[Fact]:
     """The facts of the join, in the order they are read; some may be empty."""
-    time_type = scans(spec)[0].time_type
-    below = max(delay(child) for child in spec.inputs)
+    time_type = spec.time_type
+    below = max(child.delay for child in spec.inputs)
     watermark = plus("the watermark", -below, time_type)
     keys = ", ".join(show_class(key, show) for key in spec.classes)
     algorithm, _, why = algorithm_facts(spec, options, keys)
     inputs = [
-        (child, alias, alive_ticks(child))
+        (child, alias, child.alive_ticks)
         for child, alias in zip(spec.inputs, spec.aliases, strict=True)
     ]
     return [
@@ -49,7 +53,7 @@ def snapshot_facts(spec: WJoin, options: Options, show: Callable[[str], str]) ->
     ]
 
 
-def _state(spec: WJoin, rows: Spec, alias: str, alive: int | None, below: int) -> str:
+def _state(spec: WJoin, rows: PhysicalNode, alias: str, alive: int | None, below: int) -> str:
     """The most rows of an input that are held after a batch."""
     if alive is None:
         return f"{alias} <= its rows alive, and those that the watermark has not come to"

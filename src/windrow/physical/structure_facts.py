@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from windrow.physical.options import Options
 from windrow.physical.part_sizes import BUFFER, HASH
-from windrow.physical.specs import WJoin
 from windrow.physical.structures import served_range
 from windrow.plan.explain import show_predicates
+
+if TYPE_CHECKING:
+    from windrow.physical.nodes.window_join import WJoin
 
 Fact = tuple[str, list[str]]
 

@@ -12,10 +12,13 @@ structure of its own. All structures of a join are kept by one key:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from windrow.physical.part_sizes import BTREE, BUFFER, HASH, TTREE
-from windrow.physical.specs import WJoin
 from windrow.plan.exprs import ALWAYS, NEVER, Band
+
+if TYPE_CHECKING:
+    from windrow.physical.nodes.window_join import WJoin
 
 NAMES = (BUFFER, HASH, BTREE, TTREE)
 

@@ -12,7 +12,9 @@ from windrow.operators.bew_join import BewJoinOp
 from windrow.operators.bew_search import MOST_FOUND
 from windrow.operators.build import build
 from windrow.operators.changes import ChangeBatch
-from windrow.physical.specs import KeyClass, ScanStream, WJoin
+from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.window_join import WJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 

@@ -12,14 +12,12 @@ from windrow.operators.base import Operator, Snapshot
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import ChunkBuffer
 from windrow.operators.driver import Stage, fed_by_streams
-from windrow.physical.bestmatch import MatwinBestmatch
-from windrow.physical.specs import (
-    FilterRows,
-    RangeRows,
-    ScanStream,
-    SlidingAggregate,
-    WJoin,
-)
+from windrow.physical.nodes.filter_rows import FilterRows
+from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
+from windrow.physical.nodes.range_rows import RangeRows
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
+from windrow.physical.nodes.window_join import WJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, MIN_TICK, Schema
 

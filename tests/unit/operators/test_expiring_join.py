@@ -8,7 +8,9 @@ import pytest
 
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.expiring_join import ExpiringJoinOp
-from windrow.physical.specs import KeyClass, ScanStream, WJoin
+from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.window_join import WJoin
 from windrow.plan.windows import WindowGraph
 from windrow.schema import MAX_TICK, Field, Schema
 

@@ -18,7 +18,9 @@ from windrow.operators.changes import ChangeBatch
 from windrow.operators.driver import Stage
 from windrow.operators.matched import Matched, numbered
 from windrow.operators.outer_join import FINAL_ROWS, OuterJoinOp
-from windrow.physical.specs import KeyClass, ScanStream, WJoin
+from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.window_join import WJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 

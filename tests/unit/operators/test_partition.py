@@ -14,15 +14,18 @@ from hypothesis import strategies as st
 from windrow.errors import InternalError
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.partition import own_rows, route
-from windrow.physical.bestmatch import MatwinBestmatch
 from windrow.physical.cells import Cells
+from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
+from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.partitioning import (
     HashKeys,
     HashShares,
     Single,
     partitioning_of,
 )
-from windrow.physical.specs import KeyClass, ScanStream, SlidingAggregate, WJoin
 from windrow.plan.nodes import Dimension
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema

@@ -15,8 +15,10 @@ import windrow
 from windrow.errors import DataError
 from windrow.operators import bew_search
 from windrow.operators.theta import Predicates
+from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.routes import probe_order
-from windrow.physical.specs import KeyClass, ScanStream, WJoin
 from windrow.plan.exprs import Comparison, Expr, Side
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import Field, Schema

@@ -14,8 +14,9 @@ from windrow.optimize.rules.join_by_predicates import join_by_predicates
 from windrow.optimize.rules.push_condition_below_join import push_condition_below_join
 from windrow.optimize.rules.push_filter_below_join import push_filter_below_join
 from windrow.optimize.verify import verify
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.options import Options
-from windrow.physical.specs import ScanStream, WJoin
 from windrow.plan.count_windows import CountWindows, OwnWindow
 from windrow.plan.nodes import Filter, Project, WindowJoin
 

@@ -10,20 +10,14 @@ import pytest
 import windrow
 from windrow.optimize.negative_tuples import with_negative_tuples
 from windrow.physical.explain import explain, stage_name
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.expire_rows import ExpireRows
+from windrow.physical.nodes.range_rows import RangeRows
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
+from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.partitioning import HashKeys, Single, partitioning_of
-from windrow.physical.specs import (
-    ExpireRows,
-    PhysicalQuery,
-    RangeRows,
-    ScanStream,
-    SlidingAggregate,
-    Spec,
-    Stateful,
-    WJoin,
-    delay,
-    has_ends,
-    inputs,
-)
+from windrow.physical.query import PhysicalQuery
 from windrow.run.spark.fingerprint import about, fingerprint
 from windrow.run.spark.stages import marks
 
@@ -49,16 +43,16 @@ def planned(sql: str, **options: str) -> PhysicalQuery:
     return session()._plan(sql, options)[1]
 
 
-def rewritten(sql: str, **options: str) -> Spec:
+def rewritten(sql: str, **options: str) -> PhysicalNode:
     return with_negative_tuples(planned(sql, **options).root)
 
 
-def shape(spec: Spec) -> str:
+def shape(spec: PhysicalNode) -> str:
     """The names of specs from the top down, projections left out."""
     name = type(spec).__name__
     if isinstance(spec, WJoin) and spec.is_snapshot:
         name = "ExpiringJoin" if spec.expires else "SnapshotJoin"
-    below = [shape(child) for child in inputs(spec)]
+    below = [shape(child) for child in spec.inputs]
     if name == "ProjectRows":
         return below[0]
     if not below:
@@ -116,17 +110,17 @@ def shape(spec: Spec) -> str:
 def test_rows_get_their_negatives_over_the_scan_or_where_they_are_kept_anyway(sql, expected):
     found = rewritten(sql)
     assert shape(found) == expected
-    assert not has_ends(found)
+    assert not found.has_ends
     assert with_negative_tuples(found) == found
 
 
 def test_of_two_windows_of_one_stream_the_shorter_one_counts():
     spec = planned("SELECT DISTINCT x FROM a [RANGE 7]").root
     while not isinstance(spec, RangeRows):
-        (spec,) = inputs(spec)
+        (spec,) = spec.inputs
     spec = with_negative_tuples(RangeRows(spec, 3))
     while not isinstance(spec, RangeRows):
-        (spec,) = inputs(spec)
+        (spec,) = spec.inputs
     assert (spec.ticks, type(spec.input)) == (3, ScanStream)
 
 
@@ -139,7 +133,7 @@ def test_a_join_by_another_algorithm_looks_tuples_up_by_ends_all_the_same():
     for algorithm, method in (("hw", "hash"), ("nlw", "hash"), ("bew-nested-loop", "nested-loop")):
         join = rewritten(f"SELECT SUM(a.x) AS s FROM {JOIN}", algorithm=algorithm)
         while not isinstance(join, WJoin):
-            (join,) = inputs(join)
+            (join,) = join.inputs
         assert (join.algorithm, join.method) == ("bew", method)
 
 
@@ -152,9 +146,9 @@ def test_a_join_of_rows_that_do_not_all_end_keeps_them_by_its_windows():
     assert with_negative_tuples(bounded) == ExpireRows(bounded)
 
 
-def stages(spec: Spec) -> list[Stateful]:
-    below = [found for child in inputs(spec) for found in stages(child)]
-    return [*below, spec] if isinstance(spec, Stateful) else below
+def stages(spec: PhysicalNode) -> list[PhysicalNode]:
+    below = [found for child in spec.inputs for found in stages(child)]
+    return [*below, spec] if spec.is_stateful else below
 
 
 def test_every_stage_is_named_spread_and_told_apart():
@@ -165,7 +159,7 @@ def test_every_stage_is_named_spread_and_told_apart():
     assert about(expiry) == "expiry of a"
     assert partitioning_of(expiry, 4) == HashKeys(("a.x",), 4)
     assert marks(expiry) == ("__sign",)
-    assert delay(expiry) == 0
+    assert expiry.delay == 0
     (counted, _) = stages(rewritten("SELECT COUNT(*) AS n FROM a [RANGE 10]"))
     assert isinstance(partitioning_of(counted, 4), Single)
     usual = stages(planned(f"SELECT SUM(a.x) AS s FROM {JOIN}").root)[0]

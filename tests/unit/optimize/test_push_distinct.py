@@ -9,8 +9,10 @@ from golden.catalog import CATALOG
 import windrow
 from windrow.operators.evaluate import DuckdbTypes
 from windrow.optimize.optimizer import optimize
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.set_op import SetOp
+from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.options import Options
-from windrow.physical.specs import SetOp, Spec, WJoin, inputs
 from windrow.sql.compile import compile_query
 
 FAST = "fast f [RANGE INTERVAL '1' MINUTE]"
@@ -21,12 +23,12 @@ def set_operations(sql: str, **options: str) -> list[SetOp]:
     logical = compile_query(sql, CATALOG, DuckdbTypes())
     found: list[SetOp] = []
 
-    def walk(spec: Spec) -> None:
+    def walk(spec: PhysicalNode) -> None:
         if isinstance(spec, SetOp):
             found.append(spec)
         if isinstance(spec, WJoin):
             assert spec.is_snapshot == any(isinstance(child, SetOp) for child in spec.inputs)
-        for child in inputs(spec):
+        for child in spec.inputs:
             walk(child)
 
     walk(optimize(logical, Options(**options)).root)
@@ -122,7 +124,7 @@ def test_a_join_by_trees_becomes_one_of_what_is_alive():
     top, pushed = set_operations(sql)
     assert pushed.place[0].startswith("pushed below the join of f, s: 1.7 per second of 1,000")
     (project,) = top.inputs
-    (join,) = inputs(project)
+    (join,) = project.inputs
     assert isinstance(join, WJoin)
     assert (join.algorithm, join.method, join.structures) == ("bew", "nested-loop", ())
 

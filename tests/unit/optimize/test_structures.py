@@ -10,8 +10,9 @@ from windrow import Session
 from windrow.errors import PlanError, UnsupportedError
 from windrow.kernels.structures.store import SIZE
 from windrow.operators.published.machines import machine_for
+from windrow.physical.nodes.project_rows import ProjectRows
+from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.part_sizes import PartSizes
-from windrow.physical.specs import ProjectRows, WJoin
 
 JOIN = "SELECT a.x, b.x AS y FROM a, b WHERE {} WINDOW = 5"
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.partitioning import HashShares, Single, partitioning_of
-from windrow.physical.specs import KeyClass, ScanStream, WJoin
 from windrow.plan.count_windows import CountWindows, OwnWindow
 from windrow.plan.windows import WindowGraph
 from windrow.schema import Schema

@@ -10,8 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.physical.bestmatch import MatwinBestmatch
 from windrow.physical.cells import Axis, Cells
+from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
+from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.partitioning import (
     HashKeys,
     HashShares,
@@ -19,12 +23,6 @@ from windrow.physical.partitioning import (
     Slices,
     describe,
     partitioning_of,
-)
-from windrow.physical.specs import (
-    KeyClass,
-    ScanStream,
-    SlidingAggregate,
-    WJoin,
 )
 from windrow.plan.nodes import Dimension
 from windrow.plan.windows import Bound, WindowGraph

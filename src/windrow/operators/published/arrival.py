@@ -26,7 +26,7 @@ from windrow.operators.join_inputs import state_of, stored_state
 from windrow.operators.published.inputs import LanedInputs, merged_turns
 from windrow.operators.published.machines import CLEANED_AT_TIMES, machine_for
 from windrow.operators.published.results import JoinResults
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.window_join import WJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 
 

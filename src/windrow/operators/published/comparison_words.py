@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.published.structure_words import saturated_sum
 from windrow.operators.ranks import numbers_of, ranked_sides, ranks_of, valid_rows
+from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.routes import OrderedPair, ordered_pairs
-from windrow.physical.specs import WJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 
 Words = NDArray[np.uint64]

@@ -23,7 +23,7 @@ from windrow.operators.published.comparison_words import compared_pairs, compari
 from windrow.operators.published.lanes import Lanes, Words
 from windrow.operators.published.rows import LaneRows
 from windrow.operators.published.structure_words import range_of, range_words
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.window_join import WJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 
 

@@ -16,8 +16,8 @@ from windrow.kernels.published.arrival import order_by_keys
 from windrow.kernels.published.machine import ArrivalMachine
 from windrow.kernels.published.tape import Conditions, Numbers
 from windrow.operators.published.structure_words import HIGH, KEY, LOW, range_of
+from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.pipeline import is_along_path, pipeline_order
-from windrow.physical.specs import WJoin
 from windrow.plan.windows import UNBOUNDED, WindowGraph
 from windrow.schema import MAX_TICK
 

@@ -28,7 +28,7 @@ from windrow.operators.published.lanes import Lanes
 from windrow.operators.published.machines import PIPELINES
 from windrow.operators.published.rows import LaneRows
 from windrow.operators.theta import Predicates
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.window_join import WJoin
 
 Flags = NDArray[np.bool_]
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.ranks import Ranks, numbers_of, real_ranks, valid_rows
 from windrow.physical.algorithms import ASYMMETRIC
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.structures import Served, served_range
 from windrow.plan.exprs import ALWAYS, NEVER, Band
 from windrow.schema import MAX_TICK, MIN_TICK

@@ -46,8 +46,8 @@ from windrow.operators.published.comparison_words import compared_pairs
 from windrow.operators.published.inputs import LanedInputs, merged_turns
 from windrow.operators.published.machines import conditions_of, stated_conditions
 from windrow.operators.published.results import JoinResults
+from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.routes import probe_order
-from windrow.physical.specs import WJoin
 from windrow.schema import MIN_TICK
 
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from windrow.operators.shedding.meeting import Span
 from windrow.operators.shedding.numbers import numbered
+from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.shedding import block_panes
-from windrow.physical.specs import WJoin
 from windrow.schema import MIN_TICK
 
 Floats = NDArray[np.float64]

@@ -53,9 +53,9 @@ from windrow.operators.shedding.numbers import bits, number_of, numbered
 from windrow.operators.shedding.recall import Recall
 from windrow.operators.shedding.search import KEEP, NOT_DRAWN, PROBE, ShedSearch
 from windrow.operators.shedding.widths import row_bytes
+from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.shed_errors import too_little_for_rows
 from windrow.physical.shedding import Shedding, hidden_fields
-from windrow.physical.specs import WJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 
 PROBE_CHANCE = "$probe_chance"

@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.window_join import WJoin
 
 ARRIVALS = 8
 """So many arrivals of a pane look at the windows."""

@@ -39,7 +39,7 @@ from windrow.operators.base import Counters
 from windrow.operators.shedding.control import Division
 from windrow.operators.shedding.meeting import Blocks, Meeting
 from windrow.operators.shedding.numbers import bits, number_of
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.window_join import WJoin
 
 THOUSANDTHS = 1_000
 

@@ -43,8 +43,8 @@ from windrow.operators.shedding.search import NOT_DRAWN
 from windrow.operators.shedding.search import PROBE as PROBE_DRAW
 from windrow.operators.shedding.structured_window import StructuredWindow, sample_of
 from windrow.operators.theta import Predicates
+from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.shedding import Shedding
-from windrow.physical.specs import WJoin
 
 
 class StructuredShedJoinOp(ShedJoinOp):

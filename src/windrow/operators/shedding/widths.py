@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.window_join import WJoin
 
 
 def row_bytes(spec: WJoin, rows: pa.RecordBatch) -> int:

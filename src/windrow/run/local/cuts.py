@@ -23,10 +23,11 @@ import pyarrow as pa
 
 from windrow.operators.instants import ticks_of
 from windrow.physical.algorithms import DEFAULT
-from windrow.physical.asof import RangeAggregate
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.range_aggregate import RangeAggregate
+from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.options import SPILL, Options
 from windrow.physical.shedding import OF_ITS_OWN, part_of
-from windrow.physical.specs import Spec, WJoin, inputs, scans, takes_back
 from windrow.run.local.sources import Silence
 
 PART_ROWS = 1 << 14
@@ -109,7 +110,7 @@ def first_of(
     yield from batches
 
 
-def rows_at_once(root: Spec, options: Options) -> RowsAtOnce | None:
+def rows_at_once(root: PhysicalNode, options: Options) -> RowsAtOnce | None:
     """How batches are cut for a plan; None where they are not.
 
     A plan whose cost follows what a batch brings takes it in parts. So does a query that fails or sheds
@@ -119,7 +120,7 @@ def rows_at_once(root: Spec, options: Options) -> RowsAtOnce | None:
     amount = options.memory_amount
     if amount is None or options.on_memory == SPILL:
         return (lambda _: PART_ROWS) if _follows_a_batch(root) else None
-    memory, streams = amount.count, len(scans(root))
+    memory, streams = amount.count, len(root.scans)
     if amount.is_tuples:
         return lambda _: part_of(memory, streams)
     join = _shedding_join(root)
@@ -132,18 +133,18 @@ def all_at_once(batch: pa.RecordBatch) -> int:
     return max(1, int(batch.num_rows))
 
 
-def _follows_a_batch(spec: Spec) -> bool:
+def _follows_a_batch(spec: PhysicalNode) -> bool:
     """Whether a plan has what takes more time, or holds more, for a large batch than for small ones.
 
     What makes changes, or counts rows, has those of a whole batch at a time, and so has an aggregate over
     the rows near each; a join that takes tuple by tuple has all tuples of a batch in its window before the
     first of another stream comes.
     """
-    if takes_back(spec) or isinstance(spec, RangeAggregate):
+    if spec.takes_back or isinstance(spec, RangeAggregate):
         return True
     if isinstance(spec, WJoin) and (spec.counts is not None or spec.algorithm != DEFAULT):
         return True
-    return any(map(_follows_a_batch, inputs(spec)))
+    return any(map(_follows_a_batch, spec.inputs))
 
 
 def _column_bytes(batch: pa.RecordBatch) -> float:
@@ -151,8 +152,8 @@ def _column_bytes(batch: pa.RecordBatch) -> float:
     return float(batch.nbytes / max(1, batch.num_rows))
 
 
-def _shedding_join(spec: Spec) -> WJoin | None:
+def _shedding_join(spec: PhysicalNode) -> WJoin | None:
     if isinstance(spec, WJoin) and spec.shedding is not None:
         return spec
-    found = (_shedding_join(child) for child in inputs(spec))
+    found = (_shedding_join(child) for child in spec.inputs)
     return next((own for own in found if own is not None), None)

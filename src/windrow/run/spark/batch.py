@@ -23,7 +23,8 @@ from windrow.operators.memory import memory_of_bucket
 from windrow.operators.partition import own_rows
 from windrow.operators.shedding.join import ShedJoinOp
 from windrow.operators.stage_chain import StageChain
-from windrow.physical.specs import Stateful, WJoin
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.window_join import WJoin
 from windrow.run.spark.blobs import Blob, by_port
 from windrow.run.spark.choosing import NO_PLAN, Remembered, chosen_in_batch
 from windrow.run.spark.dead_letters import DeadLetters
@@ -98,7 +99,7 @@ def _run_bucket(
         read = {}
 
 
-def _with_its_part(plan: StagePlan, bucket: int, spec: Stateful) -> Stateful:
+def _with_its_part(plan: StagePlan, bucket: int, spec: PhysicalNode) -> PhysicalNode:
     """What a bucket computes, by its part of what is divided."""
     if plan.beforehand is None:
         return spec

@@ -32,7 +32,7 @@ from windrow.operators.memory import memory_of_bucket
 from windrow.operators.partition import own_rows
 from windrow.operators.shedding.join import ShedJoinOp
 from windrow.operators.stage_chain import StageChain, apart
-from windrow.physical.specs import WJoin, delay, inputs, scans
+from windrow.physical.nodes.window_join import WJoin
 from windrow.run.spark.blobs import Blob, by_port
 from windrow.run.spark.buckets import GUARD
 from windrow.run.spark.choosing import NO_PLAN, Chosen, chosen_streaming
@@ -149,7 +149,9 @@ class BucketWorker:
         """What buckets would hold with the rows of this batch; and the newest times told."""
         stored = manifest.needs if manifest is not None else ()
         told = (bytes(blob.data) for blob in blobs if blob.port == TOLD)
-        return Needs.told(stored, told, less_delay(begun, max(map(delay, inputs(self._plan.spec)))))
+        return Needs.told(
+            stored, told, less_delay(begun, max(child.delay for child in self._plan.spec.inputs))
+        )
 
     def _follow(self, stage: Stage, needs: Needs, before: int, after: int) -> list[list[int]]:
         """Gives a join that sheds its part of what there is, pane by pane; what is to be stored."""
@@ -178,7 +180,7 @@ class BucketWorker:
             return MIN_TICK
         if not (plan.sees_all_streams and all(fed_by_streams(plan.spec))):
             return MIN_TICK
-        streams = [scans(port)[0] for port in plan.spec.inputs]
+        streams = [port.scans[0] for port in plan.spec.inputs]
         return min(
             promised_ticks(time, stream.lateness, stream.time_type)
             if stream.lateness is not None

@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Protocol
 from windrow.operators.base import Snapshot
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.join_inputs import stored_state
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.partitioning import Partitioning, Slices
 from windrow.physical.plan_names import plan_kind
-from windrow.physical.specs import Stateful, WJoin
 from windrow.plan.statistics import MeasuredInputs
 from windrow.run.plan_changes import is_near
 from windrow.run.spark.seen import SeenInputs
@@ -79,7 +80,7 @@ class Chosen:
         is_change: whether this worker ran the bucket by another plan before.
     """
 
-    spec: Stateful
+    spec: PhysicalNode
     plan: int = NO_PLAN
     numbers: tuple[float, ...] = ()
     is_change: bool = False

@@ -28,8 +28,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.operators.instants import less_delay
+from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.shedding import Shedding
-from windrow.physical.specs import WJoin, delay
 from windrow.run.spark.sent import SentPanes
 from windrow.schema import MAX_TICK, MIN_TICK
 
@@ -191,7 +191,7 @@ class Needs:
 
     def to_store(self, spec: WJoin, watermark: int) -> list[list[int]]:
         """What is left of all once the query stands at a watermark, as rows of numbers."""
-        instant = less_delay(watermark, max(map(delay, spec.inputs)))
+        instant = less_delay(watermark, max(child.delay for child in spec.inputs))
         if MIN_TICK < instant < MAX_TICK:
             instant = instant // spec.pane * spec.pane
         spans = dict(self.before)
@@ -221,7 +221,7 @@ class Needs:
             spec: the join.
             begun: the query's watermark when this micro-batch began.
         """
-        instant = less_delay(begun, max(map(delay, spec.inputs)))
+        instant = less_delay(begun, max(child.delay for child in spec.inputs))
         return SentPanes(spec.pane, self.before, self.come, instant)
 
 

@@ -14,7 +14,10 @@ import windrow
 from windrow.errors import DataError, PlanError, UnsupportedError
 from windrow.operators import table_join
 from windrow.operators.key_directory import KeyDirectory
-from windrow.physical.specs import FilterRows, ProjectRows, TableJoinRows, WJoin
+from windrow.physical.nodes.filter_rows import FilterRows
+from windrow.physical.nodes.project_rows import ProjectRows
+from windrow.physical.nodes.table_join_rows import TableJoinRows
+from windrow.physical.nodes.window_join import WJoin
 
 FAVORITES = pa.table(
     {
