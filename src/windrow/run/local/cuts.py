@@ -6,9 +6,8 @@ waits than one part:
     a   |=====|-----|-----|-----|        a batch of a, its first part taken
     b   |===|---|---|                    then the first of b, which is behind, and so on
 
-So it is for a query that must hold little: one that sheds, or fails beyond its memory. And for one that
-makes changes, counts rows or joins tuple by tuple: a large batch, such as a table is, costs it more
-than small ones of the same rows.
+So it is for every query that keeps rows: what a table costs follows its windows, as what a stream costs
+does. One that must hold little, for it sheds or fails beyond its memory, takes smaller parts.
 
 What is not taken yet is the caller's. The rows of a batch that has parts are put in the order of time first: those
 that were not late as the batch began are not late when their part does.
@@ -22,23 +21,20 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.operators.instants import ticks_of
-from windrow.physical.algorithms import DEFAULT
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.nodes.range_aggregate import RangeAggregate
 from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.options import SPILL, Options
 from windrow.physical.shedding import OF_ITS_OWN, part_of
 from windrow.run.local.sources import Silence
 
 PART_ROWS = 1 << 14
-"""Rows of a batch that are taken at a time where the cost follows the batch.
+"""Rows of a batch that are taken at a time.
 
-Of tables of 200,000 rows, windows of 200 to 1,000: a band join by trees took 10.1 s with its tables taken
-whole, 1.8 s in parts of 32,768 rows, 1.3 s in parts of 16,384, 1.1 s in parts of 8,192. What makes changes
-has those of a part in memory at once, and gains there: of tables of 100,000 rows INTERSECT ALL held 2.2
-times as much whole as in batches of 10,000, and 1.6 times in parts of 32,768. In time it took whole, in
-parts of 16,384 and of 8,192: an aggregate of a join 0.40 s, 0.53 s, 0.73 s; EXCEPT 0.25 s, 0.21 s, 0.36 s;
-SUM 0.09 s, 0.09 s, 0.10 s. Other joins, by hash or as-of, only lose by parts: they take batches whole."""
+Of tables of 100,000 rows, in seconds and MB, taken whole, in parts of 32,768 and of 16,384: a join of
+three streams 0.13 s and 64 MB, 0.21 s and 59 MB, 0.25 s and 47 MB; of two 0.14 s and 64 MB, 0.17 s and
+55 MB, 0.18 s and 51 MB; as-of 0.08 s and 45 MB, 0.08 s and 34 MB, 0.09 s and 31 MB. Whole, memory goes on
+growing with the table. A band join by trees gains in time as well: with tables of 200,000 rows it took
+10.1 s whole, 1.8 s in parts of 32,768, 1.3 s in parts of 16,384, 1.1 s in parts of 8,192."""
 
 RowsAtOnce = Callable[[pa.RecordBatch], int]
 """How many rows of a batch are taken at a time."""
@@ -75,7 +71,11 @@ class Cut:
         self._most = self._rows_at_once(batch)
         has_parts = taken > 0 or batch.num_rows > self._most
         if time is not None and has_parts:
-            batch = batch.take(pa.array(np.argsort(ticks_of(batch.column(time)), kind="stable")))
+            ticks = ticks_of(batch.column(time))
+            if np.any(
+                ticks[1:] < ticks[:-1]
+            ):  # a copy of what is in order would be held for nothing
+                batch = batch.take(pa.array(np.argsort(ticks, kind="stable")))
         self._batch, self.taken = batch, taken
 
     def next(self) -> pa.RecordBatch:
@@ -113,13 +113,13 @@ def first_of(
 def rows_at_once(root: PhysicalNode, options: Options) -> RowsAtOnce | None:
     """How batches are cut for a plan; None where they are not.
 
-    A plan whose cost follows what a batch brings takes it in parts. So does a query that fails or sheds
-    beyond its memory: a table is one batch, which would wait whole, and memory for the windows would
-    not suffice. One that spills has a place for what waits.
+    A plan without state makes nothing wait. A query that fails or sheds beyond its memory takes parts
+    by that: a table is one batch, which would wait whole, and memory for the windows would not suffice.
+    One that spills has a place for what waits.
     """
     amount = options.memory_amount
     if amount is None or options.on_memory == SPILL:
-        return (lambda _: PART_ROWS) if _follows_a_batch(root) else None
+        return (lambda _: PART_ROWS) if root.has_state else None
     memory, streams = amount.count, len(root.scans)
     if amount.is_tuples:
         return lambda _: part_of(memory, streams)
@@ -131,20 +131,6 @@ def rows_at_once(root: PhysicalNode, options: Options) -> RowsAtOnce | None:
 def all_at_once(batch: pa.RecordBatch) -> int:
     """As many rows as a batch has."""
     return max(1, int(batch.num_rows))
-
-
-def _follows_a_batch(spec: PhysicalNode) -> bool:
-    """Whether a plan has what takes more time, or holds more, for a large batch than for small ones.
-
-    What makes changes, or counts rows, has those of a whole batch at a time, and so has an aggregate over
-    the rows near each; a join that takes tuple by tuple has all tuples of a batch in its window before the
-    first of another stream comes.
-    """
-    if spec.takes_back or isinstance(spec, RangeAggregate):
-        return True
-    if isinstance(spec, WJoin) and (spec.counts is not None or spec.algorithm != DEFAULT):
-        return True
-    return any(map(_follows_a_batch, spec.inputs))
 
 
 def _column_bytes(batch: pa.RecordBatch) -> float:

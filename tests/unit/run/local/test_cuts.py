@@ -24,10 +24,11 @@ TAKEN_IN_PARTS = {
     "aggregate of what is near": "SELECT a.x, COUNT(*) AS n FROM a WINDOW JOIN b ON a.k = b.k"
     " RANGE BETWEEN 5 PRECEDING AND 5 FOLLOWING",
     "count windows": "SELECT a.x, b.x AS y FROM a [ROWS 3], b [ROWS 4] WHERE a.k = b.k",
-}
-TAKEN_WHOLE = {
     "hash": "SELECT a.x, b.x AS y FROM a, b WHERE a.k = b.k WINDOW = 5",
     "as-of": "SELECT a.x, b.x AS y FROM a ASOF JOIN b MATCH_CONDITION (a.t >= b.t) ON a.k = b.k TOLERANCE 5",
+}
+TAKEN_WHOLE = {
+    "filter": "SELECT x FROM a WHERE x > 3",
     "union": "SELECT x FROM a UNION ALL SELECT x FROM b",
 }
 
@@ -59,14 +60,14 @@ def parts_of(query: str, monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 
 @pytest.mark.parametrize("kind", TAKEN_IN_PARTS)
-def test_plans_whose_cost_follows_a_batch_take_it_in_parts(kind, monkeypatch) -> None:
+def test_plans_that_keep_rows_take_batches_in_parts(kind, monkeypatch) -> None:
     (part,) = parts_of(TAKEN_IN_PARTS[kind], monkeypatch)
     assert part is not None
     assert part(pa.record_batch({"x": [1]})) == cuts.PART_ROWS
 
 
 @pytest.mark.parametrize("kind", TAKEN_WHOLE)
-def test_what_only_loses_by_parts_takes_batches_whole(kind, monkeypatch) -> None:
+def test_plans_that_keep_nothing_take_batches_whole(kind, monkeypatch) -> None:
     assert parts_of(TAKEN_WHOLE[kind], monkeypatch) == [None]
 
 
