@@ -24,9 +24,9 @@ from windrow.operators.shedding.marks import is_mark
 from windrow.physical.cells import Cells
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
+from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.nodes.pair_join import PairJoin
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
-from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.partitioning import (
     HashKeys,
     HashShares,
@@ -66,7 +66,7 @@ def route(
         homes = spread(key_words(keys, nulls_match=True).words, partitioning.buckets)
         return _timed(batch, *_with_marks(spec, batch, homes, partitioning.buckets))
     if isinstance(partitioning, HashShares):
-        assert isinstance(spec, WJoin | PairJoin)
+        assert isinstance(spec, MultiJoin | PairJoin)
         return _timed(batch, *_by_shares(spec, partitioning, port, batch))
     if isinstance(partitioning, Slices):
         return _timed(batch, *_by_slices(partitioning, port, batch.times))
@@ -102,7 +102,7 @@ def _timed(batch: ChangeBatch, rows: Rows, buckets: Buckets) -> tuple[Rows, Buck
 
 
 def _by_shares(
-    spec: WJoin | PairJoin, shares: HashShares, port: int, batch: ChangeBatch
+    spec: MultiJoin | PairJoin, shares: HashShares, port: int, batch: ChangeBatch
 ) -> tuple[Rows, Buckets]:
     """The one bucket of rows that have a key in every dimension; else all along the others.
 

@@ -38,7 +38,7 @@ from windrow.operators.base import Operator, Snapshot
 from windrow.operators.bew_window import JoinWindow
 from windrow.operators.changes import ChangeBatch, concat, signs_alone
 from windrow.operators.chunks import ChunkBuffer
-from windrow.physical.nodes.window_join import WJoin
+from windrow.physical.nodes.snapshot_join import SnapshotJoin
 from windrow.schema import MAX_TICK
 
 STATE_KIND = "snapshot-join"
@@ -48,7 +48,7 @@ STATE_KIND = "snapshot-join"
 class SnapshotJoinOp(Operator):
     """Joins inputs whose rows come and go, by equal keys and predicates."""
 
-    def __init__(self, spec: WJoin) -> None:
+    def __init__(self, spec: SnapshotJoin) -> None:
         super().__init__()
         ports = range(len(spec.inputs))
         self._rows = [AliveRows() for _ in ports]

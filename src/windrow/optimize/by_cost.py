@@ -7,8 +7,8 @@ from dataclasses import replace
 from windrow.optimize.numbers import Numbers
 from windrow.optimize.plans import Machine, planned
 from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.nodes.set_op import SetOp
-from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.options import Options
 from windrow.plan.nodes import Node, Scan, children
 from windrow.plan.statistics import Statistics
@@ -19,7 +19,7 @@ def by_cost(
 ) -> PhysicalNode:
     """The spec with its window joins estimated, and changed where another plan is cheaper."""
     node = spec.with_inputs([by_cost(child, options, numbers, machine) for child in spec.inputs])
-    if isinstance(node, WJoin):
+    if isinstance(node, MultiJoin):
         return planned(node, options, numbers, machine)
     if isinstance(node, SetOp):
         return replace(node, expected=tuple(numbers.held(child) for child in node.inputs))

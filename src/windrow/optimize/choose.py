@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import replace
+from typing import Any
 
 from windrow.errors import PlanError, UnsupportedError
 from windrow.optimize.keys import classes_of
@@ -14,9 +15,11 @@ from windrow.optimize.structures import by_trees, structures_of
 from windrow.physical.algorithms import ASYMMETRIC, BY_NAME, CHOICES, DEFAULT, HASH
 from windrow.physical.nodes.asof_sweep import AsofSweep
 from windrow.physical.nodes.base import KeyClass, PhysicalNode
+from windrow.physical.nodes.count_join import CountJoin
 from windrow.physical.nodes.count_rows import CountRows
 from windrow.physical.nodes.filter_rows import FilterRows
 from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
+from windrow.physical.nodes.outer_join import OuterJoin
 from windrow.physical.nodes.project_rows import ProjectRows
 from windrow.physical.nodes.range_aggregate import RangeAggregate
 from windrow.physical.nodes.range_rows import RangeRows
@@ -26,9 +29,10 @@ from windrow.physical.nodes.scan_table import ScanTable
 from windrow.physical.nodes.set_op import SetOp
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.physical.nodes.sliding_skyline import SlidingSkyline
+from windrow.physical.nodes.snapshot_join import SnapshotJoin
 from windrow.physical.nodes.table_join_rows import TableJoinRows
+from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.nodes.union_rows import UnionRows
-from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.options import Options
 from windrow.plan.asof import AsofJoin, RangeAggregateJoin
 from windrow.plan.exprs import functions_of
@@ -142,32 +146,9 @@ def _join(
         tuple(name for name in child.schema.names if name in wanted) for child in children(node)
     )
     schema = Schema(tuple(field for field in node.schema.fields if field.name in wanted))
-    classes = key_classes(node)
     if isinstance(node, WindowJoin):
-        _check_kind(node, options)
-        algorithm, method = _algorithm(node, classes, options)
-        spec = WJoin(
-            inputs=inputs,
-            aliases=node.aliases,
-            classes=classes,
-            graph=node.graph,
-            keep=keep,
-            method=method,
-            schema=schema,
-            algorithm=algorithm,
-            predicates=node.predicates,
-            kind=node.kind,
-            alternative=node.alternative,
-            functions=functions_of(node.predicates),
-            counts=node.counts,
-            is_snapshot=node.is_snapshot,
-            at_once=node.at_once,
-            orders=orders_of(node, algorithm, options),
-            sizes=options.part_sizes,
-        )
-        if algorithm != ASYMMETRIC:
-            return by_trees(spec, options)
-        return replace(spec, structures=structures_of(spec, node, options))
+        return _window_join(node, inputs, keep, schema, options)
+    classes = key_classes(node)
     if isinstance(node, RangeAggregateJoin):
         return RangeAggregate(
             left=inputs[0],
@@ -204,6 +185,42 @@ def _join(
         kind=node.kind,
         algorithm=match_algorithm(node, classes, options),
     )
+
+
+def _window_join(
+    node: WindowJoin,
+    inputs: tuple[PhysicalNode, ...],
+    keep: tuple[tuple[str, ...], ...],
+    schema: Schema,
+    options: Options,
+) -> PhysicalNode:
+    """One of five: by counted tuples, of what is alive, with rows alone, by trees, by time."""
+    classes = key_classes(node)
+    _check_kind(node, options)
+    algorithm, method = _algorithm(node, classes, options)
+    common: dict[str, Any] = {
+        "inputs": inputs,
+        "aliases": node.aliases,
+        "classes": classes,
+        "graph": node.graph,
+        "keep": keep,
+        "method": method,
+        "schema": schema,
+        "predicates": node.predicates,
+        "alternative": node.alternative,
+        "functions": functions_of(node.predicates),
+        "orders": orders_of(node, algorithm, options),
+    }
+    if node.counts is not None:
+        return CountJoin(**common, counts=node.counts)
+    if node.is_snapshot:
+        return SnapshotJoin(**common)
+    if node.kind != "inner":
+        return OuterJoin(**common, kind=node.kind, at_once=node.at_once)
+    join = TimeJoin(**common, algorithm=algorithm, sizes=options.part_sizes)
+    if algorithm != ASYMMETRIC:
+        return by_trees(join, options)
+    return replace(join, structures=structures_of(join, node, options))
 
 
 def _of_table(

@@ -14,10 +14,10 @@ from typing import NoReturn
 from windrow.errors import PlanError, Span, UnsupportedError
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.filter_rows import FilterRows
+from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.nodes.project_rows import ProjectRows
 from windrow.physical.nodes.range_rows import RangeRows
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
-from windrow.physical.nodes.window_join import WJoin
 from windrow.plan.explain import show_aggregate
 from windrow.plan.exprs import Expr, Named, column
 from windrow.schema import Field, Schema
@@ -62,11 +62,11 @@ def _with_estimates(spec: PhysicalNode) -> tuple[PhysicalNode, frozenset[str]]:
     return replace(spec, input=below), estimates
 
 
-def _join_below(spec: PhysicalNode) -> WJoin | None:
+def _join_below(spec: PhysicalNode) -> MultiJoin | None:
     """The join whose combinations are the rows of a spec, some of them or all."""
     while isinstance(spec, FilterRows | ProjectRows | RangeRows):
         spec = spec.input
-    return spec if isinstance(spec, WJoin) else None
+    return spec if isinstance(spec, MultiJoin) else None
 
 
 def _estimating(spec: SlidingAggregate, inputs: int) -> tuple[PhysicalNode, frozenset[str]]:

@@ -14,10 +14,10 @@ from __future__ import annotations
 from math import prod
 
 from windrow.optimize.numbers import Numbers
-from windrow.physical.lifetimes import joins_what_is_alive
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.expire_rows import ExpireRows
 from windrow.physical.nodes.filter_rows import FilterRows
+from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.nodes.project_rows import ProjectRows
 from windrow.physical.nodes.range_rows import RangeRows
 from windrow.physical.nodes.scan_stream import ScanStream
@@ -26,7 +26,6 @@ from windrow.physical.nodes.set_op import SetOp
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.physical.nodes.table_join_rows import TableJoinRows
 from windrow.physical.nodes.union_rows import UnionRows
-from windrow.physical.nodes.window_join import WJoin
 from windrow.plan.statistics import ASSUMED
 
 ADDED_UP = frozenset({"sum", "count", "avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp"})
@@ -54,7 +53,7 @@ def _held_by(spec: PhysicalNode, numbers: Numbers) -> float | None:
         return _alive(spec.input, numbers) if is_needed else 0.0
     if isinstance(spec, SetOp):
         return _total([_alive(c, numbers) if c.has_ends else 0.0 for c in spec.inputs])
-    if isinstance(spec, WJoin) and joins_what_is_alive(spec):
+    if isinstance(spec, MultiJoin) and spec.joins_what_is_alive:
         return _total([_alive(child, numbers) for child in spec.inputs])
     return None
 
@@ -67,7 +66,7 @@ def _alive(spec: PhysicalNode, numbers: Numbers) -> float | None:
         return _alive(spec.inputs[0], numbers)
     if isinstance(spec, UnionRows):
         return _total([_alive(child, numbers) for child in spec.inputs])
-    if isinstance(spec, WJoin):
+    if isinstance(spec, MultiJoin):
         return _alive_pairs(spec, numbers)
     if len(spec.scans) > 1:  # a selection over a join: what passes it is not known
         return None
@@ -75,9 +74,9 @@ def _alive(spec: PhysicalNode, numbers: Numbers) -> float | None:
     return None if length is None or rate is None else rate.value * length
 
 
-def _alive_pairs(join: WJoin, numbers: Numbers) -> float | None:
+def _alive_pairs(join: MultiJoin, numbers: Numbers) -> float | None:
     """Combinations of a join that are alive: those of equal keys, of all that could be."""
-    if join.predicates or not joins_what_is_alive(join):
+    if join.predicates or not join.joins_what_is_alive:
         return None
     alive = [_alive(child, numbers) for child in join.inputs]
     apart = 1.0

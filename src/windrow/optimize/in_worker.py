@@ -8,13 +8,13 @@ proportion: of a key that rows are spread by, a bucket has its share of the valu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from windrow.optimize.numbers import ASSUMED_KEYS, Numbers
 from windrow.optimize.plans import Machine, plan_names, planned
 from windrow.physical.algorithms import BY_NAME, DEFAULT
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.nodes.window_join import WJoin
+from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.options import Options
 from windrow.physical.partitioning import HashShares, Partitioning
 from windrow.plan.exprs import Band
@@ -37,18 +37,20 @@ class WorkerPlanner:
     machine: Machine
     is_bounded: bool = False
 
-    def names(self, spec: WJoin) -> tuple[str, ...]:
+    def names(self, spec: MultiJoin) -> tuple[str, ...]:
         """The plans that a worker may take; none where the plan stays as it is."""
         if not (spec.has_plans and self.options.leaves_plans):
             return ()
         return plan_names(self.usual(spec), self.machine, is_bounded=self.is_bounded)
 
-    def usual(self, spec: WJoin) -> WJoin:
+    def usual(self, spec: MultiJoin) -> MultiJoin:
         """The join by the plan that its conditions alone suggest."""
         method = BY_NAME[DEFAULT].methods[0 if spec.classes else -1]
-        return replace(spec, algorithm=DEFAULT, method=method, structures=(), orders=())
+        return spec.by(DEFAULT, method)
 
-    def planned(self, spec: WJoin, partitioning: Partitioning, seen: MeasuredInputs) -> WJoin:
+    def planned(
+        self, spec: MultiJoin, partitioning: Partitioning, seen: MeasuredInputs
+    ) -> MultiJoin:
         """The join by the plan to take in a bucket; without a rate of some input, as it is."""
         numbers = BucketNumbers(
             self.hints,
@@ -72,7 +74,7 @@ class BucketNumbers(Numbers):
         seen: what the bucket shows.
     """
 
-    join: WJoin
+    join: MultiJoin
     partitioning: Partitioning
     seen: MeasuredInputs
 

@@ -12,7 +12,7 @@ its accumulators, DISTINCT and set operations a count per value, and no row a se
 Rows get their negatives right over the scan, as in the paper, and these pass selections and
 projections as the rows did. There are two places where they do not:
 
-- A join of windows keeps its rows anyway, and expires them itself (`WJoin.expires`): below it
+- A join of windows keeps its rows anyway, and expires them itself (`ExpiringJoin`): below it
   nothing does. The same join runs where an input takes rows back.
 - Rows of what must see them whole (an outer or bestmatch join, a join that sheds, one by count
   windows or by pairs of streams) end as they did, and get their negatives above it. So it is where
@@ -29,14 +29,18 @@ from windrow.physical.algorithms import DEFAULT, HASH, NESTED_LOOP
 from windrow.physical.estimates import ONE_PLAN
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.expire_rows import ExpireRows
+from windrow.physical.nodes.expiring_join import ExpiringJoin
 from windrow.physical.nodes.filter_rows import FilterRows
+from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.nodes.project_rows import ProjectRows
 from windrow.physical.nodes.range_rows import RangeRows
 from windrow.physical.nodes.set_op import SetOp
+from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
+from windrow.physical.nodes.snapshot_join import SnapshotJoin
 from windrow.physical.nodes.table_join_rows import TableJoinRows
+from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.nodes.union_rows import UnionRows
-from windrow.physical.nodes.window_join import WJoin
 
 Rewrite = Callable[[PhysicalNode], PhysicalNode]
 
@@ -69,7 +73,7 @@ def _ending(spec: PhysicalNode) -> PhysicalNode:
         return replace(spec, input=_signed(spec.input))
     if isinstance(spec, SetOp) and not spec.hands_on:
         return replace(spec, inputs=tuple(map(_signed, spec.inputs)))
-    return _expiring(spec) if isinstance(spec, WJoin) and _can_expire(spec) else spec
+    return _expiring(spec) if isinstance(spec, MultiJoin) and _can_expire(spec) else spec
 
 
 def _expired(spec: PhysicalNode, ticks: int) -> PhysicalNode:
@@ -90,28 +94,25 @@ def _over(
     return replace(spec, input=rewrite(spec.input))
 
 
-def _can_expire(join: WJoin) -> bool:
+def _can_expire(join: MultiJoin) -> bool:
     """Whether a join keeps each row as long as it is alive, and no longer."""
-    is_plain = join.kind == "inner" and join.counts is None and join.alternative is None
-    if not is_plain or join.shedding is not None:
-        return False
-    return join.is_snapshot or all(child.alive_ticks is not None for child in join.inputs)
+    if isinstance(join, SnapshotJoin):
+        return True
+    is_plain = isinstance(join, TimeJoin) and join.has_plans and not isinstance(join, SheddingJoin)
+    return is_plain and all(child.alive_ticks is not None for child in join.inputs)
 
 
-def _expiring(join: WJoin) -> WJoin:
+def _expiring(join: MultiJoin) -> ExpiringJoin:
     """The join that takes its combinations back; it looks tuples up by ends, in its own way."""
     is_own_way = join.algorithm == DEFAULT
     measured = {port for bound in join.graph.stated for port in (bound.left, bound.right)}
-    return replace(
-        join,
-        inputs=tuple(
-            child if port in measured else _ending(child) for port, child in enumerate(join.inputs)
-        ),
-        algorithm=DEFAULT,
-        method=join.method if is_own_way else (HASH if join.classes else NESTED_LOOP),
-        orders=join.orders if is_own_way else (),
-        structures=(),
-        estimate=join.estimate if join.is_snapshot else ONE_PLAN,
-        is_snapshot=True,
-        expires=True,
+    inputs = tuple(
+        child if port in measured else _ending(child) for port, child in enumerate(join.inputs)
     )
+    own: dict[str, object] = {
+        "inputs": inputs,
+        "method": join.method if is_own_way else (HASH if join.classes else NESTED_LOOP),
+        "orders": join.orders if is_own_way else (),
+        "estimate": join.estimate if isinstance(join, SnapshotJoin) else ONE_PLAN,
+    }
+    return ExpiringJoin(**join.common() | own)

@@ -12,12 +12,12 @@ from math import expm1, log1p, prod
 
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.filter_rows import FilterRows
+from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.nodes.project_rows import ProjectRows
 from windrow.physical.nodes.range_rows import RangeRows
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.scan_table import ScanTable
 from windrow.physical.nodes.union_rows import UnionRows
-from windrow.physical.nodes.window_join import WJoin
 from windrow.plan.exprs import Band, Expr
 from windrow.plan.statistics import ASSUMED, NOTHING_KNOWN, Figure, Measured, Statistics
 
@@ -58,7 +58,7 @@ class Numbers:
             return self._filtered(spec)
         if isinstance(spec, UnionRows):
             return self._together(spec)
-        if isinstance(spec, WJoin) and spec.estimate and spec.estimate.plans:
+        if isinstance(spec, MultiJoin) and spec.estimate and spec.estimate.plans:
             sources = {figure.source for _, figure in spec.estimate.known}
             return Figure(spec.estimate.output, f"estimate by {', '.join(sorted(sources))}")
         return None
@@ -181,7 +181,7 @@ def _origin(spec: PhysicalNode, column: str) -> tuple[str, str] | None:
     return _origin(below[0], column) if below else None
 
 
-_CARRYING = ScanStream | FilterRows | ProjectRows | RangeRows | UnionRows | WJoin
+_CARRYING = ScanStream | FilterRows | ProjectRows | RangeRows | UnionRows | MultiJoin
 
 
 def _parts(spec: PhysicalNode) -> list[PhysicalNode]:

@@ -8,8 +8,8 @@ from windrow.errors import PlanError
 from windrow.physical.algorithms import BY_NAME, PIPELINE
 from windrow.physical.cost_facts import NO_WINDOW_JOIN
 from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.nodes.pair_join import pair_join_names
-from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.options import Options
 from windrow.plan.nodes import WindowJoin
 
@@ -110,6 +110,6 @@ def _is_followed(spec: PhysicalNode) -> bool:
     return any(join.orders for join in _joins(spec))
 
 
-def _joins(spec: PhysicalNode) -> list[WJoin]:
+def _joins(spec: PhysicalNode) -> list[MultiJoin]:
     below = [join for child in spec.inputs for join in _joins(child)]
-    return [spec, *below] if isinstance(spec, WJoin) else below
+    return [spec, *below] if isinstance(spec, MultiJoin) else below

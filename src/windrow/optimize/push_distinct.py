@@ -26,14 +26,14 @@ from dataclasses import replace
 from windrow.optimize.numbers import Numbers
 from windrow.physical.algorithms import DEFAULT, HASH, NESTED_LOOP
 from windrow.physical.cost_facts import show_count, show_rate
-from windrow.physical.lifetimes import joins_what_is_alive
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.filter_rows import FilterRows
+from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.nodes.project_rows import ProjectRows
 from windrow.physical.nodes.set_op import SetOp
+from windrow.physical.nodes.snapshot_join import SnapshotJoin
 from windrow.physical.nodes.table_join_rows import TableJoinRows
 from windrow.physical.nodes.union_rows import UnionRows
-from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.options import Options
 from windrow.plan.exprs import Named, column
 from windrow.plan.windows import WindowGraph
@@ -67,9 +67,9 @@ def _as_set(
         return replace(spec, input=_as_set(spec.input, options, numbers, said))
     if isinstance(spec, UnionRows):
         return replace(spec, inputs=tuple(_as_set(c, options, numbers, said) for c in spec.inputs))
-    if not isinstance(spec, WJoin) or not joins_what_is_alive(spec):
+    if not isinstance(spec, MultiJoin) or not spec.joins_what_is_alive:
         return spec
-    if not spec.is_snapshot and not options.leaves_plans:
+    if not isinstance(spec, SnapshotJoin) and not options.leaves_plans:
         return spec
     inputs = tuple(
         _pushed_to(port, spec, numbers, said)
@@ -80,21 +80,15 @@ def _as_set(
     return spec if inputs == spec.inputs else _of_what_is_alive(spec, inputs)
 
 
-def _of_what_is_alive(spec: WJoin, inputs: tuple[PhysicalNode, ...]) -> WJoin:
+def _of_what_is_alive(spec: MultiJoin, inputs: tuple[PhysicalNode, ...]) -> SnapshotJoin:
     """The join of inputs that take rows back, which has one way to look tuples up."""
     is_own_way = spec.algorithm == DEFAULT
-    return replace(
-        spec,
-        inputs=inputs,
-        graph=WindowGraph(spec.graph.streams, ()),
-        algorithm=DEFAULT,
-        method=spec.method if is_own_way else (HASH if spec.classes else NESTED_LOOP),
-        structures=(),
-        is_snapshot=True,
-    )
+    method = spec.method if is_own_way else (HASH if spec.classes else NESTED_LOOP)
+    graph = WindowGraph(spec.graph.streams, ())
+    return SnapshotJoin(**spec.common() | {"inputs": inputs, "graph": graph, "method": method})
 
 
-def _pushed_to(port: int, join: WJoin, numbers: Numbers, said: list[str]) -> PhysicalNode:
+def _pushed_to(port: int, join: MultiJoin, numbers: Numbers, said: list[str]) -> PhysicalNode:
     """An input of a join, below a DISTINCT of the columns that are needed if that pays."""
     rows, alias = join.inputs[port], join.aliases[port]
     needed = _only(rows, join.columns_needed(port))

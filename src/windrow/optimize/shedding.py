@@ -15,14 +15,17 @@ from windrow.optimize.shed_options import least_of, per_tick, rate_said
 from windrow.physical.algorithms import ASYMMETRIC, DEFAULT
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.filter_rows import FilterRows
+from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.nodes.pair_join import PairJoin
 from windrow.physical.nodes.project_rows import ProjectRows
 from windrow.physical.nodes.set_op import SetOp
+from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.physical.nodes.sliding_skyline import SlidingSkyline
+from windrow.physical.nodes.snapshot_join import SnapshotJoin
 from windrow.physical.nodes.table_join_rows import TableJoinRows
+from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.nodes.union_rows import UnionRows
-from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.options import Options
 from windrow.physical.shed_errors import too_little
 from windrow.physical.shedding import (
@@ -60,7 +63,7 @@ def with_shedding(root: PhysicalNode, options: Options) -> PhysicalNode:
     return _rewritten(root, shedding)
 
 
-def _shedding_join(root: PhysicalNode, options: Options) -> WJoin:
+def _shedding_join(root: PhysicalNode, options: Options) -> MultiJoin:
     """The one window join of a query, if it can shed."""
     found = _joins(root)
     asked = "on_memory = 'shed'" if options.sheds_memory else "service_rate"
@@ -99,14 +102,14 @@ def _shedding_join(root: PhysicalNode, options: Options) -> WJoin:
             if options.asked_algorithm
             else "leave it out, or ask with an inner join by time",
         )
-    assert isinstance(join, WJoin)
+    assert isinstance(join, MultiJoin)
     return join
 
 
 def _beside(root: PhysicalNode) -> str:
     """What a query has that cannot be estimated from a part of its rows; "" for nothing."""
     specs = list(_parts(root))
-    if any(isinstance(spec, WJoin) and spec.is_snapshot for spec in specs):
+    if any(isinstance(spec, SnapshotJoin) for spec in specs):
         return "a join with a changelog"
     if any(isinstance(spec, SlidingSkyline) for spec in specs):
         return "a bestmatch join"
@@ -129,9 +132,9 @@ def _parts(spec: PhysicalNode) -> Iterator[PhysicalNode]:
         yield from _parts(child)
 
 
-def _unable(join: WJoin | PairJoin, options: Options) -> str:
+def _unable(join: MultiJoin | PairJoin, options: Options) -> str:
     """Why a join cannot shed; "" where it can."""
-    if not isinstance(join, WJoin):
+    if not isinstance(join, MultiJoin):
         return f"the query's join is {join.spoken}"
     names = " and ".join(join.aliases)
     if join.kind != "inner":
@@ -143,7 +146,7 @@ def _unable(join: WJoin | PairJoin, options: Options) -> str:
     return ""
 
 
-def _shedding(join: WJoin, options: Options, *, is_estimated: bool) -> Shedding:
+def _shedding(join: MultiJoin, options: Options, *, is_estimated: bool) -> Shedding:
     time_type = join.scans[0].time_type
     memory = options.memory_amount if options.sheds_memory else None
     rate = None if options.service_rate is None else rate_said(options.service_rate)
@@ -173,7 +176,7 @@ def _shedding(join: WJoin, options: Options, *, is_estimated: bool) -> Shedding:
     if is_estimated:
         for name, least in (("shed_least", windows), ("shed_least_rate", rates)):
             _check_totals(join, name, least)
-    error = too_little(replace(join, shedding=shedding), shedding)
+    error = too_little(join, shedding)
     if error is not None:
         raise error
     if is_estimated and service_rate is not None:
@@ -182,7 +185,9 @@ def _shedding(join: WJoin, options: Options, *, is_estimated: bool) -> Shedding:
     return shedding
 
 
-def _check_least(join: WJoin, name: str, least: tuple[Least, ...], there_is: float | None) -> None:
+def _check_least(
+    join: MultiJoin, name: str, least: tuple[Least, ...], there_is: float | None
+) -> None:
     """Refuses minima that are more than there is, as far as that can be told."""
     shares = [
         one.amount if one.is_share else one.amount / there_is if there_is is not None else 0.0
@@ -197,7 +202,7 @@ def _check_least(join: WJoin, name: str, least: tuple[Least, ...], there_is: flo
         )
 
 
-def _check_totals(join: WJoin, name: str, least: tuple[Least, ...]) -> None:
+def _check_totals(join: MultiJoin, name: str, least: tuple[Least, ...]) -> None:
     """Refuses a stream that gets nothing where totals are estimated."""
     for alias, one in zip(join.aliases, least, strict=True):
         if one.amount == 0:
@@ -211,9 +216,9 @@ def _check_totals(join: WJoin, name: str, least: tuple[Least, ...]) -> None:
 
 def _rewritten(spec: PhysicalNode, shedding: Shedding) -> PhysicalNode:
     """The plan with the join's shedding, and its hidden columns up to the aggregate."""
-    if isinstance(spec, WJoin):
+    if isinstance(spec, TimeJoin):
         hidden = hidden_fields(len(spec.inputs)) if shedding.is_estimated else ()
-        return replace(spec, shedding=shedding, schema=Schema((*spec.schema.fields, *hidden)))
+        return SheddingJoin.of(spec, shedding, Schema((*spec.schema.fields, *hidden)))
     node = spec.with_inputs([_rewritten(child, shedding) for child in spec.inputs])
     if isinstance(node, ProjectRows):
         return _with_hidden(node)
@@ -259,9 +264,9 @@ def _with_hidden(spec: ProjectRows) -> ProjectRows:
     )
 
 
-def _joins(spec: PhysicalNode) -> list[WJoin | PairJoin]:
+def _joins(spec: PhysicalNode) -> list[MultiJoin | PairJoin]:
     below = [join for child in spec.inputs for join in _joins(child)]
-    return [spec, *below] if isinstance(spec, WJoin | PairJoin) else below
+    return [spec, *below] if isinstance(spec, MultiJoin | PairJoin) else below
 
 
 def _has_totals(spec: PhysicalNode) -> bool:

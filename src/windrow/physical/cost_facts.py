@@ -6,12 +6,14 @@ with two figures: they are not worth more.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from windrow.physical.estimates import Estimate, PlanCost
-from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.nodes.pair_join import pair_join_names
-from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.plan_names import is_of_structures
 from windrow.plan.stream_hints import USUAL_UNIT, ticks_per_unit
+
+if TYPE_CHECKING:
+    from windrow.physical.nodes.base import PhysicalNode
 
 Fact = tuple[str, list[str]]
 
@@ -25,9 +27,9 @@ _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 
 def total_cost(root: PhysicalNode, time_type: str) -> str:
     """The cost of all window joins of a query, or what to give to know it."""
-    joins = _joins(root)
+    joins = [node for node in root.walk() if node.is_priced]
     if not joins:
-        others = " and ".join(pair_join_names(root))
+        others = " and ".join(dict.fromkeys(node.spoken for node in root.walk() if node.spoken))
         return f"not estimated: {NO_WINDOW_JOIN if not others else f'{others} has no cost model'}"
     estimates = [join.estimate for join in joins]
     missing = [name for one in estimates if one for name in one.missing]
@@ -41,7 +43,7 @@ def total_cost(root: PhysicalNode, time_type: str) -> str:
     return f"{_per_unit(sum(costs), kind)} for the window joins"
 
 
-def estimate_facts(spec: WJoin, time_type: str) -> list[Fact]:
+def estimate_facts(spec: PhysicalNode, time_type: str) -> list[Fact]:
     """The numbers, the output rate, and what each plan costs."""
     estimate = spec.estimate
     if estimate is None or not estimate.plans:
@@ -109,8 +111,3 @@ def show_count(number: float) -> str:
     """A number with two figures, or whole where it has more before the point."""
     rounded = float(f"{number:.2g}")
     return f"{rounded:,.0f}" if rounded >= 10 else f"{rounded:g}"
-
-
-def _joins(spec: PhysicalNode) -> list[WJoin]:
-    below = [join for child in spec.inputs for join in _joins(child)]
-    return [spec, *below] if isinstance(spec, WJoin) else below

@@ -14,11 +14,11 @@ from windrow.physical.choice_facts import choice_facts
 from windrow.physical.cost_facts import show_rate, total_cost
 from windrow.physical.facts import Fact
 from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.nodes.project_rows import ProjectRows
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.scan_table import ScanTable
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
-from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.options import IN_STEP, ROUND_ROBIN, SPILL, Options
 from windrow.physical.partitioning import Single
 from windrow.physical.promises import LEAD, has_lead, show_promises, show_watermarks
@@ -135,7 +135,7 @@ def _memory(options: Options) -> str:
 def _processor(root: PhysicalNode) -> list[Fact]:
     """How many arrivals may probe, where someone has said it."""
     for _, spec in _walk(root, 0):
-        if isinstance(spec, WJoin) and spec.shedding is not None and spec.shedding.service_rate:
+        if isinstance(spec, MultiJoin) and spec.shedding is not None and spec.shedding.service_rate:
             rate = show_rate(spec.shedding.service_rate, spec.time_type)
             beyond = "a random part does" if spec.shedding.may_skip else "the query fails"
             return [("processor", [f"at most {rate} probe; where more arrive {beyond}"])]

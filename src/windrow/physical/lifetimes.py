@@ -10,7 +10,6 @@ from windrow.plan.durations import show_ticks
 
 if TYPE_CHECKING:
     from windrow.physical.nodes.base import PhysicalNode
-    from windrow.physical.nodes.window_join import WJoin
 
 
 def source_name(spec: PhysicalNode) -> str:
@@ -70,19 +69,3 @@ def state_bound(
         length = f"({length})"
     rate = " x ".join([f"rate({alias})", *rows.matches])
     return f"{alias} <= {rate} x {length} + one batch"
-
-
-def joins_what_is_alive(join: WJoin) -> bool:
-    """Whether a join asks nothing of the times of rows but that they are alive together."""
-    if join.kind != "inner" or join.counts is not None or join.shedding is not None:
-        return False
-    if join.is_snapshot and not join.graph.stated:
-        return True
-    lengths = [child.alive_ticks for child in join.inputs]
-    is_by_ends = all(
-        length is not None and join.graph.direct[a][b] >= length
-        for a, length in enumerate(lengths)
-        for b in range(len(lengths))
-        if a != b
-    )
-    return is_by_ends and join.alternative is None

@@ -4,7 +4,7 @@ The rows of a stage are spread by some of their keys. Where its results hand the
 spec above groups by all of them, or by more, the rows of one of its groups lie in one bucket: it
 runs there, in the same task, without a shuffle and a state store of its own.
 
-    WJoin x, y           spread by x.k = y.k: a pair lies in the bucket of its k
+    MultiJoin x, y           spread by x.k = y.k: a pair lies in the bucket of its k
     ProjectRows          x.k AS j.k: hands it on
     SlidingAggregate     GROUP BY j.k, j.v: the rows of a group have one k, and so one bucket
 
@@ -23,10 +23,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.nodes.project_rows import ProjectRows
 from windrow.physical.nodes.range_rows import RangeRows
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
-from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.partitioning import HashKeys, HashShares
 
 Handed: TypeAlias = tuple[frozenset[str], ...]
@@ -104,7 +104,7 @@ def _handed(spec: PhysicalNode, buckets: int) -> Handed:
         if partitioning.otherwise:
             return ()
         return _complete(tuple(frozenset((name,)) & own for name in partitioning.columns))
-    if not isinstance(partitioning, HashShares) or not isinstance(spec, WJoin):
+    if not isinstance(partitioning, HashShares) or not isinstance(spec, MultiJoin):
         return ()
     if spec.kind != "inner" or spec.shedding is not None:
         return ()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from windrow.operators.base import Counters
 from windrow.operators.shedding.recall import THOUSANDTHS
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.nodes.window_join import WJoin
+from windrow.physical.nodes.shedding_join import SheddingJoin
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,6 @@ def recall_of(
 
 def may_shed(spec: PhysicalNode) -> bool:
     """Whether the answer of a plan may be a part of the whole one."""
-    if isinstance(spec, WJoin) and spec.shedding is not None:
+    if isinstance(spec, SheddingJoin) and spec.shedding is not None:
         return spec.shedding.sheds
     return any(map(may_shed, spec.inputs))

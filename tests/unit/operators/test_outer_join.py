@@ -19,8 +19,8 @@ from windrow.operators.driver import Stage
 from windrow.operators.matched import Matched, numbered
 from windrow.operators.outer_join import FINAL_ROWS, OuterJoinOp
 from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.outer_join import OuterJoin
 from windrow.physical.nodes.scan_stream import ScanStream
-from windrow.physical.nodes.window_join import WJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 
@@ -29,12 +29,12 @@ COLUMNS = {
 }
 
 
-def join(kind: str, lo: int = 5, hi: int = 5, *, keyed: bool = True) -> WJoin:
+def join(kind: str, lo: int = 5, hi: int = 5, *, keyed: bool = True) -> OuterJoin:
     keep = tuple(schema.names for schema in COLUMNS.values())
     if kind in {"semi", "anti"}:
         keep = (keep[0], ())
     fields = [f for s, kept in zip(COLUMNS.values(), keep, strict=True) for f in s.fields if kept]
-    return WJoin(
+    return OuterJoin(
         inputs=tuple(
             ScanStream(alias, alias, ("k", "v"), schema, "ts", "bigint", 0)
             for alias, schema in COLUMNS.items()

@@ -17,7 +17,7 @@ from windrow.operators import bew_search
 from windrow.operators.theta import Predicates
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.scan_stream import ScanStream
-from windrow.physical.nodes.window_join import WJoin
+from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.routes import probe_order
 from windrow.plan.exprs import Comparison, Expr, Side
 from windrow.plan.windows import Bound, WindowGraph
@@ -26,11 +26,11 @@ from windrow.schema import Field, Schema
 ALL_INPUTS = 3
 
 
-def spec_of(*predicates: Expr, classes=(), streams: str = "abc") -> WJoin:
+def spec_of(*predicates: Expr, classes=(), streams: str = "abc") -> TimeJoin:
     aliases = tuple(streams)
     scans = [Schema((Field(f"{a}.x", "double"), Field(f"{a}.y", "int"))) for a in aliases]
     bounds = tuple(Bound(0, i, 10, 10) for i in range(1, len(aliases)))
-    return WJoin(
+    return TimeJoin(
         tuple(
             ScanStream(a, a, ("x", "y"), s, "ts", "bigint", 0)
             for a, s in zip(aliases, scans, strict=True)

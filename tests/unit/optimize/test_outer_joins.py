@@ -11,7 +11,7 @@ from plans import Bound, expr, join, query, renamed, scan, stream
 from windrow.errors import PlanError, UnsupportedError
 from windrow.optimize.choose import choose
 from windrow.optimize.optimizer import optimize
-from windrow.physical.nodes.window_join import WJoin
+from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.options import Options
 from windrow.plan.nodes import Aggregate, Range, WindowAggregate
 
@@ -20,7 +20,7 @@ A, B = scan(SALES, "a"), scan(SALES, "b")
 KINDS = ("left", "right", "full", "semi", "anti")
 
 
-def planned(kind: str, bound: Bound, options: Options | None = None, **parts: Any) -> WJoin:
+def planned(kind: str, bound: Bound, options: Options | None = None, **parts: Any) -> TimeJoin:
     node = replace(join({"a": A, "b": B}, "a.k = b.k", bound), kind=kind, **parts)
     root = optimize(query(renamed(node, {"x": f"{'b' if kind == 'right' else 'a'}.x"})), options or Options()).root  # fmt: skip
     return root.input

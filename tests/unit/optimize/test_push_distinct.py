@@ -10,8 +10,9 @@ import windrow
 from windrow.operators.evaluate import DuckdbTypes
 from windrow.optimize.optimizer import optimize
 from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.nodes.set_op import SetOp
-from windrow.physical.nodes.window_join import WJoin
+from windrow.physical.nodes.snapshot_join import SnapshotJoin
 from windrow.physical.options import Options
 from windrow.sql.compile import compile_query
 
@@ -26,8 +27,10 @@ def set_operations(sql: str, **options: str) -> list[SetOp]:
     def walk(spec: PhysicalNode) -> None:
         if isinstance(spec, SetOp):
             found.append(spec)
-        if isinstance(spec, WJoin):
-            assert spec.is_snapshot == any(isinstance(child, SetOp) for child in spec.inputs)
+        if isinstance(spec, MultiJoin):
+            assert isinstance(spec, SnapshotJoin) == any(
+                isinstance(child, SetOp) for child in spec.inputs
+            )
         for child in spec.inputs:
             walk(child)
 
@@ -125,7 +128,7 @@ def test_a_join_by_trees_becomes_one_of_what_is_alive():
     assert pushed.place[0].startswith("pushed below the join of f, s: 1.7 per second of 1,000")
     (project,) = top.inputs
     (join,) = project.inputs
-    assert isinstance(join, WJoin)
+    assert isinstance(join, SnapshotJoin)
     assert (join.algorithm, join.method, join.structures) == ("bew", "nested-loop", ())
 
 

@@ -17,7 +17,7 @@ from windrow.optimize.shed_widths import Width, expected_width
 from windrow.physical.algorithm_facts import algorithm_facts
 from windrow.physical.nodes.project_rows import ProjectRows
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
-from windrow.physical.nodes.window_join import WJoin
+from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.shed_facts import shed_facts
 from windrow.physical.shedding import Least
 from windrow.run.spark.stages import Spread, plan_stage
@@ -38,8 +38,8 @@ def planned(sql: str, **options: object):
     return optimize(query, by_keyword(options)).root
 
 
-def join_of(spec) -> WJoin:
-    return spec if isinstance(spec, WJoin) else join_of(spec.inputs[0])
+def join_of(spec) -> TimeJoin:
+    return spec if isinstance(spec, TimeJoin) else join_of(spec.inputs[0])
 
 
 def refusal(sql: str, **options: object) -> str:
@@ -86,7 +86,7 @@ def test_results_below_an_aggregate_carry_their_draws_up_to_it():
     assert join.shedding.is_estimated
     assert join.shedding.least_windows == (Least(0.1, is_share=True),) * 2
     between, spec = [], root
-    while not isinstance(spec, WJoin):
+    while not isinstance(spec, TimeJoin):
         between.append(spec)
         spec = spec.inputs[0]
     above = next(n for n, spec in enumerate(between) if isinstance(spec, SlidingAggregate))

@@ -28,7 +28,7 @@ from windrow.operators.shedding.meeting import Span
 from windrow.operators.shedding.numbers import bits, number_of, numbered
 from windrow.operators.shedding.shares import SharesMet
 from windrow.operators.shedding.tokens import Sent, Tokens, whole_part
-from windrow.physical.nodes.window_join import WJoin
+from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.shedding import BEST, CLEARLY, Least, Shedding
 from windrow.plan.durations import show_ticks
 from windrow.plan.stream_hints import USUAL_UNIT, ticks_per_unit
@@ -69,7 +69,7 @@ class Control:
         shedding: what it may hold and do.
     """
 
-    def __init__(self, spec: WJoin, shedding: Shedding) -> None:
+    def __init__(self, spec: SheddingJoin, shedding: Shedding) -> None:
         self._spec = spec
         self._shedding = shedding
         self._pane = spec.pane

@@ -44,6 +44,8 @@ class AsofSweep(PairJoin):
     keep: tuple[tuple[str, ...], tuple[str, ...]]
     schema: Schema
 
+    identity_fields = ("left", "right", "aliases", "match", "classes", "kind", "keep", "schema")
+
     @property
     def own_delay(self) -> int:
         """How many ticks its results may trail the watermark.

@@ -10,6 +10,7 @@ from windrow.errors import InternalError
 from windrow.schema import END, SIGN
 
 if TYPE_CHECKING:
+    from windrow.physical.estimates import Estimate
     from windrow.physical.facts import Fact, Show
     from windrow.physical.nodes.scan_stream import ScanStream
     from windrow.physical.nodes.scan_table import ScanTable
@@ -27,6 +28,21 @@ class PhysicalNode:
     is_stateful: ClassVar[bool] = False
     """Whether an operator computes it; else DuckDB in process, Spark on Spark."""
 
+    spoken: ClassVar[str] = ""
+    """What people call it, with its article, where a query is spoken of by it; "" where it is not."""
+
+    is_priced: ClassVar[bool] = False
+    """Whether there is a model of what it costs, so that it may have an `estimate`."""
+
+    identity_fields: ClassVar[tuple[str, ...]]
+    """What tells it from another in a checkpoint, by name: not how it is computed, nor for how much."""
+
+    identity_later: ClassVar[tuple[str, ...]] = ()
+    """The same; but checkpoints of before these were there stay valid where they say nothing."""
+
+    identity_name: ClassVar[str] = ""
+    """Its name in a checkpoint; "" for that of the class."""
+
     if TYPE_CHECKING:
 
         @property
@@ -38,8 +54,15 @@ class PhysicalNode:
             """Its columns."""
 
         @property
+        def estimate(self) -> Estimate | None:
+            """What it and other plans cost, where enough is known."""
+
+        @property
         def time_type(self) -> str:
             """The type of its event time."""
+
+    else:
+        estimate = None
 
     def with_inputs(self, inputs: Sequence[PhysicalNode]) -> Self:
         """The same over other inputs; the very same object where nothing changed."""
@@ -152,6 +175,22 @@ class PhysicalNode:
     def about(self) -> str:
         """What it does, in the words that a checkpoint keeps for people."""
         return self.title
+
+    def identity(self) -> tuple[object, ...]:
+        """What it computes, as a checkpoint remembers it: a name, then names with values."""
+        own = [(name, getattr(self, name)) for name in self.identity_fields]
+        later = [(name, getattr(self, name)) for name in self.identity_later]
+        said = [(name, value) for name, value in later if value is not None and value is not False]
+        return (
+            self.identity_name or type(self).__name__,
+            *own,
+            *(each for each in said if each[1] != 0),
+        )
+
+    @property
+    def has_plans(self) -> bool:
+        """Whether there are several plans for it, of which one is chosen by its cost."""
+        return False
 
     def partitioning(self, buckets: int) -> Partitioning:  # noqa: ARG002
         """How the rows of its inputs are spread over at most so many buckets, if it has state."""

@@ -36,6 +36,8 @@ class CountRows(MakesChanges, OneInput):
     partition: tuple[str, ...]
     schema: Schema
 
+    identity_fields = ("input", "alias", "rows", "partition", "schema")
+
     is_stateful = True
 
     def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002

@@ -24,6 +24,8 @@ class ExpireRows(MakesChanges, OneInput):
 
     input: PhysicalNode
 
+    identity_fields = ("input",)
+
     @property
     def schema(self) -> Schema:
         """The input's."""

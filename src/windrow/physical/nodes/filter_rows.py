@@ -21,6 +21,8 @@ class FilterRows(PerRow, OneInput):
     input: PhysicalNode
     predicates: tuple[Expr, ...]
 
+    identity_fields = ("input", "predicates")
+
     @property
     def schema(self) -> Schema:
         """The input's."""

@@ -46,6 +46,19 @@ class MatwinBestmatch(PairJoin):
     kind: str = "left outer"
     algorithm: str = MATWIN
 
+    identity_fields = (
+        "left",
+        "right",
+        "dimensions",
+        "classes",
+        "lo",
+        "hi",
+        "keep",
+        "keep_unmatched",
+        "schema",
+        "kind",
+    )
+
     @property
     def judged(self) -> tuple[int, ...]:
         """The inputs whose rows have their best pairs kept."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from windrow.physical.nodes.base import TwoInputs
 from windrow.physical.partitioning import HashShares, Single
@@ -17,9 +17,6 @@ class PairJoin(TwoInputs):
     """A join of two inputs by what pairs are for: the best, the newest, totals of what is near."""
 
     is_stateful = True
-
-    spoken: ClassVar[str]
-    """What people call it, with its article."""
 
     if TYPE_CHECKING:
 
@@ -57,4 +54,4 @@ class PairJoin(TwoInputs):
 
 def pair_join_names(root: PhysicalNode) -> list[str]:
     """What people call the joins of two inputs in a query, each once."""
-    return list(dict.fromkeys(node.spoken for node in root.walk() if isinstance(node, PairJoin)))
+    return list(dict.fromkeys(node.spoken for node in root.walk() if node.spoken))

@@ -23,6 +23,8 @@ class ProjectRows(PerRow, OneInput):
     items: tuple[Named, ...]
     schema: Schema
 
+    identity_fields = ("input", "items", "schema")
+
     @property
     def title(self) -> str:
         """The columns that are not for us alone."""

@@ -48,6 +48,18 @@ class RangeAggregate(PairJoin):
     keep: tuple[str, ...]
     schema: Schema
 
+    identity_fields = (
+        "left",
+        "right",
+        "aliases",
+        "classes",
+        "lo",
+        "hi",
+        "aggregates",
+        "keep",
+        "schema",
+    )
+
     @property
     def own_delay(self) -> int:
         """How many ticks its results, which have their left rows' times, trail the watermark."""

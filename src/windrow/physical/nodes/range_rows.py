@@ -22,6 +22,8 @@ class RangeRows(OneInput):
     input: PhysicalNode
     ticks: int
 
+    identity_fields = ("input", "ticks")
+
     @property
     def schema(self) -> Schema:
         """The input's."""

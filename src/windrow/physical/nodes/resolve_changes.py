@@ -39,6 +39,8 @@ class ResolveChanges(OneInput):
     time: str | None
     schema: Schema
 
+    identity_fields = ("input", "alias", "compared", "ticks", "time", "schema")
+
     is_stateful = True
 
     @property

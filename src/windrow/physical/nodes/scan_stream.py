@@ -34,6 +34,9 @@ class ScanStream(Leaf):
     read_ahead: int | None = None
     punctuation: str | None = None
 
+    identity_fields = ("stream", "alias", "columns", "schema", "time", "time_type", "is_on_arrival")
+    identity_later = ("changes", "punctuation")
+
     @property
     def scans(self) -> tuple[ScanStream, ...]:
         """This one."""

@@ -21,6 +21,8 @@ class ScanTable(Leaf):
     columns: tuple[str, ...]
     schema: Schema
 
+    identity_fields = ("table", "alias", "columns", "schema")
+
     @property
     def tables(self) -> tuple[ScanTable, ...]:
         """This one."""

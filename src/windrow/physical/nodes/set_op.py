@@ -42,6 +42,8 @@ class SetOp(Inner):
     expected: tuple[tuple[Figure, Figure] | None, ...] = ()
     place: tuple[str, ...] = ()
 
+    identity_fields = ("inputs", "kind")
+
     @property
     def hands_on(self) -> bool:
         """Whether rows pass with the times, ends and signs that they have."""

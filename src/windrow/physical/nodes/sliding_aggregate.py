@@ -45,6 +45,9 @@ class SlidingAggregate(MakesChanges, OneInput):
     estimated_from: int = 0
     is_merged: bool = False
 
+    identity_fields = ("input", "keys", "aggregates", "schema")
+    identity_later = ("estimated_from", "is_merged")
+
     @property
     def may_be_merged(self) -> bool:
         """Whether rows of equal time, end and sign become few, without GROUP BY to spread them.

@@ -49,6 +49,17 @@ class SlidingSkyline(MakesChanges, OneInput):
     marks: tuple[str, ...] = ()
     spread_else: tuple[str, ...] = ()
 
+    identity_fields = (
+        "input",
+        "kind",
+        "dimensions",
+        "groups",
+        "spread_by",
+        "schema",
+        "marks",
+        "spread_else",
+    )
+
     @property
     def needed(self) -> tuple[str, ...]:
         """The columns that are kept of a pair, beside what it is worth."""

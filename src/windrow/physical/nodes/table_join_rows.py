@@ -44,6 +44,8 @@ class TableJoinRows(PerRow):
     schema: Schema
     place: str = ""
 
+    identity_fields = ("input", "table", "alias", "kind", "keys", "predicates", "schema")
+
     @property
     def may_multiply(self) -> bool:
         """Whether a row may come out several times."""

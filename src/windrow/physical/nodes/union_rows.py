@@ -17,6 +17,8 @@ class UnionRows(Inner):
 
     inputs: tuple[PhysicalNode, ...]
 
+    identity_fields = ("inputs",)
+
     @property
     def schema(self) -> Schema:
         """That of each input."""

@@ -13,7 +13,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.nodes.window_join import WJoin
+from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.plan_names import plan_name
 from windrow.physical.query import PhysicalQuery
 from windrow.plan.statistics import Measured
@@ -80,10 +80,10 @@ class Adapting:
         return {
             stage.spec.title: plan_name(stage.spec)
             for stage in reversed(pipeline.stages)
-            if isinstance(stage.spec, WJoin)
+            if isinstance(stage.spec, MultiJoin)
         }
 
 
-def _joins(spec: PhysicalNode) -> list[WJoin]:
+def _joins(spec: PhysicalNode) -> list[MultiJoin]:
     below = [join for child in spec.inputs for join in _joins(child)]
-    return [spec, *below] if isinstance(spec, WJoin) else below
+    return [spec, *below] if isinstance(spec, MultiJoin) else below

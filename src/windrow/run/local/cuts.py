@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from windrow.operators.instants import ticks_of
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.nodes.window_join import WJoin
+from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.options import SPILL, Options
 from windrow.physical.shedding import OF_ITS_OWN, part_of
 from windrow.run.local.sources import Silence
@@ -138,8 +138,8 @@ def _column_bytes(batch: pa.RecordBatch) -> float:
     return float(batch.nbytes / max(1, batch.num_rows))
 
 
-def _shedding_join(spec: PhysicalNode) -> WJoin | None:
-    if isinstance(spec, WJoin) and spec.shedding is not None:
+def _shedding_join(spec: PhysicalNode) -> SheddingJoin | None:
+    if isinstance(spec, SheddingJoin) and spec.shedding is not None:
         return spec
     found = (_shedding_join(child) for child in spec.inputs)
     return next((own for own in found if own is not None), None)

@@ -32,7 +32,8 @@ from windrow.operators.memory import memory_of_bucket
 from windrow.operators.partition import own_rows
 from windrow.operators.shedding.join import ShedJoinOp
 from windrow.operators.stage_chain import StageChain, apart
-from windrow.physical.nodes.window_join import WJoin
+from windrow.physical.nodes.multi_join import MultiJoin
+from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.run.spark.blobs import Blob, by_port
 from windrow.run.spark.buckets import GUARD
 from windrow.run.spark.choosing import NO_PLAN, Chosen, chosen_streaming
@@ -158,8 +159,7 @@ class BucketWorker:
         spec, whole, join = stage.spec, self._plan.whole, stage.operator
         if whole is None or not isinstance(join, ShedJoinOp):
             return []
-        assert isinstance(spec, WJoin)
-        assert spec.shedding is not None
+        assert isinstance(spec, SheddingJoin)
         equal = spec.shedding
         join.follow(
             whole,
@@ -176,7 +176,7 @@ class BucketWorker:
         another stage, or that promises by punctuations alone, may hold the query's watermark back.
         """
         plan = self._plan
-        if not isinstance(plan.spec, WJoin) or plan.spec.kind != "inner":
+        if not isinstance(plan.spec, MultiJoin) or plan.spec.kind != "inner":
             return MIN_TICK
         if not (plan.sees_all_streams and all(fed_by_streams(plan.spec))):
             return MIN_TICK

@@ -41,14 +41,12 @@ def about(*specs: PhysicalNode) -> str:
 
 def _is_unset(name: str, value: Any) -> bool:
     """Whether an entry came after checkpoints were made that lack it, and says nothing here."""
-    later = {"estimated_from", "is_merged", "is_snapshot", "expires", "at_once", "is_wide"}
-    if name in later:
-        return not getattr(value, name)
-    later = {"counts", "shedding", "changes", "punctuation", "unit"}
-    return name in later and getattr(value, name) is None
+    return (name == "is_wide" and not value.is_wide) or (name == "unit" and value.unit is None)
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, PhysicalNode):
+        return _plain(value.identity())
     if is_dataclass(value):
         parts = [
             (entry.name, _plain(getattr(value, entry.name)))

@@ -22,9 +22,9 @@ from windrow.operators.merged_rows import merged_rows
 from windrow.operators.partition import route
 from windrow.operators.sliding_skyline import ever_best
 from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.physical.nodes.sliding_skyline import SlidingSkyline
-from windrow.physical.nodes.window_join import WJoin
 from windrow.run.spark.buckets import GUARD
 from windrow.run.spark.failures import told_first
 from windrow.run.spark.letters import NAME, FirstCopies
@@ -201,7 +201,7 @@ def _counts(
     rows: NDArray[np.int64],
     buckets: NDArray[np.int32],
 ) -> Counts | None:
-    assert isinstance(plan.spec, WJoin)  # nothing else sheds
+    assert isinstance(plan.spec, SheddingJoin)  # nothing else sheds
     is_counted = can_match(plan.spec, port, batch)[rows]
     return counts_of(plan.spec, batch.times[rows], buckets, plan.partitioning.buckets, is_counted)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from windrow.physical.nodes.window_join import WJoin
+from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.plan_names import plan_name
 from windrow.physical.query import PhysicalQuery
 from windrow.run.spark.stages import stateful_specs
@@ -27,7 +27,7 @@ class PlanFigures:
 
     def __init__(self, query: PhysicalQuery) -> None:
         named = zip(operator_names(query), stateful_specs(query.root), strict=True)
-        self.shown = {name: plan_name(spec) for name, spec in named if isinstance(spec, WJoin)}
+        self.shown = {name: plan_name(spec) for name, spec in named if isinstance(spec, MultiJoin)}
         self.steps: dict[str, dict[str, int]] = {}
         self.changes = 0
 

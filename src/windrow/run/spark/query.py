@@ -32,9 +32,9 @@ from windrow.physical.nodes.project_rows import ProjectRows
 from windrow.physical.nodes.range_rows import RangeRows
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.scan_table import ScanTable
+from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.nodes.table_join_rows import TableJoinRows
 from windrow.physical.nodes.union_rows import UnionRows
-from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.query import PhysicalQuery
 from windrow.physical.shared_stages import shared_stage
 from windrow.plan.exprs import quote_spark
@@ -299,7 +299,7 @@ def _beforehand(plan: StagePlan, below: list[DataFrame]) -> Beforehand:
     ]
     spans = reduce(lambda left, right: left.unionByName(right), counted)
     rows = spans.groupBy("bucket", "port", "start", "stop").agg(F.sum("rows").alias("rows"))
-    assert isinstance(plan.spec, WJoin)
+    assert isinstance(plan.spec, SheddingJoin)
     return Beforehand.of(plan.spec, rows.toArrow(), plan.partitioning.buckets)
 
 

@@ -11,8 +11,9 @@ from types import MappingProxyType
 from windrow.operators.base import Counters
 from windrow.operators.driver import fed_by_streams
 from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.multi_join import MultiJoin
+from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
-from windrow.physical.nodes.window_join import WJoin
 from windrow.physical.options import Options
 from windrow.physical.partitioning import Partitioning
 from windrow.physical.query import PhysicalQuery
@@ -208,7 +209,7 @@ def _of_a_bucket(spec: PhysicalNode, buckets: int) -> PhysicalNode:
     """What each bucket of a stage computes: what a join may hold and do is divided among them."""
     if isinstance(spec, SlidingAggregate):
         return replace(spec, is_merged=spec.may_be_merged)
-    if not isinstance(spec, WJoin) or spec.shedding is None:
+    if not isinstance(spec, SheddingJoin):
         return spec
     part = spec.shedding.part(buckets)
     error = too_little(spec, part, buckets)
@@ -219,12 +220,12 @@ def _of_a_bucket(spec: PhysicalNode, buckets: int) -> PhysicalNode:
 
 def _divided(spec: PhysicalNode, buckets: int) -> Shedding | None:
     """The whole of what a join may hold and do, where it is divided among several buckets."""
-    return spec.shedding if isinstance(spec, WJoin) and buckets > 1 else None
+    return spec.shedding if isinstance(spec, SheddingJoin) and buckets > 1 else None
 
 
 def _choice(spec: PhysicalNode, planner: Planner | None) -> Choice | None:
     """What of a stage's plan its workers choose."""
-    if planner is None or not isinstance(spec, WJoin):
+    if planner is None or not isinstance(spec, MultiJoin):
         return None
     names = planner.names(spec)
     return Choice(planner, names, uuid.uuid4().hex) if names else None
