@@ -103,7 +103,9 @@ def shares(rates, limits, runs=1, times=TIMES):
     rates = tuple(rate * times for rate in rates)
     for seed in range(runs):
         drawn_by = rates, seed, SPAN, 1, KEYS * times
-        operator = ShedJoinOp(spec(len(rates)), Shedding(seed=seed, **{**limits, **there_is}))
+        operator = ShedJoinOp(
+            replace(spec(len(rates)), shedding=Shedding(seed=seed, **{**limits, **there_is}))
+        )
         counted = run(operator, drawn(*drawn_by))
         found.append(counted.shed_found / combinations(*drawn_by))
         expected.append(counted.shed_expected / counted.shed_estimated)
