@@ -61,6 +61,9 @@ array_max(array(1, 2)), hex(255), round(k, -1), cast(x as decimal(10,1)), sha2(s
 f - f, f - k, f + n, f * 2, f - d, f + 0.1, f % 1, f - x, -f, abs(f - f), abs(f - k), f <= 0.1, f = 0.1, 0.1 >= f
 f < 0.1, f in (0.1, 2), f between 0.1 and 0.2, not f > 0.1, abs(f - cast(0 as float)) <= 0.1, f <=> 0.1, f = x, f = 1.5
 f <= k, f <> 0.1, f <= 0.05 + 0.05, cast(x as float) <= 2.5, coalesce(f, f) <= 0.1, f in (f, 0.1), f + f + 1, (f - k) - f
+extract(dow from day), extract(dayofweek from ts), extract(dow_iso from day), date_part('dow', day), cast(ts as string)
+'it''s', "a""b", 'it' 's', 'it\\'s', s = 'it''s', s like 'a\\_b', 'a_b' like 'a\\_b', 'a,b' like s, 'a%' like 'a!%' escape '!'
+'%' like '\\\\%', s ilike 'h\\_%', concat('a', '''', s), cast(timestamp_ntz '2024-01-07 01:02:03.5' as string)
 transform(array(1, 2), v -> v + k), nvl2(k, 1, 2), bit_count(5), 5 & 3, 5 | 3, 5 ^ 3, shiftleft(1, 4)
 """  # fmt: skip
 

@@ -226,13 +226,24 @@ class JobError(WindrowError, ValueError):
         )
 
     @classmethod
-    def sink_over_source(cls, path: str, what: str, read: str) -> Self:
-        """An answer that would lie among the rows it is made of."""
+    def sink_over_source(cls, title: str, path: str, what: str, read: str) -> Self:
+        """Rows that would lie among those they are made of."""
+        written = "the answer" if title == "the sink" else "what is late"
         return cls(
             "sink-over-source",
-            f"the sink {path!r} and {what}, which reads {read!r}, are not apart",
-            reason="the answer would replace the rows it is made of, or be read as some of them",
-            hint="give the sink a folder of its own, outside of what is read",
+            f"{title} {path!r} and {what}, which reads {read!r}, are not apart",
+            reason=f"{written} would replace rows that are read, or be read as some of them",
+            hint=f"give {title} a folder of its own, outside of what is read, behind links too",
+        )
+
+    @classmethod
+    def letters_in_sink(cls, letters: str, sink: str) -> Self:
+        """Late rows that would lie in the answer, or around it."""
+        return cls(
+            "sink-over-source",
+            f"dead_letters {letters!r} and the sink {sink!r} are not apart",
+            reason="who reads the answer would read late rows as some of it, or lose them with it",
+            hint="give dead_letters a folder of its own",
         )
 
     @classmethod

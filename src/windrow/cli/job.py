@@ -214,8 +214,8 @@ def load_job(file: Path) -> Job:
         raise JobError.missing_key(file.name, "streams", '[streams.sales]  path = "data/sales"')
     tables = tuple(_table(folder, *entry) for entry in raw.get("tables", {}).items())
     sink = _sink(folder, raw["sink"]) if "sink" in raw else None
-    if sink is not None:
-        _check_apart(sink, (*streams, *tables))
+    options = _options(folder, raw.get("options", {}))
+    _check_apart(sink, options.get("dead_letters"), (*streams, *tables))
     return Job(
         name=file.stem,
         query=_query(file, raw),
@@ -224,7 +224,7 @@ def load_job(file: Path) -> Job:
         mode=_one_of(file.name, "mode", raw.get("mode", MODES[0]), MODES),
         on=_one_of(file.name, "on", raw.get("on", "local"), RUNNERS),
         trigger=_trigger(file.name, raw.get("trigger", AVAILABLE_NOW)),
-        options=_options(folder, raw.get("options", {})),
+        options=options,
         spark=dict(_settings(raw.get("spark", {}))),
         functions=tuple(_function(*entry) for entry in raw.get("functions", {}).items()),
         tables=tables,
@@ -355,21 +355,46 @@ def _sink(folder: Path, table: Mapping[str, Any]) -> Sink:
     )
 
 
-def _check_apart(sink: Sink, sources: Iterable[Source | Table]) -> None:
-    """The answer does not lie where rows are read: it would replace them, or be read as input."""
-    own = Path(os.path.realpath(sink.path))  # a link to a folder of data is that folder
-    for source in sources:
-        # A pattern reads from the folder above its first wildcard on, but maybe not all of it.
-        above, *wildcards = re.split(r"[^/]*[*?\[]", source.path)
-        read = Path(os.path.realpath(above))
-        is_inside = own.is_relative_to(read)
-        # What is hidden in a folder is passed over as it is read.
-        is_hidden = is_inside and any(p.startswith(("_", ".")) for p in own.relative_to(read).parts)
-        if is_inside and wildcards:
-            part = own / f"part-00000.{sink.format}"
-            is_inside = part.match(str(read / source.path.removeprefix(above)))
-        if read.is_relative_to(own) or (is_inside and not is_hidden):
-            raise JobError.sink_over_source(sink.path, source.title, source.path)
+def _check_apart(sink: Sink | None, letters: str | None, sources: Iterable[Source | Table]) -> None:
+    """What is written does not lie where rows are read: it would replace them, or be read as input."""
+    outputs = [("the sink", sink.path, sink.format)] if sink is not None else []
+    if letters is not None:
+        outputs += [("dead_letters", letters, "parquet")]
+    for title, path, suffix in outputs:
+        own = Path(os.path.realpath(path))  # a link to a folder of data is that folder
+        for source in sources:
+            if _is_read(own, suffix, source):
+                raise JobError.sink_over_source(title, path, source.title, source.path)
+    if len(outputs) > 1:
+        first, second = (Path(os.path.realpath(path)) for _, path, _ in outputs)
+        if first.is_relative_to(second) or second.is_relative_to(first):
+            raise JobError.letters_in_sink(outputs[1][1], outputs[0][1])
+
+
+def _is_read(own: Path, suffix: str, source: Source | Table) -> bool:
+    """Whether a source reads what is written into a folder, or is written over by it."""
+    # A pattern reads from the folder above its first wildcard on, but maybe not all of it.
+    above, *wildcards = re.split(r"[^/]*[*?\[]", source.path)
+    read = Path(os.path.realpath(above))
+    is_inside = own.is_relative_to(read)
+    # What is hidden in a folder is passed over as it is read.
+    is_hidden = is_inside and any(p.startswith(("_", ".")) for p in own.relative_to(read).parts)
+    if is_inside and wildcards:
+        part = own / f"part-00000.{suffix}"
+        is_inside = part.match(str(read / source.path.removeprefix(above)))
+    if read.is_relative_to(own) or (is_inside and not is_hidden):
+        return True
+    return any(own.is_relative_to(link) or link.is_relative_to(own) for link in _links_in(read))
+
+
+def _links_in(folder: Path) -> Iterator[Path]:
+    """Where the links in a folder lead: what is behind them is read with it."""
+    for above, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(("_", "."))]
+        for name in (*folders, *files):
+            entry = Path(above, name)
+            if entry.is_symlink():
+                yield entry.resolve()
 
 
 def _options(folder: Path, table: Mapping[str, Any]) -> Mapping[str, Any]:

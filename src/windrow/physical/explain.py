@@ -87,13 +87,7 @@ def _query_lines(physical: PhysicalQuery) -> list[str]:
         ("answer", [answer, *_updates(physical)]),
         ("streams", [_stream(source) for source in sources]),
         ("watermark", [watermark]),
-        (
-            "late rows",
-            [
-                f"below the watermark as their batch begins: {LATE_ROWS[physical.options.on_late]}",
-                "rows without a time: the same, counted apart",
-            ],
-        ),
+        ("late rows", _late_rows(physical)),
         *schedule_facts(physical),
         ("memory", [_memory(physical.options)]),
         *_processor(physical.root),
@@ -108,6 +102,15 @@ def _query_lines(physical: PhysicalQuery) -> list[str]:
     if physical.root.tables:
         facts.insert(2, ("tables", [_table(table) for table in physical.root.tables]))
     return list(_fact_lines(facts, "  "))
+
+
+def _late_rows(physical: PhysicalQuery) -> list[str]:
+    if not physical.root.has_state:
+        return ["none: each row is answered as it comes, whatever its time"]
+    return [
+        f"below the watermark as their batch begins: {LATE_ROWS[physical.options.on_late]}",
+        "rows without a time: the same, counted apart",
+    ]
 
 
 def _updates(physical: PhysicalQuery) -> list[str]:

@@ -309,7 +309,12 @@ class Windrow(Spark):
     """Spark's dialect with Windrow's clauses."""
 
     class Tokenizer(Spark.Tokenizer):
-        """Spark's tokens; DWINDOW is a second spelling of the keyword WINDOW."""
+        """Spark's tokens; DWINDOW is a second spelling of the keyword WINDOW.
+
+        In a string a quote is written twice, or behind a backslash, as in Spark from 4.0 on.
+        """
+
+        STRING_ESCAPES: ClassVar = [*Spark.Tokenizer.STRING_ESCAPES, "'", '"']
 
         KEYWORDS: ClassVar = {**Spark.Tokenizer.KEYWORDS, "DWINDOW": TokenType.WINDOW}
 

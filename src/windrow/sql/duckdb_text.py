@@ -178,13 +178,33 @@ def _exact(self: SparkValues, node: exp.Binary, operator: str) -> str:
 
 
 def _cast(self: SparkValues, node: exp.Cast) -> str:
-    """Casts to integers cut off the fraction; a timestamp becomes its seconds."""
+    """Casts to integers cut off the fraction; a timestamp becomes its seconds, or its text."""
     target, source = node.to.this, _kind(node.this)
+    if target in exp.DataType.TEXT_TYPES and source in _TIMESTAMPS:  # without the zone's offset
+        return f"CAST(CAST({self.sql(node, 'this')} AS TIMESTAMP) AS {self.sql(node, 'to')})"
     if target not in _INTEGERS or source not in _INEXACT | _TIMESTAMPS:
         return self.cast_sql(node)
     operand = self.sql(node, "this")
     whole = f"FLOOR(EPOCH({operand}))" if source in _TIMESTAMPS else f"TRUNC({operand})"
     return f"CAST({whole} AS {self.sql(node, 'to')})"
+
+
+def _like(kind: type[exp.Expr]) -> Write:
+    """LIKE: a backslash makes the character behind it mean itself, unless ESCAPE names another."""
+    write = _plain(kind)
+
+    def like(self: SparkValues, node: Any) -> str:
+        pattern, text = node.expression, write(self, node)
+        is_plain = isinstance(pattern, exp.Literal) and "\\" not in pattern.name
+        if (
+            is_plain
+            or isinstance(pattern, exp.Any | exp.All)
+            or isinstance(node.parent, exp.Escape)
+        ):
+            return text
+        return f"{text} ESCAPE '\\'"
+
+    return like
 
 
 def _rounded(kind: type[exp.Expr]) -> Write:
@@ -239,8 +259,17 @@ def _seconds(self: SparkValues, node: exp.StrToUnix) -> str:
     return _plain(exp.StrToUnix)(self, node)
 
 
+_DAYS_OF_WEEK = {
+    "DOW": "DOW FROM {}) + 1", "DAYOFWEEK": "DOW FROM {}) + 1", "DOW_ISO": "ISODOW FROM {})",
+    "DAYOFWEEK_ISO": "ISODOW FROM {})",
+}  # fmt: skip
+"""Days of the week count from Sunday, which is 1; by ISO from Monday, which is 1."""
+
+
 def _part(part: str, value: str) -> str:
     """EXTRACT: seconds have a fraction, all other parts are INT."""
+    if part.upper() in _DAYS_OF_WEEK:
+        return f"CAST(EXTRACT({_DAYS_OF_WEEK[part.upper()].format(value)} AS INT)"
     if part.upper() in {"SECOND", "SECONDS"}:
         return f"CAST(EXTRACT(MICROSECOND FROM {value}) / 1000000 AS DECIMAL(8, 6))"
     return f"CAST(EXTRACT({part} FROM {value}) AS INT)"
@@ -288,6 +317,8 @@ class SparkValues(DuckDBGenerator):
         **{kind: _cast_to("INT", kind) for kind in _INT_FUNCTIONS},
         **{kind: _compare(kind) for kind in _COMPARISONS},
         exp.Between: _between,
+        exp.Like: _like(exp.Like),
+        exp.ILike: _like(exp.ILike),
         exp.In: _in,
         exp.DayOfWeek: lambda self, node: f"CAST({_plain(exp.DayOfWeek)(self, node)} + 1 AS INT)",
         exp.Extract: lambda self, node: _part(node.name, self.sql(node, "expression")),

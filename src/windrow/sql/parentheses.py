@@ -63,8 +63,8 @@ def is_operand(node: exp.Expr) -> bool:
 
 
 def _needs_one(node: exp.Expr, parent: exp.Expr) -> bool:
-    if not is_operand(node):
-        return False
+    if not is_operand(node) or (isinstance(parent, exp.Escape) and node.arg_key == "this"):
+        return False  # ESCAPE is a part of its LIKE
     own, above = _rank(node), _rank(parent)
     if type(node) is type(parent) and own == _OTHER and node.arg_key == "this":
         return False

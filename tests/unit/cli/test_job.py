@@ -308,8 +308,28 @@ def test_a_sink_that_is_not_apart_from_what_is_read_is_refused(tmp_path, read, s
     assert refusal(tmp_path, text) == (
         f"JobError[sink-over-source]: the sink {str(tmp_path / sink)!r} and stream sales, "
         f"which reads {str(tmp_path / read)!r}, are not apart\n"
-        "  the answer would replace the rows it is made of, or be read as some of them\n"
-        "  hint: give the sink a folder of its own, outside of what is read"
+        "  the answer would replace rows that are read, or be read as some of them\n"
+        "  hint: give the sink a folder of its own, outside of what is read, behind links too"
+    )
+
+
+@pytest.mark.parametrize("behind", ["out", "out/part-00000.parquet", "."])
+def test_a_sink_that_a_link_among_what_is_read_leads_to_is_refused(tmp_path, behind):
+    (tmp_path / "data/sales").mkdir(parents=True)
+    (tmp_path / "data/sales/link.parquet").symlink_to(tmp_path / behind)
+    text = dedent(SMALL).replace("sales.parquet", "data") + '[sink]\npath = "out"\n'
+    assert refusal(tmp_path, text).startswith("JobError[sink-over-source]: the sink ")
+
+
+@pytest.mark.parametrize("letters", ["data/late", "data", "out", "out/late"])
+def test_dead_letters_that_are_not_apart_from_what_is_read_or_answered_are_refused(
+    tmp_path, letters
+):
+    text = dedent(SMALL).replace("sales.parquet", "data") + '[sink]\npath = "out"\n'
+    kept = f'[options]\non_late = "keep"\ndead_letters = "{letters}"\n'
+    where = str(tmp_path / letters)
+    assert refusal(tmp_path, text + kept).startswith(
+        f"JobError[sink-over-source]: dead_letters {where!r} and "
     )
 
 

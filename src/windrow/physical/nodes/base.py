@@ -188,6 +188,11 @@ class PhysicalNode:
         )
 
     @property
+    def follows_a_batch(self) -> bool:
+        """Whether a large batch costs it more than small ones of the same rows."""
+        return False
+
+    @property
     def has_plans(self) -> bool:
         """Whether there are several plans for it, of which one is chosen by its cost."""
         return False

@@ -34,6 +34,11 @@ class CountJoin(MultiJoin):
     identity_later = ("counts",)
 
     @property
+    def follows_a_batch(self) -> bool:
+        """All rows of a batch push one another out."""
+        return True
+
+    @property
     def operator(self) -> str:
         """Where tuples push one another out."""
         return "windrow.operators.count_join:CountJoinOp"

@@ -47,6 +47,11 @@ class TimeJoin(MultiJoin):
         )
 
     @property
+    def follows_a_batch(self) -> bool:
+        """Where it takes tuple by tuple."""
+        return self.algorithm != DEFAULT
+
+    @property
     def operator(self) -> str:
         """That of its algorithm."""
         return BY_NAME[self.algorithm].operator

@@ -25,9 +25,10 @@ TAKEN_IN_PARTS = {
     " RANGE BETWEEN 5 PRECEDING AND 5 FOLLOWING",
     "count windows": "SELECT a.x, b.x AS y FROM a [ROWS 3], b [ROWS 4] WHERE a.k = b.k",
     "hash": "SELECT a.x, b.x AS y FROM a, b WHERE a.k = b.k WINDOW = 5",
-    "as-of": "SELECT a.x, b.x AS y FROM a ASOF JOIN b MATCH_CONDITION (a.t >= b.t) ON a.k = b.k TOLERANCE 5",
 }
+IN_QUARTERS = {"hash", "aggregate of what is near"}
 TAKEN_WHOLE = {
+    "as-of": "SELECT a.x, b.x AS y FROM a ASOF JOIN b MATCH_CONDITION (a.t >= b.t) ON a.k = b.k TOLERANCE 5",
     "filter": "SELECT x FROM a WHERE x > 3",
     "union": "SELECT x FROM a UNION ALL SELECT x FROM b",
 }
@@ -63,11 +64,15 @@ def parts_of(query: str, monkeypatch: pytest.MonkeyPatch) -> list[object]:
 def test_plans_that_keep_rows_take_batches_in_parts(kind, monkeypatch) -> None:
     (part,) = parts_of(TAKEN_IN_PARTS[kind], monkeypatch)
     assert part is not None
-    assert part(pa.record_batch({"x": [1]})) == cuts.PART_ROWS
+    large = pa.record_batch({"x": np.zeros(100 * cuts.PART_ROWS)})
+    most = 100 * cuts.PART_ROWS // cuts.PARTS + 1 if kind in IN_QUARTERS else cuts.PART_ROWS
+    assert part(large.slice(0, 1)) == cuts.PART_ROWS
+    assert cuts.PART_ROWS <= part(large) <= most
+    assert (part(large) == cuts.PART_ROWS) == (kind not in IN_QUARTERS)
 
 
 @pytest.mark.parametrize("kind", TAKEN_WHOLE)
-def test_plans_that_keep_nothing_take_batches_whole(kind, monkeypatch) -> None:
+def test_plans_that_nothing_waits_in_take_batches_whole(kind, monkeypatch) -> None:
     assert parts_of(TAKEN_WHOLE[kind], monkeypatch) == [None]
 
 
@@ -76,5 +81,6 @@ def test_plans_that_keep_nothing_take_batches_whole(kind, monkeypatch) -> None:
 def test_the_answer_is_the_same_whatever_the_parts(query, rows, monkeypatch) -> None:
     whole = sorted_rows(query)
     monkeypatch.setattr(cuts, "PART_ROWS", rows)
+    monkeypatch.setattr(cuts, "PARTS", 1 << 20)
     assert sorted_rows(query) == whole
     assert whole
