@@ -20,7 +20,7 @@ from windrow import Session
 from windrow.operators.evaluate import DuckdbTypes
 from windrow.optimize.cost.kernels import KERNELS, KernelCost
 from windrow.optimize.optimizer import optimize
-from windrow.physical.nodes.time_join import TimeJoin
+from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.options import Options
 from windrow.plan.registering import stream_info
 from windrow.run.local.sampling import TableNumbers
@@ -95,7 +95,7 @@ def plans(data, query):
     catalog = {name: stream_info(name, s.schema, "at") for name, s in sources.items()}
     logical = compile_query(query, catalog, DuckdbTypes())
     root = optimize(logical, Options(), measured=TableNumbers(catalog, sources)).root
-    while not isinstance(root, TimeJoin):
+    while not isinstance(root, MultiJoin):
         (root,) = root.inputs
     return [plan.name for plan in root.estimate.plans]
 

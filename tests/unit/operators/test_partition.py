@@ -17,6 +17,7 @@ from windrow.operators.partition import own_rows, route
 from windrow.physical.cells import Cells
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
+from windrow.physical.nodes.outer_join import OuterJoin
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.physical.nodes.time_join import TimeJoin
@@ -248,7 +249,8 @@ def test_every_combination_within_the_windows_meets_in_one_slice(spec, data, buc
 def test_rows_of_a_full_outer_join_meet_all_they_can_where_each_has_its_home(
     least, length, data, buckets
 ):
-    spec = replace(join(KeyClass((None, None), "int")), classes=(), kind="full")
+    keyed = join(KeyClass((None, None), "int"))
+    spec = OuterJoin(**keyed.common() | {"classes": ()}, kind="full")
     bound = Bound(0, 1, -least, least + length)
     spec = replace(spec, graph=WindowGraph(spec.aliases, (bound,)))
     slices = spec.partitioning(buckets)
@@ -268,8 +270,8 @@ def test_rows_of_a_full_outer_join_meet_all_they_can_where_each_has_its_home(
 
 
 def test_only_a_full_outer_join_is_told_which_rows_it_answers_for():
-    spec = replace(join(KeyClass((None, None), "int")), classes=())
-    assert own_rows(spec, replace(spec, kind="left").partitioning(4), 0) is None
+    spec = OuterJoin(**join(KeyClass((None, None), "int")).common() | {"classes": ()}, kind="left")
+    assert own_rows(spec, spec.partitioning(4), 0) is None
     keyed = join(KeyClass(("a.k", "b.k"), "int"))
     assert own_rows(keyed, keyed.partitioning(4), 0) is None
 

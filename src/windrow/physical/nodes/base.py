@@ -199,19 +199,18 @@ class PhysicalNode:
 
     def partitioning(self, buckets: int) -> Partitioning:  # noqa: ARG002
         """How the rows of its inputs are spread over at most so many buckets, if it has state."""
-        raise InternalError(
-            "no-stage",
-            f"{self.title} has no state that could be spread",
-            reason="stages are made of stateful nodes",
-        )
+        raise self._not_stateful()
 
     @property
     def operator(self) -> str:
         """Where the operator is that computes it, as `module:class`; loaded where rows are."""
-        raise InternalError(
+        raise self._not_stateful()
+
+    def _not_stateful(self) -> InternalError:
+        return InternalError(
             "no-operator",
-            f"{self.title} is computed by no operator",
-            reason="operators are built for stateful nodes",
+            f"{self.title} keeps no rows: it has no operator, and nothing to spread",
+            reason="stages are made of stateful nodes",
         )
 
 
