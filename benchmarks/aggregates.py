@@ -28,7 +28,9 @@ from windrow.operators.changes import ChangeBatch
 from windrow.operators.set_operation import SetOperationOp
 from windrow.operators.sliding import SlidingOp
 from windrow.operators.sliding_aggregate import SlidingAggregateOp
-from windrow.physical.specs import ScanStream, SetOp, SlidingAggregate
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.set_op import SetOp
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.plan.exprs import column
 from windrow.plan.nodes import Aggregate
 from windrow.schema import Field, Schema

@@ -27,8 +27,9 @@ import windrow
 from windrow.operators.base import Snapshot
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.sliding_skyline import SlidingSkylineOp
-from windrow.physical.sliding_skyline import SlidingSkyline
-from windrow.physical.specs import RangeRows, ScanStream
+from windrow.physical.nodes.range_rows import RangeRows
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.sliding_skyline import SlidingSkyline
 from windrow.plan.nodes import MINDIST, Dimension
 from windrow.schema import Field, Schema
 

@@ -18,7 +18,9 @@ import pyarrow as pa
 
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.count_join import CountJoinOp
-from windrow.physical.specs import KeyClass, ScanStream, WJoin
+from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.count_join import CountJoin
+from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.plan.count_windows import CountWindows, OwnWindow
 from windrow.plan.windows import WindowGraph
 from windrow.schema import Field, Schema
@@ -27,7 +29,7 @@ ROWS, BATCHES = 2, 60
 NAMES = ("a", "b")
 
 
-def spec() -> WJoin:
+def spec() -> CountJoin:
     """SELECT both ids FROM a [PARTITION BY k ROWS 2], b [PARTITION BY k ROWS 2] on equal k."""
     schemas = [Schema((Field(f"{n}.k", "bigint"), Field(f"{n}.v", "bigint"))) for n in NAMES]
     scans = tuple(
@@ -39,7 +41,7 @@ def spec() -> WJoin:
     keep = tuple((f"{n}.v",) for n in NAMES)
     out = Schema(tuple(Field(f"{n}.v", "bigint") for n in NAMES))
     graph = WindowGraph(NAMES, ())
-    return WJoin(scans, NAMES, (key,), graph, keep, "hash", out, counts=CountWindows(own))
+    return CountJoin(scans, NAMES, (key,), graph, keep, "hash", out, counts=CountWindows(own))
 
 
 class Full:

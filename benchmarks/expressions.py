@@ -21,7 +21,9 @@ import pyarrow as pa
 
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.evaluate import Evaluator
-from windrow.physical.specs import FilterRows, ProjectRows, ScanStream
+from windrow.physical.nodes.filter_rows import FilterRows
+from windrow.physical.nodes.project_rows import ProjectRows
+from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.plan.exprs import Expr, Named, column
 from windrow.schema import Field, Schema
 

@@ -22,8 +22,8 @@ import pyarrow as pa
 from windrow.operators import match_index
 from windrow.operators.bestmatch import MatwinBestmatchOp
 from windrow.operators.changes import ChangeBatch
-from windrow.physical.bestmatch import MatwinBestmatch
-from windrow.physical.specs import ScanStream
+from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
+from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.plan.nodes import Dimension
 from windrow.schema import MAX_TICK, Field, Schema
 

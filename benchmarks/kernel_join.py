@@ -24,7 +24,9 @@ from windrow.operators.bew_window import JoinWindow
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import Chunk
 from windrow.operators.theta import Predicates
-from windrow.physical.specs import KeyClass, ScanStream, WJoin
+from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.time_join import TimeJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import Field, Schema
 
@@ -33,7 +35,7 @@ SECOND = 1_000_000
 NAMES = ("a", "b", "c")
 
 
-def three_way(window_s: float, method: str = "hash") -> WJoin:
+def three_way(window_s: float, method: str = "hash") -> TimeJoin:
     """SELECT every id and the key FROM a, b, c WHERE keys are equal WINDOW = window_s."""
     width = int(window_s * SECOND)
     bounds = tuple(Bound(i, j, width, width) for i in range(3) for j in range(i + 1, 3))
@@ -41,7 +43,7 @@ def three_way(window_s: float, method: str = "hash") -> WJoin:
     schema = Schema(tuple(Field(name, "bigint") for names in keep for name in names))
     scans = tuple(ScanStream(n, n, (), Schema(()), "ts", "timestamp", 0) for n in NAMES)
     key = KeyClass(tuple(f"{name}.k" for name in NAMES), "bigint")
-    return WJoin(scans, NAMES, (key,), WindowGraph(NAMES, bounds), keep, method, schema)
+    return TimeJoin(scans, NAMES, (key,), WindowGraph(NAMES, bounds), keep, method, schema)
 
 
 def stream(
@@ -64,7 +66,7 @@ def best_of(runs: int, work: Callable[[], int]) -> tuple[int, float]:
     return answer, min(seconds)
 
 
-def search_all(spec: WJoin, batches: list[ChangeBatch]) -> int:
+def search_all(spec: TimeJoin, batches: list[ChangeBatch]) -> int:
     """Indexes and joins whole streams at once; combinations are found but not gathered."""
     windows = [JoinWindow((), Chunk(batch, batch.times)) for batch in batches]
     search = Search(spec, windows, Counters(), Predicates(spec))
@@ -72,7 +74,7 @@ def search_all(spec: WJoin, batches: list[ChangeBatch]) -> int:
     return sum(len(found) for route in routes for found in search.combinations(route))
 
 
-def push_all(spec: WJoin, batches: list[ChangeBatch], rows: int) -> int:
+def push_all(spec: TimeJoin, batches: list[ChangeBatch], rows: int) -> int:
     """The same through the operator: pushes of some rows per stream, results gathered."""
     operator = BewJoinOp(spec)
     total = 0

@@ -23,6 +23,9 @@ MAX_TICK = 2**63 - 1
 """Plus infinity for times: the watermark after the end of every input, the end of a row that
 never expires."""
 
+TIME, END, SIGN = "__time", "__end", "__sign"
+"""The columns that rows carry beside their own: event time, the instant they end, come or go."""
+
 CHANGE_TYPE, EVENT_TIME = "_change_type", "_event_time"
 """The columns that a changelog has beside those of its rows."""
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.optimize.in_process import RunningPlanner
-    from windrow.physical.specs import PhysicalQuery, Runner
+    from windrow.physical.query import PhysicalQuery, Runner
     from windrow.plan.changelogs import Instant
     from windrow.plan.functions import UserFunction
     from windrow.plan.nodes import Query
@@ -457,11 +457,11 @@ class Session:
         return query, replace(physical, runner=self._runner(physical))
 
     def _runner(self, physical: PhysicalQuery) -> Runner:
-        from windrow.physical.specs import Runner, scans  # noqa: PLC0415
+        from windrow.physical.query import Runner  # noqa: PLC0415
 
         if self._spark is None:
             return Runner.process
-        streams = [self._catalog[scan.stream] for scan in scans(physical.root)]
+        streams = [self._catalog[scan.stream] for scan in physical.root.scans]
         is_streaming = any(stream.is_streaming for stream in streams)
         return Runner.spark_streaming if is_streaming else Runner.spark_batch
 
@@ -571,7 +571,7 @@ class Session:
     def _run_on_spark(self, physical: PhysicalQuery) -> Any:
         from windrow.calibration.machine import this_machine  # noqa: PLC0415
         from windrow.optimize.in_worker import WorkerPlanner  # noqa: PLC0415
-        from windrow.physical.specs import Runner  # noqa: PLC0415
+        from windrow.physical.query import Runner  # noqa: PLC0415
         from windrow.run.spark.failures import within_sparks_stack  # noqa: PLC0415
         from windrow.run.spark.figures import BatchFigures  # noqa: PLC0415
         from windrow.run.spark.query import dataframe  # noqa: PLC0415

@@ -8,8 +8,9 @@ import pyarrow as pa
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.shedding.estimating_aggregate import EstimatingAggregateOp
 from windrow.operators.sliding_aggregate import SlidingAggregateOp
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.physical.shedding import chance_column, draw_column
-from windrow.physical.specs import ScanStream, SlidingAggregate
 from windrow.plan.exprs import column
 from windrow.plan.nodes import Aggregate
 from windrow.schema import Field, Schema

@@ -21,7 +21,9 @@ from cases.tape import drawn
 from windrow.operators.base import Operator, Snapshot
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import Chunk, ChunkSlice, decode, encode
-from windrow.physical.specs import KeyClass, ScanStream, WJoin
+from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.time_join import TimeJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 
@@ -40,7 +42,7 @@ END_TICKS = (*range(MIN_TICK + 1, MIN_TICK + 10), *range(MAX_TICK - 9, MAX_TICK)
 class Case:
     """A join, the rows of each input in order of arrival, and how the run is cut."""
 
-    spec: WJoin
+    spec: TimeJoin
     types: dict[str, pa.DataType]
     rows: tuple[tuple[Row, ...], ...]
     cuts: tuple[tuple[int, ...], ...]  # per push, how many more rows of each input
@@ -73,7 +75,7 @@ def draw_case(random: Random, most_inputs: int) -> Case:
         kept = tuple(name for name in own if random.getrandbits(1))
         keep.append(kept)
         fields += [Field(name, "bigint") for name in kept]
-    spec = WJoin(
+    spec = TimeJoin(
         tuple(scan(alias, Schema(())) for alias in aliases),
         aliases, classes, WindowGraph(aliases, bounds), tuple(keep),
         random.choice(["hash", "nested-loop"]), Schema(tuple(fields)),
@@ -225,7 +227,7 @@ def run(case: Case, operators: Callable[[int], Operator]) -> list[tuple[int, tup
     return out
 
 
-def result_rows(result: ChangeBatch, spec: WJoin) -> list[tuple]:
+def result_rows(result: ChangeBatch, spec: TimeJoin) -> list[tuple]:
     assert tuple(result.columns.schema.names) == spec.schema.names
     columns = [[canonical(v) for v in column.to_pylist()] for column in result.columns.columns]
     ends = [None] * len(result) if result.ends is None else result.ends.tolist()

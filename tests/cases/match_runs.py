@@ -16,9 +16,10 @@ from twins.bestmatch import BETTER, EQUAL, WORSE, Rules
 
 from windrow.operators.arrow_types import arrow_type
 from windrow.operators.changes import ChangeBatch
-from windrow.physical.bestmatch import MatwinBestmatch
 from windrow.physical.match_algorithms import MATCH_ALGORITHMS, MATWIN, PAGED
-from windrow.physical.specs import KeyClass, ScanStream
+from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
+from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.plan.functions import UserFunction
 from windrow.plan.nodes import Dimension
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema

@@ -9,8 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.operators.changes import ChangeBatch
+from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.shedding import Least, Shedding
-from windrow.physical.specs import KeyClass, ScanStream, WJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, Field, Schema
 
@@ -21,11 +23,12 @@ def spec(size=2, window=WINDOW):
     names = tuple("abc"[:size])
     bounds = [Bound(i, j, window, window) for i in range(size) for j in range(i + 1, size)]
     kept = tuple((f"{name}.v",) for name in names)
-    return WJoin(
+    return SheddingJoin(
         tuple(ScanStream(n, n, (), Schema(()), "ts", "bigint", 0) for n in names),
         names, (KeyClass(tuple(f"{n}.k" for n in names), "bigint"),),
         WindowGraph(names, tuple(bounds)), kept, "hash",
         Schema(tuple(Field(name, "bigint") for part in kept for name in part)),
+        shedding=Shedding(),
     )  # fmt: skip
 
 

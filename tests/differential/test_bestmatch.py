@@ -11,8 +11,9 @@ import windrow
 from windrow.operators.arrow_types import arrow_type
 from windrow.operators.bestmatch import MatwinBestmatchOp
 from windrow.operators.changes import ChangeBatch
-from windrow.physical.bestmatch import MatwinBestmatch
-from windrow.physical.specs import KeyClass, ScanStream
+from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
+from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.plan.nodes import Dimension
 from windrow.schema import MAX_TICK, Field, Schema
 from windrow.testing.bags import same_rows

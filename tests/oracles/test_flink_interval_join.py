@@ -14,7 +14,8 @@ import windrow
 from windrow.errors import PlanError
 from windrow.operators.bew_join import BewJoinOp
 from windrow.operators.changes import ChangeBatch
-from windrow.physical.specs import ScanStream, WJoin
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.time_join import TimeJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import Field, Schema
 
@@ -143,7 +144,7 @@ def test_what_is_still_held_after_a_watermark(case: dict[str, Any]) -> None:
     high = case["upper"] - (not case["upper_inclusive"])
     graph = WindowGraph(("left", "right"), (Bound(0, 1, -low, high),))
     join = BewJoinOp(
-        WJoin(
+        TimeJoin(
             inputs=tuple(
                 ScanStream(name, name, ("ts",), TIMES, "ts", "bigint", 0) for name in graph.streams
             ),

@@ -19,7 +19,8 @@ from windrow.operators import merged_rows as merging
 from windrow.operators import sliding
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.sliding_aggregate import SlidingAggregateOp
-from windrow.physical.specs import ScanStream, SlidingAggregate
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.plan.exprs import column
 from windrow.plan.nodes import Aggregate
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema

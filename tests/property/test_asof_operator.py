@@ -18,8 +18,9 @@ from windrow.operators import keys
 from windrow.operators.asof import AsofSweepOp
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.driver import Stage
-from windrow.physical.asof import AsofSweep
-from windrow.physical.specs import KeyClass, ScanStream
+from windrow.physical.nodes.asof_sweep import AsofSweep
+from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.plan.asof import AsofMatch
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 

@@ -25,8 +25,9 @@ from windrow.operators.bew_join import BewJoinOp
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.published import lanes, results
 from windrow.operators.published.arrival import ArrivalJoinOp
+from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.part_sizes import PartSizes
-from windrow.physical.specs import KeyClass, WJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import Field, Schema
 
@@ -313,7 +314,7 @@ def test_trees_find_what_lies_at_the_ends_of_64_bits():
 @pytest.mark.parametrize("pair", [("hash", "ttree"), ("btree", "buffer"), ("ttree", "btree")])
 def test_what_is_held_does_not_grow_while_windows_slide_or_a_stream_stalls(pair, stalls):
     aliases = ("a", "b")
-    spec = WJoin(
+    spec = TimeJoin(
         tuple(scan(alias, Schema((Field(f"{alias}.k", "bigint"),))) for alias in aliases),
         aliases, (KeyClass(("a.k", "b.k"), "bigint"),),
         WindowGraph(aliases, (Bound(0, 1, 10, 10),)), (("a.k",), ()), "hash",

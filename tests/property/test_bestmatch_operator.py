@@ -19,7 +19,6 @@ from windrow.operators.base import Snapshot
 from windrow.operators.bestmatch import MatwinBestmatchOp
 from windrow.operators.chunks import Chunk, ChunkSlice, decode, encode
 from windrow.operators.partition import own_rows, route
-from windrow.physical.partitioning import partitioning_of
 from windrow.schema import MAX_TICK, MIN_TICK
 
 EXAMPLES = settings(max_examples=100, deadline=None, derandomize=True)
@@ -84,7 +83,7 @@ def check(case):
 def in_buckets(case, buckets):
     """The answer of a case that is cut into cells, bucket by bucket."""
     spec = case.spec()
-    cells = partitioning_of(spec, buckets)
+    cells = spec.partitioning(buckets)
     owns = [own_rows(spec, cells, bucket) for bucket in range(buckets)]
     operators = [MatwinBestmatchOp(spec, own) for own in owns]
     produced: Counter = Counter()

@@ -18,7 +18,8 @@ from windrow.errors import DataError
 from windrow.operators import change_feed
 from windrow.operators.change_feed import ResolveChangesOp
 from windrow.operators.changes import ChangeBatch
-from windrow.physical.specs import ResolveChanges, ScanStream
+from windrow.physical.nodes.resolve_changes import ResolveChanges
+from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.schema import MAX_TICK, Field, Schema
 
 EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)

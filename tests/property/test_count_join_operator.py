@@ -23,7 +23,9 @@ from windrow.operators.base import Snapshot
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import Chunk, ChunkBuffer, ChunkSlice, decode, encode
 from windrow.operators.count_join import CountJoinOp
-from windrow.physical.specs import KeyClass, ScanStream, WJoin
+from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.count_join import CountJoin
+from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.plan.count_windows import CountWindows, OwnWindow
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
@@ -41,7 +43,7 @@ COLUMNS = ("w", "k", "m", "id")
 class Case:
     """A join, the rows of each input in order of arrival, and how the run is cut."""
 
-    spec: WJoin
+    spec: CountJoin
     rows: tuple[tuple[Row, ...], ...]
     cuts: tuple[tuple[int, ...], ...]  # per push, how many more rows of each input
     slack: int  # how far the watermark trails what is still to come
@@ -63,7 +65,7 @@ def draw_case(random: Random) -> Case:
     if within is None:
         own[0] = replace(own[0], rows=own[0].rows or 2, ticks=None)
     bounds = (Bound(0, 1, random.randint(0, 4), 3),) if random.randrange(4) == 0 else ()
-    spec = WJoin(
+    spec = CountJoin(
         tuple(_scan(alias, columns) for alias, columns in zip(aliases, names, strict=True)),
         aliases, classes, WindowGraph(aliases, bounds),
         tuple((f"{alias}.id",) for alias in aliases),

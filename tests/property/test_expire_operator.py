@@ -16,7 +16,8 @@ from twins.snapshot_join import Change, alive
 from windrow.operators import expire
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.expire import ExpireRowsOp
-from windrow.physical.specs import ExpireRows, ScanStream
+from windrow.physical.nodes.expire_rows import ExpireRows
+from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.schema import MAX_TICK, Field, Schema
 
 COLUMNS = Schema((Field("s.k", "string"), Field("s.x", "bigint")))

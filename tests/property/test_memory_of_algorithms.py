@@ -20,8 +20,8 @@ from windrow.operators.base import Operator
 from windrow.operators.build import build
 from windrow.operators.memory import Memory
 from windrow.physical.algorithms import BY_NAME, CHOICES, HASH, PIPELINE, SPILLING
+from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.pipeline import is_along_path, pipeline_order
-from windrow.physical.specs import WJoin
 from windrow.schema import MAX_TICK
 
 OLD_TUPLES_STAY = {"ripple", "xjoin"}
@@ -62,7 +62,7 @@ def steps(case: Case, operator: Operator) -> Iterator[int]:
         yield watermark
 
 
-def partial_combinations(spec: WJoin, operator: Operator, watermark: int) -> int:
+def partial_combinations(spec: TimeJoin, operator: Operator, watermark: int) -> int:
     """Those that a pipeline must keep of the rows that it holds, by trying all."""
     if BY_NAME[spec.algorithm].kind != PIPELINE:
         return 0
@@ -79,7 +79,7 @@ def partial_combinations(spec: WJoin, operator: Operator, watermark: int) -> int
     return found
 
 
-def rows_of(spec: WJoin, operator: Operator, port: int) -> Iterator[tuple[int, tuple]]:
+def rows_of(spec: TimeJoin, operator: Operator, port: int) -> Iterator[tuple[int, tuple]]:
     """The time and the keys of each row held of an input."""
     for part in operator.snapshot().buffers[str(port)]:
         rows = part.rows()
@@ -92,7 +92,7 @@ def rows_of(spec: WJoin, operator: Operator, port: int) -> Iterator[tuple[int, t
         yield from zip(rows.times.tolist(), lines, strict=True)
 
 
-def belong_together(spec: WJoin, tuples: dict[int, tuple[int, tuple]]) -> bool:
+def belong_together(spec: TimeJoin, tuples: dict[int, tuple[int, tuple]]) -> bool:
     ways = [
         all(
             tuples[j][0] - tuples[i][0] <= graph.upper[i][j]
@@ -109,7 +109,7 @@ def belong_together(spec: WJoin, tuples: dict[int, tuple[int, tuple]]) -> bool:
     return any(ways) and all(len(values) <= 1 for values in own)
 
 
-def widest(spec: WJoin, left: int, right: int) -> int:
+def widest(spec: TimeJoin, left: int, right: int) -> int:
     return max(graph.upper[left][right] for graph in spec.ways)
 
 
@@ -144,7 +144,7 @@ def reachable_bytes(operator: Operator) -> int:
     left: list[object] = [vars(operator)]
     while left:
         one = left.pop()
-        if id(one) in seen or isinstance(one, type | WJoin | Memory) or callable(one):
+        if id(one) in seen or isinstance(one, type | TimeJoin | Memory) or callable(one):
             continue
         seen.add(id(one))
         if isinstance(one, pa.RecordBatch):

@@ -17,7 +17,9 @@ from twins.count_windows import value_key
 from windrow.operators import numbered_rows
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.newest_changes import NewestChangesOp
-from windrow.physical.specs import CountRows, ResolveChanges, ScanStream
+from windrow.physical.nodes.count_rows import CountRows
+from windrow.physical.nodes.resolve_changes import ResolveChanges
+from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.schema import MAX_TICK, Field, Schema
 
 COLUMNS = Schema((Field("f.k", "string"), Field("f.x", "bigint"), Field("f.t", "bigint")))

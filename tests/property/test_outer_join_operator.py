@@ -24,8 +24,11 @@ from windrow.operators.changes import ChangeBatch
 from windrow.operators.matched import NUMBER
 from windrow.operators.outer_join import OuterJoinOp
 from windrow.operators.partition import own_rows, route
-from windrow.physical.partitioning import Slices, partitioning_of
-from windrow.physical.specs import KeyClass, RangeRows, ScanStream, WJoin, delay
+from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.outer_join import OuterJoin
+from windrow.physical.nodes.range_rows import RangeRows
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.partitioning import Slices
 from windrow.plan.exprs import Expr
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
@@ -50,7 +53,7 @@ EXAMPLES = settings(max_examples=40, deadline=None, derandomize=True)
 class Case:
     """A join, the rows of each input in order of arrival, and how the run is cut."""
 
-    spec: WJoin
+    spec: OuterJoin
     types: dict[str, pa.DataType]
     rows: tuple[tuple[Row, ...], tuple[Row, ...]]
     cuts: tuple[tuple[int, int], ...]  # per push, how many more rows of each input
@@ -105,7 +108,7 @@ def draw_case(random: Random, kind: str, *, windowed: bool = False, keyed: bool 
         schema = Schema(tuple(Field(n, t) for n, t in types.items() if n.startswith(alias)))
         scan = ScanStream(alias, alias, schema.names, schema, "ts", "bigint", 0)
         inputs.append(RangeRows(scan, width) if windowed else scan)
-    spec = WJoin(
+    spec = OuterJoin(
         inputs=tuple(inputs),
         aliases=("a", "b"),
         classes=classes,
@@ -187,7 +190,7 @@ def run(case: Case) -> list[Given]:
         assert changes == (stored > 0 and (due <= watermark or watermark == MAX_TICK))
         assert changes or not advanced
         for row in (*pushed, *advanced):
-            assert before == MIN_TICK or row.time >= before - delay(case.spec)
+            assert before == MIN_TICK or row.time >= before - case.spec.delay
         check_state(case, operator, watermark)
         if step in case.resumes:
             snapshot = stored_and_read_back(operator.snapshot())
@@ -201,7 +204,7 @@ def run(case: Case) -> list[Given]:
 
 def run_in_buckets(case: Case, buckets: int) -> list[Given]:
     """All results of a join that is cut into slices of time, bucket by bucket."""
-    partitioning = partitioning_of(case.spec, buckets)
+    partitioning = case.spec.partitioning(buckets)
     assert isinstance(partitioning, Slices)
     owns = [own_rows(case.spec, partitioning, bucket) for bucket in range(buckets)]
     operators = [OuterJoinOp(case.spec, own) for own in owns]

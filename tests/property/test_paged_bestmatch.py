@@ -29,7 +29,6 @@ from windrow.operators.published.matwin.page_search import PageSearch
 from windrow.operators.published.matwin.paged_windows import PagedWindows, PageSizes
 from windrow.operators.published.matwin.pages import Counts
 from windrow.physical.match_algorithms import GRID_PAGES, PAGED
-from windrow.physical.partitioning import partitioning_of
 
 EXAMPLES = settings(max_examples=60, deadline=None, derandomize=True)
 BYTES = 4_000
@@ -173,7 +172,7 @@ def test_a_full_join_in_buckets_gives_each_pair_once_from_pages():
     def hold(drawn_case):
         case, random = drawn_case
         spec, buckets = case.spec(), 3
-        cells = partitioning_of(spec, buckets)
+        cells = spec.partitioning(buckets)
         runs = [
             Bounded(random, case, own_rows(spec, cells, bucket), is_tiny=True)
             for bucket in range(buckets)

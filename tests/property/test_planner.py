@@ -20,8 +20,8 @@ from windrow import Session
 from windrow.operators.evaluate import DuckdbTypes
 from windrow.optimize.cost.kernels import KERNELS, KernelCost
 from windrow.optimize.optimizer import optimize
+from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.options import Options
-from windrow.physical.specs import WJoin, inputs
 from windrow.plan.registering import stream_info
 from windrow.run.local.sampling import TableNumbers
 from windrow.run.local.sources import source_of
@@ -95,8 +95,8 @@ def plans(data, query):
     catalog = {name: stream_info(name, s.schema, "at") for name, s in sources.items()}
     logical = compile_query(query, catalog, DuckdbTypes())
     root = optimize(logical, Options(), measured=TableNumbers(catalog, sources)).root
-    while not isinstance(root, WJoin):
-        (root,) = inputs(root)
+    while not isinstance(root, MultiJoin):
+        (root,) = root.inputs
     return [plan.name for plan in root.estimate.plans]
 
 

@@ -25,7 +25,8 @@ from windrow.operators.bew_join import BewJoinOp
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.published import lanes, results
 from windrow.operators.published.arrival import ArrivalJoinOp
-from windrow.physical.specs import KeyClass, WJoin
+from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.time_join import TimeJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import Field, Schema
 
@@ -138,7 +139,7 @@ def test_what_is_held_does_not_grow_while_one_stream_stalls(algorithm, method):
     aliases = ("a", "b", "c")
     classes = (KeyClass(("a.k", "b.k", "c.k"), "bigint"),)
     bounds = (Bound(0, 1, 10, 10), Bound(1, 2, 10, 10))
-    spec = WJoin(
+    spec = TimeJoin(
         tuple(scan(alias, Schema((Field(f"{alias}.k", "bigint"),))) for alias in aliases),
         aliases, classes, WindowGraph(aliases, bounds), ((), (), ("c.k",)),
         method, Schema((Field("c.k", "bigint"),)), algorithm=algorithm,

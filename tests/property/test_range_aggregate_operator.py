@@ -17,8 +17,9 @@ from twins.range_aggregate import Range, answers
 
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.range_aggregate import RangeAggregateOp
-from windrow.physical.asof import RangeAggregate
-from windrow.physical.specs import KeyClass, ScanStream
+from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.range_aggregate import RangeAggregate
+from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.plan.exprs import column
 from windrow.plan.nodes import Aggregate
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema

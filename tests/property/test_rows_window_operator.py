@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from windrow.operators import numbered_rows
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.rows_window import CountRowsOp
-from windrow.physical.specs import CountRows, ScanStream
+from windrow.physical.nodes.count_rows import CountRows
+from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.schema import MAX_TICK, Field, Schema
 
 COLUMNS = Schema((Field("s.k", "string"), Field("s.x", "bigint")))

@@ -16,7 +16,8 @@ from twins.set_operation import NEVER, Row, answer_at, changelog
 from windrow.operators import sliding
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.set_operation import OPERATIONS, SetOperationOp
-from windrow.physical.specs import ScanStream, SetOp
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.set_op import SetOp
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 
 EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)

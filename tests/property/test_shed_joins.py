@@ -26,6 +26,7 @@ from windrow.operators import bew_search
 from windrow.operators.build import build
 from windrow.operators.shedding import structured_join
 from windrow.operators.shedding.join import ShedJoinOp
+from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.part_sizes import PartSizes
 from windrow.physical.shedding import STRATEGIES, Shedding
 from windrow.schema import MAX_TICK
@@ -42,7 +43,7 @@ LIMITS = st.builds(
 
 
 def by_backward_evaluation(case: Case, limit: Shedding) -> ShedJoinOp:
-    return build(replace(case.spec, shedding=limit))
+    return build(SheddingJoin.of(case.spec, limit, case.spec.schema))
 
 
 def run(
@@ -139,7 +140,7 @@ def by_structures(pair: tuple[str, str]) -> Callable:
     def made(case: Case, limit: Shedding) -> ShedJoinOp:
         own = pair if case.spec.classes else ("buffer", "buffer")
         spec = replace(case.spec, algorithm="asymmetric", structures=own, sizes=SMALL)
-        operator = build(replace(spec, shedding=limit))
+        operator = build(SheddingJoin.of(spec, limit, spec.schema))
         assert isinstance(operator, structured_join.StructuredShedJoinOp)
         return operator
 

@@ -17,8 +17,9 @@ from twins.bestmatch import BETTER, EQUAL, less_is_better, superset_is_better
 from windrow.operators import rival_pairs, sliding_skyline
 from windrow.operators.changes import ChangeBatch, concat
 from windrow.operators.sliding_skyline import SlidingSkylineOp, ever_best
-from windrow.physical.sliding_skyline import SlidingSkyline
-from windrow.physical.specs import RangeRows, ScanStream
+from windrow.physical.nodes.range_rows import RangeRows
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.sliding_skyline import SlidingSkyline
 from windrow.plan.nodes import MINDIST, SUBSET, Dimension
 from windrow.schema import MAX_TICK, Field, Schema
 

@@ -26,7 +26,11 @@ from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import Chunk, ChunkSlice, decode, encode
 from windrow.operators.expiring_join import ExpiringJoinOp
 from windrow.operators.snapshot_join import SnapshotJoinOp
-from windrow.physical.specs import KeyClass, RangeRows, ScanStream, WJoin, has_ends
+from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.expiring_join import ExpiringJoin
+from windrow.physical.nodes.range_rows import RangeRows
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.snapshot_join import SnapshotJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, Field, Schema
 
@@ -42,7 +46,7 @@ KEYS = {
 class Case:
     """A join, what changes in each input, and the watermarks at which the run is cut."""
 
-    spec: WJoin
+    spec: SnapshotJoin
     inputs: tuple[tuple[Change, ...], ...]
     marks: tuple[int, ...]
     kind: str
@@ -75,7 +79,7 @@ def draw_case(random: Random) -> Case:
         bounds = (Bound(0, 1, random.randrange(5), random.randrange(5)),)
     ending = [own in {"stream", "changelog"} for own in kinds]
     names = [tuple(f"{alias}.{name}" for name in ("k", "v", "t")) for alias in aliases]
-    spec = WJoin(
+    spec = SnapshotJoin(
         tuple(
             RangeRows(_scan(alias, own), 9) if is_stream else _scan(alias, own)
             for alias, own, is_stream in zip(aliases, names, ending, strict=True)
@@ -83,7 +87,6 @@ def draw_case(random: Random) -> Case:
         aliases, classes, WindowGraph(aliases, bounds), tuple(names),
         random.choice(["hash", "nested-loop"]) if classes else "nested-loop",
         Schema(tuple(Field(name, "bigint") for own in names for name in own)),
-        is_snapshot=True,
     )  # fmt: skip
     inputs = tuple(INPUTS[own](random, kind) for own in kinds)
     marks = sorted(random.randrange(30) for _ in range(random.randrange(5)))
@@ -211,7 +214,7 @@ def check_state(case: Case, operator: Operator, mark: int, reached: int) -> None
     What was taken back below it is gone, with what took it. Who expires rows at the watermark has
     yet to take back what ends there.
     """
-    last = mark - case.spec.expires
+    last = mark - isinstance(case.spec, ExpiringJoin)
     held = 0
     for changes in case.inputs:
         came = [change for change in changes if change.time < reached]
@@ -234,7 +237,7 @@ def rows_of(batch: ChangeBatch) -> list[Change]:
 @pytest.mark.parametrize("expires", [False, True])
 def test_at_every_instant_it_is_the_join_of_what_is_alive(expires: bool, drawn_case: Any) -> None:
     case, random = drawn_case
-    case = replace(case, spec=replace(case.spec, expires=expires))
+    case = replace(case, spec=ExpiringJoin(**case.spec.common()) if expires else case.spec)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(expiring_join, "STEP_ROWS", random.choice([2, 100]))
         results = run(case, random, resumes=bool(random.randrange(2)))
@@ -242,7 +245,7 @@ def test_at_every_instant_it_is_the_join_of_what_is_alive(expires: bool, drawn_c
         snapshot = [alive(changes, instant) for changes in case.inputs]
         assert alive(results, instant) == joined(snapshot, case.matches), instant
     assert all(change.time < change.end for change in results)
-    if not has_ends(case.spec):
+    if not case.spec.has_ends:
         assert all(change.end == MAX_TICK for change in results)
     if expires:
         order = [(change.time, change.sign) for change in results]
@@ -251,10 +254,10 @@ def test_at_every_instant_it_is_the_join_of_what_is_alive(expires: bool, drawn_c
 
 def test_a_row_that_takes_back_what_never_came_is_bad_data() -> None:
     names = ("a.k", "a.v", "a.t"), ("b.k", "b.v", "b.t")
-    spec = WJoin(
+    spec = SnapshotJoin(
         tuple(_scan(alias, own) for alias, own in zip("ab", names, strict=True)),
         ("a", "b"), (), WindowGraph(("a", "b"), ()), names, "nested-loop",
-        Schema(tuple(Field(name, "bigint") for own in names for name in own)), is_snapshot=True,
+        Schema(tuple(Field(name, "bigint") for own in names for name in own)),
     )  # fmt: skip
     case = Case(spec, ((), ()), (), "bigint")
     unsound = batch_of(case, 0, [Change((1, 1, 0), 5, MAX_TICK, -1)])
@@ -277,11 +280,11 @@ def test_versions_of_a_row_cost_what_is_alive_together(
         aliases = tuple("abc"[:size])
         names = tuple(tuple(f"{alias}.{name}" for name in ("k", "v", "t")) for alias in aliases)
         classes = (KeyClass(tuple(f"{a}.k" for a in aliases), "bigint", False),) if by_key else ()
-        spec = WJoin(
+        kind = ExpiringJoin if expires else SnapshotJoin
+        spec = kind(
             tuple(_scan(alias, own) for alias, own in zip(aliases, names, strict=True)),
             aliases, classes, WindowGraph(aliases, ()), names, "hash" if by_key else "nested-loop",
             Schema(tuple(Field(name, "bigint") for own in names for name in own)),
-            is_snapshot=True, expires=expires,
         )  # fmt: skip
         case = Case(spec, (), (), "bigint")
         stays = [Change((1, -1, 0), 0, MAX_TICK)]

@@ -20,7 +20,9 @@ import windrow
 from windrow.operators import table_join as operator
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.evaluate import Evaluator
-from windrow.physical.specs import ScanStream, ScanTable, TableJoinRows
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scan_table import ScanTable
+from windrow.physical.nodes.table_join_rows import TableJoinRows
 from windrow.plan.exprs import Expr, column
 from windrow.plan.nodes import TableKey
 from windrow.schema import Field, Schema

@@ -7,7 +7,8 @@ import pyarrow.compute as pc
 import pytest
 from spark_runs import SingleRun, Streams, bag, closed, draw
 
-from windrow.physical.specs import FilterRows, WJoin
+from windrow.physical.nodes.filter_rows import FilterRows
+from windrow.physical.nodes.time_join import TimeJoin
 
 MIXED = """
     SELECT x.ts, y.ts AS yts, x.v, y.v AS yv, gap(x.v, y.v) AS gap
@@ -57,7 +58,7 @@ def test_what_duckdb_would_answer_otherwise_is_left_to_spark(spark, streams):
     above = physical.root.input
     assert isinstance(above, FilterRows)
     assert [predicate.text for predicate in above.predicates] == ["sqrt(x.v) < y.v + 1"]
-    assert isinstance(above.input, WJoin)
+    assert isinstance(above.input, TimeJoin)
     assert len(above.input.predicates) == 4
     assert [function.name for function in above.input.functions] == ["close"]
 

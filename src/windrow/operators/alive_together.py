@@ -22,7 +22,7 @@ from windrow.operators.gather import Places
 from windrow.operators.join_inputs import can_match
 from windrow.operators.snapshot_search import SnapshotSearch, times_at
 from windrow.operators.theta import Predicates
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.schema import MIN_TICK
 
 
@@ -34,7 +34,7 @@ class AliveTogether:
         counters: where probes and comparisons are counted.
     """
 
-    def __init__(self, spec: WJoin, counters: Counters) -> None:
+    def __init__(self, spec: MultiJoin, counters: Counters) -> None:
         self._spec = spec
         self._counters = counters
         self._routes = routes_of(spec)

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from windrow.physical.asof import AsofSweep
+    from windrow.physical.nodes.asof_sweep import AsofSweep
     from windrow.schema import Field
 
 KIND = "asof-join"

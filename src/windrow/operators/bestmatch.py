@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from windrow.operators.bestmatch_rows import Found
     from windrow.operators.cell_routes import OwnCells
     from windrow.operators.chunks import ChunkSlice
-    from windrow.physical.bestmatch import MatwinBestmatch
+    from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
 
 KIND = "bestmatch-join"
 

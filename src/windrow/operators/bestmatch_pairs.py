@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from windrow.operators.base import Counters
     from windrow.operators.changes import ChangeBatch
     from windrow.operators.chunks import Chunk, ChunkSlice
-    from windrow.physical.bestmatch import MatwinBestmatch
+    from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
 
 LEFT, RIGHT = 0, 1
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from windrow.operators.chunks import ChunkSlice
-    from windrow.physical.bestmatch import MatwinBestmatch
+    from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
     from windrow.plan.nodes import Dimension
 
 NOWHERE = -1

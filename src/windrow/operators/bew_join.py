@@ -47,14 +47,14 @@ from windrow.operators.join_inputs import (
     stored_state,
 )
 from windrow.operators.theta import Predicates
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 
 
 class BewJoinOp(Operator):
     """Joins two or more inputs of inserts by time windows and equal keys."""
 
-    def __init__(self, spec: WJoin) -> None:
+    def __init__(self, spec: MultiJoin) -> None:
         super().__init__()
         self._spec = spec
         ports = range(len(spec.inputs))

@@ -39,7 +39,7 @@ from windrow.operators.gather import ROW_BITS, Places
 from windrow.operators.key_columns import Words
 from windrow.operators.keys import equal_values
 from windrow.operators.theta import Predicates
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.schema import MIN_TICK
 
 START_ROWS = 1 << 15
@@ -93,7 +93,7 @@ class Search:
 
     def __init__(
         self,
-        spec: WJoin,
+        spec: MultiJoin,
         windows: Sequence[JoinWindow],
         counters: Counters,
         predicates: Predicates,

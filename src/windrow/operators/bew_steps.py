@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.routes import first_ready, next_input
-from windrow.physical.specs import WJoin
 from windrow.plan.windows import WindowGraph
 from windrow.schema import MAX_TICK
 
@@ -68,7 +68,7 @@ class Route:
         return (self.start, *(step.input for step in self.steps))
 
 
-def routes_of(spec: WJoin) -> list[Route]:
+def routes_of(spec: MultiJoin) -> list[Route]:
     """A route from every input; under EITHER WAY one for each way.
 
     Tuples at one instant may meet the windows both ways. Such combinations come by the first way;
@@ -83,7 +83,7 @@ def routes_of(spec: WJoin) -> list[Route]:
     return routes + [replace(route, leaves_out=spec.graph) for route in others]
 
 
-def route_from(spec: WJoin, start: int) -> Route:
+def route_from(spec: MultiJoin, start: int) -> Route:
     """The steps that complete a combination from a tuple of input `start`."""
     chosen = [start]
     steps = []
@@ -107,7 +107,7 @@ def route_from(spec: WJoin, start: int) -> Route:
     return Route(start, tuple(steps), tuple(keys), predicates=first_ready(spec, (), start))
 
 
-def _step(spec: WJoin, chosen: list[int]) -> Step:
+def _step(spec: MultiJoin, chosen: list[int]) -> Step:
     upper = spec.graph.upper
     added = next_input(spec, chosen)
     classes = _shared(spec, chosen, added)
@@ -125,7 +125,7 @@ def _step(spec: WJoin, chosen: list[int]) -> Step:
     )
 
 
-def _shared(spec: WJoin, chosen: list[int], candidate: int) -> tuple[int, ...]:
+def _shared(spec: MultiJoin, chosen: list[int], candidate: int) -> tuple[int, ...]:
     """The classes of a candidate that an input chosen before has too."""
     return tuple(
         at

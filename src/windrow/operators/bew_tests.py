@@ -21,7 +21,7 @@ from windrow.operators.bew_steps import Route
 from windrow.operators.bew_window import JoinWindow
 from windrow.operators.gather import Places
 from windrow.operators.ranks import Flags, Ranked, compare, ranked_sides
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.plan.exprs import Comparison
 from windrow.schema import MAX_TICK, MIN_TICK
 
@@ -65,7 +65,7 @@ class StepTests:
 
 
 def step_tests(
-    spec: WJoin, windows: Sequence[JoinWindow], route: Route, at: int, numbers: Sequence[int]
+    spec: MultiJoin, windows: Sequence[JoinWindow], route: Route, at: int, numbers: Sequence[int]
 ) -> StepTests:
     """Sorts the predicates that step `at` of a route makes testable."""
     compared: list[Asked] = []

@@ -36,7 +36,7 @@ from windrow.operators.gather import ROW_BITS, ROW_MASK, Places
 from windrow.operators.instants import instants, show_instant
 from windrow.operators.key_directory import KeyDirectory
 from windrow.operators.partition_rows import partition_words, rows_of_partitions
-from windrow.physical.specs import ResolveChanges
+from windrow.physical.nodes.resolve_changes import ResolveChanges
 from windrow.schema import MAX_TICK, MIN_TICK
 
 STEP_ROWS = 1 << 17

@@ -31,15 +31,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.schema import MAX_TICK
+from windrow.schema import END, MAX_TICK, SIGN, TIME
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
-
-TIME, END, SIGN = "__time", "__end", "__sign"
-"""Names of the three columns where a change batch travels as one Arrow table."""
 
 TUPLES = "__tuples"
 """The column of merged rows that says how many tuples each stands for (`merged_rows.py`)."""

@@ -47,7 +47,7 @@ from windrow.operators.gather import Places
 from windrow.operators.join_inputs import can_match, last_needed, only_inserts
 from windrow.operators.theta import Predicates
 from windrow.operators.total_order import in_total_order
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.count_join import CountJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 
 STATE_KIND = "count-join"
@@ -68,7 +68,7 @@ Numbers = NDArray[np.int64]
 class CountJoinOp(Operator):
     """Joins inputs of inserts by count windows, and by time windows beside them."""
 
-    def __init__(self, spec: WJoin) -> None:
+    def __init__(self, spec: CountJoin) -> None:
         super().__init__()
         assert spec.counts is not None
         self._spec = spec

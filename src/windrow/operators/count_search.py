@@ -22,7 +22,7 @@ from windrow.operators.count_window import CountWindow, partition_keys
 from windrow.operators.gather import ROW_MASK
 from windrow.operators.stated_bounds import both, in_time
 from windrow.operators.theta import Predicates
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.count_join import CountJoin
 
 
 class CountSearch(Search):
@@ -38,13 +38,14 @@ class CountSearch(Search):
 
     def __init__(
         self,
-        spec: WJoin,
+        spec: CountJoin,
         windows: Sequence[JoinWindow],
         counted: Sequence[CountWindow],
         counters: Counters,
         predicates: Predicates,
     ) -> None:
         super().__init__(spec, windows, counters, predicates)
+        self._join = spec
         self._counted = counted
         self._bounds = spec.graph.stated
         self._first: dict[tuple[int, int], Numbers] = {}
@@ -62,7 +63,7 @@ class CountSearch(Search):
         if (start, port) not in self._first:
             new = self._windows[start].new
             assert new is not None
-            names = partition_keys(self._spec, start, port)
+            names = partition_keys(self._join, start, port)
             keys = None if names is None else [new.batch.columns.column(name) for name in names]
             self._first[start, port] = self._counted[port].first_there(
                 new.keys, new.batch.times, keys

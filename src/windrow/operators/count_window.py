@@ -39,7 +39,7 @@ from windrow.operators.instants import moved
 from windrow.operators.join_inputs import can_match
 from windrow.operators.key_directory import KeyDirectory
 from windrow.operators.partition_rows import divided_by
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.count_join import CountJoin
 
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -54,7 +54,7 @@ class CountWindow:
         rows: the same rows, as a search sees them; their keys are their numbers.
     """
 
-    def __init__(self, spec: WJoin, port: int, rows: JoinWindow) -> None:
+    def __init__(self, spec: CountJoin, port: int, rows: JoinWindow) -> None:
         assert spec.counts is not None
         self._spec, self._port = spec, port
         self._own = spec.counts.own[port]
@@ -177,7 +177,7 @@ class CountWindow:
         return _unmatched(self._spec, self._port, chunk)
 
 
-def partition_keys(spec: WJoin, start: int, port: int) -> tuple[str, ...] | None:
+def partition_keys(spec: CountJoin, start: int, port: int) -> tuple[str, ...] | None:
     """The columns of one input that equal those of another's PARTITION BY; None if some do not."""
     assert spec.counts is not None
     found = []
@@ -202,7 +202,7 @@ def _both(first: Flags | None, second: Flags) -> Flags:
     return second if first is None else first & second
 
 
-def _unmatched(spec: WJoin, port: int, chunk: Chunk) -> Numbers:
+def _unmatched(spec: CountJoin, port: int, chunk: Chunk) -> Numbers:
     """The rows of a chunk with a key that can equal no other, ascending."""
     keys = [(key.columns[port], key.null_safe) for key in spec.classes]
     name = f"unmatched by {keys}"

@@ -25,9 +25,8 @@ import numpy as np
 from windrow.errors import DataError
 from windrow.operators.build import build
 from windrow.operators.instants import less_delay, show_instant
-from windrow.physical.explain import stage_name
+from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.promises import remedy, say_promises
-from windrow.physical.specs import Stateful, delay, has_state, inputs, scans
 from windrow.schema import MAX_TICK, MIN_TICK
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ class Stage:
 
     def __init__(
         self,
-        spec: Stateful,
+        spec: PhysicalNode,
         *,
         checks_late: tuple[bool, ...] | None = None,
         on_late: str = "count",
@@ -85,10 +84,10 @@ class Stage:
         self.late_at: dict[int, LateAtPort] = {}
         self.memory = memory
         if memory is not None:
-            memory.watch(stage_name(spec), self.operator)
-        self.delay = max(delay(child) for child in inputs(spec))
+            memory.watch(spec.title, self.operator)
+        self.delay = max(child.delay for child in spec.inputs)
 
-    def become(self, spec: Stateful) -> None:
+    def become(self, spec: PhysicalNode) -> None:
         """Goes on by another plan of the same step, with the state and the figures of this one."""
         snapshot, figures = self.operator.snapshot(), self.operator.counters
         self.operator = build(spec, self._own)
@@ -187,7 +186,7 @@ class Stage:
             found.gap = max(found.gap, watermark - int(timed.min()))
 
     def _late_row(self, port: int, late: ChangeBatch, watermark: int) -> DataError:
-        streams = scans(inputs(self.spec)[port])
+        streams = self.spec.inputs[port].scans
         # Under a UNION ALL of several, the row may be any one's.
         stream = max(streams, key=lambda one: one.lateness or 0)
         names = " or ".join(dict.fromkeys(one.stream for one in streams))
@@ -209,6 +208,6 @@ class Stage:
         )
 
 
-def fed_by_streams(spec: Stateful) -> tuple[bool, ...]:
+def fed_by_streams(spec: PhysicalNode) -> tuple[bool, ...]:
     """Per port of a stateful spec, whether a stream feeds it without another one in between."""
-    return tuple(not has_state(child) for child in inputs(spec))
+    return tuple(not child.has_state for child in spec.inputs)

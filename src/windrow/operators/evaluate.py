@@ -28,7 +28,9 @@ from windrow.operators.duckdb_engine import (
 from windrow.operators.duckdb_functions import called, duckdb_kinds
 from windrow.operators.functions import call_function
 from windrow.operators.instants import moved
-from windrow.physical.specs import FilterRows, ProjectRows, RangeRows
+from windrow.physical.nodes.filter_rows import FilterRows
+from windrow.physical.nodes.project_rows import ProjectRows
+from windrow.physical.nodes.range_rows import RangeRows
 from windrow.plan.exprs import EVENT_TIME
 from windrow.plan.types import refused_expression
 from windrow.schema import MAX_TICK, Field, Schema

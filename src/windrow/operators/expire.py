@@ -32,7 +32,7 @@ from windrow.operators.base import Operator, Snapshot
 from windrow.operators.changes import ChangeBatch, concat, in_time_order, signs_alone
 from windrow.operators.chunks import ChunkBuffer, bound_of_step
 from windrow.operators.taken_back import take_back
-from windrow.physical.specs import ExpireRows
+from windrow.physical.nodes.expire_rows import ExpireRows
 from windrow.schema import MAX_TICK
 
 STEP_ROWS = 1 << 15

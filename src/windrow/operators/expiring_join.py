@@ -43,7 +43,7 @@ from windrow.operators.base import Operator, Snapshot
 from windrow.operators.bew_window import JoinWindow
 from windrow.operators.changes import ChangeBatch, concat, in_time_order, signs_alone
 from windrow.operators.chunks import ChunkBuffer, bound_of_step
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.expiring_join import ExpiringJoin
 from windrow.schema import MAX_TICK
 
 STATE_KIND = "expiring-join"
@@ -56,7 +56,7 @@ STEP_ROWS = 1 << 13
 class ExpiringJoinOp(Operator):
     """Joins inputs whose rows end or are taken back; gives combinations as rows with signs."""
 
-    def __init__(self, spec: WJoin) -> None:
+    def __init__(self, spec: ExpiringJoin) -> None:
         super().__init__()
         ports = range(len(spec.inputs))
         self._waiting = [ChunkBuffer("time") for _ in ports]

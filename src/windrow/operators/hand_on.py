@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from windrow.operators.changes import ChangeBatch
     from windrow.operators.chunks import ChunkBuffer
-    from windrow.physical.specs import SetOp
+    from windrow.physical.nodes.set_op import SetOp
 
 
 class HandOnOp(Operator):

@@ -22,7 +22,7 @@ from windrow.errors import InternalError, PlanError
 from windrow.operators.base import Snapshot
 from windrow.operators.changes import ChangeBatch, select
 from windrow.operators.chunks import Chunk, ChunkSlice
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 
 STATE_KIND = "window-join"
@@ -30,7 +30,7 @@ SHEDDING_KIND = "shedding-join"
 JOINED_TO = "joined_to"
 
 
-def only_inserts(spec: WJoin, port: int, batch: ChangeBatch, columns: list[str]) -> ChangeBatch:
+def only_inserts(spec: MultiJoin, port: int, batch: ChangeBatch, columns: list[str]) -> ChangeBatch:
     """The rows of a batch with some of their columns; none may take a row back."""
     if batch.signs is not None and bool(np.any(batch.signs < 0)):
         raise InternalError(
@@ -41,7 +41,7 @@ def only_inserts(spec: WJoin, port: int, batch: ChangeBatch, columns: list[str])
     return ChangeBatch(select(batch.columns, columns), batch.times, batch.ends)
 
 
-def can_match(spec: WJoin, port: int, rows: ChangeBatch) -> NDArray[np.bool_]:
+def can_match(spec: MultiJoin, port: int, rows: ChangeBatch) -> NDArray[np.bool_]:
     """False for rows without an event time, and for NULLs in keys that NULL never equals."""
     possible: NDArray[np.bool_] = rows.times != MIN_TICK
     for key in spec.classes:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from windrow.operators.chunks import Chunk, ChunkBuffer, ChunkSlice
-    from windrow.physical.specs import KeyClass
+    from windrow.physical.nodes.base import KeyClass
 
 NO_KEY = -1
 """The slot of a row whose key equals none."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.net import by_instant, net_changes
 from windrow.operators.updates import pair_updates
-from windrow.physical.specs import PhysicalQuery
+from windrow.physical.query import PhysicalQuery
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from windrow.operators.changes import ChangeBatch
-    from windrow.physical.bestmatch import MatwinBestmatch
-    from windrow.physical.specs import KeyClass
+    from windrow.physical.nodes.base import KeyClass
+    from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
 
 SAMPLE = 1024
 """Rows of a chunk that are looked at to choose the dimension of its grid."""

@@ -39,7 +39,7 @@ from windrow.operators.accumulators.ordered import Ordered
 from windrow.operators.accumulators.sums import Decimals, Doubles, Integers, power_of_ten
 from windrow.operators.changes import TUPLES, ChangeBatch
 from windrow.operators.key_columns import fixed_values
-from windrow.physical.specs import SlidingAggregate
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 
 LEAST_MERGED = 2
 """Rows are merged where so many or more come together on average."""

@@ -28,7 +28,7 @@ from windrow.schema import MAX_TICK
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from windrow.physical.specs import SetOp
+    from windrow.physical.nodes.set_op import SetOp
 
 
 class NetChangesOp(Operator):

@@ -39,7 +39,7 @@ from windrow.operators.gather import ROW_BITS, ROW_MASK, Places
 from windrow.operators.key_directory import KeyDirectory
 from windrow.operators.numbered_rows import NumberedRowsOp, Numbers
 from windrow.operators.partition_rows import partition_words, rows_of_partitions
-from windrow.physical.specs import CountRows
+from windrow.physical.nodes.count_rows import CountRows
 from windrow.schema import MAX_TICK
 
 

@@ -22,7 +22,7 @@ from windrow.operators.base import Operator, Snapshot
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import ChunkBuffer, bound_of_step
 from windrow.operators.total_order import in_total_order
-from windrow.physical.specs import CountRows
+from windrow.physical.nodes.count_rows import CountRows
 from windrow.schema import MAX_TICK
 
 STEP_ROWS = 1 << 15

@@ -50,7 +50,7 @@ from windrow.operators.chunks import Chunk, ChunkBuffer
 from windrow.operators.gather import Places
 from windrow.operators.join_inputs import last_needed
 from windrow.operators.matched import NUMBER, Matched, numbered
-from windrow.physical.specs import WJoin, has_ends
+from windrow.physical.nodes.outer_join import OuterJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 
 if TYPE_CHECKING:
@@ -73,10 +73,11 @@ class OuterJoinOp(BewJoinOp):
             pairs with a first row among them come. None: all rows.
     """
 
-    def __init__(self, spec: WJoin, own: OwnSlices | None = None) -> None:
+    def __init__(self, spec: OuterJoin, own: OwnSlices | None = None) -> None:
         super().__init__(spec)
+        self._spec: OuterJoin = spec
         self._own = own
-        self._by_instant = any(map(has_ends, spec.inputs))
+        self._by_instant = spec.is_by_instant
         self._matched = {port: Matched(by_instant=self._by_instant) for port in spec.awaited}
         self._arrived: list[tuple[int, ChangeBatch]] = []
         self._next_number = 0

@@ -21,8 +21,12 @@ from windrow.operators.key_columns import validity
 from windrow.operators.keys import key_words
 from windrow.operators.shares import Buckets, Flags, Rows, spread, with_strays
 from windrow.operators.shedding.marks import is_mark
-from windrow.physical.bestmatch import MatwinBestmatch
 from windrow.physical.cells import Cells
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
+from windrow.physical.nodes.multi_join import MultiJoin
+from windrow.physical.nodes.pair_join import PairJoin
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.physical.partitioning import (
     HashKeys,
     HashShares,
@@ -30,12 +34,11 @@ from windrow.physical.partitioning import (
     Single,
     Slices,
 )
-from windrow.physical.specs import PairJoinSpec, SlidingAggregate, Stateful, WJoin
 from windrow.schema import MIN_TICK
 
 
 def route(
-    spec: Stateful, partitioning: Partitioning, port: int, batch: ChangeBatch, buckets: int
+    spec: PhysicalNode, partitioning: Partitioning, port: int, batch: ChangeBatch, buckets: int
 ) -> tuple[Rows, Buckets]:
     """Rows of a batch, and the bucket of each; a row that is copied appears once per bucket.
 
@@ -63,7 +66,7 @@ def route(
         homes = spread(key_words(keys, nulls_match=True).words, partitioning.buckets)
         return _timed(batch, *_with_marks(spec, batch, homes, partitioning.buckets))
     if isinstance(partitioning, HashShares):
-        assert isinstance(spec, WJoin | PairJoinSpec)
+        assert isinstance(spec, MultiJoin | PairJoin)
         return _timed(batch, *_by_shares(spec, partitioning, port, batch))
     if isinstance(partitioning, Slices):
         return _timed(batch, *_by_slices(partitioning, port, batch.times))
@@ -72,7 +75,7 @@ def route(
 
 
 def _with_marks(
-    spec: Stateful, batch: ChangeBatch, homes: Buckets, buckets: int
+    spec: PhysicalNode, batch: ChangeBatch, homes: Buckets, buckets: int
 ) -> tuple[Rows, Buckets]:
     """Rows in their homes; in every bucket those that tell all groups of results that may miss."""
     rows = np.arange(len(batch))
@@ -99,7 +102,7 @@ def _timed(batch: ChangeBatch, rows: Rows, buckets: Buckets) -> tuple[Rows, Buck
 
 
 def _by_shares(
-    spec: WJoin | PairJoinSpec, shares: HashShares, port: int, batch: ChangeBatch
+    spec: MultiJoin | PairJoin, shares: HashShares, port: int, batch: ChangeBatch
 ) -> tuple[Rows, Buckets]:
     """The one bucket of rows that have a key in every dimension; else all along the others.
 
@@ -158,7 +161,7 @@ class OwnSlices:
 Own: TypeAlias = OwnSlices | OwnCells
 
 
-def own_rows(spec: Stateful, partitioning: Partitioning, bucket: int) -> Own | None:
+def own_rows(spec: PhysicalNode, partitioning: Partitioning, bucket: int) -> Own | None:
     """What a bucket answers for; None where it answers for all that it finds."""
     if isinstance(partitioning, Slices) and partitioning.anchor is None:
         return OwnSlices(partitioning, bucket)

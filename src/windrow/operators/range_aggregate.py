@@ -38,7 +38,7 @@ from windrow.operators.instants import less_delay, moved
 from windrow.operators.key_columns import validity
 from windrow.operators.sliding import STEP_ROWS
 from windrow.operators.sliding_aggregate import SlidingAggregateOp
-from windrow.physical.specs import SlidingAggregate
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.schema import MAX_TICK, MIN_TICK
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from windrow.operators.answers import Answers
     from windrow.operators.base import Snapshot
     from windrow.operators.sliding import Slots
-    from windrow.physical.asof import RangeAggregate
+    from windrow.physical.nodes.range_aggregate import RangeAggregate
 
 LEFT, RIGHT = 0, 1
 NO_GROUP = -1

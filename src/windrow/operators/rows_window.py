@@ -32,7 +32,7 @@ from windrow.operators.chunks import Chunk
 from windrow.operators.gather import ROW_BITS, ROW_MASK, Places
 from windrow.operators.numbered_rows import NumberedRowsOp, Numbers
 from windrow.operators.partition_rows import divided_by
-from windrow.physical.specs import CountRows
+from windrow.physical.nodes.count_rows import CountRows
 
 
 class CountRowsOp(NumberedRowsOp):

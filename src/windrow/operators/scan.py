@@ -11,7 +11,7 @@ from windrow.operators.changes import ChangeBatch
 from windrow.operators.instants import ticks_of
 
 if TYPE_CHECKING:
-    from windrow.physical.specs import ScanStream
+    from windrow.physical.nodes.scan_stream import ScanStream
 
 
 def scan(spec: ScanStream, rows: pa.RecordBatch) -> ChangeBatch:

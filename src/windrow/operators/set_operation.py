@@ -22,7 +22,7 @@ from windrow.kernels.versions import Versions
 from windrow.operators.accumulators.base import nothing_to_delete, resized
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.sliding import SlidingOp, Slots
-from windrow.physical.specs import SetOp
+from windrow.physical.nodes.set_op import SetOp
 
 OPERATIONS = {
     "distinct": kernels.UNION,

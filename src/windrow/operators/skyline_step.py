@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from windrow.operators.chunks import ChunkBuffer
-    from windrow.physical.sliding_skyline import SlidingSkyline
+    from windrow.physical.nodes.sliding_skyline import SlidingSkyline
 
 FREE = "$free{}"
 """Columns of our own: per list of groups, free from when on; MIN_TICK where the answer has it."""

@@ -29,7 +29,7 @@ from windrow.operators.chunks import ChunkBuffer, ChunkSlice
 from windrow.operators.key_columns import fixed_values
 from windrow.operators.merged_rows import weight_column
 from windrow.operators.sliding import SlidingOp, Slots
-from windrow.physical.specs import SlidingAggregate
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 
 HAS_BEGUN = "has_begun"
 """The number that says whether the one group of an aggregate without keys has had a row."""

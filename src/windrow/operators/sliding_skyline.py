@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from windrow.operators.changes import ChangeBatch
-    from windrow.physical.sliding_skyline import SlidingSkyline
+    from windrow.physical.nodes.sliding_skyline import SlidingSkyline
 
 KIND = "sliding-skyline"
 

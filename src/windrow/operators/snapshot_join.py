@@ -38,7 +38,7 @@ from windrow.operators.base import Operator, Snapshot
 from windrow.operators.bew_window import JoinWindow
 from windrow.operators.changes import ChangeBatch, concat, signs_alone
 from windrow.operators.chunks import ChunkBuffer
-from windrow.physical.specs import WJoin, has_ends
+from windrow.physical.nodes.snapshot_join import SnapshotJoin
 from windrow.schema import MAX_TICK
 
 STATE_KIND = "snapshot-join"
@@ -48,12 +48,12 @@ STATE_KIND = "snapshot-join"
 class SnapshotJoinOp(Operator):
     """Joins inputs whose rows come and go, by equal keys and predicates."""
 
-    def __init__(self, spec: WJoin) -> None:
+    def __init__(self, spec: SnapshotJoin) -> None:
         super().__init__()
         ports = range(len(spec.inputs))
         self._rows = [AliveRows() for _ in ports]
         self._together = AliveTogether(spec, self.counters)
-        self._has_ends = any(map(has_ends, spec.inputs))
+        self._has_ends = any(child.has_ends for child in spec.inputs)
 
     def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
         """Gives the combinations whose last row is among these, and those that these take back."""

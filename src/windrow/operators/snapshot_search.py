@@ -25,7 +25,7 @@ from windrow.operators.bew_window import JoinWindow, Scan
 from windrow.operators.gather import Places
 from windrow.operators.stated_bounds import both, in_time
 from windrow.operators.theta import Predicates
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.schema import MAX_TICK
 
 
@@ -34,7 +34,7 @@ class SnapshotSearch(Search):
 
     def __init__(
         self,
-        spec: WJoin,
+        spec: MultiJoin,
         windows: Sequence[JoinWindow],
         counters: Counters,
         predicates: Predicates,

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from windrow.operators.base import Snapshot
 from windrow.operators.driver import Stage
 from windrow.operators.evaluate import Evaluator
-from windrow.physical.explain import stage_name
 from windrow.physical.shared_stages import Between, below
 from windrow.schema import MIN_TICK
 
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from windrow.operators.driver import Collector
     from windrow.operators.memory import Memory
     from windrow.operators.partition import Own
-    from windrow.physical.specs import Stateful
+    from windrow.physical.nodes.base import PhysicalNode
 
     Entry = TypeVar("Entry")
 
@@ -50,7 +49,7 @@ class StageChain:
 
     def __init__(
         self,
-        specs: Sequence[Stateful],
+        specs: Sequence[PhysicalNode],
         *,
         on_late: str = "count",
         late: Collector | None = None,
@@ -66,7 +65,7 @@ class StageChain:
         self._memory = memory
         if memory is not None:
             for stage in self._above:
-                memory.watch(stage_name(stage.spec), stage.operator)
+                memory.watch(stage.spec.title, stage.operator)
 
     @property
     def counters(self) -> list[Counters]:
@@ -159,7 +158,7 @@ def _own(entries: Mapping[str, Entry], number: int) -> dict[str, Entry]:
     return {n.removeprefix(prefix): v for n, v in entries.items() if n.startswith(prefix)}
 
 
-def _between(spec: Stateful) -> Between:
+def _between(spec: PhysicalNode) -> Between:
     found = below(spec)
     assert found is not None, "nothing below it that it could share a stage with"
     return found[1]

@@ -34,7 +34,7 @@ from windrow.physical.routes import first_ready, predicate_inputs
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from windrow.physical.specs import WJoin
+    from windrow.physical.nodes.multi_join import MultiJoin
     from windrow.plan.exprs import Comparison, Expr
 
     Mask = NDArray[np.bool_]
@@ -52,7 +52,7 @@ class Predicates:
         ... )  # doctest: +SKIP
     """
 
-    def __init__(self, spec: WJoin) -> None:
+    def __init__(self, spec: MultiJoin) -> None:
         self._spec = spec
         self._predicates = spec.predicates
         self._inputs = predicate_inputs(spec)

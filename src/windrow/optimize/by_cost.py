@@ -6,39 +6,24 @@ from dataclasses import replace
 
 from windrow.optimize.numbers import Numbers
 from windrow.optimize.plans import Machine, planned
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.multi_join import MultiJoin
+from windrow.physical.nodes.set_op import SetOp
 from windrow.physical.options import Options
-from windrow.physical.specs import (
-    PairJoinSpec,
-    ScanStream,
-    ScanTable,
-    SetOp,
-    Spec,
-    UnionRows,
-    WJoin,
-)
 from windrow.plan.nodes import Node, Scan, children
 from windrow.plan.statistics import Statistics
 
 
-def by_cost(spec: Spec, options: Options, numbers: Numbers, machine: Machine) -> Spec:
+def by_cost(
+    spec: PhysicalNode, options: Options, numbers: Numbers, machine: Machine
+) -> PhysicalNode:
     """The spec with its window joins estimated, and changed where another plan is cheaper."""
-
-    def below(child: Spec) -> Spec:
-        return by_cost(child, options, numbers, machine)
-
-    if isinstance(spec, ScanStream | ScanTable):
-        return spec
-    if isinstance(spec, PairJoinSpec):
-        return replace(spec, left=below(spec.left), right=below(spec.right))
-    if isinstance(spec, WJoin):
-        join = replace(spec, inputs=tuple(map(below, spec.inputs)))
-        return planned(join, options, numbers, machine)
-    if isinstance(spec, UnionRows):
-        return replace(spec, inputs=tuple(map(below, spec.inputs)))
-    if isinstance(spec, SetOp):
-        inputs = tuple(map(below, spec.inputs))
-        return replace(spec, inputs=inputs, expected=tuple(numbers.held(child) for child in inputs))
-    return replace(spec, input=below(spec.input))
+    node = spec.with_inputs([by_cost(child, options, numbers, machine) for child in spec.inputs])
+    if isinstance(node, MultiJoin):
+        return planned(node, options, numbers, machine)
+    if isinstance(node, SetOp):
+        return replace(node, expected=tuple(numbers.held(child) for child in node.inputs))
+    return node
 
 
 def hints_of(plan: Node) -> dict[str, Statistics]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import replace
+from typing import Any
 
 from windrow.errors import PlanError, UnsupportedError
 from windrow.optimize.keys import classes_of
@@ -12,28 +13,27 @@ from windrow.optimize.needs import needs
 from windrow.optimize.orders import orders_of
 from windrow.optimize.structures import by_trees, structures_of
 from windrow.physical.algorithms import ASYMMETRIC, BY_NAME, CHOICES, DEFAULT, HASH
-from windrow.physical.asof import AsofSweep, RangeAggregate
-from windrow.physical.bestmatch import MatwinBestmatch
+from windrow.physical.nodes.asof_sweep import AsofSweep
+from windrow.physical.nodes.base import KeyClass, PhysicalNode
+from windrow.physical.nodes.count_join import CountJoin
+from windrow.physical.nodes.count_rows import CountRows
+from windrow.physical.nodes.filter_rows import FilterRows
+from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
+from windrow.physical.nodes.outer_join import OuterJoin
+from windrow.physical.nodes.project_rows import ProjectRows
+from windrow.physical.nodes.range_aggregate import RangeAggregate
+from windrow.physical.nodes.range_rows import RangeRows
+from windrow.physical.nodes.resolve_changes import ResolveChanges
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scan_table import ScanTable
+from windrow.physical.nodes.set_op import SetOp
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
+from windrow.physical.nodes.sliding_skyline import SlidingSkyline
+from windrow.physical.nodes.snapshot_join import SnapshotJoin
+from windrow.physical.nodes.table_join_rows import TableJoinRows
+from windrow.physical.nodes.time_join import TimeJoin
+from windrow.physical.nodes.union_rows import UnionRows
 from windrow.physical.options import Options
-from windrow.physical.sliding_skyline import SlidingSkyline
-from windrow.physical.specs import (
-    CountRows,
-    FilterRows,
-    KeyClass,
-    ProjectRows,
-    RangeRows,
-    ResolveChanges,
-    ScanStream,
-    ScanTable,
-    SetOp,
-    SlidingAggregate,
-    Spec,
-    TableJoinRows,
-    UnionRows,
-    WJoin,
-    has_ends,
-    has_state,
-)
 from windrow.plan.asof import AsofJoin, RangeAggregateJoin
 from windrow.plan.exprs import functions_of
 from windrow.plan.nodes import (
@@ -60,12 +60,12 @@ OUTER = ("bew", "bew-hash", "bew-nested-loop")
 """The algorithms that keep which tuples have found a match."""
 
 
-def choose(plan: Node, options: Options) -> Spec:
+def choose(plan: Node, options: Options) -> PhysicalNode:
     """The spec tree of a plan that went through the rules."""
     return _choose(plan, set(plan.schema.names), options)
 
 
-def _choose(node: Node, wanted: Set[str], options: Options) -> Spec:
+def _choose(node: Node, wanted: Set[str], options: Options) -> PhysicalNode:
     """The spec of a node of which only the columns in `wanted` are used above."""
     inputs = tuple(
         _choose(child, needed, options)
@@ -84,25 +84,27 @@ def _choose(node: Node, wanted: Set[str], options: Options) -> Spec:
     return _over_one_input(node, inputs[0])
 
 
-def _union(inputs: tuple[Spec, ...]) -> Spec:
+def _union(inputs: tuple[PhysicalNode, ...]) -> PhysicalNode:
     """All rows of the inputs; late rows of a stream are found below it, wherever there is a stage.
 
     The stage above cannot tell a stream's rows from those that another stage gives, which are in
     time. Where rows end, a stage of their own finds the late ones, and hands on the others as they
     are: a join above may ask how far apart rows are, and when each ends.
     """
-    is_mixed = len({has_state(child) for child in inputs}) > 1
+    is_mixed = len({child.has_state for child in inputs}) > 1
     return UnionRows(
         tuple(
             SetOp((child,), "rows")
-            if is_mixed and not has_state(child) and has_ends(child)
+            if is_mixed and not child.has_state and child.has_ends
             else child
             for child in inputs
         )
     )
 
 
-def _of_changes(node: ChangeFeed | NewestRows | BestPairs, below: Spec, wanted: Set[str]) -> Spec:
+def _of_changes(
+    node: ChangeFeed | NewestRows | BestPairs, below: PhysicalNode, wanted: Set[str]
+) -> PhysicalNode:
     shown = Schema(tuple(field for field in node.schema.fields if field.name in wanted))
     if isinstance(node, BestPairs):
         return SlidingSkyline(
@@ -121,7 +123,9 @@ def _of_changes(node: ChangeFeed | NewestRows | BestPairs, below: Spec, wanted: 
     return ResolveChanges(below, node.alias, node.compared, node.ticks, time, shown)
 
 
-def _over_one_input(node: Filter | Project | Range | WindowAggregate, below: Spec) -> Spec:
+def _over_one_input(
+    node: Filter | Project | Range | WindowAggregate, below: PhysicalNode
+) -> PhysicalNode:
     if isinstance(node, Filter):
         return FilterRows(below, node.predicates)
     if isinstance(node, Project):
@@ -133,38 +137,18 @@ def _over_one_input(node: Filter | Project | Range | WindowAggregate, below: Spe
 
 
 def _join(
-    node: WindowJoin | PairJoin, inputs: tuple[Spec, ...], wanted: Set[str], options: Options
-) -> Spec:
+    node: WindowJoin | PairJoin,
+    inputs: tuple[PhysicalNode, ...],
+    wanted: Set[str],
+    options: Options,
+) -> PhysicalNode:
     keep = tuple(
         tuple(name for name in child.schema.names if name in wanted) for child in children(node)
     )
     schema = Schema(tuple(field for field in node.schema.fields if field.name in wanted))
-    classes = key_classes(node)
     if isinstance(node, WindowJoin):
-        _check_kind(node, options)
-        algorithm, method = _algorithm(node, classes, options)
-        spec = WJoin(
-            inputs=inputs,
-            aliases=node.aliases,
-            classes=classes,
-            graph=node.graph,
-            keep=keep,
-            method=method,
-            schema=schema,
-            algorithm=algorithm,
-            predicates=node.predicates,
-            kind=node.kind,
-            alternative=node.alternative,
-            functions=functions_of(node.predicates),
-            counts=node.counts,
-            is_snapshot=node.is_snapshot,
-            at_once=node.at_once,
-            orders=orders_of(node, algorithm, options),
-            sizes=options.part_sizes,
-        )
-        if algorithm != ASYMMETRIC:
-            return by_trees(spec, options)
-        return replace(spec, structures=structures_of(spec, node, options))
+        return _window_join(node, inputs, keep, schema, options)
+    classes = key_classes(node)
     if isinstance(node, RangeAggregateJoin):
         return RangeAggregate(
             left=inputs[0],
@@ -203,7 +187,45 @@ def _join(
     )
 
 
-def _of_table(node: TableScan | TableJoin, inputs: tuple[Spec, ...], wanted: Set[str]) -> Spec:
+def _window_join(
+    node: WindowJoin,
+    inputs: tuple[PhysicalNode, ...],
+    keep: tuple[tuple[str, ...], ...],
+    schema: Schema,
+    options: Options,
+) -> PhysicalNode:
+    """One of five: by counted tuples, of what is alive, with rows alone, by trees, by time."""
+    classes = key_classes(node)
+    _check_kind(node, options)
+    algorithm, method = _algorithm(node, classes, options)
+    common: dict[str, Any] = {
+        "inputs": inputs,
+        "aliases": node.aliases,
+        "classes": classes,
+        "graph": node.graph,
+        "keep": keep,
+        "method": method,
+        "schema": schema,
+        "predicates": node.predicates,
+        "alternative": node.alternative,
+        "functions": functions_of(node.predicates),
+        "orders": orders_of(node, algorithm, options),
+    }
+    if node.counts is not None:
+        return CountJoin(**common, counts=node.counts)
+    if node.is_snapshot:
+        return SnapshotJoin(**common)
+    if node.kind != "inner":
+        return OuterJoin(**common, kind=node.kind, at_once=node.at_once)
+    join = TimeJoin(**common, algorithm=algorithm, sizes=options.part_sizes)
+    if algorithm != ASYMMETRIC:
+        return by_trees(join, options)
+    return replace(join, structures=structures_of(join, node, options))
+
+
+def _of_table(
+    node: TableScan | TableJoin, inputs: tuple[PhysicalNode, ...], wanted: Set[str]
+) -> PhysicalNode:
     if isinstance(node, TableScan):
         columns = _source_columns(node.schema, node.alias)
         return ScanTable(node.table.name, node.alias, columns, node.schema)

@@ -12,14 +12,12 @@ from dataclasses import replace
 from typing import NoReturn
 
 from windrow.errors import PlanError, Span, UnsupportedError
-from windrow.physical.specs import (
-    FilterRows,
-    ProjectRows,
-    RangeRows,
-    SlidingAggregate,
-    Spec,
-    WJoin,
-)
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.filter_rows import FilterRows
+from windrow.physical.nodes.multi_join import MultiJoin
+from windrow.physical.nodes.project_rows import ProjectRows
+from windrow.physical.nodes.range_rows import RangeRows
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.plan.explain import show_aggregate
 from windrow.plan.exprs import Expr, Named, column
 from windrow.schema import Field, Schema
@@ -34,7 +32,7 @@ MOST_INPUTS = 5
 """Of a join whose totals are estimated: each set of its inputs takes part in the variance."""
 
 
-def with_estimates(root: Spec) -> Spec:
+def with_estimates(root: PhysicalNode) -> PhysicalNode:
     """The plan with estimates where an aggregate reads a join that sheds; else the same.
 
     Raises:
@@ -44,7 +42,7 @@ def with_estimates(root: Spec) -> Spec:
     return _with_estimates(root)[0]
 
 
-def _with_estimates(spec: Spec) -> tuple[Spec, frozenset[str]]:
+def _with_estimates(spec: PhysicalNode) -> tuple[PhysicalNode, frozenset[str]]:
     """The spec, and which of its columns are estimates."""
     if isinstance(spec, SlidingAggregate):
         join = _join_below(spec.input)
@@ -64,14 +62,14 @@ def _with_estimates(spec: Spec) -> tuple[Spec, frozenset[str]]:
     return replace(spec, input=below), estimates
 
 
-def _join_below(spec: Spec) -> WJoin | None:
+def _join_below(spec: PhysicalNode) -> MultiJoin | None:
     """The join whose combinations are the rows of a spec, some of them or all."""
     while isinstance(spec, FilterRows | ProjectRows | RangeRows):
         spec = spec.input
-    return spec if isinstance(spec, WJoin) else None
+    return spec if isinstance(spec, MultiJoin) else None
 
 
-def _estimating(spec: SlidingAggregate, inputs: int) -> tuple[Spec, frozenset[str]]:
+def _estimating(spec: SlidingAggregate, inputs: int) -> tuple[PhysicalNode, frozenset[str]]:
     if not spec.aggregates:
         return spec, frozenset()
     for aggregate in spec.aggregates:
@@ -106,7 +104,7 @@ def _estimating(spec: SlidingAggregate, inputs: int) -> tuple[Spec, frozenset[st
     return estimating, frozenset(aggregate.name for aggregate in aggregates)
 
 
-def _shown(spec: ProjectRows, estimates: frozenset[str]) -> tuple[Spec, frozenset[str]]:
+def _shown(spec: ProjectRows, estimates: frozenset[str]) -> tuple[PhysicalNode, frozenset[str]]:
     """A projection that shows the ends of each estimate that it shows."""
     items: list[Named] = []
     ends: list[Named] = []

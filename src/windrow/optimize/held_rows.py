@@ -14,24 +14,18 @@ from __future__ import annotations
 from math import prod
 
 from windrow.optimize.numbers import Numbers
-from windrow.physical.lifetimes import alive_ticks, joins_what_is_alive
-from windrow.physical.specs import (
-    ExpireRows,
-    FilterRows,
-    ProjectRows,
-    RangeRows,
-    ScanStream,
-    ScanTable,
-    SetOp,
-    SlidingAggregate,
-    Spec,
-    TableJoinRows,
-    UnionRows,
-    WJoin,
-    has_ends,
-    inputs,
-    scans,
-)
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.expire_rows import ExpireRows
+from windrow.physical.nodes.filter_rows import FilterRows
+from windrow.physical.nodes.multi_join import MultiJoin
+from windrow.physical.nodes.project_rows import ProjectRows
+from windrow.physical.nodes.range_rows import RangeRows
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scan_table import ScanTable
+from windrow.physical.nodes.set_op import SetOp
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
+from windrow.physical.nodes.table_join_rows import TableJoinRows
+from windrow.physical.nodes.union_rows import UnionRows
 from windrow.plan.statistics import ASSUMED
 
 ADDED_UP = frozenset({"sum", "count", "avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp"})
@@ -40,13 +34,13 @@ ADDED_UP = frozenset({"sum", "count", "avg", "var_pop", "var_samp", "stddev_pop"
 _HOLDING_NONE = ScanStream | ScanTable | FilterRows | ProjectRows | RangeRows | UnionRows
 
 
-def held_rows(spec: Spec, numbers: Numbers) -> float | None:
+def held_rows(spec: PhysicalNode, numbers: Numbers) -> float | None:
     """Tuples that a plan holds on average; None where its numbers do not tell."""
-    parts = [held_rows(child, numbers) for child in inputs(spec)]
+    parts = [held_rows(child, numbers) for child in spec.inputs]
     return _total([_held_by(spec, numbers), *parts])
 
 
-def _held_by(spec: Spec, numbers: Numbers) -> float | None:
+def _held_by(spec: PhysicalNode, numbers: Numbers) -> float | None:
     """Tuples that one operator holds."""
     hands_on = isinstance(spec, SetOp) and spec.hands_on
     if hands_on or isinstance(spec, _HOLDING_NONE | TableJoinRows):
@@ -55,16 +49,16 @@ def _held_by(spec: Spec, numbers: Numbers) -> float | None:
         return _alive(spec.input, numbers)
     if isinstance(spec, SlidingAggregate) and not spec.estimated_from:
         subtracts = all(a.function in ADDED_UP and not a.is_distinct for a in spec.aggregates)
-        is_needed = has_ends(spec.input) or not subtracts
+        is_needed = spec.input.has_ends or not subtracts
         return _alive(spec.input, numbers) if is_needed else 0.0
     if isinstance(spec, SetOp):
-        return _total([_alive(c, numbers) if has_ends(c) else 0.0 for c in spec.inputs])
-    if isinstance(spec, WJoin) and joins_what_is_alive(spec):
+        return _total([_alive(c, numbers) if c.has_ends else 0.0 for c in spec.inputs])
+    if isinstance(spec, MultiJoin) and spec.joins_what_is_alive:
         return _total([_alive(child, numbers) for child in spec.inputs])
     return None
 
 
-def _alive(spec: Spec, numbers: Numbers) -> float | None:
+def _alive(spec: PhysicalNode, numbers: Numbers) -> float | None:
     """Rows of a spec that are alive at an instant."""
     if isinstance(spec, ProjectRows | ExpireRows):
         return _alive(spec.input, numbers)
@@ -72,17 +66,17 @@ def _alive(spec: Spec, numbers: Numbers) -> float | None:
         return _alive(spec.inputs[0], numbers)
     if isinstance(spec, UnionRows):
         return _total([_alive(child, numbers) for child in spec.inputs])
-    if isinstance(spec, WJoin):
+    if isinstance(spec, MultiJoin):
         return _alive_pairs(spec, numbers)
-    if len(scans(spec)) > 1:  # a selection over a join: what passes it is not known
+    if len(spec.scans) > 1:  # a selection over a join: what passes it is not known
         return None
-    length, rate = alive_ticks(spec), numbers.rate(spec)
+    length, rate = spec.alive_ticks, numbers.rate(spec)
     return None if length is None or rate is None else rate.value * length
 
 
-def _alive_pairs(join: WJoin, numbers: Numbers) -> float | None:
+def _alive_pairs(join: MultiJoin, numbers: Numbers) -> float | None:
     """Combinations of a join that are alive: those of equal keys, of all that could be."""
-    if join.predicates or not joins_what_is_alive(join):
+    if join.predicates or not join.joins_what_is_alive:
         return None
     alive = [_alive(child, numbers) for child in join.inputs]
     apart = 1.0

@@ -9,7 +9,7 @@ from windrow.optimize.optimizer import optimize
 from windrow.optimize.plans import Machine
 from windrow.physical.explain import explain
 from windrow.physical.options import Options
-from windrow.physical.specs import PhysicalQuery
+from windrow.physical.query import PhysicalQuery
 from windrow.plan.nodes import Query
 from windrow.plan.statistics import Measured
 

@@ -8,14 +8,15 @@ proportion: of a key that rows are spread by, a bucket has its share of the valu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from windrow.optimize.numbers import ASSUMED_KEYS, Numbers
 from windrow.optimize.plans import Machine, plan_names, planned
 from windrow.physical.algorithms import BY_NAME, DEFAULT
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.options import Options
 from windrow.physical.partitioning import HashShares, Partitioning
-from windrow.physical.specs import Spec, WJoin, scans
 from windrow.plan.exprs import Band
 from windrow.plan.statistics import ASSUMED, Figure, MeasuredInputs, Statistics
 
@@ -36,22 +37,24 @@ class WorkerPlanner:
     machine: Machine
     is_bounded: bool = False
 
-    def names(self, spec: WJoin) -> tuple[str, ...]:
+    def names(self, spec: MultiJoin) -> tuple[str, ...]:
         """The plans that a worker may take; none where the plan stays as it is."""
         if not (spec.has_plans and self.options.leaves_plans):
             return ()
         return plan_names(self.usual(spec), self.machine, is_bounded=self.is_bounded)
 
-    def usual(self, spec: WJoin) -> WJoin:
+    def usual(self, spec: MultiJoin) -> MultiJoin:
         """The join by the plan that its conditions alone suggest."""
         method = BY_NAME[DEFAULT].methods[0 if spec.classes else -1]
-        return replace(spec, algorithm=DEFAULT, method=method, structures=(), orders=())
+        return spec.by(DEFAULT, method)
 
-    def planned(self, spec: WJoin, partitioning: Partitioning, seen: MeasuredInputs) -> WJoin:
+    def planned(
+        self, spec: MultiJoin, partitioning: Partitioning, seen: MeasuredInputs
+    ) -> MultiJoin:
         """The join by the plan to take in a bucket; without a rate of some input, as it is."""
         numbers = BucketNumbers(
             self.hints,
-            bounded=frozenset(scan.stream for scan in scans(spec) if self.is_bounded),
+            bounded=frozenset(scan.stream for scan in spec.scans if self.is_bounded),
             is_restored=seen.is_restored,
             join=spec,
             partitioning=partitioning,
@@ -71,11 +74,11 @@ class BucketNumbers(Numbers):
         seen: what the bucket shows.
     """
 
-    join: WJoin
+    join: MultiJoin
     partitioning: Partitioning
     seen: MeasuredInputs
 
-    def rate(self, spec: Spec) -> Figure | None:
+    def rate(self, spec: PhysicalNode) -> Figure | None:
         """Rows of an input per tick: as seen, or else a bucket's part of what was said."""
         port = self._port(spec)
         if port is None:
@@ -86,7 +89,7 @@ class BucketNumbers(Numbers):
         said = super().rate(spec)
         return said and Figure(said.value * self._part_of_rows(port), said.source)
 
-    def different(self, spec: Spec, column: str) -> Figure:
+    def different(self, spec: PhysicalNode, column: str) -> Figure:
         """How many different values a column of an input has in the bucket."""
         port = self._port(spec)
         assert port is not None
@@ -95,19 +98,21 @@ class BucketNumbers(Numbers):
             return Figure(max(1.0, said.value / self._parts_of_key(port, column)), said.source)
         return self.seen.different(port, column) or Figure(ASSUMED_KEYS, ASSUMED)
 
-    def ahead(self, spec: Spec) -> float:
+    def ahead(self, spec: PhysicalNode) -> float:
         """The rows of an input that come at once."""
         port = self._port(spec)
         return 0.0 if port is None else float(self.seen.at_once(port))
 
-    def within(self, left: tuple[Spec, str], right: tuple[Spec, str], band: Band) -> Figure | None:
+    def within(
+        self, left: tuple[PhysicalNode, str], right: tuple[PhysicalNode, str], band: Band
+    ) -> Figure | None:
         """The share of pairs of two columns whose difference a band allows."""
         ports = self._port(left[0]), self._port(right[0])
         if ports[0] is None or ports[1] is None or band.scale:
             return None
         return self.seen.within((ports[0], left[1]), (ports[1], right[1]), band.low, band.high)
 
-    def _port(self, spec: Spec) -> int | None:
+    def _port(self, spec: PhysicalNode) -> int | None:
         """Which input a spec is; None for what lies below one."""
         return next((at for at, child in enumerate(self.join.inputs) if child is spec), None)
 

@@ -9,8 +9,8 @@ from windrow.optimize.cost.joins import Condition, Joined, Key, matchless, outpu
 from windrow.optimize.cost.kernels import CALLED, COMPARED, IN_BLOCKS
 from windrow.optimize.numbers import Numbers
 from windrow.optimize.shares import shares, shares_together
+from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.routes import ordered_pairs, predicate_inputs
-from windrow.physical.specs import WJoin
 from windrow.plan.exprs import Expr
 from windrow.plan.statistics import Figure
 
@@ -33,7 +33,7 @@ class Sized:
     output: float
 
 
-def sized(spec: WJoin, rates: list[Figure], numbers: Numbers) -> Sized:
+def sized(spec: MultiJoin, rates: list[Figure], numbers: Numbers) -> Sized:
     """The join with all numbers that its cost rests on.
 
     Args:
@@ -61,7 +61,7 @@ def sized(spec: WJoin, rates: list[Figure], numbers: Numbers) -> Sized:
 Named = list[tuple[str, Figure]]
 
 
-def _keys(spec: WJoin, numbers: Numbers) -> tuple[list[Key], Named]:
+def _keys(spec: MultiJoin, numbers: Numbers) -> tuple[list[Key], Named]:
     keys, known = [], []
     for key in spec.classes:
         different: list[float | None] = [None] * len(spec.inputs)
@@ -75,7 +75,7 @@ def _keys(spec: WJoin, numbers: Numbers) -> tuple[list[Key], Named]:
     return keys, known
 
 
-def _tests(spec: WJoin, numbers: Numbers) -> tuple[list[Condition], Named]:
+def _tests(spec: MultiJoin, numbers: Numbers) -> tuple[list[Condition], Named]:
     passing = shares(spec, numbers)
     known = [(f"share({p.text})", f) for p, f in zip(spec.predicates, passing, strict=True)]
     both = shares_together(spec, passing, numbers)
@@ -115,7 +115,7 @@ def _us_in_blocks(predicate: Expr) -> float:
     return CALLED if predicate.calls else IN_BLOCKS
 
 
-def _held(spec: WJoin, rates: list[float], numbers: Numbers) -> tuple[tuple[float, ...], Named]:
+def _held(spec: MultiJoin, rates: list[float], numbers: Numbers) -> tuple[tuple[float, ...], Named]:
     """The tuples that each window holds where windows count them: () where none does."""
     if spec.counts is None:
         return (), []
@@ -142,7 +142,7 @@ def _wider(
     return tuple(tuple(map(max, mine, theirs)) for mine, theirs in zip(one, other, strict=True))
 
 
-def _out(spec: WJoin, ways: tuple[Joined, ...], widest: Joined) -> float:
+def _out(spec: MultiJoin, ways: tuple[Joined, ...], widest: Joined) -> float:
     """What comes out: combinations, each once though it meets both ways, and rows alone."""
     pairs = min(sum(map(output, ways)), output(widest))
     if spec.kind == "inner":

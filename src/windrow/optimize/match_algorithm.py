@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from windrow.errors import PlanError
-from windrow.physical.bestmatch import MatwinBestmatch
 from windrow.physical.match_algorithms import MATWIN, MATWIN_GRID, PAGED, STANDARD_PAGES
+from windrow.physical.nodes.base import KeyClass, PhysicalNode
+from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
 from windrow.physical.options import Options
-from windrow.physical.specs import KeyClass, Spec, inputs
 from windrow.plan.nodes import BestmatchJoin
 
 
@@ -42,7 +42,7 @@ def match_algorithm(node: BestmatchJoin, classes: tuple[KeyClass, ...], options:
     return asked
 
 
-def check_match_algorithm(root: Spec, options: Options) -> None:
+def check_match_algorithm(root: PhysicalNode, options: Options) -> None:
     """Refuses an algorithm of bestmatch joins for a query that has none."""
     if options.match_algorithm is None or _has_match(root):
         return
@@ -53,5 +53,5 @@ def check_match_algorithm(root: Spec, options: Options) -> None:
     )
 
 
-def _has_match(spec: Spec) -> bool:
-    return isinstance(spec, MatwinBestmatch) or any(map(_has_match, inputs(spec)))
+def _has_match(spec: PhysicalNode) -> bool:
+    return isinstance(spec, MatwinBestmatch) or any(map(_has_match, spec.inputs))

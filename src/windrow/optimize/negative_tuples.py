@@ -12,7 +12,7 @@ its accumulators, DISTINCT and set operations a count per value, and no row a se
 Rows get their negatives right over the scan, as in the paper, and these pass selections and
 projections as the rows did. There are two places where they do not:
 
-- A join of windows keeps its rows anyway, and expires them itself (`WJoin.expires`): below it
+- A join of windows keeps its rows anyway, and expires them itself (`ExpiringJoin`): below it
   nothing does. The same join runs where an input takes rows back.
 - Rows of what must see them whole (an outer or bestmatch join, a join that sheds, one by count
   windows or by pairs of streams) end as they did, and get their negatives above it. So it is where
@@ -27,25 +27,25 @@ from dataclasses import replace
 
 from windrow.physical.algorithms import DEFAULT, HASH, NESTED_LOOP
 from windrow.physical.estimates import ONE_PLAN
-from windrow.physical.lifetimes import alive_ticks
-from windrow.physical.specs import (
-    ExpireRows,
-    FilterRows,
-    ProjectRows,
-    RangeRows,
-    SetOp,
-    SlidingAggregate,
-    Spec,
-    TableJoinRows,
-    UnionRows,
-    WJoin,
-    has_ends,
-)
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.expire_rows import ExpireRows
+from windrow.physical.nodes.expiring_join import ExpiringJoin
+from windrow.physical.nodes.filter_rows import FilterRows
+from windrow.physical.nodes.multi_join import MultiJoin
+from windrow.physical.nodes.project_rows import ProjectRows
+from windrow.physical.nodes.range_rows import RangeRows
+from windrow.physical.nodes.set_op import SetOp
+from windrow.physical.nodes.shedding_join import SheddingJoin
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
+from windrow.physical.nodes.snapshot_join import SnapshotJoin
+from windrow.physical.nodes.table_join_rows import TableJoinRows
+from windrow.physical.nodes.time_join import TimeJoin
+from windrow.physical.nodes.union_rows import UnionRows
 
-Rewrite = Callable[[Spec], Spec]
+Rewrite = Callable[[PhysicalNode], PhysicalNode]
 
 
-def with_negative_tuples(root: Spec) -> Spec:
+def with_negative_tuples(root: PhysicalNode) -> PhysicalNode:
     """The plan of a changelog in which no row ends by itself where rows are taken back.
 
     Its changes are those of the plan given, and come at the same watermarks.
@@ -53,7 +53,7 @@ def with_negative_tuples(root: Spec) -> Spec:
     return _signed(root)
 
 
-def _signed(spec: Spec) -> Spec:
+def _signed(spec: PhysicalNode) -> PhysicalNode:
     """The rows of a spec with signs alone."""
     if isinstance(spec, RangeRows):
         return _expired(spec.input, spec.ticks)
@@ -62,10 +62,10 @@ def _signed(spec: Spec) -> Spec:
     if isinstance(spec, SetOp) and spec.hands_on:
         return _signed(spec.inputs[0])  # what makes the negatives finds late rows as well
     rewritten = _ending(spec)
-    return ExpireRows(rewritten) if has_ends(rewritten) else rewritten
+    return ExpireRows(rewritten) if rewritten.has_ends else rewritten
 
 
-def _ending(spec: Spec) -> Spec:
+def _ending(spec: PhysicalNode) -> PhysicalNode:
     """The rows of a spec with ends where they have some, made by negative tuples below."""
     if isinstance(spec, FilterRows | ProjectRows | TableJoinRows | UnionRows):
         return _over(spec, _ending)
@@ -73,10 +73,10 @@ def _ending(spec: Spec) -> Spec:
         return replace(spec, input=_signed(spec.input))
     if isinstance(spec, SetOp) and not spec.hands_on:
         return replace(spec, inputs=tuple(map(_signed, spec.inputs)))
-    return _expiring(spec) if isinstance(spec, WJoin) and _can_expire(spec) else spec
+    return _expiring(spec) if isinstance(spec, MultiJoin) and _can_expire(spec) else spec
 
 
-def _expired(spec: Spec, ticks: int) -> Spec:
+def _expired(spec: PhysicalNode, ticks: int) -> PhysicalNode:
     """The rows of a spec, each with a negative so many ticks and one later: over its scans."""
     if isinstance(spec, FilterRows | ProjectRows | TableJoinRows | UnionRows):
         return _over(spec, lambda below: _expired(below, ticks))
@@ -85,35 +85,34 @@ def _expired(spec: Spec, ticks: int) -> Spec:
     return ExpireRows(RangeRows(spec, ticks))
 
 
-def _over(spec: FilterRows | ProjectRows | TableJoinRows | UnionRows, rewrite: Rewrite) -> Spec:
+def _over(
+    spec: FilterRows | ProjectRows | TableJoinRows | UnionRows, rewrite: Rewrite
+) -> PhysicalNode:
     """What works row by row, over rewritten rows; a table below it stays."""
     if isinstance(spec, UnionRows):
         return replace(spec, inputs=tuple(map(rewrite, spec.inputs)))
     return replace(spec, input=rewrite(spec.input))
 
 
-def _can_expire(join: WJoin) -> bool:
+def _can_expire(join: MultiJoin) -> bool:
     """Whether a join keeps each row as long as it is alive, and no longer."""
-    is_plain = join.kind == "inner" and join.counts is None and join.alternative is None
-    if not is_plain or join.shedding is not None:
-        return False
-    return join.is_snapshot or all(alive_ticks(child) is not None for child in join.inputs)
+    if isinstance(join, SnapshotJoin):
+        return True
+    is_plain = isinstance(join, TimeJoin) and join.has_plans and not isinstance(join, SheddingJoin)
+    return is_plain and all(child.alive_ticks is not None for child in join.inputs)
 
 
-def _expiring(join: WJoin) -> WJoin:
+def _expiring(join: MultiJoin) -> ExpiringJoin:
     """The join that takes its combinations back; it looks tuples up by ends, in its own way."""
     is_own_way = join.algorithm == DEFAULT
     measured = {port for bound in join.graph.stated for port in (bound.left, bound.right)}
-    return replace(
-        join,
-        inputs=tuple(
-            child if port in measured else _ending(child) for port, child in enumerate(join.inputs)
-        ),
-        algorithm=DEFAULT,
-        method=join.method if is_own_way else (HASH if join.classes else NESTED_LOOP),
-        orders=join.orders if is_own_way else (),
-        structures=(),
-        estimate=join.estimate if join.is_snapshot else ONE_PLAN,
-        is_snapshot=True,
-        expires=True,
+    inputs = tuple(
+        child if port in measured else _ending(child) for port, child in enumerate(join.inputs)
     )
+    own: dict[str, object] = {
+        "inputs": inputs,
+        "method": join.method if is_own_way else (HASH if join.classes else NESTED_LOOP),
+        "orders": join.orders if is_own_way else (),
+        "estimate": join.estimate if isinstance(join, SnapshotJoin) else ONE_PLAN,
+    }
+    return ExpiringJoin(**join.common() | own)

@@ -10,19 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import expm1, log1p, prod
 
-from windrow.physical.lifetimes import alive_ticks
-from windrow.physical.specs import (
-    FilterRows,
-    ProjectRows,
-    RangeRows,
-    ScanStream,
-    ScanTable,
-    Spec,
-    UnionRows,
-    WJoin,
-    inputs,
-    scans,
-)
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.filter_rows import FilterRows
+from windrow.physical.nodes.multi_join import MultiJoin
+from windrow.physical.nodes.project_rows import ProjectRows
+from windrow.physical.nodes.range_rows import RangeRows
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scan_table import ScanTable
+from windrow.physical.nodes.union_rows import UnionRows
 from windrow.plan.exprs import Band, Expr
 from windrow.plan.statistics import ASSUMED, NOTHING_KNOWN, Figure, Measured, Statistics
 
@@ -51,7 +46,7 @@ class Numbers:
     is_running: bool = False
     is_restored: bool = False
 
-    def rate(self, spec: Spec) -> Figure | None:
+    def rate(self, spec: PhysicalNode) -> Figure | None:
         """Rows of a spec per tick; None where that is not known."""
         if isinstance(spec, ScanStream):
             said = self.hints.get(spec.stream, NOTHING_KNOWN).rate
@@ -63,21 +58,21 @@ class Numbers:
             return self._filtered(spec)
         if isinstance(spec, UnionRows):
             return self._together(spec)
-        if isinstance(spec, WJoin) and spec.estimate and spec.estimate.plans:
+        if isinstance(spec, MultiJoin) and spec.estimate and spec.estimate.plans:
             sources = {figure.source for _, figure in spec.estimate.known}
             return Figure(spec.estimate.output, f"estimate by {', '.join(sorted(sources))}")
         return None
 
-    def is_bounded(self, spec: Spec) -> bool:
+    def is_bounded(self, spec: PhysicalNode) -> bool:
         """Whether all streams below a spec are there as a whole."""
-        return all(scan.stream in self.bounded for scan in scans(spec))
+        return all(scan.stream in self.bounded for scan in spec.scans)
 
-    def different(self, spec: Spec, column: str) -> Figure:
+    def different(self, spec: PhysicalNode, column: str) -> Figure:
         """How many different values a column of a spec has."""
         found = self._looked_up(spec, column)
         return found or Figure(ASSUMED_KEYS, ASSUMED)
 
-    def held(self, spec: Spec) -> tuple[Figure, Figure] | None:
+    def held(self, spec: PhysicalNode) -> tuple[Figure, Figure] | None:
         """How many rows of a spec are alive, and how many different ones; None where unknown.
 
         The paper's equation 1: of n equally likely rows, n (1 - (1 - 1/n)^(rate x w)) are alive. Those
@@ -87,7 +82,7 @@ class Numbers:
             return self._held_together(spec.inputs)
         if isinstance(spec, ProjectRows) and isinstance(spec.input, UnionRows):
             return self._held_together([replace(spec, input=own) for own in spec.input.inputs])
-        rate, ticks = self.rate(spec), alive_ticks(spec)
+        rate, ticks = self.rate(spec), spec.alive_ticks
         columns = [self._looked_up(spec, name) for name in spec.schema.names]
         known = [figure for figure in columns if figure is not None]
         if rate is None or ticks is None or len(known) < len(columns):
@@ -98,28 +93,30 @@ class Numbers:
         different = -possible * expm1(rows * log1p(-1 / possible)) if possible > 1 else min(rows, 1)
         return Figure(rows, rate.source), Figure(different, ", ".join(sources))
 
-    def ahead(self, spec: Spec) -> float:
+    def ahead(self, spec: PhysicalNode) -> float:
         """The rows of a stream that come at once, and run ahead of the others."""
-        sources = scans(spec)
+        sources = spec.scans
         if self.measured is None or len(sources) != 1:
             return 0.0
         return float(self.measured.at_once(sources[0].stream))
 
-    def missing(self, spec: Spec) -> str:
+    def missing(self, spec: PhysicalNode) -> str:
         """What to give so that the rate of a spec is known; "" where nothing helps."""
         if any(not isinstance(part, _CARRYING) for part in _parts(spec)):
             return ""
-        names = [s.stream for s in scans(spec) if self.rate(s) is None]
+        names = [s.stream for s in spec.scans if self.rate(s) is None]
         return ", ".join(f"rate= of {name}" for name in dict.fromkeys(names))
 
-    def within(self, left: tuple[Spec, str], right: tuple[Spec, str], band: Band) -> Figure | None:
+    def within(
+        self, left: tuple[PhysicalNode, str], right: tuple[PhysicalNode, str], band: Band
+    ) -> Figure | None:
         """The share of pairs of two columns whose difference a band allows."""
         origins = _origin(*left), _origin(*right)
         if self.measured is None or origins[0] is None or origins[1] is None or band.scale:
             return None
         return self.measured.within(origins[0], origins[1], band.low, band.high)
 
-    def passing(self, predicates: tuple[Expr, ...], sides: Sequence[Spec]) -> Figure | None:
+    def passing(self, predicates: tuple[Expr, ...], sides: Sequence[PhysicalNode]) -> Figure | None:
         """The share of combinations of rows, one of each side, that pass all of some conditions."""
         read = [
             _read(side, [name for p in predicates for name in p.columns])
@@ -149,7 +146,7 @@ class Numbers:
         sources = dict.fromkeys(rate.source for rate in known)
         return Figure(sum(rate.value for rate in known), ", ".join(sources))
 
-    def _held_together(self, parts: Sequence[Spec]) -> tuple[Figure, Figure] | None:
+    def _held_together(self, parts: Sequence[PhysicalNode]) -> tuple[Figure, Figure] | None:
         held = [self.held(part) for part in parts]
         known = [figures for figures in held if figures is not None]
         if len(known) < len(held):
@@ -160,7 +157,7 @@ class Numbers:
         )
         return alive, different
 
-    def _looked_up(self, spec: Spec, column: str) -> Figure | None:
+    def _looked_up(self, spec: PhysicalNode, column: str) -> Figure | None:
         origin = _origin(spec, column)
         if origin is None:
             return None
@@ -169,7 +166,7 @@ class Numbers:
         return said or (self.measured.different(stream, own) if self.measured else None)
 
 
-def _origin(spec: Spec, column: str) -> tuple[str, str] | None:
+def _origin(spec: PhysicalNode, column: str) -> tuple[str, str] | None:
     """The stream and the column of it that a column of a spec shows; None where it is computed."""
     if isinstance(spec, ScanStream):
         return spec.stream, spec.columns[spec.schema.names.index(column)]
@@ -180,24 +177,24 @@ def _origin(spec: Spec, column: str) -> tuple[str, str] | None:
         return _origin(spec.input, made.columns[0]) if made.is_column else None
     if isinstance(spec, UnionRows):
         return None  # values of several columns
-    below = [child for child in inputs(spec) if column in child.schema.names]
+    below = [child for child in spec.inputs if column in child.schema.names]
     return _origin(below[0], column) if below else None
 
 
-_CARRYING = ScanStream | FilterRows | ProjectRows | RangeRows | UnionRows | WJoin
+_CARRYING = ScanStream | FilterRows | ProjectRows | RangeRows | UnionRows | MultiJoin
 
 
-def _parts(spec: Spec) -> list[Spec]:
-    return [spec, *(part for child in inputs(spec) for part in _parts(child))]
+def _parts(spec: PhysicalNode) -> list[PhysicalNode]:
+    return [spec, *(part for child in spec.inputs for part in _parts(child))]
 
 
-def _read(side: Spec, names: list[str]) -> tuple[str, dict[str, str]] | None:
+def _read(side: PhysicalNode, names: list[str]) -> tuple[str, dict[str, str]] | None:
     """The stream of a side and its columns by their names above; None where one is computed."""
-    if len(scans(side)) != 1:
+    if len(side.scans) != 1:
         return None
     origins = {name: _origin(side, name) for name in names if name in side.schema.names}
     columns = {name: origin[1] for name, origin in origins.items() if origin is not None}
-    return (scans(side)[0].stream, columns) if len(columns) == len(origins) else None
+    return (side.scans[0].stream, columns) if len(columns) == len(origins) else None
 
 
 def assumed_share(predicate: Expr) -> Figure:

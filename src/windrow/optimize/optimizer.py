@@ -31,7 +31,7 @@ from windrow.optimize.scheduling import scheduled
 from windrow.optimize.shedding import with_shedding
 from windrow.optimize.verify import verify
 from windrow.physical.options import Options
-from windrow.physical.specs import PhysicalQuery
+from windrow.physical.query import PhysicalQuery
 from windrow.plan.nodes import Node, Query
 from windrow.plan.statistics import Measured
 

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from windrow.errors import PlanError
 from windrow.physical.algorithms import BY_NAME, PIPELINE
 from windrow.physical.cost_facts import NO_WINDOW_JOIN
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.multi_join import MultiJoin
+from windrow.physical.nodes.pair_join import pair_join_names
 from windrow.physical.options import Options
-from windrow.physical.specs import Spec, WJoin, inputs, pair_join_names
 from windrow.plan.nodes import WindowJoin
 
 ALL = ""
@@ -86,7 +88,7 @@ def orders_of(node: WindowJoin, algorithm: str, options: Options) -> tuple[tuple
     return tuple(orders[start] for start in everyone)
 
 
-def check_order(root: Spec, options: Options) -> None:
+def check_order(root: PhysicalNode, options: Options) -> None:
     """Refuses an order that no join of the query could follow."""
     if options.order is None or _is_followed(root):
         return
@@ -104,10 +106,10 @@ def check_order(root: Spec, options: Options) -> None:
     )
 
 
-def _is_followed(spec: Spec) -> bool:
+def _is_followed(spec: PhysicalNode) -> bool:
     return any(join.orders for join in _joins(spec))
 
 
-def _joins(spec: Spec) -> list[WJoin]:
-    below = [join for child in inputs(spec) for join in _joins(child)]
-    return [spec, *below] if isinstance(spec, WJoin) else below
+def _joins(spec: PhysicalNode) -> list[MultiJoin]:
+    below = [join for child in spec.inputs for join in _joins(child)]
+    return [spec, *below] if isinstance(spec, MultiJoin) else below

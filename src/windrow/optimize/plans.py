@@ -37,12 +37,15 @@ from windrow.physical.algorithms import (
     SWEEP,
 )
 from windrow.physical.estimates import ONE_PLAN, Estimate, PlanCost
+from windrow.physical.nodes.multi_join import MultiJoin
+from windrow.physical.nodes.shedding_join import SheddingJoin
+from windrow.physical.nodes.snapshot_join import SnapshotJoin
+from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.options import Options
 from windrow.physical.part_sizes import USUAL
 from windrow.physical.pipeline import pipeline_order
 from windrow.physical.plan_names import plan_kinds, plan_name
 from windrow.physical.routes import probe_order
-from windrow.physical.specs import WJoin
 from windrow.plan.statistics import Figure
 
 CLEARLY = 0.8
@@ -65,7 +68,7 @@ class Plan:
         note: why it is never taken by itself; "" where cost alone decides.
     """
 
-    spec: WJoin
+    spec: MultiJoin
     seconds: float
     note: str = ""
 
@@ -96,16 +99,16 @@ class Machine:
 REFERENCE_MACHINE = Machine()
 
 
-def planned(spec: WJoin, options: Options, numbers: Numbers, machine: Machine) -> WJoin:
+def planned(spec: MultiJoin, options: Options, numbers: Numbers, machine: Machine) -> MultiJoin:
     """The join by the plan to take, with its estimate; as it was where too little is known."""
     rates = [numbers.rate(child) for child in spec.inputs]
-    if spec.is_snapshot and None not in rates:
+    if isinstance(spec, SnapshotJoin) and None not in rates:
         return replace(spec, estimate=ONE_PLAN)
     known_rates = [rate for rate in rates if rate is not None]
     if len(known_rates) < len(rates):
         return replace(spec, estimate=_not_estimated(spec, rates, numbers))
     join = sized(spec, known_rates, numbers)
-    if spec.shedding is not None:
+    if isinstance(spec, SheddingJoin):
         spec = with_expected(spec, join.widest.rates)
         join = effective(join, spec)
     plans = _plans(spec, join, machine, is_bounded=numbers.is_bounded(spec))
@@ -127,7 +130,7 @@ def planned(spec: WJoin, options: Options, numbers: Numbers, machine: Machine) -
     )
 
 
-def _is_first(plan: Plan, spec: WJoin, options: Options) -> bool:
+def _is_first(plan: Plan, spec: MultiJoin, options: Options) -> bool:
     """Whether a plan, by its cost the first of its kind, is the one to begin with.
 
     That is the plan at hand. The structures of two streams that shed are chosen after the
@@ -141,7 +144,7 @@ def _is_first(plan: Plan, spec: WJoin, options: Options) -> bool:
     return plan.spec.algorithm == ASYMMETRIC
 
 
-def plan_names(spec: WJoin, machine: Machine, *, is_bounded: bool = False) -> tuple[str, ...]:
+def plan_names(spec: MultiJoin, machine: Machine, *, is_bounded: bool = False) -> tuple[str, ...]:
     """The plans that may be taken by their cost, whatever the numbers are, by their kinds."""
     size = len(spec.inputs)
     even = Joined((1.0,) * size, spec.graph.upper, (Key((1.0,) * size),) * len(spec.classes))
@@ -160,7 +163,7 @@ def _restored(plan: Plan, joined: Joined, machine: Machine) -> Plan:
     return replace(plan, seconds=plan.seconds + us * US)
 
 
-def _not_estimated(spec: WJoin, rates: Sequence[Figure | None], numbers: Numbers) -> Estimate:
+def _not_estimated(spec: MultiJoin, rates: Sequence[Figure | None], numbers: Numbers) -> Estimate:
     """What would have to be given for an estimate, or why nothing helps."""
     missing = []
     for child, alias, rate in zip(spec.inputs, spec.aliases, rates, strict=True):
@@ -180,7 +183,7 @@ def _is_open(plan: Plan, first: Plan, options: Options) -> bool:
     return options.join_algorithm is None
 
 
-def _is_bound(spec: WJoin, options: Options) -> bool:
+def _is_bound(spec: MultiJoin, options: Options) -> bool:
     """Whether memory is bounded: what a plan holds beside the rows is not estimated.
 
     A join that sheds keeps to its memory by any of its plans, and waits for its rates alone.
@@ -189,7 +192,7 @@ def _is_bound(spec: WJoin, options: Options) -> bool:
     return is_unknown or (options.memory is not None and not options.sheds_memory)
 
 
-def _weights(spec: WJoin, machine: Machine) -> str:
+def _weights(spec: MultiJoin, machine: Machine) -> str:
     """Where the weights are from, and what sizes they were measured for, if others are used."""
     if spec.sizes == USUAL:
         return machine.source
@@ -205,18 +208,18 @@ def _cheapest(plans: list[Plan], first: Plan) -> Plan:
     return plans[0] if plans[0].seconds <= CLEARLY * taken.seconds else taken
 
 
-def _loops(spec: WJoin) -> tuple[str, str]:
+def _loops(spec: MultiJoin) -> tuple[str, str]:
     return spec.algorithm, spec.method
 
 
-def _plans(spec: WJoin, join: Sized, machine: Machine, *, is_bounded: bool) -> list[Plan]:
+def _plans(spec: MultiJoin, join: Sized, machine: Machine, *, is_bounded: bool) -> list[Plan]:
     """Every plan that can run this join, the one at hand among them."""
     plans: list[Plan] = []
     methods = BY_NAME[DEFAULT].methods if spec.classes else (NESTED_LOOP,)
     for method in methods:
         plans += _backward_plans(spec, join, method, machine)
-    is_plain = spec.kind == "inner" and spec.counts is None
-    if is_plain and spec.shedding is None:
+    is_plain = isinstance(spec, TimeJoin)
+    if is_plain and not isinstance(spec, SheddingJoin):
         note = "" if is_bounded else WAITS
         plans += [_sweep_plan(spec, join, method, machine, note) for method in methods]
         for name in ("hw", "nlw") if spec.classes else ("nlw",):
@@ -229,10 +232,10 @@ def _plans(spec: WJoin, join: Sized, machine: Machine, *, is_bounded: bool) -> l
     return [*plans, _like_another(spec, join, machine)]
 
 
-def _backward_plans(spec: WJoin, join: Sized, method: str, machine: Machine) -> list[Plan]:
+def _backward_plans(spec: MultiJoin, join: Sized, method: str, machine: Machine) -> list[Plan]:
     """Backward evaluation in the usual order or the one asked for, and in that which costs least."""
     orders = spec.orders if spec.algorithm == DEFAULT else ()
-    own = replace(spec, algorithm=DEFAULT, method=method, structures=(), orders=orders)
+    own = spec.by(DEFAULT, method, orders)
     plans = [_backward_plan(own, join, machine)]
     best = best_orders(*join.ways)
     usual = [tuple(probe_order(own, start)) for start in join.widest.streams]
@@ -241,7 +244,7 @@ def _backward_plans(spec: WJoin, join: Sized, method: str, machine: Machine) -> 
     return plans
 
 
-def _backward_plan(own: WJoin, join: Sized, machine: Machine) -> Plan:
+def _backward_plan(own: MultiJoin, join: Sized, machine: Machine) -> Plan:
     work = Work()
     for graph, way in zip(own.ways, join.ways, strict=True):
         turned = replace(own, graph=graph)
@@ -250,23 +253,23 @@ def _backward_plan(own: WJoin, join: Sized, machine: Machine) -> Plan:
     return Plan(own, _backward_kernel(own).us(work) * machine.seconds_per_us)
 
 
-def _backward_kernel(spec: WJoin) -> KernelCost:
+def _backward_kernel(spec: MultiJoin) -> KernelCost:
     kind = "outer" if spec.kind != "inner" else DEFAULT
     return KERNELS[f"{'count' if spec.counts is not None else kind}-{spec.method}"]
 
 
-def _sweep_plan(spec: WJoin, join: Sized, method: str, machine: Machine, note: str) -> Plan:
-    own = replace(spec, algorithm="few", method=method, structures=(), orders=())
+def _sweep_plan(spec: MultiJoin, join: Sized, method: str, machine: Machine, note: str) -> Plan:
+    own = spec.by("few", method)
     orders = [probe_order(own, start) for start in join.widest.streams]
     work = sweep_join(join.widest, orders, is_hashed=method == HASH)
     return Plan(own, KERNELS[f"few-{method}"].us(work) * machine.seconds_per_us, note)
 
 
-def _pipeline_plans(spec: WJoin, join: Sized, name: str, machine: Machine) -> list[Plan]:
+def _pipeline_plans(spec: MultiJoin, join: Sized, name: str, machine: Machine) -> list[Plan]:
     """A pipeline in the usual order or the one asked for, and in that which costs least."""
     method = BY_NAME[name].methods[0]
     orders = spec.orders if spec.algorithm == name else ()
-    own = replace(spec, algorithm=name, method=method, structures=(), orders=orders)
+    own = spec.by(name, method, orders)
     specs = [own]
     if len(spec.inputs) > 2:
         best = best_pipeline(join.widest, KERNELS[name].us, is_hashed=method == HASH)
@@ -275,12 +278,12 @@ def _pipeline_plans(spec: WJoin, join: Sized, name: str, machine: Machine) -> li
     return [_pipeline_plan(one, join, machine) for one in specs]
 
 
-def _pipeline_plan(own: WJoin, join: Sized, machine: Machine) -> Plan:
+def _pipeline_plan(own: MultiJoin, join: Sized, machine: Machine) -> Plan:
     work = pipeline(join.widest, pipeline_order(own), is_hashed=own.method == HASH)
     return Plan(own, KERNELS[own.algorithm].us(work) * machine.seconds_per_us)
 
 
-def _like_another(spec: WJoin, join: Sized, machine: Machine) -> Plan:
+def _like_another(spec: MultiJoin, join: Sized, machine: Machine) -> Plan:
     """An algorithm that the user asked for and no kernel was measured of: as one that was."""
     name = f"few-{spec.method}" if BY_NAME[spec.algorithm].kind == SWEEP else "nlw"
     usual = replace(spec, orders=())

@@ -26,21 +26,15 @@ from dataclasses import replace
 from windrow.optimize.numbers import Numbers
 from windrow.physical.algorithms import DEFAULT, HASH, NESTED_LOOP
 from windrow.physical.cost_facts import show_count, show_rate
-from windrow.physical.lifetimes import alive_ticks, joins_what_is_alive
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.filter_rows import FilterRows
+from windrow.physical.nodes.multi_join import MultiJoin
+from windrow.physical.nodes.project_rows import ProjectRows
+from windrow.physical.nodes.set_op import SetOp
+from windrow.physical.nodes.snapshot_join import SnapshotJoin
+from windrow.physical.nodes.table_join_rows import TableJoinRows
+from windrow.physical.nodes.union_rows import UnionRows
 from windrow.physical.options import Options
-from windrow.physical.specs import (
-    FilterRows,
-    PairJoinSpec,
-    ProjectRows,
-    ScanStream,
-    ScanTable,
-    SetOp,
-    Spec,
-    TableJoinRows,
-    UnionRows,
-    WJoin,
-    scans,
-)
 from windrow.plan.exprs import Named, column
 from windrow.plan.windows import WindowGraph
 from windrow.schema import Schema
@@ -52,59 +46,49 @@ SETS = frozenset({"distinct", "union", "except", "intersect"})
 """The set operations that do not count copies."""
 
 
-def push_distinct(spec: Spec, options: Options, numbers: Numbers) -> Spec:
+def push_distinct(spec: PhysicalNode, options: Options, numbers: Numbers) -> PhysicalNode:
     """The spec with a DISTINCT below those joins under set operations where it pays."""
 
-    def below(child: Spec) -> Spec:
+    def below(child: PhysicalNode) -> PhysicalNode:
         return push_distinct(child, options, numbers)
 
-    if isinstance(spec, ScanStream | ScanTable):
-        return spec
-    if isinstance(spec, PairJoinSpec):
-        return replace(spec, left=below(spec.left), right=below(spec.right))
     if isinstance(spec, SetOp) and spec.kind in SETS:
         said: list[str] = []
         inputs = tuple(_as_set(child, options, numbers, said) for child in spec.inputs)
         return replace(spec, inputs=tuple(map(below, inputs)), place=(*spec.place, *said))
-    if isinstance(spec, WJoin | SetOp | UnionRows):
-        return replace(spec, inputs=tuple(map(below, spec.inputs)))
-    return replace(spec, input=below(spec.input))
+    return spec.with_inputs([below(child) for child in spec.inputs])
 
 
-def _as_set(spec: Spec, options: Options, numbers: Numbers, said: list[str]) -> Spec:
+def _as_set(
+    spec: PhysicalNode, options: Options, numbers: Numbers, said: list[str]
+) -> PhysicalNode:
     """The spec of which it only matters whether a row is there; what is not done is said."""
     if isinstance(spec, FilterRows | ProjectRows | TableJoinRows):
         return replace(spec, input=_as_set(spec.input, options, numbers, said))
     if isinstance(spec, UnionRows):
         return replace(spec, inputs=tuple(_as_set(c, options, numbers, said) for c in spec.inputs))
-    if not isinstance(spec, WJoin) or not joins_what_is_alive(spec):
+    if not isinstance(spec, MultiJoin) or not spec.joins_what_is_alive:
         return spec
-    if not spec.is_snapshot and not options.leaves_plans:
+    if not isinstance(spec, SnapshotJoin) and not options.leaves_plans:
         return spec
     inputs = tuple(
         _pushed_to(port, spec, numbers, said)
-        if alive_ticks(child) is not None
+        if child.alive_ticks is not None
         else _as_set(child, options, numbers, said)
         for port, child in enumerate(spec.inputs)
     )
     return spec if inputs == spec.inputs else _of_what_is_alive(spec, inputs)
 
 
-def _of_what_is_alive(spec: WJoin, inputs: tuple[Spec, ...]) -> WJoin:
+def _of_what_is_alive(spec: MultiJoin, inputs: tuple[PhysicalNode, ...]) -> SnapshotJoin:
     """The join of inputs that take rows back, which has one way to look tuples up."""
     is_own_way = spec.algorithm == DEFAULT
-    return replace(
-        spec,
-        inputs=inputs,
-        graph=WindowGraph(spec.graph.streams, ()),
-        algorithm=DEFAULT,
-        method=spec.method if is_own_way else (HASH if spec.classes else NESTED_LOOP),
-        structures=(),
-        is_snapshot=True,
-    )
+    method = spec.method if is_own_way else (HASH if spec.classes else NESTED_LOOP)
+    graph = WindowGraph(spec.graph.streams, ())
+    return SnapshotJoin(**spec.common() | {"inputs": inputs, "graph": graph, "method": method})
 
 
-def _pushed_to(port: int, join: WJoin, numbers: Numbers, said: list[str]) -> Spec:
+def _pushed_to(port: int, join: MultiJoin, numbers: Numbers, said: list[str]) -> PhysicalNode:
     """An input of a join, below a DISTINCT of the columns that are needed if that pays."""
     rows, alias = join.inputs[port], join.aliases[port]
     needed = _only(rows, join.columns_needed(port))
@@ -116,12 +100,12 @@ def _pushed_to(port: int, join: WJoin, numbers: Numbers, said: list[str]) -> Spe
             " shows as 0.0"
         )
         return rows
-    rate, held, ticks = numbers.rate(needed), numbers.held(needed), alive_ticks(needed)
+    rate, held, ticks = numbers.rate(needed), numbers.held(needed), needed.alive_ticks
     if rate is None or held is None or not ticks:
         said.append(f"not pushed below {joined} for {alias}: rate= and distinct= are not given")
         return rows
     alive, different = held
-    time_type = scans(rows)[0].time_type
+    time_type = rows.scans[0].time_type
     passing = different.value / ticks
     figures = (
         f"{show_rate(passing, time_type)} of {show_rate(rate.value, time_type)} go on, for"
@@ -134,7 +118,7 @@ def _pushed_to(port: int, join: WJoin, numbers: Numbers, said: list[str]) -> Spe
     return SetOp((needed,), "distinct", place=(f"pushed below {joined}: {figures}",))
 
 
-def _only(spec: Spec, names: list[str]) -> Spec:
+def _only(spec: PhysicalNode, names: list[str]) -> PhysicalNode:
     """The columns that are needed, without the others."""
     if set(names) == set(spec.schema.names):
         return spec

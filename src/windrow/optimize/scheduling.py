@@ -23,17 +23,12 @@ from windrow.optimize.held_rows import held_rows
 from windrow.optimize.negative_tuples import with_negative_tuples
 from windrow.optimize.numbers import Numbers
 from windrow.physical.cost_facts import show_count
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.count_rows import CountRows
+from windrow.physical.nodes.range_rows import RangeRows
+from windrow.physical.nodes.resolve_changes import ResolveChanges
 from windrow.physical.options import AUTO, ITA, NTA, TPA, Options
 from windrow.physical.schedule import Schedule
-from windrow.physical.specs import (
-    CountRows,
-    RangeRows,
-    ResolveChanges,
-    Spec,
-    Stateful,
-    inputs,
-    takes_back,
-)
 
 EFFECTS = {
     TPA: "changes come out as they become true",
@@ -55,7 +50,7 @@ class Load:
     windows: int
 
     @classmethod
-    def of(cls, root: Spec) -> Load:
+    def of(cls, root: PhysicalNode) -> Load:
         """The load of a plan."""
         return cls(_operators(root), len(_windows(root)))
 
@@ -73,7 +68,7 @@ class Cost:
     held: float | None = None
 
     @classmethod
-    def of(cls, scheduling: str, root: Spec, load: Load, numbers: Numbers) -> Cost:
+    def of(cls, scheduling: str, root: PhysicalNode, load: Load, numbers: Numbers) -> Cost:
         """The cost of a plan, given as it runs by tpa."""
         if scheduling == NTA:
             return cls(2.0 * load.operators, held_rows(with_negative_tuples(root), numbers))
@@ -88,19 +83,21 @@ class Cost:
         return f"{tuples} through {through}{held}"
 
 
-def scheduled(root: Spec, options: Options, numbers: Numbers) -> tuple[Spec, Schedule]:
+def scheduled(
+    root: PhysicalNode, options: Options, numbers: Numbers
+) -> tuple[PhysicalNode, Schedule]:
     """A plan by its scheduling: the one asked for, or the one that costs least by the numbers."""
     schedule = _schedule(root, options, numbers)
-    if schedule.name == NTA and takes_back(root):
+    if schedule.name == NTA and root.takes_back:
         return with_negative_tuples(root), schedule
     return root, schedule
 
 
-def _schedule(root: Spec, options: Options, numbers: Numbers) -> Schedule:
+def _schedule(root: PhysicalNode, options: Options, numbers: Numbers) -> Schedule:
     if options.scheduling not in {None, AUTO}:
         assert options.scheduling is not None
         return Schedule(options.scheduling, f"asked for; {EFFECTS[options.scheduling]}")
-    if not takes_back(root):
+    if not root.takes_back:
         return Schedule()
     load = Load.of(root)
     tpa, nta = (Cost.of(name, root, load, numbers) for name in (TPA, NTA))
@@ -143,14 +140,14 @@ def _is_asked_for(options: Options) -> bool:
     return bool(options.asked_algorithm or options.order or options.sheds)
 
 
-def _operators(spec: Spec) -> int:
-    below = max(map(_operators, inputs(spec)), default=0)
-    return below + isinstance(spec, Stateful)
+def _operators(spec: PhysicalNode) -> int:
+    below = max(map(_operators, spec.inputs), default=0)
+    return below + spec.is_stateful
 
 
-def _windows(spec: Spec) -> set[tuple[str, int]]:
+def _windows(spec: PhysicalNode) -> set[tuple[str, int]]:
     """The lengths of the windows below a spec, in ticks or in rows."""
-    found = {window for child in inputs(spec) for window in _windows(child)}
+    found = {window for child in spec.inputs for window in _windows(child)}
     if isinstance(spec, RangeRows | ResolveChanges) and spec.ticks is not None:
         found.add(("ticks", spec.ticks))
     elif isinstance(spec, CountRows):

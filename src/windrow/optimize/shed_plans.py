@@ -19,6 +19,7 @@ from windrow.optimize.cost.effective import effective_directions
 from windrow.optimize.cost.joins import Joined, output
 from windrow.optimize.joined import Sized
 from windrow.optimize.shed_widths import expected_width
+from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.shed_facts import waiting_ticks
 from windrow.physical.shedding import (
     BEST,
@@ -30,7 +31,6 @@ from windrow.physical.shedding import (
     part_of,
     room_to_wait,
 )
-from windrow.physical.specs import WJoin
 
 NEARLY_ALL = 0.99
 """What is expected at most where all fits but a part of a batch, which may have to wait."""
@@ -39,7 +39,7 @@ _ROUNDS = 20
 """Steps in which windows and what waits agree on who has how much."""
 
 
-def with_expected(spec: WJoin, rates: Sequence[float]) -> WJoin:
+def with_expected(spec: SheddingJoin, rates: Sequence[float]) -> SheddingJoin:
     """The join with what it is expected to shed at some rates per tick."""
     shedding = spec.shedding
     if shedding is None:
@@ -47,7 +47,7 @@ def with_expected(spec: WJoin, rates: Sequence[float]) -> WJoin:
     return replace(spec, shedding=replace(shedding, expected=_expected(spec, shedding, rates)))
 
 
-def _expected(spec: WJoin, shedding: Shedding, rates: Sequence[float]) -> Expected:
+def _expected(spec: SheddingJoin, shedding: Shedding, rates: Sequence[float]) -> Expected:
     """What the inputs get at some rates."""
     service_rate = shedding.service_rate if shedding.may_skip else None
     retention = [max(0, spec.retention(at)) for at in range(len(rates))]
@@ -101,7 +101,7 @@ class _Waiting:
     for_windows: float | None
 
     @classmethod
-    def of(cls, spec: WJoin, memory: float | None, loads: Sequence[Load]) -> _Waiting:
+    def of(cls, spec: SheddingJoin, memory: float | None, loads: Sequence[Load]) -> _Waiting:
         ticks = waiting_ticks(spec)
         tuples = tuple(load.rate * ticks for load in loads)
         shares = (1.0,) * len(loads)
@@ -119,7 +119,7 @@ class _Waiting:
         return cls(tuples, shares, max(0.0, memory - sum(room)), at_once)
 
 
-def _loads(spec: WJoin, rates: Sequence[float], ticks: Sequence[int]) -> list[Load]:
+def _loads(spec: SheddingJoin, rates: Sequence[float], ticks: Sequence[int]) -> list[Load]:
     """The streams, with the tuples that arrive in so many ticks, and what a probe meets of these.
 
     Tuples are taken as spread evenly over ticks: an arrival meets those of the ticks that it reaches.
@@ -146,9 +146,9 @@ def _with_least(loads: Sequence[Load], shedding: Shedding, memory: float | None)
     ]
 
 
-def effective(join: Sized, spec: WJoin) -> Sized:
+def effective(join: Sized, spec: SheddingJoin) -> Sized:
     """The streams as a join keeps them and probes with them; the same where nothing is expected."""
-    expected = None if spec.shedding is None else spec.shedding.expected
+    expected = spec.shedding.expected
     if expected is None:
         return join
     ways = tuple(_left_of(way, expected) for way in join.ways)
@@ -157,7 +157,7 @@ def effective(join: Sized, spec: WJoin) -> Sized:
     return replace(join, ways=ways, widest=widest, output=found)
 
 
-def left_directions(spec: WJoin) -> list[tuple[Direction, Direction]]:
+def left_directions(spec: SheddingJoin) -> list[tuple[Direction, Direction]]:
     """Each window of two streams as it is kept and probed, once for every division to reckon with.
 
     Of streams that are about as fast, the one or the other gets what there is: a join that runs

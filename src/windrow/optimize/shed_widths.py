@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.multi_join import MultiJoin
 
 _WIDTHS = {
     "boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "bigint": 8, "float": 4, "double": 8,
@@ -36,13 +36,13 @@ class Width:
     is_assumed: bool
 
 
-def expected_width(spec: WJoin) -> Width:
+def expected_width(spec: MultiJoin) -> Width:
     """What a tuple of the widest input takes, as far as types tell."""
     found = [_of_input(spec, port) for port in range(len(spec.inputs))]
     return Width(max(own.nbytes for own in found), any(own.is_assumed for own in found))
 
 
-def _of_input(spec: WJoin, port: int) -> Width:
+def _of_input(spec: MultiJoin, port: int) -> Width:
     types = {field.name: field.type for field in spec.inputs[port].schema.fields}
     widths = [_of_type(types[name]) for name in spec.columns_needed(port)]
     return Width(

@@ -13,6 +13,19 @@ from windrow.allocation.dividing import ROUNDING
 from windrow.errors import PlanError, UnsupportedError
 from windrow.optimize.shed_options import least_of, per_tick, rate_said
 from windrow.physical.algorithms import ASYMMETRIC, DEFAULT
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.filter_rows import FilterRows
+from windrow.physical.nodes.multi_join import MultiJoin
+from windrow.physical.nodes.pair_join import PairJoin
+from windrow.physical.nodes.project_rows import ProjectRows
+from windrow.physical.nodes.set_op import SetOp
+from windrow.physical.nodes.shedding_join import SheddingJoin
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
+from windrow.physical.nodes.sliding_skyline import SlidingSkyline
+from windrow.physical.nodes.snapshot_join import SnapshotJoin
+from windrow.physical.nodes.table_join_rows import TableJoinRows
+from windrow.physical.nodes.time_join import TimeJoin
+from windrow.physical.nodes.union_rows import UnionRows
 from windrow.physical.options import Options
 from windrow.physical.shed_errors import too_little
 from windrow.physical.shedding import (
@@ -26,25 +39,6 @@ from windrow.physical.shedding import (
     is_hidden,
     panes_for_totals,
 )
-from windrow.physical.sliding_skyline import SlidingSkyline
-from windrow.physical.specs import (
-    PAIR_JOINS,
-    FilterRows,
-    OfChanges,
-    PairJoinSpec,
-    ProjectRows,
-    RangeRows,
-    ScanStream,
-    ScanTable,
-    SetOp,
-    SlidingAggregate,
-    Spec,
-    TableJoinRows,
-    UnionRows,
-    WJoin,
-    inputs,
-    scans,
-)
 from windrow.plan.exprs import Named, column, quote_duckdb, quote_spark
 from windrow.plan.nodes import KIND_NAMES
 from windrow.schema import Schema
@@ -53,7 +47,7 @@ LEAST_FOR_TOTALS = Least(0.1, is_share=True)
 """What every stream gets where totals are estimated and the user requires nothing."""
 
 
-def with_shedding(root: Spec, options: Options) -> Spec:
+def with_shedding(root: PhysicalNode, options: Options) -> PhysicalNode:
     """The plan, its window join shedding as the options say; the same where they say nothing.
 
     Raises:
@@ -69,7 +63,7 @@ def with_shedding(root: Spec, options: Options) -> Spec:
     return _rewritten(root, shedding)
 
 
-def _shedding_join(root: Spec, options: Options) -> WJoin:
+def _shedding_join(root: PhysicalNode, options: Options) -> MultiJoin:
     """The one window join of a query, if it can shed."""
     found = _joins(root)
     asked = "on_memory = 'shed'" if options.sheds_memory else "service_rate"
@@ -108,14 +102,14 @@ def _shedding_join(root: Spec, options: Options) -> WJoin:
             if options.asked_algorithm
             else "leave it out, or ask with an inner join by time",
         )
-    assert isinstance(join, WJoin)
+    assert isinstance(join, MultiJoin)
     return join
 
 
-def _beside(root: Spec) -> str:
+def _beside(root: PhysicalNode) -> str:
     """What a query has that cannot be estimated from a part of its rows; "" for nothing."""
     specs = list(_parts(root))
-    if any(isinstance(spec, WJoin) and spec.is_snapshot for spec in specs):
+    if any(isinstance(spec, SnapshotJoin) for spec in specs):
         return "a join with a changelog"
     if any(isinstance(spec, SlidingSkyline) for spec in specs):
         return "a bestmatch join"
@@ -132,16 +126,16 @@ def _beside(root: Spec) -> str:
     return ""
 
 
-def _parts(spec: Spec) -> Iterator[Spec]:
+def _parts(spec: PhysicalNode) -> Iterator[PhysicalNode]:
     yield spec
-    for child in inputs(spec):
+    for child in spec.inputs:
         yield from _parts(child)
 
 
-def _unable(join: WJoin | PairJoinSpec, options: Options) -> str:
+def _unable(join: MultiJoin | PairJoin, options: Options) -> str:
     """Why a join cannot shed; "" where it can."""
-    if not isinstance(join, WJoin):
-        return f"the query's join is {PAIR_JOINS[type(join)]}"
+    if not isinstance(join, MultiJoin):
+        return f"the query's join is {join.spoken}"
     names = " and ".join(join.aliases)
     if join.kind != "inner":
         return f"the join of {names} is a {KIND_NAMES[join.kind]} join"
@@ -152,8 +146,8 @@ def _unable(join: WJoin | PairJoinSpec, options: Options) -> str:
     return ""
 
 
-def _shedding(join: WJoin, options: Options, *, is_estimated: bool) -> Shedding:
-    time_type = scans(join)[0].time_type
+def _shedding(join: MultiJoin, options: Options, *, is_estimated: bool) -> Shedding:
+    time_type = join.scans[0].time_type
     memory = options.memory_amount if options.sheds_memory else None
     rate = None if options.service_rate is None else rate_said(options.service_rate)
     service_rate = None if rate is None else per_tick(rate, time_type)
@@ -182,7 +176,7 @@ def _shedding(join: WJoin, options: Options, *, is_estimated: bool) -> Shedding:
     if is_estimated:
         for name, least in (("shed_least", windows), ("shed_least_rate", rates)):
             _check_totals(join, name, least)
-    error = too_little(replace(join, shedding=shedding), shedding)
+    error = too_little(join, shedding)
     if error is not None:
         raise error
     if is_estimated and service_rate is not None:
@@ -191,7 +185,9 @@ def _shedding(join: WJoin, options: Options, *, is_estimated: bool) -> Shedding:
     return shedding
 
 
-def _check_least(join: WJoin, name: str, least: tuple[Least, ...], there_is: float | None) -> None:
+def _check_least(
+    join: MultiJoin, name: str, least: tuple[Least, ...], there_is: float | None
+) -> None:
     """Refuses minima that are more than there is, as far as that can be told."""
     shares = [
         one.amount if one.is_share else one.amount / there_is if there_is is not None else 0.0
@@ -206,7 +202,7 @@ def _check_least(join: WJoin, name: str, least: tuple[Least, ...], there_is: flo
         )
 
 
-def _check_totals(join: WJoin, name: str, least: tuple[Least, ...]) -> None:
+def _check_totals(join: MultiJoin, name: str, least: tuple[Least, ...]) -> None:
     """Refuses a stream that gets nothing where totals are estimated."""
     for alias, one in zip(join.aliases, least, strict=True):
         if one.amount == 0:
@@ -218,21 +214,16 @@ def _check_totals(join: WJoin, name: str, least: tuple[Least, ...]) -> None:
             )
 
 
-def _rewritten(spec: Spec, shedding: Shedding) -> Spec:
+def _rewritten(spec: PhysicalNode, shedding: Shedding) -> PhysicalNode:
     """The plan with the join's shedding, and its hidden columns up to the aggregate."""
-    assert not isinstance(spec, SetOp | UnionRows | OfChanges | SlidingSkyline)  # refused
-    if isinstance(spec, ScanStream | ScanTable | PairJoinSpec):
-        return spec
-    if isinstance(spec, WJoin):
+    if isinstance(spec, TimeJoin):
         hidden = hidden_fields(len(spec.inputs)) if shedding.is_estimated else ()
-        return replace(spec, shedding=shedding, schema=Schema((*spec.schema.fields, *hidden)))
-    below = _rewritten(spec.input, shedding)
-    if isinstance(spec, ProjectRows):
-        return _with_hidden(replace(spec, input=below))
-    if isinstance(spec, SlidingAggregate):
-        return replace(spec, input=below)
-    if isinstance(spec, FilterRows):
-        return _past_marks(replace(spec, input=below))
+        return SheddingJoin.of(spec, shedding, Schema((*spec.schema.fields, *hidden)))
+    node = spec.with_inputs([_rewritten(child, shedding) for child in spec.inputs])
+    if isinstance(node, ProjectRows):
+        return _with_hidden(node)
+    if isinstance(node, FilterRows):
+        return _past_marks(node)
     if isinstance(spec, TableJoinRows) and shedding.is_estimated:
         raise UnsupportedError(
             "unsupported-estimate",
@@ -241,8 +232,7 @@ def _rewritten(spec: Spec, shedding: Shedding) -> Spec:
             hint="aggregate the join in a derived table and join the table to its groups, or let the"
             " query fail or spill",
         )
-    assert isinstance(spec, RangeRows | TableJoinRows)
-    return replace(spec, input=below)
+    return node
 
 
 def _past_marks(spec: FilterRows) -> FilterRows:
@@ -274,11 +264,11 @@ def _with_hidden(spec: ProjectRows) -> ProjectRows:
     )
 
 
-def _joins(spec: Spec) -> list[WJoin | PairJoinSpec]:
-    below = [join for child in inputs(spec) for join in _joins(child)]
-    return [spec, *below] if isinstance(spec, WJoin | PairJoinSpec) else below
+def _joins(spec: PhysicalNode) -> list[MultiJoin | PairJoin]:
+    below = [join for child in spec.inputs for join in _joins(child)]
+    return [spec, *below] if isinstance(spec, MultiJoin | PairJoin) else below
 
 
-def _has_totals(spec: Spec) -> bool:
+def _has_totals(spec: PhysicalNode) -> bool:
     has_own = isinstance(spec, SlidingAggregate) and bool(spec.aggregates)
-    return has_own or any(map(_has_totals, inputs(spec)))
+    return has_own or any(map(_has_totals, spec.inputs))

@@ -17,12 +17,15 @@ from windrow.optimize.cost.weights import Weights
 from windrow.optimize.joined import Sized
 from windrow.optimize.shed_plans import left_directions
 from windrow.physical.algorithms import ASYMMETRIC, BY_NAME
+from windrow.physical.nodes.multi_join import MultiJoin
+from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.part_sizes import BUFFER, HASH
-from windrow.physical.specs import WJoin
 from windrow.physical.structures import NAMES, served_range
 
 
-def structure_costs(spec: WJoin, join: Sized, weights: Weights) -> list[tuple[WJoin, float]]:
+def structure_costs(
+    spec: MultiJoin, join: Sized, weights: Weights
+) -> list[tuple[MultiJoin, float]]:
     """The join by every pair of structures that can serve its conditions, in microseconds per tick."""
     names = list(NAMES)
     if not spec.classes:
@@ -39,17 +42,16 @@ def structure_costs(spec: WJoin, join: Sized, weights: Weights) -> list[tuple[WJ
         weights
     )
     method = BY_NAME[ASYMMETRIC].methods[0 if spec.classes else -1]
-    own = replace(spec, algorithm=ASYMMETRIC, method=method, orders=())
     return [
-        (replace(own, structures=(left, right)), loops + cost_left + cost_right)
+        (spec.by(ASYMMETRIC, method, structures=(left, right)), loops + cost_left + cost_right)
         for left, cost_left in sides[0]
         for right, cost_right in sides[1]
     ]
 
 
-def _directions(spec: WJoin, joined: Joined) -> list[tuple[Direction, Direction]]:
+def _directions(spec: MultiJoin, joined: Joined) -> list[tuple[Direction, Direction]]:
     """Each window, and what happens to it in a tick, in each case that may be."""
-    if spec.shedding is not None and spec.shedding.expected is not None:
+    if isinstance(spec, SheddingJoin) and spec.shedding.expected is not None:
         return left_directions(spec)
     return [(_direction(joined, 0), _direction(joined, 1))]
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from windrow.errors import PlanError
 from windrow.physical.algorithms import ASYMMETRIC
+from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.options import Options
 from windrow.physical.part_sizes import BUFFER, HASH, LEAST_BUCKET, LEAST_NODE, MOST, TREES, TTREE
-from windrow.physical.specs import WJoin
 from windrow.physical.structures import NAMES, served_range
 from windrow.plan.nodes import WindowJoin
 
@@ -16,7 +16,7 @@ SIZES = ("bucket_size", "node_size")
 """The options that say how large the parts of structures are."""
 
 
-def structures_of(spec: WJoin, node: WindowJoin, options: Options) -> tuple[str, ...]:
+def structures_of(spec: TimeJoin, node: WindowJoin, options: Options) -> tuple[str, ...]:
     """Per input, the structure that the user asked for, or else the one to take.
 
     Raises:
@@ -30,7 +30,7 @@ def structures_of(spec: WJoin, node: WindowJoin, options: Options) -> tuple[str,
     return chosen
 
 
-def by_trees(spec: WJoin, options: Options) -> WJoin:
+def by_trees(spec: TimeJoin, options: Options) -> TimeJoin:
     """The join with both windows in trees, where the user leaves that open and they answer best.
 
     So it is where there is no equality and a band is bounded from both sides: a tree looks at what
@@ -40,8 +40,7 @@ def by_trees(spec: WJoin, options: Options) -> WJoin:
     """
     is_bound = options.memory is not None and not options.sheds_memory
     is_open = options.asked_algorithm is None and options.order is None and not is_bound
-    is_plain = spec.kind == "inner" and spec.counts is None and spec.alternative is None
-    if spec.classes or len(spec.inputs) != 2 or not (is_open and is_plain):
+    if spec.classes or len(spec.inputs) != 2 or not (is_open and spec.has_plans):
         return spec
     served = served_range(spec)
     if served is None or not served.is_closed:
@@ -49,7 +48,7 @@ def by_trees(spec: WJoin, options: Options) -> WJoin:
     return replace(spec, algorithm=ASYMMETRIC, structures=(TTREE, TTREE))
 
 
-def decided_structures(spec: WJoin) -> tuple[str, str]:
+def decided_structures(spec: TimeJoin) -> tuple[str, str]:
     """The structures of a join for which the user asked for none."""
     if spec.classes:
         return HASH, HASH
@@ -100,7 +99,7 @@ def check_sizes(options: Options) -> None:
             )
 
 
-def _check(spec: WJoin, node: WindowJoin, name: str, alias: str) -> None:
+def _check(spec: TimeJoin, node: WindowJoin, name: str, alias: str) -> None:
     if name == HASH and not spec.classes:
         raise PlanError(
             "no-key-to-hash",

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from windrow.physical.estimating_facts import ESTIMATORS
-from windrow.physical.specs import SlidingAggregate
 from windrow.plan.explain import show_aggregate
 from windrow.plan.nodes import Aggregate
+
+if TYPE_CHECKING:
+    from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 
 FEW_ROWS = 256
 """So many rows without an end are kept as they come where values are kept, and cancel out later."""

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from windrow.physical.algorithms import ASYMMETRIC, BY_NAME, DEFAULT, PIPELINE, SWEEP
 from windrow.physical.bounds_text import event_time, plus
 from windrow.physical.options import Options
-from windrow.physical.outer_facts import emission
 from windrow.physical.pipeline import is_along_path, pipeline_order
 from windrow.physical.probe_facts import probes
 from windrow.physical.routes import first_ready, probe_order
-from windrow.physical.shed_facts import shed_emission
-from windrow.physical.specs import WJoin
 from windrow.physical.structure_facts import structure_facts
 from windrow.plan.explain import show_predicates
+
+if TYPE_CHECKING:
+    from windrow.physical.nodes.multi_join import MultiJoin
 
 Fact = tuple[str, list[str]]
 
 
-def algorithm_facts(spec: WJoin, options: Options, keys: str) -> list[Fact]:
+def algorithm_facts(spec: MultiJoin, options: Options, keys: str) -> list[Fact]:
     """The algorithm, how it answers, and why it was taken; `keys` are the join's as text."""
     algorithm = BY_NAME[spec.algorithm]
     if spec.algorithm == ASYMMETRIC:
@@ -34,7 +36,7 @@ def algorithm_facts(spec: WJoin, options: Options, keys: str) -> list[Fact]:
     ]
 
 
-def search_facts(spec: WJoin, below: int, time_type: str) -> list[Fact]:
+def search_facts(spec: MultiJoin, below: int, time_type: str) -> list[Fact]:
     """In which order streams are met, and which partial combinations are kept on the way.
 
     `below` is what the operator's watermark trails by.
@@ -48,16 +50,7 @@ def search_facts(spec: WJoin, below: int, time_type: str) -> list[Fact]:
     ]
 
 
-def emission_of(spec: WJoin, time_type: str) -> str:
-    """When results come out."""
-    if spec.shedding is not None:
-        return shed_emission(spec, time_type)
-    if BY_NAME[spec.algorithm].kind == SWEEP:
-        return "each combination once the watermark has passed its newest tuple; adds no delay"
-    return emission(spec, time_type)
-
-
-def _why(spec: WJoin, options: Options) -> str:
+def _why(spec: MultiJoin, options: Options) -> str:
     if options.algorithm not in {None, DEFAULT}:
         return f"asked for by algorithm = {options.algorithm}"
     if spec.estimate is not None and spec.estimate.is_decisive:
@@ -67,7 +60,7 @@ def _why(spec: WJoin, options: Options) -> str:
     return "nested loop, for there is no equality to hash on"
 
 
-def _within_memory(spec: WJoin, options: Options) -> list[str]:
+def _within_memory(spec: MultiJoin, options: Options) -> list[str]:
     """Why no other algorithm was weighed where memory is bounded; nothing where one was asked for."""
     if options.memory is None or options.sheds or options.asked_algorithm or not spec.has_plans:
         return []
@@ -77,7 +70,7 @@ def _within_memory(spec: WJoin, options: Options) -> list[str]:
     return [f"{title} alone, for memory is bounded: it holds rows and nothing beside them"]
 
 
-def _probes(spec: WJoin) -> list[str]:
+def _probes(spec: MultiJoin) -> list[str]:
     """What a new tuple of each input meets, in order."""
     if spec.algorithm == DEFAULT:
         return probes(spec)
@@ -89,7 +82,7 @@ def _probes(spec: WJoin) -> list[str]:
     return lines
 
 
-def _in_turn(spec: WJoin, start: int) -> list[int]:
+def _in_turn(spec: MultiJoin, start: int) -> list[int]:
     """The other inputs, round robin; those that a key joins to those chosen come first.
 
     For BEW on graphs it is a stated window that joins them. FEW takes them as BEW does.
@@ -108,7 +101,7 @@ def _in_turn(spec: WJoin, start: int) -> list[int]:
     return chosen[1:]
 
 
-def _levels(spec: WJoin, order: tuple[int, ...]) -> str:
+def _levels(spec: MultiJoin, order: tuple[int, ...]) -> str:
     """The levels from the bottom up, with the predicates that each tests."""
     text = f"{spec.aliases[order[0]]}{_where(spec, first_ready(spec, (), order[0]))}"
     for level in range(1, len(order)):
@@ -118,13 +111,13 @@ def _levels(spec: WJoin, order: tuple[int, ...]) -> str:
     return text
 
 
-def _where(spec: WJoin, numbers: tuple[int, ...]) -> str:
+def _where(spec: MultiJoin, numbers: tuple[int, ...]) -> str:
     if not numbers:
         return ""
     return f" where {show_predicates([spec.predicates[number] for number in numbers])}"
 
 
-def _intermediate(spec: WJoin, order: tuple[int, ...], below: int, time_type: str) -> list[str]:
+def _intermediate(spec: MultiJoin, order: tuple[int, ...], below: int, time_type: str) -> list[str]:
     """Which partial combinations each level keeps, and until when; of two streams there are none."""
     watermark = plus("watermark", -below, time_type)
     lines = []
@@ -144,6 +137,6 @@ def _intermediate(spec: WJoin, order: tuple[int, ...], below: int, time_type: st
     return lines
 
 
-def _reach(spec: WJoin, left: int, right: int) -> int:
+def _reach(spec: MultiJoin, left: int, right: int) -> int:
     """How long after a tuple of one input one of another may come, whichever way windows go."""
     return max(graph.upper[left][right] for graph in spec.ways)

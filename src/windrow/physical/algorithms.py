@@ -44,6 +44,15 @@ class Algorithm:
     most_streams: int | None = None
 
     @property
+    def operator(self) -> str:
+        """Where the operator of window joins by it is, as `module:class`."""
+        if self.kind == SWEEP:
+            return "windrow.operators.published.sweep:SweepJoinOp"
+        if self is BY_NAME[DEFAULT]:
+            return "windrow.operators.bew_join:BewJoinOp"
+        return "windrow.operators.published.arrival:ArrivalJoinOp"
+
+    @property
     def needs_key(self) -> bool:
         """Whether it runs only where there is an equality."""
         return self.methods == (HASH,)

@@ -5,18 +5,14 @@ All lengths are ticks inside; they are shown in the unit of the query's event ti
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from windrow.physical.promises import LEAD, has_lead, largest_lateness
-from windrow.physical.specs import (
-    FilterRows,
-    ProjectRows,
-    RangeRows,
-    ScanStream,
-    Spec,
-    TableJoinRows,
-    scans,
-)
 from windrow.plan.durations import show_ticks
 from windrow.plan.windows import UNBOUNDED, Bound, WindowGraph
+
+if TYPE_CHECKING:
+    from windrow.physical.nodes.base import PhysicalNode
 
 
 def show_bound(left: str, right: str, lo: int, hi: int, time_type: str) -> str:
@@ -88,22 +84,21 @@ def _closed(graph: WindowGraph, a: int, b: int, time_type: str) -> str:
     return show_bound(names[a], names[b], graph.upper[b][a], graph.upper[a][b], time_type)
 
 
-def event_time(spec: Spec, alias: str) -> str:
+def event_time(spec: PhysicalNode, alias: str) -> str:
     """The event time of an input as the user knows it: its time column, or t(alias)."""
-    while isinstance(spec, FilterRows | ProjectRows | RangeRows | TableJoinRows):
-        spec = spec.input
-    if isinstance(spec, ScanStream) and spec.alias == alias:
-        return f"{alias}.{spec.time}"
-    return f"t({alias})"
+    origin = spec.origin
+    return (
+        f"{alias}.{origin.time}" if origin is not None and origin.alias == alias else f"t({alias})"
+    )
 
 
-def lag_terms(spec: Spec, below: int) -> list[str]:
+def lag_terms(spec: PhysicalNode, below: int) -> list[str]:
     """What the watermark trails the newest row of an input of a spec by, as terms of a sum.
 
     That is the largest lateness, the lead that other promises leave, the delay `below`, and how
     far the stream runs ahead of the slowest one.
     """
-    sources = scans(spec)
+    sources = spec.scans
     time_type = sources[0].time_type
     lateness = largest_lateness(sources)
     terms = [f"lateness {show_ticks(lateness, time_type)}"] if lateness else []
@@ -121,7 +116,9 @@ def plus(base: str, ticks: int, time_type: str) -> str:
     return f"{base} {'+' if ticks > 0 else '-'} {show_ticks(abs(ticks), time_type)}"
 
 
-def drop_condition(spec: Spec, alias: str, retention: int, delayed: int, time_type: str) -> str:
+def drop_condition(
+    spec: PhysicalNode, alias: str, retention: int, delayed: int, time_type: str
+) -> str:
     """When a row of an input goes; `delayed` is what the operator's watermark trails by."""
     watermark = plus("watermark", -delayed, time_type)
     return f"drop {alias} when {watermark} > {plus(event_time(spec, alias), retention, time_type)}"

@@ -29,10 +29,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
+from typing import TYPE_CHECKING, Any
 
-from windrow.physical.bestmatch import MatwinBestmatch
-from windrow.physical.specs import scans
 from windrow.plan.durations import show_ticks
+
+if TYPE_CHECKING:
+    from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
 
 CELL_WIDTHS = 4
 """A cell is this many times as wide as a row can reach to one side: wide cells mean few copies (a
@@ -103,6 +105,19 @@ class Cells:
             expected += math.prod(chance for _, chance in counts) * self.buckets * (1 - missed)
         return expected
 
+    def describe(self, join: Any, show: Callable[[str], str]) -> str:
+        """One line for EXPLAIN."""
+        texts = [_describe_axis(axis, join, show) for axis in self.axes]
+        copied = [
+            f"{name} rows copied {self.copies(port):.3g} times"
+            for port, name in enumerate(("left", "right"))
+            if port != self.anchor
+        ]
+        return (
+            f"partitioned by cells of {' and '.join(texts)} ({self.buckets});"
+            f" {', '.join(copied)} on average, and held as often"
+        )
+
 
 def cells_of(spec: MatwinBestmatch, buckets: int) -> Cells:
     """The grid of a bestmatch join: its first constrained dimension and event time, or time alone."""
@@ -143,24 +158,9 @@ def _by_kind(spec: MatwinBestmatch, full: Reach, other: float | Reach) -> Reach:
     return (0, right) if spec.judged == (0,) else (left, 0)
 
 
-def describe_cells(cells: Cells, spec: MatwinBestmatch, show: Callable[[str], str]) -> str:
-    """One line for EXPLAIN."""
-    texts = [_describe_axis(axis, spec, show) for axis in cells.axes]
-    names = ("left", "right")
-    copied = [
-        f"{names[port]} rows copied {cells.copies(port):.3g} times"
-        for port in (0, 1)
-        if port != cells.anchor
-    ]
-    return (
-        f"partitioned by cells of {' and '.join(texts)} ({cells.buckets});"
-        f" {', '.join(copied)} on average, and held as often"
-    )
-
-
 def _describe_axis(axis: Axis, spec: MatwinBestmatch, show: Callable[[str], str]) -> str:
     if axis.dimension is None:
-        return f"event time, {show_ticks(int(axis.width), scans(spec)[0].time_type)} wide"
+        return f"event time, {show_ticks(int(axis.width), spec.time_type)} wide"
     dimension = spec.dimensions[axis.dimension]
     width = f"{axis.width:g}"
     if dimension.unit is not None:

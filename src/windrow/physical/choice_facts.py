@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from windrow.physical.algorithms import DEFAULT
 from windrow.physical.estimates import CHANGED
-from windrow.physical.specs import PhysicalQuery, Runner, Stateful, WJoin
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.multi_join import MultiJoin
+from windrow.physical.query import PhysicalQuery, Runner
 
 Fact = tuple[str, list[str]]
 
 
-def choice_facts(spec: Stateful, query: PhysicalQuery) -> list[Fact]:
+def choice_facts(spec: PhysicalNode, query: PhysicalQuery) -> list[Fact]:
     """Who chooses the plan of a window join; nothing in process, where the plan shown is it."""
-    if query.runner is Runner.process or not isinstance(spec, WJoin) or not spec.has_plans:
+    if query.runner is Runner.process or not isinstance(spec, MultiJoin) or not spec.has_plans:
         return []
     if not query.options.leaves_plans:
         is_asked = query.options.asked_algorithm or query.options.order or spec.shedding is None
@@ -40,7 +42,7 @@ def choice_facts(spec: Stateful, query: PhysicalQuery) -> list[Fact]:
     ]
 
 
-def _expected(spec: WJoin) -> str:
+def _expected(spec: MultiJoin) -> str:
     estimate = spec.estimate
     if estimate is not None and estimate.plans:
         return f"expected by hints, and run until rates are known: {estimate.plans[0].name}"

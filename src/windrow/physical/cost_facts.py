@@ -6,10 +6,14 @@ with two figures: they are not worth more.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from windrow.physical.estimates import Estimate, PlanCost
 from windrow.physical.plan_names import is_of_structures
-from windrow.physical.specs import Spec, WJoin, inputs, pair_join_names, scans
 from windrow.plan.stream_hints import USUAL_UNIT, ticks_per_unit
+
+if TYPE_CHECKING:
+    from windrow.physical.nodes.base import PhysicalNode
 
 Fact = tuple[str, list[str]]
 
@@ -21,11 +25,11 @@ NO_WINDOW_JOIN = "the query joins no streams by windows"
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 
 
-def total_cost(root: Spec, time_type: str) -> str:
+def total_cost(root: PhysicalNode, time_type: str) -> str:
     """The cost of all window joins of a query, or what to give to know it."""
-    joins = _joins(root)
+    joins = [node for node in root.walk() if node.is_priced]
     if not joins:
-        others = " and ".join(pair_join_names(root))
+        others = " and ".join(dict.fromkeys(node.spoken for node in root.walk() if node.spoken))
         return f"not estimated: {NO_WINDOW_JOIN if not others else f'{others} has no cost model'}"
     estimates = [join.estimate for join in joins]
     missing = [name for one in estimates if one for name in one.missing]
@@ -35,11 +39,11 @@ def total_cost(root: Spec, time_type: str) -> str:
     if missing:
         return f"not estimated: give {', '.join(dict.fromkeys(missing))}"
     costs = [one.plans[0].seconds for one in estimates if one and one.plans]
-    kind = scans(root)[0].time_type if time_type not in USUAL_UNIT else time_type
+    kind = root.scans[0].time_type if time_type not in USUAL_UNIT else time_type
     return f"{_per_unit(sum(costs), kind)} for the window joins"
 
 
-def estimate_facts(spec: WJoin, time_type: str) -> list[Fact]:
+def estimate_facts(spec: PhysicalNode, time_type: str) -> list[Fact]:
     """The numbers, the output rate, and what each plan costs."""
     estimate = spec.estimate
     if estimate is None or not estimate.plans:
@@ -107,8 +111,3 @@ def show_count(number: float) -> str:
     """A number with two figures, or whole where it has more before the point."""
     rounded = float(f"{number:.2g}")
     return f"{rounded:,.0f}" if rounded >= 10 else f"{rounded:g}"
-
-
-def _joins(spec: Spec) -> list[WJoin]:
-    below = [join for child in inputs(spec) for join in _joins(child)]
-    return [spec, *below] if isinstance(spec, WJoin) else below

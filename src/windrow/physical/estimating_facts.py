@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from windrow.physical.specs import SlidingAggregate
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
+
 
 Fact = tuple[str, list[str]]
 

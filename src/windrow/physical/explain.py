@@ -10,54 +10,27 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from windrow.physical.asof import AsofSweep, RangeAggregate
-from windrow.physical.bestmatch_facts import bestmatch_aliases
 from windrow.physical.choice_facts import choice_facts
 from windrow.physical.cost_facts import show_rate, total_cost
-from windrow.physical.facts import Fact, facts_of
-from windrow.physical.lifetimes import source_name
+from windrow.physical.facts import Fact
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.multi_join import MultiJoin
+from windrow.physical.nodes.project_rows import ProjectRows
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scan_table import ScanTable
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.physical.options import IN_STEP, ROUND_ROBIN, SPILL, Options
-from windrow.physical.partitioning import Single, describe, partitioning_of
+from windrow.physical.partitioning import Single
 from windrow.physical.promises import LEAD, has_lead, show_promises, show_watermarks
+from windrow.physical.query import PhysicalQuery
 from windrow.physical.schedule_facts import as_scheduled, schedule_facts
 from windrow.physical.shared_stages import stages
-from windrow.physical.shedding import is_hidden
-from windrow.physical.sliding_skyline import SlidingSkyline
-from windrow.physical.specs import (
-    CountRows,
-    ExpireRows,
-    FilterRows,
-    PairJoinSpec,
-    PhysicalQuery,
-    ProjectRows,
-    RangeRows,
-    ResolveChanges,
-    ScanStream,
-    ScanTable,
-    SetOp,
-    SlidingAggregate,
-    Spec,
-    Stateful,
-    TableJoinRows,
-    UnionRows,
-    WJoin,
-    has_state,
-    inputs,
-    scans,
-    tables,
-)
-from windrow.physical.table_facts import table_facts
-from windrow.plan.durations import show_ticks
 from windrow.plan.explain import (
     ColumnTexts,
     logical_lines,
-    show_aggregates,
     show_alias,
-    show_items,
-    show_predicates,
-    show_table_join,
 )
-from windrow.plan.nodes import KIND_NAMES, Query
+from windrow.plan.nodes import Query
 
 ASSUMED_BUCKETS = 4
 """Buckets that EXPLAIN shows where the user set none: enough to see what is copied."""
@@ -101,7 +74,7 @@ def _one_line(text: str) -> str:
 
 
 def _query_lines(physical: PhysicalQuery) -> list[str]:
-    sources = scans(physical.root)
+    sources = physical.root.scans
     answer = (
         "changelog: rows come and go, _change_type and _event_time say when"
         if physical.is_changelog
@@ -126,13 +99,13 @@ def _query_lines(physical: PhysicalQuery) -> list[str]:
         facts.insert(3, (LEAD, ["how far a stream's newest row is ahead of its own watermark"]))
     if len(sources) > 1:
         facts.insert(3, ("distance", ["how far a stream runs ahead of the slowest one"]))
-    if tables(physical.root):
-        facts.insert(2, ("tables", [_table(table) for table in tables(physical.root)]))
+    if physical.root.tables:
+        facts.insert(2, ("tables", [_table(table) for table in physical.root.tables]))
     return list(_fact_lines(facts, "  "))
 
 
 def _late_rows(physical: PhysicalQuery) -> list[str]:
-    if not has_state(physical.root):
+    if not physical.root.has_state:
         return ["none: each row is answered as it comes, whatever its time"]
     return [
         f"below the watermark as their batch begins: {LATE_ROWS[physical.options.on_late]}",
@@ -162,11 +135,11 @@ def _memory(options: Options) -> str:
     return f"at most {limit} of state; beyond that the query fails"
 
 
-def _processor(root: Spec) -> list[Fact]:
+def _processor(root: PhysicalNode) -> list[Fact]:
     """How many arrivals may probe, where someone has said it."""
     for _, spec in _walk(root, 0):
-        if isinstance(spec, WJoin) and spec.shedding is not None and spec.shedding.service_rate:
-            rate = show_rate(spec.shedding.service_rate, scans(spec)[0].time_type)
+        if isinstance(spec, MultiJoin) and spec.shedding is not None and spec.shedding.service_rate:
+            rate = show_rate(spec.shedding.service_rate, spec.time_type)
             beyond = "a random part does" if spec.shedding.may_skip else "the query fails"
             return [("processor", [f"at most {rate} probe; where more arrive {beyond}"])]
     return []
@@ -190,23 +163,20 @@ def _physical_lines(physical: PhysicalQuery) -> list[str]:
     number = 1
     for depth, spec in _walk(physical.root, 1):
         number += 1
-        lines.append(f"{number:02}) {'  ' * depth}{_spec(spec)}")
-        if isinstance(spec, Stateful):
-            own = as_scheduled(facts_of(spec, physical.options, show), physical)
-            facts = [*own, *choice_facts(spec, physical)]
-            lines += _fact_lines(facts, "    " + "  " * depth + "  ")
-        elif isinstance(spec, TableJoinRows):
-            lines += _fact_lines(table_facts(spec), "    " + "  " * depth + "  ")
+        lines.append(f"{number:02}) {'  ' * depth}{spec.title}")
+        own = as_scheduled(spec.facts(physical.options, show), physical)
+        facts = [*own, *choice_facts(spec, physical)]
+        lines += _fact_lines(facts, "    " + "  " * depth + "  ")
     return lines
 
 
-def _column_texts(root: Spec) -> ColumnTexts:
+def _column_texts(root: PhysicalNode) -> ColumnTexts:
     return ColumnTexts(spec.items for _, spec in _walk(root, 0) if isinstance(spec, ProjectRows))
 
 
-def _walk(spec: Spec, depth: int) -> Iterator[tuple[int, Spec]]:
+def _walk(spec: PhysicalNode, depth: int) -> Iterator[tuple[int, PhysicalNode]]:
     yield depth, spec
-    for child in inputs(spec):
+    for child in spec.inputs:
         yield from _walk(child, depth + 1)
 
 
@@ -214,59 +184,6 @@ def _fact_lines(facts: list[Fact], indent: str) -> Iterator[str]:
     for label, lines in facts:
         for i, line in enumerate(lines):
             yield f"{indent}{label if i == 0 else '':<{LABEL_WIDTH}}{line}"
-
-
-def _spec(spec: Spec) -> str:
-    if isinstance(spec, Stateful):
-        return stage_name(spec)
-    if isinstance(spec, ScanStream | ScanTable):
-        name = spec.stream if isinstance(spec, ScanStream) else spec.table
-        columns = ", ".join(spec.columns) or "no columns"
-        return f"{type(spec).__name__} {show_alias(name, spec.alias)}: {columns}"
-    if isinstance(spec, FilterRows | TableJoinRows):
-        tests = (
-            show_predicates(spec.predicates)
-            if isinstance(spec, FilterRows)
-            else show_table_join(spec.kind, spec.keys, spec.predicates)
-        )
-        return f"{type(spec).__name__} {tests}"
-    if isinstance(spec, ProjectRows):
-        shown = tuple(item for item in spec.items if not is_hidden(item.name))
-        return f"ProjectRows {show_items(shown)}"
-    if isinstance(spec, UnionRows):
-        return "UnionRows"
-    assert isinstance(spec, RangeRows)
-    return f"RangeRows {show_ticks(spec.ticks, scans(spec)[0].time_type)}"
-
-
-def stage_name(spec: Stateful) -> str:
-    """A stateful spec in a few words; progress figures use the same name."""
-    if isinstance(spec, WJoin):
-        kind = f", {KIND_NAMES[spec.kind]}" if spec.kind in KIND_NAMES else ""
-        name = "SnapshotJoin" if spec.is_snapshot else "WJoin"
-        name = "ExpiringJoin" if spec.expires else name
-        return f"{name} {', '.join(spec.aliases)}{kind}"
-    if isinstance(spec, SlidingAggregate):
-        kind = "EstimatingAggregate" if spec.estimated_from else "SlidingAggregate"
-        return f"{kind} {show_aggregates(spec.aggregates)}"
-    if isinstance(spec, SetOp):
-        return f"SetOp {spec.kind}"
-    if isinstance(spec, ResolveChanges | CountRows):
-        return f"{type(spec).__name__} {spec.alias}"
-    if isinstance(spec, ExpireRows):
-        return f"ExpireRows {source_name(spec.input)}"
-    return _pair_join_name(spec)
-
-
-def _pair_join_name(spec: PairJoinSpec | SlidingSkyline) -> str:
-    if isinstance(spec, SlidingSkyline):
-        return f"SlidingSkyline {spec.kind}"
-    if isinstance(spec, AsofSweep):
-        kind = f", {KIND_NAMES[spec.kind]}" if spec.kind in KIND_NAMES else ""
-        return f"AsofSweep {' with '.join(spec.aliases)}{kind}"
-    if isinstance(spec, RangeAggregate):
-        return f"RangeAggregate {' with '.join(spec.aliases)}: {show_aggregates(spec.aggregates)}"
-    return f"MatwinBestmatch {' with '.join(bestmatch_aliases(spec))}, {spec.kind}"
 
 
 def _stage_lines(physical: PhysicalQuery) -> list[str]:
@@ -280,23 +197,23 @@ def _stage_lines(physical: PhysicalQuery) -> list[str]:
     lines = [f"  on Spark, {buckets} buckets ({known})", *_read_ahead_lines(physical.root)]
     for number, stage in enumerate(found, 1):
         spec, *above = stage.specs
-        partitioning = partitioning_of(spec, buckets)
-        lines.append(f"  stage {number}: {stage_name(spec)}")
-        lines.append(f"    {describe(partitioning, spec, show)}")
+        partitioning = spec.partitioning(buckets)
+        lines.append(f"  stage {number}: {spec.title}")
+        lines.append(f"    {partitioning.describe(spec, show)}")
         if isinstance(spec, SlidingAggregate) and spec.may_be_merged:
             lines.append(f"    {PRE_AGGREGATED}")
         if isinstance(partitioning, Single):
             lines.append(f"    warning: one task does all the work: {partitioning.reason}")
         for shared, by in zip(above, stage.by, strict=True):
-            lines.append(f"    shared by {stage_name(shared)}")
+            lines.append(f"    shared by {shared.title}")
             names = ", ".join(map(show, by))
             lines.append(f"      without a shuffle: rows of one {names} are in one bucket already")
     return lines
 
 
-def _read_ahead_lines(root: Spec) -> list[str]:
+def _read_ahead_lines(root: PhysicalNode) -> list[str]:
     """What Spark streaming asks of the streams that promise by read-ahead."""
-    streams = dict.fromkeys(scan.stream for scan in scans(root) if scan.read_ahead is not None)
+    streams = dict.fromkeys(scan.stream for scan in root.scans if scan.read_ahead is not None)
     return [
         f"  streaming, {stream} must come in one ordered partition; its times are read once more, in"
         " one task"

@@ -36,29 +36,20 @@ Everything here is plain arithmetic on specs; `operators/partition.py` routes ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from windrow.physical.bestmatch import MatwinBestmatch
-from windrow.physical.cells import Cells, cells_of, describe_cells
-from windrow.physical.sliding_skyline import SlidingSkyline
-from windrow.physical.specs import (
-    CountRows,
-    ExpireRows,
-    KeyClass,
-    OfChanges,
-    PairJoinSpec,
-    SetOp,
-    SlidingAggregate,
-    Stateful,
-    WJoin,
-    scans,
-)
-from windrow.plan.count_windows import CountWindows
 from windrow.plan.durations import show_ticks
+
+if TYPE_CHECKING:
+    from windrow.physical.cells import Cells
+    from windrow.physical.nodes.base import KeyClass
+
+Show: TypeAlias = Callable[[str], str]
+"""A flat column name as the user knows it."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +73,27 @@ class HashShares:
         """How many buckets are used."""
         return prod(self.shares)
 
+    def describe(self, join: Any, show: Show) -> str:
+        """One line for EXPLAIN.
+
+        For instance `partitioned by a.x = b.x (2) x b.y = c.y (2); a and c copied 2 times`.
+        """
+        dimensions = [
+            f"{', '.join(show_class(join.classes[c], show) for c in group)} ({share})"
+            for group, share in zip(self.classes, self.shares, strict=True)
+        ]
+        return f"partitioned by {' x '.join(dimensions)}{self._described_copies(join)}"
+
+    def _described_copies(self, join: Any) -> str:
+        parts = []
+        for count in sorted(set(self.copies) - {1}):
+            names = [
+                alias for alias, n in zip(join.aliases, self.copies, strict=True) if n == count
+            ]
+            listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+            parts.append(f"{listed} copied {count} times")
+        return "; " + ", ".join(parts) if parts else ""
+
 
 @dataclass(frozen=True)
 class HashKeys:
@@ -93,6 +105,13 @@ class HashKeys:
     columns: tuple[str, ...]
     buckets: int
     otherwise: tuple[str, ...] = ()
+
+    def describe(self, join: Any, show: Show) -> str:  # noqa: ARG002
+        """One line for EXPLAIN."""
+        keys = ", ".join(map(show, self.columns))
+        if self.otherwise:
+            keys += f", where NULL by {', '.join(map(show, self.otherwise))}"
+        return f"partitioned by {keys} ({self.buckets})"
 
 
 @dataclass(frozen=True)
@@ -117,6 +136,19 @@ class Slices:
     after: tuple[int, ...]
     buckets: int
 
+    def describe(self, join: Any, show: Show) -> str:  # noqa: ARG002
+        """One line for EXPLAIN."""
+        width = show_ticks(self.width, join.time_type)
+        copied = [
+            f"{alias} copied {1 + (self.before[j] + self.after[j]) / self.width:.3g} times"
+            for j, alias in enumerate(join.aliases)
+            if j != self.anchor
+        ]
+        return (
+            f"partitioned by slices of event time, {width} wide ({self.buckets});"
+            f" {', '.join(copied)} on average"
+        )
+
 
 @dataclass(frozen=True)
 class Single:
@@ -129,132 +161,16 @@ class Single:
         """One."""
         return 1
 
-
-Partitioning: TypeAlias = HashShares | HashKeys | Cells | Slices | Single
-
-
-def partitioning_of(spec: Stateful, buckets: int) -> Partitioning:
-    """How the rows of a stage are spread over at most `buckets` buckets."""
-    if isinstance(spec, SlidingAggregate | SlidingSkyline | SetOp | OfChanges):
-        return _by_keys(spec, buckets)
-    if isinstance(spec, PairJoinSpec):
-        return _of_pairs(spec, buckets)
-    if spec.counts is not None:
-        return _counted(spec, spec.counts, buckets)
-    if not spec.classes:
-        return _slices(spec, buckets)
-    return _hypercube(tuple(key.inputs for key in spec.classes), len(spec.inputs), buckets)
+    def describe(self, join: Any, show: Show) -> str:  # noqa: ARG002
+        """One line for EXPLAIN."""
+        return "not partitioned: one bucket"
 
 
-_ALL_TOGETHER = {
-    "plain": "any pair may dominate any other; LEFT OUTER, or another side,",
-    "full outer": "a pair is judged among those of its left and of its right tuple; an equality",
-}
-"""Why pairs are judged in one place."""
-
-
-def _by_keys(
-    spec: SlidingAggregate | SlidingSkyline | SetOp | OfChanges, buckets: int
-) -> Partitioning:
-    """By what tells groups, equal rows or windows apart; in one bucket where nothing does."""
-    if isinstance(spec, SlidingAggregate):
-        keys, alone = spec.keys, "an aggregate without GROUP BY has one group; GROUP BY"
-    elif isinstance(spec, SlidingSkyline):
-        keys, alone = spec.spread_by, _ALL_TOGETHER.get(spec.kind, "")
-    elif isinstance(spec, CountRows):
-        window = f"{spec.alias} [PARTITION BY .. ROWS {spec.rows}]"
-        keys, alone = spec.partition, f"a count window is kept in one place; {window}"
-    else:
-        keys = spec.schema.names if isinstance(spec, SetOp | ExpireRows) else spec.compared
-        alone = "rows have no columns to tell them apart; a column"
-    otherwise = spec.spread_else if isinstance(spec, SlidingSkyline) else ()
-    return HashKeys(keys, buckets, otherwise) if keys else Single(f"{alone} would spread it")
-
-
-def _counted(spec: WJoin, counts: CountWindows, buckets: int) -> Partitioning:
-    """By keys of all inputs that every count window is divided by: its partitions stay whole."""
-    if counts.within is not None:
-        return Single(
-            f"{counts.text or 'WINDOW .. ROWS'} numbers the tuples of all streams together;"
-            " [PARTITION BY k ROWS n] after each stream, k a join key, would spread it"
-        )
-    common = [key for key in spec.classes if len(key.inputs) == len(spec.inputs)]
-    if not common:
-        return Single(
-            "count windows are kept in one place; an equality between all streams, and"
-            " [PARTITION BY k ROWS n] by its columns, would spread them"
-        )
-    counted = [port for port, window in enumerate(counts.own) if window.rows is not None]
-    spread = [
-        key for key in common if all(key.columns[i] in counts.own[i].partition for i in counted)
-    ]
-    if not spread:
-        windows = [
-            f"{spec.aliases[i]} [PARTITION BY {_as_written(common[0].columns[i])} ROWS {window.rows}]"
-            for i, window in enumerate(counts.own)
-            if i in counted and common[0].columns[i] not in window.partition
-        ]
-        return Single(
-            f"count windows are kept in one place; {' and '.join(windows)} would spread them"
-        )
-    shared = tuple(spec.classes.index(key) for key in spread)
-    return HashShares((shared,), (buckets,), (1,) * len(spec.inputs))
-
-
-def _as_written(column: str | None) -> str:
-    """A key column as a user may write it; one that is computed is for a derived table to name."""
-    return "k, computed in a derived table," if column is None or "$" in column else column
-
-
-def _slices(spec: WJoin, buckets: int) -> Partitioning:
-    """Slices as wide as the farthest reach to an anchor row: others go to two of them on average.
-
-    A row that comes out unmatched must be judged in one place, so that it has to be the anchor;
-    else the input is the anchor that the others reach with the least copying.
-    """
-    if spec.is_snapshot:
-        return Single(
-            "rows of a changelog may be alive at any time; an equality would spread the join"
-        )
-    size = len(spec.inputs)
-    graphs = [spec.graph] + ([spec.alternative] if spec.alternative is not None else [])
-
-    def reach(a: int, b: int) -> int:
-        return max(graph.upper[a][b] for graph in graphs)
-
-    def width(anchor: int) -> int:
-        others = [j for j in range(size) if j != anchor]
-        return max(max(1, reach(anchor, j) + reach(j, anchor)) for j in others)
-
-    if spec.kind == "full":
-        # Whatever the windows, a row is to be found at its own time too: that is its home.
-        back, on = max(0, reach(1, 0)), max(0, reach(0, 1))
-        return Slices(None, max(1, back + on), (back, on), (on, back), buckets)
-    preserved = {"left": 0, "semi": 0, "anti": 0, "right": 1}
-    anchor = preserved[spec.kind] if spec.kind in preserved else min(range(size), key=width)
-    return Slices(
-        anchor=anchor,
-        width=width(anchor),
-        before=tuple(reach(anchor, j) for j in range(size)),
-        after=tuple(reach(j, anchor) for j in range(size)),
-        buckets=buckets,
-    )
-
-
-def _of_pairs(spec: PairJoinSpec, buckets: int) -> Partitioning:
-    if spec.classes:
-        return HashShares((tuple(range(len(spec.classes))),), (buckets,), (1, 1))
-    if isinstance(spec, MatwinBestmatch):
-        return cells_of(spec, buckets)
-    left, right = spec.aliases
-    return Single(
-        f"any row of {right} may be the match of any row of {left}; an equality in ON would spread"
-        " the join"
-    )
+Partitioning: TypeAlias = "HashShares | HashKeys | Cells | Slices | Single"
 
 
 @lru_cache(maxsize=256)
-def _hypercube(members: tuple[tuple[int, ...], ...], inputs: int, buckets: int) -> HashShares:
+def hypercube(members: tuple[tuple[int, ...], ...], inputs: int, buckets: int) -> HashShares:
     """The shares that leave the least to the fullest bucket.
 
     Classes that every input has take all shares, hashed together: nothing is copied. Otherwise
@@ -299,62 +215,16 @@ def _factorizations(total: int, parts: int) -> Iterator[tuple[int, ...]]:
                 yield (first, *rest)
 
 
-def describe(
-    partitioning: Partitioning, spec: Stateful, show: Callable[[str], str] = lambda name: name
-) -> str:
-    """One line for EXPLAIN; `show` gives a flat column name as the user knows it.
-
-    For instance `partitioned by a.x = b.x (2) x b.y = c.y (2); a and c copied 2 times`.
-    """
-    if isinstance(partitioning, Single):
-        return "not partitioned: one bucket"
-    if isinstance(partitioning, HashKeys):
-        keys = ", ".join(map(show, partitioning.columns))
-        if partitioning.otherwise:
-            keys += f", where NULL by {', '.join(map(show, partitioning.otherwise))}"
-        return f"partitioned by {keys} ({partitioning.buckets})"
-    if isinstance(partitioning, Cells):
-        assert isinstance(spec, MatwinBestmatch)
-        return describe_cells(partitioning, spec, show)
-    if isinstance(partitioning, Slices):
-        return _describe_slices(partitioning, spec)
-    assert isinstance(spec, WJoin | PairJoinSpec)
-    dimensions = [
-        f"{', '.join(show_class(spec.classes[c], show) for c in group)} ({share})"
-        for group, share in zip(partitioning.classes, partitioning.shares, strict=True)
-    ]
-    return f"partitioned by {' x '.join(dimensions)}{_describe_copies(partitioning, spec)}"
+NO_COLUMNS = "rows have no columns to tell them apart; a column"
+"""Why rows that all columns tell apart are in one bucket."""
 
 
-def show_class(key: KeyClass, show: Callable[[str], str]) -> str:
+def by_keys(keys: Sequence[str], buckets: int, alone: str) -> HashKeys | Single:
+    """By the hash of some columns; in one bucket where there are none, and `alone` says why."""
+    return HashKeys(tuple(keys), buckets) if keys else Single(f"{alone} would spread it")
+
+
+def show_class(key: KeyClass, show: Show) -> str:
     """A key class as the equality it stands for: `a.k = b.k = c.k`."""
     sign = " <=> " if key.null_safe else " = "
     return sign.join(show(name) for name in key.columns if name is not None)
-
-
-def _describe_copies(partitioning: HashShares, spec: WJoin | PairJoinSpec) -> str:
-    if max(partitioning.copies) == 1:
-        return ""
-    assert isinstance(spec, WJoin)  # of a join of pairs, both sides have every class
-    parts = []
-    for count in sorted(set(partitioning.copies) - {1}):
-        names = [
-            alias for alias, n in zip(spec.aliases, partitioning.copies, strict=True) if n == count
-        ]
-        listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-        parts.append(f"{listed} copied {count} times")
-    return "; " + ", ".join(parts)
-
-
-def _describe_slices(slices: Slices, spec: Stateful) -> str:
-    assert isinstance(spec, WJoin)
-    width = show_ticks(slices.width, scans(spec)[0].time_type)
-    copied = [
-        f"{alias} copied {1 + (slices.before[j] + slices.after[j]) / slices.width:.3g} times"
-        for j, alias in enumerate(spec.aliases)
-        if j != slices.anchor
-    ]
-    return (
-        f"partitioned by slices of event time, {width} wide ({slices.buckets});"
-        f" {', '.join(copied)} on average"
-    )

@@ -8,14 +8,17 @@ narrowest window.
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from windrow.physical.algorithms import HASH
 from windrow.physical.routes import probe_order
-from windrow.physical.specs import WJoin
 from windrow.plan.windows import WindowGraph
 
+if TYPE_CHECKING:
+    from windrow.physical.nodes.multi_join import MultiJoin
 
-def pipeline_order(spec: WJoin) -> tuple[int, ...]:
+
+def pipeline_order(spec: MultiJoin) -> tuple[int, ...]:
     """The inputs of a join from the bottom of the pipeline to its top."""
     if spec.orders:
         return spec.orders[0]
@@ -29,7 +32,7 @@ def pipeline_order(spec: WJoin) -> tuple[int, ...]:
     return (0, *probe_order(spec, 0))
 
 
-def is_along_path(spec: WJoin, order: tuple[int, ...]) -> bool:
+def is_along_path(spec: MultiJoin, order: tuple[int, ...]) -> bool:
     """Whether every stated window joins two inputs that follow one another in the order."""
     steps = {(min(a, b), max(a, b)) for a, b in pairwise(order)}
     return spec.alternative is None and spec.graph.stated_pairs <= steps
@@ -52,12 +55,12 @@ def path_order(graph: WindowGraph) -> list[int]:
     return order
 
 
-def _keys_connect(spec: WJoin, order: list[int]) -> bool:
+def _keys_connect(spec: MultiJoin, order: list[int]) -> bool:
     """Whether each input shares a key with those before it."""
     return all(_shares_key(spec, order[:n], order[n]) for n in range(1, len(order)))
 
 
-def _shares_key(spec: WJoin, chosen: list[int], candidate: int) -> bool:
+def _shares_key(spec: MultiJoin, chosen: list[int], candidate: int) -> bool:
     return any(
         candidate in key.inputs and not set(chosen).isdisjoint(key.inputs) for key in spec.classes
     )

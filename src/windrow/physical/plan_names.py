@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from windrow.physical.algorithms import BY_METHOD, BY_NAME, PIPELINE
-from windrow.physical.specs import WJoin
 from windrow.physical.structures import NAMES
+
+if TYPE_CHECKING:
+    from windrow.physical.nodes.multi_join import MultiJoin
 
 ORDERED = ", ordered by cost"
 
 
-def plan_name(spec: WJoin) -> str:
+def plan_name(spec: MultiJoin) -> str:
     """The algorithm or the structures, and the order where it is not the usual one.
 
     Examples of names: `bew-hash`, `hash/ttree`, `bew-hash, order c, a, b`. Of two streams each
@@ -23,13 +26,13 @@ def plan_name(spec: WJoin) -> str:
     return f"{name}, order {_order(spec)}" if _has_order(spec) else name
 
 
-def plan_kind(spec: WJoin) -> str:
+def plan_kind(spec: MultiJoin) -> str:
     """The name without the order itself: there are few of these, whatever the numbers are."""
     usual = plan_name(replace(spec, orders=()))
     return f"{usual}{ORDERED}" if _has_order(spec) else usual
 
 
-def plan_kinds(spec: WJoin) -> tuple[str, ...]:
+def plan_kinds(spec: MultiJoin) -> tuple[str, ...]:
     """The kinds of a plan in the usual order, and in another one where it has any."""
     usual = plan_kind(replace(spec, orders=()))
     return (usual, f"{usual}{ORDERED}") if len(spec.inputs) > 2 else (usual,)
@@ -40,12 +43,12 @@ def is_of_structures(name: str) -> bool:
     return set(name.split("/")) <= set(NAMES)
 
 
-def _has_order(spec: WJoin) -> bool:
+def _has_order(spec: MultiJoin) -> bool:
     is_pipeline = BY_NAME[spec.algorithm].kind == PIPELINE
     return bool(spec.orders) and (is_pipeline or len(spec.inputs) > 2)
 
 
-def _order(spec: WJoin) -> str:
+def _order(spec: MultiJoin) -> str:
     """One order for all, where there is one; else for each input its own."""
     if BY_NAME[spec.algorithm].kind == PIPELINE:
         return _listed(spec, spec.orders[0])
@@ -62,5 +65,5 @@ def _order(spec: WJoin) -> str:
     )
 
 
-def _listed(spec: WJoin, numbers: tuple[int, ...]) -> str:
+def _listed(spec: MultiJoin, numbers: tuple[int, ...]) -> str:
     return ", ".join(spec.aliases[one] for one in numbers)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from windrow.physical.routes import first_ready, probe_order
-from windrow.physical.specs import WJoin
 from windrow.plan.explain import show_predicates
 from windrow.plan.exprs import Expr
 
+if TYPE_CHECKING:
+    from windrow.physical.nodes.multi_join import MultiJoin
 
-def probes(spec: WJoin) -> list[str]:
+
+def probes(spec: MultiJoin) -> list[str]:
     """What a new tuple of each input meets; once for both ways of EITHER WAY where they agree."""
     starts = range(len(spec.inputs))
     lines = [_probe(spec, start) for start in starts]
@@ -21,12 +24,12 @@ def probes(spec: WJoin) -> list[str]:
     return lines
 
 
-def tests(spec: WJoin) -> list[str]:
+def tests(spec: MultiJoin) -> list[str]:
     """How each predicate is tested."""
     return [f"{predicate.text}: {_way(predicate)}" for predicate in spec.predicates]
 
 
-def _probe(spec: WJoin, start: int) -> str:
+def _probe(spec: MultiJoin, start: int) -> str:
     chosen = [start]
     met = []
     for added in probe_order(spec, start):
@@ -36,7 +39,7 @@ def _probe(spec: WJoin, start: int) -> str:
     return f"a new {spec.aliases[start]}{alone} meets {', then '.join(met)}"
 
 
-def _where(spec: WJoin, numbers: tuple[int, ...]) -> str:
+def _where(spec: MultiJoin, numbers: tuple[int, ...]) -> str:
     if not numbers:
         return ""
     return f" where {show_predicates([spec.predicates[number] for number in numbers])}"

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from windrow.physical.specs import ScanStream
 from windrow.plan.durations import show_ticks
+
+if TYPE_CHECKING:
+    from windrow.physical.nodes.scan_stream import ScanStream
 
 LEAD = "lead"
 """What EXPLAIN calls the distance from a stream's watermark to its newest row, where no lateness

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from windrow.physical.specs import WJoin
 from windrow.plan.exprs import Comparison, Side
 
+if TYPE_CHECKING:
+    from windrow.physical.nodes.multi_join import MultiJoin
 
-def probe_order(spec: WJoin, start: int) -> list[int]:
+
+def probe_order(spec: MultiJoin, start: int) -> list[int]:
     """The other inputs in the order in which a new tuple of input `start` meets them."""
     chosen = [start]
     while len(chosen) < len(spec.inputs):
@@ -20,7 +23,7 @@ def probe_order(spec: WJoin, start: int) -> list[int]:
     return chosen[1:]
 
 
-def next_input(spec: WJoin, chosen: Sequence[int]) -> int:
+def next_input(spec: MultiJoin, chosen: Sequence[int]) -> int:
     """The input to meet after those chosen: the one that leaves fewest combinations.
 
     As `spec.orders` says, if it does. Else one that a key class connects to those chosen, if there
@@ -42,7 +45,7 @@ def next_input(spec: WJoin, chosen: Sequence[int]) -> int:
     return min(set(range(len(spec.inputs))) - set(chosen), key=preference)
 
 
-def first_ready(spec: WJoin, chosen: Collection[int], added: int) -> tuple[int, ...]:
+def first_ready(spec: MultiJoin, chosen: Collection[int], added: int) -> tuple[int, ...]:
     """The predicates that can be tested once `added` joins `chosen`, and could not before.
 
     A predicate is given by its number. One that reads no column can be tested on the first input.
@@ -55,7 +58,7 @@ def first_ready(spec: WJoin, chosen: Collection[int], added: int) -> tuple[int, 
     )
 
 
-def predicate_inputs(spec: WJoin) -> list[frozenset[int]]:
+def predicate_inputs(spec: MultiJoin) -> list[frozenset[int]]:
     """The inputs that each predicate reads."""
     owner = {name: port for port, child in enumerate(spec.inputs) for name in child.schema.names}
     return [frozenset(owner[name] for name in p.columns) for p in spec.predicates]
@@ -80,7 +83,7 @@ class OrderedPair:
     is_strict: bool
 
 
-def ordered_pairs(spec: WJoin) -> list[OrderedPair]:
+def ordered_pairs(spec: MultiJoin) -> list[OrderedPair]:
     """The comparisons that a sweep tests as it meets tuples: all that order values of two inputs."""
     owner = {name: port for port, child in enumerate(spec.inputs) for name in child.schema.names}
     found = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from windrow.physical.options import ITA, NTA
-from windrow.physical.specs import PhysicalQuery, Runner
+from windrow.physical.query import PhysicalQuery, Runner
 
 Fact = tuple[str, list[str]]
 

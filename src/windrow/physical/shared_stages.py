@@ -4,7 +4,7 @@ The rows of a stage are spread by some of their keys. Where its results hand the
 spec above groups by all of them, or by more, the rows of one of its groups lie in one bucket: it
 runs there, in the same task, without a shuffle and a state store of its own.
 
-    WJoin x, y           spread by x.k = y.k: a pair lies in the bucket of its k
+    MultiJoin x, y           spread by x.k = y.k: a pair lies in the bucket of its k
     ProjectRows          x.k AS j.k: hands it on
     SlidingAggregate     GROUP BY j.k, j.v: the rows of a group have one k, and so one bucket
 
@@ -22,16 +22,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from windrow.physical.partitioning import HashKeys, HashShares, partitioning_of
-from windrow.physical.specs import (
-    ProjectRows,
-    RangeRows,
-    SlidingAggregate,
-    Spec,
-    Stateful,
-    WJoin,
-    inputs,
-)
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.multi_join import MultiJoin
+from windrow.physical.nodes.project_rows import ProjectRows
+from windrow.physical.nodes.range_rows import RangeRows
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
+from windrow.physical.partitioning import HashKeys, HashShares
 
 Handed: TypeAlias = tuple[frozenset[str], ...]
 """Per key that rows are spread by, the columns that have its value."""
@@ -49,12 +45,12 @@ class SharedStage:
         handed: what the results of the last one hand on; () where nothing above can share.
     """
 
-    specs: tuple[Stateful, ...]
+    specs: tuple[PhysicalNode, ...]
     by: tuple[tuple[str, ...], ...] = ()
     handed: Handed = ()
 
 
-def shared_stage(spec: Stateful, buckets: int) -> SharedStage:
+def shared_stage(spec: PhysicalNode, buckets: int) -> SharedStage:
     """The stage that ends with a spec, with as many of those below it as can share it."""
     steps = below(spec)
     if steps is not None:
@@ -70,25 +66,25 @@ def shared_stage(spec: Stateful, buckets: int) -> SharedStage:
     return SharedStage((spec,), handed=_handed(spec, buckets))
 
 
-def stages(root: Spec, buckets: int) -> list[SharedStage]:
+def stages(root: PhysicalNode, buckets: int) -> list[SharedStage]:
     """The stages of a plan from the bottom up."""
-    if not isinstance(root, Stateful):
-        return [stage for child in inputs(root) for stage in stages(child, buckets)]
+    if not root.is_stateful:
+        return [stage for child in root.inputs for stage in stages(child, buckets)]
     stage = shared_stage(root, buckets)
-    earlier = [found for child in inputs(stage.specs[0]) for found in stages(child, buckets)]
+    earlier = [found for child in stage.specs[0].inputs for found in stages(child, buckets)]
     return [*earlier, stage]
 
 
-def below(spec: Stateful) -> tuple[Stateful, Between] | None:
+def below(spec: PhysicalNode) -> tuple[PhysicalNode, Between] | None:
     """The stateful spec right below, and what lies between from the bottom up.
 
     None where there are several inputs, or more lies between than can share a stage.
     """
     steps: list[ProjectRows | RangeRows] = []
-    if len(inputs(spec)) > 1:
+    if len(spec.inputs) > 1:
         return None
-    (child,) = inputs(spec)
-    while not isinstance(child, Stateful):
+    (child,) = spec.inputs
+    while not child.is_stateful:
         if not isinstance(child, ProjectRows | RangeRows) or _computes(child):
             return None
         steps.append(child)
@@ -100,15 +96,15 @@ def _computes(spec: ProjectRows | RangeRows) -> bool:
     return isinstance(spec, ProjectRows) and not all(item.expr.is_column for item in spec.items)
 
 
-def _handed(spec: Stateful, buckets: int) -> Handed:
+def _handed(spec: PhysicalNode, buckets: int) -> Handed:
     """The keys that tell the bucket of a result, by its columns; () where they do not."""
-    partitioning = partitioning_of(spec, buckets)
+    partitioning = spec.partitioning(buckets)
     own = frozenset(spec.schema.names)
     if isinstance(partitioning, HashKeys) and not _estimates(spec):
         if partitioning.otherwise:
             return ()
         return _complete(tuple(frozenset((name,)) & own for name in partitioning.columns))
-    if not isinstance(partitioning, HashShares) or not isinstance(spec, WJoin):
+    if not isinstance(partitioning, HashShares) or not isinstance(spec, MultiJoin):
         return ()
     if spec.kind != "inner" or spec.shedding is not None:
         return ()
@@ -116,9 +112,9 @@ def _handed(spec: Stateful, buckets: int) -> Handed:
     return _complete(tuple(own.intersection(filter(None, key.columns)) for key in classes))
 
 
-def _told_by(spec: Stateful, handed: Handed, buckets: int) -> tuple[str, ...]:
+def _told_by(spec: PhysicalNode, handed: Handed, buckets: int) -> tuple[str, ...]:
     """The keys of a spec that tell the bucket of each of its rows; () where they do not."""
-    partitioning = partitioning_of(spec, buckets)
+    partitioning = spec.partitioning(buckets)
     if not handed or not isinstance(partitioning, HashKeys) or _estimates(spec):
         return ()
     if partitioning.otherwise:
@@ -145,5 +141,5 @@ def _complete(handed: Handed) -> Handed:
     return handed if all(handed) else ()
 
 
-def _estimates(spec: Stateful) -> bool:
+def _estimates(spec: PhysicalNode) -> bool:
     return isinstance(spec, SlidingAggregate) and bool(spec.estimated_from)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from windrow.errors import DataError, PlanError, WindrowError
 from windrow.physical.cost_facts import show_rate
 from windrow.physical.shedding import Shedding, pane_ticks
-from windrow.physical.specs import WJoin, scans
 from windrow.plan.durations import show_ticks
 from windrow.plan.sizes import show_bytes
 
+if TYPE_CHECKING:
+    from windrow.physical.nodes.multi_join import MultiJoin
 
-def too_little(join: WJoin, shedding: Shedding, buckets: int = 1) -> PlanError | None:
+
+def too_little(join: MultiJoin, shedding: Shedding, buckets: int = 1) -> PlanError | None:
     """Why what there is, or the part of each of several buckets, is too little; None if it is not.
 
     Args:
@@ -31,7 +34,7 @@ def too_little(join: WJoin, shedding: Shedding, buckets: int = 1) -> PlanError |
     return None
 
 
-def too_little_for_rows(join: WJoin, shedding: Shedding, row_bytes: int) -> WindrowError | None:
+def too_little_for_rows(join: MultiJoin, shedding: Shedding, row_bytes: int) -> WindrowError | None:
     """The same of memory in bytes, once it is known how wide tuples are; None if it suffices."""
     inputs, memory = len(join.inputs), shedding.memory
     keeps_nothing = shedding.gives_nothing(inputs, row_bytes)
@@ -53,7 +56,7 @@ def too_little_for_rows(join: WJoin, shedding: Shedding, row_bytes: int) -> Wind
     )
 
 
-def too_little_for_totals(join: WJoin, buckets: int = 1) -> PlanError:
+def too_little_for_totals(join: MultiJoin, buckets: int = 1) -> PlanError:
     """Not one tuple of every window is sure to be kept, and totals are to be estimated."""
     return PlanError(
         "too-little-for-totals",
@@ -63,8 +66,8 @@ def too_little_for_totals(join: WJoin, buckets: int = 1) -> PlanError:
     )
 
 
-def _too_few_probes_for_totals(join: WJoin, shedding: Shedding, buckets: int) -> PlanError:
-    time_type = scans(join)[0].time_type
+def _too_few_probes_for_totals(join: MultiJoin, shedding: Shedding, buckets: int) -> PlanError:
+    time_type = join.scans[0].time_type
     rate, streams = shedding.service_rate or 0.0, len(join.inputs)
     least = show_rate(buckets * streams / pane_ticks(join.shortest), time_type)
     return PlanError(
@@ -79,7 +82,7 @@ def _too_few_probes_for_totals(join: WJoin, shedding: Shedding, buckets: int) ->
 
 
 def _too_little_memory(
-    join: WJoin, shedding: Shedding, buckets: int, least_bytes: int
+    join: MultiJoin, shedding: Shedding, buckets: int, least_bytes: int
 ) -> PlanError:
     streams, memory = len(join.inputs), (shedding.memory or 0.0) * buckets
     each = streams * (least_bytes if shedding.is_in_bytes else 1)

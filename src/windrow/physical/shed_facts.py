@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from windrow.physical.algorithms import ASYMMETRIC
 from windrow.physical.bounds_text import lag_terms
 from windrow.physical.cost_facts import show_count, show_rate
 from windrow.physical.promises import largest_lateness
 from windrow.physical.shedding import BEST, Expected, Least, Shedding
-from windrow.physical.specs import WJoin, delay, scans
 from windrow.plan.durations import show_ticks
 from windrow.plan.sizes import show_bytes
+
+if TYPE_CHECKING:
+    from windrow.physical.nodes.shedding_join import SheddingJoin
 
 Fact = tuple[str, list[str]]
 
@@ -22,11 +26,9 @@ _DIVIDED = {
 }
 
 
-def shed_facts(spec: WJoin, time_type: str) -> list[Fact]:
-    """What is shed, by which rule, and what is expected of it; nothing for a join that does not."""
+def shed_facts(spec: SheddingJoin, time_type: str) -> list[Fact]:
+    """What is shed, by which rule, and what is expected of it."""
     shedding = spec.shedding
-    if shedding is None:
-        return []
     return [
         ("sheds", _what(spec, shedding, time_type)),
         ("divided", _divided(spec, shedding, time_type)),
@@ -35,13 +37,11 @@ def shed_facts(spec: WJoin, time_type: str) -> list[Fact]:
     ]
 
 
-def shed_state(spec: WJoin, time_type: str) -> list[str]:
-    """What a join that sheds holds; () where windows alone say that."""
+def shed_state(spec: SheddingJoin, time_type: str) -> list[str]:
+    """What it holds."""
     shedding = spec.shedding
-    if shedding is None:
-        return []
     pane = show_ticks(spec.pane, time_type)
-    lag = " + ".join([pane, *lag_terms(spec, max(map(delay, spec.inputs)))])
+    lag = " + ".join([pane, *lag_terms(spec, max(child.delay for child in spec.inputs))])
     waiting = [
         f"arrivals wait until the watermark has passed their {pane}:",
         f"per stream up to its rate x ({lag}) + one batch",
@@ -58,13 +58,13 @@ def shed_state(spec: WJoin, time_type: str) -> list[str]:
     ]
 
 
-def waiting_ticks(spec: WJoin) -> int:
+def waiting_ticks(spec: SheddingJoin) -> int:
     """For how many ticks arrivals wait: for their pane to be over, and for late ones."""
-    below = max(map(delay, spec.inputs))
-    return spec.pane + below + largest_lateness(scans(spec))
+    below = max(child.delay for child in spec.inputs)
+    return spec.pane + below + largest_lateness(spec.scans)
 
 
-def shed_emission(spec: WJoin, time_type: str) -> str:
+def shed_emission(spec: SheddingJoin, time_type: str) -> str:
     """When the results of a join that sheds come."""
     pane = show_ticks(spec.pane, time_type)
     return f"each combination once the {pane} of its last tuple are over; adds a delay of {pane}"
@@ -78,7 +78,7 @@ def show_memory(shedding: Shedding) -> str:
     return f"{int(shedding.memory):,} tuples"
 
 
-def _what(spec: WJoin, shedding: Shedding, time_type: str) -> list[str]:
+def _what(spec: SheddingJoin, shedding: Shedding, time_type: str) -> list[str]:
     lines = []
     if shedding.memory is not None:
         lines.append(
@@ -105,13 +105,13 @@ def _what(spec: WJoin, shedding: Shedding, time_type: str) -> list[str]:
     return lines
 
 
-def _pane_by_pane(spec: WJoin) -> str:
+def _pane_by_pane(spec: SheddingJoin) -> str:
     if spec.algorithm != ASYMMETRIC:
         return "pane by pane, by backward evaluation"
     return "pane by pane: what is kept goes into its window's structure, whether it probes or not"
 
 
-def _divided(spec: WJoin, shedding: Shedding, time_type: str) -> list[str]:
+def _divided(spec: SheddingJoin, shedding: Shedding, time_type: str) -> list[str]:
     if not shedding.sheds:
         return []
     lines = [f"{_DIVIDED[shedding.strategy]} (shed_strategy = {shedding.strategy})"]
@@ -130,12 +130,12 @@ def _show_least(least: Least, unit: str, amount: str = "") -> str:
     return amount or f"{least.amount:g} {unit}"
 
 
-def _by_alias(spec: WJoin, amounts: list[str], of_what: str) -> str:
+def _by_alias(spec: SheddingJoin, amounts: list[str], of_what: str) -> str:
     named = [f"{alias} {own}" for alias, own in zip(spec.aliases, amounts, strict=True)]
     return f"{', '.join(named)}{f' {of_what}' if '%' in amounts[-1] else ''}"
 
 
-def _expected(spec: WJoin, shedding: Shedding, time_type: str) -> list[str]:
+def _expected(spec: SheddingJoin, shedding: Shedding, time_type: str) -> list[str]:
     expected = shedding.expected
     if expected is not None and _is_to_fail(expected, shedding):
         arrive, allowed = sum(expected.rates), shedding.service_rate or 0.0

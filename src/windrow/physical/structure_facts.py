@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from windrow.physical.options import Options
 from windrow.physical.part_sizes import BUFFER, HASH
-from windrow.physical.specs import WJoin
 from windrow.physical.structures import served_range
 from windrow.plan.explain import show_predicates
+
+if TYPE_CHECKING:
+    from windrow.physical.nodes.multi_join import MultiJoin
 
 Fact = tuple[str, list[str]]
 
 
-def structure_facts(spec: WJoin, options: Options, keys: str) -> list[Fact]:
+def structure_facts(spec: MultiJoin, options: Options, keys: str) -> list[Fact]:
     """The structure of each window and who probes it, and what all are kept by."""
     lines = []
     for at, (alias, name) in enumerate(zip(spec.aliases, spec.structures, strict=True)):
@@ -25,7 +29,7 @@ def structure_facts(spec: WJoin, options: Options, keys: str) -> list[Fact]:
     ]
 
 
-def _found(spec: WJoin, name: str) -> str:
+def _found(spec: MultiJoin, name: str) -> str:
     """What a probe looks at."""
     served = None if spec.classes else served_range(spec)
     if name == BUFFER:
@@ -38,7 +42,7 @@ def _found(spec: WJoin, name: str) -> str:
     return f"finds the range of keys that {predicates} allows"
 
 
-def _kept_by(spec: WJoin, keys: str) -> str:
+def _kept_by(spec: MultiJoin, keys: str) -> str:
     if spec.classes:
         is_by_all = len(spec.classes) == 1 or spec.shedding is not None
         return keys if is_by_all else f"the first of {keys}"
@@ -48,7 +52,7 @@ def _kept_by(spec: WJoin, keys: str) -> str:
     return f"{served.bands[0].left}, {served.bands[0].right}"
 
 
-def _why(spec: WJoin, options: Options) -> list[str]:
+def _why(spec: MultiJoin, options: Options) -> list[str]:
     asked = f"algorithm = {options.algorithm}" if options.algorithm else ""
     if options.structure:
         both = [asked, f"structure = {options.structure}"]
@@ -67,12 +71,12 @@ def _sizes(options: Options) -> list[str]:
     return [f"sizes asked for by {', '.join(given)}"] if given else []
 
 
-def _is_for_what_is_left(spec: WJoin) -> bool:
+def _is_for_what_is_left(spec: MultiJoin) -> bool:
     """Whether structures were chosen after an allocation, for what it leaves."""
     return spec.shedding is not None and spec.shedding.expected is not None
 
 
-def _reason(spec: WJoin) -> str:
+def _reason(spec: MultiJoin) -> str:
     if _is_for_what_is_left(spec):
         return "each costs least for the tuples that are kept and the arrivals that probe"
     if spec.estimate is not None and spec.estimate.is_decisive:

@@ -12,10 +12,13 @@ structure of its own. All structures of a join are kept by one key:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from windrow.physical.part_sizes import BTREE, BUFFER, HASH, TTREE
-from windrow.physical.specs import WJoin
 from windrow.plan.exprs import ALWAYS, NEVER, Band
+
+if TYPE_CHECKING:
+    from windrow.physical.nodes.multi_join import MultiJoin
 
 NAMES = (BUFFER, HASH, BTREE, TTREE)
 
@@ -39,7 +42,7 @@ class Served:
         return has_low and any(band.high is not None for band in self.bands)
 
 
-def served_range(spec: WJoin) -> Served | None:
+def served_range(spec: MultiJoin) -> Served | None:
     """The bands by which structures of a join are probed; None where there are none.
 
     They are those of one pair of columns that is bounded from both sides, if there is any.

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from windrow.operators.base import Counters
 from windrow.operators.shedding.recall import THOUSANDTHS
-from windrow.physical.specs import Spec, WJoin, inputs
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.shedding_join import SheddingJoin
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Recall:
 
 
 def recall_of(
-    root: Spec, figures: Iterable[Counters], *, is_by_bucket: bool = False
+    root: PhysicalNode, figures: Iterable[Counters], *, is_by_bucket: bool = False
 ) -> Recall | None:
     """The recall of a query by the figures of its operators; None where nothing may be shed."""
     if not may_shed(root):
@@ -59,8 +60,8 @@ def recall_of(
     )
 
 
-def may_shed(spec: Spec) -> bool:
+def may_shed(spec: PhysicalNode) -> bool:
     """Whether the answer of a plan may be a part of the whole one."""
-    if isinstance(spec, WJoin) and spec.shedding is not None:
+    if isinstance(spec, SheddingJoin) and spec.shedding is not None:
         return spec.shedding.sheds
-    return any(map(may_shed, inputs(spec)))
+    return any(map(may_shed, spec.inputs))

@@ -12,8 +12,9 @@ from windrow.operators.arrow_types import arrow_type
 from windrow.operators.base import Snapshot
 from windrow.operators.bestmatch import MatwinBestmatchOp
 from windrow.operators.changes import ChangeBatch
-from windrow.physical.bestmatch import MatwinBestmatch
-from windrow.physical.specs import KeyClass, ScanStream, delay
+from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
+from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.plan.nodes import Dimension
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 
@@ -173,8 +174,8 @@ def test_a_reach_that_lies_wholly_before_the_left_row_needs_no_waiting():
 
 
 def test_results_trail_the_watermark_by_what_a_left_row_waits_and_never_lead_it():
-    assert delay(spec(lo=4, hi=10)) == 10
-    assert delay(spec(lo=9, hi=-5)) == 0
+    assert spec(lo=4, hi=10).delay == 10
+    assert spec(lo=9, hi=-5).delay == 0
 
 
 def test_a_watermark_of_minus_infinity_changes_nothing():

@@ -12,19 +12,21 @@ from windrow.operators.bew_join import BewJoinOp
 from windrow.operators.bew_search import MOST_FOUND
 from windrow.operators.build import build
 from windrow.operators.changes import ChangeBatch
-from windrow.physical.specs import KeyClass, ScanStream, WJoin
+from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.time_join import TimeJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 
 METHODS = ["hash", "nested-loop"]
 
 
-def join(*bounds: Bound, size: int = 2, keep: bool = True, **choices: object) -> WJoin:
+def join(*bounds: Bound, size: int = 2, keep: bool = True, **choices: object) -> TimeJoin:
     """A join of streams a, b, .. on their column k that keeps each one's v."""
     names = tuple("abcdefgh"[:size])
     kept = tuple((f"{name}.v",) if keep else () for name in names)
     key = KeyClass(tuple(f"{n}.k" for n in names), "bigint", bool(choices.get("null_safe")))
-    return WJoin(
+    return TimeJoin(
         tuple(ScanStream(n, n, (), Schema(()), "ts", "bigint", 0) for n in names),
         names, (key,), WindowGraph(names, bounds), kept, str(choices.get("method", "hash")),
         Schema(tuple(Field(name, "bigint") for part in kept for name in part)),

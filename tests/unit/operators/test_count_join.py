@@ -11,13 +11,15 @@ from windrow.operators.base import Snapshot
 from windrow.operators.build import build
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.count_join import CountJoinOp
-from windrow.physical.specs import KeyClass, ScanStream, WJoin
+from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.count_join import CountJoin
+from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.plan.count_windows import CountWindows, OwnWindow
 from windrow.plan.windows import WindowGraph
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 
 
-def join(*own: OwnWindow, within: int | None = None, null_safe: bool = False) -> WJoin:
+def join(*own: OwnWindow, within: int | None = None, null_safe: bool = False) -> CountJoin:
     """A join of streams a, b, .. on their column k that keeps each one's v."""
     names = tuple("abc"[: len(own)])
     schemas = [Schema((Field(f"{n}.v", "bigint"), Field(f"{n}.k", "bigint"))) for n in names]
@@ -26,7 +28,7 @@ def join(*own: OwnWindow, within: int | None = None, null_safe: bool = False) ->
         for n, schema in zip(names, schemas, strict=True)
     )
     key = KeyClass(tuple(f"{n}.k" for n in names), "bigint", null_safe)
-    return WJoin(
+    return CountJoin(
         scans, names, (key,), WindowGraph(names, ()), tuple((f"{n}.v",) for n in names), "hash",
         Schema(tuple(Field(f"{n}.v", "bigint") for n in names)), counts=CountWindows(own, within),
     )  # fmt: skip
@@ -148,7 +150,7 @@ def test_the_end_of_the_streams_gives_the_rest_and_keeps_nothing():
 
 def test_waiting_rows_keep_all_columns_and_numbered_ones_those_that_are_needed():
     spec = join(OwnWindow(1), OwnWindow(1))
-    spec = WJoin(
+    spec = CountJoin(
         spec.inputs, spec.aliases, (), spec.graph, ((), ()), "nested-loop", Schema(()),
         counts=spec.counts,
     )  # fmt: skip

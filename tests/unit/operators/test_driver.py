@@ -12,14 +12,12 @@ from windrow.operators.base import Operator, Snapshot
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import ChunkBuffer
 from windrow.operators.driver import Stage, fed_by_streams
-from windrow.physical.bestmatch import MatwinBestmatch
-from windrow.physical.specs import (
-    FilterRows,
-    RangeRows,
-    ScanStream,
-    SlidingAggregate,
-    WJoin,
-)
+from windrow.physical.nodes.filter_rows import FilterRows
+from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
+from windrow.physical.nodes.range_rows import RangeRows
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
+from windrow.physical.nodes.time_join import TimeJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, MIN_TICK, Schema
 
@@ -29,8 +27,8 @@ OTHER = ScanStream("clicks", "c", (), NO_COLUMNS, "at", "bigint", 0)
 GRAPH = WindowGraph(("s", "c"), (Bound(0, 1, 5, 5),))
 
 
-def join(left, right) -> WJoin:
-    return WJoin((left, right), ("s", "c"), (), GRAPH, ((), ()), "nested-loop", NO_COLUMNS)
+def join(left, right) -> TimeJoin:
+    return TimeJoin((left, right), ("s", "c"), (), GRAPH, ((), ()), "nested-loop", NO_COLUMNS)
 
 
 BESTMATCH = MatwinBestmatch(

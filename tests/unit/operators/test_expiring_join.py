@@ -8,7 +8,9 @@ import pytest
 
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.expiring_join import ExpiringJoinOp
-from windrow.physical.specs import KeyClass, ScanStream, WJoin
+from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.expiring_join import ExpiringJoin
+from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.plan.windows import WindowGraph
 from windrow.schema import MAX_TICK, Field, Schema
 
@@ -16,10 +18,10 @@ Row = tuple[int, int, int]
 """Key, time, end."""
 
 
-def spec(aliases: str = "ab") -> WJoin:
+def spec(aliases: str = "ab") -> ExpiringJoin:
     names = [(f"{alias}.k",) for alias in aliases]
     schemas = [Schema((Field(name, "bigint"),)) for (name,) in names]
-    return WJoin(
+    return ExpiringJoin(
         tuple(
             ScanStream(alias, alias, ("k",), schema, "t", "bigint", 0)
             for alias, schema in zip(aliases, schemas, strict=True)
@@ -30,19 +32,19 @@ def spec(aliases: str = "ab") -> WJoin:
         tuple(names),
         "hash",
         Schema(tuple(field for schema in schemas for field in schema.fields)),
-        is_snapshot=True,
-        expires=True,
     )
 
 
-def batch(join: WJoin, port: int, rows: list[Row], signs: list[int] | None = None) -> ChangeBatch:
+def batch(
+    join: ExpiringJoin, port: int, rows: list[Row], signs: list[int] | None = None
+) -> ChangeBatch:
     keys, times, ends = (list(column) for column in zip(*rows, strict=True))
     columns = pa.RecordBatch.from_pydict({join.keep[port][0]: pa.array(keys, pa.int64())})
     own = None if signs is None else np.array(signs, np.int8)
     return ChangeBatch(columns, np.array(times), np.array(ends), own)
 
 
-def pushed(join: WJoin, *inputs: list[Row]) -> ExpiringJoinOp:
+def pushed(join: ExpiringJoin, *inputs: list[Row]) -> ExpiringJoinOp:
     operator = ExpiringJoinOp(join)
     assert not list(operator.push([batch(join, port, rows) for port, rows in enumerate(inputs)]))
     return operator

@@ -14,7 +14,8 @@ from windrow.operators.changes import ChangeBatch
 from windrow.operators.last_step import LastStep
 from windrow.operators.net import net_changes
 from windrow.operators.net_changes import NetChangesOp
-from windrow.physical.specs import ScanStream, SetOp
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.set_op import SetOp
 from windrow.schema import Field, Schema
 
 Change = tuple[int, int, str | None]

@@ -18,7 +18,10 @@ from windrow.operators.changes import ChangeBatch
 from windrow.operators.driver import Stage
 from windrow.operators.matched import Matched, numbered
 from windrow.operators.outer_join import FINAL_ROWS, OuterJoinOp
-from windrow.physical.specs import KeyClass, ScanStream, WJoin
+from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.outer_join import OuterJoin
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.time_join import TimeJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 
@@ -27,12 +30,12 @@ COLUMNS = {
 }
 
 
-def join(kind: str, lo: int = 5, hi: int = 5, *, keyed: bool = True) -> WJoin:
+def join(kind: str, lo: int = 5, hi: int = 5, *, keyed: bool = True) -> OuterJoin:
     keep = tuple(schema.names for schema in COLUMNS.values())
     if kind in {"semi", "anti"}:
         keep = (keep[0], ())
     fields = [f for s, kept in zip(COLUMNS.values(), keep, strict=True) for f in s.fields if kept]
-    return WJoin(
+    return OuterJoin(
         inputs=tuple(
             ScanStream(alias, alias, ("k", "v"), schema, "ts", "bigint", 0)
             for alias, schema in COLUMNS.items()
@@ -197,7 +200,7 @@ def test_the_state_of_an_inner_join_is_not_taken():
 def test_every_kind_but_inner_is_built_as_an_outer_join():
     for kind in ("left", "right", "full", "semi", "anti"):
         assert isinstance(build(join(kind)), OuterJoinOp)
-    assert not isinstance(build(join("inner")), OuterJoinOp)
+    assert not isinstance(build(TimeJoin(**join("left").common())), OuterJoinOp)
 
 
 def test_one_side_that_never_comes_leaves_the_other_unmatched():

@@ -14,15 +14,18 @@ from hypothesis import strategies as st
 from windrow.errors import InternalError
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.partition import own_rows, route
-from windrow.physical.bestmatch import MatwinBestmatch
 from windrow.physical.cells import Cells
+from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
+from windrow.physical.nodes.outer_join import OuterJoin
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
+from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.partitioning import (
     HashKeys,
     HashShares,
     Single,
-    partitioning_of,
 )
-from windrow.physical.specs import KeyClass, ScanStream, SlidingAggregate, WJoin
 from windrow.plan.nodes import Dimension
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
@@ -33,10 +36,10 @@ def scan(alias: str, *fields: Field) -> ScanStream:
     return ScanStream(alias, alias, schema.names, schema, "ts", "bigint", 0)
 
 
-def join(*classes: KeyClass) -> WJoin:
+def join(*classes: KeyClass) -> TimeJoin:
     aliases = tuple("abcd"[: len(classes[0].columns)])
     bounds = tuple(Bound(0, right, 5, 5) for right in range(1, len(aliases)))
-    return WJoin(
+    return TimeJoin(
         tuple(scan(alias) for alias in aliases), aliases, classes,
         WindowGraph(aliases, bounds), tuple(() for _ in aliases), "hash", Schema(()),
     )  # fmt: skip
@@ -71,7 +74,7 @@ keys = st.lists(st.integers(0, 3) | st.none(), min_size=1, max_size=6)
 @given(keys, keys, keys, st.data(), st.integers(1, 7))
 def test_rows_that_agree_on_every_key_meet_in_exactly_one_bucket(a, b, c, data, buckets):
     b_y = data.draw(st.lists(st.integers(0, 3) | st.none(), min_size=len(b), max_size=len(b)))
-    shares = partitioning_of(XY, buckets)
+    shares = XY.partitioning(buckets)
     assert isinstance(shares, HashShares)
     big = pa.int64()
     routed = [
@@ -92,7 +95,7 @@ def test_rows_that_agree_on_every_key_meet_in_exactly_one_bucket(a, b, c, data, 
 
 
 def test_copies_are_those_that_the_partitioning_states():
-    shares = partitioning_of(XY, 4)
+    shares = XY.partitioning(4)
     assert shares.copies == (2, 1, 2)
     rows, _ = route(XY, shares, 0, batch(a_x=[1, 2, 3]), 4)
     assert rows.tolist() == [0, 0, 1, 1, 2, 2]
@@ -103,12 +106,12 @@ def test_copies_are_those_that_the_partitioning_states():
 @pytest.mark.parametrize("values", [range(10_000), [f"k{n}" for n in range(10_000)]])
 def test_uniform_keys_leave_no_bucket_of_four_with_over_forty_percent(values):
     spec = join(KeyClass(("a.k", "b.k"), "bigint"))
-    _, homes = route(spec, partitioning_of(spec, 4), 0, batch(a_k=pa.array(values)), 4)
+    _, homes = route(spec, spec.partitioning(4), 0, batch(a_k=pa.array(values)), 4)
     assert np.bincount(homes, minlength=4).max() < 0.4 * len(values)
 
 
 def test_null_keys_are_spread_and_sent_once():
-    shares = partitioning_of(XY, 4)
+    shares = XY.partitioning(4)
     rows, homes = route(XY, shares, 0, batch(a_x=pa.array([None] * 1000, pa.int64())), 4)
     assert sorted(rows.tolist()) == list(range(1000))
     assert np.bincount(homes, minlength=4).max() < 400
@@ -116,14 +119,14 @@ def test_null_keys_are_spread_and_sent_once():
 
 def test_null_keys_of_a_null_safe_class_meet():
     spec = join(KeyClass(("a.k", "b.k"), "bigint", null_safe=True))
-    shares = partitioning_of(spec, 5)
+    shares = spec.partitioning(5)
     _, left = route(spec, shares, 0, batch(a_k=pa.array([None, None], pa.int64())), 5)
     _, right = route(spec, shares, 1, batch(b_k=pa.array([7, None], pa.int64())), 5)
     assert left[0] == left[1] == right[1]
 
 
 def test_rows_without_an_event_time_go_to_bucket_zero_once():
-    shares = partitioning_of(XY, 4)
+    shares = XY.partitioning(4)
     rows, homes = route(XY, shares, 0, batch(times=[5, MIN_TICK], a_x=[3, 3]), 4)
     assert rows.tolist() == [0, 0, 1]
     assert homes[2] == 0
@@ -131,7 +134,7 @@ def test_rows_without_an_event_time_go_to_bucket_zero_once():
 
 def test_groups_have_one_bucket_each_nulls_included():
     spec = SlidingAggregate(scan("s"), ("s.g",), (), Schema(()))
-    by_key = partitioning_of(spec, 4)
+    by_key = spec.partitioning(4)
     assert isinstance(by_key, HashKeys)
     rows, homes = route(spec, by_key, 0, batch(s_g=pa.array(["x", None, "x", None])), 4)
     assert rows.tolist() == [0, 1, 2, 3]
@@ -143,7 +146,7 @@ def test_marks_of_results_that_may_be_missing_go_to_every_bucket_of_estimates():
     spec = SlidingAggregate(scan("s"), ("s.g",), (), Schema(()), estimated_from=2)
     came = batch(s_g=pa.array(["x", None, "y"]))
     columns = came.columns.append_column("$chance_0", pa.array([0.5, 0.0, 1.0]))
-    rows, homes = route(spec, partitioning_of(spec, 4), 0, replace(came, columns=columns), 4)
+    rows, homes = route(spec, spec.partitioning(4), 0, replace(came, columns=columns), 4)
     assert rows.tolist() == [0, 1, 1, 1, 1, 2]
     assert homes[1:5].tolist() == [0, 1, 2, 3]
 
@@ -171,7 +174,7 @@ def test_every_candidate_pair_meets_in_the_bucket_of_its_left_row(lefts, offsets
         for x, offset in zip(lefts, offsets, strict=False)
     ]
     spec = bestmatch(eps, "double")
-    cells = partitioning_of(spec, buckets)
+    cells = spec.partitioning(buckets)
     assert isinstance(cells, Cells)
     real = pa.float64()
     left = route(spec, cells, 0, batch(l_x=pa.array(lefts, real)), buckets)
@@ -192,7 +195,7 @@ def test_every_candidate_pair_meets_in_the_bucket_of_its_left_row(lefts, offsets
 )
 def test_time_cells_let_every_pair_in_reach_meet(times, buckets):
     spec = bestmatch(None, "double")
-    cells = partitioning_of(spec, buckets)
+    cells = spec.partitioning(buckets)
     assert [axis.dimension for axis in cells.axes] == [None]
     left = route(spec, cells, 0, batch(times=times, l_x=[0.0] * len(times)), buckets)
     for shift in range(-spec.lo, spec.hi + 1):
@@ -213,7 +216,7 @@ def sliced_joins(draw):
         least, length = draw(ends)
         bounds.append(Bound(draw(st.integers(0, right - 1)), right, -least, least + length))
     aliases = tuple("abcd"[:size])
-    return WJoin(
+    return TimeJoin(
         tuple(map(scan, aliases)), aliases, (), WindowGraph(aliases, tuple(bounds)),
         ((),) * size, "nested-loop", Schema(()),
     )  # fmt: skip
@@ -224,7 +227,7 @@ def sliced_joins(draw):
 def test_every_combination_within_the_windows_meets_in_one_slice(spec, data, buckets):
     times = st.lists(st.integers(-40, 40), min_size=1, max_size=5)
     streams = [data.draw(times) for _ in spec.inputs]
-    slices = partitioning_of(spec, buckets)
+    slices = spec.partitioning(buckets)
     homes = []
     for port, own in enumerate(streams):
         rows, found = route(spec, slices, port, batch(own, x=[0] * len(own)), buckets)
@@ -246,10 +249,11 @@ def test_every_combination_within_the_windows_meets_in_one_slice(spec, data, buc
 def test_rows_of_a_full_outer_join_meet_all_they_can_where_each_has_its_home(
     least, length, data, buckets
 ):
-    spec = replace(join(KeyClass((None, None), "int")), classes=(), kind="full")
+    keyed = join(KeyClass((None, None), "int"))
+    spec = OuterJoin(**keyed.common() | {"classes": ()}, kind="full")
     bound = Bound(0, 1, -least, least + length)
     spec = replace(spec, graph=WindowGraph(spec.aliases, (bound,)))
-    slices = partitioning_of(spec, buckets)
+    slices = spec.partitioning(buckets)
     times = [data.draw(st.lists(st.integers(-40, 40), min_size=1, max_size=6)) for _ in "ab"]
     sent, homes = [], []
     for port, own in enumerate(times):
@@ -266,15 +270,15 @@ def test_rows_of_a_full_outer_join_meet_all_they_can_where_each_has_its_home(
 
 
 def test_only_a_full_outer_join_is_told_which_rows_it_answers_for():
-    spec = replace(join(KeyClass((None, None), "int")), classes=())
-    assert own_rows(spec, partitioning_of(replace(spec, kind="left"), 4), 0) is None
+    spec = OuterJoin(**join(KeyClass((None, None), "int")).common() | {"classes": ()}, kind="left")
+    assert own_rows(spec, spec.partitioning(4), 0) is None
     keyed = join(KeyClass(("a.k", "b.k"), "int"))
-    assert own_rows(keyed, partitioning_of(keyed, 4), 0) is None
+    assert own_rows(keyed, keyed.partitioning(4), 0) is None
 
 
 def test_slices_at_the_ends_of_time_do_not_wrap_around():
     spec = join(KeyClass((None, None), "int"))
-    slices = partitioning_of(replace(spec, classes=()), 4)
+    slices = replace(spec, classes=()).partitioning(4)
     ends = [MIN_TICK + 1, MAX_TICK]
     rows, homes = route(spec, slices, 1, batch(ends, x=[0, 0]), 4)
     anchors = route(spec, slices, 0, batch(ends, x=[0, 0]), 4)[1]
@@ -286,7 +290,7 @@ def test_uniform_times_leave_no_bucket_of_four_slices_with_over_forty_percent():
     spec = replace(join(KeyClass((None, None), "int")), classes=())
     times = np.random.default_rng(0).integers(0, 4 * 10, 4_000)
     homes = [
-        route(spec, partitioning_of(spec, 4), port, batch(times, x=times), 4)[1] for port in (0, 1)
+        route(spec, spec.partitioning(4), port, batch(times, x=times), 4)[1] for port in (0, 1)
     ]
     shares = np.bincount(np.concatenate(homes)) / sum(map(len, homes))
     assert shares.max() < 0.4
@@ -297,7 +301,7 @@ def test_a_crowded_cell_is_split_by_slices_of_time(kind):
     spec = replace(bestmatch(1.0, "double"), kind=kind)
     times = np.random.default_rng(0).integers(0, 4_000, 8_000)  # 143 slices of 28 ticks
     crowd = np.zeros(len(times))
-    cells = partitioning_of(spec, 4)
+    cells = spec.partitioning(4)
     sent = [
         route(spec, cells, 0, batch(times, l_x=crowd), 4)[1],
         route(spec, cells, 1, batch(times, r_x=crowd), 4)[1],
@@ -313,7 +317,7 @@ def test_rows_are_copied_as_often_as_explain_says(kind, buckets):
     random = np.random.default_rng(0)
     for type_, positions in (("double", random.uniform(0, 500, 8_000)), ("bigint", None)):
         spec = replace(bestmatch(1.0, type_), kind=kind)
-        cells = partitioning_of(spec, buckets)
+        cells = spec.partitioning(buckets)
         at = random.integers(0, 500, 8_000) if positions is None else positions
         times = random.integers(0, 4_000, len(at))
         for port, name in enumerate(("l_x", "r_x")):
@@ -323,13 +327,13 @@ def test_rows_are_copied_as_often_as_explain_says(kind, buckets):
 
 
 def test_a_limit_beyond_all_values_cuts_no_cells():
-    (slices,) = partitioning_of(bestmatch(1e308, "double"), 4).axes
+    (slices,) = bestmatch(1e308, "double").partitioning(4).axes
     assert slices.dimension is None
 
 
 def test_decimal_positions_are_cut_exactly_at_the_constraint():
     spec = bestmatch(0.1, "decimal(10,1)")
-    cells = partitioning_of(spec, 3)
+    cells = spec.partitioning(3)
     tenths = [pa.scalar(n / 10).cast(pa.decimal128(10, 1)).as_py() for n in range(-20, 20)]
     kind = pa.decimal128(10, 1)
     left = route(spec, cells, 0, batch(l_x=pa.array(tenths[1:], kind)), 3)
@@ -340,4 +344,4 @@ def test_decimal_positions_are_cut_exactly_at_the_constraint():
 
 def test_too_few_buckets_are_refused():
     with pytest.raises(InternalError, match="cut into 4 buckets was given 2"):
-        route(XY, partitioning_of(XY, 4), 0, batch(a_x=[1]), 2)
+        route(XY, XY.partitioning(4), 0, batch(a_x=[1]), 2)

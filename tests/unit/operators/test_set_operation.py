@@ -10,7 +10,8 @@ from windrow.errors import DataError, InternalError
 from windrow.operators.base import Snapshot
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.set_operation import SetOperationOp
-from windrow.physical.specs import ScanStream, SetOp
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.set_op import SetOp
 from windrow.schema import MAX_TICK, Field, Schema
 
 SCHEMA = Schema((Field("x", "string"),))

@@ -18,7 +18,6 @@ from windrow.operators.evaluate import Evaluator
 from windrow.operators.memory import Memory
 from windrow.operators.stage_chain import StageChain, apart, together
 from windrow.physical.shared_stages import below, stages
-from windrow.physical.specs import inputs
 from windrow.schema import MAX_TICK, MIN_TICK
 
 JOIN = (
@@ -66,7 +65,7 @@ class OneAfterTheOther:
 def drawn(spec, random: Random, watermark: int) -> list[ChangeBatch | None]:
     """Rows for each port of a spec, some of them late."""
     found: list[ChangeBatch | None] = []
-    for port in inputs(spec):
+    for port in spec.inputs:
         times = sorted(random.randrange(watermark - 1, watermark + 8) for _ in range(6))
         columns = [
             pa.array([random.randrange(3) for _ in times], f.type)
@@ -97,7 +96,7 @@ def test_a_chain_does_what_its_operators_do_one_after_the_other(
     restored = StageChain(specs)  # a new one in every micro-batch
     given, before = Counter(), 5
     for after in (*range(9, 41, 4), 60, MAX_TICK):
-        batches = drawn(specs[0], random, before) if after < 41 else [None] * len(inputs(specs[0]))
+        batches = drawn(specs[0], random, before) if after < 41 else [None] * len(specs[0].inputs)
         expected = bag(alone.step(batches, before, after))
         assert bag(chain.step(batches, before, after)) == expected
         assert figures(chain.counters) == figures(one.counters for one in alone.stages)
@@ -114,7 +113,7 @@ def test_a_chain_does_what_its_operators_do_one_after_the_other(
 
 def test_the_watermark_of_each_operator_is_less_the_delay_below_it() -> None:
     chain = StageChain(last_stage(QUERIES["DISTINCT over an aggregate whose rows are delayed"][0]))
-    schema = arrow_schema(inputs(chain.bottom.spec)[0].schema)
+    schema = arrow_schema(chain.bottom.spec.inputs[0].schema)
     columns = pa.RecordBatch.from_arrays([pa.array([1], f.type) for f in schema], schema=schema)
     rows = ChangeBatch(columns, np.array([10]), np.array([15]))
     # The row comes 5 ticks behind the watermark at most: its count at 10 is final beyond 15.
@@ -134,12 +133,12 @@ def test_only_rows_of_streams_can_be_late() -> None:
 
 def test_the_lowest_may_go_on_to_a_watermark_that_those_above_do_not() -> None:
     specs = last_stage(JOIN)
-    schema = arrow_schema(inputs(specs[0])[0].schema)
+    schema = arrow_schema(specs[0].inputs[0].schema)
     rows = ChangeBatch(
         pa.RecordBatch.from_arrays([pa.array([1], f.type) for f in schema], schema=schema),
         np.array([10]),
     )
-    other = rows.columns.rename_columns(inputs(specs[0])[1].schema.names)
+    other = rows.columns.rename_columns(specs[0].inputs[1].schema.names)
     chain = StageChain(specs)
     batches = [rows, ChangeBatch(other, np.array([10]))]
     assert list(chain.step(batches, 5, 5, settled=30)) == []
@@ -151,7 +150,7 @@ def test_the_lowest_may_go_on_to_a_watermark_that_those_above_do_not() -> None:
 def test_memory_is_that_of_all_operators_together() -> None:
     specs = last_stage(JOIN)
     chain = StageChain(specs, memory=Memory(60, may_spill=False, is_tuples=True))
-    schema = [arrow_schema(port.schema) for port in inputs(specs[0])]
+    schema = [arrow_schema(port.schema) for port in specs[0].inputs]
     batches = [
         ChangeBatch(
             pa.RecordBatch.from_arrays([pa.array([1] * 9, f.type) for f in own], schema=own),

@@ -15,8 +15,10 @@ import windrow
 from windrow.errors import DataError
 from windrow.operators import bew_search
 from windrow.operators.theta import Predicates
+from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.routes import probe_order
-from windrow.physical.specs import KeyClass, ScanStream, WJoin
 from windrow.plan.exprs import Comparison, Expr, Side
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import Field, Schema
@@ -24,11 +26,11 @@ from windrow.schema import Field, Schema
 ALL_INPUTS = 3
 
 
-def spec_of(*predicates: Expr, classes=(), streams: str = "abc") -> WJoin:
+def spec_of(*predicates: Expr, classes=(), streams: str = "abc") -> TimeJoin:
     aliases = tuple(streams)
     scans = [Schema((Field(f"{a}.x", "double"), Field(f"{a}.y", "int"))) for a in aliases]
     bounds = tuple(Bound(0, i, 10, 10) for i in range(1, len(aliases)))
-    return WJoin(
+    return TimeJoin(
         tuple(
             ScanStream(a, a, ("x", "y"), s, "ts", "bigint", 0)
             for a, s in zip(aliases, scans, strict=True)

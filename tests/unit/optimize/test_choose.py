@@ -8,9 +8,12 @@ from plans import HOUR, Bound, expr, join, query, renamed, scan, stream
 
 from windrow.errors import PlanError, UnsupportedError
 from windrow.optimize.optimizer import optimize
-from windrow.physical.bestmatch import MatwinBestmatch
+from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
+from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.options import Options
-from windrow.physical.specs import KeyClass, ScanStream, SlidingAggregate, WJoin
 from windrow.plan.exprs import Named, column
 from windrow.plan.nodes import (
     Aggregate,
@@ -34,7 +37,7 @@ def planned(equalities: str, *, options=DEFAULTS, hints=(), bounds=HOURS, **item
     return optimize(query(root, hints=hints), options).root
 
 
-def bew(equalities: str, **changes: Any) -> WJoin:
+def bew(equalities: str, **changes: Any) -> TimeJoin:
     return planned(equalities, **changes).input
 
 

@@ -14,8 +14,9 @@ from windrow.optimize.rules.join_by_predicates import join_by_predicates
 from windrow.optimize.rules.push_condition_below_join import push_condition_below_join
 from windrow.optimize.rules.push_filter_below_join import push_filter_below_join
 from windrow.optimize.verify import verify
+from windrow.physical.nodes.count_join import CountJoin
+from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.options import Options
-from windrow.physical.specs import ScanStream, WJoin
 from windrow.plan.count_windows import CountWindows, OwnWindow
 from windrow.plan.nodes import Filter, Project, WindowJoin
 
@@ -72,7 +73,7 @@ def test_all_columns_reach_a_count_window_for_they_order_its_tuples():
 def test_the_windows_reach_the_physical_join():
     root = optimize(query(renamed(counted(), {"item": "a.item"})), Options()).root
     found = root.input
-    assert isinstance(found, WJoin)
+    assert isinstance(found, CountJoin)
     assert found.counts == counted().counts
     assert found.keep == (("a.item",), ())
     first = found.inputs[0]

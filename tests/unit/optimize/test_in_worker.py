@@ -13,7 +13,6 @@ from windrow.optimize.cost import kernels
 from windrow.optimize.in_worker import WorkerPlanner
 from windrow.optimize.plans import REFERENCE_MACHINE
 from windrow.physical.options import Options
-from windrow.physical.partitioning import partitioning_of
 from windrow.physical.plan_names import plan_kind
 from windrow.plan.statistics import Figure
 
@@ -61,7 +60,7 @@ def join(sql: str, **hints: Any):
 
 def planned(sql: str, seen: Seen, buckets: int = 1, **hints: Any):
     spec, planner = join(sql, **hints)
-    return planner.planned(spec, partitioning_of(spec, buckets), seen)
+    return planner.planned(spec, spec.partitioning(buckets), seen)
 
 
 def test_a_band_over_many_rows_is_answered_by_trees():
@@ -89,7 +88,7 @@ def test_hints_hold_for_a_bucket_in_proportion():
 
 def test_without_a_rate_the_join_stays_as_it_was_planned():
     spec, planner = join(KEYED)
-    assert planner.planned(spec, partitioning_of(spec, 4), Seen((1.0, None))) is spec
+    assert planner.planned(spec, spec.partitioning(4), Seen((1.0, None))) is spec
 
 
 def test_keys_that_are_hashed_together_are_not_spread_one_by_one():
@@ -117,7 +116,7 @@ def test_a_worker_takes_few_in_a_batch_run_alone(monkeypatch, is_bounded):
     monkeypatch.setitem(kernels.KERNELS, "few-hash", cost)
     spec, planner = join(KEYED)
     planner = replace(planner, is_bounded=is_bounded)
-    found = planner.planned(spec, partitioning_of(spec, 4), Seen((5.0, 5.0), keys=10.0))
+    found = planner.planned(spec, spec.partitioning(4), Seen((5.0, 5.0), keys=10.0))
     assert (found.algorithm == "few") == is_bounded
     assert plan_kind(found) in planner.names(spec)
 
@@ -128,5 +127,5 @@ def test_every_plan_taken_has_a_name_that_was_given():
             for sql in (KEYED, BAND.format(500), KEYED.replace("FROM a, b", "FROM a, b, c")):
                 spec, planner = join(sql)
                 seen = Seen((rate, 1.0, rate), keys=keys)
-                found = planner.planned(spec, partitioning_of(spec, 4), seen)
+                found = planner.planned(spec, spec.partitioning(4), seen)
                 assert plan_kind(found) in planner.names(spec)

@@ -9,23 +9,17 @@ import pytest
 
 import windrow
 from windrow.optimize.negative_tuples import with_negative_tuples
-from windrow.physical.explain import explain, stage_name
-from windrow.physical.partitioning import HashKeys, Single, partitioning_of
-from windrow.physical.specs import (
-    ExpireRows,
-    PhysicalQuery,
-    RangeRows,
-    ScanStream,
-    SlidingAggregate,
-    Spec,
-    Stateful,
-    WJoin,
-    delay,
-    has_ends,
-    inputs,
-)
+from windrow.physical.explain import explain
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.expire_rows import ExpireRows
+from windrow.physical.nodes.multi_join import MultiJoin
+from windrow.physical.nodes.range_rows import RangeRows
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
+from windrow.physical.nodes.time_join import TimeJoin
+from windrow.physical.partitioning import HashKeys, Single
+from windrow.physical.query import PhysicalQuery
 from windrow.run.spark.fingerprint import about, fingerprint
-from windrow.run.spark.stages import marks
 
 JOIN = "a [RANGE 10], b [RANGE 5] WHERE a.k = b.k"
 
@@ -49,16 +43,14 @@ def planned(sql: str, **options: str) -> PhysicalQuery:
     return session()._plan(sql, options)[1]
 
 
-def rewritten(sql: str, **options: str) -> Spec:
+def rewritten(sql: str, **options: str) -> PhysicalNode:
     return with_negative_tuples(planned(sql, **options).root)
 
 
-def shape(spec: Spec) -> str:
+def shape(spec: PhysicalNode) -> str:
     """The names of specs from the top down, projections left out."""
     name = type(spec).__name__
-    if isinstance(spec, WJoin) and spec.is_snapshot:
-        name = "ExpiringJoin" if spec.expires else "SnapshotJoin"
-    below = [shape(child) for child in inputs(spec)]
+    below = [shape(child) for child in spec.inputs]
     if name == "ProjectRows":
         return below[0]
     if not below:
@@ -105,28 +97,28 @@ def shape(spec: Spec) -> str:
         ),
         (
             "SELECT COUNT(*) AS n FROM a [RANGE 10] LEFT JOIN b [RANGE 5] ON a.k = b.k",
-            "SlidingAggregate(ExpireRows(WJoin(RangeRows(ScanStream), RangeRows(ScanStream))))",
+            "SlidingAggregate(ExpireRows(OuterJoin(RangeRows(ScanStream), RangeRows(ScanStream))))",
         ),
         (
             "SELECT COUNT(*) AS n FROM (SELECT a.k FROM a, b WHERE a.k = b.k WINDOW = 5) j [RANGE 3]",
-            "SlidingAggregate(ExpireRows(RangeRows(WJoin(ScanStream, ScanStream))))",
+            "SlidingAggregate(ExpireRows(RangeRows(TimeJoin(ScanStream, ScanStream))))",
         ),
     ],
 )
 def test_rows_get_their_negatives_over_the_scan_or_where_they_are_kept_anyway(sql, expected):
     found = rewritten(sql)
     assert shape(found) == expected
-    assert not has_ends(found)
+    assert not found.has_ends
     assert with_negative_tuples(found) == found
 
 
 def test_of_two_windows_of_one_stream_the_shorter_one_counts():
     spec = planned("SELECT DISTINCT x FROM a [RANGE 7]").root
     while not isinstance(spec, RangeRows):
-        (spec,) = inputs(spec)
+        (spec,) = spec.inputs
     spec = with_negative_tuples(RangeRows(spec, 3))
     while not isinstance(spec, RangeRows):
-        (spec,) = inputs(spec)
+        (spec,) = spec.inputs
     assert (spec.ticks, type(spec.input)) == (3, ScanStream)
 
 
@@ -138,41 +130,41 @@ def test_totals_that_are_estimated_keep_the_windows_that_they_are_estimated_by()
 def test_a_join_by_another_algorithm_looks_tuples_up_by_ends_all_the_same():
     for algorithm, method in (("hw", "hash"), ("nlw", "hash"), ("bew-nested-loop", "nested-loop")):
         join = rewritten(f"SELECT SUM(a.x) AS s FROM {JOIN}", algorithm=algorithm)
-        while not isinstance(join, WJoin):
-            (join,) = inputs(join)
+        while not isinstance(join, MultiJoin):
+            (join,) = join.inputs
         assert (join.algorithm, join.method) == ("bew", method)
 
 
 def test_a_join_of_rows_that_do_not_all_end_keeps_them_by_its_windows():
     (join, _) = stages(planned(f"SELECT SUM(a.x) AS s FROM {JOIN}").root)
-    assert isinstance(join, WJoin)
+    assert isinstance(join, TimeJoin)
     first, second = join.inputs
     assert isinstance(second, RangeRows)
     bounded = replace(join, inputs=(first, second.input))
     assert with_negative_tuples(bounded) == ExpireRows(bounded)
 
 
-def stages(spec: Spec) -> list[Stateful]:
-    below = [found for child in inputs(spec) for found in stages(child)]
-    return [*below, spec] if isinstance(spec, Stateful) else below
+def stages(spec: PhysicalNode) -> list[PhysicalNode]:
+    below = [found for child in spec.inputs for found in stages(child)]
+    return [*below, spec] if spec.is_stateful else below
 
 
 def test_every_stage_is_named_spread_and_told_apart():
     expiry, total = stages(rewritten("SELECT SUM(x) AS s FROM a [RANGE 10] WHERE x > 1"))
     assert isinstance(expiry, ExpireRows)
     assert isinstance(total, SlidingAggregate)
-    assert stage_name(expiry) == "ExpireRows a"
+    assert expiry.title == "ExpireRows a"
     assert about(expiry) == "expiry of a"
-    assert partitioning_of(expiry, 4) == HashKeys(("a.x",), 4)
-    assert marks(expiry) == ("__sign",)
-    assert delay(expiry) == 0
+    assert expiry.partitioning(4) == HashKeys(("a.x",), 4)
+    assert expiry.row_marks == ("__sign",)
+    assert expiry.delay == 0
     (counted, _) = stages(rewritten("SELECT COUNT(*) AS n FROM a [RANGE 10]"))
-    assert isinstance(partitioning_of(counted, 4), Single)
+    assert isinstance(counted.partitioning(4), Single)
     usual = stages(planned(f"SELECT SUM(a.x) AS s FROM {JOIN}").root)[0]
     expiring = stages(rewritten(f"SELECT SUM(a.x) AS s FROM {JOIN}"))[0]
-    assert stage_name(expiring) == "ExpiringJoin a, b"
+    assert expiring.title == "ExpiringJoin a, b"
     assert about(expiring) == "snapshot join of a, b"
-    assert marks(expiring) == ("__sign",)
+    assert expiring.row_marks == ("__sign",)
     assert fingerprint(expiring) != fingerprint(usual)
 
 

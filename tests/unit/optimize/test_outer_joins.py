@@ -11,8 +11,8 @@ from plans import Bound, expr, join, query, renamed, scan, stream
 from windrow.errors import PlanError, UnsupportedError
 from windrow.optimize.choose import choose
 from windrow.optimize.optimizer import optimize
+from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.options import Options
-from windrow.physical.specs import WJoin, delay
 from windrow.plan.nodes import Aggregate, Range, WindowAggregate
 
 SALES = stream("sales", {"k": "int", "x": "int", "y": "int"})
@@ -20,7 +20,7 @@ A, B = scan(SALES, "a"), scan(SALES, "b")
 KINDS = ("left", "right", "full", "semi", "anti")
 
 
-def planned(kind: str, bound: Bound, options: Options | None = None, **parts: Any) -> WJoin:
+def planned(kind: str, bound: Bound, options: Options | None = None, **parts: Any) -> TimeJoin:
     node = replace(join({"a": A, "b": B}, "a.k = b.k", bound), kind=kind, **parts)
     root = optimize(query(renamed(node, {"x": f"{'b' if kind == 'right' else 'a'}.x"})), options or Options()).root  # fmt: skip
     return root.input
@@ -28,15 +28,15 @@ def planned(kind: str, bound: Bound, options: Options | None = None, **parts: An
 
 def test_rows_that_come_alone_trail_the_watermark_by_their_own_reach():
     bound = Bound(0, 1, lo=3, hi=7)  # b comes at most 7 after a, a at most 3 after b
-    delays = {kind: delay(planned(kind, bound)) for kind in KINDS}
+    delays = {kind: planned(kind, bound).delay for kind in KINDS}
     assert delays == {"left": 7, "right": 3, "full": 7, "semi": 7, "anti": 7}
-    assert delay(planned("left", bound).inputs[0]) == 0
+    assert planned("left", bound).inputs[0].delay == 0
 
 
 def test_rows_that_are_final_as_they_come_trail_nothing():
     before = Bound(0, 1, lo=9, hi=-2)  # matches of a lie before it
-    assert delay(planned("left", before)) == 0
-    assert delay(planned("right", before)) == 9
+    assert planned("left", before).delay == 0
+    assert planned("right", before).delay == 9
 
 
 def test_a_semi_or_anti_join_carries_columns_of_the_first_input_alone():

@@ -9,8 +9,11 @@ from golden.catalog import CATALOG
 import windrow
 from windrow.operators.evaluate import DuckdbTypes
 from windrow.optimize.optimizer import optimize
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.multi_join import MultiJoin
+from windrow.physical.nodes.set_op import SetOp
+from windrow.physical.nodes.snapshot_join import SnapshotJoin
 from windrow.physical.options import Options
-from windrow.physical.specs import SetOp, Spec, WJoin, inputs
 from windrow.sql.compile import compile_query
 
 FAST = "fast f [RANGE INTERVAL '1' MINUTE]"
@@ -21,12 +24,14 @@ def set_operations(sql: str, **options: str) -> list[SetOp]:
     logical = compile_query(sql, CATALOG, DuckdbTypes())
     found: list[SetOp] = []
 
-    def walk(spec: Spec) -> None:
+    def walk(spec: PhysicalNode) -> None:
         if isinstance(spec, SetOp):
             found.append(spec)
-        if isinstance(spec, WJoin):
-            assert spec.is_snapshot == any(isinstance(child, SetOp) for child in spec.inputs)
-        for child in inputs(spec):
+        if isinstance(spec, MultiJoin):
+            assert isinstance(spec, SnapshotJoin) == any(
+                isinstance(child, SetOp) for child in spec.inputs
+            )
+        for child in spec.inputs:
             walk(child)
 
     walk(optimize(logical, Options(**options)).root)
@@ -122,8 +127,8 @@ def test_a_join_by_trees_becomes_one_of_what_is_alive():
     top, pushed = set_operations(sql)
     assert pushed.place[0].startswith("pushed below the join of f, s: 1.7 per second of 1,000")
     (project,) = top.inputs
-    (join,) = inputs(project)
-    assert isinstance(join, WJoin)
+    (join,) = project.inputs
+    assert isinstance(join, SnapshotJoin)
     assert (join.algorithm, join.method, join.structures) == ("bew", "nested-loop", ())
 
 

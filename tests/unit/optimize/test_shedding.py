@@ -15,9 +15,11 @@ from windrow.optimize.optimizer import optimize
 from windrow.optimize.options import by_keyword
 from windrow.optimize.shed_widths import Width, expected_width
 from windrow.physical.algorithm_facts import algorithm_facts
+from windrow.physical.nodes.project_rows import ProjectRows
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
+from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.shed_facts import shed_facts
 from windrow.physical.shedding import Least
-from windrow.physical.specs import ProjectRows, SlidingAggregate, WJoin, delay, inputs
 from windrow.run.spark.stages import Spread, plan_stage
 from windrow.sql.compile import compile_query
 
@@ -36,8 +38,8 @@ def planned(sql: str, **options: object):
     return optimize(query, by_keyword(options)).root
 
 
-def join_of(spec) -> WJoin:
-    return spec if isinstance(spec, WJoin) else join_of(inputs(spec)[0])
+def join_of(spec) -> TimeJoin:
+    return spec if isinstance(spec, TimeJoin) else join_of(spec.inputs[0])
 
 
 def refusal(sql: str, **options: object) -> str:
@@ -56,7 +58,7 @@ def test_options_reach_the_join():
     assert shedding.least_windows == (Least(40.0), Least(0.1, is_share=True))
     assert shedding.least_rates == (Least(20 / SECOND),) * 2
     assert not shedding.is_estimated
-    assert join.pane == delay(join) == 5 * SECOND
+    assert join.pane == join.delay == 5 * SECOND
 
 
 def test_hints_reach_the_join_as_keywords_do():
@@ -84,9 +86,9 @@ def test_results_below_an_aggregate_carry_their_draws_up_to_it():
     assert join.shedding.is_estimated
     assert join.shedding.least_windows == (Least(0.1, is_share=True),) * 2
     between, spec = [], root
-    while not isinstance(spec, WJoin):
+    while not isinstance(spec, TimeJoin):
         between.append(spec)
-        spec = inputs(spec)[0]
+        spec = spec.inputs[0]
     above = next(n for n, spec in enumerate(between) if isinstance(spec, SlidingAggregate))
     assert all(spec.schema.names[-4:] == hidden for spec in between[above + 1 :])
     assert any(isinstance(spec, ProjectRows) for spec in between[above + 1 :])

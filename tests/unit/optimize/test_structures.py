@@ -10,8 +10,9 @@ from windrow import Session
 from windrow.errors import PlanError, UnsupportedError
 from windrow.kernels.structures.store import SIZE
 from windrow.operators.published.machines import machine_for
+from windrow.physical.nodes.project_rows import ProjectRows
+from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.part_sizes import PartSizes
-from windrow.physical.specs import ProjectRows, WJoin
 
 JOIN = "SELECT a.x, b.x AS y FROM a, b WHERE {} WINDOW = 5"
 
@@ -25,12 +26,12 @@ def session() -> Session:
     return made
 
 
-def planned(session: Session, where: str, **options: str | int) -> WJoin:
+def planned(session: Session, where: str, **options: str | int) -> TimeJoin:
     _, physical = session._plan(JOIN.format(where), options)
     root = physical.root
     while isinstance(root, ProjectRows):
         root = root.input
-    assert isinstance(root, WJoin)
+    assert isinstance(root, TimeJoin)
     return root
 
 

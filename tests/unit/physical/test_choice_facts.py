@@ -11,7 +11,7 @@ from windrow.operators.evaluate import DuckdbTypes
 from windrow.optimize.optimizer import optimize
 from windrow.physical.explain import explain
 from windrow.physical.options import Options
-from windrow.physical.specs import Runner
+from windrow.physical.query import Runner
 from windrow.sql.compile import compile_query
 
 HINTED = "SELECT f.x FROM fast f, slow s WHERE f.k = s.k WINDOW = INTERVAL '10' SECONDS"

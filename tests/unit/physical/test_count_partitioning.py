@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.physical.partitioning import HashShares, Single, partitioning_of
-from windrow.physical.specs import KeyClass, ScanStream, WJoin
+from windrow.physical.nodes.base import KeyClass
+from windrow.physical.nodes.count_join import CountJoin
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.partitioning import HashShares, Single
 from windrow.plan.count_windows import CountWindows, OwnWindow
 from windrow.plan.windows import WindowGraph
 from windrow.schema import Schema
@@ -14,10 +16,10 @@ STREAM = ScanStream("s", "s", (), Schema(()), "ts", "timestamp", 0)
 K, M = KeyClass(("a.k", "b.k"), "int"), KeyClass(("a.m", "b.m"), "int")
 
 
-def counted(*own: OwnWindow, keys=(K,), within: int | None = None) -> WJoin:
+def counted(*own: OwnWindow, keys=(K,), within: int | None = None) -> CountJoin:
     counts = CountWindows(own, within, "WINDOW = 9 ROWS" if within else "")
     aliases = ("a", "b")
-    return WJoin(
+    return CountJoin(
         (STREAM, STREAM), aliases, keys, WindowGraph(aliases, ()), ((), ()), "hash", Schema(()),
         counts=counts,
     )  # fmt: skip
@@ -38,7 +40,7 @@ def by(*names: str) -> OwnWindow:
     ],
 )
 def test_windows_divided_by_a_join_key_are_spread_by_it(spec, classes):
-    assert partitioning_of(spec, 8) == HashShares((classes,), (8,), (1, 1))
+    assert spec.partitioning(8) == HashShares((classes,), (8,), (1, 1))
 
 
 @pytest.mark.parametrize(
@@ -75,4 +77,4 @@ def test_windows_divided_by_a_join_key_are_spread_by_it(spec, classes):
     ],
 )
 def test_any_other_window_is_kept_in_one_place_with_what_to_write_instead(spec, reason):
-    assert partitioning_of(spec, 8) == Single(reason)
+    assert spec.partitioning(8) == Single(reason)

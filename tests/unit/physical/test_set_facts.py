@@ -9,8 +9,9 @@ import pytest
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.set_operation import SetOperationOp
 from windrow.optimize.numbers import Numbers
-from windrow.physical.set_facts import s_minus
-from windrow.physical.specs import RangeRows, ScanStream, SetOp
+from windrow.physical.nodes.range_rows import RangeRows
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.set_op import SetOp, s_minus
 from windrow.plan.statistics import HINT, Figure, Statistics
 from windrow.schema import Field, Schema
 

@@ -6,7 +6,6 @@ import pyarrow as pa
 import pytest
 
 import windrow
-from windrow.physical.explain import stage_name
 from windrow.physical.shared_stages import stages
 
 PAIRS = "(SELECT a.k, a.v, b.v AS w FROM a, b WHERE a.k = b.k WINDOW = 5)"
@@ -18,7 +17,7 @@ def shared(sql: str, **options: str) -> list[tuple[str, ...]]:
     for name in ("a", "b"):
         session.stream(name, pa.table({"ts": [1], "k": [1], "v": [1]}), time="ts")
     found = stages(session._plan(sql, options)[1].root, 4)
-    return [tuple(stage_name(spec).split(" ")[0] for spec in stage.specs) for stage in found]
+    return [tuple(spec.title.split(" ")[0] for spec in stage.specs) for stage in found]
 
 
 @pytest.mark.parametrize(

@@ -26,14 +26,14 @@ from windrow.operators.join_inputs import state_of, stored_state
 from windrow.operators.published.inputs import LanedInputs, merged_turns
 from windrow.operators.published.machines import CLEANED_AT_TIMES, machine_for
 from windrow.operators.published.results import JoinResults
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.time_join import TimeJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 
 
 class ArrivalJoinOp(Operator):
     """Joins two or more inputs of inserts by one of the published algorithms."""
 
-    def __init__(self, spec: WJoin) -> None:
+    def __init__(self, spec: TimeJoin) -> None:
         super().__init__()
         self._spec = spec
         self._watermark = MIN_TICK

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.published.structure_words import saturated_sum
 from windrow.operators.ranks import numbers_of, ranked_sides, ranks_of, valid_rows
+from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.routes import OrderedPair, ordered_pairs
-from windrow.physical.specs import WJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 
 Words = NDArray[np.uint64]
@@ -31,7 +31,7 @@ COMPARING = frozenset({"few"})
 """The algorithms whose loops compare; the papers' others know equalities alone."""
 
 
-def compared_pairs(spec: WJoin) -> tuple[OrderedPair, ...]:
+def compared_pairs(spec: MultiJoin) -> tuple[OrderedPair, ...]:
     """The comparisons that the loops of a join test."""
     return tuple(ordered_pairs(spec)) if spec.algorithm in COMPARING else ()
 

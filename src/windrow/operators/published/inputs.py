@@ -23,7 +23,7 @@ from windrow.operators.published.comparison_words import compared_pairs, compari
 from windrow.operators.published.lanes import Lanes, Words
 from windrow.operators.published.rows import LaneRows
 from windrow.operators.published.structure_words import range_of, range_words
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.time_join import TimeJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 
 
@@ -39,7 +39,7 @@ class LanedInputs:
         rows: the rows behind them, per input.
     """
 
-    def __init__(self, spec: WJoin, counters: Counters) -> None:
+    def __init__(self, spec: TimeJoin, counters: Counters) -> None:
         self._spec = spec
         self._counters = counters
         ports = range(len(spec.inputs))

@@ -16,8 +16,8 @@ from windrow.kernels.published.arrival import order_by_keys
 from windrow.kernels.published.machine import ArrivalMachine
 from windrow.kernels.published.tape import Conditions, Numbers
 from windrow.operators.published.structure_words import HIGH, KEY, LOW, range_of
+from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.pipeline import is_along_path, pipeline_order
-from windrow.physical.specs import WJoin
 from windrow.plan.windows import UNBOUNDED, WindowGraph
 from windrow.schema import MAX_TICK
 
@@ -31,7 +31,7 @@ PartialTest = Callable[[Sequence[int], Numbers], Numbers]
 """Given inputs, the last one new, and positions of theirs: the combinations to go on with."""
 
 
-def machine_for(spec: WJoin, first: Numbers, test: PartialTest) -> ArrivalMachine:
+def machine_for(spec: TimeJoin, first: Numbers, test: PartialTest) -> ArrivalMachine:
     """A machine that holds no tuple yet.
 
     Args:
@@ -50,7 +50,7 @@ def machine_for(spec: WJoin, first: Numbers, test: PartialTest) -> ArrivalMachin
     return _MAKERS[spec.algorithm](spec, first)
 
 
-def conditions_of(spec: WJoin) -> Conditions:
+def conditions_of(spec: TimeJoin) -> Conditions:
     """The closed bounds and the keys of a join.
 
     Where two graphs are alternatives, a bound is the wider of the two, and the results are tested
@@ -59,12 +59,12 @@ def conditions_of(spec: WJoin) -> Conditions:
     return Conditions(_widest([graph.upper for graph in graphs_of(spec)]), _keyed(spec))
 
 
-def stated_conditions(spec: WJoin) -> Conditions:
+def stated_conditions(spec: TimeJoin) -> Conditions:
     """The bounds of a join as they are stated, MAX_TICK where there is none, and its keys."""
     return Conditions(_widest([graph.direct for graph in graphs_of(spec)]), _keyed(spec))
 
 
-def graphs_of(spec: WJoin) -> list[WindowGraph]:
+def graphs_of(spec: TimeJoin) -> list[WindowGraph]:
     """The windows of a join: a combination must meet one of these graphs."""
     return [spec.graph] if spec.alternative is None else [spec.graph, spec.alternative]
 
@@ -84,7 +84,7 @@ def _as_ticks(bound: int) -> int:
     return MAX_TICK if bound >= UNBOUNDED else max(-MAX_TICK, bound)
 
 
-def _keyed(spec: WJoin) -> NDArray[np.bool_]:
+def _keyed(spec: TimeJoin) -> NDArray[np.bool_]:
     """Per input and key class, whether the input has a column in it."""
     keyed = np.zeros((len(spec.inputs), len(spec.classes)), np.bool_)
     for at, key in enumerate(spec.classes):
@@ -95,7 +95,7 @@ def _keyed(spec: WJoin) -> NDArray[np.bool_]:
 # A maker imports its kernels itself: a worker compiles those of its own algorithm alone.
 
 
-def _pipeline(spec: WJoin, first: Numbers, test: PartialTest) -> ArrivalMachine:
+def _pipeline(spec: TimeJoin, first: Numbers, test: PartialTest) -> ArrivalMachine:
     from windrow.kernels.published.levels import Plan  # noqa: PLC0415
     from windrow.kernels.published.pipeline_machine import PipelineMachine  # noqa: PLC0415
 
@@ -106,7 +106,7 @@ def _pipeline(spec: WJoin, first: Numbers, test: PartialTest) -> ArrivalMachine:
     return machine
 
 
-def _bew(spec: WJoin, first: Numbers) -> ArrivalMachine:
+def _bew(spec: TimeJoin, first: Numbers) -> ArrivalMachine:
     from windrow.kernels.published.bew import BewNestedLoop  # noqa: PLC0415
     from windrow.kernels.published.bew_hash import BewHash  # noqa: PLC0415
 
@@ -115,28 +115,28 @@ def _bew(spec: WJoin, first: Numbers) -> ArrivalMachine:
     return make(conditions, first, order_by_keys(conditions))
 
 
-def _bew_graph(spec: WJoin, first: Numbers) -> ArrivalMachine:
+def _bew_graph(spec: TimeJoin, first: Numbers) -> ArrivalMachine:
     from windrow.kernels.published.bew_graph import BewGraph  # noqa: PLC0415
 
     conditions = conditions_of(spec)
     return BewGraph(stated_conditions(spec), conditions.upper, first)
 
 
-def _closure(spec: WJoin, first: Numbers) -> ArrivalMachine:
+def _closure(spec: TimeJoin, first: Numbers) -> ArrivalMachine:
     from windrow.kernels.published.closure import Closure  # noqa: PLC0415
 
     conditions = conditions_of(spec)
     return Closure(conditions, first, order_by_keys(conditions))
 
 
-def _ripple(spec: WJoin, first: Numbers) -> ArrivalMachine:
+def _ripple(spec: TimeJoin, first: Numbers) -> ArrivalMachine:
     from windrow.kernels.published.ripple import Ripple  # noqa: PLC0415
 
     conditions = conditions_of(spec)
     return Ripple(conditions, first, order_by_keys(conditions))
 
 
-def _asymmetric(spec: WJoin, first: Numbers) -> ArrivalMachine:
+def _asymmetric(spec: TimeJoin, first: Numbers) -> ArrivalMachine:
     from windrow.kernels.published.asymmetric import (  # noqa: PLC0415
         NO_KEY,
         Asymmetric,
@@ -151,7 +151,7 @@ def _asymmetric(spec: WJoin, first: Numbers) -> ArrivalMachine:
     return Asymmetric(conditions_of(spec), first, words, (left, right))
 
 
-_MAKERS: dict[str, Callable[[WJoin, Numbers], ArrivalMachine]] = {
+_MAKERS: dict[str, Callable[[TimeJoin, Numbers], ArrivalMachine]] = {
     "bew-published": _bew,
     "bew-graph": _bew_graph,
     "closure": _closure,

@@ -28,7 +28,7 @@ from windrow.operators.published.lanes import Lanes
 from windrow.operators.published.machines import PIPELINES
 from windrow.operators.published.rows import LaneRows
 from windrow.operators.theta import Predicates
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.time_join import TimeJoin
 
 Flags = NDArray[np.bool_]
 
@@ -45,7 +45,7 @@ class JoinResults:
         rows: the rows behind them, per input.
     """
 
-    def __init__(self, spec: WJoin, lanes: Lanes, rows: Sequence[LaneRows]) -> None:
+    def __init__(self, spec: TimeJoin, lanes: Lanes, rows: Sequence[LaneRows]) -> None:
         self._spec = spec
         self._lanes = lanes
         self._rows = rows

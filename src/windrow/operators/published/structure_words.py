@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.ranks import Ranks, numbers_of, real_ranks, valid_rows
 from windrow.physical.algorithms import ASYMMETRIC
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.structures import Served, served_range
 from windrow.plan.exprs import ALWAYS, NEVER, Band
 from windrow.schema import MAX_TICK, MIN_TICK
@@ -40,7 +40,7 @@ _MARGIN = 8.0
 """Roundings that a bound is widened by; fewer sums than that take part in it."""
 
 
-def range_of(spec: WJoin) -> Served | None:
+def range_of(spec: MultiJoin) -> Served | None:
     """The bands that a join's structures are probed by; None where it is something else."""
     if spec.algorithm != ASYMMETRIC or spec.classes:
         return None

@@ -46,15 +46,15 @@ from windrow.operators.published.comparison_words import compared_pairs
 from windrow.operators.published.inputs import LanedInputs, merged_turns
 from windrow.operators.published.machines import conditions_of, stated_conditions
 from windrow.operators.published.results import JoinResults
+from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.routes import probe_order
-from windrow.physical.specs import WJoin
 from windrow.schema import MIN_TICK
 
 
 class SweepJoinOp(Operator):
     """Joins two or more inputs of inserts by one of the published sweeps."""
 
-    def __init__(self, spec: WJoin) -> None:
+    def __init__(self, spec: TimeJoin) -> None:
         super().__init__()
         self._spec = spec
         self._retention = [spec.retention(port) for port in range(len(spec.inputs))]
@@ -209,7 +209,7 @@ class SweepJoinOp(Operator):
         self.counters.state_bytes += sum(buffer.nbytes for buffer in self._waiting)
 
 
-def _machine_for(spec: WJoin, first: Numbers) -> SweepMachine:
+def _machine_for(spec: TimeJoin, first: Numbers) -> SweepMachine:
     """A machine that holds no tuple yet."""
     conditions = conditions_of(spec)
     if spec.algorithm == "few":

@@ -28,8 +28,8 @@ from windrow.operators.shedding.meeting import Span
 from windrow.operators.shedding.numbers import bits, number_of, numbered
 from windrow.operators.shedding.shares import SharesMet
 from windrow.operators.shedding.tokens import Sent, Tokens, whole_part
+from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.shedding import BEST, CLEARLY, Least, Shedding
-from windrow.physical.specs import WJoin, scans
 from windrow.plan.durations import show_ticks
 from windrow.plan.stream_hints import USUAL_UNIT, ticks_per_unit
 
@@ -69,7 +69,7 @@ class Control:
         shedding: what it may hold and do.
     """
 
-    def __init__(self, spec: WJoin, shedding: Shedding) -> None:
+    def __init__(self, spec: SheddingJoin, shedding: Shedding) -> None:
         self._spec = spec
         self._shedding = shedding
         self._pane = spec.pane
@@ -255,7 +255,7 @@ class Control:
         return _rounded(shares, there_is)
 
     def _too_many(self, arrived: int, there_is: int) -> DataError:
-        time_type = scans(self._spec)[0].time_type
+        time_type = self._spec.time_type
         unit = USUAL_UNIT[time_type]
         rate = 0.0 if self._tokens is None else self._tokens.rate
         allowed = rate * (ticks_per_unit(unit, time_type) or 1.0)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from windrow.operators.shedding.meeting import Span
 from windrow.operators.shedding.numbers import numbered
+from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.shedding import block_panes
-from windrow.physical.specs import WJoin
 from windrow.schema import MIN_TICK
 
 Floats = NDArray[np.float64]
@@ -29,7 +29,7 @@ class Counted:
         spec: the join.
     """
 
-    def __init__(self, spec: WJoin) -> None:
+    def __init__(self, spec: SheddingJoin) -> None:
         self._pane = spec.pane
         self.retention = [spec.retention(port) for port in range(len(spec.inputs))]
         self._blocks = [block_panes(own, self._pane) for own in self.retention]

@@ -40,8 +40,8 @@ from windrow.operators.shedding.margins import Arguments, Drawn, MarginKeeper
 from windrow.operators.shedding.marks import Doubt, is_mark
 from windrow.operators.sliding import Slots
 from windrow.operators.sliding_aggregate import SlidingAggregateOp
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.physical.shedding import chance_column, draw_column
-from windrow.physical.specs import SlidingAggregate
 from windrow.plan.nodes import Aggregate
 from windrow.schema import MAX_TICK
 

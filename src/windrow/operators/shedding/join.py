@@ -53,9 +53,9 @@ from windrow.operators.shedding.numbers import bits, number_of, numbered
 from windrow.operators.shedding.recall import Recall
 from windrow.operators.shedding.search import KEEP, NOT_DRAWN, PROBE, ShedSearch
 from windrow.operators.shedding.widths import row_bytes
+from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.shed_errors import too_little_for_rows
 from windrow.physical.shedding import Shedding, hidden_fields
-from windrow.physical.specs import WJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 
 PROBE_CHANCE = "$probe_chance"
@@ -69,8 +69,10 @@ count that come before another instant."""
 class ShedJoinOp(BewJoinOp):
     """Joins two or more inputs of inserts, as far as memory and processor go."""
 
-    def __init__(self, spec: WJoin, shedding: Shedding) -> None:
+    def __init__(self, spec: SheddingJoin) -> None:
         super().__init__(spec)
+        self._spec: SheddingJoin = spec
+        shedding = spec.shedding
         ports = range(len(spec.inputs))
         self._shedding = shedding
         self._kept_columns = self._columns

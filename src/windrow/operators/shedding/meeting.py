@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.shedding_join import SheddingJoin
 
 ARRIVALS = 8
 """So many arrivals of a pane look at the windows."""
@@ -69,7 +69,7 @@ class Meeting:
         spec: the join.
     """
 
-    def __init__(self, spec: WJoin) -> None:
+    def __init__(self, spec: SheddingJoin) -> None:
         inputs = range(len(spec.inputs))
         self._reach = [[spec.reach(last, other) for other in inputs] for last in inputs]
 

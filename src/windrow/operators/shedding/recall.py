@@ -39,7 +39,7 @@ from windrow.operators.base import Counters
 from windrow.operators.shedding.control import Division
 from windrow.operators.shedding.meeting import Blocks, Meeting
 from windrow.operators.shedding.numbers import bits, number_of
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.shedding_join import SheddingJoin
 
 THOUSANDTHS = 1_000
 
@@ -62,7 +62,7 @@ class Recall:
         spec: the join.
     """
 
-    def __init__(self, spec: WJoin) -> None:
+    def __init__(self, spec: SheddingJoin) -> None:
         self._found = np.zeros(len(spec.inputs), np.int64)
         self._weights = np.zeros(len(spec.inputs))
         self._sums = np.zeros(len(SUMS))

@@ -18,8 +18,8 @@ from windrow.allocation.output import products_of_others
 from windrow.operators.shedding.counted import Counted
 from windrow.operators.shedding.meeting import Blocks, Meeting, Span
 from windrow.operators.shedding.numbers import bits, number_of
+from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.shedding import PANES_PER_WINDOW
-from windrow.physical.specs import WJoin
 
 ENOUGH = 1_000
 """Arrivals of which shares are known well."""
@@ -32,7 +32,7 @@ class SharesMet:
         spec: the join.
     """
 
-    def __init__(self, spec: WJoin) -> None:
+    def __init__(self, spec: SheddingJoin) -> None:
         self._meeting = Meeting(spec)
         self._met = np.zeros(len(spec.inputs))
         self._all = np.zeros(len(spec.inputs))

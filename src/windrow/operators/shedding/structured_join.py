@@ -43,15 +43,14 @@ from windrow.operators.shedding.search import NOT_DRAWN
 from windrow.operators.shedding.search import PROBE as PROBE_DRAW
 from windrow.operators.shedding.structured_window import StructuredWindow, sample_of
 from windrow.operators.theta import Predicates
-from windrow.physical.shedding import Shedding
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.shedding_join import SheddingJoin
 
 
 class StructuredShedJoinOp(ShedJoinOp):
     """Joins two inputs of inserts, as far as memory and processor go, by the structures of a spec."""
 
-    def __init__(self, spec: WJoin, shedding: Shedding) -> None:
-        super().__init__(spec, shedding)
+    def __init__(self, spec: SheddingJoin) -> None:
+        super().__init__(spec)
         self._structures = [StructuredWindow(n, spec.sizes.of(n)) for n in spec.structures]
 
     def advance(self, watermark: int) -> Iterator[ChangeBatch]:
@@ -110,7 +109,7 @@ class StructuredSearch(Search):
 
     def __init__(
         self,
-        spec: WJoin,
+        spec: SheddingJoin,
         windows: Sequence[JoinWindow],
         counters: Counters,
         predicates: Predicates,

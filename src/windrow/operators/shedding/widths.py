@@ -5,10 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.physical.specs import WJoin
+from windrow.physical.nodes.shedding_join import SheddingJoin
 
 
-def row_bytes(spec: WJoin, rows: pa.RecordBatch) -> int:
+def row_bytes(spec: SheddingJoin, rows: pa.RecordBatch) -> int:
     """Bytes of the widest of some rows of an input, with its draws and its place in a structure."""
     return spec.least_row_bytes + sum(map(_width, rows.columns))
 

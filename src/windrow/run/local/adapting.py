@@ -12,9 +12,10 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from windrow.physical.explain import stage_name
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.plan_names import plan_name
-from windrow.physical.specs import PhysicalQuery, Spec, WJoin, inputs, scans
+from windrow.physical.query import PhysicalQuery
 from windrow.plan.statistics import Measured
 from windrow.run.local.observed import Observed
 from windrow.run.local.pipeline import Pipeline
@@ -52,7 +53,7 @@ class Adapting:
         joins = _joins(query.root)
         self._has_joins = bool(joins)
         self._is_guessed = any(join.estimate and join.estimate.is_guessed for join in joins)
-        times = {scan.stream: scan.time for scan in scans(query.root)}
+        times = {scan.stream: scan.time for scan in query.root.scans}
         self._observed = Observed(times, planner.rates if planner is not None else {})
 
     def adapt(self, stream: str, arrived: pa.RecordBatch, pipeline: Pipeline) -> None:
@@ -77,12 +78,12 @@ class Adapting:
     def plans(pipeline: Pipeline) -> dict[str, str]:
         """How each window join is run now, by its name in EXPLAIN."""
         return {
-            stage_name(stage.spec): plan_name(stage.spec)
+            stage.spec.title: plan_name(stage.spec)
             for stage in reversed(pipeline.stages)
-            if isinstance(stage.spec, WJoin)
+            if isinstance(stage.spec, MultiJoin)
         }
 
 
-def _joins(spec: Spec) -> list[WJoin]:
-    below = [join for child in inputs(spec) for join in _joins(child)]
-    return [spec, *below] if isinstance(spec, WJoin) else below
+def _joins(spec: PhysicalNode) -> list[MultiJoin]:
+    below = [join for child in spec.inputs for join in _joins(child)]
+    return [spec, *below] if isinstance(spec, MultiJoin) else below

@@ -12,7 +12,7 @@ from windrow.operators.arrow_types import arrow_schema, arrow_type
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.instants import instants
 from windrow.operators.updates import CHANGE_TYPES
-from windrow.physical.specs import PhysicalQuery
+from windrow.physical.query import PhysicalQuery
 from windrow.schema import CHANGE_TYPE, EVENT_TIME
 
 _SIGNS = np.array(list(CHANGE_TYPES), np.int8)

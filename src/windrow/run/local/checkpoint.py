@@ -9,9 +9,8 @@ import pyarrow as pa
 
 from windrow.errors import PlanError, ResourceError
 from windrow.operators.base import STATE_VERSION, Snapshot
-from windrow.physical.explain import stage_name
+from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.options import NTA, TPA
-from windrow.physical.specs import Spec, Stateful, scans, tables
 from windrow.run.late_rows import StreamFigures
 from windrow.run.local.feeds import Position
 from windrow.run.response import NONE_YET, Response
@@ -122,14 +121,14 @@ class Checkpoint:
                 )
 
 
-def columns_read(root: Spec) -> dict[str, str]:
+def columns_read(root: PhysicalNode) -> dict[str, str]:
     """Per alias, what is read of its stream, time and columns with their types, or of its table."""
-    streams = {s.alias: f"{s.time} ({s.time_type}), {s.schema.ddl()}" for s in scans(root)}
-    return streams | {table.alias: f"table, {table.schema.ddl()}" for table in tables(root)}
+    streams = {s.alias: f"{s.time} ({s.time_type}), {s.schema.ddl()}" for s in root.scans}
+    return streams | {table.alias: f"table, {table.schema.ddl()}" for table in root.tables}
 
 
-def stages_of(specs: Iterable[Stateful]) -> tuple[str, ...]:
+def stages_of(specs: Iterable[PhysicalNode]) -> tuple[str, ...]:
     """What each stage computes, of which aliases: what its state belongs to."""
     return tuple(
-        f"{stage_name(spec)} of {', '.join(scan.alias for scan in scans(spec))}" for spec in specs
+        f"{spec.title} of {', '.join(scan.alias for scan in spec.scans)}" for spec in specs
     )

@@ -24,11 +24,11 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.operators.instants import ticks_of
-from windrow.physical.algorithms import DEFAULT
-from windrow.physical.asof import AsofSweep
+from windrow.physical.nodes.asof_sweep import AsofSweep
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.options import SPILL, Options
 from windrow.physical.shedding import OF_ITS_OWN, part_of
-from windrow.physical.specs import Spec, Stateful, WJoin, has_state, inputs, scans, takes_back
 from windrow.run.local.sources import Silence
 
 PART_ROWS = 1 << 14
@@ -118,7 +118,7 @@ def first_of(
     yield from batches
 
 
-def rows_at_once(root: Spec, options: Options) -> RowsAtOnce | None:
+def rows_at_once(root: PhysicalNode, options: Options) -> RowsAtOnce | None:
     """How batches are cut for a plan; None where they are not.
 
     A plan without state makes nothing wait, and an as-of join lets go of what it has met. A query that fails or sheds beyond its memory takes parts
@@ -127,12 +127,12 @@ def rows_at_once(root: Spec, options: Options) -> RowsAtOnce | None:
     """
     amount = options.memory_amount
     if amount is None or options.on_memory == SPILL:
-        if not has_state(root) or isinstance(_first_stage(root), AsofSweep):
+        if not root.has_state or isinstance(_first_stage(root), AsofSweep):
             return None
         if _follows_a_batch(root):
             return lambda _: PART_ROWS
         return lambda batch: max(PART_ROWS, -(-batch.num_rows // PARTS))
-    memory, streams = amount.count, len(scans(root))
+    memory, streams = amount.count, len(root.scans)
     if amount.is_tuples:
         return lambda _: part_of(memory, streams)
     join = _shedding_join(root)
@@ -145,24 +145,20 @@ def all_at_once(batch: pa.RecordBatch) -> int:
     return max(1, int(batch.num_rows))
 
 
-def _first_stage(spec: Spec) -> Spec:
+def _first_stage(spec: PhysicalNode) -> PhysicalNode:
     """The first stateful spec of a plan from the answer down; where there are several, what unites them."""
-    while not isinstance(spec, Stateful) and len(inputs(spec)) == 1:
-        (spec,) = inputs(spec)
+    while not spec.is_stateful and len(spec.inputs) == 1:
+        (spec,) = spec.inputs
     return spec
 
 
-def _follows_a_batch(spec: Spec) -> bool:
+def _follows_a_batch(root: PhysicalNode) -> bool:
     """Whether a plan has what takes more time, or holds more, for a large batch than for small ones.
 
     What makes changes, or counts rows, has those of a whole batch at a time; a join that takes tuple by
     tuple has all tuples of a batch in its window before the first of another stream comes.
     """
-    if takes_back(spec):
-        return True
-    if isinstance(spec, WJoin) and (spec.counts is not None or spec.algorithm != DEFAULT):
-        return True
-    return any(map(_follows_a_batch, inputs(spec)))
+    return root.takes_back or any(node.follows_a_batch for node in root.walk())
 
 
 def _column_bytes(batch: pa.RecordBatch) -> float:
@@ -170,8 +166,5 @@ def _column_bytes(batch: pa.RecordBatch) -> float:
     return float(batch.nbytes / max(1, batch.num_rows))
 
 
-def _shedding_join(spec: Spec) -> WJoin | None:
-    if isinstance(spec, WJoin) and spec.shedding is not None:
-        return spec
-    found = (_shedding_join(child) for child in inputs(spec))
-    return next((own for own in found if own is not None), None)
+def _shedding_join(root: PhysicalNode) -> SheddingJoin | None:
+    return next((node for node in root.walk() if isinstance(node, SheddingJoin)), None)

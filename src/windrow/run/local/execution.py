@@ -20,8 +20,7 @@ import pyarrow as pa
 from windrow.errors import PlanError, WindrowError
 from windrow.operators.base import Counters
 from windrow.operators.instants import ticks_of
-from windrow.physical.explain import stage_name
-from windrow.physical.specs import PhysicalQuery, scans
+from windrow.physical.query import PhysicalQuery
 from windrow.run.late_rows import Arrived, StreamCounts
 from windrow.run.local.adapting import Adapting, Planner
 from windrow.run.local.answers import Answer
@@ -95,13 +94,13 @@ class Execution:
             self._restore(resume)
         positions = resume.positions if resume else {}
         self._streams = StreamCounts(
-            scans(query.root),
+            query.root.scans,
             resume.streams if resume else None,
             {name: position.newest for name, position in positions.items()},
         )
         arrivals = ArrivalClock(arrival_clock, resume.watermark if resume else MIN_TICK)
         self._feeds = open_feeds(
-            scans(query.root),
+            query.root.scans,
             sources,
             positions,
             self._bell,
@@ -381,7 +380,7 @@ class Execution:
         """The counters by name, from the bottom of the plan up; equal names are numbered."""
         figures: dict[str, dict[str, int]] = {}
         for stage in reversed(self._pipeline.stages):
-            name = stage_name(stage.spec)
+            name = stage.spec.title
             taken = sum(other.split(" #")[0] == name for other in figures)
             figures[f"{name} #{taken + 1}" if taken else name] = stage.counters.as_dict()
         return figures

@@ -22,8 +22,8 @@ import pyarrow as pa
 from windrow.errors import DataError
 from windrow.operators.instants import less_delay, ticks_of
 from windrow.operators.read_ahead import complete_by_read_ahead
+from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.options import IN_STEP
-from windrow.physical.specs import ScanStream
 from windrow.run.local.arrivals import ArrivalClock
 from windrow.run.local.cuts import Cut, RowsAtOnce, all_at_once, first_of
 from windrow.run.local.inlets import PAUSE_S, Bell, Inlet, InMemory, Reader, Taken

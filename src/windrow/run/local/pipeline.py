@@ -19,7 +19,11 @@ from windrow.operators.evaluate import Evaluator
 from windrow.operators.last_step import LastStep
 from windrow.operators.memory import memory_of
 from windrow.operators.scan import scan
-from windrow.physical.specs import PhysicalQuery, ScanStream, Spec, UnionRows, WJoin, inputs
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.multi_join import MultiJoin
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.union_rows import UnionRows
+from windrow.physical.query import PhysicalQuery
 from windrow.run.local.scheduling.connect import Connector
 from windrow.run.local.scheduling.nodes import Node, StatelessNode
 from windrow.run.local.scheduling.queues import Round
@@ -92,11 +96,11 @@ class Pipeline:
         self.evaluator.close()
 
 
-def _followed(node: Node, spec: Spec) -> int:
+def _followed(node: Node, spec: PhysicalNode) -> int:
     """Has a node and those below it run as specs of the same shape say."""
     node.spec = spec
-    changed = sum(map(_followed, node.below, inputs(spec)))
-    if not (isinstance(node, StageNode) and isinstance(spec, WJoin)):
+    changed = sum(map(_followed, node.below, spec.inputs))
+    if not (isinstance(node, StageNode) and isinstance(spec, MultiJoin)):
         return changed
     if spec.runs_like(node.stage.spec):
         return changed

@@ -10,7 +10,10 @@ import pyarrow as pa
 from windrow.operators.arrow_types import arrow_schema
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.evaluate import Evaluator
-from windrow.physical.specs import FilterRows, ProjectRows, ScanTable, Spec
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.filter_rows import FilterRows
+from windrow.physical.nodes.project_rows import ProjectRows
+from windrow.physical.nodes.scan_table import ScanTable
 from windrow.run.local.sources import NOTHING_NOW, Source, TableSource
 
 
@@ -22,7 +25,9 @@ def whole(name: str, source: Source) -> TableSource:
     return TableSource(name, pa.Table.from_batches(batches, arrow_schema(source.schema)))
 
 
-def table_rows(spec: Spec, sources: Mapping[str, Source], evaluator: Evaluator) -> ChangeBatch:
+def table_rows(
+    spec: PhysicalNode, sources: Mapping[str, Source], evaluator: Evaluator
+) -> ChangeBatch:
     """The rows that a join with a table reads of it, as a batch: they may have no columns.
 
     Raises:

@@ -23,7 +23,8 @@ from windrow.operators.memory import memory_of_bucket
 from windrow.operators.partition import own_rows
 from windrow.operators.shedding.join import ShedJoinOp
 from windrow.operators.stage_chain import StageChain
-from windrow.physical.specs import Stateful, WJoin
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.run.spark.blobs import Blob, by_port
 from windrow.run.spark.choosing import NO_PLAN, Remembered, chosen_in_batch
 from windrow.run.spark.dead_letters import DeadLetters
@@ -98,12 +99,11 @@ def _run_bucket(
         read = {}
 
 
-def _with_its_part(plan: StagePlan, bucket: int, spec: Stateful) -> Stateful:
+def _with_its_part(plan: StagePlan, bucket: int, spec: PhysicalNode) -> PhysicalNode:
     """What a bucket computes, by its part of what is divided."""
     if plan.beforehand is None:
         return spec
-    assert isinstance(spec, WJoin)
-    assert spec.shedding is not None
+    assert isinstance(spec, SheddingJoin)
     assert plan.whole is not None
     most = plan.beforehand.most
     return replace(spec, shedding=part_of(plan.whole, spec.shedding, most[bucket], sum(most)))
@@ -114,8 +114,7 @@ def _follow(plan: StagePlan, bucket: int, stage: Stage) -> None:
     spec, join = stage.spec, stage.operator
     if plan.whole is None or plan.beforehand is None or not isinstance(join, ShedJoinOp):
         return
-    assert isinstance(spec, WJoin)
-    assert spec.shedding is not None
+    assert isinstance(spec, SheddingJoin)
     part = spec.shedding
     join.follow(plan.whole, lambda *_: part, plan.beforehand.sent(spec, bucket))
 

@@ -32,7 +32,8 @@ from windrow.operators.memory import memory_of_bucket
 from windrow.operators.partition import own_rows
 from windrow.operators.shedding.join import ShedJoinOp
 from windrow.operators.stage_chain import StageChain, apart
-from windrow.physical.specs import WJoin, delay, inputs, scans
+from windrow.physical.nodes.multi_join import MultiJoin
+from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.run.spark.blobs import Blob, by_port
 from windrow.run.spark.buckets import GUARD
 from windrow.run.spark.choosing import NO_PLAN, Chosen, chosen_streaming
@@ -149,15 +150,16 @@ class BucketWorker:
         """What buckets would hold with the rows of this batch; and the newest times told."""
         stored = manifest.needs if manifest is not None else ()
         told = (bytes(blob.data) for blob in blobs if blob.port == TOLD)
-        return Needs.told(stored, told, less_delay(begun, max(map(delay, inputs(self._plan.spec)))))
+        return Needs.told(
+            stored, told, less_delay(begun, max(child.delay for child in self._plan.spec.inputs))
+        )
 
     def _follow(self, stage: Stage, needs: Needs, before: int, after: int) -> list[list[int]]:
         """Gives a join that sheds its part of what there is, pane by pane; what is to be stored."""
         spec, whole, join = stage.spec, self._plan.whole, stage.operator
         if whole is None or not isinstance(join, ShedJoinOp):
             return []
-        assert isinstance(spec, WJoin)
-        assert spec.shedding is not None
+        assert isinstance(spec, SheddingJoin)
         equal = spec.shedding
         join.follow(
             whole,
@@ -174,11 +176,11 @@ class BucketWorker:
         another stage, or that promises by punctuations alone, may hold the query's watermark back.
         """
         plan = self._plan
-        if not isinstance(plan.spec, WJoin) or plan.spec.kind != "inner":
+        if not isinstance(plan.spec, MultiJoin) or plan.spec.kind != "inner":
             return MIN_TICK
         if not (plan.sees_all_streams and all(fed_by_streams(plan.spec))):
             return MIN_TICK
-        streams = [scans(port)[0] for port in plan.spec.inputs]
+        streams = [port.scans[0] for port in plan.spec.inputs]
         return min(
             promised_ticks(time, stream.lateness, stream.time_type)
             if stream.lateness is not None

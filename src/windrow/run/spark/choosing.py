@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Protocol
 from windrow.operators.base import Snapshot
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.join_inputs import stored_state
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.partitioning import Partitioning, Slices
 from windrow.physical.plan_names import plan_kind
-from windrow.physical.specs import Stateful, WJoin
 from windrow.plan.statistics import MeasuredInputs
 from windrow.run.plan_changes import is_near
 from windrow.run.spark.seen import SeenInputs
@@ -40,15 +41,17 @@ MOST_REMEMBERED = 4_096
 class Planner(Protocol):
     """Plans window joins by the numbers of one bucket; it travels to the workers."""
 
-    def names(self, spec: WJoin) -> tuple[str, ...]:
+    def names(self, spec: MultiJoin) -> tuple[str, ...]:
         """The plans that a worker may take; none where the plan stays as it is."""
         ...
 
-    def usual(self, spec: WJoin) -> WJoin:
+    def usual(self, spec: MultiJoin) -> MultiJoin:
         """The join by the plan that its conditions alone suggest."""
         ...
 
-    def planned(self, spec: WJoin, partitioning: Partitioning, seen: MeasuredInputs) -> WJoin:
+    def planned(
+        self, spec: MultiJoin, partitioning: Partitioning, seen: MeasuredInputs
+    ) -> MultiJoin:
         """The join by the plan to take in a bucket; without a rate of some input, as it is."""
         ...
 
@@ -79,7 +82,7 @@ class Chosen:
         is_change: whether this worker ran the bucket by another plan before.
     """
 
-    spec: Stateful
+    spec: PhysicalNode
     plan: int = NO_PLAN
     numbers: tuple[float, ...] = ()
     is_change: bool = False
@@ -96,7 +99,7 @@ class Remembered:
         """How a bucket of a stage goes on, by what it shows."""
         choice, spec = stage.choice, stage.spec
         assert choice is not None
-        assert isinstance(spec, WJoin)  # nothing else leaves a choice
+        assert isinstance(spec, MultiJoin)  # nothing else leaves a choice
         name, numbers = (choice.run, bucket), seen.numbers
         before = self._chosen.get(name)
         if before is not None and all(map(_is_like, numbers, before.numbers)):
@@ -137,7 +140,7 @@ def chosen_streaming(
         return Chosen(stage.spec)
     if not any(rows is not None and len(rows) for rows in come):
         # Nothing is joined, and this plan alone holds rows as they are stored.
-        assert isinstance(stage.spec, WJoin)
+        assert isinstance(stage.spec, MultiJoin)
         return Chosen(stage.choice.planner.usual(stage.spec))
     held = stored_state(snapshot, stage.ports)[0] if snapshot is not None else [()] * stage.ports
     seen = SeenInputs(held, come, newest, _slices(stage.partitioning), is_restored=True)

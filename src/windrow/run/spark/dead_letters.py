@@ -21,7 +21,7 @@ import pyarrow.parquet
 
 from windrow.operators.changes import ChangeBatch, concat
 from windrow.operators.instants import instants
-from windrow.physical.specs import ScanStream, inputs, scans
+from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.run.spark.letters import NAME
 from windrow.run.spark.stages import LETTER, StagePlan
 from windrow.schema import MIN_TICK
@@ -43,7 +43,7 @@ class DeadLetters:
     def write(self) -> None:
         """Writes what was taken, a file per port."""
         for port, kept in self._kept.items():
-            (scan,) = scans(inputs(self._plan.spec)[port])
+            (scan,) = self._plan.spec.inputs[port].scans
             table = as_arrived(scan, concat(kept))
             if table.num_rows:
                 self._write(scan.stream, port, table)

@@ -21,7 +21,7 @@ from windrow.run.spark.progress import batch_progress, run_names
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from windrow.physical.specs import PhysicalQuery
+    from windrow.physical.query import PhysicalQuery
     from windrow.run.progress import Progress
 
 WAIT_S = 10.0

@@ -11,20 +11,7 @@ import re
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from windrow.physical.sliding_skyline import SlidingSkyline
-from windrow.physical.specs import (
-    PAIR_JOINS,
-    CountRows,
-    ExpireRows,
-    ResolveChanges,
-    SetOp,
-    SlidingAggregate,
-    Spec,
-    Stateful,
-    WJoin,
-    scans,
-)
-from windrow.plan.nodes import KIND_NAMES
+from windrow.physical.nodes.base import PhysicalNode
 
 _SPACES = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`)|\s+""", re.DOTALL)
 _FREE = {
@@ -36,46 +23,30 @@ _FREE = {
 }  # fmt: skip
 
 
-def fingerprint(spec: Spec) -> str:
+def fingerprint(spec: PhysicalNode) -> str:
     """A hash of what the spec, and all below it, means."""
     return hashlib.blake2b(repr(_plain(spec)).encode(), digest_size=16).hexdigest()
 
 
-def metric_name(root: Spec, what: str) -> str:
+def metric_name(root: PhysicalNode, what: str) -> str:
     """The name of one of a query's figures in Spark's progress, up to the run's own ending."""
     return f"windrow_{fingerprint(root)[:8]}_{what}"
 
 
-def about(*specs: Stateful) -> str:
+def about(*specs: PhysicalNode) -> str:
     """The specs of a stage in words, for people: what they do, and of which streams."""
-    streams = ", ".join(scan.stream for scan in scans(specs[0]))
-    return f"{', then '.join(map(_what, specs))} of {streams}"
-
-
-def _what(spec: Stateful) -> str:
-    if isinstance(spec, WJoin):
-        name = "snapshot" if spec.is_snapshot else "window"
-        return f"{KIND_NAMES.get(spec.kind, '')} {name} join".strip()
-    if isinstance(spec, SlidingSkyline | SetOp):
-        name = "set operation" if isinstance(spec, SetOp) else "best pairs"
-        return f"{name} ({spec.kind})"
-    if isinstance(spec, ResolveChanges | CountRows):
-        return "change feed" if isinstance(spec, ResolveChanges) else "count window"
-    if isinstance(spec, ExpireRows | SlidingAggregate):
-        return "expiry" if isinstance(spec, ExpireRows) else "sliding aggregate"
-    return PAIR_JOINS[type(spec)].split(" ", 1)[1]
+    streams = ", ".join(scan.stream for scan in specs[0].scans)
+    return f"{', then '.join(spec.about for spec in specs)} of {streams}"
 
 
 def _is_unset(name: str, value: Any) -> bool:
     """Whether an entry came after checkpoints were made that lack it, and says nothing here."""
-    later = {"estimated_from", "is_merged", "is_snapshot", "expires", "at_once", "is_wide"}
-    if name in later:
-        return not getattr(value, name)
-    later = {"counts", "shedding", "changes", "punctuation", "unit"}
-    return name in later and getattr(value, name) is None
+    return (name == "is_wide" and not value.is_wide) or (name == "unit" and value.unit is None)
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, PhysicalNode):
+        return _plain(value.identity())
     if is_dataclass(value):
         parts = [
             (entry.name, _plain(getattr(value, entry.name)))

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from windrow.operators.last_step import LastStep
-    from windrow.physical.specs import Spec
+    from windrow.physical.nodes.base import PhysicalNode
 
 
-def with_last_step(rows: DataFrame, spec: Spec, step: LastStep) -> DataFrame:
+def with_last_step(rows: DataFrame, spec: PhysicalNode, step: LastStep) -> DataFrame:
     """The rows of a spec above an aggregate, after the last step.
 
     No shuffle: the answer shows every key, so that alike rows come from one group and so from one

@@ -21,22 +21,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.errors import UnsupportedError
-from windrow.physical.specs import (
-    FilterRows,
-    ProjectRows,
-    ScanStream,
-    Spec,
-    Stateful,
-    TableJoinRows,
-    inputs,
-)
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.filter_rows import FilterRows
+from windrow.physical.nodes.project_rows import ProjectRows
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.table_join_rows import TableJoinRows
 from windrow.plan.exprs import quote_spark
 from windrow.run.spark.stages import LETTER
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-Way = tuple[ScanStream, *tuple[Spec, ...]]
+Way = tuple[ScanStream, *tuple[PhysicalNode, ...]]
 """The specs that a row climbs from a stream to a stage, the scan first."""
 
 NAME = "__name"
@@ -46,27 +42,27 @@ _ROW = "__row"
 _PASSES = "__passes"
 
 
-def ways(root: Spec) -> list[Way]:
+def ways(root: PhysicalNode) -> list[Way]:
     """One way per scan that feeds a stage, from the bottom of the plan up."""
     found: list[Way] = []
-    for child in inputs(root):
+    for child in root.inputs:
         found += ways(child)
-        way = _way(child) if isinstance(root, Stateful) else None
+        way = _way(child) if root.is_stateful else None
         if way is not None:
             found.append(way)
     return found
 
 
-def _way(spec: Spec) -> Way | None:
+def _way(spec: PhysicalNode) -> Way | None:
     if isinstance(spec, ScanStream):
         return (spec,)
-    if isinstance(spec, Stateful):
+    if spec.is_stateful:
         return None
-    below = _way(inputs(spec)[0])
+    below = _way(spec.inputs[0])
     return None if below is None else (*below, spec)
 
 
-def multiplied(root: Spec) -> set[str]:
+def multiplied(root: PhysicalNode) -> set[str]:
     """The streams whose rows may reach a stage several times."""
     return {
         way[0].stream

@@ -28,8 +28,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.operators.instants import less_delay
+from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.shedding import Shedding
-from windrow.physical.specs import WJoin, delay
 from windrow.run.spark.sent import SentPanes
 from windrow.schema import MAX_TICK, MIN_TICK
 
@@ -69,7 +69,7 @@ class Counts(NamedTuple):
 
 
 def counts_of(
-    spec: WJoin, times: Numbers, buckets: Buckets, many: int, can_match: Flags | None = None
+    spec: SheddingJoin, times: Numbers, buckets: Buckets, many: int, can_match: Flags | None = None
 ) -> Counts | None:
     """Counts rows that go to so many buckets; None where no row has a time.
 
@@ -121,7 +121,7 @@ def counted_rows(port: int, counts: Counts) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=_ARROW_COUNTED)
 
 
-def most_held(spec: WJoin, counted: pa.Table, buckets: int) -> tuple[int, ...]:
+def most_held(spec: SheddingJoin, counted: pa.Table, buckets: int) -> tuple[int, ...]:
     """Per bucket, the most rows that it would ever hold at once, by counts of all its rows.
 
     A row is held from its time on until its window is over:
@@ -189,9 +189,9 @@ class Needs:
                     _add(come, (int(port), start, stop), rows)
         return cls(before, come), newest
 
-    def to_store(self, spec: WJoin, watermark: int) -> list[list[int]]:
+    def to_store(self, spec: SheddingJoin, watermark: int) -> list[list[int]]:
         """What is left of all once the query stands at a watermark, as rows of numbers."""
-        instant = less_delay(watermark, max(map(delay, spec.inputs)))
+        instant = less_delay(watermark, max(child.delay for child in spec.inputs))
         if MIN_TICK < instant < MAX_TICK:
             instant = instant // spec.pane * spec.pane
         spans = dict(self.before)
@@ -199,7 +199,7 @@ class Needs:
             _add(spans, span, rows)
         return [[*span, *rows] for span, rows in sorted(_reached(spec, spans, instant).items())]
 
-    def held(self, spec: WJoin, instant: int, until: int) -> tuple[int, int]:
+    def held(self, spec: SheddingJoin, instant: int, until: int) -> tuple[int, int]:
         """Rows that this bucket, and that all would hold where panes are decided to an instant.
 
         Of the rows at hand those count that begin before another instant:
@@ -214,14 +214,14 @@ class Needs:
         ]
         return sum(own for _, own, _ in alive), sum(whole for whole, _, _ in alive)
 
-    def sent(self, spec: WJoin, begun: int) -> SentPanes:
+    def sent(self, spec: SheddingJoin, begun: int) -> SentPanes:
         """What buckets are sent, pane by pane.
 
         Args:
             spec: the join.
             begun: the query's watermark when this micro-batch began.
         """
-        instant = less_delay(begun, max(map(delay, spec.inputs)))
+        instant = less_delay(begun, max(child.delay for child in spec.inputs))
         return SentPanes(spec.pane, self.before, self.come, instant)
 
 
@@ -230,7 +230,7 @@ def _add(spans: Spans, span: Span, rows: Sequence[int]) -> None:
     spans[span] = whole + rows[0], own + rows[1], below + rows[2]
 
 
-def _reached(spec: WJoin, spans: Spans, instant: int) -> Spans:
+def _reached(spec: SheddingJoin, spans: Spans, instant: int) -> Spans:
     """The spans with rows that are held where panes are decided to an instant."""
     reach = [max(0, spec.retention(port)) for port in range(len(spec.inputs))]
     return {span: rows for span, rows in spans.items() if span[2] > instant - reach[span[0]]}
@@ -266,12 +266,12 @@ class Beforehand:
     counted: pa.Table
 
     @classmethod
-    def of(cls, spec: WJoin, counted: pa.Table, buckets: int) -> Beforehand:
+    def of(cls, spec: SheddingJoin, counted: pa.Table, buckets: int) -> Beforehand:
         """By all counts, in any order."""
         by_span = [(name, "ascending") for name in ("port", "start", "stop")]
         return cls(most_held(spec, counted, buckets), counted.sort_by(by_span))
 
-    def sent(self, spec: WJoin, bucket: int) -> SentPanes:
+    def sent(self, spec: SheddingJoin, bucket: int) -> SentPanes:
         """What all are sent, pane by pane, as one bucket looks at it."""
         homes, *spans, rows = (
             self.counted.column(name).to_numpy() for name in _ARROW_COUNTED.names

@@ -15,21 +15,23 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.operators.arrow_types import arrow_schema, conform
-from windrow.operators.changes import END, SIGN, ChangeBatch
+from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import decode, encode
 from windrow.operators.join_inputs import can_match
 from windrow.operators.merged_rows import merged_rows
 from windrow.operators.partition import route
 from windrow.operators.sliding_skyline import ever_best
-from windrow.physical.sliding_skyline import SlidingSkyline
-from windrow.physical.specs import SlidingAggregate, Spec, WJoin
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.shedding_join import SheddingJoin
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
+from windrow.physical.nodes.sliding_skyline import SlidingSkyline
 from windrow.run.spark.buckets import GUARD
 from windrow.run.spark.failures import told_first
 from windrow.run.spark.letters import NAME, FirstCopies
 from windrow.run.spark.needs import TOLD, Counts, counted_rows, counts_of, messages
 from windrow.run.spark.stages import LETTER, StagePlan, row_schema
 from windrow.run.spark.worker import set_aside_modules
-from windrow.schema import MAX_TICK
+from windrow.schema import END, MAX_TICK, SIGN
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -86,7 +88,7 @@ def counter(plan: StagePlan, port: int) -> Mapper:
     return count
 
 
-def unpacker(spec: Spec) -> Mapper:
+def unpacker(spec: PhysicalNode) -> Mapper:
     """The function that turns a stage's blobs into rows, for `mapInArrow`."""
 
     def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -199,7 +201,7 @@ def _counts(
     rows: NDArray[np.int64],
     buckets: NDArray[np.int32],
 ) -> Counts | None:
-    assert isinstance(plan.spec, WJoin)  # nothing else sheds
+    assert isinstance(plan.spec, SheddingJoin)  # nothing else sheds
     is_counted = can_match(plan.spec, port, batch)[rows]
     return counts_of(plan.spec, batch.times[rows], buckets, plan.partitioning.buckets, is_counted)
 

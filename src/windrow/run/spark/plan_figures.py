@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from windrow.physical.explain import stage_name
+from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.plan_names import plan_name
-from windrow.physical.specs import PhysicalQuery, WJoin
+from windrow.physical.query import PhysicalQuery
 from windrow.run.spark.stages import stateful_specs
 
 STEPS_BY = "steps by "
@@ -27,7 +27,7 @@ class PlanFigures:
 
     def __init__(self, query: PhysicalQuery) -> None:
         named = zip(operator_names(query), stateful_specs(query.root), strict=True)
-        self.shown = {name: plan_name(spec) for name, spec in named if isinstance(spec, WJoin)}
+        self.shown = {name: plan_name(spec) for name, spec in named if isinstance(spec, MultiJoin)}
         self.steps: dict[str, dict[str, int]] = {}
         self.changes = 0
 
@@ -54,7 +54,7 @@ def operator_names(query: PhysicalQuery) -> list[str]:
     """The operators' names from the bottom up; equal names are numbered."""
     names: list[str] = []
     for spec in stateful_specs(query.root):
-        name = stage_name(spec)
+        name = spec.title
         taken = sum(other.split(" #")[0] == name for other in names)
         names.append(f"{name} #{taken + 1}" if taken else name)
     return names

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from windrow.operators.base import Counters
-from windrow.physical.specs import PhysicalQuery, Spec, inputs, scans
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.query import PhysicalQuery
 from windrow.run.late_rows import Arrived, StreamCounts
 from windrow.run.progress import Progress
 from windrow.run.recall import recall_of
@@ -71,7 +72,7 @@ class ProgressReader:
         self._rows_in = 0
         self._rows_out = 0
         self._watermark: int | None = None
-        self.streams = StreamCounts(scans(query.root))
+        self.streams = StreamCounts(query.root.scans)
 
     def read(self, report: Mapping[str, Any]) -> Progress:
         """The record after one more of Spark's `StreamingQueryProgress`."""
@@ -115,7 +116,7 @@ class ProgressReader:
         A row that is late under several aliases is one: what most of them find late counts.
         """
         found: dict[str, Arrived] = {}
-        scanned = scans(self._root)
+        scanned = self._root.scans
         for number, (scan, is_first) in enumerate(
             zip(scanned, first_scans(self._root), strict=True)
         ):
@@ -126,12 +127,12 @@ class ProgressReader:
                 found[scan.stream] = Arrived(rows, newest=newest)
         for number, spec in enumerate(stateful_specs(self._root)):
             figures = of(f"stage_{number}")
-            for port, child in enumerate(inputs(spec)):
+            for port, child in enumerate(spec.inputs):
                 late = figures.get(f"{PORT_LATE}_{port}", 0)
                 without = figures.get(f"{PORT_NULL}_{port}", 0)
                 # Under a UNION ALL of several, the rows may be any one's: the first's, say.
                 if late or without:
-                    stream = scans(child)[0].stream
+                    stream = child.scans[0].stream
                     gap = figures.get(f"{PORT_GAP}_{port}", 0)
                     found[stream] = found[stream].at_least(late, without, watermark - gap)
         return found
@@ -177,7 +178,7 @@ def _add(total: Counters, figures: Mapping[str, int], *, tell_all: bool) -> None
 
 
 def _record(
-    root: Spec, totals: Mapping[str, Counters], plans: PlanFigures, **figures: Any
+    root: PhysicalNode, totals: Mapping[str, Counters], plans: PlanFigures, **figures: Any
 ) -> Progress:
     whole = Counters()
     for counters in totals.values():

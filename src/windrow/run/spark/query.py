@@ -23,25 +23,20 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from windrow.errors import PlanError, ResourceError, UnsupportedError
 from windrow.operators.arrow_types import arrow_schema
-from windrow.operators.changes import SIGN, TIME
 from windrow.operators.driver import fed_by_streams
 from windrow.operators.last_step import LastStep
 from windrow.operators.updates import CHANGE_TYPES
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.filter_rows import FilterRows
+from windrow.physical.nodes.project_rows import ProjectRows
+from windrow.physical.nodes.range_rows import RangeRows
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scan_table import ScanTable
+from windrow.physical.nodes.shedding_join import SheddingJoin
+from windrow.physical.nodes.table_join_rows import TableJoinRows
+from windrow.physical.nodes.union_rows import UnionRows
+from windrow.physical.query import PhysicalQuery
 from windrow.physical.shared_stages import shared_stage
-from windrow.physical.specs import (
-    FilterRows,
-    PhysicalQuery,
-    ProjectRows,
-    RangeRows,
-    ScanStream,
-    ScanTable,
-    Spec,
-    Stateful,
-    TableJoinRows,
-    WJoin,
-    inputs,
-    scans,
-)
 from windrow.plan.exprs import quote_spark
 from windrow.run.spark import relations
 from windrow.run.spark.batch import batch_runner
@@ -67,13 +62,12 @@ from windrow.run.spark.stages import (
     PRODUCED,
     Spread,
     StagePlan,
-    marks,
     plan_stage,
     row_schema,
     stateful_specs,
 )
 from windrow.run.spark.ticks import time_sql
-from windrow.schema import CHANGE_TYPE, EVENT_TIME
+from windrow.schema import CHANGE_TYPE, EVENT_TIME, SIGN, TIME
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -107,7 +101,7 @@ def dataframe(
         ResourceError: a setting of the session stands in the way of a streaming query.
         UnsupportedError: some streams are streaming DataFrames and some are not.
     """
-    kinds = {scan.stream: frames[scan.stream].isStreaming for scan in scans(physical.root)}
+    kinds = {scan.stream: frames[scan.stream].isStreaming for scan in physical.root.scans}
     if len(set(kinds.values())) > 1:
         raise _mixed(kinds)
     is_streaming = any(kinds.values())
@@ -186,19 +180,20 @@ class _Builder:
         self._scans = 0
         self._operators = 0
 
-    def relation(self, spec: Spec) -> DataFrame:
+    def relation(self, spec: PhysicalNode) -> DataFrame:
         """The rows of a spec."""
         if isinstance(spec, ScanStream | ScanTable | TableJoinRows):
             return self._read(spec)
-        if isinstance(spec, Stateful):
+        if spec.is_stateful:
             return self._stage(shared_stage(spec, self._spread.buckets).specs)
-        below = [self.relation(child) for child in inputs(spec)]
+        below = [self.relation(child) for child in spec.inputs]
         if isinstance(spec, FilterRows):
             return relations.filter_rows(spec, below[0])
         if isinstance(spec, ProjectRows):
             return relations.project_rows(spec, below[0], self._extra(spec.input))
         if isinstance(spec, RangeRows):
             return relations.range_rows(spec, below[0], self._extra(spec.input))
+        assert isinstance(spec, UnionRows)
         return relations.union_rows(spec, below, self._extra(spec))
 
     def _read(self, spec: ScanStream | ScanTable | TableJoinRows) -> DataFrame:
@@ -230,14 +225,14 @@ class _Builder:
         earlier = [way for way in self._ways[: self._scans - 1] if way[0].stream == scan.stream]
         return with_letters(frame, earlier, is_named=scan.stream in self._multiplied)
 
-    def _extra(self, spec: Spec) -> tuple[str, ...]:
+    def _extra(self, spec: PhysicalNode) -> tuple[str, ...]:
         """The columns that rows carry beside their own and their time."""
         keeps_row = bool(self._letter_types) and not stateful_specs(spec)
-        return (*marks(spec), LETTER) if keeps_row else marks(spec)
+        return (*spec.row_marks, LETTER) if keeps_row else spec.row_marks
 
-    def _stage(self, specs: tuple[Stateful, ...]) -> DataFrame:
-        below = [self.relation(child) for child in inputs(specs[0])]
-        leftmost = self._scans - len(scans(specs[0]))
+    def _stage(self, specs: tuple[PhysicalNode, ...]) -> DataFrame:
+        below = [self.relation(child) for child in specs[0].inputs]
+        leftmost = self._scans - len(specs[0].scans)
         plan = plan_stage(
             self._physical,
             specs,
@@ -304,7 +299,7 @@ def _beforehand(plan: StagePlan, below: list[DataFrame]) -> Beforehand:
     ]
     spans = reduce(lambda left, right: left.unionByName(right), counted)
     rows = spans.groupBy("bucket", "port", "start", "stop").agg(F.sum("rows").alias("rows"))
-    assert isinstance(plan.spec, WJoin)
+    assert isinstance(plan.spec, SheddingJoin)
     return Beforehand.of(plan.spec, rows.toArrow(), plan.partitioning.buckets)
 
 
@@ -319,10 +314,10 @@ def _letter_types(physical: PhysicalQuery, frames: Mapping[str, DataFrame]) -> d
             hint="name one with the option dead_letters, a path or a URI that all workers reach",
         )
     for spec in stateful_specs(physical.root):
-        for port, is_stream in zip(inputs(spec), fed_by_streams(spec), strict=True):
-            if is_stream and len(scans(port)) > 1:
-                raise _several_letters([scan.stream for scan in scans(port)])
-    names = {scan.stream for scan in scans(physical.root)}
+        for port, is_stream in zip(spec.inputs, fed_by_streams(spec), strict=True):
+            if is_stream and len(port.scans) > 1:
+                raise _several_letters([scan.stream for scan in port.scans])
+    names = {scan.stream for scan in physical.root.scans}
     named = multiplied(physical.root)
     name = StructField(NAME, StringType())
     types = {n: frames[n].schema.fields + [name] * (n in named) for n in names}

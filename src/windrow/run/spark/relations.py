@@ -12,22 +12,19 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from windrow.operators.changes import END, SIGN, TIME
-from windrow.physical.specs import (
-    FilterRows,
-    ProjectRows,
-    RangeRows,
-    ScanStream,
-    ScanTable,
-    Spec,
-    TableJoinRows,
-    UnionRows,
-)
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.filter_rows import FilterRows
+from windrow.physical.nodes.project_rows import ProjectRows
+from windrow.physical.nodes.range_rows import RangeRows
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scan_table import ScanTable
+from windrow.physical.nodes.table_join_rows import TableJoinRows
+from windrow.physical.nodes.union_rows import UnionRows
 from windrow.plan.exprs import embedded, quote_spark
 from windrow.run.spark.change_kinds import sign_of
 from windrow.run.spark.read_ahead import PROMISED, promised_ahead
 from windrow.run.spark.ticks import lateness_text, ticks_sql, watermark_sql, whole_lateness
-from windrow.schema import MAX_TICK, MIN_TICK
+from windrow.schema import END, MAX_TICK, MIN_TICK, SIGN, TIME
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -137,7 +134,7 @@ def scan_table(spec: ScanTable, frame: DataFrame) -> DataFrame:
     )
 
 
-def of_table(spec: Spec, frames: Mapping[str, DataFrame]) -> DataFrame:
+def of_table(spec: PhysicalNode, frames: Mapping[str, DataFrame]) -> DataFrame:
     """The rows that a join with a table reads of it."""
     if isinstance(spec, ScanTable):
         return scan_table(spec, frames[spec.table])

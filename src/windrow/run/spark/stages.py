@@ -9,36 +9,23 @@ from functools import cached_property
 from types import MappingProxyType
 
 from windrow.operators.base import Counters
-from windrow.operators.changes import END, SIGN, TIME
 from windrow.operators.driver import fed_by_streams
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.multi_join import MultiJoin
+from windrow.physical.nodes.shedding_join import SheddingJoin
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.physical.options import Options
-from windrow.physical.partitioning import Partitioning, partitioning_of
+from windrow.physical.partitioning import Partitioning
+from windrow.physical.query import PhysicalQuery
 from windrow.physical.shared_stages import stages
 from windrow.physical.shed_errors import too_little
 from windrow.physical.shedding import Shedding
-from windrow.physical.sliding_skyline import SlidingSkyline
-from windrow.physical.specs import (
-    CountRows,
-    ExpireRows,
-    PairJoinSpec,
-    PhysicalQuery,
-    RangeRows,
-    ResolveChanges,
-    ScanStream,
-    SetOp,
-    SlidingAggregate,
-    Spec,
-    Stateful,
-    WJoin,
-    inputs,
-    scans,
-)
 from windrow.run.spark.buckets import labels
 from windrow.run.spark.choosing import Choice, Planner
 from windrow.run.spark.fingerprint import about, fingerprint
 from windrow.run.spark.needs import Beforehand
 from windrow.run.spark.state import Identity
-from windrow.schema import Field, Schema
+from windrow.schema import END, SIGN, TIME, Field, Schema
 
 LETTER = "__letter"
 """The column that carries a row as it arrived, where late rows are kept."""
@@ -110,7 +97,7 @@ class StagePlan:
 
     sql: str
     number: int
-    spec: Stateful
+    spec: PhysicalNode
     partitioning: Partitioning
     partitions: int
     time_type: str
@@ -122,7 +109,7 @@ class StagePlan:
     reads: tuple[bool, ...]
     letters: tuple[str | None, ...]
     choice: Choice | None = None
-    above: tuple[Stateful, ...] = ()
+    above: tuple[PhysicalNode, ...] = ()
     whole: Shedding | None = None
     beforehand: Beforehand | None = None
     question: str = ""
@@ -133,18 +120,18 @@ class StagePlan:
         return labels(self.partitioning.buckets, self.partitions)
 
     @property
-    def top(self) -> Stateful:
+    def top(self) -> PhysicalNode:
         """The spec whose results are the stage's."""
         return self.above[-1] if self.above else self.spec
 
     @property
     def ports(self) -> int:
         """How many inputs it has."""
-        return len(inputs(self.spec))
+        return len(self.spec.inputs)
 
     def packed_schema(self, port: int) -> Schema:
         """The columns of the rows that are packed for a port."""
-        schema = row_schema(inputs(self.spec)[port])
+        schema = row_schema(self.spec.inputs[port])
         letter = self.letters[port]
         return schema if letter is None else Schema((*schema.fields, Field(LETTER, letter)))
 
@@ -170,7 +157,7 @@ class Spread:
 
 def plan_stage(
     query: PhysicalQuery,
-    specs: tuple[Stateful, ...],
+    specs: tuple[PhysicalNode, ...],
     number: int,
     spread: Spread,
     letter_types: Mapping[str, str] = MappingProxyType({}),
@@ -189,26 +176,26 @@ def plan_stage(
         planner: chooses plans in workers; None: they stay.
     """
     spec, *above = specs
-    ports = zip(inputs(spec), fed_by_streams(spec), strict=True)
-    partitioning = partitioning_of(spec, spread.buckets)
+    ports = zip(spec.inputs, fed_by_streams(spec), strict=True)
+    partitioning = spec.partitioning(spread.buckets)
     return StagePlan(
         sql=query.sql,
         number=number,
         spec=_of_a_bucket(spec, partitioning.buckets),
         partitioning=partitioning,
         partitions=spread.partitions,
-        time_type=scans(spec)[0].time_type,
+        time_type=spec.time_type,
         on_late=query.options.on_late,
         dead_letters=query.options.dead_letters,
         options=query.options,
         memory_parts=sum(
-            partitioning_of(stage.specs[0], spread.buckets).buckets
+            stage.specs[0].partitioning(spread.buckets).buckets
             for stage in stages(query.root, spread.buckets)
         ),
         sees_all_streams=_streams(spec) == _streams(query.root),
         reads=tuple(_reads(query, spec, leftmost)),
         letters=tuple(
-            letter_types.get(scans(port)[0].stream) if is_stream else None
+            letter_types.get(port.scans[0].stream) if is_stream else None
             for port, is_stream in ports
         ),
         choice=_choice(spec, planner),
@@ -218,11 +205,11 @@ def plan_stage(
     )
 
 
-def _of_a_bucket(spec: Stateful, buckets: int) -> Stateful:
+def _of_a_bucket(spec: PhysicalNode, buckets: int) -> PhysicalNode:
     """What each bucket of a stage computes: what a join may hold and do is divided among them."""
     if isinstance(spec, SlidingAggregate):
         return replace(spec, is_merged=spec.may_be_merged)
-    if not isinstance(spec, WJoin) or spec.shedding is None:
+    if not isinstance(spec, SheddingJoin):
         return spec
     part = spec.shedding.part(buckets)
     error = too_little(spec, part, buckets)
@@ -231,64 +218,46 @@ def _of_a_bucket(spec: Stateful, buckets: int) -> Stateful:
     return replace(spec, shedding=part)
 
 
-def _divided(spec: Stateful, buckets: int) -> Shedding | None:
+def _divided(spec: PhysicalNode, buckets: int) -> Shedding | None:
     """The whole of what a join may hold and do, where it is divided among several buckets."""
-    return spec.shedding if isinstance(spec, WJoin) and buckets > 1 else None
+    return spec.shedding if isinstance(spec, SheddingJoin) and buckets > 1 else None
 
 
-def _choice(spec: Stateful, planner: Planner | None) -> Choice | None:
+def _choice(spec: PhysicalNode, planner: Planner | None) -> Choice | None:
     """What of a stage's plan its workers choose."""
-    if planner is None or not isinstance(spec, WJoin):
+    if planner is None or not isinstance(spec, MultiJoin):
         return None
     names = planner.names(spec)
     return Choice(planner, names, uuid.uuid4().hex) if names else None
 
 
-def first_scans(root: Spec) -> list[bool]:
+def first_scans(root: PhysicalNode) -> list[bool]:
     """Per scan of a plan, from left to right, whether it is the first of its stream."""
-    streams = [scan.stream for scan in scans(root)]
+    streams = [scan.stream for scan in root.scans]
     return [streams.index(stream) == number for number, stream in enumerate(streams)]
 
 
-def _reads(query: PhysicalQuery, spec: Stateful, leftmost: int) -> Iterator[bool]:
+def _reads(query: PhysicalQuery, spec: PhysicalNode, leftmost: int) -> Iterator[bool]:
     is_first = first_scans(query.root)[leftmost:]
     scan = 0
-    for port, is_stream in zip(inputs(spec), fed_by_streams(spec), strict=True):
-        stop = scan + len(scans(port))
+    for port, is_stream in zip(spec.inputs, fed_by_streams(spec), strict=True):
+        stop = scan + len(port.scans)
         yield is_stream and all(is_first[scan:stop])
         scan = stop
 
 
-def _streams(spec: Spec) -> set[str]:
-    return {scan.stream for scan in scans(spec)}
+def _streams(spec: PhysicalNode) -> set[str]:
+    return {scan.stream for scan in spec.scans}
 
 
-def stateful_specs(spec: Spec) -> list[Stateful]:
+def stateful_specs(spec: PhysicalNode) -> list[PhysicalNode]:
     """The stateful specs of a plan from the bottom up: the order in which figures are numbered."""
-    below = [found for child in inputs(spec) for found in stateful_specs(child)]
-    return [*below, spec] if isinstance(spec, Stateful) else below
+    below = [found for child in spec.inputs for found in stateful_specs(child)]
+    return [*below, spec] if spec.is_stateful else below
 
 
-def marks(spec: Spec) -> tuple[str, ...]:
-    """Which of end and sign the rows of a spec carry beside their time."""
-    if isinstance(spec, ScanStream):
-        return () if spec.changes is None else (SIGN,)
-    if isinstance(spec, CountRows | ExpireRows | SlidingAggregate | SlidingSkyline):
-        return (SIGN,)
-    if (isinstance(spec, SetOp) and not spec.hands_on) or (
-        isinstance(spec, WJoin) and spec.expires
-    ):
-        return (SIGN,)
-    below = {mark for child in inputs(spec) for mark in marks(child)}
-    if isinstance(spec, RangeRows) or (isinstance(spec, ResolveChanges) and spec.ticks is not None):
-        below.add(END)
-    if isinstance(spec, PairJoinSpec) or (isinstance(spec, WJoin) and not spec.is_snapshot):
-        below.discard(SIGN)
-    return tuple(mark for mark in (END, SIGN) if mark in below)
-
-
-def row_schema(spec: Spec) -> Schema:
+def row_schema(spec: PhysicalNode) -> Schema:
     """The columns of a spec's rows as a DataFrame: its own, then time, end and sign."""
     types = {TIME: "bigint", END: "bigint", SIGN: "tinyint"}
-    extra = tuple(Field(name, types[name]) for name in (TIME, *marks(spec)))
+    extra = tuple(Field(name, types[name]) for name in (TIME, *spec.row_marks))
     return Schema(spec.schema.fields + extra)

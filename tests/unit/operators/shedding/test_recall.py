@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from itertools import combinations as combinations_of
 from itertools import pairwise
@@ -102,7 +103,9 @@ def shares(rates, limits, runs=1, times=TIMES):
     rates = tuple(rate * times for rate in rates)
     for seed in range(runs):
         drawn_by = rates, seed, SPAN, 1, KEYS * times
-        operator = ShedJoinOp(spec(len(rates)), Shedding(seed=seed, **{**limits, **there_is}))
+        operator = ShedJoinOp(
+            replace(spec(len(rates)), shedding=Shedding(seed=seed, **{**limits, **there_is}))
+        )
         counted = run(operator, drawn(*drawn_by))
         found.append(counted.shed_found / combinations(*drawn_by))
         expected.append(counted.shed_expected / counted.shed_estimated)
@@ -139,7 +142,7 @@ def test_recall_is_right_where_most_tuples_share_their_instants(case):
     told = []
     for seed in range(3):
         drawn_by = (32, 32), seed, 40, apart, 2 * KEYS
-        operator = ShedJoinOp(spec(window=window), Shedding(seed=seed, **limits))
+        operator = ShedJoinOp(replace(spec(window=window), shedding=Shedding(seed=seed, **limits)))
         own = run(operator, drawn(*drawn_by), 40 * apart, 11)
         told.append((own.shed_found / combinations(*drawn_by, window),
                      1_000 * own.shed_found / own.shed_estimated,
@@ -151,7 +154,7 @@ def test_recall_is_right_where_most_tuples_share_their_instants(case):
 
 
 def test_the_only_instant_is_probed_with_the_stream_that_comes_last():
-    operator = ShedJoinOp(spec(), Shedding(service_rate=0.1))
+    operator = ShedJoinOp(replace(spec(), shedding=Shedding(service_rate=0.1)))
     list(operator.push(drawn((40, 40), 0, 1)))
     list(operator.advance(MAX_TICK))
     # Eight tokens, of 80 arrivals.
@@ -164,7 +167,7 @@ def test_recall_is_right_where_panes_have_few_tuples_and_few_of_them_could_wait(
     # Four tuples per pane, of which 25 panes wait; memory has room for a third of them.
     told = []
     for seed in range(40):
-        operator = ShedJoinOp(spec(), Shedding(seed=seed, memory=32))
+        operator = ShedJoinOp(replace(spec(), shedding=Shedding(seed=seed, memory=32)))
         list(operator.push(drawn((0.2, 0.2), seed)))
         list(operator.settle())
         list(operator.advance(MAX_TICK))

@@ -12,8 +12,8 @@ import pytest
 from plans import scan_of
 
 from windrow import NOTHING_NOW, Session
+from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.options import IN_STEP, ROUND_ROBIN
-from windrow.physical.specs import ScanStream
 from windrow.run.local.feeds import Feed, Feeds, Position, open_feeds
 from windrow.run.local.inlets import Bell, InMemory
 from windrow.run.local.sources import source_of

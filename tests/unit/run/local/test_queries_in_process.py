@@ -21,7 +21,7 @@ from windrow import DataError, PlanError, ResourceError, Session, WindrowError
 from windrow.operators.evaluate import DuckdbTypes
 from windrow.optimize.optimizer import optimize
 from windrow.physical.options import Options
-from windrow.physical.specs import PhysicalQuery
+from windrow.physical.query import PhysicalQuery
 from windrow.run.local.checkpoint import Checkpoint
 from windrow.run.local.execution import Execution
 from windrow.run.local.result import Result

@@ -13,8 +13,8 @@ import pytest
 
 import windrow
 from windrow.operators.changes import ChangeBatch
+from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.options import ITA, NTA, TPA
-from windrow.physical.specs import ScanStream
 from windrow.run.local.pipeline import Pipeline
 from windrow.run.local.scheduling.nodes import Node, ScanNode, StatelessNode
 from windrow.run.local.scheduling.queues import Clock, Round

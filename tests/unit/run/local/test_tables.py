@@ -14,7 +14,10 @@ import windrow
 from windrow.errors import DataError, PlanError, UnsupportedError
 from windrow.operators import table_join
 from windrow.operators.key_directory import KeyDirectory
-from windrow.physical.specs import FilterRows, ProjectRows, TableJoinRows, WJoin
+from windrow.physical.nodes.filter_rows import FilterRows
+from windrow.physical.nodes.project_rows import ProjectRows
+from windrow.physical.nodes.table_join_rows import TableJoinRows
+from windrow.physical.nodes.time_join import TimeJoin
 
 FAVORITES = pa.table(
     {
@@ -167,7 +170,7 @@ def test_a_join_that_only_removes_rows_goes_below_the_window_join(kind: str) -> 
     _, physical = made._plan(query, {})
     assert isinstance(physical.root, ProjectRows)
     join = physical.root.input
-    assert isinstance(join, WJoin)
+    assert isinstance(join, TimeJoin)
     assert isinstance(join.inputs[0], ProjectRows | TableJoinRows)
 
 

@@ -10,7 +10,7 @@ from unit.run.spark.fake_handle import FakeHandle
 
 import windrow
 from windrow.operators.arrow_types import arrow_schema
-from windrow.physical.specs import PhysicalQuery
+from windrow.physical.query import PhysicalQuery
 from windrow.run.spark.bucket_worker import BucketWorker
 from windrow.run.spark.packing import packer, unpacker
 from windrow.run.spark.processor import StageProcessor

@@ -169,7 +169,7 @@ def run_in_buckets(steps: list[list[ChangeBatch]], whole: Shedding) -> tuple[Cou
         sent = [(port, rows.times, homes[port]) for port, rows in enumerate(inputs)]
         held.append(0)
         for bucket, blobs in enumerate(told(sent)):
-            operator = ShedJoinOp(join, whole.part(BUCKETS))
+            operator = ShedJoinOp(replace(join, shedding=whole.part(BUCKETS)))
             if states[bucket] is not None:
                 operator.restore(states[bucket])
             needs, _ = Needs.told(stored[bucket], blobs)

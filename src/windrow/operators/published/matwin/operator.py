@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from windrow.operators.changes import ChangeBatch
     from windrow.operators.chunks import ChunkSlice
     from windrow.operators.memory import Memory
-    from windrow.physical.bestmatch import MatwinBestmatch
+    from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
 
 
 NamedRows = tuple[tuple[int, str, int], ...]

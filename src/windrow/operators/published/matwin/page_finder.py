@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from windrow.operators.chunks import ChunkSlice
     from windrow.operators.match_index import MatchIndexer
     from windrow.operators.published.matwin.paged_windows import PagedWindows
-    from windrow.physical.bestmatch import MatwinBestmatch
+    from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
 
 
 class PageFinder:

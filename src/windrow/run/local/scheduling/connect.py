@@ -10,16 +10,14 @@ from windrow.operators.driver import Stage
 from windrow.operators.evaluate import Evaluator
 from windrow.operators.memory import Memory
 from windrow.operators.table_join import TableJoiner
-from windrow.physical.specs import (
-    PhysicalQuery,
-    ScanStream,
-    ScanTable,
-    Spec,
-    Stateful,
-    TableJoinRows,
-    UnionRows,
-    inputs,
-)
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.filter_rows import FilterRows
+from windrow.physical.nodes.project_rows import ProjectRows
+from windrow.physical.nodes.range_rows import RangeRows
+from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.table_join_rows import TableJoinRows
+from windrow.physical.nodes.union_rows import UnionRows
+from windrow.physical.query import PhysicalQuery
 from windrow.run.local.scheduling.nodes import (
     LateRule,
     Node,
@@ -51,28 +49,27 @@ class Connector:
     memory: Memory | None
     stages: list[Stage] = field(default_factory=list)
 
-    def node(self, spec: Spec, in_time: LateRule | None = None) -> Node:
+    def node(self, spec: PhysicalNode, in_time: LateRule | None = None) -> Node:
         """The operator of a spec, with those below; `in_time` is the late rule of the stage above."""
-        if isinstance(spec, Stateful):
+        if spec.is_stateful:
             return self._stage_node(spec)
         if isinstance(spec, ScanStream):
             return ScanNode(spec)
         if isinstance(spec, UnionRows):
             return self._union_node(spec, in_time)
-        assert not isinstance(spec, ScanTable)
-        below = self.node(spec.input, in_time)
+        below = self.node(spec.inputs[0], in_time)
         if isinstance(spec, TableJoinRows):
             return TableJoinNode(spec, below, partial(self._joiner, spec))
+        assert isinstance(spec, FilterRows | ProjectRows | RangeRows)
         return RowByRowNode(spec, below, self.evaluator)
 
-    def _stage_node(self, spec: Stateful) -> StageNode:
+    def _stage_node(self, spec: PhysicalNode) -> StageNode:
         # Late rows are kept as they arrived, by the runner; the stage drops and counts them.
         on_late = "fail" if self.query.options.on_late == "fail" else "count"
         stage = Stage(spec, on_late=on_late, memory=self.memory)
         self.stages.append(stage)
         below = [
-            self.node(child, partial(stage.in_time, port))
-            for port, child in enumerate(inputs(spec))
+            self.node(child, partial(stage.in_time, port)) for port, child in enumerate(spec.inputs)
         ]
         return StageNode(stage, below)
 

@@ -17,7 +17,8 @@ from windrow.operators.changes import ChangeBatch
 from windrow.operators.evaluate import Evaluator, RowByRow
 from windrow.operators.scan import scan
 from windrow.operators.table_join import TableJoiner
-from windrow.physical.specs import ScanStream, Spec
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.run.local.scheduling.queues import Clock, Queue, Round
 from windrow.schema import MAX_TICK, MIN_TICK
 
@@ -36,7 +37,7 @@ class Node(ABC):
             own.
     """
 
-    def __init__(self, spec: Spec, below: Sequence[Node] = ()) -> None:
+    def __init__(self, spec: PhysicalNode, below: Sequence[Node] = ()) -> None:
         self.spec = spec
         self.below = list(below)
         self.out: Queue = deque()
@@ -116,7 +117,7 @@ class ScanNode(Node):
 class FedNode(Node):
     """A node that takes entries of the queues below it."""
 
-    def __init__(self, spec: Spec, below: Sequence[Node]) -> None:
+    def __init__(self, spec: PhysicalNode, below: Sequence[Node]) -> None:
         super().__init__(spec, below)
         self._under_way: Iterator[ChangeBatch] | None = None
 
@@ -198,7 +199,7 @@ class RowByRowNode(StatelessNode):
 class TableJoinNode(StatelessNode):
     """A join with a table, which is read when the first rows come."""
 
-    def __init__(self, spec: Spec, below: Node, joiner: Callable[[], TableJoiner]) -> None:
+    def __init__(self, spec: PhysicalNode, below: Node, joiner: Callable[[], TableJoiner]) -> None:
         super().__init__(spec, [below])
         self._make = joiner
 
@@ -219,7 +220,7 @@ class UnionNode(PassingNode):
     """
 
     def __init__(
-        self, spec: Spec, below: Sequence[Node], late_rules: Sequence[LateRule | None]
+        self, spec: PhysicalNode, below: Sequence[Node], late_rules: Sequence[LateRule | None]
     ) -> None:
         super().__init__(spec, below)
         self._late_rules = late_rules

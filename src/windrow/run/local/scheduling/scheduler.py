@@ -33,9 +33,11 @@ import pyarrow as pa
 
 from windrow.operators.arrow_types import arrow_schema
 from windrow.operators.changes import ChangeBatch
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.set_op import SetOp
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
+from windrow.physical.nodes.sliding_skyline import SlidingSkyline
 from windrow.physical.options import ITA, NTA, TPA
-from windrow.physical.sliding_skyline import SlidingSkyline
-from windrow.physical.specs import SetOp, SlidingAggregate, Spec
 from windrow.run.local.scheduling.nodes import Node, ScanNode
 from windrow.run.local.scheduling.queues import Round
 from windrow.run.local.scheduling.stages import StageNode
@@ -56,7 +58,7 @@ class Scheduling:
     wakes: bool
     wakes_others: bool
 
-    def is_woken(self, spec: Spec) -> bool:
+    def is_woken(self, spec: PhysicalNode) -> bool:
         """Whether time alone is a reason to advance a stage."""
         is_exact = isinstance(spec, SetOp | SlidingSkyline) or (
             isinstance(spec, SlidingAggregate) and not spec.estimated_from

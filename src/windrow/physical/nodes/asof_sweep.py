@@ -1,17 +1,83 @@
-"""What EXPLAIN says of an as-of join: which row is the match, when it is known, what is kept."""
+"""The as-of join."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from windrow.physical.asof import AsofSweep
 from windrow.physical.bounds_text import drop_condition, event_time, plus
 from windrow.physical.lifetimes import state_bound
+from windrow.physical.nodes.pair_join import PairJoin
 from windrow.physical.partitioning import show_class
-from windrow.physical.specs import delay, scans
 from windrow.plan.durations import show_ticks
+from windrow.plan.nodes import KIND_NAMES
 
-Show = Callable[[str], str]
+if TYPE_CHECKING:
+    from windrow.physical.facts import Fact, Show
+    from windrow.physical.nodes.base import KeyClass, PhysicalNode
+    from windrow.physical.options import Options
+    from windrow.plan.asof import AsofMatch
+    from windrow.schema import Schema
+
+
+@dataclass(frozen=True)
+class AsofSweep(PairJoin):
+    """As-of join: one sweep over both inputs in time order, the newest right row of each key kept.
+
+    Attributes:
+        left: the rows that ask.
+        right: the rows that answer, with all columns: these order rows of one time.
+        aliases: how the user calls the two.
+        match: which right row a left one takes.
+        classes: the keys, each of both inputs.
+        kind: "inner" or "left".
+        keep: per input, the columns that the result carries; `schema` lists them in order.
+        schema: the columns of the result.
+    """
+
+    left: PhysicalNode
+    right: PhysicalNode
+    aliases: tuple[str, str]
+    match: AsofMatch
+    classes: tuple[KeyClass, ...]
+    kind: str
+    keep: tuple[tuple[str, ...], tuple[str, ...]]
+    schema: Schema
+
+    identity_fields = ("left", "right", "aliases", "match", "classes", "kind", "keep", "schema")
+
+    @property
+    def own_delay(self) -> int:
+        """How many ticks its results may trail the watermark.
+
+        A backward match has the time of its left row, which comes out as the watermark passes it; a
+        forward one that of its right row, likewise. A left row that comes alone, or whose match
+        lies before it, has waited for as long as one may be ahead. (Where that has no bound,
+        nothing with state may lie above.)
+        """
+        if self.match.direction == "backward":
+            return 0
+        if self.match.direction == "forward" and self.kind == "inner":
+            return 0
+        return self.match.tolerance or 0
+
+    spoken = "an as-of join"
+
+    def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
+        """Which row is the match, when it is known, what is kept."""
+        return _facts(self, show)
+
+    @property
+    def title(self) -> str:
+        """For EXPLAIN."""
+        kind = f", {KIND_NAMES[self.kind]}" if self.kind in KIND_NAMES else ""
+        return f"AsofSweep {' with '.join(self.aliases)}{kind}"
+
+    @property
+    def operator(self) -> str:
+        """The sweep."""
+        return "windrow.operators.asof:AsofSweepOp"
+
 
 _CHOICES = {
     "backward": "the last row of {right} {at}before it",
@@ -25,10 +91,10 @@ _TIES = {
 }
 
 
-def asof_facts(spec: AsofSweep, show: Show) -> list[tuple[str, list[str]]]:
+def _facts(spec: AsofSweep, show: Show) -> list[Fact]:
     """The facts of an as-of join, in the order they are read."""
-    time_type = scans(spec)[0].time_type
-    below = max(delay(spec.left), delay(spec.right))
+    time_type = spec.time_type
+    below = max(spec.left.delay, spec.right.delay)
     left, right = spec.aliases
     match = spec.match
     choice = _CHOICES[match.direction].format(right=right, at="" if match.is_strict else "at or ")

@@ -1,30 +1,115 @@
-"""What EXPLAIN says of a bestmatch join."""
+"""The bestmatch join that says what is best for good."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from windrow.physical.bestmatch import MatwinBestmatch
 from windrow.physical.bounds_text import drop_condition, event_time, plus, show_bound
+from windrow.physical.cells import cells_of
+from windrow.physical.facts import said
 from windrow.physical.lifetimes import state_bound
-from windrow.physical.match_algorithms import MATCH_ALGORITHMS, PAGED
+from windrow.physical.match_algorithms import MATCH_ALGORITHMS, MATWIN, PAGED
+from windrow.physical.nodes.pair_join import PairJoin
 from windrow.physical.options import Options
 from windrow.physical.partitioning import show_class
-from windrow.physical.specs import delay, scans
 from windrow.plan.durations import show_ticks
 from windrow.plan.explain import show_dimension
-from windrow.plan.nodes import Dimension
+from windrow.plan.nodes import JUDGED, Dimension
 
-Fact = tuple[str, list[str]]
+if TYPE_CHECKING:
+    from windrow.physical.facts import Fact, Show
+    from windrow.physical.nodes.base import KeyClass, PhysicalNode
+    from windrow.physical.partitioning import Partitioning
+    from windrow.plan.nodes import Dimension
+    from windrow.schema import Schema
 
 
-def bestmatch_facts(
-    spec: MatwinBestmatch, options: Options, show: Callable[[str], str]
-) -> list[Fact]:
+@dataclass(frozen=True)
+class MatwinBestmatch(PairJoin):
+    """Outer bestmatch join: windows shifted over both streams in time order.
+
+    Candidates have t(right) - t(left) in [-lo, hi], |left - right| <= eps in every constrained
+    dimension, and equal `classes` (two inputs each). Judged are the rows of one input or of both,
+    by `kind`: a left row once the watermark is beyond t + hi, a right one beyond t + lo.
+    """
+
+    left: PhysicalNode
+    right: PhysicalNode
+    dimensions: tuple[Dimension, ...]
+    classes: tuple[KeyClass, ...]
+    lo: int
+    hi: int
+    keep: tuple[tuple[str, ...], tuple[str, ...]]
+    keep_unmatched: bool
+    schema: Schema
+    kind: str = "left outer"
+    algorithm: str = MATWIN
+
+    identity_fields = (
+        "left",
+        "right",
+        "dimensions",
+        "classes",
+        "lo",
+        "hi",
+        "keep",
+        "keep_unmatched",
+        "schema",
+        "kind",
+    )
+
+    @property
+    def judged(self) -> tuple[int, ...]:
+        """The inputs whose rows have their best pairs kept."""
+        return JUDGED[self.kind]
+
+    def wait(self, port: int) -> int:
+        """How long after its own time a candidate of a row of the input can lie."""
+        return (self.hi, self.lo)[port]
+
+    spoken = "a bestmatch join"
+
+    @property
+    def own_delay(self) -> int:
+        """A row that is still to be judged waits for its candidates.
+
+        A left one has t >= watermark - hi, and its pairs' event time is never below t; a right one has
+        t >= watermark - lo. (With a negative hi none trails: left rows still to come have t >= watermark.)
+        """
+        return max([0, *map(self.wait, self.judged)])
+
+    def facts(self, options: Options, show: Show) -> list[Fact]:
+        """What is best, among which rows, when it is known, what is kept."""
+        return said(*_facts(self, options, show))
+
+    @property
+    def aliases(self) -> tuple[str, str]:
+        """How the user calls both sides: as their flat column names begin."""
+        first = self.dimensions[0]
+        return first.left.split(".", 1)[0], first.right.split(".", 1)[0]
+
+    @property
+    def title(self) -> str:
+        """For EXPLAIN."""
+        return f"MatwinBestmatch {' with '.join(self.aliases)}, {self.kind}"
+
+    def _without_keys(self, buckets: int) -> Partitioning:
+        return cells_of(self, buckets)
+
+    @property
+    def operator(self) -> str:
+        """The windows in chunks, or in pages once they do not fit into memory."""
+        if self.algorithm in PAGED:
+            return "windrow.operators.published.matwin.operator:PagedBestmatchOp"
+        return "windrow.operators.bestmatch:MatwinBestmatchOp"
+
+
+def _facts(spec: MatwinBestmatch, options: Options, show: Show) -> list[Fact]:
     """The facts of a bestmatch join, in the order they are read."""
-    time_type = scans(spec)[0].time_type
-    below = max(delay(spec.left), delay(spec.right))
-    left, right = bestmatch_aliases(spec)
+    time_type = spec.time_type
+    below = max(spec.left.delay, spec.right.delay)
+    left, right = spec.aliases
     keys = [show_class(key, show) for key in spec.classes]
     return [
         ("algorithm", [f"{spec.algorithm}: {MATCH_ALGORITHMS[spec.algorithm]}"]),
@@ -42,11 +127,11 @@ def bestmatch_facts(
     ]
 
 
-def _pages(spec: MatwinBestmatch, keys: list[str], show: Callable[[str], str]) -> list[str]:
+def _pages(spec: MatwinBestmatch, keys: list[str], show: Show) -> list[str]:
     """What there is in pages, where windows may go to these."""
     if spec.algorithm not in PAGED:
         return []
-    aliases = bestmatch_aliases(spec)
+    aliases = spec.aliases
     met = " and ".join(aliases[1 - port] for port in reversed(spec.judged))
     cells = [f"{show(d.left)} ~ {show(d.right)}" for d in _limited(spec)]
     order = [
@@ -84,12 +169,6 @@ def _why(spec: MatwinBestmatch, options: Options) -> list[str]:
     return [*lines, "no grid: no dimension but time is a distance with a limit"]
 
 
-def bestmatch_aliases(spec: MatwinBestmatch) -> tuple[str, str]:
-    """The aliases of both sides, as their flat column names begin."""
-    first = spec.dimensions[0]
-    return first.left.split(".", 1)[0], first.right.split(".", 1)[0]
-
-
 def _orders(spec: MatwinBestmatch) -> list[str]:
     """What orders that look at values cost."""
     by_value = [d for d in spec.dimensions if d.is_by_value]
@@ -111,7 +190,7 @@ def _order_name(dimension: Dimension) -> str:
 
 
 def _kept(spec: MatwinBestmatch) -> list[str]:
-    aliases = bestmatch_aliases(spec)
+    aliases = spec.aliases
     lines = [
         f"per row of {aliases[port]}, its candidates that none of its others dominates"
         for port in spec.judged
@@ -120,7 +199,7 @@ def _kept(spec: MatwinBestmatch) -> list[str]:
 
 
 def _unmatched(spec: MatwinBestmatch) -> str:
-    aliases = bestmatch_aliases(spec)
+    aliases = spec.aliases
     rows = f"rows of {' and of '.join(aliases[port] for port in spec.judged)}"
     if spec.keep_unmatched:
         return f"{rows} without a candidate come with NULLs (KEEP UNMATCHED)"
@@ -128,7 +207,7 @@ def _unmatched(spec: MatwinBestmatch) -> str:
 
 
 def _final(spec: MatwinBestmatch, below: int, time_type: str) -> list[str]:
-    aliases, inputs = bestmatch_aliases(spec), (spec.left, spec.right)
+    aliases, inputs = spec.aliases, (spec.left, spec.right)
     trailing = plus("watermark", -below, time_type)
     return [
         f"the pairs of {aliases[port]} once {trailing} > "
@@ -144,7 +223,7 @@ def _kept_for(spec: MatwinBestmatch, port: int) -> int:
 
 
 def _retention(spec: MatwinBestmatch, below: int, time_type: str) -> list[str]:
-    members = zip((spec.left, spec.right), bestmatch_aliases(spec), strict=True)
+    members = zip((spec.left, spec.right), spec.aliases, strict=True)
     return [
         drop_condition(child, alias, _kept_for(spec, port), below, time_type)
         for port, (child, alias) in enumerate(members)
@@ -152,7 +231,7 @@ def _retention(spec: MatwinBestmatch, below: int, time_type: str) -> list[str]:
 
 
 def _state(spec: MatwinBestmatch, below: int) -> list[str]:
-    members = zip((spec.left, spec.right), bestmatch_aliases(spec), strict=True)
+    members = zip((spec.left, spec.right), spec.aliases, strict=True)
     rows = [
         state_bound(spec, child, alias, _kept_for(spec, port), below)
         for port, (child, alias) in enumerate(members)

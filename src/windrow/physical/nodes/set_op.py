@@ -1,20 +1,113 @@
-"""What EXPLAIN says of DISTINCT and set operations: what is told apart, what is held, and how much.
-
-The bound follows the paper's S_minus = 2 (rate x w + N_d) + rate x w: per input the rows alive (H),
-and a count per different row (F); the last term, the copies in the output (O), follows here from
-the counts and takes no room.
-"""
+"""The node of set operations."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from windrow.physical.bounds_text import drop_condition, plus
-from windrow.physical.lifetimes import alive_bound, alive_ticks, lifetime, source_name
-from windrow.physical.specs import SetOp, Spec, delay, scans
+from windrow.physical.lifetimes import alive_bound, lifetime, source_name
+from windrow.physical.nodes.base import Inner, PhysicalNode
+from windrow.physical.partitioning import NO_COLUMNS, by_keys
 from windrow.plan.statistics import Figure
+from windrow.schema import SIGN
 
-Fact = tuple[str, list[str]]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from windrow.physical.facts import Fact, Show
+    from windrow.physical.options import Options
+    from windrow.physical.partitioning import Partitioning
+    from windrow.schema import Schema
+
+
+@dataclass(frozen=True)
+class SetOp(Inner):
+    """Rows by how many copies of them the inputs hold at each instant, as a changelog.
+
+    One or two inputs with the same columns, all of which are the key.
+
+    Attributes:
+        inputs: the inputs.
+        kind: one of those of `plan.nodes.SetOperation`, but not "union all", which needs no state;
+            or "rows", which hands rows on as they are, late ones aside.
+        expected: per input, how many rows it is expected to hold, and how many different ones;
+            None where too little is known.
+        place: why it stands where it does, or why no other of its kind stands below a join, for
+            EXPLAIN.
+    """
+
+    inputs: tuple[PhysicalNode, ...]
+    kind: str
+    expected: tuple[tuple[Figure, Figure] | None, ...] = ()
+    place: tuple[str, ...] = ()
+
+    identity_fields = ("inputs", "kind")
+
+    @property
+    def hands_on(self) -> bool:
+        """Whether rows pass with the times, ends and signs that they have."""
+        return self.kind == "rows"
+
+    @property
+    def adds_signs_up(self) -> bool:
+        """Whether the signs of an instant say all that changes in it, whatever was there before."""
+        return self.kind == "changes" and not any(child.has_ends for child in self.inputs)
+
+    @property
+    def schema(self) -> Schema:
+        """That of each input."""
+        return self.inputs[0].schema
+
+    is_stateful = True
+
+    @property
+    def takes_back(self) -> bool:
+        """Unless it hands rows on as they are."""
+        return not self.hands_on or self.inputs[0].takes_back
+
+    @property
+    def has_ends(self) -> bool:
+        """Those of rows that are handed on."""
+        return self.hands_on and self.inputs[0].has_ends
+
+    @property
+    def row_marks(self) -> tuple[str, ...]:
+        """A sign; those of the input where rows are handed on."""
+        return super().row_marks if self.hands_on else (SIGN,)
+
+    @property
+    def alive_ticks(self) -> int | None:
+        """That of rows that are handed on."""
+        return self.inputs[0].alive_ticks if self.hands_on else None
+
+    def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
+        """What is told apart, what is held, and how much."""
+        return _facts(self)
+
+    @property
+    def title(self) -> str:
+        """For EXPLAIN."""
+        return f"SetOp {self.kind}"
+
+    @property
+    def about(self) -> str:
+        """For checkpoints."""
+        return f"set operation ({self.kind})"
+
+    def partitioning(self, buckets: int) -> Partitioning:
+        """By all columns."""
+        return by_keys(self.schema.names, buckets, NO_COLUMNS)
+
+    @property
+    def operator(self) -> str:
+        """One that counts copies, unless signs, or the rows themselves, say all."""
+        if self.hands_on:
+            return "windrow.operators.hand_on:HandOnOp"
+        if self.adds_signs_up:
+            return "windrow.operators.net_changes:NetChangesOp"
+        return "windrow.operators.set_operation:SetOperationOp"
+
 
 COPIES = {
     "distinct": "1 where n > 0",
@@ -28,15 +121,15 @@ COPIES = {
 """Copies in the answer, of n in the first input and m in the second."""
 
 
-def set_facts(spec: SetOp) -> list[Fact]:
+def _facts(spec: SetOp) -> list[Fact]:
     """The facts of a set operation, in the order they are read."""
-    time_type = scans(spec)[0].time_type
-    below = max(delay(child) for child in spec.inputs)
+    time_type = spec.time_type
+    below = max(child.delay for child in spec.inputs)
     names = _names(spec)
     trailing = plus("the watermark", -below, time_type)
     has_two = len(names) > 1
     held = [
-        (child, name, alive_ticks(child)) for child, name in zip(spec.inputs, names, strict=True)
+        (child, name, child.alive_ticks) for child, name in zip(spec.inputs, names, strict=True)
     ]
     retention = [
         f"{drop_condition(child, name, alive, below, time_type)} + 1 tick, when its expiry is out"
@@ -63,7 +156,7 @@ def set_facts(spec: SetOp) -> list[Fact]:
     return [fact for fact in facts if fact[1]]
 
 
-def _handed_on(held: tuple[Spec, str, int | None]) -> list[Fact]:
+def _handed_on(held: tuple[PhysicalNode, str, int | None]) -> list[Fact]:
     """The facts where late rows are found, and nothing else is done."""
     child, _, alive = held
     return [
@@ -107,7 +200,7 @@ def _each(names: list[str], texts: list[str]) -> list[str]:
     return [f"{name}: {text}" for name, text in zip(names, texts, strict=True)]
 
 
-def _bounds(spec: SetOp, held: list[tuple[Spec, str, int | None]], below: int) -> list[str]:
+def _bounds(spec: SetOp, held: list[tuple[PhysicalNode, str, int | None]], below: int) -> list[str]:
     """The paper's terms, one after the other; S_minus is their sum."""
     rows = [
         alive_bound(spec, child, name, alive, below)

@@ -1,0 +1,6 @@
+"""Physical nodes: how each part of a query is computed, one file per kind.
+
+A node says all about itself: its inputs and columns, what its rows carry, how long they live and
+trail, how it is spread over buckets, what EXPLAIN tells, what it is called in a checkpoint, and
+which operator computes it, by name. Planner, EXPLAIN and both runners ask it.
+"""

@@ -1,0 +1,79 @@
+"""The node that gives rows as signs alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from windrow.physical.bounds_text import drop_condition, plus
+from windrow.physical.lifetimes import alive_bound, lifetime, source_name
+from windrow.physical.nodes.base import MakesChanges, OneInput
+from windrow.physical.partitioning import NO_COLUMNS, by_keys
+
+if TYPE_CHECKING:
+    from windrow.physical.facts import Fact, Show
+    from windrow.physical.nodes.base import PhysicalNode
+    from windrow.physical.options import Options
+    from windrow.physical.partitioning import Partitioning
+    from windrow.schema import Schema
+
+
+@dataclass(frozen=True)
+class ExpireRows(MakesChanges, OneInput):
+    """The rows of the input as signs alone: each once more, as a negative tuple, when it ends."""
+
+    input: PhysicalNode
+
+    identity_fields = ("input",)
+
+    @property
+    def schema(self) -> Schema:
+        """The input's."""
+        return self.input.schema
+
+    is_stateful = True
+
+    def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
+        """When rows are taken back, and what is kept."""
+        return _facts(self)
+
+    @property
+    def title(self) -> str:
+        """For EXPLAIN."""
+        return f"ExpireRows {source_name(self.input)}"
+
+    @property
+    def about(self) -> str:
+        """For checkpoints."""
+        return "expiry"
+
+    def partitioning(self, buckets: int) -> Partitioning:
+        """By all columns."""
+        return by_keys(self.schema.names, buckets, NO_COLUMNS)
+
+    @property
+    def operator(self) -> str:
+        """Where rows end."""
+        return "windrow.operators.expire:ExpireRowsOp"
+
+
+def _facts(spec: ExpireRows) -> list[Fact]:
+    time_type, below = spec.time_type, spec.input.delay
+    source, alive = source_name(spec.input), spec.input.alive_ticks
+    trailing = plus("the watermark", -below, time_type)
+    facts = [
+        ("rows", [lifetime(spec.input, alive)]),
+        (
+            "emits",
+            [f"the rows below {trailing} in the order of time, and each as a negative at its end"],
+        ),
+        (
+            "why",
+            ["negative tuples: what stands above takes rows back by value, and keeps no window"],
+        ),
+    ]
+    if alive is not None:
+        gone = drop_condition(spec.input, source, alive, below, time_type)
+        facts.insert(1, ("retention", [f"{gone} + 1 tick, when its negative is out"]))
+        facts.insert(2, ("state", [alive_bound(spec, spec.input, source, alive, below)]))
+    return facts

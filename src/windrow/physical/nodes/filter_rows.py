@@ -1,0 +1,34 @@
+"""The node that keeps rows by conditions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from windrow.physical.nodes.base import OneInput, PerRow
+from windrow.plan.explain import show_predicates
+
+if TYPE_CHECKING:
+    from windrow.physical.nodes.base import PhysicalNode
+    from windrow.plan.exprs import Expr
+    from windrow.schema import Schema
+
+
+@dataclass(frozen=True)
+class FilterRows(PerRow, OneInput):
+    """Keeps the rows for which every predicate is true."""
+
+    input: PhysicalNode
+    predicates: tuple[Expr, ...]
+
+    identity_fields = ("input", "predicates")
+
+    @property
+    def schema(self) -> Schema:
+        """The input's."""
+        return self.input.schema
+
+    @property
+    def title(self) -> str:
+        """The conditions."""
+        return f"FilterRows {show_predicates(self.predicates)}"

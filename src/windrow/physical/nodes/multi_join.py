@@ -1,0 +1,324 @@
+"""What window joins of any number of inputs have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Self
+
+from windrow.physical.algorithm_facts import algorithm_facts, search_facts
+from windrow.physical.algorithms import DEFAULT
+from windrow.physical.bounds_text import (
+    drop_condition,
+    implied_windows,
+    stated_windows,
+    tightened_windows,
+    window_meanings,
+)
+from windrow.physical.cost_facts import estimate_facts
+from windrow.physical.facts import said
+from windrow.physical.lifetimes import state_bound
+from windrow.physical.nodes.base import Inner, PhysicalNode
+from windrow.physical.part_sizes import USUAL, PartSizes
+from windrow.physical.partitioning import Slices, hypercube, show_class
+from windrow.physical.pipeline import path_order
+from windrow.physical.probe_facts import tests
+from windrow.physical.shedding import least_row_bytes
+from windrow.schema import END
+
+if TYPE_CHECKING:
+    from windrow.physical.estimates import Estimate
+    from windrow.physical.facts import Fact, Show
+    from windrow.physical.nodes.base import KeyClass
+    from windrow.physical.options import Options
+    from windrow.physical.partitioning import Partitioning
+    from windrow.physical.shedding import Shedding
+    from windrow.plan.count_windows import CountWindows
+    from windrow.plan.exprs import Expr
+    from windrow.plan.functions import UserFunction
+    from windrow.plan.windows import WindowGraph
+    from windrow.schema import Schema
+
+
+@dataclass(frozen=True)
+class MultiJoin(Inner):
+    """Every combination of a row per input that meets keys, predicates and windows.
+
+    Attributes:
+        inputs: what is joined.
+        aliases: how the user calls each input.
+        classes: the keys.
+        graph: the windows, one stream per input; `graph.upper` is the closed bound of each
+            ordered pair.
+        keep: per input, the columns that the result carries; `schema` lists them in order.
+        method: "hash" or "nested-loop".
+        schema: the columns of the result.
+        predicates: further conditions over the inputs' columns.
+        alternative: windows that do as well as those of `graph` (EITHER WAY).
+        functions: the user's functions that the predicates call.
+        orders: per input, the order in which its new tuples meet the others; of a pipeline one
+            order, of all inputs from the bottom up. () leaves it to `physical.routes` and
+            `physical.pipeline`.
+        estimate: what it and other plans cost, where enough is known.
+    """
+
+    inputs: tuple[PhysicalNode, ...]
+    aliases: tuple[str, ...]
+    classes: tuple[KeyClass, ...]
+    graph: WindowGraph
+    keep: tuple[tuple[str, ...], ...]
+    method: str
+    schema: Schema
+    predicates: tuple[Expr, ...] = ()
+    alternative: WindowGraph | None = None
+    functions: tuple[UserFunction, ...] = ()
+    orders: tuple[tuple[int, ...], ...] = ()
+    estimate: Estimate | None = None
+
+    is_stateful = True
+    is_joined = True
+    is_priced = True
+
+    # What only some of them have. Kernels, facts and costs that all share read it of any.
+    if TYPE_CHECKING:
+
+        @property
+        def kind(self) -> str:
+            """Which rows come: "inner", or that of an outer, semi or anti join."""
+
+        @property
+        def algorithm(self) -> str:
+            """By which algorithm it is joined."""
+
+        @property
+        def structures(self) -> tuple[str, ...]:
+            """Per input, the structure that its window is kept in; () where none is asked for."""
+
+        @property
+        def sizes(self) -> PartSizes:
+            """How large buckets and nodes are made."""
+
+        @property
+        def counts(self) -> CountWindows | None:
+            """The windows that count tuples."""
+
+        @property
+        def shedding(self) -> Shedding | None:
+            """What it may hold and do, where that is limited."""
+
+        @property
+        def tracked(self) -> tuple[int, ...]:
+            """The inputs of which rows come alone."""
+
+        @property
+        def awaited(self) -> tuple[int, ...]:
+            """The inputs of which rows that come alone wait until no match can follow."""
+
+    else:
+        kind, algorithm, structures, sizes = "inner", DEFAULT, (), USUAL
+        counts = shedding = None
+        tracked = awaited = ()
+
+    identity_name = "WJoin"
+    identity_fields = (
+        "inputs", "aliases", "classes", "graph", "keep", "schema", "predicates", "kind", "alternative",
+        "functions",
+    )  # fmt: skip
+
+    @property
+    def ways(self) -> tuple[WindowGraph, ...]:
+        """The graphs of windows of which a combination meets one; under EITHER WAY two."""
+        return (self.graph,) if self.alternative is None else (self.graph, self.alternative)
+
+    @property
+    def joins_what_is_alive(self) -> bool:
+        """Whether it asks nothing of the times of rows but that they are alive together."""
+        return False
+
+    @property
+    def windows_are_lifetimes(self) -> bool:
+        """Whether every window reaches as far as rows are alive."""
+        lengths = [child.alive_ticks for child in self.inputs]
+        reach_all = all(
+            length is not None and self.graph.direct[a][b] >= length
+            for a, length in enumerate(lengths)
+            for b in range(len(lengths))
+            if a != b
+        )
+        return reach_all and self.alternative is None
+
+    def common(self) -> dict[str, Any]:
+        """What any join says of itself, for a join of another kind over the same inputs."""
+        return {entry.name: getattr(self, entry.name) for entry in fields(MultiJoin)}
+
+    def by(
+        self,
+        algorithm: str,
+        method: str,
+        orders: tuple[tuple[int, ...], ...] = (),
+        structures: tuple[str, ...] = (),
+    ) -> Self:
+        """The same join by another plan: one that its kind of join can have."""
+        assert (algorithm, structures) == (DEFAULT, ()), "it is joined by backward evaluation alone"
+        return replace(self, method=method, orders=orders)
+
+    def runs_like(self, other: object) -> bool:
+        """Whether another plan of the same join runs as this one does."""
+        return isinstance(other, MultiJoin) and self._way == other._way
+
+    @property
+    def _way(self) -> tuple[object, ...]:
+        return self.algorithm, self.method, self.structures, self.orders
+
+    def retention(self, port: int) -> int:
+        """How many ticks behind the watermark a row of an input may still be needed."""
+        return max(graph.retention(port) for graph in self.ways)
+
+    @property
+    def shortest(self) -> int:
+        """Ticks of the shortest window, of those that have any."""
+        reaches = [own for own in map(self.retention, range(len(self.inputs))) if own > 0]
+        return min(reaches, default=0)
+
+    @property
+    def least_row_bytes(self) -> int:
+        """What a tuple takes beside its columns, where bytes are counted."""
+        return least_row_bytes(len(self.inputs), len(self.classes), len(self.predicates))
+
+    def reach(self, last: int, other: int) -> tuple[int, int]:
+        """From when to when, seen from the last row of a combination, one of another input may be.
+
+        Both ends count. Of one instant, the rows of the later input come last:
+
+            t + first .......... t  or  t - 1
+                                 last row
+        """
+        before = max(graph.upper[other][last] for graph in self.ways)
+        after = max(graph.upper[last][other] for graph in self.ways)
+        return -before, min(after, 0 if other < last else -1)
+
+    def columns_needed(self, port: int) -> list[str]:
+        """The columns of an input that results, keys or predicates need, each once."""
+        keys = [key.columns[port] for key in self.classes]
+        own = set(self.inputs[port].schema.names)
+        read = [name for predicate in self.predicates for name in predicate.columns if name in own]
+        needed = [*self.keep[port], *(name for name in keys if name is not None), *read]
+        return list(dict.fromkeys(needed))
+
+    @property
+    def row_marks(self) -> tuple[str, ...]:
+        """Ends as below; no row is taken back."""
+        return tuple(mark for mark in super().row_marks if mark == END)
+
+    @property
+    def alive_ticks(self) -> int | None:
+        """Until the first of its rows leaves."""
+        lengths = [child.alive_ticks for child in self.inputs]
+        return min((length for length in lengths if length is not None), default=None)
+
+    def lifetime(self, length: str) -> str:
+        """By the first row that leaves."""
+        return f"from t until the first of its tuples leaves its window, t + {length} at most"
+
+    @property
+    def title(self) -> str:
+        """For EXPLAIN."""
+        return f"WJoin {', '.join(self.aliases)}"
+
+    @property
+    def about(self) -> str:
+        """For checkpoints."""
+        return "window join"
+
+    def partitioning(self, buckets: int) -> Partitioning:
+        """By shares of its keys; otherwise where there are none."""
+        if not self.classes:
+            return self._without_keys(buckets)
+        return hypercube(tuple(key.inputs for key in self.classes), len(self.inputs), buckets)
+
+    def _without_keys(self, buckets: int) -> Partitioning:
+        """Slices of time, the input being the anchor that the others reach with the least copying."""
+        return self._slices(min(range(len(self.inputs)), key=self._width), buckets)
+
+    def _slices(self, anchor: int, buckets: int) -> Slices:
+        """Slices as wide as the farthest reach to an anchor row: others go to two on average."""
+        ports = range(len(self.inputs))
+        return Slices(
+            anchor=anchor,
+            width=self._width(anchor),
+            before=tuple(self._farthest(anchor, port) for port in ports),
+            after=tuple(self._farthest(port, anchor) for port in ports),
+            buckets=buckets,
+        )
+
+    def _farthest(self, a: int, b: int) -> int:
+        """How far after a row of one input a row of another may be, whichever way windows go."""
+        return max(graph.upper[a][b] for graph in self.ways)
+
+    def _width(self, anchor: int) -> int:
+        others = [port for port in range(len(self.inputs)) if port != anchor]
+        return max(
+            max(1, self._farthest(anchor, port) + self._farthest(port, anchor)) for port in others
+        )
+
+    def facts(self, options: Options, show: Show) -> list[Fact]:
+        """How it finds combinations, what it keeps, when it forgets."""
+        below = max(child.delay for child in self.inputs)
+        keys = ", ".join(show_class(key, show) for key in self.classes)
+        return said(
+            *algorithm_facts(self, options, keys),
+            *self._own_facts(below),
+            *self._window_facts(below),
+            *search_facts(self, below, self.time_type),
+            ("tests", tests(self)),
+            ("emits", [self._emission()]),
+            *estimate_facts(self, self.time_type),
+        )
+
+    def _own_facts(self, below: int) -> list[Fact]:  # noqa: ARG002
+        """What a join of a special kind adds, in front of the windows."""
+        return []
+
+    def _own_state(self) -> list[str]:
+        """What a join of a special kind holds beside the rows of its windows."""
+        return []
+
+    def _emission(self) -> str:
+        """When which rows come, and the delay that they add."""
+        return "each combination in the batch of its last tuple; adds no delay"
+
+    def _window_facts(self, below: int) -> list[Fact]:
+        graph, time_type = self.graph, self.time_type
+        ports = range(len(self.inputs))
+        members = list(zip(self.inputs, self.aliases, map(self.retention, ports), strict=True))
+        return [
+            ("form", [self._form()]),
+            ("windows", stated_windows(graph, time_type)),
+            ("implied", implied_windows(graph, time_type)),
+            ("tightened", tightened_windows(graph, time_type)),
+            *self._other_way(),
+            ("retention", [drop_condition(i, a, r, below, time_type) for i, a, r in members]),
+            (
+                "state",
+                [
+                    *(state_bound(self, rows, alias, kept, below) for rows, alias, kept in members),
+                    *self._own_state(),
+                ],
+            ),
+        ]
+
+    def _form(self) -> str:
+        form = self.graph.form
+        if form == "path":
+            form += f" {' - '.join(self.graph.streams[s] for s in path_order(self.graph))}"
+        return form if self.alternative is None else f"{form}, either way"
+
+    def _other_way(self) -> list[Fact]:
+        """The windows that do as well as those stated (EITHER WAY), and what they imply."""
+        graph, time_type = self.alternative, self.time_type
+        if graph is None:
+            return []
+        return [
+            ("or reversed", [*window_meanings(graph, time_type), "each combination once"]),
+            ("implied", implied_windows(graph, time_type)),
+            ("tightened", tightened_windows(graph, time_type)),
+        ]

@@ -1,0 +1,140 @@
+"""Outer, semi and anti joins of two inputs by time windows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from windrow.physical.bounds_text import event_time, plus
+from windrow.physical.nodes.multi_join import MultiJoin
+from windrow.physical.partitioning import Slices
+from windrow.plan.durations import show_ticks
+from windrow.plan.nodes import KIND_NAMES, PRESERVED
+
+if TYPE_CHECKING:
+    from windrow.physical.facts import Fact
+    from windrow.physical.partitioning import Partitioning
+
+
+@dataclass(frozen=True)
+class OuterJoin(MultiJoin):
+    """A join of two inputs of which rows come alone: with no match at all, or with one in a semi join.
+
+    Attributes:
+        kind: "left", "right" or "full" (outer), "semi" or "anti".
+        at_once: every row of a preserved input comes with NULLs as it arrives, whether it has a match
+            or not; what reads the join takes out those that have one.
+    """
+
+    kind: str = field(kw_only=True)
+    at_once: bool = False
+
+    identity_later = ("at_once",)
+
+    @property
+    def tracked(self) -> tuple[int, ...]:
+        """The inputs of which rows come alone."""
+        return (0,) if self.kind == "semi" else PRESERVED[self.kind]
+
+    @property
+    def awaited(self) -> tuple[int, ...]:
+        """The inputs of which rows that come alone wait until no match can follow."""
+        return () if self.at_once else self.tracked
+
+    @property
+    def is_by_instant(self) -> bool:
+        """Whether a row may be matched at one instant, and not at another."""
+        return any(child.has_ends for child in self.inputs)
+
+    @property
+    def alive_ticks(self) -> int | None:
+        """A row that comes alone lives as long as it would by itself."""
+        lengths = [self.inputs[port].alive_ticks for port in self.tracked]
+        return max((length for length in lengths if length is not None), default=None)
+
+    @property
+    def own_delay(self) -> int:
+        """Rows that come alone wait, each for its own reach."""
+        return max([0, *map(self.retention, self.awaited)])
+
+    @property
+    def operator(self) -> str:
+        """Where matches are noted."""
+        return "windrow.operators.outer_join:OuterJoinOp"
+
+    @property
+    def title(self) -> str:
+        """For EXPLAIN."""
+        return f"{super().title}, {KIND_NAMES[self.kind]}"
+
+    @property
+    def about(self) -> str:
+        """For checkpoints."""
+        return f"{KIND_NAMES[self.kind]} {super().about}"
+
+    def _without_keys(self, buckets: int) -> Partitioning:
+        """Slices of time; a row that comes alone is judged in one place, and so is the anchor.
+
+        A full outer join judges the rows of both: both are copied, and each has a home as well, at its
+        own time, whatever the windows.
+        """
+        if self.kind != "full":
+            return self._slices(1 if self.kind == "right" else 0, buckets)
+        back, on = max(0, self._farthest(1, 0)), max(0, self._farthest(0, 1))
+        return Slices(None, max(1, back + on), (back, on), (on, back), buckets)
+
+    def _own_facts(self, below: int) -> list[Fact]:
+        """The kind of join, and when its rows that come alone are final."""
+        facts: list[Fact] = [("kind", [f"{KIND_NAMES[self.kind]}: {_answer(self)}"])]
+        if self.at_once:
+            return facts
+        if self.is_by_instant:
+            alone = "is matched" if self.kind == "semi" else "is unmatched"
+            other = "some match" if self.kind == "semi" else "no match"
+            names = " or ".join(self.aliases[port] for port in self.tracked)
+            line = f"a tuple of {names} {alone} while {other} of it is alive"
+            facts.append(("by instant", [line]))
+        watermark = plus("watermark", -below, self.time_type)
+        lines = []
+        for port in self.tracked:
+            time = event_time(self.inputs[port], self.aliases[port])
+            last = plus(time, self.retention(port), self.time_type)
+            lines.append(f"no match of {self.aliases[port]} can follow once {watermark} > {last}")
+        return [*facts, ("final", lines)]
+
+    def _own_state(self) -> list[str]:
+        """Who has found a match, and by instant when it is alive."""
+        what = "the number and the matched times" if self.is_by_instant else "the number"
+        return [
+            f"{self.aliases[port]}: {what} of each tuple that has a match, dropped with the tuple"
+            for port in self.awaited
+        ]
+
+    def _emission(self) -> str:
+        waits = self.own_delay
+        delay = f"adds a delay of {show_ticks(waits, self.time_type)}" if waits else "adds no delay"
+        if self.kind == "anti" or (self.kind == "semi" and self.is_by_instant):
+            return f"each tuple when it is final; {delay}"
+        if self.kind == "semi":
+            return f"each tuple in the batch of its first match; {delay}"
+        pairs = "each combination in the batch of its last tuple"
+        if self.at_once:
+            return f"{pairs}, each tuple with NULLs in its own; {delay}"
+        return f"{pairs}{', unmatched tuples when final' if self.tracked else ''}; {delay}"
+
+
+def _answer(spec: OuterJoin) -> str:
+    first, second = spec.aliases
+    if spec.kind == "semi":
+        return f"each tuple of {first} that one of {second} matches, once"
+    if spec.kind == "anti":
+        return f"each tuple of {first} that none of {second} matches"
+    kept = [spec.aliases[port] for port in spec.tracked]
+    if spec.at_once:
+        whose = " and of ".join(kept)
+        return f"the pairs, and each tuple of {whose} with NULLs, for what reads it to judge"
+    other = second if kept == [first] else first
+    missing = f"none of {other}" if len(kept) == 1 else "none of the other"
+    return (
+        f"the pairs, and each tuple of {' and of '.join(kept)} that {missing} matches, with NULLs"
+    )

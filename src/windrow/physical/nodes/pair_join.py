@@ -1,0 +1,57 @@
+"""What joins of two inputs have in common that differ in what they are for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from windrow.physical.nodes.base import TwoInputs
+from windrow.physical.partitioning import HashShares, Single
+from windrow.schema import END
+
+if TYPE_CHECKING:
+    from windrow.physical.nodes.base import KeyClass, PhysicalNode
+    from windrow.physical.partitioning import Partitioning
+
+
+class PairJoin(TwoInputs):
+    """A join of two inputs by what pairs are for: the best, the newest, totals of what is near."""
+
+    is_stateful = True
+
+    if TYPE_CHECKING:
+
+        @property
+        def classes(self) -> tuple[KeyClass, ...]:
+            """The keys, each of both inputs."""
+
+        @property
+        def aliases(self) -> tuple[str, str]:
+            """How the user calls the two."""
+
+    @property
+    def about(self) -> str:
+        """What people call it."""
+        return self.spoken.split(" ", 1)[1]
+
+    def partitioning(self, buckets: int) -> Partitioning:
+        """By all keys together, which both inputs have."""
+        if self.classes:
+            return HashShares((tuple(range(len(self.classes))),), (buckets,), (1, 1))
+        return self._without_keys(buckets)
+
+    def _without_keys(self, buckets: int) -> Partitioning:  # noqa: ARG002
+        left, right = self.aliases
+        return Single(
+            f"any row of {right} may be the match of any row of {left}; an equality in ON would"
+            " spread the join"
+        )
+
+    @property
+    def row_marks(self) -> tuple[str, ...]:
+        """Ends as below; no row is taken back."""
+        return tuple(mark for mark in super().row_marks if mark == END)
+
+
+def pair_join_names(root: PhysicalNode) -> list[str]:
+    """What people call the joins of two inputs in a query, each once."""
+    return list(dict.fromkeys(node.spoken for node in root.walk() if node.spoken))

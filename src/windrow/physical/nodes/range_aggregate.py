@@ -1,0 +1,127 @@
+"""WINDOW JOIN: aggregates over the rows near each row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from windrow.physical.aggregate_facts import cost_of_a_change, kept_per_group, values_in_state
+from windrow.physical.bounds_text import drop_condition, event_time, plus, show_bound
+from windrow.physical.lifetimes import alive_bound, state_bound
+from windrow.physical.nodes.pair_join import PairJoin
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
+from windrow.physical.partitioning import show_class
+from windrow.plan.durations import show_ticks
+from windrow.plan.explain import show_aggregates
+
+if TYPE_CHECKING:
+    from windrow.physical.facts import Fact, Show
+    from windrow.physical.nodes.base import KeyClass, PhysicalNode
+    from windrow.physical.options import Options
+    from windrow.plan.nodes import Aggregate
+    from windrow.schema import Schema
+
+
+@dataclass(frozen=True)
+class RangeAggregate(PairJoin):
+    """WINDOW JOIN: each left row with aggregates over the right rows of an interval around it.
+
+    Attributes:
+        left: the rows that ask.
+        right: the rows that are aggregated; arguments are plain columns of it.
+        aliases: how the user calls the two.
+        classes: the keys, each of both inputs.
+        lo: how many ticks before its own time the interval of a left row begins.
+        hi: how many ticks after it the interval ends.
+        aggregates: what is asked of the right rows.
+        keep: the columns of the left input that the result carries.
+        schema: these, then one column per aggregate.
+    """
+
+    left: PhysicalNode
+    right: PhysicalNode
+    aliases: tuple[str, str]
+    classes: tuple[KeyClass, ...]
+    lo: int
+    hi: int
+    aggregates: tuple[Aggregate, ...]
+    keep: tuple[str, ...]
+    schema: Schema
+
+    identity_fields = (
+        "left",
+        "right",
+        "aliases",
+        "classes",
+        "lo",
+        "hi",
+        "aggregates",
+        "keep",
+        "schema",
+    )
+
+    @property
+    def own_delay(self) -> int:
+        """How many ticks its results, which have their left rows' times, trail the watermark."""
+        return max(self.hi, 0)
+
+    spoken = "a WINDOW JOIN"
+
+    def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
+        """Which rows are counted, when, and what is kept."""
+        return _facts(self, show)
+
+    @property
+    def title(self) -> str:
+        """For EXPLAIN."""
+        return f"RangeAggregate {' with '.join(self.aliases)}: {show_aggregates(self.aggregates)}"
+
+    @property
+    def operator(self) -> str:
+        """The sliding aggregate that left rows read."""
+        return "windrow.operators.range_aggregate:RangeAggregateOp"
+
+
+def _facts(spec: RangeAggregate, show: Show) -> list[Fact]:
+    """The facts of a WINDOW JOIN, in the order they are read."""
+    time_type = spec.time_type
+    below = max(spec.left.delay, spec.right.delay)
+    left, right = spec.aliases
+    keys = [show_class(key, show) for key in spec.classes]
+    watermark = plus("watermark", -below, time_type)
+    final = plus(event_time(spec.left, left), spec.delay, time_type)
+    reach = spec.lo + spec.delay
+    columns = tuple(str(one.columns[1]) for one in spec.classes)
+    sliding = SlidingAggregate(spec.right, columns, spec.aggregates, spec.schema)
+    added = show_ticks(spec.delay, time_type)
+    return [
+        ("algorithm", [f"a sliding aggregate of {right} per key, read by each row of {left}"]),
+        (
+            "counted",
+            [
+                show_bound(left, right, spec.lo, spec.hi, time_type) + ", ends included",
+                *keys,
+            ],
+        ),
+        ("unmatched", [f"rows of {left} with nothing to count: COUNT 0, all else NULL"]),
+        ("keeps", kept_per_group(sliding, is_steady=True)),
+        ("final", [f"a row of {left} once {watermark} > {final}"]),
+        (
+            "retention",
+            [
+                drop_condition(spec.left, left, spec.delay, below, time_type),
+                f"{drop_condition(spec.right, right, reach, below, time_type)} + 1 tick",
+            ],
+        ),
+        (
+            "state",
+            [
+                state_bound(spec, spec.left, left, spec.delay, below),
+                alive_bound(spec, spec.right, right, reach, below)
+                + ", and one accumulator row per key in reach",
+                *values_in_state(sliding, has_ends=True),
+            ],
+        ),
+        ("emits", [f"when final; adds {f'a delay of {added}' if spec.delay else 'no delay'}"]),
+        ("why", cost_of_a_change(sliding, is_steady=True)),
+    ]

@@ -1,0 +1,73 @@
+"""The node that says how long rows live."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from windrow.physical.nodes.base import OneInput
+from windrow.plan.durations import show_ticks
+from windrow.schema import END, SIGN
+
+if TYPE_CHECKING:
+    from windrow.physical.nodes.base import PhysicalNode
+    from windrow.physical.nodes.scan_stream import ScanStream
+    from windrow.schema import Schema
+
+
+@dataclass(frozen=True)
+class RangeRows(OneInput):
+    """Sets every row's end to event time + ticks + 1, or leaves an earlier end."""
+
+    input: PhysicalNode
+    ticks: int
+
+    identity_fields = ("input", "ticks")
+
+    @property
+    def schema(self) -> Schema:
+        """The input's."""
+        return self.input.schema
+
+    @property
+    def has_ends(self) -> bool:
+        """It gives them."""
+        return True
+
+    @property
+    def row_marks(self) -> tuple[str, ...]:
+        """Those of the input, and an end."""
+        return (END, SIGN) if SIGN in self.input.row_marks else (END,)
+
+    @property
+    def leaves_in_order(self) -> bool:
+        """Where this window alone says when."""
+        return self.input.alive_ticks is None
+
+    @property
+    def matches(self) -> list[str]:
+        """Those of the input."""
+        return self.input.matches
+
+    @property
+    def origin(self) -> ScanStream | None:
+        """That of the input."""
+        return self.input.origin
+
+    def lifetime(self, length: str) -> str:
+        """By this window."""
+        text = super().lifetime(length)
+        if self.input.is_joined:
+            text += "; t is that of its last tuple, and the windows below say which tuples meet"
+        return text
+
+    @property
+    def alive_ticks(self) -> int | None:
+        """The shorter of this window and those below."""
+        inner = self.input.alive_ticks
+        return self.ticks if inner is None else min(self.ticks, inner)
+
+    @property
+    def title(self) -> str:
+        """How long rows live."""
+        return f"RangeRows {show_ticks(self.ticks, self.time_type)}"

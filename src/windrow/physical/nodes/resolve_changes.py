@@ -1,0 +1,102 @@
+"""The node of a change feed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from windrow.physical.lifetimes import state_bound
+from windrow.physical.nodes.base import OneInput
+from windrow.physical.partitioning import NO_COLUMNS, by_keys
+from windrow.plan.durations import show_ticks
+from windrow.schema import END, SIGN
+
+if TYPE_CHECKING:
+    from windrow.physical.facts import Fact, Show
+    from windrow.physical.nodes.base import PhysicalNode
+    from windrow.physical.options import Options
+    from windrow.physical.partitioning import Partitioning
+    from windrow.schema import Schema
+
+
+@dataclass(frozen=True)
+class ResolveChanges(OneInput):
+    """The relation that a stream of changes describes: each delete with the row it takes back.
+
+    Attributes:
+        input: the changes.
+        alias: how the user calls the stream.
+        compared: the columns that say which rows are equal: all but the time column.
+        ticks: the stream's [RANGE]; None: a row is there until it is deleted.
+        time: the time column, None where nothing above needs it.
+        schema: the columns that are shown.
+    """
+
+    input: PhysicalNode
+    alias: str
+    compared: tuple[str, ...]
+    ticks: int | None
+    time: str | None
+    schema: Schema
+
+    identity_fields = ("input", "alias", "compared", "ticks", "time", "schema")
+
+    is_stateful = True
+
+    @property
+    def takes_back(self) -> bool:
+        """Each delete takes a row back."""
+        return True
+
+    @property
+    def has_ends(self) -> bool:
+        """Where there is a window."""
+        return self.ticks is not None
+
+    @property
+    def row_marks(self) -> tuple[str, ...]:
+        """A sign, and an end where there is a window."""
+        return (SIGN,) if self.ticks is None else (END, SIGN)
+
+    @property
+    def alive_ticks(self) -> int | None:
+        """The window of the feed."""
+        return self.ticks
+
+    def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
+        """Which rows come and go, and what is kept."""
+        return _facts(self, show)
+
+    @property
+    def title(self) -> str:
+        """For EXPLAIN."""
+        return f"ResolveChanges {self.alias}"
+
+    @property
+    def about(self) -> str:
+        """For checkpoints."""
+        return "change feed"
+
+    def partitioning(self, buckets: int) -> Partitioning:
+        """By what tells rows apart."""
+        return by_keys(self.compared, buckets, NO_COLUMNS)
+
+    @property
+    def operator(self) -> str:
+        """Where each delete finds its row."""
+        return "windrow.operators.change_feed:ResolveChangesOp"
+
+
+def _facts(spec: ResolveChanges, show: Show) -> list[Fact]:
+    rows, state = "until it is deleted", "the rows inserted and not deleted"
+    if spec.ticks is not None:
+        rows = f"from t to t + {show_ticks(spec.ticks, spec.time_type)}, both included, or {rows}"
+        state = f"{state_bound(spec, spec.input, spec.alias, spec.ticks, 0)}, less what is deleted"
+    return [
+        ("changes", [f"{spec.scans[0].changes} says which rows come and which go"]),
+        ("deletes", [f"the newest row that is equal in {', '.join(map(show, spec.compared))}"]),
+        ("rows", [rows]),
+        ("state", [state]),
+        ("emits", ["the changes below the watermark, each delete with the end of its row"]),
+        ("why", ["a delete looks up its own row: a change costs the rows equal to it"]),
+    ]

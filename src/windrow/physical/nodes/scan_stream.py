@@ -1,0 +1,58 @@
+"""The node that reads a stream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from windrow.physical.nodes.base import Leaf
+from windrow.plan.explain import show_alias
+from windrow.schema import SIGN
+
+if TYPE_CHECKING:
+    from windrow.schema import Schema
+
+
+@dataclass(frozen=True)
+class ScanStream(Leaf):
+    """Reads one stream: source columns `columns[i]` become `schema.names[i]`.
+
+    `is_on_arrival`: the time column is not the source's; rows get it as they arrive. `changes`: the
+    source's column that says whether a row comes or goes; None where all come. `lateness`,
+    `read_ahead` and `punctuation` (the source's column) are its promises, None where it makes none.
+    """
+
+    stream: str
+    alias: str
+    columns: tuple[str, ...]
+    schema: Schema
+    time: str
+    time_type: str
+    lateness: int | None
+    is_on_arrival: bool = False
+    changes: str | None = None
+    read_ahead: int | None = None
+    punctuation: str | None = None
+
+    identity_fields = ("stream", "alias", "columns", "schema", "time", "time_type", "is_on_arrival")
+    identity_later = ("changes", "punctuation")
+
+    @property
+    def scans(self) -> tuple[ScanStream, ...]:
+        """This one."""
+        return (self,)
+
+    @property
+    def row_marks(self) -> tuple[str, ...]:
+        """The sign of a change feed."""
+        return () if self.changes is None else (SIGN,)
+
+    @property
+    def title(self) -> str:
+        """The stream and the columns read of it."""
+        return f"ScanStream {show_alias(self.stream, self.alias)}: {', '.join(self.columns) or 'no columns'}"
+
+    @property
+    def origin(self) -> ScanStream:
+        """This one."""
+        return self

@@ -1,0 +1,67 @@
+"""The window join that may hold and do less than all of its rows take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING
+
+from windrow.physical.algorithms import ASYMMETRIC
+from windrow.physical.nodes.time_join import TimeJoin
+from windrow.physical.shed_facts import shed_emission, shed_facts, shed_state
+from windrow.physical.shedding import Shedding, pane_ticks
+
+if TYPE_CHECKING:
+    from windrow.physical.facts import Fact
+    from windrow.schema import Schema
+
+
+@dataclass(frozen=True)
+class SheddingJoin(TimeJoin):
+    """An inner join by time of which a random part of tuples is kept, or probes.
+
+    Where totals are estimated from its results, `schema` ends with `physical.shedding.hidden_fields`.
+
+    Attributes:
+        shedding: what it may hold and do.
+    """
+
+    shedding: Shedding = field(kw_only=True)
+
+    identity_later = ("shedding",)
+
+    @classmethod
+    def of(cls, join: TimeJoin, shedding: Shedding, schema: Schema) -> SheddingJoin:
+        """A join as far as memory and processor go, with the columns that totals need."""
+        own = {entry.name: getattr(join, entry.name) for entry in fields(TimeJoin)}
+        return cls(**own | {"schema": schema}, shedding=shedding)
+
+    @property
+    def pane(self) -> int:
+        """Ticks of event time for which it decides at once."""
+        return pane_ticks(self.shortest, self.shedding.panes)
+
+    @property
+    def joins_what_is_alive(self) -> bool:
+        """Not of all rows."""
+        return False
+
+    @property
+    def own_delay(self) -> int:
+        """It decides once a pane is over."""
+        return self.pane
+
+    @property
+    def operator(self) -> str:
+        """By backward evaluation, or by structures that follow what is kept."""
+        if self.algorithm == ASYMMETRIC:
+            return "windrow.operators.shedding.structured_join:StructuredShedJoinOp"
+        return "windrow.operators.shedding.join:ShedJoinOp"
+
+    def _own_facts(self, below: int) -> list[Fact]:  # noqa: ARG002
+        return shed_facts(self, self.time_type)
+
+    def _own_state(self) -> list[str]:
+        return shed_state(self, self.time_type)
+
+    def _emission(self) -> str:
+        return shed_emission(self, self.time_type)

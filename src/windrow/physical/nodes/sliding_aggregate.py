@@ -1,0 +1,140 @@
+"""The node of GROUP BY over the rows alive at each instant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from windrow.physical.aggregate_facts import cost_of_a_change, kept_per_group, values_in_state
+from windrow.physical.bounds_text import drop_condition, plus
+from windrow.physical.estimating_facts import estimating_facts
+from windrow.physical.facts import said
+from windrow.physical.lifetimes import alive_bound, lifetime, source_name
+from windrow.physical.nodes.base import MakesChanges, OneInput
+from windrow.physical.partitioning import by_keys
+from windrow.plan.explain import show_aggregates
+
+if TYPE_CHECKING:
+    from windrow.physical.facts import Fact, Show
+    from windrow.physical.nodes.base import PhysicalNode
+    from windrow.physical.options import Options
+    from windrow.physical.partitioning import Partitioning
+    from windrow.plan.exprs import Expr
+    from windrow.plan.nodes import Aggregate
+    from windrow.schema import Schema
+
+
+@dataclass(frozen=True)
+class SlidingAggregate(MakesChanges, OneInput):
+    """Aggregates per group over the rows alive at each instant, as a changelog.
+
+    `keys` and every aggregate's argument are plain columns of the input (a projection below
+    computes them). Output: keys under their own names, then aggregates.
+
+    `estimated_from`: the rows are combinations of a join of so many inputs that sheds, and carry
+    `physical.shedding.hidden_fields`. Each aggregate is then estimated, and gives three columns,
+    the estimate and the ends of its interval. 0: the rows are all there are.
+
+    `is_merged`: rows that come and go together were added up before they reach it.
+    """
+
+    input: PhysicalNode
+    keys: tuple[str, ...]
+    aggregates: tuple[Aggregate, ...]
+    schema: Schema
+    estimated_from: int = 0
+    is_merged: bool = False
+
+    identity_fields = ("input", "keys", "aggregates", "schema")
+    identity_later = ("estimated_from", "is_merged")
+
+    @property
+    def may_be_merged(self) -> bool:
+        """Whether rows of equal time, end and sign become few, without GROUP BY to spread them.
+
+        Counts and sums, and what follows from these, add up to one row. Of values of which the least
+        or the greatest is asked for no others need go on, as long as none is taken back by its value.
+        """
+        functions = {each.function for each in self.aggregates}
+        if self.keys or self.estimated_from or any(each.is_distinct for each in self.aggregates):
+            return False
+        ordered, summed = self._arguments({"min", "max"}), self._arguments({"sum", "avg"})
+        only_end = self.input.has_ends and not self.input.has_state
+        return (
+            functions <= {"count", "sum", "avg", "min", "max"}
+            and not ordered & summed
+            and (only_end or not ordered)
+        )
+
+    def _arguments(self, functions: set[str]) -> set[Expr]:
+        """What some functions are asked of."""
+        return {a.argument for a in self.aggregates if a.argument and a.function in functions}
+
+    is_stateful = True
+
+    @property
+    def title(self) -> str:
+        """For EXPLAIN."""
+        kind = "EstimatingAggregate" if self.estimated_from else "SlidingAggregate"
+        return f"{kind} {show_aggregates(self.aggregates)}"
+
+    @property
+    def about(self) -> str:
+        """For checkpoints."""
+        return "sliding aggregate"
+
+    def partitioning(self, buckets: int) -> Partitioning:
+        """By the group keys."""
+        return by_keys(self.keys, buckets, "an aggregate without GROUP BY has one group; GROUP BY")
+
+    @property
+    def operator(self) -> str:
+        """One that is exact, or one that estimates."""
+        if self.estimated_from:
+            return "windrow.operators.shedding.estimating_aggregate:EstimatingAggregateOp"
+        return "windrow.operators.sliding_aggregate:SlidingAggregateOp"
+
+    def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
+        """What is kept per group, and what a change costs."""
+        below = self.input.delay
+        keys = ", ".join(map(show, self.keys))
+        source, alive = source_name(self.input), self.input.alive_ticks
+        trailing = plus("the watermark", -below, self.time_type)
+        is_steady = self.input.leaves_in_order
+        accumulators = kept_per_group(self, is_steady=is_steady)
+        if keys:
+            accumulators.append("the number of rows alive, to know when a group is gone")
+        return said(
+            *estimating_facts(self),
+            ("groups", [f"one per {keys}" if keys else "one, from the first event on"]),
+            ("rows", [lifetime(self.input, alive)]),
+            ("keeps", accumulators),
+            ("retention", self._expiry(source, alive, below)),
+            (
+                "state",
+                [
+                    self._bound(source, alive, below),
+                    *values_in_state(self, has_ends=alive is not None),
+                ],
+            ),
+            (
+                "emits",
+                [f"the changes of each instant below {trailing}, net, deletes before inserts"],
+            ),
+            ("why", cost_of_a_change(self, is_steady=is_steady)),
+        )
+
+    def _expiry(self, source: str, alive: int | None, below: int) -> list[str]:
+        """A row goes with the change that its expiry makes, one tick after its last instant."""
+        if alive is None:
+            return []
+        condition = drop_condition(self.input, source, alive, below, self.time_type)
+        return [f"{condition} + 1 tick, when its expiry is out"]
+
+    def _bound(self, source: str, alive: int | None, below: int) -> str:
+        groups = "one accumulator row per group" if self.keys else "one accumulator row"
+        if self.estimated_from:
+            groups += f", and at most {2**self.estimated_from - 2} sums per row"
+        if alive is None:
+            return groups
+        return f"{alive_bound(self, self.input, source, alive, below)}, and {groups}"

@@ -1,0 +1,170 @@
+"""The node that finds the best pairs among those alive."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from windrow.physical.bounds_text import plus
+from windrow.physical.lifetimes import lifetime
+from windrow.physical.nodes.base import MakesChanges, OneInput
+from windrow.physical.partitioning import HashKeys, Single
+from windrow.plan.explain import show_dimension
+from windrow.plan.nodes import JUDGED
+
+if TYPE_CHECKING:
+    from windrow.physical.facts import Fact, Show
+    from windrow.physical.nodes.base import PhysicalNode
+    from windrow.physical.options import Options
+    from windrow.physical.partitioning import Partitioning
+    from windrow.plan.nodes import Dimension
+    from windrow.schema import Schema
+
+
+@dataclass(frozen=True)
+class SlidingSkyline(MakesChanges, OneInput):
+    """The pairs of its input that no other pair alive dominates, as a changelog.
+
+    Attributes:
+        input: the pairs, each with its end.
+        kind: that of the bestmatch join: "plain", or "left outer", "right outer", "full outer".
+        dimensions: what pairs are compared by; their columns are the input's.
+        groups: lists of columns. A pair is judged among those with equal values in one of them, and
+            is in the answer while one list says so. An empty list: all pairs together.
+        spread_by: the columns that keep every group together in one place; empty where none do.
+        schema: the columns of the result.
+        marks: per side, a column that is NULL where a row of the input has no tuple of that side,
+            and only there. Such a row is in the answer while no pair of its tuple is alive. () where
+            all rows are pairs.
+        spread_else: what keeps groups together in rows that have NULLs for `spread_by`; () where
+            none do.
+    """
+
+    input: PhysicalNode
+    kind: str
+    dimensions: tuple[Dimension, ...]
+    groups: tuple[tuple[str, ...], ...]
+    spread_by: tuple[str, ...]
+    schema: Schema
+    marks: tuple[str, ...] = ()
+    spread_else: tuple[str, ...] = ()
+
+    identity_fields = (
+        "input",
+        "kind",
+        "dimensions",
+        "groups",
+        "spread_by",
+        "schema",
+        "marks",
+        "spread_else",
+    )
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The columns that are kept of a pair, beside what it is worth."""
+        asked = [n for d in self.dimensions if d.is_partial_order for n in (d.left, d.right)]
+        groups = [name for group in self.groups for name in group]
+        return tuple(dict.fromkeys([*self.schema.names, *asked, *groups]))
+
+    @property
+    def group_marks(self) -> tuple[str, ...]:
+        """Per list of groups, the mark of the side whose tuples it tells apart; () without marks."""
+        return tuple(self.marks[side] for side in JUDGED[self.kind]) if self.marks else ()
+
+    is_stateful = True
+
+    def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
+        """Which pairs are the best, and what is kept to know it."""
+        return _facts(self, show)
+
+    @property
+    def title(self) -> str:
+        """For EXPLAIN."""
+        return f"SlidingSkyline {self.kind}"
+
+    @property
+    def about(self) -> str:
+        """For checkpoints."""
+        return f"best pairs ({self.kind})"
+
+    def partitioning(self, buckets: int) -> Partitioning:
+        """By what keeps the pairs of a tuple together."""
+        if not self.spread_by:
+            return Single(f"{_ALL_TOGETHER.get(self.kind, '')} would spread it")
+        return HashKeys(self.spread_by, buckets, self.spread_else)
+
+    @property
+    def operator(self) -> str:
+        """Where pairs are compared as they come and go."""
+        return "windrow.operators.sliding_skyline:SlidingSkylineOp"
+
+
+_ALL_TOGETHER = {
+    "plain": "any pair may dominate any other; LEFT OUTER, or another side,",
+    "full outer": "a pair is judged among those of its left and of its right tuple; an equality",
+}
+"""Why pairs are judged in one place."""
+
+_AMONG = {
+    "plain": ["among all pairs"],
+    "left outer": ["among the pairs of its left tuple"],
+    "right outer": ["among the pairs of its right tuple"],
+    "full outer": [
+        "among the pairs of its left tuple, or of its right one: a pair stays while either says so"
+    ],
+}
+
+
+def _facts(spec: SlidingSkyline, show: Show) -> list[Fact]:
+    """The facts of a search for the best pairs, in the order they are read."""
+    time_type = spec.time_type
+    below, alive = spec.input.delay, spec.input.alive_ticks
+    trailing = plus("the watermark", -below, time_type)
+    kept = "the pairs that no pair which stays as long dominates"
+    rows = "for ever" if alive is None else lifetime(spec.input, alive)
+    state = [f"{kept}, of those alive" if alive is not None else f"{kept}: the best pairs so far"]
+    if spec.marks:
+        state.append("and the tuples that may be unmatched yet")
+    facts: list[Fact] = [
+        ("dimensions", [show_dimension(d, time_type, show) for d in spec.dimensions]),
+        ("orders", _orders(spec)),
+        ("rows", [rows]),
+        ("kept", ["pairs that none alive dominates", *_AMONG[spec.kind]]),
+        ("unmatched", _unmatched(spec)),
+        ("state", [*state, f"and those that wait for {trailing}"]),
+        (
+            "on Spark",
+            ["a task sends on those of its pairs that are best among them at some instant"],
+        ),
+        ("emits", [f"the changes of each instant below {trailing}"]),
+        (
+            "why",
+            [
+                "what is best changes as pairs come and go: of each is kept from when on it is free",
+                "of all that dominate it; one that never will be again is dropped",
+                "a step reads the pairs that new ones are compared with, and writes those that change",
+            ],
+        ),
+    ]
+    return [fact for fact in facts if fact[1]]
+
+
+def _orders(spec: SlidingSkyline) -> list[str]:
+    """What a partial order costs, and what is taken for granted of it."""
+    return [
+        f"{d.order} is asked of every new pair and each that it is compared with: the slow path;"
+        " it has to be transitive"
+        for d in spec.dimensions
+        if d.is_partial_order
+    ]
+
+
+def _unmatched(spec: SlidingSkyline) -> list[str]:
+    if not spec.marks:
+        return []
+    sides = " or ".join(("left", "right")[side] for side in JUDGED[spec.kind])
+    return [
+        f"a {sides} tuple is there with NULLs while no candidate of it is alive (KEEP UNMATCHED):",
+        "to the search a pair that all others of the tuple dominate",
+    ]

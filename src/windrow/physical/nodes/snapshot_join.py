@@ -1,0 +1,106 @@
+"""The join of inputs that take rows back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from windrow.physical.algorithm_facts import algorithm_facts
+from windrow.physical.bounds_text import plus, stated_windows
+from windrow.physical.facts import said
+from windrow.physical.lifetimes import lifetime, state_bound
+from windrow.physical.nodes.base import Inner
+from windrow.physical.nodes.multi_join import MultiJoin
+from windrow.physical.partitioning import Single, show_class
+from windrow.physical.probe_facts import probes, tests
+
+if TYPE_CHECKING:
+    from windrow.physical.facts import Fact, Show
+    from windrow.physical.nodes.base import PhysicalNode
+    from windrow.physical.options import Options
+    from windrow.physical.partitioning import Partitioning
+
+
+@dataclass(frozen=True)
+class SnapshotJoin(MultiJoin):
+    """Rows join while they are alive together, each until its own end or until it is taken back.
+
+    `graph` has conditions on time alone, and bounds no state.
+    """
+
+    @property
+    def joins_what_is_alive(self) -> bool:
+        """Unless there are conditions on time that ask for more."""
+        return not self.graph.stated or self.windows_are_lifetimes
+
+    @property
+    def row_marks(self) -> tuple[str, ...]:
+        """Ends and signs as below."""
+        return Inner.row_marks.fget(self)  # type: ignore[attr-defined, no-any-return]
+
+    @property
+    def operator(self) -> str:
+        """Where rows that are alive together are found by their ends."""
+        return "windrow.operators.snapshot_join:SnapshotJoinOp"
+
+    @property
+    def title(self) -> str:
+        """For EXPLAIN."""
+        return f"SnapshotJoin {', '.join(self.aliases)}"
+
+    @property
+    def about(self) -> str:
+        """For checkpoints."""
+        return "snapshot join"
+
+    def identity(self) -> tuple[object, ...]:
+        """Of a window join, with what it is more."""
+        return (*super().identity(), ("is_snapshot", True))
+
+    def _without_keys(self, buckets: int) -> Partitioning:  # noqa: ARG002
+        return Single(
+            "rows of a changelog may be alive at any time; an equality would spread the join"
+        )
+
+    def facts(self, options: Options, show: Show) -> list[Fact]:
+        """Which rows join, for how long, and what is kept."""
+        time_type = self.time_type
+        below = max(child.delay for child in self.inputs)
+        watermark = plus("the watermark", -below, time_type)
+        keys = ", ".join(show_class(key, show) for key in self.classes)
+        algorithm, _, why = algorithm_facts(self, options, keys)
+        members = list(zip(self.inputs, self.aliases, strict=True))
+        alive = "rows join while all of them are alive; one that is taken back is alive until then"
+        return said(
+            algorithm,
+            ("how", [alive, *self._how_rows_end()]),
+            why,
+            (
+                "rows",
+                [f"{alias}: {lifetime(child, child.alive_ticks)}" for child, alias in members],
+            ),
+            ("times", stated_windows(self.graph, time_type)),
+            (
+                "retention",
+                [f"drop a row when {watermark} has come to its end, or to what takes it back"],
+            ),
+            ("state", [self._held(child, alias, below) for child, alias in members]),
+            ("probes", probes(self)),
+            ("tests", tests(self)),
+            ("emits", [self._emits(watermark)]),
+        )
+
+    def _held(self, rows: PhysicalNode, alias: str, below: int) -> str:
+        """The most rows of an input that are held after a batch."""
+        if rows.alive_ticks is None:
+            return f"{alias} <= its rows alive, and those that the watermark has not come to"
+        return self._bound(rows, alias, rows.alive_ticks, below)
+
+    def _bound(self, rows: PhysicalNode, alias: str, alive: int, below: int) -> str:
+        return state_bound(self, rows, alias, alive, below)
+
+    def _how_rows_end(self) -> list[str]:
+        return []
+
+    def _emits(self, watermark: str) -> str:  # noqa: ARG002
+        return "each combination with its last row, and what takes it back; adds no delay"

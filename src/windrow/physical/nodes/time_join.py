@@ -1,0 +1,62 @@
+"""The inner join by time windows: the one of which several plans are weighed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+from windrow.physical.algorithms import BY_NAME, DEFAULT, SWEEP
+from windrow.physical.nodes.multi_join import MultiJoin
+from windrow.physical.part_sizes import USUAL, PartSizes
+
+
+@dataclass(frozen=True)
+class TimeJoin(MultiJoin):
+    """Inner join of rows that lie within the windows of one another.
+
+    Attributes:
+        algorithm: by which algorithm, one of `physical.algorithms.BY_NAME`.
+        structures: of the algorithm "asymmetric", per input the structure of its window.
+        sizes: how large buckets and nodes are made, wherever structures are.
+    """
+
+    algorithm: str = DEFAULT
+    structures: tuple[str, ...] = ()
+    sizes: PartSizes = USUAL
+
+    @property
+    def has_plans(self) -> bool:
+        """Unless windows may be read either way."""
+        return self.alternative is None
+
+    @property
+    def joins_what_is_alive(self) -> bool:
+        """Where every window is as long as the rows are alive."""
+        return self.windows_are_lifetimes
+
+    def by(
+        self,
+        algorithm: str,
+        method: str,
+        orders: tuple[tuple[int, ...], ...] = (),
+        structures: tuple[str, ...] = (),
+    ) -> Self:
+        """The same join by another plan."""
+        return replace(
+            self, algorithm=algorithm, method=method, orders=orders, structures=structures
+        )
+
+    @property
+    def follows_a_batch(self) -> bool:
+        """Where it takes tuple by tuple."""
+        return self.algorithm != DEFAULT
+
+    @property
+    def operator(self) -> str:
+        """That of its algorithm."""
+        return BY_NAME[self.algorithm].operator
+
+    def _emission(self) -> str:
+        if BY_NAME[self.algorithm].kind == SWEEP:
+            return "each combination once the watermark has passed its newest tuple; adds no delay"
+        return super()._emission()

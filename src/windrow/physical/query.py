@@ -1,0 +1,68 @@
+"""A whole query, ready for a runner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.filter_rows import FilterRows
+from windrow.physical.nodes.project_rows import ProjectRows
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
+from windrow.physical.nodes.table_join_rows import TableJoinRows
+from windrow.physical.options import Options
+from windrow.physical.schedule import Schedule
+
+
+class Runner(Enum):
+    """Where a query runs."""
+
+    process = "in process"
+    spark_batch = "on Spark, batch"
+    spark_streaming = "on Spark, streaming"
+
+
+@dataclass(frozen=True)
+class PhysicalQuery:
+    """A whole query, ready for a runner.
+
+    `output` are the names the user sees, in order; a changelog adds `_change_type` and
+    `_event_time` (shown as `time_type`). `keys` are the columns that tell its rows apart at one
+    instant, None where it is no changelog. `schedule` says when its operators take note of time if
+    it runs in process.
+    """
+
+    root: PhysicalNode
+    is_changelog: bool
+    time_type: str
+    sql: str
+    options: Options = field(default_factory=Options)
+    runner: Runner = Runner.process
+    keys: tuple[str, ...] | None = None
+    schedule: Schedule = field(default_factory=Schedule)
+
+    @property
+    def pairs_by(self) -> tuple[str, ...] | None:
+        """The key of which a delete and an insert at one instant are an update; None: none are.
+
+        Rows that no less than all of their columns tell apart never change: they come and go.
+        """
+        if not self.options.updates or self.keys is None:
+            return None
+        return None if set(self.keys) >= set(self.root.schema.names) else self.keys
+
+    @property
+    def needs_netting(self) -> bool:
+        """Whether two versions of an aggregate's row may look alike in the answer.
+
+        So it is where the answer does not show every column of the aggregate: a row may then be
+        deleted and inserted at one instant, and the runner takes such changes out. Every key is
+        shown: where one is not, the plan ends in a SetOp of kind "changes".
+        """
+        spec, shown = self.root, set(self.root.schema.names)
+        while isinstance(spec, FilterRows | ProjectRows | TableJoinRows):
+            if isinstance(spec, ProjectRows):
+                items = [item for item in spec.items if item.name in shown and item.expr.is_column]
+                shown = {item.expr.columns[0] for item in items}
+            spec = spec.input
+        return isinstance(spec, SlidingAggregate) and not shown.issuperset(spec.schema.names)
