@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fuzz.texts import Texts
 
-COUNT = int(os.environ.get("WINDROW_FUZZ", "250"))
+COUNT = int(os.environ.get("WINDROW_FUZZ", "120"))
 SEED = int(os.environ.get("WINDROW_FUZZ_SEED", "0"))
 SLICE = 500
 HERE = Path(__file__).parent

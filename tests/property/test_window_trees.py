@@ -17,7 +17,7 @@ from cases.tape import tapes
 from cases.window_trees import draw_window_tree
 from hypothesis import HealthCheck, given, note, settings
 
-TREES = int(os.environ.get("WINDROW_TREES", "150"))
+TREES = int(os.environ.get("WINDROW_TREES", "80"))
 HAS_PASTED = os.environ.get("WINDROW_PASTED_TREES", "") == "1"
 
 
