@@ -28,7 +28,7 @@ def scan(spec: ScanStream, rows: pa.RecordBatch) -> ChangeBatch:
         DataError: a change is of no known kind.
 
     Examples:
-        >>> from windrow.physical.specs import ScanStream
+        >>> from windrow.physical.nodes.scan_stream import ScanStream
         >>> from windrow.schema import Field, Schema
         >>> columns = Schema((Field("x.k", "string"),))
         >>> spec = ScanStream("a", "x", ("k",), columns, "t", "bigint", 0)

@@ -9,7 +9,6 @@ from windrow.physical.algorithms import BY_NAME, PIPELINE
 from windrow.physical.cost_facts import NO_WINDOW_JOIN
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.multi_join import MultiJoin
-from windrow.physical.nodes.pair_join import pair_join_names
 from windrow.physical.options import Options
 from windrow.plan.nodes import WindowJoin
 
@@ -94,7 +93,7 @@ def check_order(root: PhysicalNode, options: Options) -> None:
         return
     joins = _joins(root)
     named = f"the join of {', '.join(joins[0].aliases)}" if joins else "a join"
-    others = " and ".join(pair_join_names(root))
+    others = " and ".join(root.spoken_names)
     reason = f"{others} joins two, in no order" if others else NO_WINDOW_JOIN
     raise PlanError(
         "order-of-other-streams",

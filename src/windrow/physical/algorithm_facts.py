@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from windrow.physical.algorithms import ASYMMETRIC, BY_NAME, DEFAULT, PIPELINE, SWEEP
 from windrow.physical.bounds_text import event_time, plus
+from windrow.physical.facts import Fact
 from windrow.physical.options import Options
 from windrow.physical.pipeline import is_along_path, pipeline_order
 from windrow.physical.probe_facts import probes
@@ -15,8 +16,6 @@ from windrow.plan.explain import show_predicates
 
 if TYPE_CHECKING:
     from windrow.physical.nodes.multi_join import MultiJoin
-
-Fact = tuple[str, list[str]]
 
 
 def algorithm_facts(spec: MultiJoin, options: Options, keys: str) -> list[Fact]:

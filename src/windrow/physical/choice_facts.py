@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from windrow.physical.algorithms import DEFAULT
 from windrow.physical.estimates import CHANGED
+from windrow.physical.facts import Fact
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.query import PhysicalQuery, Runner
-
-Fact = tuple[str, list[str]]
 
 
 def choice_facts(spec: PhysicalNode, query: PhysicalQuery) -> list[Fact]:

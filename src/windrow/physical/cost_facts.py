@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windrow.physical.estimates import Estimate, PlanCost
+from windrow.physical.facts import Fact
 from windrow.physical.plan_names import is_of_structures
 from windrow.plan.stream_hints import USUAL_UNIT, ticks_per_unit
 
 if TYPE_CHECKING:
     from windrow.physical.nodes.base import PhysicalNode
 
-Fact = tuple[str, list[str]]
 
 PER_LINE = 4
 """Combinations of structures that share a line: there are sixteen."""
@@ -29,7 +29,7 @@ def total_cost(root: PhysicalNode, time_type: str) -> str:
     """The cost of all window joins of a query, or what to give to know it."""
     joins = [node for node in root.walk() if node.is_priced]
     if not joins:
-        others = " and ".join(dict.fromkeys(node.spoken for node in root.walk() if node.spoken))
+        others = " and ".join(root.spoken_names)
         return f"not estimated: {NO_WINDOW_JOIN if not others else f'{others} has no cost model'}"
     estimates = [join.estimate for join in joins]
     missing = [name for one in estimates if one for name in one.missing]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from windrow.physical.facts import Fact
     from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 
-
-Fact = tuple[str, list[str]]
 
 ESTIMATORS = {
     "sum": "the exact sum of its values, each times the weight of its combination",

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from windrow.physical.facts import Fact
 from windrow.physical.options import ITA, NTA
 from windrow.physical.query import PhysicalQuery, Runner
-
-Fact = tuple[str, list[str]]
 
 TIME_COMES_WITH_ROWS = "no bound while an input brings no rows (ita), for these tell the time; else"
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from windrow.physical.algorithms import ASYMMETRIC
 from windrow.physical.bounds_text import lag_terms
 from windrow.physical.cost_facts import show_count, show_rate
+from windrow.physical.facts import Fact
 from windrow.physical.promises import largest_lateness
 from windrow.physical.shedding import BEST, Expected, Least, Shedding
 from windrow.plan.durations import show_ticks
@@ -15,7 +16,6 @@ from windrow.plan.sizes import show_bytes
 if TYPE_CHECKING:
     from windrow.physical.nodes.shedding_join import SheddingJoin
 
-Fact = tuple[str, list[str]]
 
 _DIVIDED = {
     BEST: "so that the most results are expected",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from windrow.physical.facts import Fact
 from windrow.physical.options import Options
 from windrow.physical.part_sizes import BUFFER, HASH
 from windrow.physical.structures import served_range
@@ -11,8 +12,6 @@ from windrow.plan.explain import show_predicates
 
 if TYPE_CHECKING:
     from windrow.physical.nodes.multi_join import MultiJoin
-
-Fact = tuple[str, list[str]]
 
 
 def structure_facts(spec: MultiJoin, options: Options, keys: str) -> list[Fact]:

@@ -164,8 +164,8 @@ def _state(spec: AsofSweep, below: int) -> list[str]:
 
 
 def _emission(spec: AsofSweep, time_type: str) -> str:
-    if spec.delay:
-        return f"when final; adds a delay of {show_ticks(spec.delay, time_type)}"
+    if spec.own_delay:
+        return f"when final; adds a delay of {show_ticks(spec.own_delay, time_type)}"
     is_prompt = spec.match.direction == "backward" or (
         spec.match.direction == "forward" and spec.kind == "inner"
     )

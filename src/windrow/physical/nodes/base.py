@@ -81,6 +81,11 @@ class PhysicalNode:
             yield from child.walk()
 
     @property
+    def spoken_names(self) -> list[str]:
+        """What people call it and those below it that a query is spoken of by, each once."""
+        return list(dict.fromkeys(node.spoken for node in self.walk() if node.spoken))
+
+    @property
     def scans(self) -> tuple[ScanStream, ...]:
         """The streams that it reads, from left to right."""
         return tuple(scan for child in self.inputs for scan in child.scans)
@@ -106,10 +111,15 @@ class PhysicalNode:
         return any(child.has_ends for child in self.inputs)
 
     @property
-    def row_marks(self) -> tuple[str, ...]:
-        """Which of end and sign its rows carry beside their time."""
+    def marks_below(self) -> tuple[str, ...]:
+        """Which of end and sign the rows of some input carry."""
         below = {mark for child in self.inputs for mark in child.row_marks}
         return tuple(mark for mark in (END, SIGN) if mark in below)
+
+    @property
+    def row_marks(self) -> tuple[str, ...]:
+        """Which of end and sign its rows carry beside their time."""
+        return self.marks_below
 
     @property
     def alive_ticks(self) -> int | None:
@@ -179,13 +189,8 @@ class PhysicalNode:
     def identity(self) -> tuple[object, ...]:
         """What it computes, as a checkpoint remembers it: a name, then names with values."""
         own = [(name, getattr(self, name)) for name in self.identity_fields]
-        later = [(name, getattr(self, name)) for name in self.identity_later]
-        said = [(name, value) for name, value in later if value is not None and value is not False]
-        return (
-            self.identity_name or type(self).__name__,
-            *own,
-            *(each for each in said if each[1] != 0),
-        )
+        later = [(name, value) for name in self.identity_later if (value := getattr(self, name))]
+        return (self.identity_name or type(self).__name__, *own, *later)
 
     @property
     def follows_a_batch(self) -> bool:

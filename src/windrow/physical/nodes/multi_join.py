@@ -207,7 +207,7 @@ class MultiJoin(Inner):
     @property
     def row_marks(self) -> tuple[str, ...]:
         """Ends as below; no row is taken back."""
-        return tuple(mark for mark in super().row_marks if mark == END)
+        return tuple(mark for mark in self.marks_below if mark == END)
 
     @property
     def alive_ticks(self) -> int | None:

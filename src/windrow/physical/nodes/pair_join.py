@@ -9,7 +9,7 @@ from windrow.physical.partitioning import HashShares, Single
 from windrow.schema import END
 
 if TYPE_CHECKING:
-    from windrow.physical.nodes.base import KeyClass, PhysicalNode
+    from windrow.physical.nodes.base import KeyClass
     from windrow.physical.partitioning import Partitioning
 
 
@@ -49,9 +49,4 @@ class PairJoin(TwoInputs):
     @property
     def row_marks(self) -> tuple[str, ...]:
         """Ends as below; no row is taken back."""
-        return tuple(mark for mark in super().row_marks if mark == END)
-
-
-def pair_join_names(root: PhysicalNode) -> list[str]:
-    """What people call the joins of two inputs in a query, each once."""
-    return list(dict.fromkeys(node.spoken for node in root.walk() if node.spoken))
+        return tuple(mark for mark in self.marks_below if mark == END)

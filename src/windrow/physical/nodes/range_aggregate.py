@@ -89,11 +89,11 @@ def _facts(spec: RangeAggregate, show: Show) -> list[Fact]:
     left, right = spec.aliases
     keys = [show_class(key, show) for key in spec.classes]
     watermark = plus("watermark", -below, time_type)
-    final = plus(event_time(spec.left, left), spec.delay, time_type)
-    reach = spec.lo + spec.delay
+    final = plus(event_time(spec.left, left), spec.own_delay, time_type)
+    reach = spec.lo + spec.own_delay
     columns = tuple(str(one.columns[1]) for one in spec.classes)
     sliding = SlidingAggregate(spec.right, columns, spec.aggregates, spec.schema)
-    added = show_ticks(spec.delay, time_type)
+    added = show_ticks(spec.own_delay, time_type)
     return [
         ("algorithm", [f"a sliding aggregate of {right} per key, read by each row of {left}"]),
         (
@@ -109,19 +109,19 @@ def _facts(spec: RangeAggregate, show: Show) -> list[Fact]:
         (
             "retention",
             [
-                drop_condition(spec.left, left, spec.delay, below, time_type),
+                drop_condition(spec.left, left, spec.own_delay, below, time_type),
                 f"{drop_condition(spec.right, right, reach, below, time_type)} + 1 tick",
             ],
         ),
         (
             "state",
             [
-                state_bound(spec, spec.left, left, spec.delay, below),
+                state_bound(spec, spec.left, left, spec.own_delay, below),
                 alive_bound(spec, spec.right, right, reach, below)
                 + ", and one accumulator row per key in reach",
                 *values_in_state(sliding, has_ends=True),
             ],
         ),
-        ("emits", [f"when final; adds {f'a delay of {added}' if spec.delay else 'no delay'}"]),
+        ("emits", [f"when final; adds {f'a delay of {added}' if spec.own_delay else 'no delay'}"]),
         ("why", cost_of_a_change(sliding, is_steady=True)),
     ]

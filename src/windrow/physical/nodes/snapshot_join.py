@@ -9,7 +9,6 @@ from windrow.physical.algorithm_facts import algorithm_facts
 from windrow.physical.bounds_text import plus, stated_windows
 from windrow.physical.facts import said
 from windrow.physical.lifetimes import lifetime, state_bound
-from windrow.physical.nodes.base import Inner
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.partitioning import Single, show_class
 from windrow.physical.probe_facts import probes, tests
@@ -36,7 +35,7 @@ class SnapshotJoin(MultiJoin):
     @property
     def row_marks(self) -> tuple[str, ...]:
         """Ends and signs as below."""
-        return Inner.row_marks.fget(self)  # type: ignore[attr-defined, no-any-return]
+        return self.marks_below
 
     @property
     def operator(self) -> str:
