@@ -1,0 +1,38 @@
+"""Things by name: added once, found by name, never two of one name."""
+
+from __future__ import annotations
+
+import pytest
+
+import windrow
+from windrow.registry import Registry
+
+
+def test_things_are_found_by_name_in_the_order_in_which_they_were_added():
+    numbers: Registry[int] = Registry("number")
+    numbers.add("two", 2)
+    numbers.add("one", 1)
+
+    assert numbers["two"] == 2
+    assert dict(numbers) == {"two": 2, "one": 1}
+    assert list(numbers) == ["two", "one"]
+    assert "three" not in numbers
+    assert numbers.get("three") is None
+
+
+def test_adding_the_same_thing_again_changes_nothing():
+    numbers: Registry[int] = Registry("number")
+    numbers.add("one", 1)
+
+    assert numbers.add("one", 1) == 1
+    assert len(numbers) == 1
+
+
+def test_another_thing_of_the_same_name_is_refused():
+    numbers: Registry[int] = Registry("number")
+    numbers.add("one", 1)
+
+    with pytest.raises(windrow.PlanError, match="another number 'one' already") as failure:
+        numbers.add("one", 11)
+    assert failure.value.condition == "name-taken"
+    assert "another name" in failure.value.hint
