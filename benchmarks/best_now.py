@@ -30,7 +30,7 @@ from windrow.operators.sliding_skyline import SlidingSkylineOp
 from windrow.physical.nodes.range_rows import RangeRows
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.sliding_skyline import SlidingSkyline
-from windrow.plan.nodes import MINDIST, Dimension
+from windrow.plan.nodes.bestmatch_join import MINDIST, Dimension
 from windrow.schema import Field, Schema
 
 BATCHES = 60

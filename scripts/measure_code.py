@@ -21,11 +21,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "windrow"
-NODE_ROOMS = (
-    PACKAGE / "plan" / "nodes.py",
-    PACKAGE / "plan" / "asof.py",
-    PACKAGE / "physical" / "nodes",
-)
+NODE_ROOMS = (PACKAGE / "plan" / "nodes", PACKAGE / "physical" / "nodes")
 LONG = 500
 PRIVATE = re.compile(r"(?<!\bself)(?<!\bcls)\._[a-z]\w*|import _[a-z]")
 

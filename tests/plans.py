@@ -9,7 +9,11 @@ from typing import Any
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.plan.catalog import StreamInfo
 from windrow.plan.exprs import Expr, Named, column, quote_duckdb, quote_spark
-from windrow.plan.nodes import Equality, Node, Project, Query, Scan, WindowJoin
+from windrow.plan.nodes.base import Equality, Node
+from windrow.plan.nodes.project import Project
+from windrow.plan.nodes.query import Query
+from windrow.plan.nodes.scan import Scan
+from windrow.plan.nodes.window_join import WindowJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import Field, Schema
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from windrow.physical.query import PhysicalQuery, Runner
     from windrow.plan.changelogs import Instant
     from windrow.plan.functions import UserFunction
-    from windrow.plan.nodes import Query
+    from windrow.plan.nodes.query import Query
     from windrow.plan.statistics import Measured
     from windrow.plan.types import TypeResolver
     from windrow.run.local.checkpoint import Checkpoint

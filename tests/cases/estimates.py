@@ -12,7 +12,7 @@ from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.physical.shedding import chance_column, draw_column
 from windrow.plan.exprs import column
-from windrow.plan.nodes import Aggregate
+from windrow.plan.nodes.window_aggregate import Aggregate
 from windrow.schema import Field, Schema
 
 ASKED = (("count", None), ("count", "y"), ("sum", "y"), ("avg", "y"))

@@ -14,7 +14,7 @@ from windrow.operators.changes import ChangeBatch
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
 from windrow.physical.nodes.scan_stream import ScanStream
-from windrow.plan.nodes import Dimension
+from windrow.plan.nodes.bestmatch_join import Dimension
 from windrow.schema import MAX_TICK, Field, Schema
 from windrow.testing.bags import same_rows
 

@@ -15,7 +15,7 @@ from windrow.operators.sliding_aggregate import SlidingAggregateOp
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.plan.exprs import column
-from windrow.plan.nodes import Aggregate
+from windrow.plan.nodes.window_aggregate import Aggregate
 from windrow.schema import MAX_TICK, Field, Schema
 
 ROWS, LAST = 3_000, 2_000

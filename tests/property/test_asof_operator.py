@@ -21,7 +21,7 @@ from windrow.operators.driver import Stage
 from windrow.physical.nodes.asof_sweep import AsofSweep
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.scan_stream import ScanStream
-from windrow.plan.asof import AsofMatch
+from windrow.plan.nodes.asof_join import AsofMatch
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 
 EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)

@@ -21,7 +21,7 @@ from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.range_aggregate import RangeAggregate
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.plan.exprs import column
-from windrow.plan.nodes import Aggregate
+from windrow.plan.nodes.window_aggregate import Aggregate
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 
 VALUES = [None, 1.0, 0.1, 1e16, -1e16, 3.5]

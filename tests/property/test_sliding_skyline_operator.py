@@ -20,7 +20,7 @@ from windrow.operators.sliding_skyline import SlidingSkylineOp, ever_best
 from windrow.physical.nodes.range_rows import RangeRows
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.sliding_skyline import SlidingSkyline
-from windrow.plan.nodes import MINDIST, SUBSET, Dimension
+from windrow.plan.nodes.bestmatch_join import MINDIST, SUBSET, Dimension
 from windrow.schema import MAX_TICK, Field, Schema
 
 FIELDS = {"id": "bigint", "x": "bigint", "p": "bigint", "tags": "array<string>"}

@@ -24,7 +24,7 @@ from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.scan_table import ScanTable
 from windrow.physical.nodes.table_join_rows import TableJoinRows
 from windrow.plan.exprs import Expr, column
-from windrow.plan.nodes import TableKey
+from windrow.plan.nodes.table_join import TableKey
 from windrow.schema import Field, Schema
 from windrow.testing.changelog import state_at
 

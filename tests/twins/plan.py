@@ -11,15 +11,13 @@ from collections import Counter
 import duckdb
 
 from windrow.plan.exprs import quote_duckdb
-from windrow.plan.nodes import (
-    Filter,
-    Node,
-    Project,
-    Range,
-    Scan,
-    WindowAggregate,
-    WindowJoin,
-)
+from windrow.plan.nodes.base import Node
+from windrow.plan.nodes.filter import Filter
+from windrow.plan.nodes.project import Project
+from windrow.plan.nodes.range import Range
+from windrow.plan.nodes.scan import Scan
+from windrow.plan.nodes.window_aggregate import WindowAggregate
+from windrow.plan.nodes.window_join import WindowJoin
 from windrow.plan.windows import UNBOUNDED, WindowGraph
 
 NEVER = 2**62

@@ -12,7 +12,7 @@ from cases.in_process import bag, session_of
 
 import windrow
 from windrow.optimize import optimizer
-from windrow.optimize.rules.push_filter_below_bestmatch import push_filter_below_bestmatch
+from windrow.optimize.rules.push_filters import push_filters
 
 ROWS = {
     "l": {"ts": [1, 5], "id": [1, 2], "x": [1.0, 7.0]},
@@ -92,7 +92,7 @@ def test_explain_shows_what_on_says_of_a_kept_side(session):
 def test_moving_a_filter_below_changes_no_answer(seed, monkeypatch):
     case = draw_bestmatch(Random(seed))
     assert bag(session_of(case).sql(case.sql).to_arrow()) == case.answer
-    rules = tuple(rule for rule in optimizer.RULES if rule is not push_filter_below_bestmatch)
+    rules = tuple(rule for rule in optimizer.RULES if rule is not push_filters)
     assert len(rules) + 1 == len(optimizer.RULES)
     monkeypatch.setattr(optimizer, "RULES", rules)
     assert bag(session_of(case).sql(case.sql).to_arrow()) == case.answer

@@ -26,7 +26,7 @@ from windrow.kernels.asof import NOTHING, Timed, newest_at
 from windrow.schema import MAX_TICK
 
 if TYPE_CHECKING:
-    from windrow.plan.asof import AsofMatch
+    from windrow.plan.nodes.asof_join import AsofMatch
 
 Places = NDArray[np.int64]
 Flags = NDArray[np.bool_]

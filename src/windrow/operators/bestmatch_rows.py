@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from windrow.operators.chunks import ChunkSlice
     from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
-    from windrow.plan.nodes import Dimension
+    from windrow.plan.nodes.bestmatch_join import Dimension
 
 NOWHERE = -1
 """The place of the other row of a row that has none."""

@@ -31,13 +31,13 @@ from windrow.errors import UnsupportedError
 from windrow.kernels import bestmatch as kernels
 from windrow.kernels.bestmatch import NO_LIMIT
 from windrow.operators.arrow_types import arrow_type
-from windrow.plan.nodes import YOUNGEST
+from windrow.plan.nodes.bestmatch_join import YOUNGEST
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from windrow.operators.changes import ChangeBatch
-    from windrow.plan.nodes import Dimension, Limit
+    from windrow.plan.nodes.bestmatch_join import Dimension, Limit
     from windrow.schema import Schema
 
 MOST_DIGITS = 18

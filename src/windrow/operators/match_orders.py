@@ -30,13 +30,13 @@ from windrow.operators import wide_numbers
 from windrow.operators.distances import common_scale, shifted, units_within, whole_numbers
 from windrow.operators.functions import call_function
 from windrow.operators.set_elements import Elements, coded_elements
-from windrow.plan.nodes import SUBSET
+from windrow.plan.nodes.bestmatch_join import SUBSET
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from windrow.operators.bestmatch_rows import PairValues
-    from windrow.plan.nodes import Dimension, Limit
+    from windrow.plan.nodes.bestmatch_join import Dimension, Limit
 
 MOST_COMPARISONS = 1 << 16
 """How many comparisons a function is asked for at a time, unless one pair has more."""

@@ -20,7 +20,7 @@ from windrow.operators import wide_numbers
 from windrow.operators.distances import Measure, has_values
 from windrow.operators.match_orders import worth
 from windrow.operators.set_elements import coded_elements
-from windrow.plan.nodes import SUBSET
+from windrow.plan.nodes.bestmatch_join import SUBSET
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from windrow.operators.changes import ChangeBatch
-    from windrow.plan.nodes import Dimension
+    from windrow.plan.nodes.bestmatch_join import Dimension
     from windrow.schema import Schema
 
     Flags = NDArray[np.bool_]

@@ -24,7 +24,7 @@ from windrow.operators.match_orders import MOST_COMPARISONS, by_codes, called
 
 if TYPE_CHECKING:
     from windrow.operators.base import Counters
-    from windrow.plan.nodes import Dimension
+    from windrow.plan.nodes.bestmatch_join import Dimension
 
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from windrow.operators.distances import units_within
 
 if TYPE_CHECKING:
-    from windrow.plan.nodes import Limit
+    from windrow.plan.nodes.bestmatch_join import Limit
 
 Words = NDArray[np.uint64]
 Flags = NDArray[np.bool_]

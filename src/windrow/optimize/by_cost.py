@@ -10,8 +10,6 @@ from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.nodes.set_op import SetOp
 from windrow.physical.options import Options
-from windrow.plan.nodes import Node, Scan, children
-from windrow.plan.statistics import Statistics
 
 
 def by_cost(
@@ -24,17 +22,3 @@ def by_cost(
     if isinstance(node, SetOp):
         return replace(node, expected=tuple(numbers.held(child) for child in node.inputs))
     return node
-
-
-def hints_of(plan: Node) -> dict[str, Statistics]:
-    """What the user has said of the streams of a plan, by stream."""
-    if isinstance(plan, Scan):
-        return {plan.stream.name: plan.stream.statistics}
-    return {name: said for child in children(plan) for name, said in hints_of(child).items()}
-
-
-def bounded_of(plan: Node) -> frozenset[str]:
-    """The streams of a plan that are there as a whole when the query begins."""
-    if isinstance(plan, Scan):
-        return frozenset({plan.stream.name} if plan.stream.is_bounded else ())
-    return frozenset(name for child in children(plan) for name in bounded_of(child))

@@ -18,8 +18,8 @@ from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.nodes.project_rows import ProjectRows
 from windrow.physical.nodes.range_rows import RangeRows
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
-from windrow.plan.explain import show_aggregate
 from windrow.plan.exprs import Expr, Named, column
+from windrow.plan.texts import show_aggregate
 from windrow.schema import Field, Schema
 
 LOW, HIGH = "_low", "_high"

@@ -10,7 +10,7 @@ from windrow.optimize.plans import Machine
 from windrow.physical.explain import explain
 from windrow.physical.options import Options
 from windrow.physical.query import PhysicalQuery
-from windrow.plan.nodes import Query
+from windrow.plan.nodes.query import Query
 from windrow.plan.statistics import Measured
 
 

@@ -7,7 +7,7 @@ from windrow.physical.match_algorithms import MATWIN, MATWIN_GRID, PAGED, STANDA
 from windrow.physical.nodes.base import KeyClass, PhysicalNode
 from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
 from windrow.physical.options import Options
-from windrow.plan.nodes import BestmatchJoin
+from windrow.plan.nodes.bestmatch_join import BestmatchJoin
 
 
 def match_algorithm(node: BestmatchJoin, classes: tuple[KeyClass, ...], options: Options) -> str:

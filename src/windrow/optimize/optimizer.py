@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from windrow.errors import InternalError
-from windrow.optimize.by_cost import bounded_of, by_cost, hints_of
+from windrow.optimize.by_cost import by_cost
 from windrow.optimize.choose import choose
 from windrow.optimize.estimating import with_estimates
 from windrow.optimize.match_algorithm import check_match_algorithm
@@ -14,25 +14,20 @@ from windrow.optimize.options import check_updates, with_hints
 from windrow.optimize.orders import check_order
 from windrow.optimize.plans import REFERENCE_MACHINE, Machine
 from windrow.optimize.push_distinct import push_distinct
+from windrow.optimize.rules.absorb_filters import absorb_filters
 from windrow.optimize.rules.compute_below_aggregate import compute_below_aggregate
 from windrow.optimize.rules.filter_keys_of_one_input import filter_keys_of_one_input
-from windrow.optimize.rules.join_by_predicates import join_by_predicates
 from windrow.optimize.rules.merge_filters import merge_filters
 from windrow.optimize.rules.prune_columns import prune_columns
-from windrow.optimize.rules.push_condition_below_join import push_condition_below_join
-from windrow.optimize.rules.push_filter_below_bestmatch import push_filter_below_bestmatch
-from windrow.optimize.rules.push_filter_below_join import push_filter_below_join
-from windrow.optimize.rules.push_filter_below_range import push_filter_below_range
-from windrow.optimize.rules.push_filter_below_set_operation import push_filter_below_set_operation
-from windrow.optimize.rules.push_filter_below_table_join import push_filter_below_table_join
-from windrow.optimize.rules.push_filter_through_project import push_filter_through_project
+from windrow.optimize.rules.push_filters import push_filters
+from windrow.optimize.rules.push_own_conditions import push_own_conditions
 from windrow.optimize.rules.push_table_join_below_join import push_table_join_below_join
 from windrow.optimize.scheduling import scheduled
 from windrow.optimize.shedding import with_shedding
-from windrow.optimize.verify import verify
 from windrow.physical.options import Options
 from windrow.physical.query import PhysicalQuery
-from windrow.plan.nodes import Node, Query
+from windrow.plan.nodes.base import Node
+from windrow.plan.nodes.query import Query
 from windrow.plan.statistics import Measured
 
 Rule = Callable[[Node], Node]
@@ -43,18 +38,11 @@ RULES: tuple[Rule, ...] = (
     compute_below_aggregate,
     # Merged first: the pushing rules then look at every predicate of a place at once.
     merge_filters,
-    # From the top down, as most plans are stacked: a derived table is a Project over a join over
-    # Ranges. What one pass leaves half way, the next one carries on.
-    push_filter_through_project,
-    push_filter_below_set_operation,
-    push_filter_below_table_join,
+    push_filters,
+    push_own_conditions,
     push_table_join_below_join,
-    push_filter_below_bestmatch,
-    push_filter_below_join,
-    push_condition_below_join,
-    push_filter_below_range,
     # What reads one input has gone below: the rest of a Filter over a join is the join's.
-    join_by_predicates,
+    absorb_filters,
     # Last: only where the filters have come to rest is it known which columns end there.
     prune_columns,
 )
@@ -85,10 +73,11 @@ def optimize(
     """
     options = with_hints(options, query.hints)
     check_updates(query, options)
-    verify(query.root)
+    query.root.verify()
     plan = apply_rules(query.root)
     root = with_estimates(with_shedding(choose(plan, options), options))
-    said, bounded = hints_of(plan), bounded_of(plan)
+    said = {stream.name: stream.statistics for stream in plan.streams}
+    bounded = frozenset(stream.name for stream in plan.streams if stream.is_bounded)
     root = push_distinct(root, options, Numbers(said, tables, bounded))
     check_order(root, options)
     check_match_algorithm(root, options)

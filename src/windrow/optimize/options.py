@@ -15,7 +15,7 @@ from windrow.physical.algorithms import CHOICES
 from windrow.physical.match_algorithms import MATCH_ALGORITHMS
 from windrow.physical.options import AUTO, IN_STEP, ITA, NTA, ROUND_ROBIN, TPA, Options
 from windrow.physical.shedding import STRATEGIES
-from windrow.plan.nodes import Hint, Query
+from windrow.plan.nodes.query import Hint, Query
 from windrow.plan.sizes import to_amount
 
 JOIN_ALGORITHMS = tuple(CHOICES)

@@ -10,7 +10,7 @@ from windrow.physical.cost_facts import NO_WINDOW_JOIN
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.options import Options
-from windrow.plan.nodes import WindowJoin
+from windrow.plan.nodes.window_join import WindowJoin
 
 ALL = ""
 """Stands for every stream where one order is given for all."""

@@ -40,7 +40,7 @@ from windrow.physical.shedding import (
     panes_for_totals,
 )
 from windrow.plan.exprs import Named, column, quote_duckdb, quote_spark
-from windrow.plan.nodes import KIND_NAMES
+from windrow.plan.texts import KIND_NAMES
 from windrow.schema import Schema
 
 LEAST_FOR_TOTALS = Least(0.1, is_share=True)

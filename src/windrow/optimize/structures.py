@@ -10,7 +10,7 @@ from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.options import Options
 from windrow.physical.part_sizes import BUFFER, HASH, LEAST_BUCKET, LEAST_NODE, MOST, TREES, TTREE
 from windrow.physical.structures import NAMES, served_range
-from windrow.plan.nodes import WindowJoin
+from windrow.plan.nodes.window_join import WindowJoin
 
 SIZES = ("bucket_size", "node_size")
 """The options that say how large the parts of structures are."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windrow.physical.estimating_facts import ESTIMATORS
-from windrow.plan.explain import show_aggregate
-from windrow.plan.nodes import Aggregate
+from windrow.plan.nodes.window_aggregate import Aggregate
+from windrow.plan.texts import show_aggregate
 
 if TYPE_CHECKING:
     from windrow.physical.nodes.sliding_aggregate import SlidingAggregate

@@ -12,7 +12,7 @@ from windrow.physical.pipeline import is_along_path, pipeline_order
 from windrow.physical.probe_facts import probes
 from windrow.physical.routes import first_ready, probe_order
 from windrow.physical.structure_facts import structure_facts
-from windrow.plan.explain import show_predicates
+from windrow.plan.texts import show_predicates
 
 if TYPE_CHECKING:
     from windrow.physical.nodes.multi_join import MultiJoin

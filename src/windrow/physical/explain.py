@@ -25,12 +25,8 @@ from windrow.physical.promises import LEAD, has_lead, show_promises, show_waterm
 from windrow.physical.query import PhysicalQuery
 from windrow.physical.schedule_facts import as_scheduled, schedule_facts
 from windrow.physical.shared_stages import stages
-from windrow.plan.explain import (
-    ColumnTexts,
-    logical_lines,
-    show_alias,
-)
-from windrow.plan.nodes import Query
+from windrow.plan.nodes.query import Query
+from windrow.plan.texts import ColumnTexts, show_alias
 
 ASSUMED_BUCKETS = 4
 """Buckets that EXPLAIN shows where the user set none: enough to see what is copied."""
@@ -59,7 +55,7 @@ def explain(logical: Query, physical: PhysicalQuery) -> str:
     """The text of EXPLAIN, ending in a newline."""
     sections = (
         ("query", _query_lines(physical)),
-        ("logical", logical_lines(logical)),
+        ("logical", logical.lines()),
         ("physical", _physical_lines(physical)),
         ("stages", _stage_lines(physical)),
     )

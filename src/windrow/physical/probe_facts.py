@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from windrow.physical.routes import first_ready, probe_order
-from windrow.plan.explain import show_predicates
 from windrow.plan.exprs import Expr
+from windrow.plan.texts import show_predicates
 
 if TYPE_CHECKING:
     from windrow.physical.nodes.multi_join import MultiJoin

@@ -8,7 +8,7 @@ from windrow.physical.facts import Fact
 from windrow.physical.options import Options
 from windrow.physical.part_sizes import BUFFER, HASH
 from windrow.physical.structures import served_range
-from windrow.plan.explain import show_predicates
+from windrow.plan.texts import show_predicates
 
 if TYPE_CHECKING:
     from windrow.physical.nodes.multi_join import MultiJoin

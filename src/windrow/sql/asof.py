@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from windrow.errors import BindError, Span
-from windrow.plan.asof import AsofJoin, AsofMatch
-from windrow.plan.event_times import event_times
-from windrow.plan.nodes import Filter, Node
+from windrow.plan.nodes.asof_join import AsofJoin, AsofMatch
+from windrow.plan.nodes.base import Node
+from windrow.plan.nodes.filter import Filter
 from windrow.sql.clauses import AsofCondition
 from windrow.sql.keys import add_keys, bare
 from windrow.sql.lengths import distance_ticks
@@ -133,7 +133,7 @@ class _Reader:
             return found
         resolved = self.scope.resolve(tree)
         for number, source in enumerate(self.scope.sources):
-            if isinstance(resolved, exp.Column) and resolved.name in event_times(source.node):
+            if isinstance(resolved, exp.Column) and resolved.name in source.node.event_times:
                 return number
         raise self._no_time(tree, span_of(tree))
 
@@ -150,4 +150,4 @@ class _Reader:
     def _time(self, number: int) -> str:
         """How to write the event time of a source."""
         source = self.scope.sources[number]
-        return source.time or min(event_times(source.node), default=source.alias)
+        return source.time or min(source.node.event_times, default=source.alias)

@@ -16,16 +16,12 @@ from sqlglot import exp
 
 from windrow.errors import PlanError
 from windrow.plan.exprs import EVENT_TIME, Named
-from windrow.plan.nodes import (
-    MINDIST,
-    BestPairs,
-    Dimension,
-    Equality,
-    Filter,
-    Node,
-    Range,
-    WindowJoin,
-)
+from windrow.plan.nodes.base import Equality, Node
+from windrow.plan.nodes.best_pairs import BestPairs
+from windrow.plan.nodes.bestmatch_join import MINDIST, Dimension
+from windrow.plan.nodes.filter import Filter
+from windrow.plan.nodes.range import Range
+from windrow.plan.nodes.window_join import WindowJoin
 from windrow.sql.keys import free_name, with_columns
 from windrow.sql.refuse import unsupported
 from windrow.sql.scope import Scope

@@ -8,17 +8,12 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from windrow.errors import PlanError, Span
-from windrow.plan.event_times import event_times
 from windrow.plan.exprs import Named
-from windrow.plan.nodes import (
-    JUDGED,
-    BestmatchJoin,
-    BestPairs,
-    Dimension,
-    Filter,
-    Node,
-    WindowJoin,
-)
+from windrow.plan.nodes.base import Node
+from windrow.plan.nodes.best_pairs import BestPairs
+from windrow.plan.nodes.bestmatch_join import JUDGED, BestmatchJoin, Dimension
+from windrow.plan.nodes.filter import Filter
+from windrow.plan.nodes.window_join import WindowJoin
 from windrow.plan.windows import UNBOUNDED, Bound, WindowGraph
 from windrow.sql.best_pairs import (
     PLAIN,
@@ -74,7 +69,7 @@ def _flat(name: str, original: exp.Expr) -> exp.Column:
 
 def _with_time(source: Source) -> Source:
     """The source with its event time; a derived table may have a column that holds it."""
-    times = event_times(source.node)
+    times = source.node.event_times
     return source if source.time or not times else replace(source, time=min(times))
 
 

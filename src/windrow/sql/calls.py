@@ -14,7 +14,7 @@ from sqlglot.tokenizer_core import TokenType
 from windrow.errors import BindError
 from windrow.plan.exprs import Call, Expr
 from windrow.plan.functions import UserFunction
-from windrow.plan.nodes import MINDIST, SUBSET, YOUNGEST
+from windrow.plan.nodes.bestmatch_join import MINDIST, SUBSET, YOUNGEST
 from windrow.sql.dialect import Windrow, WindrowParser
 from windrow.sql.scope import flat_column
 from windrow.sql.spans import forget, span_of

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from windrow.plan.nodes import KIND_NAMES
+from windrow.plan.texts import KIND_NAMES
 from windrow.plan.windows import Bound
 from windrow.sql.clauses import PairWindow
 from windrow.sql.refuse import NAMES, unsupported

@@ -7,7 +7,8 @@ from types import MappingProxyType
 
 from windrow.errors import WindrowError
 from windrow.plan.catalog import Catalog
-from windrow.plan.nodes import Query, SetOperation
+from windrow.plan.nodes.query import Query
+from windrow.plan.nodes.set_operation import SetOperation
 from windrow.plan.types import TypeResolver
 from windrow.sql.calls import Functions
 from windrow.sql.emit_changes import EMIT_CHANGES, emits_changes

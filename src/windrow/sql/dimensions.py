@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from windrow.errors import BindError, Span
 from windrow.plan.functions import UserFunction
-from windrow.plan.nodes import MINDIST, Limit
+from windrow.plan.nodes.bestmatch_join import MINDIST, Limit
 from windrow.sql.decimals import Digits, digits_of_type
 from windrow.sql.keys import bare
 from windrow.sql.lengths import constant_length, distance_ticks

@@ -9,7 +9,9 @@ from sqlglot import exp
 
 from windrow.errors import BindError, Span
 from windrow.plan.exprs import Expr, Named
-from windrow.plan.nodes import Aggregate, Filter, Node, WindowAggregate
+from windrow.plan.nodes.base import Node
+from windrow.plan.nodes.filter import Filter
+from windrow.plan.nodes.window_aggregate import Aggregate, WindowAggregate
 from windrow.sql.aggregate_types import result_type
 from windrow.sql.keys import bare
 from windrow.sql.refuse import refuse_expressions, unsupported

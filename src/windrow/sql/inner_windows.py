@@ -18,7 +18,6 @@ from dataclasses import replace
 from sqlglot import exp
 
 from windrow.errors import PlanError, Span
-from windrow.plan.lifetimes import alive_ticks, begin_at_event_time
 from windrow.sql.graph_checks import example_length
 from windrow.sql.refuse import unsupported
 from windrow.sql.scope import InnerWindow, Scope, Source
@@ -67,7 +66,7 @@ def with_lives(scope: Scope) -> Scope:
 def _with_life(source: Source) -> Source:
     if not source.has_ends or source.range_ticks is not None:
         return source
-    return replace(source, range_ticks=alive_ticks(source.node), range_text="(windows inside)")
+    return replace(source, range_ticks=source.node.alive_ticks, range_text="(windows inside)")
 
 
 def refuse_second_window(
@@ -149,7 +148,7 @@ def refuse_windows_of_lives(clauses: Sequence[exp.Expr], scope: Scope) -> None:
     So it is with those of an outer, semi or anti join that leave by the windows inside it.
     """
     for source in scope.sources:
-        if len(scope.sources) < 2 or not source.has_ends or begin_at_event_time(source.node):
+        if len(scope.sources) < 2 or not source.has_ends or source.node.begins_at_event_time:
             continue
         for clause in clauses:
             sides = [clause.args.get(side) for side in ("left", "right")]

@@ -17,7 +17,9 @@ from sqlglot import exp
 
 from windrow.errors import BindError, cover
 from windrow.plan.exprs import Expr, Named, column
-from windrow.plan.nodes import Equality, Filter, Node, Project
+from windrow.plan.nodes.base import Equality, Node
+from windrow.plan.nodes.filter import Filter
+from windrow.plan.nodes.project import Project
 from windrow.schema import Field, Schema
 from windrow.sql.refuse import unsupported
 from windrow.sql.render import Renderer

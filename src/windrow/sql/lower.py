@@ -16,15 +16,13 @@ from windrow.errors import PlanError
 from windrow.plan.catalog import Catalog
 from windrow.plan.count_windows import CountWindows
 from windrow.plan.exprs import Expr, Named
-from windrow.plan.nodes import (
-    KIND_NAMES,
-    Filter,
-    Node,
-    Project,
-    Range,
-    SetOperation,
-    WindowJoin,
-)
+from windrow.plan.nodes.base import Node
+from windrow.plan.nodes.filter import Filter
+from windrow.plan.nodes.project import Project
+from windrow.plan.nodes.range import Range
+from windrow.plan.nodes.set_operation import SetOperation
+from windrow.plan.nodes.window_join import WindowJoin
+from windrow.plan.texts import KIND_NAMES
 from windrow.plan.types import TypeResolver
 from windrow.plan.windows import WindowGraph
 from windrow.schema import Field, Schema

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from windrow.errors import BindError
 from windrow.plan.functions import UserFunction
-from windrow.plan.nodes import MINDIST, SUBSET, YOUNGEST
+from windrow.plan.nodes.bestmatch_join import MINDIST, SUBSET, YOUNGEST
 from windrow.plan.windows import Bound
 from windrow.sql.calls import cast_argument, takes
 from windrow.sql.clauses import MatchOrder

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from windrow.plan.nodes import ChangeFeed, NewestRows, Node
+from windrow.plan.nodes.base import Node
+from windrow.plan.nodes.change_feed import ChangeFeed
+from windrow.plan.nodes.newest_rows import NewestRows
 from windrow.sql.scope import Source
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from windrow.plan.nodes import Filter, Node
+from windrow.plan.nodes.base import Node
+from windrow.plan.nodes.filter import Filter
 from windrow.sql.clauses import PairWindow, UniformWindow
 from windrow.sql.conditions import conjuncts, refuse_misplaced
 from windrow.sql.count_windows import refuse_count_windows

@@ -10,7 +10,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token
 
 from windrow.errors import BindError, ParseError, Span, WindrowError, nearest
-from windrow.plan.nodes import Hint
+from windrow.plan.nodes.query import Hint
 from windrow.sql.dialect import Windrow
 from windrow.sql.literals import refuse_numbers
 from windrow.sql.nesting import flat, refuse_deep_text

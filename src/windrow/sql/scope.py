@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from windrow.errors import BindError, Span, UnknownColumn, nearest
 from windrow.plan.count_windows import OwnWindow
-from windrow.plan.nodes import Node
+from windrow.plan.nodes.base import Node
 from windrow.schema import Field, Schema
 from windrow.sql.spans import mark_flat, span_of
 

@@ -10,7 +10,9 @@ from sqlglot import exp
 
 from windrow.errors import BindError, Span
 from windrow.plan.exprs import Named, column
-from windrow.plan.nodes import Node, Project, SetOperation
+from windrow.plan.nodes.base import Node
+from windrow.plan.nodes.project import Project
+from windrow.plan.nodes.set_operation import SetOperation
 from windrow.schema import Field, Schema
 from windrow.sql.refuse import refuse_modifiers, unsupported
 from windrow.sql.render import Renderer

@@ -9,7 +9,8 @@ from sqlglot import exp
 
 from windrow.errors import BindError, PlanError, Span, cover, nearest
 from windrow.plan.catalog import Catalog, StreamInfo
-from windrow.plan.nodes import Project, Scan
+from windrow.plan.nodes.project import Project
+from windrow.plan.nodes.scan import Scan
 from windrow.schema import TIME_TYPES, Field, Schema
 from windrow.sql.clauses import UniformWindow
 from windrow.sql.count_windows import rows_window

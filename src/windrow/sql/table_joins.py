@@ -19,7 +19,10 @@ from sqlglot import exp
 
 from windrow.errors import BindError
 from windrow.plan.exprs import Expr
-from windrow.plan.nodes import KIND_NAMES, Filter, Node, TableJoin, TableKey
+from windrow.plan.nodes.base import Node
+from windrow.plan.nodes.filter import Filter
+from windrow.plan.nodes.table_join import TableJoin, TableKey
+from windrow.plan.texts import KIND_NAMES
 from windrow.sql.clauses import PairWindow, UniformWindow
 from windrow.sql.conditions import conjuncts, refuse_misplaced
 from windrow.sql.keys import Condition, bare, compared_in_one_type

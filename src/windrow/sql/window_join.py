@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from windrow.errors import BindError
-from windrow.plan.asof import RangeAggregateJoin
 from windrow.plan.exprs import Named, column
-from windrow.plan.nodes import Aggregate, Node
+from windrow.plan.nodes.base import Node
+from windrow.plan.nodes.range_aggregate_join import RangeAggregateJoin
+from windrow.plan.nodes.window_aggregate import Aggregate
 from windrow.sql.clauses import RangeWindow
 from windrow.sql.grouping import Grouping
 from windrow.sql.keys import add_keys, free_name, with_columns

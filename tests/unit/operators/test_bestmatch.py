@@ -15,7 +15,7 @@ from windrow.operators.changes import ChangeBatch
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
 from windrow.physical.nodes.scan_stream import ScanStream
-from windrow.plan.nodes import Dimension
+from windrow.plan.nodes.bestmatch_join import Dimension
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 
 FIELDS = (("id", "bigint"), ("x", "bigint"), ("k", "string"), ("note", "string"))

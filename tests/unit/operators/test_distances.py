@@ -17,7 +17,7 @@ from windrow.kernels.bestmatch import NO_LIMIT
 from windrow.operators.arrow_types import arrow_type
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.distances import Measure
-from windrow.plan.nodes import Dimension
+from windrow.plan.nodes.bestmatch_join import Dimension
 from windrow.schema import Field, Schema
 
 

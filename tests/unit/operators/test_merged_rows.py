@@ -21,7 +21,7 @@ from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.set_op import SetOp
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.plan.exprs import column
-from windrow.plan.nodes import Aggregate
+from windrow.plan.nodes.window_aggregate import Aggregate
 from windrow.schema import Field, Schema
 
 

@@ -26,7 +26,7 @@ from windrow.physical.partitioning import (
     HashShares,
     Single,
 )
-from windrow.plan.nodes import Dimension
+from windrow.plan.nodes.bestmatch_join import Dimension
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 

@@ -15,15 +15,11 @@ from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.options import Options
 from windrow.plan.exprs import Named, column
-from windrow.plan.nodes import (
-    Aggregate,
-    BestmatchJoin,
-    Dimension,
-    Filter,
-    Hint,
-    Range,
-    WindowAggregate,
-)
+from windrow.plan.nodes.bestmatch_join import BestmatchJoin, Dimension
+from windrow.plan.nodes.filter import Filter
+from windrow.plan.nodes.query import Hint
+from windrow.plan.nodes.range import Range
+from windrow.plan.nodes.window_aggregate import Aggregate, WindowAggregate
 from windrow.plan.windows import UNBOUNDED
 
 SALES = stream("sales", {"k": "int", "x": "int", "y": "int"}, lateness=5)

@@ -9,16 +9,17 @@ from plans import expr, join, query, renamed, scan, stream
 
 from windrow.errors import PlanError, UnsupportedError
 from windrow.optimize.optimizer import apply_rules, optimize
+from windrow.optimize.rules.absorb_filters import absorb_filters
 from windrow.optimize.rules.filter_keys_of_one_input import filter_keys_of_one_input
-from windrow.optimize.rules.join_by_predicates import join_by_predicates
-from windrow.optimize.rules.push_condition_below_join import push_condition_below_join
-from windrow.optimize.rules.push_filter_below_join import push_filter_below_join
-from windrow.optimize.verify import verify
+from windrow.optimize.rules.push_filters import push_filters
+from windrow.optimize.rules.push_own_conditions import push_own_conditions
 from windrow.physical.nodes.count_join import CountJoin
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.options import Options
 from windrow.plan.count_windows import CountWindows, OwnWindow
-from windrow.plan.nodes import Filter, Project, WindowJoin
+from windrow.plan.nodes.filter import Filter
+from windrow.plan.nodes.project import Project
+from windrow.plan.nodes.window_join import WindowJoin
 
 SALES = stream("sales", {"item": "int", "store": "int", "price": "double"})
 A, B = scan(SALES, "a"), scan(SALES, "b")
@@ -32,24 +33,24 @@ def counted(a: OwnWindow = ROWS, b: OwnWindow = RANGE, within: int | None = None
 
 
 def test_a_filter_stays_above_a_count_window_and_goes_below_a_window_of_time():
-    pushed = push_filter_below_join(Filter(counted(), (CHEAP, NEAR)))
+    pushed = push_filters(Filter(counted(), (CHEAP, NEAR)))
     assert pushed == Filter(replace(counted(), inputs=(A, Filter(B, (NEAR,)))), (CHEAP,))
 
 
 def test_no_filter_goes_below_tuples_that_are_numbered_together():
     whole = Filter(counted(OwnWindow(), OwnWindow(), 7), (CHEAP, NEAR))
-    assert push_filter_below_join(whole) is whole
+    assert push_filters(whole) is whole
 
 
 def test_what_may_not_go_below_a_count_window_is_tested_in_the_join():
-    inside = join_by_predicates(Filter(counted(), (CHEAP,)))
+    inside = absorb_filters(Filter(counted(), (CHEAP,)))
     assert inside == replace(counted(), predicates=(CHEAP,))
-    assert push_condition_below_join(inside) is inside
+    assert push_own_conditions(inside) is inside
 
 
 def test_a_condition_of_the_join_goes_below_a_window_of_time_alone():
     both = replace(counted(), predicates=(CHEAP, NEAR))
-    pushed = push_condition_below_join(both)
+    pushed = push_own_conditions(both)
     assert pushed == replace(counted(), inputs=(A, Filter(B, (NEAR,))), predicates=(CHEAP,))
 
 
@@ -95,10 +96,10 @@ def test_algorithms_that_know_time_alone_are_refused(algorithm):
 
 def test_a_stream_without_a_window_is_refused_however_the_plan_was_built():
     with pytest.raises(PlanError) as caught:
-        verify(counted(b=OwnWindow()))
+        counted(b=OwnWindow()).verify()
     assert str(caught.value) == (
         "PlanError[unbounded-state]: the join of a and b keeps tuples of b for ever\n"
         "  no window says which tuples of b are there\n"
         "  hint: give it one, for instance b [ROWS 100]"
     )
-    verify(counted(b=OwnWindow(), within=3))
+    counted(b=OwnWindow(), within=3).verify()

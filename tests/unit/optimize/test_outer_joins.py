@@ -13,7 +13,8 @@ from windrow.optimize.choose import choose
 from windrow.optimize.optimizer import optimize
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.options import Options
-from windrow.plan.nodes import Aggregate, Range, WindowAggregate
+from windrow.plan.nodes.range import Range
+from windrow.plan.nodes.window_aggregate import Aggregate, WindowAggregate
 
 SALES = stream("sales", {"k": "int", "x": "int", "y": "int"})
 A, B = scan(SALES, "a"), scan(SALES, "b")

@@ -8,34 +8,25 @@ import pytest
 from plans import HOUR, Bound, expr, join, renamed, scan, stream
 
 from windrow.optimize.optimizer import apply_rules
-from windrow.optimize.renaming import rename
+from windrow.optimize.rules.absorb_filters import absorb_filters
 from windrow.optimize.rules.compute_below_aggregate import compute_below_aggregate
 from windrow.optimize.rules.filter_keys_of_one_input import filter_keys_of_one_input
-from windrow.optimize.rules.join_by_predicates import join_by_predicates
 from windrow.optimize.rules.merge_filters import merge_filters
 from windrow.optimize.rules.prune_columns import prune_columns
-from windrow.optimize.rules.push_condition_below_join import push_condition_below_join
-from windrow.optimize.rules.push_filter_below_bestmatch import push_filter_below_bestmatch
-from windrow.optimize.rules.push_filter_below_join import push_filter_below_join
-from windrow.optimize.rules.push_filter_below_range import push_filter_below_range
-from windrow.optimize.rules.push_filter_below_set_operation import push_filter_below_set_operation
-from windrow.optimize.rules.push_filter_through_project import push_filter_through_project
+from windrow.optimize.rules.push_filters import push_filters
+from windrow.optimize.rules.push_own_conditions import push_own_conditions
 from windrow.plan.exprs import Call, Comparison, Expr, Named, Side, column, quote_duckdb
 from windrow.plan.functions import UserFunction
-from windrow.plan.nodes import (
-    Aggregate,
-    BestmatchJoin,
-    BestPairs,
-    Dimension,
-    Equality,
-    Filter,
-    Project,
-    Range,
-    SetOperation,
-    WindowAggregate,
-    WindowJoin,
-)
-from windrow.plan.walk import walk
+from windrow.plan.nodes.base import Equality
+from windrow.plan.nodes.best_pairs import BestPairs
+from windrow.plan.nodes.bestmatch_join import BestmatchJoin, Dimension
+from windrow.plan.nodes.filter import Filter
+from windrow.plan.nodes.project import Project
+from windrow.plan.nodes.range import Range
+from windrow.plan.nodes.set_operation import SetOperation
+from windrow.plan.nodes.window_aggregate import Aggregate, WindowAggregate
+from windrow.plan.nodes.window_join import WindowJoin
+from windrow.plan.renaming import rename
 
 SALES = stream("sales", {"item": "int", "store": "int", "price": "double"})
 A, B = scan(SALES, "a"), scan(SALES, "b")
@@ -56,7 +47,7 @@ def test_a_filter_without_predicates_vanishes():
 
 
 def test_a_filter_moves_below_a_range():
-    pushed = push_filter_below_range(Filter(Range(A, 5), (CHEAP,)))
+    pushed = push_filters(Filter(Range(A, 5), (CHEAP,)))
     assert pushed == Range(Filter(A, (CHEAP,)), 5)
 
 
@@ -67,7 +58,7 @@ def test_a_filter_moves_below_a_range():
 def test_a_filter_moves_below_what_shows_every_row_of_its_inputs(kind, moves):
     plain, floating = expr("a.item > 1"), expr("a.price > 1")
     operation = SetOperation((A,) if kind == "distinct" else (A, A), kind)
-    found = push_filter_below_set_operation(Filter(operation, (plain, floating)))
+    found = push_filters(Filter(operation, (plain, floating)))
     moved, stays = (plain, floating)[:moves], (plain, floating)[moves:]
     below = Filter(A, moved) if moved else A
     expected = replace(operation, inputs=(below,) * len(operation.inputs))
@@ -76,29 +67,29 @@ def test_a_filter_moves_below_what_shows_every_row_of_its_inputs(kind, moves):
 
 def test_predicates_of_several_inputs_move_into_the_join_each_once():
     inside = replace(sales_join(), predicates=(BOTH,))
-    assert join_by_predicates(Filter(sales_join(), (BOTH,))) == inside
-    assert join_by_predicates(Filter(inside, (BOTH, CHEAP))) == Filter(inside, (CHEAP,))
+    assert absorb_filters(Filter(sales_join(), (BOTH,))) == inside
+    assert absorb_filters(Filter(inside, (BOTH, CHEAP))) == Filter(inside, (CHEAP,))
 
 
 def test_what_the_engines_do_not_agree_on_and_what_reads_nothing_stay_above_the_join():
     chance, own = expr("rand() < 0.5"), replace(BOTH, is_portable=False)
     plan = Filter(sales_join(), (chance, own))
-    assert join_by_predicates(plan) == plan
+    assert absorb_filters(plan) == plan
 
 
 def test_a_condition_above_an_outer_join_is_none_of_its_own():
     plan = Filter(replace(sales_join(), kind="left"), (BOTH,))
-    assert join_by_predicates(plan) == plan
+    assert absorb_filters(plan) == plan
 
 
 def test_predicates_of_one_input_move_into_it_and_the_others_stay():
-    pushed = push_filter_below_join(Filter(sales_join(), (CHEAP, BOTH, NEAR)))
+    pushed = push_filters(Filter(sales_join(), (CHEAP, BOTH, NEAR)))
     assert pushed == Filter(sales_join(Filter(A, (CHEAP,)), Filter(B, (NEAR,))), (BOTH,))
 
 
 def test_a_predicate_that_reads_no_column_stays_above_the_join():
     plan = Filter(sales_join(), (expr("1 = 0"),))
-    assert push_filter_below_join(plan) is plan
+    assert push_filters(plan) is plan
 
 
 @pytest.mark.parametrize(
@@ -112,7 +103,7 @@ def test_a_filter_above_a_bestmatch_join_moves_into_the_judged_side_alone(kind, 
     if is_now:
         best = BestPairs(sales_join(), kind, dimensions, (("a.ts",),))
     plan = renamed(Filter(best, (CHEAP, NEAR)), {"price": "a.price"})
-    filters = {node.predicates for node in walk(apply_rules(plan)) if isinstance(node, Filter)}
+    filters = {node.predicates for node in apply_rules(plan).walk() if isinstance(node, Filter)}
     stays = tuple(predicate for predicate in (CHEAP, NEAR) if predicate not in moved)
     assert filters == {stays, *((predicate,) for predicate in moved if predicate)}
 
@@ -120,15 +111,15 @@ def test_a_filter_above_a_bestmatch_join_moves_into_the_judged_side_alone(kind, 
 def test_a_filter_above_a_plain_bestmatch_join_stays_above_it():
     dimensions = (Dimension("a.ts", "b.ts", "mindist", 5, True),)
     plan = Filter(BestPairs(sales_join(), "plain", dimensions, ((),)), (CHEAP, NEAR))
-    assert push_filter_below_bestmatch(plan) is plan
+    assert push_filters(plan) is plan
     settled = apply_rules(renamed(plan, {"price": "a.price"}))
-    (kept,) = [node for node in walk(settled) if isinstance(node, Filter)]
+    (kept,) = [node for node in settled.walk() if isinstance(node, Filter)]
     assert kept.predicates == (CHEAP, NEAR)
 
 
 def test_a_predicate_moves_through_a_projection_under_the_names_used_there():
     derived = renamed(A, {"x.cost": "a.price", "x.shop": "a.store"})
-    pushed = push_filter_through_project(Filter(derived, (expr("x.cost < 4"),)))
+    pushed = push_filters(Filter(derived, (expr("x.cost < 4"),)))
     assert isinstance(pushed, Project)
     (moved,) = pushed.input.predicates
     assert moved.spark == "`a.price` < 4"
@@ -140,7 +131,7 @@ def test_a_predicate_moves_through_a_projection_under_the_names_used_there():
 def test_a_predicate_over_a_computed_column_stays_above_the_projection():
     derived = renamed(A, {"x.twice": expr("a.price * 2", "double"), "x.shop": "a.store"})
     stays, moves = expr("x.twice < x.shop"), expr("x.shop = 1")
-    pushed = push_filter_through_project(Filter(derived, (stays, moves)))
+    pushed = push_filters(Filter(derived, (stays, moves)))
     assert pushed.predicates == (stays,)
     assert pushed.input.input.predicates[0].columns == ("a.store",)
 
@@ -268,7 +259,7 @@ def test_bestmatch_dimensions_are_needed_but_not_the_time_column():
 def test_filters_sink_from_a_derived_table_to_the_scans_in_one_go():
     inner = renamed(sales_join(Range(A, 5), Range(B, 5)), {"x.p": "a.price", "x.s": "b.store"})
     plan = renamed(Filter(inner, (expr("x.p < 4"), expr("x.s = 1"))), {"p": "x.p"})
-    filters = [node for node in walk(apply_rules(plan)) if isinstance(node, Filter)]
+    filters = [node for node in apply_rules(plan).walk() if isinstance(node, Filter)]
     assert [f.predicates[0].text for f in filters] == ["x.p < 4", "x.s = 1"]
     assert all(f.input.schema.names for f in filters)
     assert [type(f.input).__name__ for f in filters] == ["Scan", "Scan"]
@@ -277,7 +268,7 @@ def test_filters_sink_from_a_derived_table_to_the_scans_in_one_go():
 def test_a_filter_above_an_outer_join_moves_into_a_preserved_side_that_stands_alone():
     for kind, moves in {"left": 0, "right": 1, "full": None}.items():
         plan = Filter(replace(sales_join(), kind=kind), (CHEAP, NEAR))
-        pushed = push_filter_below_join(plan)
+        pushed = push_filters(plan)
         if moves is None:
             assert pushed is plan
             continue
@@ -298,7 +289,7 @@ def test_a_condition_on_one_input_moves_into_it_unless_that_is_preserved():
     }
     for kind, (moves_left, moves_right) in moved.items():
         plan = replace(sales_join(), kind=kind, predicates=(CHEAP, BOTH, NEAR))
-        pushed = push_condition_below_join(plan)
+        pushed = push_own_conditions(plan)
         assert isinstance(pushed.inputs[0], Filter) == moves_left, kind
         assert isinstance(pushed.inputs[1], Filter) == moves_right, kind
         assert (CHEAP in pushed.predicates, NEAR in pushed.predicates) == (
@@ -310,7 +301,7 @@ def test_a_condition_on_one_input_moves_into_it_unless_that_is_preserved():
 
 def test_a_condition_that_reads_no_column_stays_in_the_join():
     plan = replace(sales_join(), predicates=(expr("1 = 0"),))
-    assert push_condition_below_join(plan) is plan
+    assert push_own_conditions(plan) is plan
 
 
 def test_columns_of_a_preserved_input_are_compared_in_the_join():

@@ -14,7 +14,9 @@ from twins.plan import rows_of
 
 from windrow.optimize.optimizer import RULES, apply_rules
 from windrow.plan.exprs import Named
-from windrow.plan.nodes import Aggregate, Filter, Range, WindowAggregate
+from windrow.plan.nodes.filter import Filter
+from windrow.plan.nodes.range import Range
+from windrow.plan.nodes.window_aggregate import Aggregate, WindowAggregate
 from windrow.plan.windows import Bound
 
 COLUMNS = ("k", "x", "y")

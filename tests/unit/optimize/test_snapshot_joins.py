@@ -10,8 +10,7 @@ from plans import join, scan, stream
 
 import windrow
 from windrow.errors import PlanError, UnsupportedError
-from windrow.optimize.verify import verify
-from windrow.plan.nodes import Range
+from windrow.plan.nodes.range import Range
 
 COUNTS = "(SELECT k, COUNT(*) AS n FROM a [RANGE 5] GROUP BY k) x"
 JOINED = f"SELECT x.k, x.n FROM {COUNTS} JOIN b [RANGE 1] ON x.k = b.k"
@@ -55,9 +54,9 @@ def test_what_takes_rows_back_is_not_shed(sql: str, what: str) -> None:
 def test_every_input_of_a_plan_must_end() -> None:
     first, second = (scan(stream(name, {"k": "int"})) for name in ("a", "b"))
     plan = join({"a": Range(first, 5), "b": Range(second, 5)}, "a.k = b.k")
-    verify(replace(plan, is_snapshot=True))
+    replace(plan, is_snapshot=True).verify()
     with pytest.raises(PlanError) as refused:
-        verify(replace(plan, inputs=(Range(first, 5), second), is_snapshot=True))
+        replace(plan, inputs=(Range(first, 5), second), is_snapshot=True).verify()
     assert str(refused.value) == (
         "PlanError[unbounded-state]: the join of a and b keeps tuples of b for ever\n"
         "  no window says when a tuple of b leaves\n"

@@ -19,8 +19,8 @@ from windrow.physical.bounds_text import (
 from windrow.physical.explain import explain
 from windrow.physical.options import Options
 from windrow.physical.routes import probe_order
-from windrow.plan.explain import show_predicates
-from windrow.plan.nodes import BestmatchJoin, Dimension
+from windrow.plan.nodes.bestmatch_join import BestmatchJoin, Dimension
+from windrow.plan.texts import show_predicates
 from windrow.plan.windows import UNBOUNDED, WindowGraph
 
 STREAMS = {name: stream(name, {"k": "int", "x": "int"}) for name in "abc"}

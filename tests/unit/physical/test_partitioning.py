@@ -24,7 +24,7 @@ from windrow.physical.partitioning import (
     Single,
     Slices,
 )
-from windrow.plan.nodes import Dimension
+from windrow.plan.nodes.bestmatch_join import Dimension
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import Schema
 

@@ -7,7 +7,7 @@ import pytest
 from windrow.errors import WindrowError
 from windrow.operators.evaluate import DuckdbTypes
 from windrow.plan.catalog import StreamInfo
-from windrow.plan.nodes import Query
+from windrow.plan.nodes.query import Query
 from windrow.schema import Field, Schema
 from windrow.sql.compile import compile_query
 

@@ -2,18 +2,22 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.plan.nodes import Filter, Project, Range, Scan, WindowAggregate, WindowJoin
-from windrow.plan.walk import walk
+from windrow.plan.nodes.filter import Filter
+from windrow.plan.nodes.project import Project
+from windrow.plan.nodes.range import Range
+from windrow.plan.nodes.scan import Scan
+from windrow.plan.nodes.window_aggregate import WindowAggregate
+from windrow.plan.nodes.window_join import WindowJoin
 
 HOUR = 3_600_000_000
 
 
 def aggregate_of(query) -> WindowAggregate:
-    return next(node for node in walk(query.root) if isinstance(node, WindowAggregate))
+    return next(node for node in query.root.walk() if isinstance(node, WindowAggregate))
 
 
 def shape(query) -> list[str]:
-    return [type(node).__name__ for node in walk(query.root)]
+    return [type(node).__name__ for node in query.root.walk()]
 
 
 def test_the_sliding_aggregate_of_the_readme(compiled):
@@ -30,7 +34,7 @@ def test_the_sliding_aggregate_of_the_readme(compiled):
     assert (count.function, count.argument, count.type) == ("count", None, "bigint")
     names = [item.name for item in query.root.items]
     assert names == ["store", "SUM(price * quantity)", "COUNT(*)"]
-    assert next(n for n in walk(query.root) if isinstance(n, Range)).ticks == HOUR
+    assert next(n for n in query.root.walk() if isinstance(n, Range)).ticks == HOUR
 
 
 @pytest.mark.parametrize(
@@ -172,7 +176,7 @@ def test_a_uniform_window_gives_a_range_to_every_stream_without_one(compiled):
         "SELECT a.name, COUNT(*) AS n FROM a [RANGE INTERVAL 2 HOURS], b WHERE a.name = b.name"
         " WINDOW = INTERVAL 1 HOUR GROUP BY a.name"
     )
-    join = next(node for node in walk(query.root) if isinstance(node, WindowJoin))
+    join = next(node for node in query.root.walk() if isinstance(node, WindowJoin))
     assert [node.ticks for node in join.inputs if isinstance(node, Range)] == [2 * HOUR, HOUR]
     assert [(b.lo, b.hi) for b in join.graph.stated] == [(HOUR, HOUR), (UNBOUNDED_B, 2 * HOUR)]
 
@@ -190,7 +194,7 @@ def test_pairwise_windows_beside_ranges_are_part_of_the_join(compiled):
         "SELECT a.name, COUNT(*) AS n FROM a [RANGE INTERVAL 1 HOUR], b [RANGE INTERVAL 1 HOUR]"
         " WHERE a.name = b.name AND b.ts >= a.ts GROUP BY a.name"
     )
-    join = next(node for node in walk(query.root) if isinstance(node, WindowJoin))
+    join = next(node for node in query.root.walk() if isinstance(node, WindowJoin))
     assert join.graph.upper == ((0, HOUR), (0, 0))
 
 
@@ -202,7 +206,7 @@ def test_a_derived_join_is_windowed_and_aggregated(compiled):
     assert shape(query) == [
         "Project", "WindowAggregate", "Filter", "Range", "Project", "WindowJoin", "Scan", "Scan",
     ]  # fmt: skip
-    derived = next(n for n in walk(query.root) if isinstance(n, Range)).input
+    derived = next(n for n in query.root.walk() if isinstance(n, Range)).input
     assert isinstance(derived, Project)
     assert derived.schema.names == ("x.name", "x.z")
 

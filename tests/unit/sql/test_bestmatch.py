@@ -4,15 +4,18 @@ import math
 
 import pytest
 
-from windrow.plan.nodes import BestmatchJoin, Dimension, Equality, Filter, Project, Scan
-from windrow.plan.walk import walk
+from windrow.plan.nodes.base import Equality
+from windrow.plan.nodes.bestmatch_join import BestmatchJoin, Dimension
+from windrow.plan.nodes.filter import Filter
+from windrow.plan.nodes.project import Project
+from windrow.plan.nodes.scan import Scan
 
 MINUTE = 60_000_000
 ON = "ON t.ts MINDIST h.ts, t.x MINDIST h.x, t.y MINDIST h.y"
 
 
 def match_of(query) -> BestmatchJoin:
-    return next(node for node in walk(query.root) if isinstance(node, BestmatchJoin))
+    return next(node for node in query.root.walk() if isinstance(node, BestmatchJoin))
 
 
 def match(compiled, tail: str, on: str = ON, kind: str = "LEFT OUTER") -> BestmatchJoin:

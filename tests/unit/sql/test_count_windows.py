@@ -5,14 +5,15 @@ from __future__ import annotations
 import pytest
 
 from windrow.plan.count_windows import CountWindows, OwnWindow
-from windrow.plan.nodes import Filter, Scan, WindowJoin
-from windrow.plan.walk import walk
+from windrow.plan.nodes.filter import Filter
+from windrow.plan.nodes.scan import Scan
+from windrow.plan.nodes.window_join import WindowJoin
 
 HOUR = 3_600_000_000
 
 
 def join_of(query) -> WindowJoin:
-    return next(node for node in walk(query.root) if isinstance(node, WindowJoin))
+    return next(node for node in query.root.walk() if isinstance(node, WindowJoin))
 
 
 def windows(compiled, sql: str) -> CountWindows | None:
@@ -69,7 +70,7 @@ def test_conditions_on_time_filter_what_count_windows_hold(compiled):
 
 def test_a_count_window_of_one_stream_leaves_each_row_as_it_is(compiled):
     query = compiled("SELECT k FROM a [PARTITION BY k ROWS 5]")
-    assert [type(node).__name__ for node in walk(query.root)] == ["Project", "Scan"]
+    assert [type(node).__name__ for node in query.root.walk()] == ["Project", "Scan"]
 
 
 def test_a_derived_table_has_a_count_window_of_its_rows(compiled):
@@ -77,13 +78,13 @@ def test_a_derived_table_has_a_count_window_of_its_rows(compiled):
     found = join_of(compiled(sql))
     assert found.counts is not None
     assert found.counts.own[0].partition == ("x.n",)
-    assert any(isinstance(node, Filter) for node in walk(found.inputs[0]))
+    assert any(isinstance(node, Filter) for node in found.inputs[0].walk())
 
 
 def test_two_columns_of_a_stream_that_equal_one_column_never_filter_a_count_window(compiled):
     found = join_of(
         compiled("SELECT a.k FROM a [ROWS 2], b [ROWS 2] WHERE a.x = b.x AND a.y = b.x")
     )
-    below = [node for child in found.inputs for node in walk(child)]
+    below = [node for child in found.inputs for node in child.walk()]
     assert not [node for node in below if isinstance(node, Filter)]
     assert [node.alias for node in below if isinstance(node, Scan)] == ["a", "b"]

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from windrow.errors import PlanError
-from windrow.optimize.verify import verify
-from windrow.plan.nodes import WindowJoin
-from windrow.plan.walk import walk
+from windrow.plan.nodes.window_join import WindowJoin
 from windrow.plan.windows import WindowGraph
 
 SECOND = 1_000_000
@@ -15,7 +13,7 @@ LENGTH = "INTERVAL '5' SECONDS"
 
 
 def join_of(query) -> WindowJoin:
-    return next(node for node in walk(query.root) if isinstance(node, WindowJoin))
+    return next(node for node in query.root.walk() if isinstance(node, WindowJoin))
 
 
 def stated(graph: WindowGraph) -> list[tuple[str, str, int, int]]:
@@ -86,4 +84,4 @@ def test_a_plan_whose_reversed_windows_contradict_each_other_is_refused(compiled
     bad = WindowGraph(join.graph.streams, tuple(b for b in bounds if b.hi > 6 * SECOND))
     broken = WindowJoin(join.inputs, join.aliases, (), join.graph, alternative=bad)
     with pytest.raises(PlanError):
-        verify(broken)
+        broken.verify()

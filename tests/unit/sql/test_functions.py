@@ -9,8 +9,9 @@ from unit.sql.conftest import CATALOG, stream
 from windrow.errors import BindError
 from windrow.operators.evaluate import DuckdbTypes
 from windrow.plan.functions import UserFunction
-from windrow.plan.nodes import Filter, Project, WindowAggregate
-from windrow.plan.walk import walk
+from windrow.plan.nodes.filter import Filter
+from windrow.plan.nodes.project import Project
+from windrow.plan.nodes.window_aggregate import WindowAggregate
 from windrow.sql.calls import is_free_name
 from windrow.sql.compile import compile_query
 
@@ -28,7 +29,7 @@ def compiled(sql: str):
 
 def predicates(condition: str):
     query = compiled(f"SELECT a.k FROM a, b WHERE {condition} WINDOW = INTERVAL '1' HOUR")
-    return next(node for node in walk(query.root) if isinstance(node, Filter)).predicates
+    return next(node for node in query.root.walk() if isinstance(node, Filter)).predicates
 
 
 def test_a_call_carries_its_function_and_arguments_and_duckdb_reads_its_value():
@@ -63,12 +64,12 @@ def test_functions_may_be_keys_items_and_arguments_of_aggregates():
         "SELECT twice(k) AS k, SUM(twice(twice(x))) AS s FROM a [RANGE INTERVAL '1' HOUR]"
         " GROUP BY twice(k) HAVING SUM(twice(twice(x))) > 3"
     )
-    aggregate = next(node for node in walk(query.root) if isinstance(node, WindowAggregate))
+    aggregate = next(node for node in query.root.walk() if isinstance(node, WindowAggregate))
     assert aggregate.keys[0].expr.is_call
     joined = compiled(
         "SELECT a.k FROM a, b WHERE twice(a.x) = twice(b.x) WINDOW = INTERVAL '1' HOUR"
     )
-    computed = [n for n in walk(joined.root) if isinstance(n, Project) and n is not joined.root]
+    computed = [n for n in joined.root.walk() if isinstance(n, Project) and n is not joined.root]
     assert sum(item.expr.is_call for node in computed for item in node.items) == 2
 
 
@@ -170,5 +171,5 @@ def test_times_are_compared_where_an_interval_has_one_length(condition, shift):
     events = stream("events", "ts", "ts bigint, at timestamp, d date, n timestamp_ntz")
     sql = f"SELECT p.d FROM events p, events q WHERE {condition} WINDOW = 9"
     query = compile_query(sql, {"events": events}, RESOLVER)
-    (predicate,) = next(n for n in walk(query.root) if isinstance(n, Filter)).predicates
+    (predicate,) = next(n for n in query.root.walk() if isinstance(n, Filter)).predicates
     assert [c.right.shift for c in predicate.comparisons] == ([] if shift is None else [shift])

@@ -2,12 +2,16 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.plan.nodes import Equality, Filter, Hint, Project, Scan, WindowJoin
-from windrow.plan.walk import walk
+from windrow.plan.nodes.base import Equality
+from windrow.plan.nodes.filter import Filter
+from windrow.plan.nodes.project import Project
+from windrow.plan.nodes.query import Hint
+from windrow.plan.nodes.scan import Scan
+from windrow.plan.nodes.window_join import WindowJoin
 
 
 def join_of(query) -> WindowJoin:
-    return next(node for node in walk(query.root) if isinstance(node, WindowJoin))
+    return next(node for node in query.root.walk() if isinstance(node, WindowJoin))
 
 
 def pairs(query) -> list[tuple[str, str]]:

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.plan.nodes import Filter, Query, Range, WindowAggregate, WindowJoin
-from windrow.plan.walk import walk
+from windrow.plan.nodes.filter import Filter
+from windrow.plan.nodes.query import Query
+from windrow.plan.nodes.range import Range
+from windrow.plan.nodes.window_aggregate import WindowAggregate
+from windrow.plan.nodes.window_join import WindowJoin
 
 SECOND = 1_000_000
 W = "WINDOW (a, b) = INTERVAL 5 SECONDS"
 
 
 def joined(plan: Query) -> WindowJoin:
-    (found,) = [node for node in walk(plan.root) if isinstance(node, WindowJoin)]
+    (found,) = [node for node in plan.root.walk() if isinstance(node, WindowJoin)]
     return found
 
 
 def filters(plan: Query) -> list[str]:
-    return [p.text for n in walk(plan.root) if isinstance(n, Filter) for p in n.predicates]
+    return [p.text for n in plan.root.walk() if isinstance(n, Filter) for p in n.predicates]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +85,7 @@ def test_windows_per_stream_say_how_far_apart_a_match_is(compiled):
     )
     assert joined(plan).graph.upper[0][1] == 3 * SECOND
     assert joined(plan).graph.upper[1][0] == SECOND
-    assert not [node for node in walk(plan.root) if isinstance(node, Range)]
+    assert not [node for node in plan.root.walk() if isinstance(node, Range)]
 
 
 def test_an_aggregate_over_an_outer_join_windows_both_streams(compiled):
@@ -91,7 +94,7 @@ def test_an_aggregate_over_an_outer_join_windows_both_streams(compiled):
         "FULL JOIN b [RANGE INTERVAL 1 SECOND] ON a.k = b.k"
     )
     assert isinstance(plan.root.input, WindowAggregate)
-    assert len([node for node in walk(plan.root) if isinstance(node, Range)]) == 2
+    assert len([node for node in plan.root.walk() if isinstance(node, Range)]) == 2
 
 
 def test_a_second_equality_with_the_same_side_is_tested_with_the_pair(compiled):
@@ -120,7 +123,7 @@ def test_a_condition_with_is_null_reads_as_it_was_written(compiled):
     plan = compiled(
         f"SELECT a.x FROM a LEFT JOIN b ON a.k = b.k WHERE coalesce(b.x, b.z) IS NOT NULL {W}"
     )
-    (condition,) = next(n for n in walk(plan.root) if isinstance(n, Filter)).predicates
+    (condition,) = next(n for n in plan.root.walk() if isinstance(n, Filter)).predicates
     assert condition.text == "coalesce(b.x, b.z) IS NOT NULL"
     assert condition.spark == "coalesce(`b.x`, `b.z`) IS NOT NULL"
 
@@ -130,5 +133,5 @@ def test_an_outer_join_in_a_derived_table_can_be_joined_again(compiled):
         f"SELECT c.w, m.x FROM (SELECT a.k, b.x FROM a LEFT JOIN b ON a.k = b.k {W}) m, c "
         "WHERE m.k = c.k WINDOW (m, c) = INTERVAL 1 MINUTE"
     )
-    kinds = [node.kind for node in walk(plan.root) if isinstance(node, WindowJoin)]
+    kinds = [node.kind for node in plan.root.walk() if isinstance(node, WindowJoin)]
     assert kinds == ["inner", "left"]

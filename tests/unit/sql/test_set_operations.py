@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.plan.nodes import Project, Range, Scan, SetOperation, WindowAggregate
-from windrow.plan.walk import walk
+from windrow.plan.nodes.project import Project
+from windrow.plan.nodes.range import Range
+from windrow.plan.nodes.scan import Scan
+from windrow.plan.nodes.set_operation import SetOperation
+from windrow.plan.nodes.window_aggregate import WindowAggregate
 from windrow.sql.widening import common_type
 
 A, B, C = (f"SELECT k FROM {name} [RANGE INTERVAL '1' MINUTE]" for name in "abc")
@@ -67,23 +70,23 @@ def test_the_first_select_names_the_columns_and_types_widen(compiled):
 def test_without_a_window_union_all_takes_nothing_back(compiled):
     plain = compiled("SELECT k FROM a UNION ALL SELECT k FROM b [RANGE INTERVAL '1' MINUTE]")
     assert not plain.is_changelog
-    assert not any(isinstance(node, Range) for node in walk(plain.root))
+    assert not any(isinstance(node, Range) for node in plain.root.walk())
 
 
 def test_each_select_has_its_own_window_clause(compiled):
     minute = "SELECT k FROM a EXCEPT SELECT k FROM b WINDOW = INTERVAL '1' MINUTE"
     query = compiled(minute.replace("EXCEPT", "WINDOW = INTERVAL '2' MINUTES EXCEPT"))
-    ticks = [node.ticks for node in walk(query.root) if isinstance(node, Range)]
+    ticks = [node.ticks for node in query.root.walk() if isinstance(node, Range)]
     assert ticks == [120_000_000, 60_000_000]
 
 
 def test_rows_of_a_derived_table_leave_by_the_windows_inside_it_or_by_its_own(compiled):
     inside = compiled(f"SELECT DISTINCT k FROM ({A}) d").root
-    assert [node.ticks for node in walk(inside) if isinstance(node, Range)] == [60_000_000]
+    assert [node.ticks for node in inside.walk() if isinstance(node, Range)] == [60_000_000]
     for window in ("[RANGE INTERVAL '1' SECOND]", "WINDOW = INTERVAL '1' SECOND",
                    "WHERE k > 1 AND WINDOW = INTERVAL '1' SECOND"):  # fmt: skip
         own = compiled(f"SELECT DISTINCT k FROM (SELECT k FROM a) d {window}").root
-        assert [node.ticks for node in walk(own) if isinstance(node, Range)] == [1_000_000]
+        assert [node.ticks for node in own.walk() if isinstance(node, Range)] == [1_000_000]
 
 
 def test_the_rows_of_a_set_operation_are_told_apart_by_all_columns(compiled):

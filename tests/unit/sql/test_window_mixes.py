@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from windrow.errors import PlanError
 from windrow.operators.evaluate import DuckdbTypes
 from windrow.plan.catalog import StreamInfo
-from windrow.plan.nodes import WindowJoin
-from windrow.plan.walk import walk
+from windrow.plan.nodes.window_join import WindowJoin
 from windrow.plan.windows import UNBOUNDED, WindowGraph
 from windrow.schema import Field, Schema
 from windrow.sql.compile import compile_query
@@ -129,4 +128,4 @@ def test_a_mix_of_clauses_gives_the_bounds_written_by_hand(mix):
 
 
 def graph_of(query) -> WindowGraph:
-    return next(node.graph for node in walk(query.root) if isinstance(node, WindowJoin))
+    return next(node.graph for node in query.root.walk() if isinstance(node, WindowJoin))

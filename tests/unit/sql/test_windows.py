@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.plan.nodes import WindowJoin
-from windrow.plan.walk import walk
+from windrow.plan.nodes.window_join import WindowJoin
 from windrow.plan.windows import UNBOUNDED
 
 SECOND = 1_000_000
 
 
 def join_of(query) -> WindowJoin:
-    return next(node for node in walk(query.root) if isinstance(node, WindowJoin))
+    return next(node for node in query.root.walk() if isinstance(node, WindowJoin))
 
 
 def stated(query) -> list[tuple[str, str, int, int]]:
@@ -91,7 +90,7 @@ def test_a_plain_condition_on_time_means_its_bound(compiled, condition, bounds):
         f"SELECT a.k FROM a, b WHERE a.k = b.k AND {condition} WINDOW = INTERVAL '1' DAY"
     )
     assert [bound for bound in stated(query) if bound[2:] != (86400 * SECOND,) * 2] == bounds
-    assert not [node for node in walk(query.root) if type(node).__name__ == "Filter"]
+    assert not [node for node in query.root.walk() if type(node).__name__ == "Filter"]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +108,7 @@ def test_a_plain_condition_on_time_means_its_bound(compiled, condition, bounds):
 def test_any_other_condition_on_time_is_a_predicate(compiled, condition):
     query = compiled(f"SELECT a.k FROM a, b WHERE {condition} WINDOW = INTERVAL 1 SECOND")
     assert stated(query) == [("a", "b", SECOND, SECOND)]
-    filters = [node for node in walk(query.root) if type(node).__name__ == "Filter"]
+    filters = [node for node in query.root.walk() if type(node).__name__ == "Filter"]
     assert [p.text for node in filters for p in node.predicates] == [condition]
 
 

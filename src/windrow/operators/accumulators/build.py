@@ -19,7 +19,7 @@ from windrow.operators.accumulators.ordered import Ordered
 from windrow.operators.accumulators.sums import CountOnly, Decimals, Doubles, Integers
 from windrow.operators.accumulators.variances import FUNCTIONS, Variances
 from windrow.operators.arrow_types import arrow_type
-from windrow.plan.nodes import Aggregate
+from windrow.plan.nodes.window_aggregate import Aggregate
 
 
 def key_of(aggregate: Aggregate) -> str | None:

@@ -30,7 +30,7 @@ from windrow.operators.accumulators.codes import Codes, codes_of
 from windrow.operators.accumulators.doubles import as_doubles
 from windrow.operators.answers import Answers
 from windrow.operators.arrow_types import arrow_type
-from windrow.plan.nodes import Aggregate
+from windrow.plan.nodes.window_aggregate import Aggregate
 
 _TURNS = {"min": 1, "max": -1}
 _PICKED = {"min": LEAST, "max": GREATEST}

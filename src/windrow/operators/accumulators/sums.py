@@ -34,7 +34,7 @@ from windrow.operators.accumulators.base import Accumulator, Numbers, fitted, va
 from windrow.operators.answers import Answers
 from windrow.operators.key_columns import fixed_values
 from windrow.operators.limbs import fixed_lists, rows_of_lists, settled, trimmed
-from windrow.plan.nodes import Aggregate
+from windrow.plan.nodes.window_aggregate import Aggregate
 
 
 class Totals(Accumulator):

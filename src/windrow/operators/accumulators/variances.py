@@ -21,7 +21,7 @@ from windrow.operators.accumulators.base import Accumulator, Numbers, fitted, va
 from windrow.operators.accumulators.doubles import as_doubles
 from windrow.operators.answers import Answers
 from windrow.operators.limbs import fixed_lists, rows_of_lists, settled, shifted, trimmed
-from windrow.plan.nodes import Aggregate
+from windrow.plan.nodes.window_aggregate import Aggregate
 
 FUNCTIONS = {
     "var_pop": VAR_POP,

@@ -42,7 +42,7 @@ from windrow.operators.sliding import Slots
 from windrow.operators.sliding_aggregate import SlidingAggregateOp
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.physical.shedding import chance_column, draw_column
-from windrow.plan.nodes import Aggregate
+from windrow.plan.nodes.window_aggregate import Aggregate
 from windrow.schema import MAX_TICK
 
 Floats = NDArray[np.float64]

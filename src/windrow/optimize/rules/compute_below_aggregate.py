@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from windrow.plan.exprs import Expr, Named, column
-from windrow.plan.nodes import Aggregate, Node, Project, WindowAggregate
-from windrow.plan.walk import rewrite
+from windrow.plan.nodes.base import Node
+from windrow.plan.nodes.project import Project
+from windrow.plan.nodes.window_aggregate import Aggregate, WindowAggregate
 from windrow.schema import Field, Schema
 
 ARGUMENT = "$argument"
@@ -19,7 +20,7 @@ ARGUMENT = "$argument"
 
 def compute_below_aggregate(plan: Node) -> Node:
     """Aggregates whose keys and arguments are columns of their input, under the keys' names."""
-    return rewrite(plan, _compute)
+    return plan.rewrite(_compute)
 
 
 def _compute(node: Node) -> Node:

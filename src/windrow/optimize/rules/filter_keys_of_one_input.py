@@ -10,40 +10,31 @@ algorithms take as a key.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 
-from windrow.optimize.keys import Class, classes_of
 from windrow.plan.exprs import Expr, quote_duckdb, quote_spark
-from windrow.plan.nodes import Equality, Filter, Node, PairJoin, WindowJoin, children
-from windrow.plan.walk import rewrite, with_children
+from windrow.plan.keys import Class, classes_of
+from windrow.plan.nodes.base import Equality, Node
+from windrow.plan.nodes.filter import filtered
 
 
 def filter_keys_of_one_input(plan: Node) -> Node:
     """Equalities between different inputs only, one column of each per class."""
-    return rewrite(plan, _split)
+    return plan.rewrite(_split)
 
 
 def _split(node: Node) -> Node:
-    if not isinstance(node, WindowJoin | PairJoin):
-        return node
-    inputs = children(node)
-    classes = classes_of(node.equalities, inputs)
+    classes = classes_of(node.key_equalities, node.inputs)
     if all(len(columns) <= 1 for key in classes for columns in key.columns):
         return node
-    compared = [[same for key in classes for same in _same(key, i)] for i in range(len(inputs))]
-    equalities = tuple(equality for key in classes for equality in _chain(key))
-    stay = (*node.preserved, *node.sealed) if isinstance(node, WindowJoin) else ()
-    if isinstance(node, WindowJoin) and stay:
-        kept = tuple(same for i in stay for same in compared[i])
-        node = replace(node, predicates=node.predicates + kept)
-        for i in stay:
-            compared[i] = []
-    filtered = [
-        Filter(child, tuple(predicates)) if predicates else child
-        for child, predicates in zip(inputs, compared, strict=True)
+    compared = [
+        [same for key in classes for same in _same(key, i)] for i in range(len(node.inputs))
     ]
-    return with_children(replace(node, equalities=equalities), filtered)
+    equalities = tuple(equality for key in classes for equality in _chain(key))
+    kept = tuple(same for i in node.kept_inputs for same in compared[i])
+    filters = [() if i in node.kept_inputs else own for i, own in enumerate(compared)]
+    below = [filtered(child, tuple(own)) for child, own in zip(node.inputs, filters, strict=True)]
+    return node.with_keys(equalities, kept).with_inputs(below)
 
 
 def _same(key: Class, i: int) -> list[Expr]:

@@ -1,7 +1,7 @@
 """A semi or anti TableJoin that reads one input of a WindowJoin moves into that input.
 
 It only removes rows, as a filter does: those that it removes need not be stored or probed. It moves
-where a filter may (`push_filter_below_join`). An inner or a left one stays: it may give a row several
+where a filter may. An inner or a left one stays: it may give a row several
 times, and each copy would be stored.
 """
 
@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from windrow.plan.nodes import Filter, Node, TableJoin, WindowJoin
-from windrow.plan.walk import rewrite, with_children
+from windrow.plan.nodes.base import Node
+from windrow.plan.nodes.filter import Filter
+from windrow.plan.nodes.table_join import TableJoin
+from windrow.plan.nodes.window_join import WindowJoin
 
 
 def push_table_join_below_join(plan: Node) -> Node:
     """Semi and anti joins with tables are made before tuples are stored."""
-    return rewrite(plan, _push)
+    return plan.rewrite(_push)
 
 
 def _push(node: Node) -> Node:
@@ -34,12 +36,12 @@ def _moved(join: TableJoin, node: Node) -> Node | None:
         return None
     for i, child in enumerate(node.inputs):
         if read <= set(child.schema.names):
-            if not (set(node.preserved) <= {i} and i not in node.sealed):
+            if not node.may_filter(i):
                 return None
             place = f"below the join of {_listed(node)}: what it removes is not stored"
             inputs = list(node.inputs)
             inputs[i] = replace(join, input=child, place=place)
-            return with_children(node, inputs)
+            return node.with_inputs(inputs)
     return None
 
 

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 
 from windrow.physical.bounds_text import drop_condition, event_time, plus
 from windrow.physical.lifetimes import state_bound
+from windrow.physical.nodes.base import key_classes
 from windrow.physical.nodes.pair_join import PairJoin
 from windrow.physical.partitioning import show_class
 from windrow.plan.durations import show_ticks
-from windrow.plan.nodes import KIND_NAMES
+from windrow.plan.texts import KIND_NAMES
 
 if TYPE_CHECKING:
     from windrow.physical.facts import Fact, Show
-    from windrow.physical.nodes.base import KeyClass, PhysicalNode
+    from windrow.physical.nodes.base import KeyClass, PhysicalNode, Request
     from windrow.physical.options import Options
-    from windrow.plan.asof import AsofMatch
+    from windrow.plan.nodes.asof_join import AsofJoin, AsofMatch
     from windrow.schema import Schema
 
 
@@ -45,6 +46,21 @@ class AsofSweep(PairJoin):
     schema: Schema
 
     identity_fields = ("left", "right", "aliases", "match", "classes", "kind", "keep", "schema")
+
+    @classmethod
+    def of(cls, node: AsofJoin, request: Request) -> AsofSweep:
+        """That of ASOF JOIN."""
+        keep = request.kept(node)
+        return cls(
+            left=request.inputs[0],
+            right=request.inputs[1],
+            aliases=node.aliases,
+            match=node.match,
+            classes=key_classes(node),
+            kind=node.kind,
+            keep=(keep[0], keep[1]),
+            schema=request.shown(node),
+        )
 
     @property
     def own_delay(self) -> int:

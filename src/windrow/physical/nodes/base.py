@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from windrow.errors import InternalError
+from windrow.plan.keys import classes_of
+from windrow.plan.nodes.base import Node, kept_of
 from windrow.schema import END, SIGN
 
 if TYPE_CHECKING:
@@ -352,3 +354,39 @@ class KeyClass:
     def inputs(self) -> tuple[int, ...]:
         """The inputs that take part."""
         return tuple(i for i, name in enumerate(self.columns) if name is not None)
+
+
+def key_classes(node: Node) -> tuple[KeyClass, ...]:
+    """The key classes of a join; the rules have left one column per input and class."""
+    return tuple(
+        KeyClass(
+            tuple(columns[0] if columns else None for columns in key.columns),
+            key.type,
+            key.null_safe,
+        )
+        for key in classes_of(node.key_equalities, node.inputs)
+    )
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked of a logical node when its physical form is made.
+
+    Attributes:
+        inputs: the physical forms of its inputs.
+        wanted: the columns that are used above it.
+        options: those of the query.
+    """
+
+    inputs: tuple[PhysicalNode, ...]
+    wanted: Set[str]
+    options: Options
+
+    def shown(self, node: Node) -> Schema:
+        """The columns of a node that are used above it."""
+        return kept_of(node.schema, self.wanted)
+
+    def kept(self, node: Node) -> tuple[tuple[str, ...], ...]:
+        """Per input of a node, the columns that are used above it."""
+        inputs = (child.schema.names for child in node.inputs)
+        return tuple(tuple(name for name in names if name in self.wanted) for names in inputs)

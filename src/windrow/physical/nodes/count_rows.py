@@ -10,9 +10,10 @@ from windrow.physical.partitioning import by_keys
 
 if TYPE_CHECKING:
     from windrow.physical.facts import Fact, Show
-    from windrow.physical.nodes.base import PhysicalNode
+    from windrow.physical.nodes.base import PhysicalNode, Request
     from windrow.physical.options import Options
     from windrow.physical.partitioning import Partitioning
+    from windrow.plan.nodes.newest_rows import NewestRows
     from windrow.schema import Schema
 
 
@@ -37,6 +38,12 @@ class CountRows(MakesChanges, OneInput):
     schema: Schema
 
     identity_fields = ("input", "alias", "rows", "partition", "schema")
+
+    @classmethod
+    def of(cls, node: NewestRows, request: Request) -> CountRows:
+        """That of [ROWS n]."""
+        below, shown = request.inputs[0], request.shown(node)
+        return cls(below, node.alias, node.rows, node.partition, shown)
 
     is_stateful = True
 

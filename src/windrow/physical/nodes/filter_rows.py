@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windrow.physical.nodes.base import OneInput, PerRow
-from windrow.plan.explain import show_predicates
+from windrow.plan.texts import show_predicates
 
 if TYPE_CHECKING:
-    from windrow.physical.nodes.base import PhysicalNode
+    from windrow.physical.nodes.base import PhysicalNode, Request
     from windrow.plan.exprs import Expr
+    from windrow.plan.nodes.filter import Filter
     from windrow.schema import Schema
 
 
@@ -22,6 +23,11 @@ class FilterRows(PerRow, OneInput):
     predicates: tuple[Expr, ...]
 
     identity_fields = ("input", "predicates")
+
+    @classmethod
+    def of(cls, node: Filter, request: Request) -> FilterRows:
+        """That of WHERE or HAVING."""
+        return cls(request.inputs[0], node.predicates)
 
     @property
     def schema(self) -> Schema:

@@ -14,14 +14,14 @@ from windrow.physical.nodes.pair_join import PairJoin
 from windrow.physical.options import Options
 from windrow.physical.partitioning import show_class
 from windrow.plan.durations import show_ticks
-from windrow.plan.explain import show_dimension
-from windrow.plan.nodes import JUDGED, Dimension
+from windrow.plan.nodes.bestmatch_join import JUDGED, Dimension
+from windrow.plan.texts import show_dimension
 
 if TYPE_CHECKING:
     from windrow.physical.facts import Fact, Show
     from windrow.physical.nodes.base import KeyClass, PhysicalNode
     from windrow.physical.partitioning import Partitioning
-    from windrow.plan.nodes import Dimension
+    from windrow.plan.nodes.bestmatch_join import Dimension
     from windrow.schema import Schema
 
 

@@ -9,7 +9,8 @@ from windrow.physical.bounds_text import event_time, plus
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.partitioning import Slices
 from windrow.plan.durations import show_ticks
-from windrow.plan.nodes import KIND_NAMES, PRESERVED
+from windrow.plan.nodes.window_join import PRESERVED
+from windrow.plan.texts import KIND_NAMES
 
 if TYPE_CHECKING:
     from windrow.physical.facts import Fact

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from windrow.physical.nodes.base import OneInput, PerRow
 from windrow.physical.shedding import is_hidden
-from windrow.plan.explain import show_items
+from windrow.plan.texts import show_items
 
 if TYPE_CHECKING:
-    from windrow.physical.nodes.base import PhysicalNode
+    from windrow.physical.nodes.base import PhysicalNode, Request
     from windrow.plan.exprs import Named
+    from windrow.plan.nodes.project import Project
     from windrow.schema import Schema
 
 
@@ -24,6 +25,11 @@ class ProjectRows(PerRow, OneInput):
     schema: Schema
 
     identity_fields = ("input", "items", "schema")
+
+    @classmethod
+    def of(cls, node: Project, request: Request) -> ProjectRows:
+        """That of SELECT."""
+        return cls(request.inputs[0], node.items, node.schema)
 
     @property
     def title(self) -> str:

@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING
 from windrow.physical.aggregate_facts import cost_of_a_change, kept_per_group, values_in_state
 from windrow.physical.bounds_text import drop_condition, event_time, plus, show_bound
 from windrow.physical.lifetimes import alive_bound, state_bound
+from windrow.physical.nodes.base import key_classes
 from windrow.physical.nodes.pair_join import PairJoin
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.physical.partitioning import show_class
 from windrow.plan.durations import show_ticks
-from windrow.plan.explain import show_aggregates
+from windrow.plan.texts import show_aggregates
 
 if TYPE_CHECKING:
     from windrow.physical.facts import Fact, Show
-    from windrow.physical.nodes.base import KeyClass, PhysicalNode
+    from windrow.physical.nodes.base import KeyClass, PhysicalNode, Request
     from windrow.physical.options import Options
-    from windrow.plan.nodes import Aggregate
+    from windrow.plan.nodes.range_aggregate_join import RangeAggregateJoin
+    from windrow.plan.nodes.window_aggregate import Aggregate
     from windrow.schema import Schema
 
 
@@ -59,6 +61,21 @@ class RangeAggregate(PairJoin):
         "keep",
         "schema",
     )
+
+    @classmethod
+    def of(cls, node: RangeAggregateJoin, request: Request) -> RangeAggregate:
+        """That of WINDOW JOIN."""
+        return cls(
+            left=request.inputs[0],
+            right=request.inputs[1],
+            aliases=node.aliases,
+            classes=key_classes(node),
+            lo=node.lo,
+            hi=node.hi,
+            aggregates=tuple(each for each in node.aggregates if each.name in request.wanted),
+            keep=request.kept(node)[0],
+            schema=request.shown(node),
+        )
 
     @property
     def own_delay(self) -> int:

@@ -10,8 +10,9 @@ from windrow.plan.durations import show_ticks
 from windrow.schema import END, SIGN
 
 if TYPE_CHECKING:
-    from windrow.physical.nodes.base import PhysicalNode
+    from windrow.physical.nodes.base import PhysicalNode, Request
     from windrow.physical.nodes.scan_stream import ScanStream
+    from windrow.plan.nodes.range import Range
     from windrow.schema import Schema
 
 
@@ -23,6 +24,11 @@ class RangeRows(OneInput):
     ticks: int
 
     identity_fields = ("input", "ticks")
+
+    @classmethod
+    def of(cls, node: Range, request: Request) -> RangeRows:
+        """That of [RANGE w]."""
+        return cls(request.inputs[0], node.ticks)
 
     @property
     def schema(self) -> Schema:

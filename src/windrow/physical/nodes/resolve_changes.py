@@ -13,9 +13,10 @@ from windrow.schema import END, SIGN
 
 if TYPE_CHECKING:
     from windrow.physical.facts import Fact, Show
-    from windrow.physical.nodes.base import PhysicalNode
+    from windrow.physical.nodes.base import PhysicalNode, Request
     from windrow.physical.options import Options
     from windrow.physical.partitioning import Partitioning
+    from windrow.plan.nodes.change_feed import ChangeFeed
     from windrow.schema import Schema
 
 
@@ -40,6 +41,13 @@ class ResolveChanges(OneInput):
     schema: Schema
 
     identity_fields = ("input", "alias", "compared", "ticks", "time", "schema")
+
+    @classmethod
+    def of(cls, node: ChangeFeed, request: Request) -> ResolveChanges:
+        """That of a stream of changes."""
+        shown = request.shown(node)
+        time = node.time if node.time in shown.names else None
+        return cls(request.inputs[0], node.alias, node.compared, node.ticks, time, shown)
 
     is_stateful = True
 

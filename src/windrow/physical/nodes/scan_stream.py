@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windrow.physical.nodes.base import Leaf
-from windrow.plan.explain import show_alias
+from windrow.plan.texts import show_alias
 from windrow.schema import SIGN
 
 if TYPE_CHECKING:
+    from windrow.physical.nodes.base import Request
+    from windrow.plan.nodes.scan import Scan
     from windrow.schema import Schema
 
 
@@ -36,6 +38,25 @@ class ScanStream(Leaf):
 
     identity_fields = ("stream", "alias", "columns", "schema", "time", "time_type", "is_on_arrival")
     identity_later = ("changes", "punctuation")
+
+    @classmethod
+    def of(cls, node: Scan, request: Request) -> ScanStream:  # noqa: ARG003
+        """That of a stream in FROM."""
+        stream = node.stream
+        assert stream.time is not None  # verified
+        return cls(
+            stream=stream.name,
+            alias=node.alias,
+            columns=node.source_columns,
+            schema=node.schema,
+            time=stream.time,
+            time_type=stream.time_type,
+            lateness=stream.lateness,
+            is_on_arrival=stream.is_on_arrival,
+            changes=stream.changes,
+            read_ahead=stream.read_ahead,
+            punctuation=stream.punctuation,
+        )
 
     @property
     def scans(self) -> tuple[ScanStream, ...]:

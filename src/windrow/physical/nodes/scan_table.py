@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windrow.physical.nodes.base import Leaf
-from windrow.plan.explain import show_alias
+from windrow.plan.texts import show_alias
 
 if TYPE_CHECKING:
+    from windrow.physical.nodes.base import Request
+    from windrow.plan.nodes.table_scan import TableScan
     from windrow.schema import Schema
 
 
@@ -22,6 +24,11 @@ class ScanTable(Leaf):
     schema: Schema
 
     identity_fields = ("table", "alias", "columns", "schema")
+
+    @classmethod
+    def of(cls, node: TableScan, request: Request) -> ScanTable:  # noqa: ARG003
+        """That of a table in FROM."""
+        return cls(node.table.name, node.alias, node.source_columns, node.schema)
 
     @property
     def tables(self) -> tuple[ScanTable, ...]:

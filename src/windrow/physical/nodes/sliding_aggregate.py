@@ -12,15 +12,15 @@ from windrow.physical.facts import said
 from windrow.physical.lifetimes import alive_bound, lifetime, source_name
 from windrow.physical.nodes.base import MakesChanges, OneInput
 from windrow.physical.partitioning import by_keys
-from windrow.plan.explain import show_aggregates
+from windrow.plan.texts import show_aggregates
 
 if TYPE_CHECKING:
     from windrow.physical.facts import Fact, Show
-    from windrow.physical.nodes.base import PhysicalNode
+    from windrow.physical.nodes.base import PhysicalNode, Request
     from windrow.physical.options import Options
     from windrow.physical.partitioning import Partitioning
     from windrow.plan.exprs import Expr
-    from windrow.plan.nodes import Aggregate
+    from windrow.plan.nodes.window_aggregate import Aggregate, WindowAggregate
     from windrow.schema import Schema
 
 
@@ -47,6 +47,12 @@ class SlidingAggregate(MakesChanges, OneInput):
 
     identity_fields = ("input", "keys", "aggregates", "schema")
     identity_later = ("estimated_from", "is_merged")
+
+    @classmethod
+    def of(cls, node: WindowAggregate, request: Request) -> SlidingAggregate:
+        """That of GROUP BY."""
+        keys = tuple(key.name for key in node.keys)
+        return cls(request.inputs[0], keys, node.aggregates, node.schema)
 
     @property
     def may_be_merged(self) -> bool:

@@ -9,15 +9,16 @@ from windrow.physical.bounds_text import plus
 from windrow.physical.lifetimes import lifetime
 from windrow.physical.nodes.base import MakesChanges, OneInput
 from windrow.physical.partitioning import HashKeys, Single
-from windrow.plan.explain import show_dimension
-from windrow.plan.nodes import JUDGED
+from windrow.plan.nodes.bestmatch_join import JUDGED
+from windrow.plan.texts import show_dimension
 
 if TYPE_CHECKING:
     from windrow.physical.facts import Fact, Show
-    from windrow.physical.nodes.base import PhysicalNode
+    from windrow.physical.nodes.base import PhysicalNode, Request
     from windrow.physical.options import Options
     from windrow.physical.partitioning import Partitioning
-    from windrow.plan.nodes import Dimension
+    from windrow.plan.nodes.best_pairs import BestPairs
+    from windrow.plan.nodes.bestmatch_join import Dimension
     from windrow.schema import Schema
 
 
@@ -59,6 +60,20 @@ class SlidingSkyline(MakesChanges, OneInput):
         "marks",
         "spread_else",
     )
+
+    @classmethod
+    def of(cls, node: BestPairs, request: Request) -> SlidingSkyline:
+        """That of what is best now."""
+        return cls(
+            request.inputs[0],
+            node.kind,
+            node.dimensions,
+            node.groups,
+            node.spread_by,
+            request.shown(node),
+            node.marks,
+            node.spread_else,
+        )
 
     @property
     def needed(self) -> tuple[str, ...]:

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 
 from windrow.physical.facts import said
 from windrow.physical.nodes.base import PerRow, PhysicalNode
-from windrow.plan.explain import show_table_join
+from windrow.plan.texts import show_table_join
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Self
 
     from windrow.physical.facts import Fact, Show
+    from windrow.physical.nodes.base import Request
     from windrow.physical.options import Options
     from windrow.plan.exprs import Expr
-    from windrow.plan.nodes import TableKey
+    from windrow.plan.nodes.table_join import TableJoin, TableKey
     from windrow.schema import Schema
 
 
@@ -45,6 +46,15 @@ class TableJoinRows(PerRow):
     place: str = ""
 
     identity_fields = ("input", "table", "alias", "kind", "keys", "predicates", "schema")
+
+    @classmethod
+    def of(cls, node: TableJoin, request: Request) -> TableJoinRows:
+        """That of a join with a table."""
+        rows, table = request.inputs
+        schema = request.shown(node)
+        return cls(
+            rows, table, node.alias, node.kind, node.keys, node.predicates, schema, node.place
+        )
 
     @property
     def may_multiply(self) -> bool:

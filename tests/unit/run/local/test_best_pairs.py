@@ -219,7 +219,7 @@ def test_of_the_pairs_of_a_task_only_local_skylines_go_on():
     from windrow.operators.sliding_skyline import ever_best
     from windrow.physical.nodes.scan_stream import ScanStream
     from windrow.physical.nodes.sliding_skyline import SlidingSkyline
-    from windrow.plan.nodes import MINDIST, Dimension
+    from windrow.plan.nodes.bestmatch_join import MINDIST, Dimension
     from windrow.schema import Field, Schema
 
     schema = Schema((Field("a.x", "bigint"), Field("b.x", "bigint")))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from windrow.plan.nodes import Equality, Node
+from windrow.plan.nodes.base import Equality, Node
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,295 @@
+"""What every logical node answers, with the answers that most of them give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+
+from windrow.plan.exprs import Expr
+from windrow.schema import Schema
+
+if TYPE_CHECKING:
+    from windrow.plan.catalog import StreamInfo
+    from windrow.plan.texts import ColumnTexts
+
+Predicates: TypeAlias = tuple[Expr, ...]
+
+
+class Node:
+    """One kind of relation: frozen, without data.
+
+    Nodes are dataclasses over `Leaf`, `OneInput`, `TwoInputs`, or this where `inputs` is a field.
+    """
+
+    is_stateful: ClassVar[bool] = False
+    """Whether it keeps rows, so that every column it is given costs memory."""
+
+    drops_columns: ClassVar[bool] = False
+    """Whether its physical form carries on only those columns that are needed above."""
+
+    physical: ClassVar[str]
+    """Where its physical form is made, as `module:function`; called with the node, the physical
+    inputs, the columns that are wanted of it, and the options."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def inputs(self) -> tuple[Node, ...]:
+            """What it reads, in order."""
+
+        @property
+        def schema(self) -> Schema:
+            """Its columns."""
+
+    def with_inputs(self, inputs: Sequence[Node]) -> Self:
+        """The same over other inputs; the very same object where nothing changed."""
+        if all(new is old for new, old in zip(inputs, self.inputs, strict=True)):
+            return self
+        return self._over(inputs)
+
+    def _over(self, inputs: Sequence[Node]) -> Self:
+        made: Any = replace(self, inputs=tuple(inputs))  # type: ignore[type-var]
+        return made  # type: ignore[no-any-return]
+
+    def walk(self) -> Iterator[Node]:
+        """The node and everything below it, each parent before its inputs."""
+        yield self
+        for child in self.inputs:
+            yield from child.walk()
+
+    def rewrite(self, rule: Callable[[Node], Node]) -> Node:
+        """The plan with `rule` applied once to every node, inputs first."""
+        return rule(self.with_inputs([child.rewrite(rule) for child in self.inputs]))
+
+    @property
+    def streams(self) -> tuple[StreamInfo, ...]:
+        """The streams that it reads, from left to right."""
+        return tuple(stream for child in self.inputs for stream in child.streams)
+
+    @property
+    def key_equalities(self) -> tuple[Equality, ...]:
+        """The columns of its inputs by which it joins them."""
+        return ()
+
+    # What its rows are.
+
+    @property
+    def only_hands_on(self) -> bool:
+        """Whether its rows are those of several inputs, as they are."""
+        return False
+
+    @property
+    def rows_end(self) -> bool:
+        """Whether every row stops being alive, or is taken back, some time."""
+        return False
+
+    @property
+    def alive_ticks(self) -> int | None:
+        """How many ticks after its time a row is alive at most; None where no window says."""
+        return None
+
+    @property
+    def begins_at_event_time(self) -> bool:
+        """Whether each row, where rows end, is there from its event time on."""
+        return all(child.begins_at_event_time for child in self.inputs)
+
+    @property
+    def event_times(self) -> frozenset[str]:
+        """The flat columns that equal the event time in every row."""
+        return frozenset()
+
+    # What the planner asks.
+
+    def verify(self) -> None:
+        """Raises a PlanError for the first node, from the top, that cannot run within bounds.
+
+        The binder refuses most of these with their place in the SQL; here they are refused however
+        the plan was built.
+        """
+        for node in self.walk():
+            node.verify_state()
+            if node.is_stateful:  # it waits for the rows of those below
+                for below in node.walk():
+                    if below is not node:
+                        below.verify_delay()
+
+    def verify_state(self) -> None:
+        """Raises a PlanError where it would keep rows for ever, or cannot have an answer."""
+
+    def verify_delay(self) -> None:
+        """Raises a PlanError where its rows may trail the watermark without a bound."""
+
+    def required_columns(self, wanted: Set[str]) -> list[set[str]]:
+        """Per input, the columns that must reach it to give those that are wanted."""
+        return [set(wanted) for _ in self.inputs]
+
+    def narrowed(self, wanted: Set[str]) -> Node:  # noqa: ARG002
+        """The same without what it would read or compute for columns that nobody wants."""
+        return self
+
+    def push_filter(self, predicates: Predicates) -> tuple[Node, Predicates]:
+        """The node with those conditions on its rows that may be tested below, and the others."""
+        return self, predicates
+
+    def absorb_filter(self, predicates: Predicates) -> tuple[Node, Predicates]:
+        """The node with those conditions on its rows that it tests itself, and the others.
+
+        Asked after `push_filter`: what reads one input has gone below.
+        """
+        return self, predicates
+
+    def push_own_conditions(self) -> Node:
+        """The node with those of its own conditions that read one input tested below."""
+        return self
+
+    def with_keys(self, equalities: tuple[Equality, ...], kept: Predicates) -> Self:
+        """The same joined by other keys, and by conditions on those inputs that are kept."""
+        assert not kept  # a join that keeps rows tests them itself
+        made: Any = replace(self, equalities=equalities)  # type: ignore[type-var]
+        return made  # type: ignore[no-any-return]
+
+    @property
+    def kept_inputs(self) -> tuple[int, ...]:
+        """The inputs whose rows count although they fail a condition: none is tested below."""
+        return ()
+
+    # What EXPLAIN asks.
+
+    def title(self, time_type: str, show: ColumnTexts) -> str:
+        """The node in a line, as the user wrote things."""
+        raise NotImplementedError
+
+
+class Leaf(Node):
+    """A node that reads what lies outside of the query."""
+
+    inputs = ()
+
+    if TYPE_CHECKING:
+
+        @property
+        def alias(self) -> str:
+            """How the user calls it."""
+
+    def _over(self, inputs: Sequence[Node]) -> Self:  # noqa: ARG002
+        return self
+
+    def narrowed(self, wanted: Set[str]) -> Self:
+        """Only the wanted columns are read."""
+        kept = kept_of(self.schema, wanted)
+        if kept == self.schema:
+            return self
+        made: Any = replace(self, schema=kept)  # type: ignore[type-var]
+        return made  # type: ignore[no-any-return]
+
+    @property
+    def source_columns(self) -> tuple[str, ...]:
+        """The columns as the source calls them."""
+        return tuple(name.removeprefix(f"{self.alias}.") for name in self.schema.names)
+
+
+class OneInput(Node):
+    """A node over one `input`."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def input(self) -> Node:
+            """What it reads."""
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        """The one input."""
+        return (self.input,)
+
+    def _over(self, inputs: Sequence[Node]) -> Self:
+        made: Any = replace(self, input=inputs[0])  # type: ignore[type-var]
+        return made  # type: ignore[no-any-return]
+
+
+class SameColumns(OneInput):
+    """A node whose rows have the columns of its input."""
+
+    @property
+    def schema(self) -> Schema:
+        """The input's."""
+        return self.input.schema
+
+
+class PairJoin(Node):
+    """A join of `left` and `right`; if it says nothing else, it has the columns of both."""
+
+    drops_columns = True
+    is_stateful = True
+
+    if TYPE_CHECKING:
+
+        @property
+        def left(self) -> Node:
+            """The first input."""
+
+        @property
+        def right(self) -> Node:
+            """The second input."""
+
+        @property
+        def equalities(self) -> tuple[Equality, ...]:
+            """The keys."""
+
+    @property
+    def key_equalities(self) -> tuple[Equality, ...]:
+        """The keys."""
+        return self.equalities
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        """Left, right."""
+        return (self.left, self.right)
+
+    @property
+    def schema(self) -> Schema:
+        """The left columns, then the right ones."""
+        return Schema(self.left.schema.fields + self.right.schema.fields)
+
+    def _over(self, inputs: Sequence[Node]) -> Self:
+        made: Any = replace(self, left=inputs[0], right=inputs[1])  # type: ignore[type-var]
+        return made  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class Equality:
+    """A join condition `left = right` between flat columns of two inputs.
+
+    `type` is the type both are compared in; `null_safe` means IS NOT DISTINCT FROM.
+    """
+
+    left: str
+    right: str
+    type: str
+    null_safe: bool = False
+
+
+def read_by(expressions: Iterable[Expr | None]) -> set[str]:
+    """The columns that some expressions read."""
+    return {name for expr in expressions if expr is not None for name in expr.columns}
+
+
+def compared_by(equalities: Iterable[Equality]) -> set[str]:
+    """The columns that some equalities compare."""
+    return {name for each in equalities for name in (each.left, each.right)}
+
+
+def kept_of(schema: Schema, wanted: Set[str]) -> Schema:
+    """Those of some columns that are wanted."""
+    return Schema(tuple(field for field in schema.fields if field.name in wanted))
+
+
+def reads_only(predicate: Expr, side: Node) -> bool:
+    """Whether a condition reads columns, all of them of one relation."""
+    return bool(predicate.columns) and set(predicate.columns) <= set(side.schema.names)
+
+
+def without(predicates: Predicates, moved: Sequence[Expr]) -> Predicates:
+    """The conditions that have not moved."""
+    return tuple(predicate for predicate in predicates if predicate not in moved)

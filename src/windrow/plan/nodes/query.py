@@ -1,0 +1,52 @@
+"""A whole query: the plan and what its answer looks like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from windrow.errors import Span
+from windrow.plan.nodes.base import Node
+from windrow.plan.nodes.project import Project
+from windrow.plan.texts import ColumnTexts
+
+
+@dataclass(frozen=True)
+class Hint:
+    """An option written in the query: its name, the text of its value, and where it stands."""
+
+    name: str
+    text: str
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Query:
+    """A whole query: the plan and what its answer looks like.
+
+    `is_changelog`: the answer carries `_change_type` and `_event_time`; `time_type` is the type
+    that `_event_time` is shown in. `keys`: the columns that tell the rows of a changelog apart at
+    one instant.
+    """
+
+    root: Project
+    is_changelog: bool
+    time_type: str
+    sql: str
+    hints: tuple[Hint, ...] = ()
+    keys: tuple[str, ...] | None = None
+
+    def lines(self) -> list[str]:
+        """The plan as stable text, from the answer down to the streams: a numbered line per node."""
+        show = ColumnTexts(node.items for node in self.root.walk() if isinstance(node, Project))
+        rows = [(0, f"Emit {'changelog' if self.is_changelog else 'append'}")]
+        rows += [(depth, node.title(self.time_type, show)) for depth, node in _nodes(self.root, 1)]
+        return [
+            f"{number:02}) {'  ' * depth}{text}" for number, (depth, text) in enumerate(rows, 1)
+        ]
+
+
+def _nodes(node: Node, depth: int) -> Iterator[tuple[int, Node]]:
+    yield depth, node
+    for child in node.inputs:
+        yield from _nodes(child, depth + 1)

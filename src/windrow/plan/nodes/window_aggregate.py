@@ -1,0 +1,81 @@
+"""GROUP BY over the rows alive at each instant."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass, replace
+
+from windrow.errors import PlanError, Span
+from windrow.plan.exprs import Expr, Named
+from windrow.plan.nodes.base import Node, OneInput, read_by
+from windrow.plan.texts import ColumnTexts, show_aggregates
+from windrow.schema import Field, Schema
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One aggregate function over an expression; COUNT(*) has none.
+
+    Functions: sum, count, avg, min, max, median, var_pop, var_samp, stddev_pop, stddev_samp.
+    """
+
+    function: str
+    argument: Expr | None
+    name: str
+    type: str
+    is_distinct: bool = False
+    """Whether equal values count once."""
+
+
+@dataclass(frozen=True)
+class WindowAggregate(OneInput):
+    """GROUP BY over the rows alive at each instant, as a changelog.
+
+    Output columns: one per key (named by the key), then one per aggregate.
+    Without keys there is one group, which exists from the first event on.
+    """
+
+    input: Node
+    keys: tuple[Named, ...]
+    aggregates: tuple[Aggregate, ...]
+    span: Span | None = None
+
+    is_stateful = True
+    physical = "windrow.physical.nodes.sliding_aggregate:SlidingAggregate.of"
+
+    @property
+    def schema(self) -> Schema:
+        """Keys, then aggregates."""
+        keys = tuple(Field(k.name, k.expr.type) for k in self.keys)
+        return Schema(keys + tuple(Field(a.name, a.type) for a in self.aggregates))
+
+    @property
+    def rows_end(self) -> bool:
+        """They do, by being taken back."""
+        return True
+
+    def verify_state(self) -> None:
+        """Rows are kept until they leave: each must."""
+        if not self.input.rows_end:
+            raise PlanError(
+                "unbounded-state",
+                "the aggregate keeps its rows for ever",
+                reason="no window says when a row leaves it",
+                hint="give its streams a window, for instance sales [RANGE INTERVAL '1' HOUR]",
+                span=self.span,
+            )
+
+    def required_columns(self, wanted: Set[str]) -> list[set[str]]:  # noqa: ARG002
+        """What keys and aggregates read."""
+        arguments = [aggregate.argument for aggregate in self.aggregates]
+        return [read_by([*(key.expr for key in self.keys), *arguments])]
+
+    def narrowed(self, wanted: Set[str]) -> WindowAggregate:
+        """Only the wanted aggregates are computed."""
+        used = tuple(aggregate for aggregate in self.aggregates if aggregate.name in wanted)
+        return self if used == self.aggregates else replace(self, aggregates=used)
+
+    def title(self, time_type: str, show: ColumnTexts) -> str:  # noqa: ARG002
+        """Aggregates and keys."""
+        by = f" by {', '.join(key.expr.text for key in self.keys)}" if self.keys else ""
+        return f"WindowAggregate {show_aggregates(self.aggregates)}{by}"

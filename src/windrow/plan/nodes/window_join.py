@@ -1,0 +1,296 @@
+"""Joins of any number of inputs, by keys and windows: W-joins, outer, semi and anti joins."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass, replace
+
+from windrow.errors import PlanError, Span
+from windrow.plan.count_windows import CountWindows
+from windrow.plan.exprs import Expr
+from windrow.plan.nodes.base import (
+    Equality,
+    Node,
+    Predicates,
+    compared_by,
+    read_by,
+    reads_only,
+    without,
+)
+from windrow.plan.nodes.filter import filtered
+from windrow.plan.texts import KIND_NAMES, ColumnTexts, show_equalities, show_predicates
+from windrow.plan.windows import WindowGraph
+from windrow.schema import Schema
+
+PRESERVED = {
+    "inner": (),
+    "left": (0,),
+    "right": (1,),
+    "full": (0, 1),
+    "semi": (),
+    "anti": (0,),
+}
+"""Per kind of join, the inputs of which a row is in the answer although nothing matches it."""
+
+
+@dataclass(frozen=True)
+class WindowJoin(Node):
+    """Every combination of one row per input that meets the conditions and the window graph.
+
+    Event time of a result: the greatest of its rows' times; its end: the least of their ends. A row
+    that comes alone, from an outer, semi or anti join, has its own.
+
+    Attributes:
+        inputs: what is joined.
+        aliases: how the user calls each input.
+        equalities: the keys.
+        graph: the windows.
+        predicates: further conditions, each over two or more inputs; in a join that is not inner,
+            every condition of ON that is neither key nor window.
+        kind: "inner"; or, of two inputs, "left", "right" or "full" (outer), "semi" or "anti".
+        alternative: windows that do as well as those of `graph` (EITHER WAY).
+        counts: windows that count tuples; `graph` then has conditions on time alone.
+        is_snapshot: rows of inputs that take rows back join while they are alive together; `graph`
+            then has conditions on time alone.
+        at_once: of an outer join: every row of a preserved input comes with NULLs as it arrives,
+            whether it has a match or not; what reads the join takes out those that have one.
+        span: where FROM stands in the SQL.
+    """
+
+    inputs: tuple[Node, ...]
+    aliases: tuple[str, ...]
+    equalities: tuple[Equality, ...]
+    graph: WindowGraph
+    span: Span | None = None
+    predicates: Predicates = ()
+    kind: str = "inner"
+    alternative: WindowGraph | None = None
+    counts: CountWindows | None = None
+    is_snapshot: bool = False
+    at_once: bool = False
+
+    is_stateful = True
+    drops_columns = True
+    physical = "windrow.optimize.choose:window_join"
+
+    @property
+    def key_equalities(self) -> tuple[Equality, ...]:
+        """The keys."""
+        return self.equalities
+
+    @property
+    def sealed(self) -> tuple[int, ...]:
+        """The inputs that no condition may be tested below: each of their rows takes a place."""
+        return () if self.counts is None else self.counts.sealed
+
+    @property
+    def preserved(self) -> tuple[int, ...]:
+        """The inputs of which a row is in the answer although nothing matches it."""
+        return PRESERVED[self.kind]
+
+    @property
+    def alone(self) -> tuple[int, ...]:
+        """The inputs of which rows come alone, as they are."""
+        return (0,) if self.kind == "semi" else self.preserved
+
+    @property
+    def schema(self) -> Schema:
+        """All columns of all inputs, in order; a semi or anti join has those of the first."""
+        if self.kind in {"semi", "anti"}:
+            return self.inputs[0].schema
+        return Schema(tuple(field for node in self.inputs for field in node.schema.fields))
+
+    @property
+    def rows_end(self) -> bool:
+        """A combination ends with its first tuple; a row that comes alone, when it does itself."""
+        ends = [node.rows_end for node in self.inputs]
+        return all(ends[i] for i in self.alone) and any(ends)
+
+    @property
+    def alive_ticks(self) -> int | None:
+        """A combination ends with the first of its tuples: none outlives the shortest window.
+
+            t(a) |==========|                 [RANGE 10] of a
+                   t(b) |=====|               [RANGE 5] of b
+                   t(b) |===|                 both: 5 at most
+
+        A row that comes alone lives as long as it would by itself.
+        """
+        alone = self.alone
+        lengths = [self.inputs[at].alive_ticks for at in alone or range(len(self.inputs))]
+        known = [length for length in lengths if length is not None]
+        return (max if alone else min)(known, default=None)
+
+    @property
+    def begins_at_event_time(self) -> bool:
+        """Not in an outer, semi or anti join: a tuple comes, alone or matched, at instants of its life.
+
+        It is there from each of them on, not from its own time on.
+        """
+        return self.kind == "inner" and super().begins_at_event_time
+
+    def required_columns(self, wanted: Set[str]) -> list[set[str]]:
+        """Keys, what conditions read, and all that orders the tuples of a count window."""
+        needed = compared_by(self.equalities) | read_by(self.predicates) | wanted
+        needed |= {name for port in self.sealed for name in self.inputs[port].schema.names}
+        return [needed & set(child.schema.names) for child in self.inputs]
+
+    # Where conditions are tested.
+
+    @property
+    def kept_inputs(self) -> tuple[int, ...]:
+        """Those that are preserved, or in which each tuple takes a place in a count window."""
+        return (*self.preserved, *self.sealed)
+
+    def may_filter(self, port: int) -> bool:
+        """Whether a condition on the answer that reads one input may be tested below, on that input.
+
+        The result of an inner join is every combination that meets all conditions, so that it makes
+        no difference when one on a single tuple is tested. In an outer join it moves only into an
+        input whose every row of the answer is one of its own: not into the side that NULLs stand for
+        where the other, preserved one has no match.
+
+            a LEFT JOIN b WHERE a.x > 1      moves into a
+            a LEFT JOIN b WHERE b.x > 1      stays: below, matched rows would become unmatched ones
+
+        On an input with a count window it stays: below, it would change which tuples are the newest.
+
+            a [ROWS 5], b [ROWS 5] WHERE a.x > 1      the newest 5 of a, then those with x > 1
+        """
+        return set(self.preserved) <= {port} and port not in self.sealed
+
+    def push_filter(self, predicates: Predicates) -> tuple[Node, Predicates]:
+        """Conditions on a single input are tested before its tuples are stored and probed."""
+        inputs: list[Node] = []
+        moved: list[Expr] = []
+        for port, child in enumerate(self.inputs):
+            own = tuple(p for p in predicates if self.may_filter(port) and reads_only(p, child))
+            inputs.append(filtered(child, own))
+            moved += own
+        return self.with_inputs(inputs), without(predicates, moved)
+
+    def absorb_filter(self, predicates: Predicates) -> tuple[Node, Predicates]:
+        """Conditions over several inputs are tested as soon as a combination holds those inputs.
+
+        That is before further inputs multiply the combination. What stays above: a condition on which
+        the engine of the session and that of the join would not agree (see `sql/portable.py`), and one
+        that reads no column. Only inner joins: in any other, a condition above the join says which of
+        its rows to keep, one inside says which rows match.
+        """
+        moved = tuple(p for p in predicates if self.kind == "inner" and self._belongs_inside(p))
+        if not moved:
+            return self, predicates
+        # The predicates of one place are asked in their order; those inside came from below.
+        inside = self.predicates + without(moved, self.predicates)
+        return replace(self, predicates=inside), without(predicates, moved)
+
+    def _belongs_inside(self, predicate: Expr) -> bool:
+        """Whether it reads several inputs, or one whose count window it may not go below."""
+        read = set(predicate.columns)
+        ports = [i for i, own in enumerate(self.inputs) if not read.isdisjoint(own.schema.names)]
+        is_sealed = not set(ports).isdisjoint(self.sealed)
+        return predicate.is_portable and (len(ports) > 1 or is_sealed)
+
+    def with_keys(self, equalities: tuple[Equality, ...], kept: Predicates) -> WindowJoin:
+        """Conditions on inputs that are kept are tested by the join."""
+        return replace(self, equalities=equalities, predicates=self.predicates + kept)
+
+    def push_own_conditions(self) -> Node:
+        """A condition of ON that reads one input is tested below: tuples that fail match nothing.
+
+        Where the join preserves the input, such a tuple is still to be answered for:
+
+            a LEFT JOIN b ON .. AND b.x > 1      moves into b
+            a LEFT JOIN b ON .. AND a.x > 1      stays: a tuple of a with x = 1 comes out, unmatched
+
+        So it does where the input has a count window: below, it would change which are the newest.
+        """
+        inputs: list[Node] = []
+        rest = self.predicates
+        for port, child in enumerate(self.inputs):
+            stays = port in self.kept_inputs
+            moved = tuple(p for p in rest if not stays and reads_only(p, child))
+            inputs.append(filtered(child, moved))
+            rest = without(rest, moved)
+        if len(rest) == len(self.predicates):
+            return self
+        return replace(self, inputs=tuple(inputs), predicates=rest)
+
+    # What cannot be answered.
+
+    def verify_state(self) -> None:
+        """Refuses windows that keep tuples for ever, or that no tuples can satisfy."""
+        if self.counts is not None:
+            self._verify_counts(self.counts)
+        elif self.is_snapshot:
+            self._verify_snapshot()
+        else:
+            self._verify_windows(self.graph)
+            if self.alternative is not None:
+                self._verify_windows(self.alternative)
+
+    def _verify_snapshot(self) -> None:
+        """Rows are kept until they end: each must."""
+        self._verify_consistent(self.graph)
+        for alias, node in zip(self.aliases, self.inputs, strict=True):
+            if not node.rows_end:
+                raise PlanError(
+                    "unbounded-state",
+                    f"the join of {_listed(self.aliases)} keeps tuples of {alias} for ever",
+                    reason=f"no window says when a tuple of {alias} leaves",
+                    hint=f"give it one, for instance {alias} [RANGE INTERVAL '1' HOUR]",
+                    span=self.span,
+                )
+
+    def _verify_consistent(self, graph: WindowGraph) -> None:
+        if graph.is_contradictory:
+            raise PlanError(
+                "contradicting-windows",
+                f"no tuples of {_listed(graph.streams)} can satisfy all windows at once",
+                reason="together the bounds ask for a time difference below its own lower end",
+                hint="widen or drop one of the windows",
+                span=self.span,
+            )
+
+    def _verify_windows(self, graph: WindowGraph) -> None:
+        names = graph.streams
+        self._verify_consistent(graph)
+        unbounded = graph.unbounded_pairs()
+        if unbounded:
+            first, second = (names[s] for s in unbounded[0])
+            raise PlanError(
+                "unbounded-state",
+                f"the join of {_listed(names)} keeps tuples of {first} for ever",
+                reason=f"no window says how long after a tuple of {first} one of {second} may come",
+                hint=f"add WINDOW ({first}, {second}) = INTERVAL '1' HOUR, or the bound that you mean",
+                span=self.span,
+            )
+
+    def _verify_counts(self, counts: CountWindows) -> None:
+        if counts.within is not None:
+            return
+        for alias, window in zip(self.aliases, counts.own, strict=True):
+            if window.rows is None and window.ticks is None:
+                raise PlanError(
+                    "unbounded-state",
+                    f"the join of {_listed(self.aliases)} keeps tuples of {alias} for ever",
+                    reason=f"no window says which tuples of {alias} are there",
+                    hint=f"give it one, for instance {alias} [ROWS 100]",
+                    span=self.span,
+                )
+
+    def title(self, time_type: str, show: ColumnTexts) -> str:  # noqa: ARG002
+        """Kind, conditions, windows."""
+        texts = [] if self.counts is None else self.counts.texts(self.aliases)
+        texts += dict.fromkeys(bound.text for bound in self.graph.stated if bound.text)
+        windows = ", ".join(texts)
+        conditions = show_equalities(self.equalities, show)
+        if self.predicates:
+            conditions += f" AND {show_predicates(self.predicates)}"
+        kind = f"{KIND_NAMES[self.kind]} on " if self.kind in KIND_NAMES else ""
+        name = "SnapshotJoin" if self.is_snapshot else "WindowJoin"
+        return f"{name} {kind}{conditions}{'; ' if windows else ''}{windows}"
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
