@@ -41,7 +41,9 @@ if TYPE_CHECKING:
     import duckdb
     from numpy.typing import NDArray
 
+    from windrow.physical.nodes.base import PhysicalNode
     from windrow.plan.exprs import Expr
+
 
 RowByRow = FilterRows | ProjectRows | RangeRows
 
@@ -137,18 +139,18 @@ class Evaluator:
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._expressions: dict[tuple[Expr, ...], BoundExprs] = {}
 
-    def apply(self, spec: RowByRow, batch: ChangeBatch) -> ChangeBatch:
+    def apply(self, spec: PhysicalNode, batch: ChangeBatch) -> ChangeBatch:
         """The rows of the batch after the spec.
 
         Raises:
             DataError: a value cannot be computed (overflow, division by zero, a bad cast).
         """
-        if isinstance(spec, RangeRows):
-            return ChangeBatch(
-                batch.columns, batch.times, range_ends(batch, spec.ticks), batch.signs
-            )
+        if spec.range_ticks is not None:
+            ends = range_ends(batch, spec.range_ticks)
+            return ChangeBatch(batch.columns, batch.times, ends, batch.signs)
         if isinstance(spec, FilterRows):
             return self._filter(spec, batch)
+        assert isinstance(spec, ProjectRows)
         return self._project(spec, batch)
 
     def close(self) -> None:

@@ -26,7 +26,6 @@ from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.nodes.pair_join import PairJoin
-from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.physical.partitioning import (
     HashKeys,
     HashShares,
@@ -79,7 +78,7 @@ def _with_marks(
 ) -> tuple[Rows, Buckets]:
     """Rows in their homes; in every bucket those that tell all groups of results that may miss."""
     rows = np.arange(len(batch))
-    if not (isinstance(spec, SlidingAggregate) and spec.estimated_from):
+    if not spec.estimated_from:
         return rows, homes
     marks = is_mark(batch.columns)
     counts = np.where(marks, buckets, 1)

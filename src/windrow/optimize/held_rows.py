@@ -15,62 +15,27 @@ from math import prod
 
 from windrow.optimize.numbers import Numbers
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.nodes.expire_rows import ExpireRows
-from windrow.physical.nodes.filter_rows import FilterRows
 from windrow.physical.nodes.multi_join import MultiJoin
-from windrow.physical.nodes.project_rows import ProjectRows
-from windrow.physical.nodes.range_rows import RangeRows
-from windrow.physical.nodes.scan_stream import ScanStream
-from windrow.physical.nodes.scan_table import ScanTable
-from windrow.physical.nodes.set_op import SetOp
-from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
-from windrow.physical.nodes.table_join_rows import TableJoinRows
-from windrow.physical.nodes.union_rows import UnionRows
 from windrow.plan.statistics import ASSUMED
 
-ADDED_UP = frozenset({"sum", "count", "avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp"})
-"""The aggregates that take a value back by subtracting it, and need no other values for that."""
 
-_HOLDING_NONE = ScanStream | ScanTable | FilterRows | ProjectRows | RangeRows | UnionRows
-
-
-def held_rows(spec: PhysicalNode, numbers: Numbers) -> float | None:
+def held_rows(node: PhysicalNode, numbers: Numbers) -> float | None:
     """Tuples that a plan holds on average; None where its numbers do not tell."""
-    parts = [held_rows(child, numbers) for child in spec.inputs]
-    return _total([_held_by(spec, numbers), *parts])
+    parts = [held_rows(child, numbers) for child in node.inputs]
+    held = node.held_inputs
+    own = None if held is None else _total([_alive(child, numbers) for child in held])
+    return _total([own, *parts])
 
 
-def _held_by(spec: PhysicalNode, numbers: Numbers) -> float | None:
-    """Tuples that one operator holds."""
-    hands_on = isinstance(spec, SetOp) and spec.hands_on
-    if hands_on or isinstance(spec, _HOLDING_NONE | TableJoinRows):
-        return 0.0
-    if isinstance(spec, ExpireRows):
-        return _alive(spec.input, numbers)
-    if isinstance(spec, SlidingAggregate) and not spec.estimated_from:
-        subtracts = all(a.function in ADDED_UP and not a.is_distinct for a in spec.aggregates)
-        is_needed = spec.input.has_ends or not subtracts
-        return _alive(spec.input, numbers) if is_needed else 0.0
-    if isinstance(spec, SetOp):
-        return _total([_alive(c, numbers) if c.has_ends else 0.0 for c in spec.inputs])
-    if isinstance(spec, MultiJoin) and spec.joins_what_is_alive:
-        return _total([_alive(child, numbers) for child in spec.inputs])
-    return None
-
-
-def _alive(spec: PhysicalNode, numbers: Numbers) -> float | None:
-    """Rows of a spec that are alive at an instant."""
-    if isinstance(spec, ProjectRows | ExpireRows):
-        return _alive(spec.input, numbers)
-    if isinstance(spec, SetOp) and spec.hands_on:
-        return _alive(spec.inputs[0], numbers)
-    if isinstance(spec, UnionRows):
-        return _total([_alive(child, numbers) for child in spec.inputs])
-    if isinstance(spec, MultiJoin):
-        return _alive_pairs(spec, numbers)
-    if len(spec.scans) > 1:  # a selection over a join: what passes it is not known
+def _alive(node: PhysicalNode, numbers: Numbers) -> float | None:
+    """Rows of a node that are alive at an instant."""
+    if node.whole_inputs:
+        return _total([_alive(child, numbers) for child in node.whole_inputs])
+    if isinstance(node, MultiJoin):
+        return _alive_pairs(node, numbers)
+    if len(node.scans) > 1:  # a selection over a join: what passes it is not known
         return None
-    length, rate = spec.alive_ticks, numbers.rate(spec)
+    length, rate = node.alive_ticks, numbers.rate(node)
     return None if length is None or rate is None else rate.value * length
 
 

@@ -44,14 +44,12 @@ def match_algorithm(node: BestmatchJoin, classes: tuple[KeyClass, ...], options:
 
 def check_match_algorithm(root: PhysicalNode, options: Options) -> None:
     """Refuses an algorithm of bestmatch joins for a query that has none."""
-    if options.match_algorithm is None or _has_match(root):
+    if options.match_algorithm is None or any(
+        isinstance(node, MatwinBestmatch) for node in root.walk()
+    ):
         return
     raise PlanError(
         "algorithm-of-bestmatch",
         f"the algorithm {options.match_algorithm} is for bestmatch joins, and the query has none",
         hint="leave it out, or name an algorithm of window joins, bew for instance",
     )
-
-
-def _has_match(spec: PhysicalNode) -> bool:
-    return isinstance(spec, MatwinBestmatch) or any(map(_has_match, spec.inputs))

@@ -23,24 +23,14 @@ projections as the rows did. There are two places where they do not:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from windrow.physical.algorithms import DEFAULT, HASH, NESTED_LOOP
 from windrow.physical.estimates import ONE_PLAN
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.expire_rows import ExpireRows
 from windrow.physical.nodes.expiring_join import ExpiringJoin
-from windrow.physical.nodes.filter_rows import FilterRows
 from windrow.physical.nodes.multi_join import MultiJoin
-from windrow.physical.nodes.project_rows import ProjectRows
 from windrow.physical.nodes.range_rows import RangeRows
-from windrow.physical.nodes.set_op import SetOp
-from windrow.physical.nodes.shedding_join import SheddingJoin
-from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
-from windrow.physical.nodes.snapshot_join import SnapshotJoin
-from windrow.physical.nodes.table_join_rows import TableJoinRows
-from windrow.physical.nodes.time_join import TimeJoin
-from windrow.physical.nodes.union_rows import UnionRows
 
 Rewrite = Callable[[PhysicalNode], PhysicalNode]
 
@@ -53,53 +43,37 @@ def with_negative_tuples(root: PhysicalNode) -> PhysicalNode:
     return _signed(root)
 
 
-def _signed(spec: PhysicalNode) -> PhysicalNode:
-    """The rows of a spec with signs alone."""
-    if isinstance(spec, RangeRows):
-        return _expired(spec.input, spec.ticks)
-    if isinstance(spec, FilterRows | ProjectRows | TableJoinRows | UnionRows):
-        return _over(spec, _signed)
-    if isinstance(spec, SetOp) and spec.hands_on:
-        return _signed(spec.inputs[0])  # what makes the negatives finds late rows as well
-    rewritten = _ending(spec)
+def _signed(node: PhysicalNode) -> PhysicalNode:
+    """The rows of a node with signs alone."""
+    if node.range_ticks is not None:
+        return _expired(node.inputs[0], node.range_ticks)
+    if node.row_inputs:
+        return node.with_rows(_signed)
+    if node.is_stateful and node.whole_inputs and node.has_ends:
+        return _signed(node.inputs[0])  # what makes the negatives finds late rows as well
+    rewritten = _ending(node)
     return ExpireRows(rewritten) if rewritten.has_ends else rewritten
 
 
-def _ending(spec: PhysicalNode) -> PhysicalNode:
-    """The rows of a spec with ends where they have some, made by negative tuples below."""
-    if isinstance(spec, FilterRows | ProjectRows | TableJoinRows | UnionRows):
-        return _over(spec, _ending)
-    if isinstance(spec, SlidingAggregate) and not spec.estimated_from:
-        return replace(spec, input=_signed(spec.input))
-    if isinstance(spec, SetOp) and not spec.hands_on:
-        return replace(spec, inputs=tuple(map(_signed, spec.inputs)))
-    return _expiring(spec) if isinstance(spec, MultiJoin) and _can_expire(spec) else spec
+def _ending(node: PhysicalNode) -> PhysicalNode:
+    """The rows of a node with ends where they have some, made by negative tuples below."""
+    if node.row_inputs:
+        return node.with_rows(_ending)
+    if node.works_on_signs:
+        return node.with_inputs([_signed(child) for child in node.inputs])
+    if node.can_expire:
+        (join, *_) = node.window_joins
+        return _expiring(join)
+    return node
 
 
-def _expired(spec: PhysicalNode, ticks: int) -> PhysicalNode:
-    """The rows of a spec, each with a negative so many ticks and one later: over its scans."""
-    if isinstance(spec, FilterRows | ProjectRows | TableJoinRows | UnionRows):
-        return _over(spec, lambda below: _expired(below, ticks))
-    if isinstance(spec, RangeRows):
-        return _expired(spec.input, min(ticks, spec.ticks))
-    return ExpireRows(RangeRows(spec, ticks))
-
-
-def _over(
-    spec: FilterRows | ProjectRows | TableJoinRows | UnionRows, rewrite: Rewrite
-) -> PhysicalNode:
-    """What works row by row, over rewritten rows; a table below it stays."""
-    if isinstance(spec, UnionRows):
-        return replace(spec, inputs=tuple(map(rewrite, spec.inputs)))
-    return replace(spec, input=rewrite(spec.input))
-
-
-def _can_expire(join: MultiJoin) -> bool:
-    """Whether a join keeps each row as long as it is alive, and no longer."""
-    if isinstance(join, SnapshotJoin):
-        return True
-    is_plain = isinstance(join, TimeJoin) and join.has_plans and not isinstance(join, SheddingJoin)
-    return is_plain and all(child.alive_ticks is not None for child in join.inputs)
+def _expired(node: PhysicalNode, ticks: int) -> PhysicalNode:
+    """The rows of a node, each with a negative so many ticks and one later: over its scans."""
+    if node.row_inputs:
+        return node.with_rows(lambda below: _expired(below, ticks))
+    if node.range_ticks is not None:
+        return _expired(node.inputs[0], min(ticks, node.range_ticks))
+    return ExpireRows(RangeRows(node, ticks))
 
 
 def _expiring(join: MultiJoin) -> ExpiringJoin:
@@ -113,6 +87,6 @@ def _expiring(join: MultiJoin) -> ExpiringJoin:
         "inputs": inputs,
         "method": join.method if is_own_way else (HASH if join.classes else NESTED_LOOP),
         "orders": join.orders if is_own_way else (),
-        "estimate": join.estimate if isinstance(join, SnapshotJoin) else ONE_PLAN,
+        "estimate": join.estimate if join.has_one_plan else ONE_PLAN,
     }
     return ExpiringJoin(**join.common() | own)

@@ -7,19 +7,19 @@ pass, a projection renames columns, and a join gives what its estimate says.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import expm1, log1p, prod
 
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.nodes.filter_rows import FilterRows
-from windrow.physical.nodes.multi_join import MultiJoin
-from windrow.physical.nodes.project_rows import ProjectRows
-from windrow.physical.nodes.range_rows import RangeRows
-from windrow.physical.nodes.scan_stream import ScanStream
-from windrow.physical.nodes.scan_table import ScanTable
-from windrow.physical.nodes.union_rows import UnionRows
 from windrow.plan.exprs import Band, Expr
-from windrow.plan.statistics import ASSUMED, NOTHING_KNOWN, Figure, Measured, Statistics
+from windrow.plan.statistics import (
+    ASSUMED,
+    NOTHING_KNOWN,
+    Figure,
+    Measured,
+    Statistics,
+    total,
+)
 
 ASSUMED_KEYS = 1_000.0
 """Different keys where nobody knows: some, far fewer than tuples."""
@@ -47,21 +47,25 @@ class Numbers:
     is_restored: bool = False
 
     def rate(self, spec: PhysicalNode) -> Figure | None:
-        """Rows of a spec per tick; None where that is not known."""
-        if isinstance(spec, ScanStream):
-            said = self.hints.get(spec.stream, NOTHING_KNOWN).rate
-            found = self.measured.rate(spec.stream) if self.measured else None
-            return (found or said) if self.is_running else (said or found)
-        if isinstance(spec, ProjectRows | RangeRows):
-            return self.rate(spec.input)
-        if isinstance(spec, FilterRows):
-            return self._filtered(spec)
-        if isinstance(spec, UnionRows):
-            return self._together(spec)
-        if isinstance(spec, MultiJoin) and spec.estimate and spec.estimate.plans:
-            sources = {figure.source for _, figure in spec.estimate.known}
-            return Figure(spec.estimate.output, f"estimate by {', '.join(sorted(sources))}")
-        return None
+        """Rows of a node per tick; None where that is not known."""
+        return spec.rate(self)
+
+    def of_stream(self, stream: str) -> Figure | None:
+        """Tuples of a stream per tick; None where nobody knows."""
+        said = self.hints.get(stream, NOTHING_KNOWN).rate
+        found = self.measured.rate(stream) if self.measured else None
+        return (found or said) if self.is_running else (said or found)
+
+    def passing_rate(self, spec: PhysicalNode, predicates: tuple[Expr, ...]) -> Figure | None:
+        """Rows of a node per tick that pass all of some conditions."""
+        rate = self.rate(spec)
+        if rate is None:
+            return None
+        share = self.passing(predicates, [spec])
+        if share is None:
+            share = Figure(SHARE_OF_OTHERS ** len(predicates), ASSUMED)
+        passing = f"{rate.source}, of which {share.value:.2g} pass: {share.source}"
+        return Figure(rate.value * share.value, passing)
 
     def is_bounded(self, spec: PhysicalNode) -> bool:
         """Whether all streams below a spec are there as a whole."""
@@ -78,10 +82,9 @@ class Numbers:
         The paper's equation 1: of n equally likely rows, n (1 - (1 - 1/n)^(rate x w)) are alive. Those
         of a UNION ALL may all be different from each other's.
         """
-        if isinstance(spec, UnionRows):
-            return self._held_together(spec.inputs)
-        if isinstance(spec, ProjectRows) and isinstance(spec.input, UnionRows):
-            return self._held_together([replace(spec, input=own) for own in spec.input.inputs])
+        parts = _united(spec)
+        if len(parts) > 1:
+            return self._held_together(parts)
         rate, ticks = self.rate(spec), spec.alive_ticks
         columns = [self._looked_up(spec, name) for name in spec.schema.names]
         known = [figure for figure in columns if figure is not None]
@@ -102,7 +105,7 @@ class Numbers:
 
     def missing(self, spec: PhysicalNode) -> str:
         """What to give so that the rate of a spec is known; "" where nothing helps."""
-        if any(not isinstance(part, _CARRYING) for part in _parts(spec)):
+        if not all(part.has_rate for part in spec.walk()):
             return ""
         names = [s.stream for s in spec.scans if self.rate(s) is None]
         return ", ".join(f"rate= of {name}" for name in dict.fromkeys(names))
@@ -111,7 +114,7 @@ class Numbers:
         self, left: tuple[PhysicalNode, str], right: tuple[PhysicalNode, str], band: Band
     ) -> Figure | None:
         """The share of pairs of two columns whose difference a band allows."""
-        origins = _origin(*left), _origin(*right)
+        origins = left[0].source_of(left[1]), right[0].source_of(right[1])
         if self.measured is None or origins[0] is None or origins[1] is None or band.scale:
             return None
         return self.measured.within(origins[0], origins[1], band.low, band.high)
@@ -128,37 +131,13 @@ class Numbers:
             return None
         return self.measured.passing(predicates, known)
 
-    def _filtered(self, spec: FilterRows) -> Figure | None:
-        rate = self.rate(spec.input)
-        if rate is None:
-            return None
-        share = self.passing(spec.predicates, [spec.input])
-        if share is None:
-            share = Figure(SHARE_OF_OTHERS ** len(spec.predicates), ASSUMED)
-        passing = f"{rate.source}, of which {share.value:.2g} pass: {share.source}"
-        return Figure(rate.value * share.value, passing)
-
-    def _together(self, spec: UnionRows) -> Figure | None:
-        rates = [self.rate(child) for child in spec.inputs]
-        known = [rate for rate in rates if rate is not None]
-        if len(known) < len(rates):
-            return None
-        sources = dict.fromkeys(rate.source for rate in known)
-        return Figure(sum(rate.value for rate in known), ", ".join(sources))
-
     def _held_together(self, parts: Sequence[PhysicalNode]) -> tuple[Figure, Figure] | None:
-        held = [self.held(part) for part in parts]
-        known = [figures for figures in held if figures is not None]
-        if len(known) < len(held):
-            return None
-        alive, different = (
-            Figure(sum(f.value for f in own), ", ".join(dict.fromkeys(f.source for f in own)))
-            for own in zip(*known, strict=True)
-        )
-        return alive, different
+        held = [self.held(part) or (None, None) for part in parts]
+        alive, different = (total(own) for own in zip(*held, strict=True))
+        return None if alive is None or different is None else (alive, different)
 
     def _looked_up(self, spec: PhysicalNode, column: str) -> Figure | None:
-        origin = _origin(spec, column)
+        origin = spec.source_of(column)
         if origin is None:
             return None
         stream, own = origin
@@ -166,33 +145,21 @@ class Numbers:
         return said or (self.measured.different(stream, own) if self.measured else None)
 
 
-def _origin(spec: PhysicalNode, column: str) -> tuple[str, str] | None:
-    """The stream and the column of it that a column of a spec shows; None where it is computed."""
-    if isinstance(spec, ScanStream):
-        return spec.stream, spec.columns[spec.schema.names.index(column)]
-    if isinstance(spec, ScanTable):
-        return None  # what is counted of streams is not counted of tables
-    if isinstance(spec, ProjectRows):
-        made = next(item.expr for item in spec.items if item.name == column)
-        return _origin(spec.input, made.columns[0]) if made.is_column else None
-    if isinstance(spec, UnionRows):
-        return None  # values of several columns
-    below = [child for child in spec.inputs if column in child.schema.names]
-    return _origin(below[0], column) if below else None
-
-
-_CARRYING = ScanStream | FilterRows | ProjectRows | RangeRows | UnionRows | MultiJoin
-
-
-def _parts(spec: PhysicalNode) -> list[PhysicalNode]:
-    return [spec, *(part for child in spec.inputs for part in _parts(child))]
+def _united(spec: PhysicalNode) -> list[PhysicalNode]:
+    """The inputs of a UNION ALL, each below what is computed of it; else the node alone."""
+    whole = spec.whole_inputs
+    if len(whole) > 1:
+        return list(whole)
+    if len(whole) == 1 and len(whole[0].whole_inputs) > 1:
+        return [spec.with_inputs([own]) for own in whole[0].whole_inputs]
+    return [spec]
 
 
 def _read(side: PhysicalNode, names: list[str]) -> tuple[str, dict[str, str]] | None:
     """The stream of a side and its columns by their names above; None where one is computed."""
     if len(side.scans) != 1:
         return None
-    origins = {name: _origin(side, name) for name in names if name in side.schema.names}
+    origins = {name: side.source_of(name) for name in names if name in side.schema.names}
     columns = {name: origin[1] for name, origin in origins.items() if origin is not None}
     return (side.scans[0].stream, columns) if len(columns) == len(origins) else None
 

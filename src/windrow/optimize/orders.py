@@ -8,7 +8,6 @@ from windrow.errors import PlanError
 from windrow.physical.algorithms import BY_NAME, PIPELINE
 from windrow.physical.cost_facts import NO_WINDOW_JOIN
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.options import Options
 from windrow.plan.nodes.window_join import WindowJoin
 
@@ -91,7 +90,7 @@ def check_order(root: PhysicalNode, options: Options) -> None:
     """Refuses an order that no join of the query could follow."""
     if options.order is None or _is_followed(root):
         return
-    joins = _joins(root)
+    joins = root.window_joins
     named = f"the join of {', '.join(joins[0].aliases)}" if joins else "a join"
     others = " and ".join(root.spoken_names)
     reason = f"{others} joins two, in no order" if others else NO_WINDOW_JOIN
@@ -106,9 +105,4 @@ def check_order(root: PhysicalNode, options: Options) -> None:
 
 
 def _is_followed(spec: PhysicalNode) -> bool:
-    return any(join.orders for join in _joins(spec))
-
-
-def _joins(spec: PhysicalNode) -> list[MultiJoin]:
-    below = [join for child in spec.inputs for join in _joins(child)]
-    return [spec, *below] if isinstance(spec, MultiJoin) else below
+    return any(join.orders for join in spec.window_joins)

@@ -39,7 +39,6 @@ from windrow.physical.algorithms import (
 from windrow.physical.estimates import ONE_PLAN, Estimate, PlanCost
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.nodes.shedding_join import SheddingJoin
-from windrow.physical.nodes.snapshot_join import SnapshotJoin
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.options import Options
 from windrow.physical.part_sizes import USUAL
@@ -102,7 +101,7 @@ REFERENCE_MACHINE = Machine()
 def planned(spec: MultiJoin, options: Options, numbers: Numbers, machine: Machine) -> MultiJoin:
     """The join by the plan to take, with its estimate; as it was where too little is known."""
     rates = [numbers.rate(child) for child in spec.inputs]
-    if isinstance(spec, SnapshotJoin) and None not in rates:
+    if spec.has_one_plan and None not in rates:
         return replace(spec, estimate=ONE_PLAN)
     known_rates = [rate for rate in rates if rate is not None]
     if len(known_rates) < len(rates):
@@ -219,7 +218,7 @@ def _plans(spec: MultiJoin, join: Sized, machine: Machine, *, is_bounded: bool) 
     for method in methods:
         plans += _backward_plans(spec, join, method, machine)
     is_plain = isinstance(spec, TimeJoin)
-    if is_plain and not isinstance(spec, SheddingJoin):
+    if is_plain and spec.shedding is None:
         note = "" if is_bounded else WAITS
         plans += [_sweep_plan(spec, join, method, machine, note) for method in methods]
         for name in ("hw", "nlw") if spec.classes else ("nlw",):

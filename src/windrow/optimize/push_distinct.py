@@ -27,13 +27,10 @@ from windrow.optimize.numbers import Numbers
 from windrow.physical.algorithms import DEFAULT, HASH, NESTED_LOOP
 from windrow.physical.cost_facts import show_count, show_rate
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.nodes.filter_rows import FilterRows
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.nodes.project_rows import ProjectRows
 from windrow.physical.nodes.set_op import SetOp
 from windrow.physical.nodes.snapshot_join import SnapshotJoin
-from windrow.physical.nodes.table_join_rows import TableJoinRows
-from windrow.physical.nodes.union_rows import UnionRows
 from windrow.physical.options import Options
 from windrow.plan.exprs import Named, column
 from windrow.plan.windows import WindowGraph
@@ -63,10 +60,8 @@ def _as_set(
     spec: PhysicalNode, options: Options, numbers: Numbers, said: list[str]
 ) -> PhysicalNode:
     """The spec of which it only matters whether a row is there; what is not done is said."""
-    if isinstance(spec, FilterRows | ProjectRows | TableJoinRows):
-        return replace(spec, input=_as_set(spec.input, options, numbers, said))
-    if isinstance(spec, UnionRows):
-        return replace(spec, inputs=tuple(_as_set(c, options, numbers, said) for c in spec.inputs))
+    if spec.row_inputs:
+        return spec.with_rows(lambda below: _as_set(below, options, numbers, said))
     if not isinstance(spec, MultiJoin) or not spec.joins_what_is_alive:
         return spec
     if not isinstance(spec, SnapshotJoin) and not options.leaves_plans:

@@ -24,9 +24,6 @@ from windrow.optimize.negative_tuples import with_negative_tuples
 from windrow.optimize.numbers import Numbers
 from windrow.physical.cost_facts import show_count
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.nodes.count_rows import CountRows
-from windrow.physical.nodes.range_rows import RangeRows
-from windrow.physical.nodes.resolve_changes import ResolveChanges
 from windrow.physical.options import AUTO, ITA, NTA, TPA, Options
 from windrow.physical.schedule import Schedule
 
@@ -145,11 +142,6 @@ def _operators(spec: PhysicalNode) -> int:
     return below + spec.is_stateful
 
 
-def _windows(spec: PhysicalNode) -> set[tuple[str, int]]:
-    """The lengths of the windows below a spec, in ticks or in rows."""
-    found = {window for child in spec.inputs for window in _windows(child)}
-    if isinstance(spec, RangeRows | ResolveChanges) and spec.ticks is not None:
-        found.add(("ticks", spec.ticks))
-    elif isinstance(spec, CountRows):
-        found.add(("rows", spec.rows))
-    return found
+def _windows(root: PhysicalNode) -> set[tuple[str, int]]:
+    """The lengths of the windows of a plan, in ticks or in rows."""
+    return {node.own_window for node in root.walk() if node.own_window is not None}

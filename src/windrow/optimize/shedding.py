@@ -6,7 +6,6 @@ Where an aggregate stands above, the join's results carry which draws made them 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from windrow.allocation.dividing import ROUNDING
@@ -16,7 +15,6 @@ from windrow.physical.algorithms import ASYMMETRIC, DEFAULT
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.filter_rows import FilterRows
 from windrow.physical.nodes.multi_join import MultiJoin
-from windrow.physical.nodes.pair_join import PairJoin
 from windrow.physical.nodes.project_rows import ProjectRows
 from windrow.physical.nodes.set_op import SetOp
 from windrow.physical.nodes.shedding_join import SheddingJoin
@@ -65,7 +63,7 @@ def with_shedding(root: PhysicalNode, options: Options) -> PhysicalNode:
 
 def _shedding_join(root: PhysicalNode, options: Options) -> MultiJoin:
     """The one window join of a query, if it can shed."""
-    found = _joins(root)
+    found = [node for node in root.walk() if node.is_join]
     asked = "on_memory = 'shed'" if options.sheds_memory else "service_rate"
     if not found:
         raise UnsupportedError(
@@ -108,7 +106,7 @@ def _shedding_join(root: PhysicalNode, options: Options) -> MultiJoin:
 
 def _beside(root: PhysicalNode) -> str:
     """What a query has that cannot be estimated from a part of its rows; "" for nothing."""
-    specs = list(_parts(root))
+    specs = list(root.walk())
     if any(isinstance(spec, SnapshotJoin) for spec in specs):
         return "a join with a changelog"
     if any(isinstance(spec, SlidingSkyline) for spec in specs):
@@ -126,13 +124,7 @@ def _beside(root: PhysicalNode) -> str:
     return ""
 
 
-def _parts(spec: PhysicalNode) -> Iterator[PhysicalNode]:
-    yield spec
-    for child in spec.inputs:
-        yield from _parts(child)
-
-
-def _unable(join: MultiJoin | PairJoin, options: Options) -> str:
+def _unable(join: PhysicalNode, options: Options) -> str:
     """Why a join cannot shed; "" where it can."""
     if not isinstance(join, MultiJoin):
         return f"the query's join is {join.spoken}"
@@ -262,11 +254,6 @@ def _with_hidden(spec: ProjectRows) -> ProjectRows:
         items=(*spec.items, *(Named(own.name, column(own.name, own.type)) for own in hidden)),
         schema=Schema((*spec.schema.fields, *hidden)),
     )
-
-
-def _joins(spec: PhysicalNode) -> list[MultiJoin | PairJoin]:
-    below = [join for child in spec.inputs for join in _joins(child)]
-    return [spec, *below] if isinstance(spec, MultiJoin | PairJoin) else below
 
 
 def _has_totals(spec: PhysicalNode) -> bool:

@@ -14,11 +14,9 @@ from windrow.physical.choice_facts import choice_facts
 from windrow.physical.cost_facts import show_rate, total_cost
 from windrow.physical.facts import Fact
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.nodes.project_rows import ProjectRows
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.scan_table import ScanTable
-from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.physical.options import IN_STEP, ROUND_ROBIN, SPILL, Options
 from windrow.physical.partitioning import Single
 from windrow.physical.promises import LEAD, has_lead, show_promises, show_watermarks
@@ -133,8 +131,8 @@ def _memory(options: Options) -> str:
 
 def _processor(root: PhysicalNode) -> list[Fact]:
     """How many arrivals may probe, where someone has said it."""
-    for _, spec in _walk(root, 0):
-        if isinstance(spec, MultiJoin) and spec.shedding is not None and spec.shedding.service_rate:
+    for spec in root.walk():
+        if spec.shedding is not None and spec.shedding.service_rate:
             rate = show_rate(spec.shedding.service_rate, spec.time_type)
             beyond = "a random part does" if spec.shedding.may_skip else "the query fails"
             return [("processor", [f"at most {rate} probe; where more arrive {beyond}"])]
@@ -167,7 +165,7 @@ def _physical_lines(physical: PhysicalQuery) -> list[str]:
 
 
 def _column_texts(root: PhysicalNode) -> ColumnTexts:
-    return ColumnTexts(spec.items for _, spec in _walk(root, 0) if isinstance(spec, ProjectRows))
+    return ColumnTexts(spec.items for spec in root.walk() if isinstance(spec, ProjectRows))
 
 
 def _walk(spec: PhysicalNode, depth: int) -> Iterator[tuple[int, PhysicalNode]]:
@@ -196,7 +194,7 @@ def _stage_lines(physical: PhysicalQuery) -> list[str]:
         partitioning = spec.partitioning(buckets)
         lines.append(f"  stage {number}: {spec.title}")
         lines.append(f"    {partitioning.describe(spec, show)}")
-        if isinstance(spec, SlidingAggregate) and spec.may_be_merged:
+        if spec.may_be_merged:
             lines.append(f"    {PRE_AGGREGATED}")
         if isinstance(partitioning, Single):
             lines.append(f"    warning: one task does all the work: {partitioning.reason}")

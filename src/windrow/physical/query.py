@@ -6,10 +6,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.nodes.filter_rows import FilterRows
-from windrow.physical.nodes.project_rows import ProjectRows
-from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
-from windrow.physical.nodes.table_join_rows import TableJoinRows
 from windrow.physical.options import Options
 from windrow.physical.schedule import Schedule
 
@@ -59,10 +55,8 @@ class PhysicalQuery:
         deleted and inserted at one instant, and the runner takes such changes out. Every key is
         shown: where one is not, the plan ends in a SetOp of kind "changes".
         """
-        spec, shown = self.root, set(self.root.schema.names)
-        while isinstance(spec, FilterRows | ProjectRows | TableJoinRows):
-            if isinstance(spec, ProjectRows):
-                items = [item for item in spec.items if item.name in shown and item.expr.is_column]
-                shown = {item.expr.columns[0] for item in items}
-            spec = spec.input
-        return isinstance(spec, SlidingAggregate) and not shown.issuperset(spec.schema.names)
+        node, shown = self.root, set(self.root.schema.names)
+        while len(node.row_inputs) == 1:
+            shown = node.columns_below(shown)
+            (node,) = node.row_inputs
+        return node.has_versions and not shown.issuperset(node.schema.names)

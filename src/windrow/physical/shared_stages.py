@@ -23,16 +23,12 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.nodes.multi_join import MultiJoin
-from windrow.physical.nodes.project_rows import ProjectRows
-from windrow.physical.nodes.range_rows import RangeRows
-from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.physical.partitioning import HashKeys, HashShares
 
 Handed: TypeAlias = tuple[frozenset[str], ...]
 """Per key that rows are spread by, the columns that have its value."""
 
-Between: TypeAlias = tuple[ProjectRows | RangeRows, ...]
+Between: TypeAlias = tuple[PhysicalNode, ...]
 
 
 @dataclass(frozen=True)
@@ -80,42 +76,36 @@ def below(spec: PhysicalNode) -> tuple[PhysicalNode, Between] | None:
 
     None where there are several inputs, or more lies between than can share a stage.
     """
-    steps: list[ProjectRows | RangeRows] = []
+    steps: list[PhysicalNode] = []
     if len(spec.inputs) > 1:
         return None
     (child,) = spec.inputs
     while not child.is_stateful:
-        if not isinstance(child, ProjectRows | RangeRows) or _computes(child):
+        if not child.keeps_buckets:
             return None
         steps.append(child)
-        child = child.input
+        (child,) = child.inputs
     return child, tuple(reversed(steps))
-
-
-def _computes(spec: ProjectRows | RangeRows) -> bool:
-    return isinstance(spec, ProjectRows) and not all(item.expr.is_column for item in spec.items)
 
 
 def _handed(spec: PhysicalNode, buckets: int) -> Handed:
     """The keys that tell the bucket of a result, by its columns; () where they do not."""
     partitioning = spec.partitioning(buckets)
     own = frozenset(spec.schema.names)
-    if isinstance(partitioning, HashKeys) and not _estimates(spec):
+    if isinstance(partitioning, HashKeys) and not spec.estimated_from:
         if partitioning.otherwise:
             return ()
         return _complete(tuple(frozenset((name,)) & own for name in partitioning.columns))
-    if not isinstance(partitioning, HashShares) or not isinstance(spec, MultiJoin):
+    if not isinstance(partitioning, HashShares) or not spec.bucket_keys:
         return ()
-    if spec.kind != "inner" or spec.shedding is not None:
-        return ()
-    classes = [spec.classes[number] for group in partitioning.classes for number in group]
+    classes = [spec.bucket_keys[number] for group in partitioning.classes for number in group]
     return _complete(tuple(own.intersection(filter(None, key.columns)) for key in classes))
 
 
 def _told_by(spec: PhysicalNode, handed: Handed, buckets: int) -> tuple[str, ...]:
     """The keys of a spec that tell the bucket of each of its rows; () where they do not."""
     partitioning = spec.partitioning(buckets)
-    if not handed or not isinstance(partitioning, HashKeys) or _estimates(spec):
+    if not handed or not isinstance(partitioning, HashKeys) or spec.estimated_from:
         return ()
     if partitioning.otherwise:
         return ()
@@ -125,12 +115,11 @@ def _told_by(spec: PhysicalNode, handed: Handed, buckets: int) -> tuple[str, ...
     return tuple(name for name in keys if any(name in columns for columns in handed))
 
 
-def _through(spec: ProjectRows | RangeRows, handed: Handed) -> Handed:
-    """What is handed on, under the names it has above a spec."""
-    if isinstance(spec, RangeRows):
-        return handed
+def _through(step: PhysicalNode, handed: Handed) -> Handed:
+    """What is handed on, under the names it has above a node."""
+    names = step.schema.names
     renamed = [
-        frozenset(item.name for item in spec.items if item.expr.columns[0] in columns)
+        frozenset(name for name in names if step.columns_below({name}) & columns)
         for columns in handed
     ]
     return _complete(tuple(renamed))
@@ -139,7 +128,3 @@ def _through(spec: ProjectRows | RangeRows, handed: Handed) -> Handed:
 def _complete(handed: Handed) -> Handed:
     """The same, if no key is missing: without one the others do not tell the bucket."""
     return handed if all(handed) else ()
-
-
-def _estimates(spec: PhysicalNode) -> bool:
-    return isinstance(spec, SlidingAggregate) and bool(spec.estimated_from)

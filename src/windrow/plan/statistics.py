@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from windrow.plan.exprs import Expr
 
@@ -50,6 +50,31 @@ class Statistics:
 
 
 NOTHING_KNOWN = Statistics()
+
+
+def total(figures: Sequence[Figure | None]) -> Figure | None:
+    """The sum of some numbers; None where one is not known."""
+    known = [figure for figure in figures if figure is not None]
+    if len(known) < len(figures):
+        return None
+    sources = dict.fromkeys(figure.source for figure in known)
+    return Figure(sum(figure.value for figure in known), ", ".join(sources))
+
+
+class Rates(Protocol):
+    """What is known of how many rows come, for the nodes of a plan to tell how many they give."""
+
+    def of_stream(self, stream: str) -> Figure | None:
+        """Tuples of a stream per tick; None where nobody knows."""
+        ...
+
+    def rate(self, spec: Any) -> Figure | None:
+        """Rows of a node per tick; None where that is not known."""
+        ...
+
+    def passing_rate(self, spec: Any, predicates: tuple[Expr, ...]) -> Figure | None:
+        """Rows of a node per tick that pass all of some conditions."""
+        ...
 
 
 class Measured(Protocol):

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from windrow.operators.base import Counters
 from windrow.operators.shedding.recall import THOUSANDTHS
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.nodes.shedding_join import SheddingJoin
 
 
 @dataclass(frozen=True)
@@ -62,6 +61,4 @@ def recall_of(
 
 def may_shed(spec: PhysicalNode) -> bool:
     """Whether the answer of a plan may be a part of the whole one."""
-    if isinstance(spec, SheddingJoin) and spec.shedding is not None:
-        return spec.shedding.sheds
-    return any(map(may_shed, spec.inputs))
+    return any(node.shedding is not None and node.shedding.sheds for node in spec.walk())

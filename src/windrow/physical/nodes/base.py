@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -14,10 +14,13 @@ from windrow.schema import END, SIGN
 if TYPE_CHECKING:
     from windrow.physical.estimates import Estimate
     from windrow.physical.facts import Fact, Show
+    from windrow.physical.nodes.multi_join import MultiJoin
     from windrow.physical.nodes.scan_stream import ScanStream
     from windrow.physical.nodes.scan_table import ScanTable
     from windrow.physical.options import Options
     from windrow.physical.partitioning import Partitioning
+    from windrow.physical.shedding import Shedding
+    from windrow.plan.statistics import Figure, Rates
     from windrow.schema import Schema
 
 
@@ -45,6 +48,9 @@ class PhysicalNode:
     identity_name: ClassVar[str] = ""
     """Its name in a checkpoint; "" for that of the class."""
 
+    is_join: ClassVar[bool] = False
+    """Whether it joins streams by windows."""
+
     if TYPE_CHECKING:
 
         @property
@@ -63,8 +69,17 @@ class PhysicalNode:
         def time_type(self) -> str:
             """The type of its event time."""
 
+        @property
+        def shedding(self) -> Shedding | None:
+            """What it may hold and do, where that is limited."""
+
+        @property
+        def estimated_from(self) -> int:
+            """Over a join of how many inputs that sheds it estimates; 0: it does not."""
+
     else:
-        estimate = None
+        estimate = shedding = None
+        estimated_from = 0
 
     def with_inputs(self, inputs: Sequence[PhysicalNode]) -> Self:
         """The same over other inputs; the very same object where nothing changed."""
@@ -91,6 +106,11 @@ class PhysicalNode:
     def scans(self) -> tuple[ScanStream, ...]:
         """The streams that it reads, from left to right."""
         return tuple(scan for child in self.inputs for scan in child.scans)
+
+    @property
+    def window_joins(self) -> tuple[MultiJoin, ...]:
+        """The window joins at and below it, each before those below."""
+        return tuple(join for child in self.inputs for join in child.window_joins)
 
     @property
     def tables(self) -> tuple[ScanTable, ...]:
@@ -142,6 +162,84 @@ class PhysicalNode:
     def origin(self) -> ScanStream | None:
         """The stream of which it has the rows, perhaps not all; None where they are made otherwise."""
         return None
+
+    @property
+    def row_inputs(self) -> tuple[PhysicalNode, ...]:
+        """The inputs whose rows pass through it one by one, each with its time, end and sign."""
+        return ()
+
+    def with_rows(self, rewrite: Callable[[PhysicalNode], PhysicalNode]) -> Self:
+        """The same over rewritten `row_inputs`; a table beside them stays."""
+        rows = self.row_inputs
+        return self.with_inputs([*map(rewrite, rows), *self.inputs[len(rows) :]])
+
+    @property
+    def whole_inputs(self) -> tuple[PhysicalNode, ...]:
+        """The inputs of which every row is one of its own, and lives as long."""
+        return ()
+
+    @property
+    def held_inputs(self) -> tuple[PhysicalNode, ...] | None:
+        """The inputs of which it holds the rows that are alive; None where that is no bound."""
+        return None if self.is_stateful else ()
+
+    @property
+    def range_ticks(self) -> int | None:
+        """The window that it gives every row, in ticks."""
+        return None
+
+    @property
+    def own_window(self) -> tuple[str, int] | None:
+        """The length of the window that it keeps rows by, in "ticks" or in "rows"."""
+        return None
+
+    @property
+    def works_on_signs(self) -> bool:
+        """Whether rows that are taken back serve it as well as rows that end."""
+        return False
+
+    @property
+    def keeps_buckets(self) -> bool:
+        """Whether it only picks and renames columns, or sets windows: rows stay where they have met."""
+        return False
+
+    @property
+    def bucket_keys(self) -> tuple[KeyClass, ...]:
+        """The keys that tell the bucket of every result, where it is spread by their shares."""
+        return ()
+
+    @property
+    def may_be_merged(self) -> bool:
+        """Whether rows of equal time, end and sign may be added up before they reach it."""
+        return False
+
+    @property
+    def can_expire(self) -> bool:
+        """Whether it is a join that keeps each row as long as it is alive, and no longer."""
+        return False
+
+    @property
+    def has_versions(self) -> bool:
+        """Whether its rows change: one goes and another comes in its place."""
+        return False
+
+    def columns_below(self, shown: Set[str]) -> set[str]:
+        """The columns of its input that some of its own columns show as they are."""
+        return set(shown)
+
+    def source_of(self, column: str) -> tuple[str, str] | None:
+        """The stream and the column of it that a column shows; None where it is computed."""
+        below = [child for child in self.inputs if column in child.schema.names]
+        return below[0].source_of(column) if below else None
+
+    def rate(self, rates: Rates) -> Figure | None:  # noqa: ARG002
+        """Its rows per tick; None where that is not known."""
+        return None
+
+    @property
+    def has_rate(self) -> bool:
+        """Whether its rate follows from those of its inputs."""
+        return False
 
     @property
     def matches(self) -> list[str]:
@@ -266,6 +364,11 @@ class PerRow(Inner):
         @property
         def input(self) -> PhysicalNode:
             """What it reads."""
+
+    @property
+    def row_inputs(self) -> tuple[PhysicalNode, ...]:
+        """The one input."""
+        return (self.input,)
 
     @property
     def alive_ticks(self) -> int | None:

@@ -52,6 +52,11 @@ class CountRows(MakesChanges, OneInput):
         return _facts(self, show)
 
     @property
+    def own_window(self) -> tuple[str, int]:
+        """So many rows."""
+        return "rows", self.rows
+
+    @property
     def title(self) -> str:
         """For EXPLAIN."""
         return f"CountRows {self.alias}"

@@ -38,6 +38,16 @@ class ExpireRows(MakesChanges, OneInput):
         return _facts(self)
 
     @property
+    def whole_inputs(self) -> tuple[PhysicalNode, ...]:
+        """The one input."""
+        return (self.input,)
+
+    @property
+    def held_inputs(self) -> tuple[PhysicalNode, ...]:
+        """The one input."""
+        return (self.input,)
+
+    @property
     def title(self) -> str:
         """For EXPLAIN."""
         return f"ExpireRows {source_name(self.input)}"

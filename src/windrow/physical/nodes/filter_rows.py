@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from windrow.physical.nodes.base import PhysicalNode, Request
     from windrow.plan.exprs import Expr
     from windrow.plan.nodes.filter import Filter
+    from windrow.plan.statistics import Figure, Rates
     from windrow.schema import Schema
 
 
@@ -33,6 +34,12 @@ class FilterRows(PerRow, OneInput):
     def schema(self) -> Schema:
         """The input's."""
         return self.input.schema
+
+    has_rate = True
+
+    def rate(self, rates: Rates) -> Figure | None:
+        """That of the rows that pass."""
+        return rates.passing_rate(self.input, self.predicates)
 
     @property
     def title(self) -> str:

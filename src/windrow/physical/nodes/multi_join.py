@@ -23,6 +23,7 @@ from windrow.physical.partitioning import Slices, hypercube, show_class
 from windrow.physical.pipeline import path_order
 from windrow.physical.probe_facts import tests
 from windrow.physical.shedding import least_row_bytes
+from windrow.plan.statistics import Figure
 from windrow.schema import END
 
 if TYPE_CHECKING:
@@ -31,10 +32,10 @@ if TYPE_CHECKING:
     from windrow.physical.nodes.base import KeyClass
     from windrow.physical.options import Options
     from windrow.physical.partitioning import Partitioning
-    from windrow.physical.shedding import Shedding
     from windrow.plan.count_windows import CountWindows
     from windrow.plan.exprs import Expr
     from windrow.plan.functions import UserFunction
+    from windrow.plan.statistics import Rates
     from windrow.plan.windows import WindowGraph
     from windrow.schema import Schema
 
@@ -75,6 +76,7 @@ class MultiJoin(Inner):
     estimate: Estimate | None = None
 
     is_stateful = True
+    is_join = True
     is_joined = True
     is_priced = True
 
@@ -102,10 +104,6 @@ class MultiJoin(Inner):
             """The windows that count tuples."""
 
         @property
-        def shedding(self) -> Shedding | None:
-            """What it may hold and do, where that is limited."""
-
-        @property
         def tracked(self) -> tuple[int, ...]:
             """The inputs of which rows come alone."""
 
@@ -115,7 +113,7 @@ class MultiJoin(Inner):
 
     else:
         kind, algorithm, structures, sizes = "inner", DEFAULT, (), USUAL
-        counts = shedding = None
+        counts = None
         tracked = awaited = ()
 
     identity_name = "WJoin"
@@ -132,6 +130,11 @@ class MultiJoin(Inner):
     @property
     def joins_what_is_alive(self) -> bool:
         """Whether it asks nothing of the times of rows but that they are alive together."""
+        return False
+
+    @property
+    def has_one_plan(self) -> bool:
+        """Whether there is nothing to weigh."""
         return False
 
     @property
@@ -203,6 +206,30 @@ class MultiJoin(Inner):
         read = [name for predicate in self.predicates for name in predicate.columns if name in own]
         needed = [*self.keep[port], *(name for name in keys if name is not None), *read]
         return list(dict.fromkeys(needed))
+
+    @property
+    def window_joins(self) -> tuple[MultiJoin, ...]:
+        """This one, and those below."""
+        return (self, *super().window_joins)
+
+    @property
+    def bucket_keys(self) -> tuple[KeyClass, ...]:
+        """All, of an inner join: rows of others with a NULL for a key are spread by their times."""
+        return self.classes if self.kind == "inner" else ()
+
+    @property
+    def held_inputs(self) -> tuple[PhysicalNode, ...] | None:
+        """All, where it asks for nothing but that rows are alive together."""
+        return self.inputs if self.joins_what_is_alive else None
+
+    has_rate = True
+
+    def rate(self, rates: Rates) -> Figure | None:  # noqa: ARG002
+        """As its estimate says."""
+        if self.estimate is None or not self.estimate.plans:
+            return None
+        sources = {figure.source for _, figure in self.estimate.known}
+        return Figure(self.estimate.output, f"estimate by {', '.join(sorted(sources))}")
 
     @property
     def row_marks(self) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ class PairJoin(TwoInputs):
     """A join of two inputs by what pairs are for: the best, the newest, totals of what is near."""
 
     is_stateful = True
+    is_join = True
 
     if TYPE_CHECKING:
 

@@ -10,9 +10,12 @@ from windrow.physical.shedding import is_hidden
 from windrow.plan.texts import show_items
 
 if TYPE_CHECKING:
+    from collections.abc import Set
+
     from windrow.physical.nodes.base import PhysicalNode, Request
     from windrow.plan.exprs import Named
     from windrow.plan.nodes.project import Project
+    from windrow.plan.statistics import Figure, Rates
     from windrow.schema import Schema
 
 
@@ -30,6 +33,32 @@ class ProjectRows(PerRow, OneInput):
     def of(cls, node: Project, request: Request) -> ProjectRows:
         """That of SELECT."""
         return cls(request.inputs[0], node.items, node.schema)
+
+    @property
+    def whole_inputs(self) -> tuple[PhysicalNode, ...]:
+        """The one input."""
+        return (self.input,)
+
+    @property
+    def keeps_buckets(self) -> bool:
+        """Unless it computes: an expression is Spark's to evaluate."""
+        return all(item.expr.is_column for item in self.items)
+
+    def columns_below(self, shown: Set[str]) -> set[str]:
+        """Those that are passed on."""
+        items = [item for item in self.items if item.name in shown and item.expr.is_column]
+        return {item.expr.columns[0] for item in items}
+
+    def source_of(self, column: str) -> tuple[str, str] | None:
+        """That of the column which is passed on."""
+        made = next(item.expr for item in self.items if item.name == column)
+        return self.input.source_of(made.columns[0]) if made.is_column else None
+
+    has_rate = True
+
+    def rate(self, rates: Rates) -> Figure | None:
+        """That of the input."""
+        return rates.rate(self.input)
 
     @property
     def title(self) -> str:

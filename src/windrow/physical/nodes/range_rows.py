@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from windrow.physical.nodes.base import PhysicalNode, Request
     from windrow.physical.nodes.scan_stream import ScanStream
     from windrow.plan.nodes.range import Range
+    from windrow.plan.statistics import Figure, Rates
     from windrow.schema import Schema
 
 
@@ -72,6 +73,27 @@ class RangeRows(OneInput):
         """The shorter of this window and those below."""
         inner = self.input.alive_ticks
         return self.ticks if inner is None else min(self.ticks, inner)
+
+    @property
+    def range_ticks(self) -> int:
+        """Its length."""
+        return self.ticks
+
+    @property
+    def keeps_buckets(self) -> bool:
+        """It sets a window."""
+        return True
+
+    @property
+    def own_window(self) -> tuple[str, int]:
+        """Its length."""
+        return "ticks", self.ticks
+
+    has_rate = True
+
+    def rate(self, rates: Rates) -> Figure | None:
+        """That of the input."""
+        return rates.rate(self.input)
 
     @property
     def title(self) -> str:

@@ -76,6 +76,11 @@ class ResolveChanges(OneInput):
         return _facts(self, show)
 
     @property
+    def own_window(self) -> tuple[str, int] | None:
+        """The window of the feed."""
+        return None if self.ticks is None else ("ticks", self.ticks)
+
+    @property
     def title(self) -> str:
         """For EXPLAIN."""
         return f"ResolveChanges {self.alias}"

@@ -12,6 +12,7 @@ from windrow.schema import SIGN
 if TYPE_CHECKING:
     from windrow.physical.nodes.base import Request
     from windrow.plan.nodes.scan import Scan
+    from windrow.plan.statistics import Figure, Rates
     from windrow.schema import Schema
 
 
@@ -67,6 +68,16 @@ class ScanStream(Leaf):
     def row_marks(self) -> tuple[str, ...]:
         """The sign of a change feed."""
         return () if self.changes is None else (SIGN,)
+
+    def source_of(self, column: str) -> tuple[str, str]:
+        """The column of the stream."""
+        return self.stream, self.columns[self.schema.names.index(column)]
+
+    has_rate = True
+
+    def rate(self, rates: Rates) -> Figure | None:
+        """What the stream brings."""
+        return rates.of_stream(self.stream)
 
     @property
     def title(self) -> str:

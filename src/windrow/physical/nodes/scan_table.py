@@ -39,3 +39,6 @@ class ScanTable(Leaf):
     def title(self) -> str:
         """The table and the columns read of it."""
         return f"ScanTable {show_alias(self.table, self.alias)}: {', '.join(self.columns) or 'no columns'}"
+
+    def source_of(self, column: str) -> None:
+        """What is counted of streams is not counted of tables."""

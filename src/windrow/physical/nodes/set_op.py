@@ -62,6 +62,21 @@ class SetOp(Inner):
     is_stateful = True
 
     @property
+    def works_on_signs(self) -> bool:
+        """Unless it hands rows on as they are."""
+        return not self.hands_on
+
+    @property
+    def whole_inputs(self) -> tuple[PhysicalNode, ...]:
+        """The one input of which it hands rows on."""
+        return self.inputs if self.hands_on else ()
+
+    @property
+    def held_inputs(self) -> tuple[PhysicalNode, ...]:
+        """Those whose rows end."""
+        return () if self.hands_on else tuple(own for own in self.inputs if own.has_ends)
+
+    @property
     def takes_back(self) -> bool:
         """Unless it hands rows on as they are."""
         return not self.hands_on or self.inputs[0].takes_back

@@ -12,6 +12,7 @@ from windrow.physical.shedding import Shedding, pane_ticks
 
 if TYPE_CHECKING:
     from windrow.physical.facts import Fact
+    from windrow.physical.nodes.base import KeyClass
     from windrow.schema import Schema
 
 
@@ -39,6 +40,16 @@ class SheddingJoin(TimeJoin):
     def pane(self) -> int:
         """Ticks of event time for which it decides at once."""
         return pane_ticks(self.shortest, self.shedding.panes)
+
+    @property
+    def bucket_keys(self) -> tuple[KeyClass, ...]:
+        """None: its buckets are told of one another."""
+        return ()
+
+    @property
+    def can_expire(self) -> bool:
+        """Rows may go before their end."""
+        return False
 
     @property
     def joins_what_is_alive(self) -> bool:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from windrow.plan.nodes.window_aggregate import Aggregate, WindowAggregate
     from windrow.schema import Schema
 
+ADDED_UP = frozenset({"sum", "count", "avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp"})
+"""The aggregates that take a value back by subtracting it, and need no other values for that."""
+
 
 @dataclass(frozen=True)
 class SlidingAggregate(MakesChanges, OneInput):
@@ -77,6 +80,24 @@ class SlidingAggregate(MakesChanges, OneInput):
         return {a.argument for a in self.aggregates if a.argument and a.function in functions}
 
     is_stateful = True
+
+    @property
+    def has_versions(self) -> bool:
+        """A group's row changes with its aggregates."""
+        return True
+
+    @property
+    def works_on_signs(self) -> bool:
+        """Unless it estimates."""
+        return not self.estimated_from
+
+    @property
+    def held_inputs(self) -> tuple[PhysicalNode, ...] | None:
+        """The rows, where these end or where some aggregate cannot take a value back."""
+        if self.estimated_from:
+            return None
+        subtracts = all(a.function in ADDED_UP and not a.is_distinct for a in self.aggregates)
+        return (self.input,) if self.input.has_ends or not subtracts else ()
 
     @property
     def title(self) -> str:

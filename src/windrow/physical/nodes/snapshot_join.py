@@ -33,6 +33,16 @@ class SnapshotJoin(MultiJoin):
         return not self.graph.stated or self.windows_are_lifetimes
 
     @property
+    def has_one_plan(self) -> bool:
+        """Rows are found by their ends."""
+        return True
+
+    @property
+    def can_expire(self) -> bool:
+        """It does keep each row until its end."""
+        return True
+
+    @property
     def row_marks(self) -> tuple[str, ...]:
         """Ends and signs as below."""
         return self.marks_below

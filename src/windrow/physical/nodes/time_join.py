@@ -30,6 +30,11 @@ class TimeJoin(MultiJoin):
         return self.alternative is None
 
     @property
+    def can_expire(self) -> bool:
+        """Where every row has an end, and windows are read one way."""
+        return self.has_plans and all(child.alive_ticks is not None for child in self.inputs)
+
+    @property
     def joins_what_is_alive(self) -> bool:
         """Where every window is as long as the rows are alive."""
         return self.windows_are_lifetimes

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windrow.physical.nodes.base import Inner, PhysicalNode
+from windrow.plan.statistics import total
 
 if TYPE_CHECKING:
+    from windrow.plan.statistics import Figure, Rates
     from windrow.schema import Schema
 
 
@@ -35,3 +37,22 @@ class UnionRows(Inner):
     def matches(self) -> list[str]:
         """Those of the first input."""
         return self.inputs[0].matches
+
+    @property
+    def row_inputs(self) -> tuple[PhysicalNode, ...]:
+        """All."""
+        return self.inputs
+
+    @property
+    def whole_inputs(self) -> tuple[PhysicalNode, ...]:
+        """All."""
+        return self.inputs
+
+    def source_of(self, column: str) -> None:
+        """Values of several columns."""
+
+    has_rate = True
+
+    def rate(self, rates: Rates) -> Figure | None:
+        """Those of the inputs together."""
+        return total([rates.rate(child) for child in self.inputs])
