@@ -11,19 +11,10 @@ from dataclasses import replace
 from windrow.allocation.dividing import ROUNDING
 from windrow.errors import PlanError, UnsupportedError
 from windrow.optimize.shed_options import least_of, per_tick, rate_said
-from windrow.physical.algorithms import ASYMMETRIC, DEFAULT
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.nodes.filter_rows import FilterRows
 from windrow.physical.nodes.multi_join import MultiJoin
-from windrow.physical.nodes.project_rows import ProjectRows
-from windrow.physical.nodes.set_op import SetOp
 from windrow.physical.nodes.shedding_join import SheddingJoin
-from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
-from windrow.physical.nodes.sliding_skyline import SlidingSkyline
-from windrow.physical.nodes.snapshot_join import SnapshotJoin
-from windrow.physical.nodes.table_join_rows import TableJoinRows
 from windrow.physical.nodes.time_join import TimeJoin
-from windrow.physical.nodes.union_rows import UnionRows
 from windrow.physical.options import Options
 from windrow.physical.shed_errors import too_little
 from windrow.physical.shedding import (
@@ -32,14 +23,19 @@ from windrow.physical.shedding import (
     PANES_WHERE_MEMORY_IS,
     Least,
     Shedding,
-    chance_column,
     hidden_fields,
-    is_hidden,
     panes_for_totals,
 )
-from windrow.plan.exprs import Named, column, quote_duckdb, quote_spark
-from windrow.plan.texts import KIND_NAMES
 from windrow.schema import Schema
+
+NEED_ALL_ROWS = (
+    "a join with a changelog",
+    "a bestmatch join",
+    "DISTINCT or a set operation",
+    "EMIT CHANGES, or a GROUP BY key that it does not show",
+    "an aggregate of an aggregate",
+)
+"""What nodes say of themselves (`needs_all_rows`); what a query is told first, stands first."""
 
 LEAST_FOR_TOTALS = Least(0.1, is_share=True)
 """What every stream gets where totals are estimated and the user requires nothing."""
@@ -56,7 +52,7 @@ def with_shedding(root: PhysicalNode, options: Options) -> PhysicalNode:
     if not options.sheds_memory and options.service_rate is None:
         return root
     join = _shedding_join(root, options)
-    has_totals = options.sheds and _has_totals(root)
+    has_totals = options.sheds and any(node.has_totals for node in root.walk())
     shedding = _shedding(join, options, is_estimated=has_totals)
     return _rewritten(root, shedding)
 
@@ -89,7 +85,7 @@ def _shedding_join(root: PhysicalNode, options: Options) -> MultiJoin:
             hint="leave one of the two out",
         )
     (join,) = found
-    what = _unable(join, options)
+    what = join.cannot_shed(options.asked_algorithm)
     if what:
         raise UnsupportedError(
             "unsupported-shedding",
@@ -100,42 +96,13 @@ def _shedding_join(root: PhysicalNode, options: Options) -> MultiJoin:
             if options.asked_algorithm
             else "leave it out, or ask with an inner join by time",
         )
-    assert isinstance(join, MultiJoin)
-    return join
+    return join.window_joins[0]
 
 
 def _beside(root: PhysicalNode) -> str:
     """What a query has that cannot be estimated from a part of its rows; "" for nothing."""
-    specs = list(root.walk())
-    if any(isinstance(spec, SnapshotJoin) for spec in specs):
-        return "a join with a changelog"
-    if any(isinstance(spec, SlidingSkyline) for spec in specs):
-        return "a bestmatch join"
-    sets = [spec for spec in specs if isinstance(spec, SetOp | UnionRows)]
-    if sets:
-        counts_rows = all(isinstance(spec, SetOp) and spec.kind == "changes" for spec in sets)
-        return (
-            "EMIT CHANGES, or a GROUP BY key that it does not show"
-            if counts_rows
-            else "DISTINCT or a set operation"
-        )
-    if sum(isinstance(spec, SlidingAggregate) for spec in specs) > 1:
-        return "an aggregate of an aggregate"
-    return ""
-
-
-def _unable(join: PhysicalNode, options: Options) -> str:
-    """Why a join cannot shed; "" where it can."""
-    if not isinstance(join, MultiJoin):
-        return f"the query's join is {join.spoken}"
-    names = " and ".join(join.aliases)
-    if join.kind != "inner":
-        return f"the join of {names} is a {KIND_NAMES[join.kind]} join"
-    if join.counts is not None:
-        return f"the windows of {names} count tuples"
-    if join.algorithm not in {DEFAULT, ASYMMETRIC}:
-        return f"the algorithm {options.asked_algorithm} does not shed"
-    return ""
+    found = {node.needs_all_rows for node in root.walk()}
+    return next((what for what in NEED_ALL_ROWS if what in found), "")
 
 
 def _shedding(join: MultiJoin, options: Options, *, is_estimated: bool) -> Shedding:
@@ -211,51 +178,5 @@ def _rewritten(spec: PhysicalNode, shedding: Shedding) -> PhysicalNode:
     if isinstance(spec, TimeJoin):
         hidden = hidden_fields(len(spec.inputs)) if shedding.is_estimated else ()
         return SheddingJoin.of(spec, shedding, Schema((*spec.schema.fields, *hidden)))
-    node = spec.with_inputs([_rewritten(child, shedding) for child in spec.inputs])
-    if isinstance(node, ProjectRows):
-        return _with_hidden(node)
-    if isinstance(node, FilterRows):
-        return _past_marks(node)
-    if isinstance(spec, TableJoinRows) and shedding.is_estimated:
-        raise UnsupportedError(
-            "unsupported-estimate",
-            f"the table {spec.alias} is joined to a join that sheds, and totals are to be estimated",
-            reason="how far a total may be off is told by the join's own combinations alone",
-            hint="aggregate the join in a derived table and join the table to its groups, or let the"
-            " query fail or spill",
-        )
-    return node
-
-
-def _past_marks(spec: FilterRows) -> FilterRows:
-    """A filter that lets pass what tells where results may be missing, in rows with chances of 0."""
-    if not any(is_hidden(field.name) for field in spec.input.schema.fields):
-        return spec
-    name = chance_column(0)
-    predicates = tuple(
-        replace(
-            own,
-            spark=f"(({own.spark}) OR {quote_spark(name)} = 0)",
-            duckdb=f"(({own.duckdb}) OR {quote_duckdb(name)} = 0)",
-            columns=(*own.columns, name),
-            comparisons=(),
-            bands=(),
-        )
-        for own in spec.predicates
-    )
-    return replace(spec, predicates=predicates)
-
-
-def _with_hidden(spec: ProjectRows) -> ProjectRows:
-    """A projection that hands on the hidden columns below it."""
-    hidden = [field for field in spec.input.schema.fields if is_hidden(field.name)]
-    return replace(
-        spec,
-        items=(*spec.items, *(Named(own.name, column(own.name, own.type)) for own in hidden)),
-        schema=Schema((*spec.schema.fields, *hidden)),
-    )
-
-
-def _has_totals(spec: PhysicalNode) -> bool:
-    has_own = isinstance(spec, SlidingAggregate) and bool(spec.aggregates)
-    return has_own or any(map(_has_totals, spec.inputs))
+    inputs = [_rewritten(child, shedding) for child in spec.inputs]
+    return spec.with_inputs(inputs).over_shed_rows(shedding)

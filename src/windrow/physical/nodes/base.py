@@ -214,6 +214,24 @@ class PhysicalNode:
         return False
 
     @property
+    def has_totals(self) -> bool:
+        """Whether it gives totals, which may be estimated."""
+        return False
+
+    @property
+    def needs_all_rows(self) -> str:
+        """What a query has by it that cannot be told from a part of the rows; "" for nothing."""
+        return ""
+
+    def cannot_shed(self, asked: str | None) -> str:  # noqa: ARG002
+        """Why it, a join by the algorithm that was asked for, cannot shed; "" where it can."""
+        return f"the query's join is {self.spoken}"
+
+    def over_shed_rows(self, shedding: Shedding) -> PhysicalNode:  # noqa: ARG002
+        """The same in a query that sheds: over the join, with what its results carry for totals."""
+        return self
+
+    @property
     def can_expire(self) -> bool:
         """Whether it is a join that keeps each row as long as it is alive, and no longer."""
         return False

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from windrow.physical.nodes.base import OneInput, PerRow
+from windrow.physical.shedding import Shedding, chance_column, is_hidden
+from windrow.plan.exprs import quote_duckdb, quote_spark
 from windrow.plan.texts import show_predicates
 
 if TYPE_CHECKING:
@@ -40,6 +42,24 @@ class FilterRows(PerRow, OneInput):
     def rate(self, rates: Rates) -> Figure | None:
         """That of the rows that pass."""
         return rates.passing_rate(self.input, self.predicates)
+
+    def over_shed_rows(self, shedding: Shedding) -> PhysicalNode:  # noqa: ARG002
+        """Rows with chances of 0, which tell where results may be missing, pass."""
+        if not any(is_hidden(field.name) for field in self.input.schema.fields):
+            return self
+        name = chance_column(0)
+        predicates = tuple(
+            replace(
+                own,
+                spark=f"(({own.spark}) OR {quote_spark(name)} = 0)",
+                duckdb=f"(({own.duckdb}) OR {quote_duckdb(name)} = 0)",
+                columns=(*own.columns, name),
+                comparisons=(),
+                bands=(),
+            )
+            for own in self.predicates
+        )
+        return replace(self, predicates=predicates)
 
     @property
     def title(self) -> str:

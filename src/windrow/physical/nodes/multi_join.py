@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from windrow.physical.algorithm_facts import algorithm_facts, search_facts
-from windrow.physical.algorithms import DEFAULT
+from windrow.physical.algorithms import ASYMMETRIC, DEFAULT
 from windrow.physical.bounds_text import (
     drop_condition,
     implied_windows,
@@ -24,6 +24,7 @@ from windrow.physical.pipeline import path_order
 from windrow.physical.probe_facts import tests
 from windrow.physical.shedding import least_row_bytes
 from windrow.plan.statistics import Figure
+from windrow.plan.texts import KIND_NAMES
 from windrow.schema import END
 
 if TYPE_CHECKING:
@@ -136,6 +137,19 @@ class MultiJoin(Inner):
     def has_one_plan(self) -> bool:
         """Whether there is nothing to weigh."""
         return False
+
+    def cannot_shed(self, asked: str | None) -> str:
+        """It joins by time, all rows or none, by an algorithm that counts what it keeps."""
+        names = " and ".join(self.aliases)
+        if self.kind != "inner":
+            return f"the join of {names} is a {KIND_NAMES[self.kind]} join"
+        if self.counts is not None:
+            return f"the windows of {names} count tuples"
+        return (
+            ""
+            if self.algorithm in {DEFAULT, ASYMMETRIC}
+            else f"the algorithm {asked} does not shed"
+        )
 
     @property
     def windows_are_lifetimes(self) -> bool:

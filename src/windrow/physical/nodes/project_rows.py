@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from windrow.physical.nodes.base import OneInput, PerRow
-from windrow.physical.shedding import is_hidden
+from windrow.physical.shedding import Shedding, is_hidden
+from windrow.plan.exprs import Named, column
 from windrow.plan.texts import show_items
+from windrow.schema import Schema
 
 if TYPE_CHECKING:
     from collections.abc import Set
 
     from windrow.physical.nodes.base import PhysicalNode, Request
-    from windrow.plan.exprs import Named
     from windrow.plan.nodes.project import Project
     from windrow.plan.statistics import Figure, Rates
-    from windrow.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,13 @@ class ProjectRows(PerRow, OneInput):
     def rate(self, rates: Rates) -> Figure | None:
         """That of the input."""
         return rates.rate(self.input)
+
+    def over_shed_rows(self, shedding: Shedding) -> PhysicalNode:  # noqa: ARG002
+        """The hidden columns below it are handed on."""
+        hidden = [field for field in self.input.schema.fields if is_hidden(field.name)]
+        items = (Named(own.name, column(own.name, own.type)) for own in hidden)
+        schema = Schema((*self.schema.fields, *hidden))
+        return replace(self, items=(*self.items, *items), schema=schema)
 
     @property
     def title(self) -> str:

@@ -67,6 +67,13 @@ class SetOp(Inner):
         return not self.hands_on
 
     @property
+    def needs_all_rows(self) -> str:
+        """What it stands for in the query."""
+        if self.kind == "changes":
+            return "EMIT CHANGES, or a GROUP BY key that it does not show"
+        return "DISTINCT or a set operation"
+
+    @property
     def whole_inputs(self) -> tuple[PhysicalNode, ...]:
         """The one input of which it hands rows on."""
         return self.inputs if self.hands_on else ()

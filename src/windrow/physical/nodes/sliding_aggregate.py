@@ -82,6 +82,17 @@ class SlidingAggregate(MakesChanges, OneInput):
     is_stateful = True
 
     @property
+    def has_totals(self) -> bool:
+        """If it has aggregates."""
+        return bool(self.aggregates)
+
+    @property
+    def needs_all_rows(self) -> str:
+        """One aggregate has estimates; one of those has none."""
+        above = any(node.has_versions for node in self.input.walk())
+        return "an aggregate of an aggregate" if above else ""
+
+    @property
     def has_versions(self) -> bool:
         """A group's row changes with its aggregates."""
         return True

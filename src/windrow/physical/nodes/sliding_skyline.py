@@ -89,6 +89,11 @@ class SlidingSkyline(MakesChanges, OneInput):
 
     is_stateful = True
 
+    @property
+    def needs_all_rows(self) -> str:
+        """What it is."""
+        return "a bestmatch join"
+
     def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
         """Which pairs are the best, and what is kept to know it."""
         return _facts(self, show)

@@ -38,6 +38,11 @@ class SnapshotJoin(MultiJoin):
         return True
 
     @property
+    def needs_all_rows(self) -> str:
+        """What it is."""
+        return "a join with a changelog"
+
+    @property
     def can_expire(self) -> bool:
         """It does keep each row until its end."""
         return True

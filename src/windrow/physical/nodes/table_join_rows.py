@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from windrow.errors import UnsupportedError
 from windrow.physical.facts import said
 from windrow.physical.nodes.base import PerRow, PhysicalNode
 from windrow.plan.texts import show_table_join
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from windrow.physical.facts import Fact, Show
     from windrow.physical.nodes.base import Request
     from windrow.physical.options import Options
+    from windrow.physical.shedding import Shedding
     from windrow.plan.exprs import Expr
     from windrow.plan.nodes.table_join import TableJoin, TableKey
     from windrow.schema import Schema
@@ -73,6 +75,18 @@ class TableJoinRows(PerRow):
     def matches(self) -> list[str]:
         """Those of the input, and its own."""
         return [*self.input.matches, *([f"matches in {self.alias}"] if self.may_multiply else [])]
+
+    def over_shed_rows(self, shedding: Shedding) -> PhysicalNode:
+        """Rows may be joined; totals may not be estimated through it."""
+        if not shedding.is_estimated:
+            return self
+        raise UnsupportedError(
+            "unsupported-estimate",
+            f"the table {self.alias} is joined to a join that sheds, and totals are to be estimated",
+            reason="how far a total may be off is told by the join's own combinations alone",
+            hint="aggregate the join in a derived table and join the table to its groups, or let the"
+            " query fail or spill",
+        )
 
     @property
     def title(self) -> str:

@@ -39,6 +39,11 @@ class UnionRows(Inner):
         return self.inputs[0].matches
 
     @property
+    def needs_all_rows(self) -> str:
+        """What it is."""
+        return "DISTINCT or a set operation"
+
+    @property
     def row_inputs(self) -> tuple[PhysicalNode, ...]:
         """All."""
         return self.inputs
