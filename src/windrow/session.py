@@ -307,11 +307,13 @@ class Session:
 
     @takes(query=kinds.SQL_TEXT)
     @deep_calls()
-    def explain(self, query: str, **options: Any) -> str:
-        """How a question would be answered, as stable text.
+    def explain(self, query: str, *, format: str = "text", **options: Any) -> str:  # noqa: A002
+        """How a question would be answered: a summary to act on, then all of it.
 
         Args:
             query: the SQL text.
+            format: "text", or "json" for the same as data with a version. The text has the data as
+                well, as its `data`, and shows itself in notebooks.
             **options: as for `sql`.
 
         Raises:
@@ -324,10 +326,12 @@ class Session:
             >>> "SlidingAggregate count(*)" in w.explain("SELECT COUNT(*) AS n FROM s [RANGE 9]")
             True
         """
-        from windrow.physical.explain import explain  # noqa: PLC0415
+        from windrow.physical.explain.explanation import check_format, explain  # noqa: PLC0415
 
+        check_format(format)
         try:
-            return explain(*self._plan(query, options))
+            found = explain(*self._plan(query, options))
+            return found.to_json() if format == "json" else found
         except WindrowError as error:
             error.in_sql(query)
             raise

@@ -14,7 +14,7 @@ import pytest
 
 from windrow.operators.evaluate import DuckdbTypes
 from windrow.optimize.optimizer import optimize
-from windrow.physical.explain import explain
+from windrow.physical.explain.explanation import explain
 from windrow.physical.options import Options
 from windrow.plan.registering import stream_info
 from windrow.run.local.execution import Execution

@@ -23,14 +23,14 @@ _STREAM = re.compile(
 )
 
 
-def explain_all(asked: Sequence[str], declared: Sequence[str]) -> Iterator[str]:
-    """The text of EXPLAIN for each job file and each SQL text, in order."""
+def explain_all(asked: Sequence[str], declared: Sequence[str], form: str = "text") -> Iterator[str]:
+    """EXPLAIN of each job file and each SQL text, in order, as "text" or "json"."""
     session = windrow.Session()
     for text in declared:
         _register(session, _declared(text))
     for text in asked:
         if not _is_job_file(text):
-            yield session.explain(text)
+            yield session.explain(text, format=form)
             continue
         job = load_job(Path(text))
         for source in job.streams:
@@ -38,7 +38,7 @@ def explain_all(asked: Sequence[str], declared: Sequence[str]) -> Iterator[str]:
         for table in job.tables:
             session.table(table.name, _empty(table))
         register_functions(session, job)
-        yield session.explain(job.query, **job.options)
+        yield session.explain(job.query, format=form, **job.options)
 
 
 def _is_job_file(text: str) -> bool:

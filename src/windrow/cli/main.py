@@ -54,6 +54,13 @@ class Shown(StrEnum):
     none = "none"
 
 
+class ExplainFormat(StrEnum):
+    """How EXPLAIN is printed."""
+
+    text = "text"
+    json = "json"
+
+
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks and Spark's own log.")]
 
 
@@ -112,6 +119,9 @@ def explain(
             help="A stream without data: 'name(column TYPE, ..) time=column lateness=5 seconds'."
         ),
     ] = None,
+    format: Annotated[  # noqa: A002
+        ExplainFormat, typer.Option(help="json: one JSON value per query, with a version.")
+    ] = ExplainFormat.text,
     debug: Debug = False,
 ) -> None:
     """Show how queries would be answered; nothing runs."""
@@ -119,8 +129,11 @@ def explain(
         from windrow.cli.explaining import explain_all
 
         stdout = Terminal()
-        for text in explain_all(asked, stream or []):
-            stdout.say(text)
+        for text in explain_all(asked, stream or [], format.value):
+            if format is ExplainFormat.json:
+                typer.echo(text)
+            else:
+                stdout.say(text)
 
 
 @app.command()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from windrow.optimize.optimizer import optimize
 from windrow.optimize.plans import Machine
-from windrow.physical.explain import explain
+from windrow.physical.explain.explanation import explain
 from windrow.physical.options import Options
 from windrow.physical.query import PhysicalQuery
 from windrow.plan.nodes.query import Query

@@ -1,7 +1,8 @@
 """What EXPLAIN says of costs: the numbers they rest on, the plan taken, and those rejected.
 
-Costs are seconds of processor per unit of event time, of all cores together. Estimates are shown
-with two figures: they are not worth more.
+Costs are shares of one core where event time is that of clocks, and time of processor per unit of
+event time where it is not; then how many rows a core takes in a second, which holds for both.
+Estimates are shown with two figures: they are not worth more.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ PER_LINE = 4
 
 NO_WINDOW_JOIN = "the query joins no streams by windows"
 
+LEAST_SHARE = 1e-4
+"""The least share of a core that is told as one: smaller ones are told as time per second."""
+
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 
 
@@ -40,7 +44,23 @@ def total_cost(root: PhysicalNode, time_type: str) -> str:
         return f"not estimated: give {', '.join(dict.fromkeys(missing))}"
     costs = [one.plans[0].seconds for one in estimates if one and one.plans]
     kind = root.scans[0].time_type if time_type not in USUAL_UNIT else time_type
-    return f"{_per_unit(sum(costs), kind)} for the window joins"
+    rows = sum(_arriving(join) for join in joins)
+    return f"{_per_unit(sum(costs), kind)} for the window joins{_capacity(rows, sum(costs), kind)}"
+
+
+def _arriving(join: PhysicalNode) -> float:
+    """Rows that come to a join from streams, not from another join, per tick."""
+    known = dict(join.estimate.known) if join.estimate is not None else {}
+    rates = [known.get(f"rate({alias})") for alias in join.aliases_of_streams]
+    return sum(rate.value for rate in rates if rate is not None)
+
+
+def _capacity(rows: float, seconds: float, time_type: str) -> str:
+    """How many rows come, and how many one core could take."""
+    if not rows or not seconds:
+        return ""
+    arriving, most = show_rate(rows, time_type), show_count(rows / seconds)
+    return f", at {arriving}; one core takes about {most} rows per second"
 
 
 def estimate_facts(spec: PhysicalNode, time_type: str) -> list[Fact]:
@@ -85,11 +105,16 @@ def _cost(plan: PlanCost, time_type: str) -> str:
 
 
 def _time_per_unit(plan: PlanCost, time_type: str) -> str:
-    return _time(plan.seconds * _ticks(time_type))
+    own = plan.seconds * _ticks(time_type)
+    is_share = _unit(time_type) == "second" and own >= LEAST_SHARE
+    return f"{show_count(100 * own)}%" if is_share else _time(own)
 
 
 def _per_unit(seconds: float, time_type: str) -> str:
-    return f"{_time(seconds * _ticks(time_type))} of processor per {_unit(time_type)}"
+    own = seconds * _ticks(time_type)
+    if _unit(time_type) == "second" and own >= LEAST_SHARE:
+        return f"{show_count(100 * own)}% of a core"
+    return f"{_time(own)} of processor per {_unit(time_type)}"
 
 
 def _unit(time_type: str) -> str:

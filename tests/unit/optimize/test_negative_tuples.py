@@ -9,7 +9,7 @@ import pytest
 
 import windrow
 from windrow.optimize.negative_tuples import with_negative_tuples
-from windrow.physical.explain import explain
+from windrow.physical.explain.explanation import explain
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.expire_rows import ExpireRows
 from windrow.physical.nodes.multi_join import MultiJoin

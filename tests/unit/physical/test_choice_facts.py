@@ -9,7 +9,7 @@ from golden.catalog import CATALOG
 
 from windrow.operators.evaluate import DuckdbTypes
 from windrow.optimize.optimizer import optimize
-from windrow.physical.explain import explain
+from windrow.physical.explain.explanation import explain
 from windrow.physical.options import Options
 from windrow.physical.query import Runner
 from windrow.sql.compile import compile_query

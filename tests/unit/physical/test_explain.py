@@ -16,7 +16,7 @@ from windrow.physical.bounds_text import (
     stated_windows,
     tightened_windows,
 )
-from windrow.physical.explain import explain
+from windrow.physical.explain.explanation import explain
 from windrow.physical.options import Options
 from windrow.physical.routes import probe_order
 from windrow.plan.nodes.bestmatch_join import BestmatchJoin, Dimension

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from windrow.physical.options import Options
     from windrow.physical.partitioning import Partitioning
     from windrow.physical.shedding import Shedding
+    from windrow.plan.exprs import Named
     from windrow.plan.statistics import Figure, Rates
     from windrow.schema import Schema
 
@@ -111,6 +112,11 @@ class PhysicalNode:
     def window_joins(self) -> tuple[MultiJoin, ...]:
         """The window joins at and below it, each before those below."""
         return tuple(join for child in self.inputs for join in child.window_joins)
+
+    @property
+    def aliases_of_streams(self) -> tuple[str, ...]:
+        """Of a join, how the user calls those inputs that no join makes."""
+        return ()
 
     @property
     def tables(self) -> tuple[ScanTable, ...]:
@@ -260,6 +266,11 @@ class PhysicalNode:
         return False
 
     @property
+    def computed_items(self) -> tuple[Named, ...]:
+        """The columns that it computes, with their expressions."""
+        return ()
+
+    @property
     def matches(self) -> list[str]:
         """How often a row comes through the joins with tables on its way from the last stage."""
         return []
@@ -303,6 +314,12 @@ class PhysicalNode:
     def about(self) -> str:
         """What it does, in the words that a checkpoint keeps for people."""
         return self.title
+
+    @property
+    def brief(self) -> str:
+        """What people call it, and what it is over: for the summary of EXPLAIN."""
+        _, _, rest = self.title.partition(" ")
+        return f"{self.about} {rest}" if rest else self.about
 
     def identity(self) -> tuple[object, ...]:
         """What it computes, as a checkpoint remembers it: a name, then names with values."""

@@ -227,6 +227,12 @@ class MultiJoin(Inner):
         return (self, *super().window_joins)
 
     @property
+    def aliases_of_streams(self) -> tuple[str, ...]:
+        """The inputs without a join below."""
+        named = zip(self.inputs, self.aliases, strict=True)
+        return tuple(alias for child, alias in named if not child.window_joins)
+
+    @property
     def bucket_keys(self) -> tuple[KeyClass, ...]:
         """All, of an inner join: rows of others with a NULL for a key are spread by their times."""
         return self.classes if self.kind == "inner" else ()
@@ -264,6 +270,11 @@ class MultiJoin(Inner):
     def title(self) -> str:
         """For EXPLAIN."""
         return f"WJoin {', '.join(self.aliases)}"
+
+    @property
+    def brief(self) -> str:
+        """What it joins."""
+        return f"{self.about} of {', '.join(self.aliases)}"
 
     @property
     def about(self) -> str:

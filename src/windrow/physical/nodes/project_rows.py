@@ -35,6 +35,11 @@ class ProjectRows(PerRow, OneInput):
         return cls(request.inputs[0], node.items, node.schema)
 
     @property
+    def computed_items(self) -> tuple[Named, ...]:
+        """Its items."""
+        return self.items
+
+    @property
     def whole_inputs(self) -> tuple[PhysicalNode, ...]:
         """The one input."""
         return (self.input,)

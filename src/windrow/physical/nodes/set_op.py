@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from windrow.physical.partitioning import Partitioning
     from windrow.schema import Schema
 
+_BRIEF = {"changes": "net changes of each instant", "rows": "late rows taken out"}
+"""What is no set operation of SQL's, in the summary of EXPLAIN."""
+
 
 @dataclass(frozen=True)
 class SetOp(Inner):
@@ -111,6 +114,11 @@ class SetOp(Inner):
     def title(self) -> str:
         """For EXPLAIN."""
         return f"SetOp {self.kind}"
+
+    @property
+    def brief(self) -> str:
+        """As SQL calls it."""
+        return _BRIEF.get(self.kind, self.kind.upper())
 
     @property
     def about(self) -> str:

@@ -104,6 +104,11 @@ class SlidingSkyline(MakesChanges, OneInput):
         return f"SlidingSkyline {self.kind}"
 
     @property
+    def brief(self) -> str:
+        """Whose best pairs it finds."""
+        return self.about
+
+    @property
     def about(self) -> str:
         """For checkpoints."""
         return f"best pairs ({self.kind})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from windrow.errors import Span
 from windrow.plan.nodes.base import Node
@@ -38,12 +39,20 @@ class Query:
 
     def lines(self) -> list[str]:
         """The plan as stable text, from the answer down to the streams: a numbered line per node."""
+        rows = enumerate(self.titles(), 1)
+        return [f"{number:02}) {'  ' * row['depth']}{row['title']}" for number, row in rows]
+
+    def titles(self) -> list[dict[str, Any]]:
+        """The same as data: the depth and the title of each node."""
         show = ColumnTexts(node.items for node in self.root.walk() if isinstance(node, Project))
-        rows = [(0, f"Emit {'changelog' if self.is_changelog else 'append'}")]
-        rows += [(depth, node.title(self.time_type, show)) for depth, node in _nodes(self.root, 1)]
-        return [
-            f"{number:02}) {'  ' * depth}{text}" for number, (depth, text) in enumerate(rows, 1)
+        rows: list[dict[str, Any]] = [
+            {"depth": 0, "title": f"Emit {'changelog' if self.is_changelog else 'append'}"}
         ]
+        rows += [
+            {"depth": depth, "title": node.title(self.time_type, show)}
+            for depth, node in _nodes(self.root, 1)
+        ]
+        return rows
 
 
 def _nodes(node: Node, depth: int) -> Iterator[tuple[int, Node]]:

@@ -1,0 +1,151 @@
+"""EXPLAIN as stable text, and as data with a version: the same query gives the same.
+
+First the summary, at most a dozen lines that a person can act on; then the whole: what the answer
+is and what is promised of the streams; the logical plan, as the user wrote it; the physical one, each
+node with its facts; and the stages on Spark. No ids, no timings, no paths.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from html import escape
+from typing import Any, Self
+
+from windrow.errors import PlanError
+from windrow.physical.choice_facts import choice_facts
+from windrow.physical.explain.query_facts import query_facts
+from windrow.physical.explain.stage_facts import stage_facts, stage_lines
+from windrow.physical.explain.summary import summary_facts
+from windrow.physical.facts import Fact
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.query import PhysicalQuery
+from windrow.physical.schedule_facts import as_scheduled
+from windrow.plan.nodes.query import Query
+from windrow.plan.texts import ColumnTexts
+
+VERSION = 1
+"""Of the structure that `Explanation.data` has; it grows when a name in it is changed or goes."""
+
+FORMATS = ("text", "json")
+
+LABEL_WIDTH = 12
+
+_BREAK = re.compile(r"\s*\n\s*")
+
+
+class Explanation(str):
+    """The text of EXPLAIN, which is also data.
+
+    Attributes:
+        data: the same as JSON has it: `version`, `summary`, `query`, `logical`, `physical`, `stages`.
+    """
+
+    __slots__ = ("data",)
+    data: dict[str, Any]
+
+    def __new__(cls, text: str, data: dict[str, Any]) -> Self:
+        """The text, with its data."""
+        own = super().__new__(cls, text)
+        own.data = data
+        return own
+
+    def __reduce__(self) -> tuple[type[Explanation], tuple[str, dict[str, Any]]]:
+        return Explanation, (str(self), self.data)
+
+    def to_json(self) -> str:
+        """The data as JSON."""
+        return json.dumps(self.data, indent=1)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        summary, rest = (escape(part) for part in self.split("\n\n", 1))
+        return (
+            f"<pre>{summary}</pre><details><summary>all of it</summary><pre>{rest}</pre></details>"
+        )
+
+
+def check_format(asked: object) -> None:
+    """Refuses a format that EXPLAIN does not have."""
+    if asked not in FORMATS:
+        raise PlanError(
+            "unknown-format",
+            f"EXPLAIN has no format {asked!r}",
+            hint=f"one of {', '.join(FORMATS)}",
+        )
+
+
+def explain(logical: Query, physical: PhysicalQuery) -> Explanation:
+    """EXPLAIN of a query, its text ending in a newline."""
+    show = ColumnTexts(items for node in physical.root.walk() if (items := node.computed_items))
+    nodes = [(depth, node, _facts(node, physical, show)) for depth, node in _walk(physical.root, 1)]
+    stages = stage_facts(physical, show)
+    summary = summary_facts(physical, [(node, facts) for _, node, facts in nodes], stages)
+    query = query_facts(physical)
+    emit = f"Emit {'changelog' if physical.is_changelog else 'append'}"
+    lines = [f"01) {emit}"]
+    for number, (depth, node, facts) in enumerate(nodes, 2):
+        lines.append(f"{number:02}) {'  ' * depth}{node.title}")
+        lines += _fact_lines(facts, "    " + "  " * depth + "  ")
+    sections = (
+        ("summary", list(_fact_lines(summary, "  "))),
+        ("query", list(_fact_lines(query, "  "))),
+        ("logical", logical.lines()),
+        ("physical", lines),
+        ("stages", stage_lines(physical, stages)),
+    )
+    text = "\n\n".join("\n".join((title, *map(_one_line, own))) for title, own in sections)
+    data = {
+        "version": VERSION,
+        "runner": physical.runner.value,
+        "is_changelog": physical.is_changelog,
+        "summary": _labeled(summary),
+        "query": _labeled(query),
+        "logical": logical.titles(),
+        "physical": [_node_data(*one) for one in nodes],
+        "stages": [asdict(stage) for stage in stages],
+    }
+    return Explanation(f"{text}\n", data)
+
+
+def _facts(node: PhysicalNode, physical: PhysicalQuery, show: ColumnTexts) -> list[Fact]:
+    own = as_scheduled(node.facts(physical.options, show), physical)
+    return [*own, *choice_facts(node, physical)]
+
+
+def _node_data(depth: int, node: PhysicalNode, facts: Sequence[Fact]) -> dict[str, Any]:
+    return {
+        "depth": depth,
+        "node": type(node).__name__,
+        "title": _one_line(node.title),
+        "columns": [{"name": one.name, "type": one.type} for one in node.schema.fields],
+        "is_stateful": node.is_stateful,
+        "delay": node.delay,
+        "facts": _labeled(facts),
+        "estimate": None if node.estimate is None else asdict(node.estimate),
+    }
+
+
+def _labeled(facts: Sequence[Fact]) -> list[dict[str, Any]]:
+    return [{"label": label, "lines": list(map(_one_line, lines))} for label, lines in facts]
+
+
+def _walk(node: PhysicalNode, depth: int) -> Iterator[tuple[int, PhysicalNode]]:
+    yield depth, node
+    for child in node.inputs:
+        yield from _walk(child, depth + 1)
+
+
+def _fact_lines(facts: Sequence[Fact], indent: str) -> Iterator[str]:
+    for label, lines in facts:
+        for i, line in enumerate(lines):
+            yield f"{indent}{label if i == 0 else '':<{LABEL_WIDTH}}{line}"
+
+
+def _one_line(text: str) -> str:
+    """The text without the line breaks that a user may write inside an expression."""
+    return _BREAK.sub(" ", text)
