@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windrow.physical.nodes.base import MakesChanges, OneInput
+from windrow.physical.nodes.shapes import MakesChanges, OneInput
 from windrow.physical.partitioning import by_keys
 
 if TYPE_CHECKING:

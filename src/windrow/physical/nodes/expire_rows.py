@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from windrow.physical.bounds_text import drop_condition, plus
 from windrow.physical.lifetimes import alive_bound, lifetime, source_name
-from windrow.physical.nodes.base import MakesChanges, OneInput
+from windrow.physical.nodes.shapes import MakesChanges, OneInput
 from windrow.physical.partitioning import NO_COLUMNS, by_keys
 
 if TYPE_CHECKING:

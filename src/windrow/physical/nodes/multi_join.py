@@ -17,7 +17,8 @@ from windrow.physical.bounds_text import (
 from windrow.physical.cost_facts import estimate_facts
 from windrow.physical.facts import said
 from windrow.physical.lifetimes import state_bound
-from windrow.physical.nodes.base import Inner, PhysicalNode
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.shapes import Inner
 from windrow.physical.part_sizes import USUAL, PartSizes
 from windrow.physical.partitioning import Slices, hypercube, show_class
 from windrow.physical.pipeline import path_order

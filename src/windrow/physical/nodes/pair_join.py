@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windrow.physical.nodes.base import TwoInputs
+from windrow.physical.nodes.shapes import TwoInputs
 from windrow.physical.partitioning import HashShares, Single
 from windrow.schema import END
 

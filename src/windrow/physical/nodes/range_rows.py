@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windrow.physical.nodes.base import OneInput
+from windrow.physical.nodes.shapes import OneInput
 from windrow.plan.durations import show_ticks
 from windrow.schema import END, SIGN
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windrow.physical.lifetimes import state_bound
-from windrow.physical.nodes.base import OneInput
+from windrow.physical.nodes.shapes import OneInput
 from windrow.physical.partitioning import NO_COLUMNS, by_keys
 from windrow.plan.durations import show_ticks
 from windrow.schema import END, SIGN

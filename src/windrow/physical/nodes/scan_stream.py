@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windrow.physical.nodes.base import Leaf
+from windrow.physical.nodes.shapes import Leaf
 from windrow.plan.texts import show_alias
 from windrow.schema import SIGN
 

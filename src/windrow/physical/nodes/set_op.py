@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from windrow.physical.bounds_text import drop_condition, plus
 from windrow.physical.lifetimes import alive_bound, lifetime, source_name
-from windrow.physical.nodes.base import Inner, PhysicalNode
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.shapes import Inner
 from windrow.physical.partitioning import NO_COLUMNS, by_keys
 from windrow.plan.statistics import Figure
 from windrow.schema import SIGN

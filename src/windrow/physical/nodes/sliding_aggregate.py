@@ -10,7 +10,7 @@ from windrow.physical.bounds_text import drop_condition, plus
 from windrow.physical.estimating_facts import estimating_facts
 from windrow.physical.facts import said
 from windrow.physical.lifetimes import alive_bound, lifetime, source_name
-from windrow.physical.nodes.base import MakesChanges, OneInput
+from windrow.physical.nodes.shapes import MakesChanges, OneInput
 from windrow.physical.partitioning import by_keys
 from windrow.plan.texts import show_aggregates
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from windrow.physical.bounds_text import plus
 from windrow.physical.lifetimes import lifetime
-from windrow.physical.nodes.base import MakesChanges, OneInput
+from windrow.physical.nodes.shapes import MakesChanges, OneInput
 from windrow.physical.partitioning import HashKeys, Single
 from windrow.plan.nodes.bestmatch_join import JUDGED
 from windrow.plan.texts import show_dimension

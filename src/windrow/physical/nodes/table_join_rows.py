@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from windrow.errors import UnsupportedError
 from windrow.physical.facts import said
-from windrow.physical.nodes.base import PerRow, PhysicalNode
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.shapes import PerRow
 from windrow.plan.texts import show_table_join
 
 if TYPE_CHECKING:

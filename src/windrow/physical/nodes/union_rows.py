@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windrow.physical.nodes.base import Inner, PhysicalNode
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.shapes import Inner
 from windrow.plan.statistics import total
 
 if TYPE_CHECKING:
