@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windrow.operators.duckdb_functions import duckdb_kinds
-from windrow.plan.function_kinds import FunctionKinds
+from windrow.plan.functions import FunctionKinds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -103,7 +103,7 @@ def _module() -> str:
         "Made by scripts/function_catalog.py, and compared with the engines by tests.\n"
         '"""\n\n'
         "from __future__ import annotations\n\n"
-        "from windrow.plan.function_kinds import FunctionKinds\n"
+        "from windrow.plan.functions import FunctionKinds\n"
     )
 
 

@@ -18,8 +18,7 @@ from windrow.plan import arguments as kinds
 from windrow.plan.arguments import takes
 from windrow.plan.catalog import StreamInfo
 from windrow.plan.deep_calls import FEW_LEVELS, deep_calls
-from windrow.plan.promises import Lateness, Said
-from windrow.plan.registering import of_changes, stream_info
+from windrow.plan.registering import Lateness, Said, of_changes, stream_info
 from windrow.plan.stream_hints import Hints
 from windrow.schema import OnArrival, Schema
 
@@ -552,7 +551,7 @@ class Session:
         progress: str,
         planner: RunningPlanner,
     ) -> Any:
-        from windrow.physical.levels import levels  # noqa: PLC0415
+        from windrow.physical.query import levels  # noqa: PLC0415
         from windrow.run.local.arrivals import system_clock  # noqa: PLC0415
         from windrow.run.local.execution import Execution  # noqa: PLC0415
         from windrow.run.local.result import Result  # noqa: PLC0415

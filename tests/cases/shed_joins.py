@@ -12,7 +12,7 @@ from windrow.operators.changes import ChangeBatch
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.shedding_join import SheddingJoin
-from windrow.physical.shedding import Least, Shedding
+from windrow.physical.shedding.limits import Least, Shedding
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, Field, Schema
 

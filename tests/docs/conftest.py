@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from windrow.calibration import machine
-from windrow.optimize.plans import REFERENCE_MACHINE
+from windrow.optimize.choose.plans import REFERENCE_MACHINE
 
 
 @pytest.fixture(autouse=True)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from windrow.plan.catalog import Catalog, StreamInfo
-from windrow.plan.promises import Said
-from windrow.plan.registering import of_changes, stream_info
+from windrow.plan.registering import Said, of_changes, stream_info
 from windrow.plan.stream_hints import NO_HINTS, Hints
 from windrow.schema import Field, Schema
 

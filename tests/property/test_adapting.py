@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from windrow.operators.evaluate import DuckdbTypes
 from windrow.optimize.optimizer import optimize
 from windrow.physical.options import Options
-from windrow.plan.promises import Said
-from windrow.plan.registering import stream_info
+from windrow.plan.registering import Said, stream_info
 from windrow.run.local.execution import Execution
 from windrow.run.local.observed import Observed
 from windrow.run.local.sources import source_of

@@ -21,7 +21,7 @@ from windrow.operators.build import build
 from windrow.operators.memory import Memory
 from windrow.physical.algorithms import BY_NAME, CHOICES, HASH, PIPELINE, SPILLING
 from windrow.physical.nodes.time_join import TimeJoin
-from windrow.physical.pipeline import is_along_path, pipeline_order
+from windrow.physical.routes import is_along_path, pipeline_order
 from windrow.schema import MAX_TICK
 
 OLD_TUPLES_STAY = {"ripple", "xjoin"}

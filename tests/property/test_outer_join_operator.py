@@ -28,7 +28,7 @@ from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.outer_join import OuterJoin
 from windrow.physical.nodes.range_rows import RangeRows
 from windrow.physical.nodes.scan_stream import ScanStream
-from windrow.physical.partitioning import Slices
+from windrow.physical.partitioning.buckets import Slices
 from windrow.plan.exprs import Expr
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema

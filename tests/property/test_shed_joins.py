@@ -28,7 +28,7 @@ from windrow.operators.shedding import structured_join
 from windrow.operators.shedding.join import ShedJoinOp
 from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.part_sizes import PartSizes
-from windrow.physical.shedding import STRATEGIES, Shedding
+from windrow.physical.shedding.limits import STRATEGIES, Shedding
 from windrow.schema import MAX_TICK
 
 EXAMPLES = settings(max_examples=40, deadline=None, derandomize=True)

@@ -12,7 +12,7 @@ from cases.in_process import bag, session_of
 
 import windrow
 from windrow.optimize import optimizer
-from windrow.optimize.rules.push_filters import push_filters
+from windrow.optimize.rules.filters import push_filters
 
 ROWS = {
     "l": {"ts": [1, 5], "id": [1, 2], "x": [1.0, 7.0]},

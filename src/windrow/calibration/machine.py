@@ -6,8 +6,8 @@ from functools import cache
 
 from windrow.calibration.errors import CalibrationError
 from windrow.calibration.stored import recall
+from windrow.optimize.choose.plans import REFERENCE_MACHINE, Machine
 from windrow.optimize.cost.structures import Sizes
-from windrow.optimize.plans import REFERENCE_MACHINE, Machine
 
 
 @cache

@@ -13,8 +13,8 @@ from windrow.operators.distances import Measure
 from windrow.operators.key_columns import Words
 from windrow.operators.keys import mixed_words
 from windrow.operators.shares import Buckets, Flags, Rows, spread, stray_homes, with_strays
-from windrow.physical.cells import Axis, Cells
 from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
+from windrow.physical.partitioning.cells import Axis, Cells
 
 _FARTHEST = 1e300
 """Positions beyond this count as there: near the largest double, sums would overflow."""

@@ -25,8 +25,8 @@ import numpy as np
 from windrow.errors import DataError
 from windrow.operators.build import build
 from windrow.operators.instants import less_delay, show_instant
+from windrow.physical.explain.promises import remedy, say_promises
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.promises import remedy, say_promises
 from windrow.schema import MAX_TICK, MIN_TICK
 
 if TYPE_CHECKING:

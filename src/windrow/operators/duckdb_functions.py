@@ -9,7 +9,7 @@ import re
 from functools import lru_cache
 
 from windrow.operators.duckdb_engine import connect
-from windrow.plan.function_kinds import FunctionKinds
+from windrow.plan.functions import FunctionKinds
 
 KEYWORDS = frozenset(
     {"current_timestamp", "current_date", "current_time", "localtimestamp", "localtime"}

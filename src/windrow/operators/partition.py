@@ -21,18 +21,18 @@ from windrow.operators.key_columns import validity
 from windrow.operators.keys import key_words
 from windrow.operators.shares import Buckets, Flags, Rows, spread, with_strays
 from windrow.operators.shedding.marks import is_mark
-from windrow.physical.cells import Cells
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.nodes.pair_join import PairJoin
-from windrow.physical.partitioning import (
+from windrow.physical.partitioning.buckets import (
     HashKeys,
     HashShares,
     Partitioning,
     Single,
     Slices,
 )
+from windrow.physical.partitioning.cells import Cells
 from windrow.schema import MIN_TICK
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from windrow.operators.base import Snapshot
 from windrow.operators.driver import Stage
 from windrow.operators.evaluate import Evaluator
-from windrow.physical.shared_stages import Between, below
+from windrow.physical.partitioning.shared_stages import Between, below
 from windrow.schema import MIN_TICK
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from windrow.optimize.choose.plans import Machine
 from windrow.optimize.optimizer import optimize
-from windrow.optimize.plans import Machine
 from windrow.physical.explain.explanation import explain
 from windrow.physical.options import Options
 from windrow.physical.query import PhysicalQuery

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from windrow.optimize.choose.plans import Machine, plan_names, planned
 from windrow.optimize.numbers import ASSUMED_KEYS, Numbers
-from windrow.optimize.plans import Machine, plan_names, planned
 from windrow.physical.algorithms import BY_NAME, DEFAULT
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.options import Options
-from windrow.physical.partitioning import HashShares, Partitioning
+from windrow.physical.partitioning.buckets import HashShares, Partitioning
 from windrow.plan.exprs import Band
 from windrow.plan.statistics import ASSUMED, Figure, MeasuredInputs, Statistics
 

@@ -5,25 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from windrow.errors import InternalError
-from windrow.optimize.by_cost import by_cost
-from windrow.optimize.choose import choose
-from windrow.optimize.estimating import with_estimates
-from windrow.optimize.match_algorithm import check_match_algorithm
+from windrow.optimize.choose.match_algorithm import check_match_algorithm
+from windrow.optimize.choose.orders import check_order
+from windrow.optimize.choose.physical_node import choose
+from windrow.optimize.choose.plans import REFERENCE_MACHINE, Machine, by_cost
+from windrow.optimize.choose.scheduling import scheduled
 from windrow.optimize.numbers import Numbers
 from windrow.optimize.options import check_updates, with_hints
-from windrow.optimize.orders import check_order
-from windrow.optimize.plans import REFERENCE_MACHINE, Machine
-from windrow.optimize.push_distinct import push_distinct
-from windrow.optimize.rules.absorb_filters import absorb_filters
-from windrow.optimize.rules.compute_below_aggregate import compute_below_aggregate
-from windrow.optimize.rules.filter_keys_of_one_input import filter_keys_of_one_input
-from windrow.optimize.rules.merge_filters import merge_filters
-from windrow.optimize.rules.prune_columns import prune_columns
-from windrow.optimize.rules.push_filters import push_filters
-from windrow.optimize.rules.push_own_conditions import push_own_conditions
-from windrow.optimize.rules.push_table_join_below_join import push_table_join_below_join
-from windrow.optimize.scheduling import scheduled
-from windrow.optimize.shedding import with_shedding
+from windrow.optimize.rules.columns import (
+    compute_below_aggregate,
+    filter_keys_of_one_input,
+    prune_columns,
+)
+from windrow.optimize.rules.filters import (
+    absorb_filters,
+    merge_filters,
+    push_filters,
+    push_own_conditions,
+    push_table_join_below_join,
+)
+from windrow.optimize.rules.push_distinct import push_distinct
+from windrow.optimize.shedding.plan import with_estimates, with_shedding
 from windrow.physical.options import Options
 from windrow.physical.query import PhysicalQuery
 from windrow.plan.nodes.base import Node

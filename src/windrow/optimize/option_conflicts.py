@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from windrow.errors import PlanError, Span
-from windrow.optimize.structures import SIZES, check_sizes
+from windrow.optimize.choose.structures import SIZES, check_sizes
 from windrow.physical.algorithms import (
     ASYMMETRIC,
     BY_NAME,

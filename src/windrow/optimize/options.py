@@ -7,14 +7,14 @@ from dataclasses import fields, replace
 from typing import Any
 
 from windrow.errors import PlanError, Span, UnsupportedError, WindrowError, nearest
+from windrow.optimize.choose.orders import asked_order
+from windrow.optimize.choose.structures import SIZES, check_sizes, structure_names
 from windrow.optimize.option_conflicts import check_together
-from windrow.optimize.orders import asked_order
-from windrow.optimize.shed_options import least_said, rate_said
-from windrow.optimize.structures import SIZES, check_sizes, structure_names
+from windrow.optimize.shedding.options import least_said, rate_said
 from windrow.physical.algorithms import CHOICES
 from windrow.physical.match_algorithms import MATCH_ALGORITHMS
 from windrow.physical.options import AUTO, IN_STEP, ITA, NTA, ROUND_ROBIN, TPA, Options
-from windrow.physical.shedding import STRATEGIES
+from windrow.physical.shedding.limits import STRATEGIES
 from windrow.plan.nodes.query import Hint, Query
 from windrow.plan.sizes import to_amount
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from windrow.physical.facts import Fact
+    from windrow.physical.explain.facts import Fact
     from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 
 

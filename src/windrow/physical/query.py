@@ -4,10 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.options import Options
-from windrow.physical.schedule import Schedule
+from windrow.physical.options import TPA, Options
+
+if TYPE_CHECKING:
+    from windrow.physical.nodes.base import PhysicalNode
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How a query is scheduled.
+
+    Attributes:
+        name: "tpa", "nta" or "ita".
+        why: what speaks for it.
+        rejected: the others, each with what speaks against it.
+    """
+
+    name: str = TPA
+    why: str = ""
+    rejected: tuple[str, ...] = ()
 
 
 class Runner(Enum):
@@ -60,3 +78,13 @@ class PhysicalQuery:
             shown = node.columns_below(shown)
             (node,) = node.row_inputs
         return node.has_versions and not shown.issuperset(node.schema.names)
+
+
+def levels(root: PhysicalNode) -> int:
+    """The length of the longest way from the root down to a stream or a table."""
+    most, waiting = 0, [(root, 1)]
+    while waiting:
+        spec, level = waiting.pop()
+        most = max(most, level)
+        waiting += [(child, level + 1) for child in spec.inputs]
+    return most

@@ -17,8 +17,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from windrow.physical.explain.promises import remedy
 from windrow.physical.nodes.scan_stream import ScanStream
-from windrow.physical.promises import remedy
 from windrow.plan.durations import show_ticks
 from windrow.schema import MIN_TICK
 

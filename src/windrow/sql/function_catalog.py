@@ -5,7 +5,7 @@ Made by scripts/function_catalog.py, and compared with the engines by tests.
 
 from __future__ import annotations
 
-from windrow.plan.function_kinds import FunctionKinds
+from windrow.plan.functions import FunctionKinds
 
 _SPARK_AGGREGATES = (
     "any", "any_value", "approx_count_distinct", "approx_percentile", "approx_top_k",

@@ -14,9 +14,9 @@ from windrow.calibration.conditions import conditions, processor_model
 from windrow.calibration.errors import CalibrationError
 from windrow.calibration.machine import this_machine
 from windrow.calibration.stored import keep, prepare, recall, weights_file
+from windrow.optimize.choose.plans import REFERENCE_MACHINE
 from windrow.optimize.cost.structures import Sizes
 from windrow.optimize.cost.weights import PAPER
-from windrow.optimize.plans import REFERENCE_MACHINE
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ from windrow.operators.driver import Stage
 from windrow.operators.evaluate import Evaluator
 from windrow.operators.memory import Memory
 from windrow.operators.stage_chain import StageChain, apart, together
-from windrow.physical.shared_stages import below, stages
+from windrow.physical.partitioning.shared_stages import below, stages
 from windrow.schema import MAX_TICK, MIN_TICK
 
 JOIN = (

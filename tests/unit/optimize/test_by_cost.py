@@ -12,8 +12,16 @@ import pytest
 from windrow import Session
 from windrow.errors import BindError, PlanError
 from windrow.optimize.cost import kernels
-from windrow.optimize.cost.joins import Condition, Joined, Key, matchless, output, pipeline
-from windrow.optimize.cost.orders import best_orders, best_pipeline
+from windrow.optimize.cost.joins import (
+    Condition,
+    Joined,
+    Key,
+    best_orders,
+    best_pipeline,
+    matchless,
+    output,
+    pipeline,
+)
 
 KEYED = "SELECT a.k FROM a, b WHERE a.k = b.k WINDOW = 50"
 THREE = "SELECT a.k FROM a, b, c WHERE a.k = b.k AND b.k = c.k WINDOW = 50"

@@ -9,10 +9,8 @@ from plans import expr, join, query, renamed, scan, stream
 
 from windrow.errors import PlanError, UnsupportedError
 from windrow.optimize.optimizer import apply_rules, optimize
-from windrow.optimize.rules.absorb_filters import absorb_filters
-from windrow.optimize.rules.filter_keys_of_one_input import filter_keys_of_one_input
-from windrow.optimize.rules.push_filters import push_filters
-from windrow.optimize.rules.push_own_conditions import push_own_conditions
+from windrow.optimize.rules.columns import filter_keys_of_one_input
+from windrow.optimize.rules.filters import absorb_filters, push_filters, push_own_conditions
 from windrow.physical.nodes.count_join import CountJoin
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.options import Options

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 from windrow import Session
+from windrow.optimize.choose.plans import REFERENCE_MACHINE
 from windrow.optimize.cost import kernels
 from windrow.optimize.in_worker import WorkerPlanner
-from windrow.optimize.plans import REFERENCE_MACHINE
+from windrow.physical.explain.plan_names import plan_kind
 from windrow.physical.options import Options
-from windrow.physical.plan_names import plan_kind
 from windrow.plan.statistics import Figure
 
 COLUMNS = pa.schema([("k", pa.int64()), ("x", pa.int64()), ("at", pa.int64())])

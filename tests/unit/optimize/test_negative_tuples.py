@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import windrow
-from windrow.optimize.negative_tuples import with_negative_tuples
+from windrow.optimize.rules.negative_tuples import with_negative_tuples
 from windrow.physical.explain.explanation import explain
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.expire_rows import ExpireRows
@@ -17,7 +17,7 @@ from windrow.physical.nodes.range_rows import RangeRows
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.physical.nodes.time_join import TimeJoin
-from windrow.physical.partitioning import HashKeys, Single
+from windrow.physical.partitioning.buckets import HashKeys, Single
 from windrow.physical.query import PhysicalQuery
 from windrow.run.spark.fingerprint import about, fingerprint
 

@@ -9,7 +9,7 @@ import pytest
 from plans import Bound, expr, join, query, renamed, scan, stream
 
 from windrow.errors import PlanError, UnsupportedError
-from windrow.optimize.choose import choose
+from windrow.optimize.choose.physical_node import choose
 from windrow.optimize.optimizer import optimize
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.options import Options

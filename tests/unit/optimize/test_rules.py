@@ -8,14 +8,18 @@ import pytest
 from plans import HOUR, Bound, expr, join, renamed, scan, stream
 
 from windrow.optimize.optimizer import apply_rules
-from windrow.optimize.rules.absorb_filters import absorb_filters
-from windrow.optimize.rules.compute_below_aggregate import compute_below_aggregate
-from windrow.optimize.rules.filter_keys_of_one_input import filter_keys_of_one_input
-from windrow.optimize.rules.merge_filters import merge_filters
-from windrow.optimize.rules.prune_columns import prune_columns
-from windrow.optimize.rules.push_filters import push_filters
-from windrow.optimize.rules.push_own_conditions import push_own_conditions
-from windrow.plan.exprs import Call, Comparison, Expr, Named, Side, column, quote_duckdb
+from windrow.optimize.rules.columns import (
+    compute_below_aggregate,
+    filter_keys_of_one_input,
+    prune_columns,
+)
+from windrow.optimize.rules.filters import (
+    absorb_filters,
+    merge_filters,
+    push_filters,
+    push_own_conditions,
+)
+from windrow.plan.exprs import Call, Comparison, Expr, Named, Side, column, quote_duckdb, rename
 from windrow.plan.functions import UserFunction
 from windrow.plan.nodes.base import Equality
 from windrow.plan.nodes.best_pairs import BestPairs
@@ -26,7 +30,6 @@ from windrow.plan.nodes.range import Range
 from windrow.plan.nodes.set_operation import SetOperation
 from windrow.plan.nodes.window_aggregate import Aggregate, WindowAggregate
 from windrow.plan.nodes.window_join import WindowJoin
-from windrow.plan.renaming import rename
 
 SALES = stream("sales", {"item": "int", "store": "int", "price": "double"})
 A, B = scan(SALES, "a"), scan(SALES, "b")

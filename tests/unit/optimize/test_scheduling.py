@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 import windrow
-from windrow.optimize.scheduling import Load
-from windrow.physical.cost_facts import show_count
+from windrow.optimize.choose.scheduling import Load
+from windrow.physical.explain.cost_facts import show_count
 
 ONE = "SELECT COUNT(*) AS n FROM a [RANGE 5]"
 SEVERAL = (

@@ -13,13 +13,13 @@ from windrow.operators.evaluate import DuckdbTypes
 from windrow.operators.shedding.structured_join import StructuredShedJoinOp
 from windrow.optimize.optimizer import optimize
 from windrow.optimize.options import by_keyword
-from windrow.optimize.shed_widths import Width, expected_width
-from windrow.physical.algorithm_facts import algorithm_facts
+from windrow.optimize.shedding.expected import Width, expected_width
+from windrow.physical.explain.algorithm_facts import algorithm_facts
 from windrow.physical.nodes.project_rows import ProjectRows
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.physical.nodes.time_join import TimeJoin
-from windrow.physical.shed_facts import shed_facts
-from windrow.physical.shedding import Least
+from windrow.physical.shedding.facts import shed_facts
+from windrow.physical.shedding.limits import Least
 from windrow.run.spark.stages import Spread, plan_stage
 from windrow.sql.compile import compile_query
 

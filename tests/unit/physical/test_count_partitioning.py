@@ -7,7 +7,7 @@ import pytest
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.count_join import CountJoin
 from windrow.physical.nodes.scan_stream import ScanStream
-from windrow.physical.partitioning import HashShares, Single
+from windrow.physical.partitioning.buckets import HashShares, Single
 from windrow.plan.count_windows import CountWindows, OwnWindow
 from windrow.plan.windows import WindowGraph
 from windrow.schema import Schema

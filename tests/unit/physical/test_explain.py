@@ -10,7 +10,7 @@ from plans import HOUR, MINUTE, SECOND, Bound, expr, join, query, renamed, scan,
 from windrow.operators.bew_steps import route_from
 from windrow.optimize.optimizer import optimize
 from windrow.physical.algorithms import BY_NAME, CHOICES
-from windrow.physical.bounds_text import (
+from windrow.physical.explain.bounds_text import (
     implied_windows,
     show_bound,
     stated_windows,

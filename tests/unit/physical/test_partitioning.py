@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.physical.cells import Axis, Cells
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
 from windrow.physical.nodes.multi_join import MultiJoin
@@ -18,12 +17,13 @@ from windrow.physical.nodes.outer_join import OuterJoin
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.physical.nodes.time_join import TimeJoin
-from windrow.physical.partitioning import (
+from windrow.physical.partitioning.buckets import (
     HashKeys,
     HashShares,
     Single,
     Slices,
 )
+from windrow.physical.partitioning.cells import Axis, Cells
 from windrow.plan.nodes.bestmatch_join import Dimension
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import Schema

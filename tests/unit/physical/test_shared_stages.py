@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import windrow
-from windrow.physical.shared_stages import stages
+from windrow.physical.partitioning.shared_stages import stages
 
 PAIRS = "(SELECT a.k, a.v, b.v AS w FROM a, b WHERE a.k = b.k WINDOW = 5)"
 COUNTS = "(SELECT k, COUNT(*) AS n FROM a [RANGE 5] GROUP BY k)"

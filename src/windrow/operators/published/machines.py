@@ -17,7 +17,7 @@ from windrow.kernels.published.machine import ArrivalMachine
 from windrow.kernels.published.tape import Conditions, Numbers
 from windrow.operators.published.structure_words import HIGH, KEY, LOW, range_of
 from windrow.physical.nodes.time_join import TimeJoin
-from windrow.physical.pipeline import is_along_path, pipeline_order
+from windrow.physical.routes import is_along_path, pipeline_order
 from windrow.plan.windows import UNBOUNDED, WindowGraph
 from windrow.schema import MAX_TICK
 

@@ -31,7 +31,7 @@ from windrow.operators.shedding.draws import Draws, Purpose, draws_of, row_words
 from windrow.operators.shedding.marks import Losses
 from windrow.operators.shedding.numbers import bits, number_of, numbered
 from windrow.operators.shedding.search import KEEP, PROBE
-from windrow.physical.shedding import room_to_wait
+from windrow.physical.shedding.limits import room_to_wait
 from windrow.schema import MAX_TICK
 
 

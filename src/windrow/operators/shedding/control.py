@@ -29,7 +29,7 @@ from windrow.operators.shedding.numbers import bits, number_of, numbered
 from windrow.operators.shedding.shares import SharesMet
 from windrow.operators.shedding.tokens import Sent, Tokens, whole_part
 from windrow.physical.nodes.shedding_join import SheddingJoin
-from windrow.physical.shedding import BEST, CLEARLY, Least, Shedding
+from windrow.physical.shedding.limits import BEST, CLEARLY, Least, Shedding
 from windrow.plan.durations import show_ticks
 from windrow.plan.stream_hints import USUAL_UNIT, ticks_per_unit
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from windrow.operators.shedding.meeting import Span
 from windrow.operators.shedding.numbers import numbered
 from windrow.physical.nodes.shedding_join import SheddingJoin
-from windrow.physical.shedding import block_panes
+from windrow.physical.shedding.limits import block_panes
 from windrow.schema import MIN_TICK
 
 Floats = NDArray[np.float64]

@@ -41,7 +41,7 @@ from windrow.operators.shedding.marks import Doubt, is_mark
 from windrow.operators.sliding import Slots
 from windrow.operators.sliding_aggregate import SlidingAggregateOp
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
-from windrow.physical.shedding import chance_column, draw_column
+from windrow.physical.shedding.limits import chance_column, draw_column
 from windrow.plan.nodes.window_aggregate import Aggregate
 from windrow.schema import MAX_TICK
 

@@ -54,8 +54,8 @@ from windrow.operators.shedding.recall import Recall
 from windrow.operators.shedding.search import KEEP, NOT_DRAWN, PROBE, ShedSearch
 from windrow.operators.shedding.widths import row_bytes
 from windrow.physical.nodes.shedding_join import SheddingJoin
-from windrow.physical.shed_errors import too_little_for_rows
-from windrow.physical.shedding import Shedding, hidden_fields
+from windrow.physical.shedding.errors import too_little_for_rows
+from windrow.physical.shedding.limits import Shedding, hidden_fields
 from windrow.schema import MAX_TICK, MIN_TICK
 
 PROBE_CHANCE = "$probe_chance"

@@ -23,7 +23,7 @@ from windrow.operators.arrow_types import arrow_schema
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import ChunkBuffer
 from windrow.operators.shedding.numbers import numbered
-from windrow.physical.shedding import chance_column, draw_column
+from windrow.physical.shedding.limits import chance_column, draw_column
 from windrow.schema import MAX_TICK, MIN_TICK, Schema
 
 Flags = NDArray[np.bool_]

@@ -19,7 +19,7 @@ from windrow.operators.shedding.counted import Counted
 from windrow.operators.shedding.meeting import Blocks, Meeting, Span
 from windrow.operators.shedding.numbers import bits, number_of
 from windrow.physical.nodes.shedding_join import SheddingJoin
-from windrow.physical.shedding import PANES_PER_WINDOW
+from windrow.physical.shedding.limits import PANES_PER_WINDOW
 
 ENOUGH = 1_000
 """Arrivals of which shares are known well."""

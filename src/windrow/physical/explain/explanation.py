@@ -15,14 +15,13 @@ from html import escape
 from typing import Any, Self
 
 from windrow.errors import PlanError
-from windrow.physical.choice_facts import choice_facts
+from windrow.physical.explain.facts import Fact
 from windrow.physical.explain.query_facts import query_facts
+from windrow.physical.explain.schedule_facts import as_scheduled, choice_facts
 from windrow.physical.explain.stage_facts import stage_facts, stage_lines
 from windrow.physical.explain.summary import summary_facts
-from windrow.physical.facts import Fact
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.query import PhysicalQuery
-from windrow.physical.schedule_facts import as_scheduled
 from windrow.plan.nodes.query import Query
 from windrow.plan.texts import ColumnTexts
 

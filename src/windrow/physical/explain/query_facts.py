@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from windrow.physical.cost_facts import show_rate, total_cost
-from windrow.physical.facts import Fact
+from windrow.physical.explain.cost_facts import show_rate, total_cost
+from windrow.physical.explain.facts import Fact
+from windrow.physical.explain.promises import LEAD, has_lead, show_promises, show_watermarks
+from windrow.physical.explain.schedule_facts import schedule_facts
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.scan_table import ScanTable
 from windrow.physical.options import IN_STEP, ROUND_ROBIN, SPILL, Options
-from windrow.physical.promises import LEAD, has_lead, show_promises, show_watermarks
 from windrow.physical.query import PhysicalQuery
-from windrow.physical.schedule_facts import schedule_facts
 from windrow.plan.texts import show_alias
 
 LATE_ROWS = {

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from windrow.physical.facts import Show
+from windrow.physical.explain.facts import Show
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.partitioning import Single
+from windrow.physical.partitioning.buckets import Single
+from windrow.physical.partitioning.shared_stages import SharedStage, stages
 from windrow.physical.query import PhysicalQuery
-from windrow.physical.shared_stages import SharedStage, stages
 
 ASSUMED_BUCKETS = 4
 """Buckets that EXPLAIN shows where the user set none: enough to see what is copied."""

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from windrow.physical.cost_facts import total_cost
+from windrow.physical.explain.cost_facts import total_cost
+from windrow.physical.explain.facts import Fact
+from windrow.physical.explain.promises import show_promises
 from windrow.physical.explain.query_facts import memory_line
 from windrow.physical.explain.stage_facts import StageFacts
-from windrow.physical.facts import Fact
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.promises import show_promises
 from windrow.physical.query import PhysicalQuery, Runner
 
 MOST_KEPT, MOST_WAITS, MOST_ATTENTION = 4, 2, 2

@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windrow.physical.bounds_text import drop_condition, event_time, plus
-from windrow.physical.lifetimes import state_bound
+from windrow.physical.explain.bounds_text import drop_condition, event_time, plus, state_bound
 from windrow.physical.nodes.base import key_classes
 from windrow.physical.nodes.pair_join import PairJoin
-from windrow.physical.partitioning import show_class
+from windrow.physical.partitioning.buckets import show_class
 from windrow.plan.durations import show_ticks
 from windrow.plan.texts import KIND_NAMES
 
 if TYPE_CHECKING:
-    from windrow.physical.facts import Fact, Show
+    from windrow.physical.explain.facts import Fact, Show
     from windrow.physical.nodes.base import KeyClass, PhysicalNode, Request
     from windrow.physical.options import Options
     from windrow.plan.nodes.asof_join import AsofJoin, AsofMatch

@@ -13,13 +13,13 @@ from windrow.schema import END, SIGN
 
 if TYPE_CHECKING:
     from windrow.physical.estimates import Estimate
-    from windrow.physical.facts import Fact, Show
+    from windrow.physical.explain.facts import Fact, Show
     from windrow.physical.nodes.multi_join import MultiJoin
     from windrow.physical.nodes.scan_stream import ScanStream
     from windrow.physical.nodes.scan_table import ScanTable
     from windrow.physical.options import Options
-    from windrow.physical.partitioning import Partitioning
-    from windrow.physical.shedding import Shedding
+    from windrow.physical.partitioning.buckets import Partitioning
+    from windrow.physical.shedding.limits import Shedding
     from windrow.plan.exprs import Named
     from windrow.plan.statistics import Figure, Rates
     from windrow.schema import Schema

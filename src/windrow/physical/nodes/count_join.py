@@ -5,20 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from windrow.physical.algorithm_facts import algorithm_facts
-from windrow.physical.bounds_text import drop_condition, lag_terms, plus, stated_windows
-from windrow.physical.cost_facts import estimate_facts
-from windrow.physical.facts import said
+from windrow.physical.explain.algorithm_facts import algorithm_facts, probes, tests
+from windrow.physical.explain.bounds_text import drop_condition, lag_terms, plus, stated_windows
+from windrow.physical.explain.cost_facts import estimate_facts
+from windrow.physical.explain.facts import said
 from windrow.physical.nodes.multi_join import MultiJoin
-from windrow.physical.partitioning import HashShares, Single, show_class
-from windrow.physical.probe_facts import probes, tests
+from windrow.physical.partitioning.buckets import HashShares, Single, show_class
 from windrow.plan.count_windows import CountWindows, OwnWindow
 from windrow.plan.durations import show_ticks
 
 if TYPE_CHECKING:
-    from windrow.physical.facts import Fact, Show
+    from windrow.physical.explain.facts import Fact, Show
     from windrow.physical.options import Options
-    from windrow.physical.partitioning import Partitioning
+    from windrow.physical.partitioning.buckets import Partitioning
 
 
 @dataclass(frozen=True)

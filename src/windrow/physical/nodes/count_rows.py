@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windrow.physical.nodes.shapes import MakesChanges, OneInput
-from windrow.physical.partitioning import by_keys
+from windrow.physical.partitioning.buckets import by_keys
 
 if TYPE_CHECKING:
-    from windrow.physical.facts import Fact, Show
+    from windrow.physical.explain.facts import Fact, Show
     from windrow.physical.nodes.base import PhysicalNode, Request
     from windrow.physical.options import Options
-    from windrow.physical.partitioning import Partitioning
+    from windrow.physical.partitioning.buckets import Partitioning
     from windrow.plan.nodes.newest_rows import NewestRows
     from windrow.schema import Schema
 

@@ -5,16 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windrow.physical.bounds_text import drop_condition, plus
-from windrow.physical.lifetimes import alive_bound, lifetime, source_name
+from windrow.physical.explain.bounds_text import (
+    alive_bound,
+    drop_condition,
+    lifetime,
+    plus,
+    source_name,
+)
 from windrow.physical.nodes.shapes import MakesChanges, OneInput
-from windrow.physical.partitioning import NO_COLUMNS, by_keys
+from windrow.physical.partitioning.buckets import NO_COLUMNS, by_keys
 
 if TYPE_CHECKING:
-    from windrow.physical.facts import Fact, Show
+    from windrow.physical.explain.facts import Fact, Show
     from windrow.physical.nodes.base import PhysicalNode
     from windrow.physical.options import Options
-    from windrow.physical.partitioning import Partitioning
+    from windrow.physical.partitioning.buckets import Partitioning
     from windrow.schema import Schema
 
 

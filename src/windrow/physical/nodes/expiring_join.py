@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windrow.physical.lifetimes import alive_bound
+from windrow.physical.explain.bounds_text import alive_bound
 from windrow.physical.nodes.snapshot_join import SnapshotJoin
 from windrow.schema import SIGN
 

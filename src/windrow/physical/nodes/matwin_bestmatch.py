@@ -5,22 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windrow.physical.bounds_text import drop_condition, event_time, plus, show_bound
-from windrow.physical.cells import cells_of
-from windrow.physical.facts import said
-from windrow.physical.lifetimes import state_bound
+from windrow.physical.explain.bounds_text import (
+    drop_condition,
+    event_time,
+    plus,
+    show_bound,
+    state_bound,
+)
+from windrow.physical.explain.facts import said
 from windrow.physical.match_algorithms import MATCH_ALGORITHMS, MATWIN, PAGED
 from windrow.physical.nodes.pair_join import PairJoin
 from windrow.physical.options import Options
-from windrow.physical.partitioning import show_class
+from windrow.physical.partitioning.buckets import show_class
+from windrow.physical.partitioning.cells import cells_of
 from windrow.plan.durations import show_ticks
 from windrow.plan.nodes.bestmatch_join import JUDGED, Dimension
 from windrow.plan.texts import show_dimension
 
 if TYPE_CHECKING:
-    from windrow.physical.facts import Fact, Show
+    from windrow.physical.explain.facts import Fact, Show
     from windrow.physical.nodes.base import KeyClass, PhysicalNode
-    from windrow.physical.partitioning import Partitioning
+    from windrow.physical.partitioning.buckets import Partitioning
     from windrow.plan.nodes.bestmatch_join import Dimension
     from windrow.schema import Schema
 

@@ -5,35 +5,34 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
-from windrow.physical.algorithm_facts import algorithm_facts, search_facts
 from windrow.physical.algorithms import ASYMMETRIC, DEFAULT
-from windrow.physical.bounds_text import (
+from windrow.physical.explain.algorithm_facts import algorithm_facts, search_facts, tests
+from windrow.physical.explain.bounds_text import (
     drop_condition,
     implied_windows,
+    state_bound,
     stated_windows,
     tightened_windows,
     window_meanings,
 )
-from windrow.physical.cost_facts import estimate_facts
-from windrow.physical.facts import said
-from windrow.physical.lifetimes import state_bound
+from windrow.physical.explain.cost_facts import estimate_facts
+from windrow.physical.explain.facts import said
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.shapes import Inner
 from windrow.physical.part_sizes import USUAL, PartSizes
-from windrow.physical.partitioning import Slices, hypercube, show_class
-from windrow.physical.pipeline import path_order
-from windrow.physical.probe_facts import tests
-from windrow.physical.shedding import least_row_bytes
+from windrow.physical.partitioning.buckets import Slices, hypercube, show_class
+from windrow.physical.routes import path_order
+from windrow.physical.shedding.limits import least_row_bytes
 from windrow.plan.statistics import Figure
 from windrow.plan.texts import KIND_NAMES
 from windrow.schema import END
 
 if TYPE_CHECKING:
     from windrow.physical.estimates import Estimate
-    from windrow.physical.facts import Fact, Show
+    from windrow.physical.explain.facts import Fact, Show
     from windrow.physical.nodes.base import KeyClass
     from windrow.physical.options import Options
-    from windrow.physical.partitioning import Partitioning
+    from windrow.physical.partitioning.buckets import Partitioning
     from windrow.plan.count_windows import CountWindows
     from windrow.plan.exprs import Expr
     from windrow.plan.functions import UserFunction

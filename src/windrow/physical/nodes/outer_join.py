@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from windrow.physical.bounds_text import event_time, plus
+from windrow.physical.explain.bounds_text import event_time, plus
 from windrow.physical.nodes.multi_join import MultiJoin
-from windrow.physical.partitioning import Slices
+from windrow.physical.partitioning.buckets import Slices
 from windrow.plan.durations import show_ticks
 from windrow.plan.nodes.window_join import PRESERVED
 from windrow.plan.texts import KIND_NAMES
 
 if TYPE_CHECKING:
-    from windrow.physical.facts import Fact
-    from windrow.physical.partitioning import Partitioning
+    from windrow.physical.explain.facts import Fact
+    from windrow.physical.partitioning.buckets import Partitioning
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windrow.physical.nodes.shapes import TwoInputs
-from windrow.physical.partitioning import HashShares, Single
+from windrow.physical.partitioning.buckets import HashShares, Single
 from windrow.schema import END
 
 if TYPE_CHECKING:
     from windrow.physical.nodes.base import KeyClass
-    from windrow.physical.partitioning import Partitioning
+    from windrow.physical.partitioning.buckets import Partitioning
 
 
 class PairJoin(TwoInputs):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from windrow.physical.nodes.shapes import OneInput, PerRow
-from windrow.physical.shedding import Shedding, is_hidden
+from windrow.physical.shedding.limits import Shedding, is_hidden
 from windrow.plan.exprs import Named, column
 from windrow.plan.texts import show_items
 from windrow.schema import Schema

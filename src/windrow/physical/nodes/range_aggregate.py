@@ -6,17 +6,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windrow.physical.aggregate_facts import cost_of_a_change, kept_per_group, values_in_state
-from windrow.physical.bounds_text import drop_condition, event_time, plus, show_bound
-from windrow.physical.lifetimes import alive_bound, state_bound
+from windrow.physical.explain.bounds_text import (
+    alive_bound,
+    drop_condition,
+    event_time,
+    plus,
+    show_bound,
+    state_bound,
+)
 from windrow.physical.nodes.base import key_classes
 from windrow.physical.nodes.pair_join import PairJoin
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
-from windrow.physical.partitioning import show_class
+from windrow.physical.partitioning.buckets import show_class
 from windrow.plan.durations import show_ticks
 from windrow.plan.texts import show_aggregates
 
 if TYPE_CHECKING:
-    from windrow.physical.facts import Fact, Show
+    from windrow.physical.explain.facts import Fact, Show
     from windrow.physical.nodes.base import KeyClass, PhysicalNode, Request
     from windrow.physical.options import Options
     from windrow.plan.nodes.range_aggregate_join import RangeAggregateJoin

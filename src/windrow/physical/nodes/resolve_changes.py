@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windrow.physical.lifetimes import state_bound
+from windrow.physical.explain.bounds_text import state_bound
 from windrow.physical.nodes.shapes import OneInput
-from windrow.physical.partitioning import NO_COLUMNS, by_keys
+from windrow.physical.partitioning.buckets import NO_COLUMNS, by_keys
 from windrow.plan.durations import show_ticks
 from windrow.schema import END, SIGN
 
 if TYPE_CHECKING:
-    from windrow.physical.facts import Fact, Show
+    from windrow.physical.explain.facts import Fact, Show
     from windrow.physical.nodes.base import PhysicalNode, Request
     from windrow.physical.options import Options
-    from windrow.physical.partitioning import Partitioning
+    from windrow.physical.partitioning.buckets import Partitioning
     from windrow.plan.nodes.change_feed import ChangeFeed
     from windrow.schema import Schema
 

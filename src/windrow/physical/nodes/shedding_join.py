@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from windrow.physical.algorithms import ASYMMETRIC
 from windrow.physical.nodes.time_join import TimeJoin
-from windrow.physical.shed_facts import shed_emission, shed_facts, shed_state
-from windrow.physical.shedding import Shedding, pane_ticks
+from windrow.physical.shedding.facts import shed_emission, shed_facts, shed_state
+from windrow.physical.shedding.limits import Shedding, pane_ticks
 
 if TYPE_CHECKING:
-    from windrow.physical.facts import Fact
+    from windrow.physical.explain.facts import Fact
     from windrow.physical.nodes.base import KeyClass
     from windrow.schema import Schema
 

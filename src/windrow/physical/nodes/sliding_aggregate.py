@@ -6,19 +6,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windrow.physical.aggregate_facts import cost_of_a_change, kept_per_group, values_in_state
-from windrow.physical.bounds_text import drop_condition, plus
 from windrow.physical.estimating_facts import estimating_facts
-from windrow.physical.facts import said
-from windrow.physical.lifetimes import alive_bound, lifetime, source_name
+from windrow.physical.explain.bounds_text import (
+    alive_bound,
+    drop_condition,
+    lifetime,
+    plus,
+    source_name,
+)
+from windrow.physical.explain.facts import said
 from windrow.physical.nodes.shapes import MakesChanges, OneInput
-from windrow.physical.partitioning import by_keys
+from windrow.physical.partitioning.buckets import by_keys
 from windrow.plan.texts import show_aggregates
 
 if TYPE_CHECKING:
-    from windrow.physical.facts import Fact, Show
+    from windrow.physical.explain.facts import Fact, Show
     from windrow.physical.nodes.base import PhysicalNode, Request
     from windrow.physical.options import Options
-    from windrow.physical.partitioning import Partitioning
+    from windrow.physical.partitioning.buckets import Partitioning
     from windrow.plan.exprs import Expr
     from windrow.plan.nodes.window_aggregate import Aggregate, WindowAggregate
     from windrow.schema import Schema

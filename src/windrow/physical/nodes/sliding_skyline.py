@@ -5,18 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windrow.physical.bounds_text import plus
-from windrow.physical.lifetimes import lifetime
+from windrow.physical.explain.bounds_text import lifetime, plus
 from windrow.physical.nodes.shapes import MakesChanges, OneInput
-from windrow.physical.partitioning import HashKeys, Single
+from windrow.physical.partitioning.buckets import HashKeys, Single
 from windrow.plan.nodes.bestmatch_join import JUDGED
 from windrow.plan.texts import show_dimension
 
 if TYPE_CHECKING:
-    from windrow.physical.facts import Fact, Show
+    from windrow.physical.explain.facts import Fact, Show
     from windrow.physical.nodes.base import PhysicalNode, Request
     from windrow.physical.options import Options
-    from windrow.physical.partitioning import Partitioning
+    from windrow.physical.partitioning.buckets import Partitioning
     from windrow.plan.nodes.best_pairs import BestPairs
     from windrow.plan.nodes.bestmatch_join import Dimension
     from windrow.schema import Schema

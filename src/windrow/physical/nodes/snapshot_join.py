@@ -5,19 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windrow.physical.algorithm_facts import algorithm_facts
-from windrow.physical.bounds_text import plus, stated_windows
-from windrow.physical.facts import said
-from windrow.physical.lifetimes import lifetime, state_bound
+from windrow.physical.explain.algorithm_facts import algorithm_facts, probes, tests
+from windrow.physical.explain.bounds_text import lifetime, plus, state_bound, stated_windows
+from windrow.physical.explain.facts import said
 from windrow.physical.nodes.multi_join import MultiJoin
-from windrow.physical.partitioning import Single, show_class
-from windrow.physical.probe_facts import probes, tests
+from windrow.physical.partitioning.buckets import Single, show_class
 
 if TYPE_CHECKING:
-    from windrow.physical.facts import Fact, Show
+    from windrow.physical.explain.facts import Fact, Show
     from windrow.physical.nodes.base import PhysicalNode
     from windrow.physical.options import Options
-    from windrow.physical.partitioning import Partitioning
+    from windrow.physical.partitioning.buckets import Partitioning
 
 
 @dataclass(frozen=True)

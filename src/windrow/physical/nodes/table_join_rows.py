@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from windrow.errors import UnsupportedError
-from windrow.physical.facts import said
+from windrow.physical.explain.facts import said
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.shapes import PerRow
 from windrow.plan.texts import show_table_join
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Self
 
-    from windrow.physical.facts import Fact, Show
+    from windrow.physical.explain.facts import Fact, Show
     from windrow.physical.nodes.base import Request
     from windrow.physical.options import Options
-    from windrow.physical.shedding import Shedding
+    from windrow.physical.shedding.limits import Shedding
     from windrow.plan.exprs import Expr
     from windrow.plan.nodes.table_join import TableJoin, TableKey
     from windrow.schema import Schema

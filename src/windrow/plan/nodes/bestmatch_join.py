@@ -110,7 +110,7 @@ class BestmatchJoin(PairJoin):
     keep_unmatched: bool = False
     span: Span | None = None
 
-    physical = "windrow.optimize.choose:bestmatch_join"
+    physical = "windrow.optimize.choose.physical_node:bestmatch_join"
 
     def verify_state(self) -> None:
         """Refuses bounds on time that keep tuples for ever, or that no pair can satisfy."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 
-from windrow.plan.exprs import Named, column
+from windrow.plan.exprs import Named, column, rename
 from windrow.plan.nodes.base import Node, OneInput, Predicates, kept_of, read_by, without
 from windrow.plan.nodes.filter import Filter
-from windrow.plan.renaming import rename
 from windrow.plan.texts import ColumnTexts, show_items
 from windrow.schema import Schema
 

@@ -36,7 +36,7 @@ class SetOperation(Node):
     kind: str
     span: Span | None = None
 
-    physical = "windrow.optimize.choose:set_operation"
+    physical = "windrow.optimize.choose.physical_node:set_operation"
 
     @property
     def is_stateful(self) -> bool:  # type: ignore[override]

@@ -71,7 +71,7 @@ class WindowJoin(Node):
 
     is_stateful = True
     drops_columns = True
-    physical = "windrow.optimize.choose:window_join"
+    physical = "windrow.optimize.choose.physical_node:window_join"
 
     @property
     def key_equalities(self) -> tuple[Equality, ...]:

@@ -12,9 +12,9 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from windrow.physical.explain.plan_names import plan_name
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.multi_join import MultiJoin
-from windrow.physical.plan_names import plan_name
 from windrow.physical.query import PhysicalQuery
 from windrow.plan.statistics import Measured
 from windrow.run.local.observed import Observed

@@ -28,7 +28,7 @@ from windrow.physical.nodes.asof_sweep import AsofSweep
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.options import SPILL, Options
-from windrow.physical.shedding import OF_ITS_OWN, part_of
+from windrow.physical.shedding.limits import OF_ITS_OWN, part_of
 from windrow.run.local.sources import Silence
 
 PART_ROWS = 1 << 14

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Protocol
 from windrow.operators.base import Snapshot
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.join_inputs import stored_state
+from windrow.physical.explain.plan_names import plan_kind
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.multi_join import MultiJoin
-from windrow.physical.partitioning import Partitioning, Slices
-from windrow.physical.plan_names import plan_kind
+from windrow.physical.partitioning.buckets import Partitioning, Slices
 from windrow.plan.statistics import MeasuredInputs
 from windrow.run.plan_changes import is_near
 from windrow.run.spark.seen import SeenInputs

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from windrow.operators.instants import less_delay
 from windrow.physical.nodes.shedding_join import SheddingJoin
-from windrow.physical.shedding import Shedding
+from windrow.physical.shedding.limits import Shedding
 from windrow.run.spark.sent import SentPanes
 from windrow.schema import MAX_TICK, MIN_TICK
 

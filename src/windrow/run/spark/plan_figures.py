@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from windrow.physical.explain.plan_names import plan_name
 from windrow.physical.nodes.multi_join import MultiJoin
-from windrow.physical.plan_names import plan_name
 from windrow.physical.query import PhysicalQuery
 from windrow.run.spark.stages import stateful_specs
 

@@ -35,8 +35,8 @@ from windrow.physical.nodes.scan_table import ScanTable
 from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.nodes.table_join_rows import TableJoinRows
 from windrow.physical.nodes.union_rows import UnionRows
+from windrow.physical.partitioning.shared_stages import shared_stage
 from windrow.physical.query import PhysicalQuery
-from windrow.physical.shared_stages import shared_stage
 from windrow.plan.exprs import quote_spark
 from windrow.run.spark import relations
 from windrow.run.spark.batch import batch_runner

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import ChunkSlice
-from windrow.physical.partitioning import Slices
+from windrow.physical.partitioning.buckets import Slices
 from windrow.plan.statistics import Figure
 from windrow.run.sampled import different_values, share_of_columns
 from windrow.schema import MIN_TICK

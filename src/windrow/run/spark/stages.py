@@ -15,11 +15,11 @@ from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.physical.options import Options
-from windrow.physical.partitioning import Partitioning
+from windrow.physical.partitioning.buckets import Partitioning
+from windrow.physical.partitioning.shared_stages import stages
 from windrow.physical.query import PhysicalQuery
-from windrow.physical.shared_stages import stages
-from windrow.physical.shed_errors import too_little
-from windrow.physical.shedding import Shedding
+from windrow.physical.shedding.errors import too_little
+from windrow.physical.shedding.limits import Shedding
 from windrow.run.spark.buckets import labels
 from windrow.run.spark.choosing import Choice, Planner
 from windrow.run.spark.fingerprint import about, fingerprint

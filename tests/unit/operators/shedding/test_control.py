@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from windrow.errors import DataError
 from windrow.operators.shedding.control import Control
 from windrow.operators.shedding.meeting import Span
-from windrow.physical.shedding import (
+from windrow.physical.shedding.limits import (
     STRATEGIES,
     Least,
     Shedding,

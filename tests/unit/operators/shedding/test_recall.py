@@ -21,7 +21,7 @@ from windrow.operators.shedding.control import Division
 from windrow.operators.shedding.join import ShedJoinOp
 from windrow.operators.shedding.meeting import Blocks, Span
 from windrow.operators.shedding.recall import Recall
-from windrow.physical.shedding import Shedding
+from windrow.physical.shedding.limits import Shedding
 from windrow.schema import MAX_TICK
 
 SPAN, PARTS, KEYS, TIMES = 240, 31, 10, 4

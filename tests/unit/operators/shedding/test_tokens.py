@@ -11,7 +11,7 @@ from windrow.errors import DataError
 from windrow.operators.shedding.control import Control
 from windrow.operators.shedding.numbers import number_of
 from windrow.operators.shedding.tokens import Sent
-from windrow.physical.shedding import Least, Shedding
+from windrow.physical.shedding.limits import Least, Shedding
 
 PANE = WINDOW // 8
 ARRIVED = st.tuples(st.integers(0, 12), st.integers(0, 12))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from windrow.allocation.best import allocate
 from windrow.allocation.loads import Allocation, Load, Resources
 from windrow.optimize.cost.directions import Direction, cheapest
-from windrow.optimize.cost.effective import effective_directions
 from windrow.optimize.cost.structures import Sizes, Structure
 from windrow.optimize.cost.weights import PAPER
+from windrow.optimize.shedding.expected import effective_directions
 
 
 def test_arrivals_that_do_not_probe_are_still_kept():

@@ -11,8 +11,8 @@ import pytest
 from twins.join import Bound, Equal, Row, window_join
 from unit.run.spark.fake_worker import Worker, planned
 
+from windrow.optimize.choose.plans import REFERENCE_MACHINE
 from windrow.optimize.in_worker import WorkerPlanner
-from windrow.optimize.plans import REFERENCE_MACHINE
 from windrow.run.spark.choosing import Chosen, Remembered, chosen_in_batch
 from windrow.run.spark.stages import Spread, plan_stage, stateful_specs
 from windrow.schema import MIN_TICK

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.shedding.join import ShedJoinOp
-from windrow.physical.shedding import Least, Shedding
+from windrow.physical.shedding.limits import Least, Shedding
 from windrow.run.spark.needs import (
     MOST_SPANS,
     Beforehand,

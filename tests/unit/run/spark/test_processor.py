@@ -14,7 +14,7 @@ from unit.run.spark.fake_worker import Worker, planned
 
 from windrow.operators.arrow_types import arrow_schema
 from windrow.operators.driver import Stage
-from windrow.physical.shared_stages import stages
+from windrow.physical.partitioning.shared_stages import stages
 from windrow.run.spark import bucket_worker
 from windrow.run.spark.chunk_cache import ChunkCache
 from windrow.run.spark.packing import to_changes

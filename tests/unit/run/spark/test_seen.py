@@ -8,7 +8,7 @@ import pytest
 
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import ChunkBuffer
-from windrow.physical.partitioning import Slices
+from windrow.physical.partitioning.buckets import Slices
 from windrow.run.spark.seen import MOST_LOOKED_AT, SeenInputs
 from windrow.schema import MIN_TICK
 

@@ -1,0 +1,1 @@
+"""Which physical node, algorithm, order and schedule a plan takes."""

@@ -1,0 +1,311 @@
+"""The plans of a window join: which could run, what each costs, and which one is taken.
+
+The plan that the conditions alone suggest (`choose`) stays unless another one costs less by
+`CLEARLY`, every number that says so is known and not assumed, and results come as early. Where all
+inputs are there as a whole, nobody waits for the first results: there it does not count when they come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from windrow.optimize.cost.join_statistics import Sized, sized
+from windrow.optimize.cost.joins import (
+    Joined,
+    Key,
+    Work,
+    backward_join,
+    best_orders,
+    best_pipeline,
+    pipeline,
+    sweep_join,
+    untested_join,
+)
+from windrow.optimize.cost.kernels import (
+    KERNELS,
+    REFERENCE,
+    KernelCost,
+    machine_factor,
+    restoring_us,
+)
+from windrow.optimize.cost.structure_costs import structure_costs
+from windrow.optimize.cost.weights import Weights
+from windrow.optimize.numbers import Numbers
+from windrow.optimize.shedding.expected import effective, with_expected
+from windrow.physical.algorithms import (
+    ASYMMETRIC,
+    BY_NAME,
+    DEFAULT,
+    HASH,
+    NESTED_LOOP,
+    PIPELINE,
+    SWEEP,
+)
+from windrow.physical.estimates import ONE_PLAN, Estimate, PlanCost
+from windrow.physical.explain.plan_names import plan_kinds, plan_name
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.multi_join import MultiJoin
+from windrow.physical.nodes.set_op import SetOp
+from windrow.physical.nodes.shedding_join import SheddingJoin
+from windrow.physical.nodes.time_join import TimeJoin
+from windrow.physical.options import Options
+from windrow.physical.part_sizes import USUAL
+from windrow.physical.routes import pipeline_order, probe_order
+from windrow.plan.statistics import Figure
+
+CLEARLY = 0.8
+"""Another plan is taken where it costs at most this share of the one that it replaces."""
+
+BY_ORDER = 0.95
+"""The same of another order by the same loops: what is counted of it is surer, and measured so."""
+
+US = 1e-6
+WAITS = "answers once the watermark has passed"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A way to run a join, and what it costs in seconds of processor per tick.
+
+    Attributes:
+        spec: the join, run so.
+        seconds: what it costs.
+        note: why it is never taken by itself; "" where cost alone decides.
+    """
+
+    spec: MultiJoin
+    seconds: float
+    note: str = ""
+
+    @property
+    def name(self) -> str:
+        """As options would ask for it."""
+        return plan_name(self.spec)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What operations cost here.
+
+    Attributes:
+        weights: of the window structures, in microseconds.
+        source: whose they are, for EXPLAIN.
+    """
+
+    weights: Weights = REFERENCE
+    source: str = "built in; windrow cost --calibrate measures this machine"
+
+    @property
+    def seconds_per_us(self) -> float:
+        """The seconds that it takes here to do what took a microsecond where kernels were measured."""
+        return machine_factor(self.weights) * US
+
+
+REFERENCE_MACHINE = Machine()
+
+
+def planned(spec: MultiJoin, options: Options, numbers: Numbers, machine: Machine) -> MultiJoin:
+    """The join by the plan to take, with its estimate; as it was where too little is known."""
+    rates = [numbers.rate(child) for child in spec.inputs]
+    if spec.has_one_plan and None not in rates:
+        return replace(spec, estimate=ONE_PLAN)
+    known_rates = [rate for rate in rates if rate is not None]
+    if len(known_rates) < len(rates):
+        return replace(spec, estimate=_not_estimated(spec, rates, numbers))
+    join = sized(spec, known_rates, numbers)
+    if isinstance(spec, SheddingJoin):
+        spec = with_expected(spec, join.widest.rates)
+        join = effective(join, spec)
+    plans = _plans(spec, join, machine, is_bounded=numbers.is_bounded(spec))
+    if numbers.is_restored:
+        plans = [_restored(plan, join.widest, machine) for plan in plans]
+    plans = sorted(plans, key=lambda plan: plan.seconds)
+    first = next(plan for plan in plans if _is_first(plan, spec, options))
+    estimate = Estimate(known=join.known, output=join.output, weights=_weights(spec, machine))
+    open_ = (
+        [plan for plan in plans if _is_open(plan, first, options)]
+        if not estimate.is_guessed
+        else []
+    )
+    taken = _cheapest(open_, first)
+    shown = [PlanCost(plan.name, plan.seconds, plan.note) for plan in plans if plan is not taken]
+    plans_shown = (PlanCost(taken.name, taken.seconds), *shown)
+    return replace(
+        taken.spec, estimate=replace(estimate, plans=plans_shown, is_decisive=bool(open_))
+    )
+
+
+def _is_first(plan: Plan, spec: MultiJoin, options: Options) -> bool:
+    """Whether a plan, by its cost the first of its kind, is the one to begin with.
+
+    That is the plan at hand. The structures of two streams that shed are chosen after the
+    allocation: by what they cost for the tuples that are kept, and for those that probe.
+    """
+    is_asked = (
+        options.structure or options.order or options.join_algorithm not in {None, ASYMMETRIC}
+    )
+    if spec.shedding is None or len(spec.inputs) > 2 or is_asked or _is_bound(spec, options):
+        return plan.spec.runs_like(spec)
+    return plan.spec.algorithm == ASYMMETRIC
+
+
+def plan_names(spec: MultiJoin, machine: Machine, *, is_bounded: bool = False) -> tuple[str, ...]:
+    """The plans that may be taken by their cost, whatever the numbers are, by their kinds."""
+    size = len(spec.inputs)
+    even = Joined((1.0,) * size, spec.graph.upper, (Key((1.0,) * size),) * len(spec.classes))
+    plans = _plans(spec, Sized((), (even,), even, 0.0), machine, is_bounded=is_bounded)
+    names = [name for plan in plans if not plan.note for name in plan_kinds(plan.spec)]
+    return tuple(dict.fromkeys(names))
+
+
+def _restored(plan: Plan, joined: Joined, machine: Machine) -> Plan:
+    """The plan with what it costs to take up a state in every micro-batch."""
+    if plan.spec.algorithm == DEFAULT:
+        return plan
+    is_pipeline = BY_NAME[plan.spec.algorithm].kind == PIPELINE
+    replayed_us = plan.seconds / US if is_pipeline else 0.0
+    us = restoring_us(joined, machine.weights, plan.spec.structures, replayed_us)
+    return replace(plan, seconds=plan.seconds + us * US)
+
+
+def _not_estimated(spec: MultiJoin, rates: Sequence[Figure | None], numbers: Numbers) -> Estimate:
+    """What would have to be given for an estimate, or why nothing helps."""
+    missing = []
+    for child, alias, rate in zip(spec.inputs, spec.aliases, rates, strict=True):
+        if rate is None:
+            missing.append(numbers.missing(child))
+            if not missing[-1]:
+                return Estimate(reason=f"how many rows {alias} has, nothing tells beforehand")
+    return Estimate(missing=tuple(dict.fromkeys(missing)))
+
+
+def _is_open(plan: Plan, first: Plan, options: Options) -> bool:
+    """Whether a plan may be taken in place of the first one: what the user asks for is not."""
+    if plan.note or options.order or options.structure or _is_bound(first.spec, options):
+        return False
+    if options.join_algorithm == ASYMMETRIC:  # in which structures, it does not say
+        return plan.spec.algorithm == first.spec.algorithm
+    return options.join_algorithm is None
+
+
+def _is_bound(spec: MultiJoin, options: Options) -> bool:
+    """Whether memory is bounded: what a plan holds beside the rows is not estimated.
+
+    A join that sheds keeps to its memory by any of its plans, and waits for its rates alone.
+    """
+    is_unknown = spec.shedding is not None and spec.shedding.expected is None
+    return is_unknown or (options.memory is not None and not options.sheds_memory)
+
+
+def _weights(spec: MultiJoin, machine: Machine) -> str:
+    """Where the weights are from, and what sizes they were measured for, if others are used."""
+    if spec.sizes == USUAL:
+        return machine.source
+    return f"{machine.source} (with buckets of {USUAL.bucket} and nodes of {USUAL.node})"
+
+
+def _cheapest(plans: list[Plan], first: Plan) -> Plan:
+    """The plan to take in place of the first: in another order, or another one, if clearly cheaper."""
+    if not plans:
+        return first
+    alike = next((plan for plan in plans if _loops(plan.spec) == _loops(first.spec)), first)
+    taken = alike if alike.seconds <= BY_ORDER * first.seconds else first
+    return plans[0] if plans[0].seconds <= CLEARLY * taken.seconds else taken
+
+
+def _loops(spec: MultiJoin) -> tuple[str, str]:
+    return spec.algorithm, spec.method
+
+
+def _plans(spec: MultiJoin, join: Sized, machine: Machine, *, is_bounded: bool) -> list[Plan]:
+    """Every plan that can run this join, the one at hand among them."""
+    plans: list[Plan] = []
+    methods = BY_NAME[DEFAULT].methods if spec.classes else (NESTED_LOOP,)
+    for method in methods:
+        plans += _backward_plans(spec, join, method, machine)
+    is_plain = isinstance(spec, TimeJoin)
+    if is_plain and spec.shedding is None:
+        note = "" if is_bounded else WAITS
+        plans += [_sweep_plan(spec, join, method, machine, note) for method in methods]
+        for name in ("hw", "nlw") if spec.classes else ("nlw",):
+            plans += _pipeline_plans(spec, join, name, machine)
+    if is_plain and len(spec.inputs) == 2:
+        costs = structure_costs(spec, join, machine.weights)
+        plans += [Plan(own, us * US) for own, us in costs]
+    if any(plan.spec.runs_like(spec) for plan in plans):
+        return plans
+    return [*plans, _like_another(spec, join, machine)]
+
+
+def _backward_plans(spec: MultiJoin, join: Sized, method: str, machine: Machine) -> list[Plan]:
+    """Backward evaluation in the usual order or the one asked for, and in that which costs least."""
+    orders = spec.orders if spec.algorithm == DEFAULT else ()
+    own = spec.by(DEFAULT, method, orders)
+    plans = [_backward_plan(own, join, machine)]
+    best = best_orders(*join.ways)
+    usual = [tuple(probe_order(own, start)) for start in join.widest.streams]
+    if len(spec.inputs) > 2 and list(best) != usual:
+        plans.append(_backward_plan(replace(own, orders=best), join, machine))
+    return plans
+
+
+def _backward_plan(own: MultiJoin, join: Sized, machine: Machine) -> Plan:
+    work = Work()
+    for graph, way in zip(own.ways, join.ways, strict=True):
+        turned = replace(own, graph=graph)
+        orders = [probe_order(turned, start) for start in way.streams]
+        work += backward_join(way, orders, is_hashed=own.method == HASH)
+    return Plan(own, _backward_kernel(own).us(work) * machine.seconds_per_us)
+
+
+def _backward_kernel(spec: MultiJoin) -> KernelCost:
+    kind = "outer" if spec.kind != "inner" else DEFAULT
+    return KERNELS[f"{'count' if spec.counts is not None else kind}-{spec.method}"]
+
+
+def _sweep_plan(spec: MultiJoin, join: Sized, method: str, machine: Machine, note: str) -> Plan:
+    own = spec.by("few", method)
+    orders = [probe_order(own, start) for start in join.widest.streams]
+    work = sweep_join(join.widest, orders, is_hashed=method == HASH)
+    return Plan(own, KERNELS[f"few-{method}"].us(work) * machine.seconds_per_us, note)
+
+
+def _pipeline_plans(spec: MultiJoin, join: Sized, name: str, machine: Machine) -> list[Plan]:
+    """A pipeline in the usual order or the one asked for, and in that which costs least."""
+    method = BY_NAME[name].methods[0]
+    orders = spec.orders if spec.algorithm == name else ()
+    own = spec.by(name, method, orders)
+    specs = [own]
+    if len(spec.inputs) > 2:
+        best = best_pipeline(join.widest, KERNELS[name].us, is_hashed=method == HASH)
+        if best != pipeline_order(own):
+            specs.append(replace(own, orders=(best,)))
+    return [_pipeline_plan(one, join, machine) for one in specs]
+
+
+def _pipeline_plan(own: MultiJoin, join: Sized, machine: Machine) -> Plan:
+    work = pipeline(join.widest, pipeline_order(own), is_hashed=own.method == HASH)
+    return Plan(own, KERNELS[own.algorithm].us(work) * machine.seconds_per_us)
+
+
+def _like_another(spec: MultiJoin, join: Sized, machine: Machine) -> Plan:
+    """An algorithm that the user asked for and no kernel was measured of: as one that was."""
+    name = f"few-{spec.method}" if BY_NAME[spec.algorithm].kind == SWEEP else "nlw"
+    usual = replace(spec, orders=())
+    orders = [probe_order(usual, start) for start in join.widest.streams]
+    work = untested_join(join.widest, orders, is_hashed=spec.method == HASH)
+    note = f"as {name}: no kernel of its own was measured"
+    return Plan(spec, KERNELS[name].us(work) * machine.seconds_per_us, note)
+
+
+def by_cost(
+    spec: PhysicalNode, options: Options, numbers: Numbers, machine: Machine
+) -> PhysicalNode:
+    """The spec with its window joins estimated, and changed where another plan is cheaper."""
+    node = spec.with_inputs([by_cost(child, options, numbers, machine) for child in spec.inputs])
+    if isinstance(node, MultiJoin):
+        return planned(node, options, numbers, machine)
+    if isinstance(node, SetOp):
+        return replace(node, expected=tuple(numbers.held(child) for child in node.inputs))
+    return node

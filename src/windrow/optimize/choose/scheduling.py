@@ -1,0 +1,199 @@
+"""Which scheduling a query takes, by the tuples that its operators handle and those they hold.
+
+A tuple goes through the n stateful operators between its window and the answer.
+
+    tpa   Each handles it once, as it comes, and keeps it until it leaves its window, which is found
+          without a search: what is held is kept in the order in which it leaves.
+    nta   Each handles it twice, as it comes and as it goes (`negative_tuples.py`). Only the expire
+          operator over a stream and the join keep tuples, not what adds them up above.
+    ita   As tpa, but late: no operator hears of time but with its input. Never taken unasked.
+
+With one window tuples are held once by either, and tpa handles fewer. Over a join of several windows
+tpa holds its results too, which may be many more than the tuples in the windows.
+What counts is the product, tuples handled by tuples held: nta is taken where it holds less than half.
+How much is held is told by hints alone (`rate=`, `distinct=`): the choice then stays when a running
+query is planned again, and when it is resumed.
+
+How many tuples the operators of a plan hold once its windows are full, by rates and different keys.
+
+    SlidingAggregate sum(x)      tpa: the pairs alive           nta: none, the sum alone
+      join a.k = b.k             the tuples of both windows     the same: pairs leave with them
+        a [RANGE 10 min]
+        b [RANGE 5 min]
+
+Of two windows with n and m tuples alive, n m / d pairs are alive where keys take d different values.
+What is kept per group or per different row is no tuple, and the same by either scheduling.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from windrow.optimize.numbers import Numbers
+from windrow.optimize.rules.negative_tuples import with_negative_tuples
+from windrow.physical.explain.cost_facts import show_count
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.multi_join import MultiJoin
+from windrow.physical.options import AUTO, ITA, NTA, TPA, Options
+from windrow.physical.query import Schedule
+from windrow.plan.statistics import ASSUMED
+
+EFFECTS = {
+    TPA: "changes come out as they become true",
+    NTA: "a negative tuple follows each, and changes come out as they become true",
+    ITA: "changes wait until input arrives at their operator",
+}
+
+
+@dataclass(frozen=True)
+class Load:
+    """What goes through a plan.
+
+    Attributes:
+        operators: stateful ones that a tuple goes through, at most.
+        windows: how many different windows there are.
+    """
+
+    operators: int
+    windows: int
+
+    @classmethod
+    def of(cls, root: PhysicalNode) -> Load:
+        """The load of a plan."""
+        return cls(_operators(root), len(_windows(root)))
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a plan costs by one scheduling.
+
+    Attributes:
+        handled: tuples that all operators handle for each one that arrives.
+        held: tuples that they hold, once windows are full; None where that is not known.
+    """
+
+    handled: float
+    held: float | None = None
+
+    @classmethod
+    def of(cls, scheduling: str, root: PhysicalNode, load: Load, numbers: Numbers) -> Cost:
+        """The cost of a plan, given as it runs by tpa."""
+        if scheduling == NTA:
+            return cls(2.0 * load.operators, held_rows(with_negative_tuples(root), numbers))
+        return cls(float(load.operators), held_rows(root, numbers))
+
+    def text(self, load: Load) -> str:
+        """The cost in words."""
+        each = self.handled / load.operators
+        tuples = f"{each:g} tuple{'' if each == 1 else 's'} per input"
+        through = f"{load.operators} operator{'' if load.operators == 1 else 's'}"
+        held = "" if self.held is None else f", {show_count(self.held)} held"
+        return f"{tuples} through {through}{held}"
+
+
+def scheduled(
+    root: PhysicalNode, options: Options, numbers: Numbers
+) -> tuple[PhysicalNode, Schedule]:
+    """A plan by its scheduling: the one asked for, or the one that costs least by the numbers."""
+    schedule = _schedule(root, options, numbers)
+    if schedule.name == NTA and root.takes_back:
+        return with_negative_tuples(root), schedule
+    return root, schedule
+
+
+def _schedule(root: PhysicalNode, options: Options, numbers: Numbers) -> Schedule:
+    if options.scheduling not in {None, AUTO}:
+        assert options.scheduling is not None
+        return Schedule(options.scheduling, f"asked for; {EFFECTS[options.scheduling]}")
+    if not root.takes_back:
+        return Schedule()
+    load = Load.of(root)
+    tpa, nta = (Cost.of(name, root, load, numbers) for name in (TPA, NTA))
+    better = _why_negative(tpa, nta, options)
+    rejected_ita = f"{ITA}: {EFFECTS[ITA]}"
+    if better:
+        return Schedule(
+            NTA, f"{better}; {nta.text(load)}", (f"{TPA}: {tpa.text(load)}", rejected_ita)
+        )
+    why = f"{_why_probing(tpa, nta, load, options)}; {tpa.text(load)}"
+    return Schedule(TPA, why, (f"{NTA}: {nta.text(load)}", rejected_ita))
+
+
+def _why_negative(tpa: Cost, nta: Cost, options: Options) -> str:
+    """What speaks for negative tuples; "" where that is less than what speaks against them."""
+    if tpa.held is None or nta.held is None or _is_asked_for(options):
+        return ""
+    memory = options.memory_amount
+    if memory is not None and memory.is_tuples and nta.held <= memory.count < tpa.held:
+        return f"what is held fits into {memory}"
+    if nta.handled * nta.held < tpa.handled * tpa.held:
+        return "less than half is held, for twice the tuples handled"
+    return ""
+
+
+def _why_probing(tpa: Cost, nta: Cost, load: Load, options: Options) -> str:
+    if load.windows == 0:
+        return "no window: rows go as they are taken back"
+    if load.windows == 1:
+        return "one window: tuples leave in the order in which they came"
+    if _is_asked_for(options):
+        return f"{load.windows} windows, and the join is to be as it was asked for"
+    if tpa.held is None or nta.held is None:
+        return f"{load.windows} windows, and rate= and distinct= do not tell how much is held"
+    return f"{load.windows} windows, but negative tuples would not halve what is held"
+
+
+def _is_asked_for(options: Options) -> bool:
+    """Whether joins are to run in a way that a join which expires its tuples has not."""
+    return bool(options.asked_algorithm or options.order or options.sheds)
+
+
+def _operators(spec: PhysicalNode) -> int:
+    below = max(map(_operators, spec.inputs), default=0)
+    return below + spec.is_stateful
+
+
+def _windows(root: PhysicalNode) -> set[tuple[str, int]]:
+    """The lengths of the windows of a plan, in ticks or in rows."""
+    return {node.own_window for node in root.walk() if node.own_window is not None}
+
+
+def held_rows(node: PhysicalNode, numbers: Numbers) -> float | None:
+    """Tuples that a plan holds on average; None where its numbers do not tell."""
+    parts = [held_rows(child, numbers) for child in node.inputs]
+    held = node.held_inputs
+    own = None if held is None else _total([_alive(child, numbers) for child in held])
+    return _total([own, *parts])
+
+
+def _alive(node: PhysicalNode, numbers: Numbers) -> float | None:
+    """Rows of a node that are alive at an instant."""
+    if node.whole_inputs:
+        return _total([_alive(child, numbers) for child in node.whole_inputs])
+    if isinstance(node, MultiJoin):
+        return _alive_pairs(node, numbers)
+    if len(node.scans) > 1:  # a selection over a join: what passes it is not known
+        return None
+    length, rate = node.alive_ticks, numbers.rate(node)
+    return None if length is None or rate is None else rate.value * length
+
+
+def _alive_pairs(join: MultiJoin, numbers: Numbers) -> float | None:
+    """Combinations of a join that are alive: those of equal keys, of all that could be."""
+    if join.predicates or not join.joins_what_is_alive:
+        return None
+    alive = [_alive(child, numbers) for child in join.inputs]
+    apart = 1.0
+    for own in join.classes:
+        keys = [numbers.different(join.inputs[at], str(own.columns[at])) for at in own.inputs]
+        if any(figure.source == ASSUMED for figure in keys):
+            return None
+        apart *= max(figure.value for figure in keys) ** (len(keys) - 1)
+    known = [rows for rows in alive if rows is not None]
+    return prod(known) / max(apart, 1.0) if len(known) == len(alive) else None
+
+
+def _total(parts: list[float | None]) -> float | None:
+    known = [part for part in parts if part is not None]
+    return sum(known) if len(known) == len(parts) else None

@@ -1,0 +1,1 @@
+"""Where a query sheds, and what is expected of it."""

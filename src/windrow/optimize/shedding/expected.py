@@ -1,0 +1,274 @@
+"""What a join that sheds is expected to give, and the workload that is left for it.
+
+The allocation comes first, by the rates that are known. How windows are looked up, and in which
+order, is then chosen for what is left: the arrivals that probe, and the tuples that are kept.
+
+What a tuple will take in memory is told by the types of its columns, before any has come. A join that
+runs takes every tuple for as wide as the widest so far; the planner knows how wide numbers and times
+are, and takes texts and nested values for as long as they often are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from operator import mul
+
+from windrow.allocation.best import allocate
+from windrow.allocation.loads import Allocation, Case, Load, Resources, alike, case_of
+from windrow.allocation.output import expected_recall
+from windrow.allocation.strategies import BY_NAME, allocate_by
+from windrow.optimize.cost.directions import Direction
+from windrow.optimize.cost.join_statistics import Sized
+from windrow.optimize.cost.joins import Joined, output
+from windrow.physical.nodes.multi_join import MultiJoin
+from windrow.physical.nodes.shedding_join import SheddingJoin
+from windrow.physical.shedding.facts import waiting_ticks
+from windrow.physical.shedding.limits import (
+    BEST,
+    CLEARLY,
+    Expected,
+    Least,
+    Shedding,
+    counted_ticks,
+    part_of,
+    room_to_wait,
+)
+
+NEARLY_ALL = 0.99
+"""What is expected at most where all fits but a part of a batch, which may have to wait."""
+
+_ROUNDS = 20
+"""Steps in which windows and what waits agree on who has how much."""
+
+
+def with_expected(spec: SheddingJoin, rates: Sequence[float]) -> SheddingJoin:
+    """The join with what it is expected to shed at some rates per tick."""
+    shedding = spec.shedding
+    if shedding is None:
+        return spec
+    return replace(spec, shedding=replace(shedding, expected=_expected(spec, shedding, rates)))
+
+
+def _expected(spec: SheddingJoin, shedding: Shedding, rates: Sequence[float]) -> Expected:
+    """What the inputs get at some rates."""
+    service_rate = shedding.service_rate if shedding.may_skip else None
+    retention = [max(0, spec.retention(at)) for at in range(len(rates))]
+    # Memory is divided by what is counted when a pane is decided, which begins with a block, and for
+    # what is at hand then: what lies before the window is not held any more, and the pane itself has
+    # waited. A window of no length holds the tuples of an instant.
+    lengths = [max(1, own) for own in retention]
+    loads = _loads(spec, rates, lengths)
+    width = expected_width(spec)
+    waiting = _Waiting.of(spec, shedding.most_tuples(width.nbytes), loads)
+    ticks = [counted_ticks(own, spec.pane) for own in retention]
+    counted = [
+        replace(own, at_hand=load.window * share)
+        for own, load, share in zip(_loads(spec, rates, ticks), loads, waiting.shares, strict=True)
+    ]
+    asked = _with_least(counted, shedding, waiting.room)
+    divided = _allocation(shedding, asked, Resources(waiting.room, service_rate))
+    kept = divided.windows
+    probing = tuple(map(min, divided.rates, map(mul, rates, waiting.shares)))
+    allocation = Allocation(probing, kept)
+    case = case_of(loads, Resources(waiting.for_windows, service_rate))
+    recall = 1.0 if case is Case.nothing else min(NEARLY_ALL, expected_recall(loads, allocation))
+    return Expected(
+        case=case.value,
+        rates=tuple(rates),
+        windows=tuple(load.window for load in loads),
+        probing=allocation.rates,
+        kept=kept,
+        recall=recall,
+        waiting=waiting.tuples,
+        waited=tuple(map(mul, waiting.tuples, waiting.shares)),
+        row_bytes=width.nbytes,
+        is_width_assumed=width.is_assumed,
+    )
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """Arrivals that wait.
+
+    Attributes:
+        tuples: per stream, how many, until their pane is over and no late ones can come.
+        shares: of them, for which there is room.
+        room: tuples that the windows may hold beside those; None for as many as come.
+        for_windows: the same if all waited, and a part of a batch with them.
+    """
+
+    tuples: tuple[float, ...]
+    shares: tuple[float, ...]
+    room: float | None
+    for_windows: float | None
+
+    @classmethod
+    def of(cls, spec: SheddingJoin, memory: float | None, loads: Sequence[Load]) -> _Waiting:
+        ticks = waiting_ticks(spec)
+        tuples = tuple(load.rate * ticks for load in loads)
+        shares = (1.0,) * len(loads)
+        if memory is None:
+            return cls(tuples, shares, None, None)
+        for _ in range(_ROUNDS):
+            # Windows keep no more of their tuples than are left to wait, and leave the rest.
+            windows = sum(load.window * own for load, own in zip(loads, shares, strict=True))
+            most = max(memory / len(loads), memory - windows)
+            room = room_to_wait(tuples, most)
+            shares = tuple(
+                own / asked if asked else 1.0 for own, asked in zip(room, tuples, strict=True)
+            )
+        at_once = max(0.0, memory - sum(tuples) - part_of(memory, len(loads)))
+        return cls(tuples, shares, max(0.0, memory - sum(room)), at_once)
+
+
+def _loads(spec: SheddingJoin, rates: Sequence[float], ticks: Sequence[int]) -> list[Load]:
+    """The streams, with the tuples that arrive in so many ticks, and what a probe meets of these.
+
+    Tuples are taken as spread evenly over ticks: an arrival meets those of the ticks that it reaches.
+    """
+    loads = []
+    for last, rate in enumerate(rates):
+        meets = 1.0
+        for other, long in enumerate(ticks):
+            if other != last:
+                first, until = spec.reach(last, other)
+                meets *= max(0, until + 1 - first) / long
+        loads.append(Load(rate, rate * ticks[last], meets=meets))
+    return loads
+
+
+def _with_least(loads: Sequence[Load], shedding: Shedding, memory: float | None) -> list[Load]:
+    """The same streams as they are divided by, with what each gets at least."""
+    least_rates = _least(shedding.least_rates, len(loads), shedding.service_rate)
+    least_windows = _least(shedding.least_windows, len(loads), memory)
+    meets = alike([load.meets for load in loads])
+    return [
+        replace(load, least_rate=rate, least_window=window, meets=share)
+        for load, rate, window, share in zip(loads, least_rates, least_windows, meets, strict=True)
+    ]
+
+
+def effective(join: Sized, spec: SheddingJoin) -> Sized:
+    """The streams as a join keeps them and probes with them; the same where nothing is expected."""
+    expected = spec.shedding.expected
+    if expected is None:
+        return join
+    ways = tuple(_left_of(way, expected) for way in join.ways)
+    widest = _left_of(join.widest, expected)
+    found = min(sum(map(output, ways)), output(widest))
+    return replace(join, ways=ways, widest=widest, output=found)
+
+
+def left_directions(spec: SheddingJoin) -> list[tuple[Direction, Direction]]:
+    """Each window of two streams as it is kept and probed, once for every division to reckon with.
+
+    Of streams that are about as fast, the one or the other gets what there is: a join that runs
+    keeps to what it has once decided while rates are about the same. So there are three divisions,
+    of the rates expected and of those that are just not taken for others.
+    """
+    assert spec.shedding is not None
+    assert spec.shedding.expected is not None
+    rate, other = spec.shedding.expected.rates
+    found = []
+    for times in (1.0, CLEARLY, 1 / CLEARLY):
+        own = _expected(spec, spec.shedding, (rate * times, other))
+        loads = [Load(*load) for load in zip(own.rates, own.windows, strict=True)]
+        found.append(effective_directions(loads, Allocation(own.probing, own.kept)))
+    return found
+
+
+def _left_of(joined: Joined, expected: Expected) -> Joined:
+    kept = [
+        rate * (part / full if full else 1.0)
+        for rate, part, full in zip(joined.rates, expected.kept, expected.windows, strict=True)
+    ]
+    return replace(joined, rates=tuple(kept), probing=expected.probing)
+
+
+def _allocation(shedding: Shedding, loads: Sequence[Load], resources: Resources) -> Allocation:
+    if shedding.strategy == BEST:
+        return allocate(loads, resources)
+    strategy = BY_NAME[shedding.strategy]
+    return allocate_by(loads, resources, processor=strategy, memory=strategy)
+
+
+def _least(least: Sequence[Least], inputs: int, whole: float | None) -> list[float]:
+    """What each stream gets at least; in proportion where there is not so much."""
+    if not least or whole is None:
+        return [0.0] * inputs
+    amounts = [own.of(whole) for own in least]
+    scale = min(1.0, whole / sum(amounts)) if sum(amounts) > 0 else 1.0
+    return [amount * scale for amount in amounts]
+
+
+_WIDTHS = {
+    "boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "bigint": 8, "float": 4, "double": 8,
+    "date": 4, "timestamp": 8, "timestamp_ntz": 8,
+}  # fmt: skip
+
+_DECIMAL = 16
+_NULL = 1
+"""Bytes of the mark for NULL, at most."""
+
+ASSUMED = 24
+"""Bytes of a text or a nested value: some letters, and where they begin."""
+
+
+@dataclass(frozen=True)
+class Width:
+    """What a tuple takes, with its draws and its place in a structure.
+
+    Attributes:
+        nbytes: of the widest input.
+        is_assumed: whether some of its columns may be of any width.
+    """
+
+    nbytes: int
+    is_assumed: bool
+
+
+def expected_width(spec: MultiJoin) -> Width:
+    """What a tuple of the widest input takes, as far as types tell."""
+    found = [_of_input(spec, port) for port in range(len(spec.inputs))]
+    return Width(max(own.nbytes for own in found), any(own.is_assumed for own in found))
+
+
+def _of_input(spec: MultiJoin, port: int) -> Width:
+    types = {field.name: field.type for field in spec.inputs[port].schema.fields}
+    widths = [_of_type(types[name]) for name in spec.columns_needed(port)]
+    return Width(
+        spec.least_row_bytes + sum((own or ASSUMED) + _NULL for own in widths), None in widths
+    )
+
+
+def _of_type(name: str) -> int | None:
+    """Bytes of a value; None where that depends on the value."""
+    return _DECIMAL if name.startswith("decimal") else _WIDTHS.get(name)
+
+
+def effective_directions(
+    loads: Sequence[Load], allocation: Allocation
+) -> tuple[Direction, Direction]:
+    """Window A as it is kept and probed, and window B.
+
+    Arrivals that do not probe are still kept; of a window that is kept in part, the same part of
+    the arrivals comes in.
+
+    Examples:
+        >>> streams = [Load(rate=10, window=100), Load(rate=50, window=100)]
+        >>> into_a, into_b = effective_directions(streams, Allocation((0, 50), (60, 40)))
+        >>> into_a
+        Direction(window=60, probes=50, arrivals=6.0)
+    """
+    (load_a, load_b), (rate_a, rate_b) = loads, allocation.rates
+    window_a, window_b = allocation.windows
+    return (
+        Direction(window_a, probes=rate_b, arrivals=load_a.rate * _kept(load_a, window_a)),
+        Direction(window_b, probes=rate_a, arrivals=load_b.rate * _kept(load_b, window_b)),
+    )
+
+
+def _kept(load: Load, window: float) -> float:
+    """The share of a window that is kept; all of an empty one."""
+    return window / load.window if load.window else 1.0

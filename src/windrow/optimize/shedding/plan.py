@@ -1,0 +1,330 @@
+"""Where a query sheds: its one window join is told what it may hold and do, or it is refused.
+
+Where an aggregate stands above, the join's results carry which draws made them and by which chances
+(`physical.shedding.hidden_fields`), and what lies between hands those on.
+
+Aggregates over a join that sheds become estimates, each with the ends of its interval.
+
+    SELECT k, COUNT(*) AS n ..         k, n  ->  k, n, n_low, n_high
+
+An estimate may be shown under any name. What computes with it, or decides by it, is refused: the
+interval of the result would not follow from that of the estimate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NoReturn
+
+from windrow.allocation.dividing import ROUNDING
+from windrow.errors import PlanError, Span, UnsupportedError
+from windrow.optimize.shedding.options import least_of, per_tick, rate_said
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.filter_rows import FilterRows
+from windrow.physical.nodes.multi_join import MultiJoin
+from windrow.physical.nodes.project_rows import ProjectRows
+from windrow.physical.nodes.range_rows import RangeRows
+from windrow.physical.nodes.shedding_join import SheddingJoin
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
+from windrow.physical.nodes.time_join import TimeJoin
+from windrow.physical.options import Options
+from windrow.physical.shedding.errors import too_little
+from windrow.physical.shedding.limits import (
+    BEST,
+    PANES_PER_WINDOW,
+    PANES_WHERE_MEMORY_IS,
+    Least,
+    Shedding,
+    hidden_fields,
+    panes_for_totals,
+)
+from windrow.plan.exprs import Expr, Named, column
+from windrow.plan.texts import show_aggregate
+from windrow.schema import Field, Schema
+
+NEED_ALL_ROWS = (
+    "a join with a changelog",
+    "a bestmatch join",
+    "DISTINCT or a set operation",
+    "EMIT CHANGES, or a GROUP BY key that it does not show",
+    "an aggregate of an aggregate",
+)
+"""What nodes say of themselves (`needs_all_rows`); what a query is told first, stands first."""
+
+LEAST_FOR_TOTALS = Least(0.1, is_share=True)
+"""What every stream gets where totals are estimated and the user requires nothing."""
+
+
+def with_shedding(root: PhysicalNode, options: Options) -> PhysicalNode:
+    """The plan, its window join shedding as the options say; the same where they say nothing.
+
+    Raises:
+        UnsupportedError: a join of this kind does not shed.
+        PlanError: what every stream is to get at least is more than there is, or too little for
+            totals.
+    """
+    if not options.sheds_memory and options.service_rate is None:
+        return root
+    join = _shedding_join(root, options)
+    has_totals = options.sheds and any(node.has_totals for node in root.walk())
+    shedding = _shedding(join, options, is_estimated=has_totals)
+    return _rewritten(root, shedding)
+
+
+def _shedding_join(root: PhysicalNode, options: Options) -> MultiJoin:
+    """The one window join of a query, if it can shed."""
+    found = [node for node in root.walk() if node.is_join]
+    asked = "on_memory = 'shed'" if options.sheds_memory else "service_rate"
+    if not found:
+        raise UnsupportedError(
+            "unsupported-shedding",
+            f"{asked} is set, and the query joins no streams by windows",
+            reason="what is shed are tuples of a join's windows, and probes of them",
+            hint="leave it out",
+        )
+    if len(found) > 1:
+        raise UnsupportedError(
+            "unsupported-shedding",
+            f"{asked} is set, and the query has more than one join",
+            reason="what one of them sheds the others could not tell from what never was",
+            hint="join all streams in one FROM, or leave it out",
+        )
+    beside = _beside(root)
+    if beside:
+        raise UnsupportedError(
+            "unsupported-shedding",
+            f"{asked} is set, and the query has {beside}",
+            reason="what is computed from a part of the rows comes with an interval, which such a"
+            " query would lack",
+            hint="leave one of the two out",
+        )
+    (join,) = found
+    what = join.cannot_shed(options.asked_algorithm)
+    if what:
+        raise UnsupportedError(
+            "unsupported-shedding",
+            f"{asked} is set, and {what}",
+            reason="inner joins by time windows shed, by the algorithms bew and, of two streams,"
+            " asymmetric",
+            hint="leave one of the two out"
+            if options.asked_algorithm
+            else "leave it out, or ask with an inner join by time",
+        )
+    return join.window_joins[0]
+
+
+def _beside(root: PhysicalNode) -> str:
+    """What a query has that cannot be estimated from a part of its rows; "" for nothing."""
+    found = {node.needs_all_rows for node in root.walk()}
+    return next((what for what in NEED_ALL_ROWS if what in found), "")
+
+
+def _shedding(join: MultiJoin, options: Options, *, is_estimated: bool) -> Shedding:
+    time_type = join.scans[0].time_type
+    memory = options.memory_amount if options.sheds_memory else None
+    rate = None if options.service_rate is None else rate_said(options.service_rate)
+    service_rate = None if rate is None else per_tick(rate, time_type)
+    usual = (LEAST_FOR_TOTALS if is_estimated else Least(0.0),) * len(join.inputs)
+    windows = rates = usual
+    if options.shed_least is not None:
+        windows = least_of("shed_least", options.shed_least, join.aliases, None)
+    if options.shed_least_rate is not None:
+        rates = least_of("shed_least_rate", options.shed_least_rate, join.aliases, time_type)
+    shedding = Shedding(
+        memory=None if memory is None else float(memory.count),
+        is_in_bytes=memory is not None and not memory.is_tuples,
+        service_rate=service_rate,
+        may_skip=options.sheds_probes,
+        strategy=options.shed_strategy or BEST,
+        least_windows=windows,
+        least_rates=rates,
+        seed=options.seed or 0,
+        is_estimated=is_estimated,
+        panes=PANES_PER_WINDOW if memory is None else PANES_WHERE_MEMORY_IS,
+    )
+    if options.sheds_memory:
+        _check_least(join, "shed_least", windows, None if shedding.is_in_bytes else shedding.memory)
+    if options.sheds_probes:
+        _check_least(join, "shed_least_rate", rates, service_rate)
+    if is_estimated:
+        for name, least in (("shed_least", windows), ("shed_least_rate", rates)):
+            _check_totals(join, name, least)
+    error = too_little(join, shedding)
+    if error is not None:
+        raise error
+    if is_estimated and service_rate is not None:
+        each = service_rate / (len(join.inputs) * (options.buckets or 1))
+        return replace(shedding, panes=panes_for_totals(join.shortest, each, shedding.panes))
+    return shedding
+
+
+def _check_least(
+    join: MultiJoin, name: str, least: tuple[Least, ...], there_is: float | None
+) -> None:
+    """Refuses minima that are more than there is, as far as that can be told."""
+    shares = [
+        one.amount if one.is_share else one.amount / there_is if there_is is not None else 0.0
+        for one in least
+    ]
+    if sum(shares) > 1 + ROUNDING:
+        raise PlanError(
+            "shed-least-too-much",
+            f"{name} requires {100 * sum(shares):.4g}% of what there is for {', '.join(join.aliases)}",
+            reason="every stream gets its minimum before anything else is divided",
+            hint="lower it, or allow more",
+        )
+
+
+def _check_totals(join: MultiJoin, name: str, least: tuple[Least, ...]) -> None:
+    """Refuses a stream that gets nothing where totals are estimated."""
+    for alias, one in zip(join.aliases, least, strict=True):
+        if one.amount == 0:
+            raise PlanError(
+                "shed-least-nothing",
+                f"{name} lets {alias} have nothing, and totals are to be estimated",
+                reason="of combinations that are never found nobody can tell how many there are",
+                hint=f"leave {name} out for 10% each, or give every stream some",
+            )
+
+
+def _rewritten(spec: PhysicalNode, shedding: Shedding) -> PhysicalNode:
+    """The plan with the join's shedding, and its hidden columns up to the aggregate."""
+    if isinstance(spec, TimeJoin):
+        hidden = hidden_fields(len(spec.inputs)) if shedding.is_estimated else ()
+        return SheddingJoin.of(spec, shedding, Schema((*spec.schema.fields, *hidden)))
+    inputs = [_rewritten(child, shedding) for child in spec.inputs]
+    return spec.with_inputs(inputs).over_shed_rows(shedding)
+
+
+LOW, HIGH = "_low", "_high"
+ENDS = {LOW: "low end of", HIGH: "high end of"}
+
+ESTIMATED = {"count", "sum", "avg"}
+"""Functions that have estimates, of all values, not of distinct ones."""
+
+MOST_INPUTS = 5
+"""Of a join whose totals are estimated: each set of its inputs takes part in the variance."""
+
+
+def with_estimates(root: PhysicalNode) -> PhysicalNode:
+    """The plan with estimates where an aggregate reads a join that sheds; else the same.
+
+    Raises:
+        UnsupportedError: something other than showing it is done with an estimate.
+        PlanError: the name of an interval's end is taken.
+    """
+    return _with_estimates(root)[0]
+
+
+def _with_estimates(spec: PhysicalNode) -> tuple[PhysicalNode, frozenset[str]]:
+    """The spec, and which of its columns are estimates."""
+    if isinstance(spec, SlidingAggregate):
+        join = _join_below(spec.input)
+        if join is not None and join.shedding is not None and join.shedding.is_estimated:
+            return _estimating(spec, len(join.inputs))
+    if not isinstance(spec, FilterRows | ProjectRows | RangeRows):
+        return spec, frozenset()
+    below, estimates = _with_estimates(spec.input)
+    if not estimates:
+        return spec, estimates
+    if isinstance(spec, ProjectRows):
+        return _shown(replace(spec, input=below), estimates)
+    if isinstance(spec, FilterRows):
+        for predicate in spec.predicates:
+            if estimates.intersection(predicate.columns):
+                _refuse(f"the condition {predicate.text} decides by an estimate", predicate.span)
+    return replace(spec, input=below), estimates
+
+
+def _join_below(spec: PhysicalNode) -> MultiJoin | None:
+    """The join whose combinations are the rows of a spec, some of them or all."""
+    while isinstance(spec, FilterRows | ProjectRows | RangeRows):
+        spec = spec.input
+    return spec if isinstance(spec, MultiJoin) else None
+
+
+def _estimating(spec: SlidingAggregate, inputs: int) -> tuple[PhysicalNode, frozenset[str]]:
+    if not spec.aggregates:
+        return spec, frozenset()
+    for aggregate in spec.aggregates:
+        if aggregate.function not in ESTIMATED or aggregate.is_distinct:
+            argument = aggregate.argument
+            raise UnsupportedError(
+                "unsupported-estimate",
+                f"{show_aggregate(aggregate)} cannot be estimated: the join below it sheds",
+                reason="COUNT, SUM and AVG can be told from some of the rows, others not",
+                hint="select COUNT, SUM and AVG, or let the query fail or spill",
+                span=argument.span if argument else None,
+            )
+    if inputs > MOST_INPUTS:
+        raise UnsupportedError(
+            "unsupported-estimate",
+            f"{show_aggregate(spec.aggregates[0])} is to be estimated over a join of {inputs}"
+            " streams that sheds",
+            reason="every set of streams takes part in how far it may be off, and there are"
+            f" {2**inputs - 1}",
+            hint=f"join {MOST_INPUTS} streams at most, or let the query fail or spill",
+        )
+    ends = [
+        Field(name, "double")
+        for aggregate in spec.aggregates
+        for name in (aggregate.name, aggregate.name + LOW, aggregate.name + HIGH)
+    ]
+    keys = spec.schema.fields[: len(spec.keys)]
+    aggregates = tuple(replace(aggregate, type="double") for aggregate in spec.aggregates)
+    estimating = replace(
+        spec, aggregates=aggregates, schema=Schema((*keys, *ends)), estimated_from=inputs
+    )
+    return estimating, frozenset(aggregate.name for aggregate in aggregates)
+
+
+def _shown(spec: ProjectRows, estimates: frozenset[str]) -> tuple[PhysicalNode, frozenset[str]]:
+    """A projection that shows the ends of each estimate that it shows."""
+    items: list[Named] = []
+    ends: list[Named] = []
+    shown = set()
+    for item in spec.items:
+        expr = item.expr
+        if not estimates.intersection(expr.columns):
+            items.append(item)
+            continue
+        if not expr.is_column:
+            _refuse(f"{expr.text} computes with an estimate", expr.span)
+        shown.add(item.name)
+        items.append(Named(item.name, replace(expr, type="double")))
+        own = [Named(item.name + end, _end_of(expr, end)) for end in ENDS]
+        items += own
+        ends += own
+    _check_names(items, ends)
+    schema = Schema(tuple(Field(item.name, item.expr.type) for item in items))
+    return replace(spec, items=tuple(items), schema=schema), frozenset(shown)
+
+
+def _end_of(expr: Expr, end: str) -> Expr:
+    own = column(expr.columns[0] + end, "double")
+    return replace(own, text=f"{ENDS[end]} {expr.text}", span=expr.span)
+
+
+def _check_names(items: list[Named], ends: list[Named]) -> None:
+    """Refuses an end of an interval that has the name of another column."""
+    names = [item.name.lower() for item in items]
+    for end in ends:
+        if names.count(end.name.lower()) > 1:
+            raise PlanError(
+                "estimate-name-taken",
+                f"two columns of the answer are called {end.name!r}",
+                reason=f"one of them is the {end.expr.text}, which comes with the estimate",
+                hint="give one of the columns another name with AS",
+                span=end.expr.span,
+            )
+
+
+def _refuse(what: str, span: Span | None) -> NoReturn:
+    raise UnsupportedError(
+        "unsupported-estimate",
+        f"{what}: the join below it sheds",
+        reason="COUNT, SUM and AVG over such a join come with an interval, which what is computed"
+        " from them would lack",
+        hint="select COUNT, SUM and AVG as they are, or let the query fail or spill",
+        span=span,
+    )

@@ -1,0 +1,1 @@
+"""Which bucket, or buckets, a row goes to."""

@@ -1,0 +1,230 @@
+"""What a stateful stage is partitioned by on Spark: which bucket, or buckets, a row goes to.
+
+The one law: every combination of rows that can make a result does so in exactly one bucket.
+
+**Hash shares** (joins with equalities). The buckets form a hypercube with one dimension per group
+of key classes. A row knows its coordinate in the dimensions whose keys it has, and is copied over
+the others; the rows of one combination agree on every key, so that they share one home.
+
+    a.x = b.x AND b.y = c.y, 4 buckets as 2 x 2:
+
+              y = 0   y = 1
+      x = 0   [ 0 ]   [ 1 ]        a row of a with x = 1 goes to buckets 2 and 3
+      x = 1   [ 2 ]   [ 3 ]        a row of b goes to one bucket, a row of c to one column
+
+**Cells** (bestmatch joins without an equality): see `cells`.
+
+**Count windows** (`[PARTITION BY k ROWS n]`) are spread by such of the keys as all of them are
+divided by: the tuples that push one another out of a window are in one bucket. A window that is not
+divided so is kept in one bucket.
+
+**Slices** (window joins without an equality). Time is cut into slices of equal width, dealt out to
+the buckets in turn. Every combination has one tuple of the anchor input, which lives in the slice
+it falls into; a tuple of another input is copied to every slice in which an anchor tuple within
+its closed bounds could live, and goes once to each bucket:
+
+              t - before              t + after
+    ---|----------[=======|===============]---|------> times of anchor tuples
+       |    slice 6       |       slice 7     |        this tuple goes to both
+
+A full outer join judges the tuples of both inputs, so that both are copied like that, and each has
+a home as well, the slice it falls into. A tuple without a match comes from its home, which sees
+all tuples that it can meet; a pair comes from the home of its first tuple.
+
+Everything here is plain arithmetic on nodes; `operators/partition.py` routes arrays by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from windrow.plan.durations import show_ticks
+
+if TYPE_CHECKING:
+    from windrow.physical.nodes.base import KeyClass
+    from windrow.physical.partitioning.cells import Cells
+
+Show: TypeAlias = Callable[[str], str]
+"""A flat column name as the user knows it."""
+
+
+@dataclass(frozen=True)
+class HashShares:
+    """A hypercube of buckets over the key classes of a join.
+
+    Attributes:
+        classes: per dimension, the indexes of the key classes that are hashed together.
+        shares: per dimension, how many parts it is cut into; their product is the number of
+            buckets used. The last dimension varies fastest:
+            bucket = (coordinate[0] * shares[1] + coordinate[1]) * shares[2] + ...
+        copies: per input of the join, into how many buckets each of its rows goes.
+    """
+
+    classes: tuple[tuple[int, ...], ...]
+    shares: tuple[int, ...]
+    copies: tuple[int, ...]
+
+    @property
+    def buckets(self) -> int:
+        """How many buckets are used."""
+        return prod(self.shares)
+
+    def describe(self, join: Any, show: Show) -> str:
+        """One line for EXPLAIN.
+
+        For instance `partitioned by a.x = b.x (2) x b.y = c.y (2); a and c copied 2 times`.
+        """
+        dimensions = [
+            f"{', '.join(show_class(join.classes[c], show) for c in group)} ({share})"
+            for group, share in zip(self.classes, self.shares, strict=True)
+        ]
+        return f"partitioned by {' x '.join(dimensions)}{self._described_copies(join)}"
+
+    def _described_copies(self, join: Any) -> str:
+        parts = []
+        for count in sorted(set(self.copies) - {1}):
+            names = [
+                alias for alias, n in zip(join.aliases, self.copies, strict=True) if n == count
+            ]
+            listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+            parts.append(f"{listed} copied {count} times")
+        return "; " + ", ".join(parts) if parts else ""
+
+
+@dataclass(frozen=True)
+class HashKeys:
+    """One bucket per row, by the hash of all its group keys; of all columns where rows are told apart by these.
+
+    A row that has NULL in one of the columns has its key in that of `otherwise`, if there is one.
+    """
+
+    columns: tuple[str, ...]
+    buckets: int
+    otherwise: tuple[str, ...] = ()
+
+    def describe(self, join: Any, show: Show) -> str:  # noqa: ARG002
+        """One line for EXPLAIN."""
+        keys = ", ".join(map(show, self.columns))
+        if self.otherwise:
+            keys += f", where NULL by {', '.join(map(show, self.otherwise))}"
+        return f"partitioned by {keys} ({self.buckets})"
+
+
+@dataclass(frozen=True)
+class Slices:
+    """Slices of event time; slice n is in bucket n modulo `buckets`.
+
+    A row of the anchor input at t lives in slice floor(t / width). A row of input j at t goes to
+    the slices floor((t - before[j]) / width) .. floor((t + after[j]) / width).
+
+    Attributes:
+        anchor: the input whose rows live in one slice each; None where all rows are copied, and
+            each counts for a tuple of its own in its home alone, slice floor(t / width).
+        width: width of a slice in ticks.
+        before: per input, how far before its own time a row can meet an anchor row.
+        after: per input, how far after.
+        buckets: how many buckets the slices are dealt out to.
+    """
+
+    anchor: int | None
+    width: int
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    buckets: int
+
+    def describe(self, join: Any, show: Show) -> str:  # noqa: ARG002
+        """One line for EXPLAIN."""
+        width = show_ticks(self.width, join.time_type)
+        copied = [
+            f"{alias} copied {1 + (self.before[j] + self.after[j]) / self.width:.3g} times"
+            for j, alias in enumerate(join.aliases)
+            if j != self.anchor
+        ]
+        return (
+            f"partitioned by slices of event time, {width} wide ({self.buckets});"
+            f" {', '.join(copied)} on average"
+        )
+
+
+@dataclass(frozen=True)
+class Single:
+    """One bucket for everything; `reason` says why, and what would change it."""
+
+    reason: str
+
+    @property
+    def buckets(self) -> int:
+        """One."""
+        return 1
+
+    def describe(self, join: Any, show: Show) -> str:  # noqa: ARG002
+        """One line for EXPLAIN."""
+        return "not partitioned: one bucket"
+
+
+Partitioning: TypeAlias = "HashShares | HashKeys | Cells | Slices | Single"
+
+
+@lru_cache(maxsize=256)
+def hypercube(members: tuple[tuple[int, ...], ...], inputs: int, buckets: int) -> HashShares:
+    """The shares that leave the least to the fullest bucket.
+
+    Classes that every input has take all shares, hashed together: nothing is copied. Otherwise
+    classes over the same inputs form one dimension (a composite key), and every factorization of
+    `buckets`, and of `buckets - 1` in case it is prime, is weighed by the rows per bucket, taking
+    all inputs as equally fast.
+    """
+    common = tuple(c for c, inside in enumerate(members) if len(inside) == inputs)
+    if common:
+        return HashShares((common,), (buckets,), (1,) * inputs)
+    groups = {inside: [c for c, m in enumerate(members) if m == inside] for inside in members}
+    sides = tuple(groups)
+
+    def copies(shares: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(
+            prod(share for side, share in zip(sides, shares, strict=True) if i not in side)
+            for i in range(inputs)
+        )
+
+    def weight(shares: tuple[int, ...]) -> tuple[float, int, tuple[int, ...]]:
+        used = prod(shares)
+        unevenness = max(shares) - min(shares)
+        return (sum(copies(shares)) / used, unevenness, tuple(-share for share in shares))
+
+    candidates = [
+        shares
+        for total in sorted({buckets, max(1, buckets - 1)})
+        for shares in _factorizations(total, len(sides))
+    ]
+    best = min(candidates, key=weight)
+    return HashShares(tuple(tuple(groups[side]) for side in sides), best, copies(best))
+
+
+def _factorizations(total: int, parts: int) -> Iterator[tuple[int, ...]]:
+    """Every way to write `total` as an ordered product of `parts` whole numbers."""
+    if parts == 1:
+        yield (total,)
+        return
+    for first in range(1, total + 1):
+        if total % first == 0:
+            for rest in _factorizations(total // first, parts - 1):
+                yield (first, *rest)
+
+
+NO_COLUMNS = "rows have no columns to tell them apart; a column"
+"""Why rows that all columns tell apart are in one bucket."""
+
+
+def by_keys(keys: Sequence[str], buckets: int, alone: str) -> HashKeys | Single:
+    """By the hash of some columns; in one bucket where there are none, and `alone` says why."""
+    return HashKeys(tuple(keys), buckets) if keys else Single(f"{alone} would spread it")
+
+
+def show_class(key: KeyClass, show: Show) -> str:
+    """A key class as the equality it stands for: `a.k = b.k = c.k`."""
+    sign = " <=> " if key.null_safe else " = "
+    return sign.join(show(name) for name in key.columns if name is not None)

@@ -1,0 +1,1 @@
+"""What a join that sheds may hold and do."""

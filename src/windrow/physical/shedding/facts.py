@@ -1,0 +1,203 @@
+"""What EXPLAIN says of a join that sheds: what, how much of it, and what is left of the answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from windrow.physical.algorithms import ASYMMETRIC
+from windrow.physical.explain.bounds_text import lag_terms
+from windrow.physical.explain.cost_facts import show_count, show_rate
+from windrow.physical.explain.facts import Fact
+from windrow.physical.explain.promises import largest_lateness
+from windrow.physical.shedding.limits import BEST, Expected, Least, Shedding
+from windrow.plan.durations import show_ticks
+from windrow.plan.sizes import show_bytes
+
+if TYPE_CHECKING:
+    from windrow.physical.nodes.shedding_join import SheddingJoin
+
+
+_DIVIDED = {
+    BEST: "so that the most results are expected",
+    "equal": "as much to each stream",
+    "rates": "in proportion to the arrival rates",
+    "windows": "in proportion to the windows",
+    "inverse": "in inverse proportion to the arrival rates",
+}
+
+
+def shed_facts(spec: SheddingJoin, time_type: str) -> list[Fact]:
+    """What is shed, by which rule, and what is expected of it."""
+    shedding = spec.shedding
+    return [
+        ("sheds", _what(spec, shedding, time_type)),
+        ("divided", _divided(spec, shedding, time_type)),
+        ("expected", _expected(spec, shedding, time_type)),
+        ("on Spark", _on_spark(shedding)),
+    ]
+
+
+def shed_state(spec: SheddingJoin, time_type: str) -> list[str]:
+    """What it holds."""
+    shedding = spec.shedding
+    pane = show_ticks(spec.pane, time_type)
+    lag = " + ".join([pane, *lag_terms(spec, max(child.delay for child in spec.inputs))])
+    waiting = [
+        f"arrivals wait until the watermark has passed their {pane}:",
+        f"per stream up to its rate x ({lag}) + one batch",
+    ]
+    if shedding.memory is None:
+        return waiting
+    marked = "of tuples that are gone, structures have up to a quarter more entries"
+    return [
+        *waiting,
+        f"windows and arrivals that wait, together <= {show_memory(shedding)}; one batch at hand on top",
+        f"those that wait have 1 / {len(spec.inputs)} of it, and what windows leave; beyond that a"
+        " random part of them waits",
+        *([marked] if spec.algorithm == ASYMMETRIC else []),
+    ]
+
+
+def waiting_ticks(spec: SheddingJoin) -> int:
+    """For how many ticks arrivals wait: for their pane to be over, and for late ones."""
+    below = max(child.delay for child in spec.inputs)
+    return spec.pane + below + largest_lateness(spec.scans)
+
+
+def shed_emission(spec: SheddingJoin, time_type: str) -> str:
+    """When the results of a join that sheds come."""
+    pane = show_ticks(spec.pane, time_type)
+    return f"each combination once the {pane} of its last tuple are over; adds a delay of {pane}"
+
+
+def show_memory(shedding: Shedding) -> str:
+    """The memory as text."""
+    assert shedding.memory is not None
+    if shedding.is_in_bytes:
+        return f"{show_bytes(int(shedding.memory))}, each tuple as wide as the widest so far"
+    return f"{int(shedding.memory):,} tuples"
+
+
+def _what(spec: SheddingJoin, shedding: Shedding, time_type: str) -> list[str]:
+    lines = []
+    if shedding.memory is not None:
+        lines.append(
+            "memory: a random part of each window is kept where all, with arrivals that wait, are more"
+            f" than {show_memory(shedding)}"
+        )
+    if shedding.service_rate is not None:
+        rate = show_rate(shedding.service_rate, time_type)
+        beyond = (
+            "beyond that a random part of the arrivals probes, and all of them may be kept"
+            if shedding.may_skip
+            else "beyond that the query fails"
+        )
+        lines.append(
+            f"probes: at most {rate}, and a window's worth or one per stream in a burst; {beyond}"
+        )
+    lines.append(_pane_by_pane(spec))
+    if shedding.sheds:
+        lines.append(
+            f"drawn by a hash of the tuple and of seed {shedding.seed}: the same after a restart, and in"
+            " any order of arrival"
+            + ("" if shedding.memory is None else " while all that waits fits beside the windows")
+        )
+    return lines
+
+
+def _pane_by_pane(spec: SheddingJoin) -> str:
+    if spec.algorithm != ASYMMETRIC:
+        return "pane by pane, by backward evaluation"
+    return "pane by pane: what is kept goes into its window's structure, whether it probes or not"
+
+
+def _divided(spec: SheddingJoin, shedding: Shedding, time_type: str) -> list[str]:
+    if not shedding.sheds:
+        return []
+    lines = [f"{_DIVIDED[shedding.strategy]} (shed_strategy = {shedding.strategy})"]
+    windows = [_show_least(own, "tuples") for own in shedding.least_windows]
+    rates = [_show_least(own, "", show_rate(own.amount, time_type)) for own in shedding.least_rates]
+    if shedding.memory is not None and any(own.amount for own in shedding.least_windows):
+        lines.append(f"kept at least: {_by_alias(spec, windows, 'of the memory')}")
+    if shedding.service_rate is not None and any(own.amount for own in shedding.least_rates):
+        lines.append(f"probing at least: {_by_alias(spec, rates, 'of the service rate')}")
+    return lines
+
+
+def _show_least(least: Least, unit: str, amount: str = "") -> str:
+    if least.is_share:
+        return f"{least.amount:.0%}"
+    return amount or f"{least.amount:g} {unit}"
+
+
+def _by_alias(spec: SheddingJoin, amounts: list[str], of_what: str) -> str:
+    named = [f"{alias} {own}" for alias, own in zip(spec.aliases, amounts, strict=True)]
+    return f"{', '.join(named)}{f' {of_what}' if '%' in amounts[-1] else ''}"
+
+
+def _expected(spec: SheddingJoin, shedding: Shedding, time_type: str) -> list[str]:
+    expected = shedding.expected
+    if expected is not None and _is_to_fail(expected, shedding):
+        arrive, allowed = sum(expected.rates), shedding.service_rate or 0.0
+        return [
+            f"the query fails: {show_rate(arrive, time_type)} arrive, more than the service rate of"
+            f" {show_rate(allowed, time_type)} (on_service_rate = fail)"
+        ]
+    if not shedding.sheds:
+        return []
+    if expected is None:
+        return ["not estimated: not all rates are known; the progress tells the recall"]
+    lines = [f"{expected.case}: recall {_show_recall(expected.recall)}"]
+    if shedding.is_in_bytes:
+        guessed = ", texts and nested values by a guess" if expected.is_width_assumed else ""
+        lines.append(f"a tuple is taken for {show_bytes(expected.row_bytes)}{guessed}")
+    if expected.recall < 1:
+        lines += [
+            _of_input(expected, at, alias, time_type) for at, alias in enumerate(spec.aliases)
+        ]
+        is_decided = spec.estimate is not None and spec.estimate.is_decisive
+        if is_decided and spec.algorithm != ASYMMETRIC:
+            lines.append("look-ups and their order were chosen for these rates and windows")
+    return lines
+
+
+def _is_to_fail(expected: Expected, shedding: Shedding) -> bool:
+    """Whether more arrives, at the rates known, than may probe, and none of it may be skipped."""
+    rate = shedding.service_rate
+    return rate is not None and not shedding.may_skip and sum(expected.rates) > rate
+
+
+def _show_recall(recall: float) -> str:
+    """A share as text: whole only where it is."""
+    return "100%" if recall == 1 else f"{min(recall, 0.99):.0%}"
+
+
+def _of_input(expected: Expected, at: int, alias: str, time_type: str) -> str:
+    waiting, waited = expected.waiting[at], expected.waited[at]
+    return (
+        f"{alias}: {show_rate(expected.probing[at], time_type)} of"
+        f" {show_rate(expected.rates[at], time_type)} probe,"
+        f" {show_count(expected.kept[at])} of {show_count(expected.windows[at])} tuples are kept"
+        + (f", {show_count(waited)} of {show_count(waiting)} wait" if waited < waiting else "")
+    )
+
+
+def _on_spark(shedding: Shedding) -> list[str]:
+    lines = []
+    totals = "for totals each bucket needs a sample of its own"
+    if shedding.memory is not None and shedding.is_estimated and not shedding.fits(0):
+        lines.append(f"memory is divided evenly among the buckets: {totals}")
+    elif shedding.memory is not None:
+        lines += [
+            "memory is divided among the buckets by what each would hold, so that a frequent key has the"
+            " room that others leave:",
+            "a batch run counts its rows first, while streaming each micro-batch tells all buckets",
+        ]
+        if shedding.is_estimated:
+            lines.append(f"where not all fits it is divided evenly: {totals}")
+    if shedding.service_rate is not None:
+        lines.append(
+            "probes are divided among the buckets pane by pane, by what each is sent: a frequent key has"
+            " those that others leave"
+        )
+    return [*lines, "the bounds hold for the query"]
