@@ -59,7 +59,14 @@ gc.set_threshold(100_000, 20, 10)
 os.environ.setdefault("NUMBA_OPT", "1")
 
 os.environ["PYTHONPATH"] = os.pathsep.join(
-    filter(None, [str(Path(__file__).with_name("startup")), os.environ.get("PYTHONPATH")])
+    filter(
+        None,
+        [
+            str(Path(__file__).with_name("startup")),
+            str(Path(__file__).parent),  # where Spark's workers find what tests/extension adds
+            os.environ.get("PYTHONPATH"),
+        ],
+    )
 )
 
 # A shell starts what runs in the background deaf to Ctrl-C, and all that is started from there. Tests

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from windrow.errors import BindError
+from windrow.plan.extensions import ORDERS
 from windrow.plan.functions import UserFunction
 from windrow.plan.nodes.bestmatch_join import MINDIST, SUBSET, YOUNGEST
 from windrow.plan.windows import Bound
@@ -70,12 +71,13 @@ class OrderReader:
         return dimension, None
 
     def _function(self, order: MatchOrder, name: str) -> UserFunction:
-        function = self.renderer.functions.get(name)
+        function = self.renderer.functions.get(name) or ORDERS.get(name)
         if function is None:
+            others = "".join(f", {other.upper()}" for other in ORDERS)
             raise BindError(
                 "unknown-order",
                 f"there is no order {order.args['order']}",
-                hint="write MINDIST, SUBSET or YOUNGEST, or register an order of your own:"
+                hint=f"write MINDIST, SUBSET or YOUNGEST{others}, or register an order of your own:"
                 f" session.function({name!r}, .., returns='double')",
                 span=span_of(order),
             )

@@ -21,6 +21,7 @@ from windrow.sql.of_changes import change_feed
 from windrow.sql.refuse import NAMES, as_query, refuse_join, unsupported
 from windrow.sql.scope import InnerWindow, Source
 from windrow.sql.spans import span_of, text_of
+from windrow.sql.table_functions import called_source
 from windrow.sql.table_sources import (
     FromTable,
     read_tables,
@@ -201,12 +202,8 @@ class FromReader:
         if isinstance(item, exp.Subquery):
             return self._derived(item.this, item, self.named, above)
         if not isinstance(item, exp.Table) or not isinstance(item.this, exp.Identifier):
-            raise unsupported(
-                "table-function",
-                "only streams and derived tables may stand in FROM",
-                "write the name of a registered stream, or (SELECT ..) alias",
-                span_of(item),
-            )
+            source = called_source(item, lambda rows: self._source(rows, ""))
+            return self._with_range(source, item)
         if not item.db and item.name.lower() in self.named:
             query = self.named[item.name.lower()]
             return self._derived(query.tree, item, query.reach, above)

@@ -1,0 +1,57 @@
+"""Adding to Windrow from another package: one function for each kind of thing.
+
+A package that calls these in a module of its own names that module as an entry point, and users
+need not import it:
+
+    [project.entry-points."windrow.plugins"]
+    my_package = "my_package.plugin"
+
+What is added is named by import path wherever it is code, so that it is loaded where it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from windrow.io.protocol import SINKS, SOURCES, Sink, Source
+from windrow.plan.extensions import ORDERS, TABLE_FUNCTIONS, TableFunction
+from windrow.plan.functions import UserFunction
+
+
+def order(
+    name: str, body: Callable[..., Any], *, returns: str = "double", partial: bool = False
+) -> None:
+    """Adds an order of bestmatch joins: `ON l.x name r.y`.
+
+    Args:
+        name: what stands between both sides.
+        body: takes the left and the right values as Arrow arrays and gives a number for each pair,
+            less is better. Or, of a partial order, those of some pairs and of as many others: 1 where
+            the first is better, -1 where it is worse, 0 where both are as good, NULL where neither is.
+        returns: the Spark type of the number.
+        partial: whether it is a partial order.
+    """
+    own = name.lower()
+    ORDERS.add(own, UserFunction(own, body, None, returns, is_partial_order=partial))
+
+
+def table_function(name: str, function: TableFunction) -> None:
+    """Adds a function that stands in FROM: `FROM name(stream, 5) alias`.
+
+    Args:
+        name: what queries call it.
+        function: makes the node of its rows, a `windrow.plan.nodes.base.Node`. That says where its
+            physical node is made, and the physical node which operator computes it.
+    """
+    TABLE_FUNCTIONS.add(name.lower(), function)
+
+
+def source(name: str, kind: type[Source]) -> None:
+    """Adds a kind of source. Provisional: the protocol may still change."""
+    SOURCES.add(name.lower(), kind)
+
+
+def sink(name: str, kind: type[Sink]) -> None:
+    """Adds a kind of sink. Provisional: the protocol may still change."""
+    SINKS.add(name.lower(), kind)
