@@ -18,7 +18,7 @@ LAWS = (
     "/tests/kernels/published/",
     "/tests/kernels/structures/",
     "/tests/differential/",
-    "/tests/unit/experiments/",
+    "/tests/papers/experiments/",
     "/test_every_algorithm.py",
     "/test_flink_multiway_join.py",
     "/test_cleaning.py",

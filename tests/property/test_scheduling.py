@@ -10,15 +10,15 @@ from cases.tape import tapes
 from hypothesis import given, settings
 from twins.scheduling import changelog, told_at
 
-from windrow.experiments.sched.queries import (
+from windrow.kernels.published.scheduling import machine as m
+from windrow.kernels.published.scheduling.schedule import finish, run
+from windrow_papers.experiments.sched.queries import (
     FREE,
     SCHEDULINGS,
     WORKLOAD,
     favorites,
     machine_of,
 )
-from windrow.kernels.published.scheduling import machine as m
-from windrow.kernels.published.scheduling.schedule import finish, run
 
 
 @pytest.mark.parametrize("query", WORKLOAD, ids=lambda query: query.name)
