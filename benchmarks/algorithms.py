@@ -1,4 +1,4 @@
-"""What a tuple costs each of the published window joins, for 2 to 6 streams.
+"""What a tuple costs each of the papers' window joins, for 2 to 6 streams.
 
 `python -m benchmarks.algorithms [--markdown]` prints a table per setting: service time in
 microseconds and counted work (look-ups and comparisons) per input tuple, averaged over the second

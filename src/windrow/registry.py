@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from windrow.errors import PlanError
 
@@ -80,6 +80,12 @@ class Registry(Mapping[str, T], Generic[T]):
     def __len__(self) -> int:
         load_plugins()
         return len(self._things)
+
+
+def load(place: str) -> Any:
+    """What a place names: `module:name`, the way in which things are named that are code."""
+    module, name = place.split(":")
+    return getattr(import_module(module), name)
 
 
 @cache

@@ -1,10 +1,17 @@
-"""Stand-ins for published algorithms: every pair of two streams; one that forgets a result."""
+"""Stand-ins for algorithms: every pair of two streams; one that forgets a result."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from windrow.kernels.published.tape import FOUND, KEY_TESTS, PROBES, TOUCHED, WINDOW_TESTS, no_work
+from windrow.kernels.tuple_at_a_time.tape import (
+    FOUND,
+    KEY_TESTS,
+    PROBES,
+    TOUCHED,
+    WINDOW_TESTS,
+    no_work,
+)
 from windrow_papers.experiments.contest import BEW, Algorithm
 
 

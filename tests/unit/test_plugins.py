@@ -90,3 +90,77 @@ def test_a_package_that_cannot_be_loaded_is_named_and_our_own_commands_work(tmp_
     assert "ModuleNotFoundError: No module named 'nowhere_to_be_found'" in broken.stderr
     own = run_python(COMMAND, "cost", "--help", paths=paths)
     assert own.returncode == 0
+
+
+def test_an_algorithm_of_a_package_that_is_not_installed_says_what_to_install():
+    for asked in ("gca", "bew-published-hash"):
+        done = run_python(
+            WITHOUT_PLUGINS + SESSION + f"session.explain(QUERY, algorithm={asked!r})\n"
+        )
+        assert (
+            f"PlanError[not-installed]: the algorithm '{asked}' is in the package windrow-papers,"
+            " which is not installed\n" in done.stderr
+        )
+        assert "hint: in a checkout of Windrow: pip install ./papers" in done.stderr
+    hinted = run_python(WITHOUT_PLUGINS + SESSION + "session.explain(HINTED)\n")
+    assert "not-installed" in hinted.stderr
+    assert "^^^" in hinted.stderr
+
+
+def test_without_packages_our_own_algorithms_are_the_known_ones():
+    done = run_python(WITHOUT_PLUGINS + SESSION + "session.explain(QUERY, algorithm='gco')\n")
+    assert "PlanError[unknown-algorithm]: there is no algorithm 'gco'" in done.stderr
+    assert "gca" not in done.stderr
+
+
+SESSION = """
+from collections import Counter
+import pyarrow as pa
+import windrow
+
+session = windrow.Session()
+for name, step in (("a", 2), ("b", 3), ("c", 5)):
+    times = list(range(0, 60, step))
+    table = pa.table({"ts": times, "k": [time % 4 for time in times]})
+    session.stream(name, table, time="ts")
+QUERY = "SELECT a.ts AS x, b.ts AS y, c.ts AS z FROM a, b, c WHERE a.k = b.k WINDOW = 4"
+HINTED = QUERY.replace("SELECT", "SELECT /*+ algorithm(gca) */")
+
+def bag(result):
+    return Counter(tuple(row.values()) for row in result.to_arrow().to_pylist())
+"""
+
+DRIVER = (
+    SESSION
+    + """
+import base64, pickle
+import cases.brute_force
+
+found, wanted = bag(session.sql(QUERY, algorithm="brute-force")), bag(session.sql(QUERY))
+assert wanted and found == wanted, (found, wanted)
+assert "Brute force, nested loop" in session.explain(QUERY, algorithm="brute-force")
+node = session._plan(QUERY, {"algorithm": "brute-force"})[1].root
+while not node.is_stateful:
+    node, = node.inputs
+print(base64.b64encode(pickle.dumps(node)).decode())
+"""
+)
+
+WORKER = """
+import base64, pickle, sys
+from windrow.operators.build import build
+from windrow.physical.algorithms import ALGORITHMS
+
+node = pickle.loads(base64.b64decode(sys.argv[1]))
+print("brute-force" in ALGORITHMS)
+build(node)
+print("cases.brute_force" in sys.modules)
+"""
+
+
+def test_an_algorithm_that_a_script_adds_answers_and_reaches_workers_that_were_not_told():
+    paths = (str(Path(__file__).parents[1]),)
+    driver = run_python(DRIVER, paths=paths)
+    assert driver.returncode == 0, driver.stderr
+    worker = run_python(WORKER, driver.stdout.strip(), paths=paths)
+    assert worker.stdout.split() == ["False", "True"], worker.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import typer
@@ -10,6 +9,7 @@ from typer.core import TyperGroup
 
 from windrow.cli.failures import reported
 from windrow.extend import COMMANDS
+from windrow.registry import load
 from windrow.run.terminal import Terminal, visible_line
 
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
@@ -57,8 +57,7 @@ class AllCommands(Commands):
     def _add_others(self) -> None:
         for name, place in COMMANDS.items():
             if name not in self.commands:
-                module, app = place.split(":")
-                command = typer.main.get_group(getattr(import_module(module), app))
+                command = typer.main.get_group(load(place))
                 command.name = name
                 self.add_command(command)
 

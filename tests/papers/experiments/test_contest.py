@@ -9,7 +9,7 @@ import pytest
 from cases.standing_in import EVERY_PAIR, FORGETFUL, forgetful
 
 from windrow.errors import InternalError
-from windrow.kernels.published.tape import REFINED
+from windrow.kernels.tuple_at_a_time.tape import REFINED
 from windrow.plan.windows import Bound
 from windrow_papers.experiments.board import TOUCHED, WORK, Board
 from windrow_papers.experiments.contest import (

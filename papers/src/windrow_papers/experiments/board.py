@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from windrow.kernels.published.tape import DROPS, KEY_TESTS, PROBES, WINDOW_TESTS
+from windrow.kernels.tuple_at_a_time.tape import DROPS, KEY_TESTS, PROBES, WINDOW_TESTS
 from windrow_papers.experiments.charts import Line
 from windrow_papers.experiments.claims import Case
 from windrow_papers.experiments.contest import EVERY, Algorithm, Join, Series, agree, measure

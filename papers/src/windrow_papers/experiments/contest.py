@@ -1,4 +1,4 @@
-"""The published algorithms as contestants: each made for a join's conditions, run over a tape.
+"""The papers' algorithms as contestants: each made for a join's conditions, run over a tape.
 
 A contestant takes tuples in the order given, and is asked after every so many how much it has done
 and how long that took it.
@@ -9,23 +9,22 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windrow.errors import InternalError
 from windrow.kernels.bew_period import MOST
-from windrow.kernels.published.arrival import order_by_keys
-from windrow.kernels.published.bew import BewNestedLoop
-from windrow.kernels.published.bew_graph import BewGraph
-from windrow.kernels.published.bew_hash import BewHash
-from windrow.kernels.published.closure import Closure
-from windrow.kernels.published.levels import Plan
-from windrow.kernels.published.machine import Machine, blocks
-from windrow.kernels.published.pipeline_machine import PipelineMachine
-from windrow.kernels.published.ripple import Ripple
-from windrow.kernels.published.sweep_machines import FewMachine, GcaMachine, LcaMachine, last_blocks
-from windrow.kernels.published.tape import (
+from windrow.kernels.tuple_at_a_time.arrival import order_by_keys
+from windrow.kernels.tuple_at_a_time.hw import HwLoops
+from windrow.kernels.tuple_at_a_time.levels import Plan
+from windrow.kernels.tuple_at_a_time.machine import Machine, blocks
+from windrow.kernels.tuple_at_a_time.nlw import NlwLoops
+from windrow.kernels.tuple_at_a_time.pipeline import LevelLoops
+from windrow.kernels.tuple_at_a_time.pipeline_machine import PipelineMachine
+from windrow.kernels.tuple_at_a_time.sweep_machine import FewMachine
+from windrow.kernels.tuple_at_a_time.tape import (
     FOUND,
     KEY_TESTS,
     NARROWINGS,
@@ -41,6 +40,15 @@ from windrow.kernels.published.tape import (
 )
 from windrow.plan.windows import UNBOUNDED, Bound, WindowGraph
 from windrow_papers.experiments.workloads.streams import Numbers, Streams
+from windrow_papers.kernels.bew import BewNestedLoop
+from windrow_papers.kernels.bew_graph import BewGraph
+from windrow_papers.kernels.bew_hash import BewHash
+from windrow_papers.kernels.cleaning import CLEAN_EVERY
+from windrow_papers.kernels.closure import Closure
+from windrow_papers.kernels.conservative_machines import GcaMachine, LcaMachine
+from windrow_papers.kernels.ripple import Ripple
+from windrow_papers.kernels.runs import last_blocks
+from windrow_papers.kernels.xjoin import XJoinLoops
 
 EVERY = 1_000
 """Service time and work are averaged over so many input tuples, as in the papers."""
@@ -49,7 +57,6 @@ HANDED = 500
 """Tuples are handed over so many at a time. Sweeps make their tables for what they were handed:
 with all tuples at once each key would have a bucket of its own."""
 
-CLEAN_EVERY = 10_000
 WARM_UP = 256
 """Tuples per stream that a contestant takes before it is measured: enough for buffers to grow, so
 that all its loops are compiled."""
@@ -113,15 +120,18 @@ def _bew(join: Join, tape: Tape, kind: type[BewNestedLoop | BewHash]) -> Machine
     return kind(conditions, tape.first, order_by_keys(conditions))
 
 
-def _pipeline(join: Join, tape: Tape, name: str) -> Machine:
+def _pipeline(join: Join, tape: Tape, loops: Callable[[], LevelLoops]) -> Machine:
     plan = Plan(
-        name,
+        loops,
         join.conditions(join.closed),
         tuple(range(len(tape.first) - 1)),
         is_path=join.graph.form == "path",
-        clean_every=join.clean_every,
     )
     return PipelineMachine(plan, tape.first)
+
+
+def _xjoin(join: Join, tape: Tape) -> Machine:
+    return _pipeline(join, tape, partial(XJoinLoops, join.clean_every))
 
 
 def _ripple(join: Join, tape: Tape) -> Machine:
@@ -150,9 +160,9 @@ BEW = Algorithm("bew", lambda join, tape: _bew(join, tape, BewNestedLoop))
 BEW_HASH = Algorithm("bew hash", lambda join, tape: _bew(join, tape, BewHash))
 FEW = Algorithm("few", lambda join, tape: _few(join, tape, "nested-loop"))
 FEW_HASH = Algorithm("few hash", lambda join, tape: _few(join, tape, "hash"))
-NLW = Algorithm("nlw", lambda join, tape: _pipeline(join, tape, "nlw"))
-HW = Algorithm("hw", lambda join, tape: _pipeline(join, tape, "hw"))
-XJOIN = Algorithm("xjoin", lambda join, tape: _pipeline(join, tape, "xjoin"))
+NLW = Algorithm("nlw", lambda join, tape: _pipeline(join, tape, NlwLoops))
+HW = Algorithm("hw", lambda join, tape: _pipeline(join, tape, HwLoops))
+XJOIN = Algorithm("xjoin", _xjoin)
 RIPPLE = Algorithm("ripple", _ripple)
 CLOSURE = Algorithm("closure", _closure)
 BEW_GRAPH = Algorithm("bew-graph", _bew_graph)

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from windrow.kernels.published.sweep_machines import SweepMachine, last_blocks
-from windrow.kernels.published.tape import FOUND, room_for
+from windrow.kernels.tuple_at_a_time.sweep_machine import SweepMachine
+from windrow.kernels.tuple_at_a_time.tape import FOUND, room_for
 from windrow_papers.experiments.contest import Algorithm, Join, take, units_of
 from windrow_papers.experiments.workloads.streams import Numbers, Streams
+from windrow_papers.kernels.runs import last_blocks
 
 _ROOM = 1 << 14
 NEVER = -1

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from windrow.physical.algorithm_facts import algorithm_facts, search_facts
-from windrow.physical.algorithms import DEFAULT
+from windrow.physical.algorithms import ALGORITHMS, DEFAULT
 from windrow.physical.bounds_text import (
     drop_condition,
     implied_windows,
@@ -26,6 +26,7 @@ from windrow.physical.shedding import least_row_bytes
 from windrow.schema import END
 
 if TYPE_CHECKING:
+    from windrow.physical.algorithms import Algorithm
     from windrow.physical.estimates import Estimate
     from windrow.physical.facts import Fact, Show
     from windrow.physical.nodes.base import KeyClass
@@ -90,6 +91,10 @@ class MultiJoin(Inner):
             """By which algorithm it is joined."""
 
         @property
+        def chosen(self) -> Algorithm:
+            """What is known of that algorithm."""
+
+        @property
         def structures(self) -> tuple[str, ...]:
             """Per input, the structure that its window is kept in; () where none is asked for."""
 
@@ -115,6 +120,7 @@ class MultiJoin(Inner):
 
     else:
         kind, algorithm, structures, sizes = "inner", DEFAULT, (), USUAL
+        chosen = ALGORITHMS[DEFAULT]
         counts = shedding = None
         tracked = awaited = ()
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from windrow.kernels.published.scheduling import machine as m
-from windrow.kernels.published.scheduling.schedule import run
 from windrow_papers.experiments.sched.queries import (
     MACHINE,
     Q1,
@@ -24,6 +22,8 @@ from windrow_papers.experiments.sched.regulates import equation_1
 from windrow_papers.experiments.sched.runs import run_query
 from windrow_papers.experiments.sched.sales import Sales, synthetic_sales
 from windrow_papers.experiments.workloads.streams import SECOND
+from windrow_papers.kernels.scheduling import machine as m
+from windrow_papers.kernels.scheduling.schedule import run
 
 FREE = Costs(0, 0, 0)
 

@@ -16,14 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.operators.published.matwin.matwin import MatWin
-from windrow.operators.published.matwin.source import Source
 from windrow_papers.experiments.bmj.runs import ORDERED, PAPER, SETTINGS, Input, made, warm_up
 from windrow_papers.experiments.charts import Chart, Line, Panel
 from windrow_papers.experiments.claims import Case, Claim, Finding, Reading, below
 from windrow_papers.experiments.experiment import Experiment, Findings, Say, Size
 from windrow_papers.experiments.tables import Table, Value, table
 from windrow_papers.experiments.workloads.points import DISTRIBUTIONS, NORMAL, UNIFORM
+from windrow_papers.operators.matwin.matwin import MatWin
+from windrow_papers.operators.matwin.source import Source
 
 SEED = 63
 DECIMALS = (1, 2, 3, 4, 5)

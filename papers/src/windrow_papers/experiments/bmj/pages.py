@@ -21,15 +21,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from windrow.errors import InternalError
-from windrow.operators.published.matwin.matwin import MatWin
-from windrow.operators.published.matwin.schedule import (
+from windrow.operators.pages.page_schedule import (
     CHEAPER,
     CRABSTEP,
     GALLOP,
     SCHEDULERS,
     Column,
 )
-from windrow.operators.published.matwin.source import Source
 from windrow_papers.experiments.bmj.runs import ORDERED, PAPER, SETTINGS, made
 from windrow_papers.experiments.charts import Chart, Line, Panel
 from windrow_papers.experiments.claims import Case, Claim, Finding, Reading, at_most, below
@@ -37,6 +35,8 @@ from windrow_papers.experiments.contest import agree
 from windrow_papers.experiments.experiment import Experiment, Findings, Say, Size
 from windrow_papers.experiments.tables import Table, Value, table
 from windrow_papers.experiments.workloads.points import UNIFORM
+from windrow_papers.operators.matwin.matwin import MatWin
+from windrow_papers.operators.matwin.source import Source
 
 SEED = 64
 NAMES = (GALLOP, CRABSTEP, CHEAPER)

@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from windrow.kernels.published.bestmatch.grid import KINDS_OF_WORK
-from windrow.kernels.published.bestmatch.loops import nested_loops
-from windrow.operators.published.matwin.matwin import GRID, STANDARD, MatWin, Setting
-from windrow.operators.published.matwin.pages import Counts
-from windrow.operators.published.matwin.source import Source
+from windrow.kernels.epsilon_grid import KINDS_OF_WORK
+from windrow.operators.pages.page_file import Counts
 from windrow_papers.experiments.charts import Line
 from windrow_papers.experiments.claims import Case
 from windrow_papers.experiments.contest import agree
 from windrow_papers.experiments.experiment import Say
 from windrow_papers.experiments.tables import Table, Value, table
 from windrow_papers.experiments.workloads.points import TICKS, Points, points
+from windrow_papers.kernels.matwin.nested_loops import nested_loops
+from windrow_papers.operators.matwin.matwin import GRID, STANDARD, MatWin, Setting
+from windrow_papers.operators.matwin.source import Source
 
 PAPER = "Kemper and Stegmaier 2002, Evaluating bestmatch-joins on streaming data"
 

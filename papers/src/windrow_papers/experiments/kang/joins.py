@@ -16,12 +16,12 @@ import numpy as np
 from windrow.calibration.compiled import filled, look_ups
 from windrow.calibration.measuring import Metered
 from windrow.errors import InternalError
-from windrow.kernels.published.two_windows import TwoWindows
 from windrow.kernels.structures.runs import work_of
 from windrow.optimize.cost.directions import Combination, Workload
 from windrow.optimize.cost.structures import Sizes
 from windrow_papers.experiments.experiment import Say
 from windrow_papers.experiments.workloads.streams import Numbers
+from windrow_papers.kernels.two_windows import TwoWindows
 
 REPEATS = 5
 OPERATIONS_PER_WINDOW = 2

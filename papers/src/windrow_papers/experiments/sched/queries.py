@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from windrow.kernels.published.scheduling import machine as m
 from windrow_papers.experiments.sched.sales import PRICES, STORES, Sales
 from windrow_papers.experiments.workloads.streams import SECOND, Numbers
+from windrow_papers.kernels.scheduling import machine as m
 
 SCHEDULINGS = {"ita": m.ITA, "tpa": m.TPA, "nta": m.NTA}
 

@@ -12,8 +12,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from windrow.kernels.published.scheduling import machine as m
-from windrow.kernels.published.scheduling.schedule import run
 from windrow_papers.experiments.sched.queries import (
     FREE,
     SCHEDULINGS,
@@ -23,6 +21,8 @@ from windrow_papers.experiments.sched.queries import (
 )
 from windrow_papers.experiments.sched.sales import Sales, synthetic_sales
 from windrow_papers.experiments.workloads.streams import SECOND
+from windrow_papers.kernels.scheduling import machine as m
+from windrow_papers.kernels.scheduling.schedule import run
 
 
 def real_responses(

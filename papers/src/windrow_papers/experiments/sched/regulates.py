@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from windrow.kernels.published.scheduling import machine as m
 from windrow_papers.experiments.charts import Chart, Line, Panel
 from windrow_papers.experiments.claims import Claim, Finding, Reading
 from windrow_papers.experiments.experiment import Experiment, Findings, Say, Size
@@ -27,6 +26,7 @@ from windrow_papers.experiments.sched.runs import PAPER, Ran, run_query
 from windrow_papers.experiments.sched.sales import synthetic_sales
 from windrow_papers.experiments.tables import Value, table
 from windrow_papers.experiments.workloads.streams import SECOND
+from windrow_papers.kernels.scheduling import machine as m
 
 SEED = 46
 VALUES = 100

@@ -9,8 +9,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from windrow.kernels.published.scheduling import machine as m
-from windrow.kernels.published.scheduling.schedule import finish, run
 from windrow_papers.experiments.charts import Line, Panel
 from windrow_papers.experiments.claims import Case, Reading, below
 from windrow_papers.experiments.contest import agree
@@ -19,6 +17,8 @@ from windrow_papers.experiments.sched.queries import SCHEDULINGS, Setting, Workl
 from windrow_papers.experiments.sched.sales import Sales, synthetic_sales
 from windrow_papers.experiments.tables import Table, Value, table
 from windrow_papers.experiments.workloads.streams import SECOND, Numbers
+from windrow_papers.kernels.scheduling import machine as m
+from windrow_papers.kernels.scheduling.schedule import finish, run
 
 PAPER = "2004, Efficient pipelined execution of sliding window queries over data streams"
 

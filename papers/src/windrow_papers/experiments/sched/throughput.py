@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from windrow.kernels.published.scheduling import machine as m
 from windrow_papers.experiments.charts import Chart, Line, Panel
 from windrow_papers.experiments.claims import Case, Claim, Finding, Reading, at_most, below
 from windrow_papers.experiments.experiment import Experiment, Findings, Say, Size
@@ -25,6 +24,7 @@ from windrow_papers.experiments.sched.runs import PAPER, Ran, Three, run_all, ru
 from windrow_papers.experiments.sched.sales import synthetic_sales
 from windrow_papers.experiments.tables import Table, Value, table
 from windrow_papers.experiments.workloads.streams import SECOND
+from windrow_papers.kernels.scheduling import machine as m
 
 SEED = 44
 RATE_PER_S = 2_056.0

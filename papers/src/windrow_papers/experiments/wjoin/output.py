@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from windrow.kernels.published.tape import FOUND
+from windrow.kernels.tuple_at_a_time.tape import FOUND
 from windrow_papers.experiments.board import TIME, WORK, Board
 from windrow_papers.experiments.charts import Chart, Line, Panel
 from windrow_papers.experiments.claims import Claim, Finding, Reading, below

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from windrow.kernels.published.machine import Machine
-from windrow.kernels.published.sweep_machines import LcaMachine
-from windrow.kernels.published.tape import Tape
+from windrow.kernels.tuple_at_a_time.machine import Machine
+from windrow.kernels.tuple_at_a_time.tape import Tape
 from windrow.plan.windows import Bound
 from windrow_papers.experiments.board import TIME, WORK, Board
 from windrow_papers.experiments.charts import Chart, Panel
@@ -27,6 +26,7 @@ from windrow_papers.experiments.experiment import Experiment, Findings, Say, Siz
 from windrow_papers.experiments.wjoin.papers import REPORT_2002
 from windrow_papers.experiments.workloads.streams import SECOND, Numbers, Streams
 from windrow_papers.experiments.workloads.synthetic import synthetic, synthetic_of_length
+from windrow_papers.kernels.conservative_machines import LcaMachine
 
 SEED = 15
 STREAMS = 4

@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.kernels.key_words import mixed_words
-from windrow.kernels.published.tape import Tape
+from windrow.kernels.tuple_at_a_time.tape import Tape
 
 Numbers = NDArray[np.int64]
 
