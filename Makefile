@@ -19,8 +19,8 @@ help: ## List the targets
 
 setup: $(READY) ## Build .venv with Windrow and all it needs (quick the second time)
 
-# The stamp is older than pyproject.toml exactly when what must be installed may have changed.
-$(READY): pyproject.toml scripts/setup
+# The stamp is older than one of these exactly when what must be installed may have changed.
+$(READY): pyproject.toml papers/pyproject.toml scripts/setup
 	@scripts/setup
 	@touch $@
 

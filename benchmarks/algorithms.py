@@ -1,4 +1,4 @@
-"""What a tuple costs each of the published window joins, for 2 to 6 streams.
+"""What a tuple costs each of the papers' window joins, for 2 to 6 streams.
 
 `python -m benchmarks.algorithms [--markdown]` prints a table per setting: service time in
 microseconds and counted work (look-ups and comparisons) per input tuple, averaged over the second
@@ -11,7 +11,7 @@ import argparse
 import json
 from dataclasses import dataclass
 
-from windrow.experiments.contest import (
+from windrow_papers.experiments.contest import (
     BEW,
     BEW_HASH,
     FEW,
@@ -23,8 +23,8 @@ from windrow.experiments.contest import (
     measure,
     uniform,
 )
-from windrow.experiments.workloads.streams import SECOND
-from windrow.experiments.workloads.synthetic import synthetic
+from windrow_papers.experiments.workloads.streams import SECOND
+from windrow_papers.experiments.workloads.synthetic import synthetic
 
 ALGORITHMS = (BEW, FEW, NLW, BEW_HASH, FEW_HASH, HW)
 COUNTS = (2, 3, 4, 5, 6)

@@ -15,10 +15,11 @@ from plain_files import use_plain_files
 
 LAWS = (
     "/tests/property/",
-    "/tests/kernels/published/",
     "/tests/kernels/structures/",
     "/tests/differential/",
-    "/tests/unit/experiments/",
+    "/tests/papers/experiments/",
+    "/tests/papers/kernels/",
+    "/tests/papers/operators/",
     "/test_every_algorithm.py",
     "/test_flink_multiway_join.py",
     "/test_cleaning.py",
@@ -27,7 +28,7 @@ LAWS = (
     "/test_estimates.py",
     "/test_shedding.py",
     "/tests/unit/operators/shedding/",
-    "/tests/unit/operators/published/",
+    "/tests/unit/operators/pages/",
 )
 """Where tests try many cases each, or compile much: the papers' algorithms, window structures."""
 

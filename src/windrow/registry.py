@@ -12,15 +12,19 @@ Windrow's own things are named by import path in its plans, so that Spark's work
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
-from typing import Generic, TypeVar
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Generic, TypeVar
 
 from windrow.errors import PlanError
 
 GROUP = "windrow.plugins"
 """The entry points whose modules add to registries."""
+
+PAPERS = "windrow-papers"
+"""The package with the papers' experiments, and with the algorithms that no plan takes by itself."""
 
 T = TypeVar("T")
 
@@ -30,13 +34,15 @@ _loaded: set[str] = set()
 class Registry(Mapping[str, T], Generic[T]):
     """One kind of thing by name, in the order in which they were added."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, in_papers: Iterable[str] = ()) -> None:
         """Has nothing yet.
 
         Args:
             kind: what its things are called in errors, such as "aggregate".
+            in_papers: the names that the package `windrow-papers` adds, for those who lack it.
         """
         self.kind = kind
+        self._in_papers = frozenset(in_papers)
         self._things: dict[str, T] = {}
 
     def add(self, name: str, thing: T) -> T:
@@ -50,6 +56,17 @@ class Registry(Mapping[str, T], Generic[T]):
                 hint="add it under another name",
             )
         return known
+
+    def check_installed(self, name: str) -> None:
+        """Says what to install where a name is known, and nothing that it could mean is there."""
+        if name in self._in_papers and name not in self:
+            raise PlanError(
+                "not-installed",
+                f"the {self.kind} {name!r} is in the package {PAPERS}, which is not installed",
+                reason="Windrow alone has what its plans take; the papers' other algorithms, and"
+                " their experiments, are a package of their own",
+                hint="in a checkout of Windrow: pip install ./papers",
+            )
 
     def __getitem__(self, name: str) -> T:
         if name not in self._things:
@@ -65,9 +82,30 @@ class Registry(Mapping[str, T], Generic[T]):
         return len(self._things)
 
 
+def load(place: str) -> Any:
+    """What a place names: `module:name`, the way in which things are named that are code."""
+    module, name = place.split(":")
+    return getattr(import_module(module), name)
+
+
+@cache
 def load_plugins() -> None:
     """Imports the modules that installed packages name, each once."""
     for point in entry_points(group=GROUP):
         if point.value not in _loaded:
             _loaded.add(point.value)
-            import_module(point.value)
+            _load(point)
+
+
+def _load(point: EntryPoint) -> None:
+    try:
+        import_module(point.value)
+    except Exception as error:
+        _loaded.discard(point.value)  # so that it is said whenever it matters
+        package = point.name if point.dist is None else point.dist.name
+        raise PlanError(
+            "plugin-fails",
+            f"the package {package} cannot be loaded",
+            reason=f"to import {point.value} raises {type(error).__name__}: {error}",
+            hint=f"mend or uninstall it; it adds to Windrow by an entry point of {GROUP}",
+        ) from error

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 import windrow
-from windrow.experiments.sched.queries import Costs, Setting, WorkloadQuery, favorites
-from windrow.experiments.sched.sales import Sales
-from windrow.experiments.workloads.streams import SECOND
-from windrow.kernels.published.scheduling import machine as m
+from windrow_papers.experiments.sched.queries import Costs, Setting, WorkloadQuery, favorites
+from windrow_papers.experiments.sched.sales import Sales
+from windrow_papers.experiments.workloads.streams import SECOND
+from windrow_papers.kernels.scheduling import machine as m
 
 WINDOWS = (5, 0, 2, 11)
 COSTS = (Costs(1, 1, 1), Costs(0, 0, 0), Costs(5, 2, 1))

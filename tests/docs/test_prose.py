@@ -54,7 +54,8 @@ def test_every_make_target_that_a_page_names_exists(name):
 def test_every_error_condition_is_explained_and_no_other():
     raised = {
         condition
-        for file in (ROOT / "src").rglob("*.py")
+        for folder in ("src", "papers/src")
+        for file in (ROOT / folder).rglob("*.py")
         for condition in _CONDITION.findall(file.read_text())
         if not condition.startswith("unsupported-")  # a family, explained as one
     }

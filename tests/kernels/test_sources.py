@@ -11,12 +11,15 @@ from pathlib import Path
 
 import pytest
 
+import windrow_papers.kernels
 from windrow.kernels import _jit
 from windrow.kernels.sources import KERNELS, digest_of, sources_of
 
+PAPERS = Path(windrow_papers.kernels.__file__).parent
 MODULES = sorted(
-    ".".join(("windrow.kernels", *file.relative_to(KERNELS).with_suffix("").parts))
-    for file in KERNELS.rglob("*.py")
+    ".".join((package, *file.relative_to(folder).with_suffix("").parts))
+    for package, folder in {"windrow.kernels": KERNELS, "windrow_papers.kernels": PAPERS}.items()
+    for file in folder.rglob("*.py")
     if file.name != "__init__.py"
 )
 
@@ -27,7 +30,7 @@ def test_all_that_a_module_has_from_other_kernel_modules_is_among_its_sources(na
     sources = {file.resolve() for file in sources_of(Path(module.__file__))}
     homes = {getattr(value, "__module__", None) for value in vars(module).values()}
     for home in homes:
-        if isinstance(home, str) and home.startswith("windrow."):
+        if isinstance(home, str) and home.startswith(("windrow.", "windrow_papers.")):
             assert Path(importlib.import_module(home).__file__).resolve() in sources
 
 
@@ -91,6 +94,33 @@ def test_a_module_is_named_by_any_kind_of_import(kernels, line):
         kernels / "apart.py",
         kernels / "limit.py",
     }
+
+
+@pytest.fixture
+def others(tmp_path) -> Path:
+    """The kernels of another package: one made of another of its own and of ours, and one apart."""
+    folder = tmp_path / "other" / "loops"
+    folder.mkdir(parents=True)
+    for package in (folder.parent, folder):
+        (package / "__init__.py").touch()
+    (folder / "own.py").write_text("from windrow.kernels.limit import LIMIT\n")
+    (folder / "made.py").write_text("from other.loops.own import LIMIT\n")
+    (folder / "apart.py").write_text("from windrow.kernels._jit import kernel\n")
+    return folder
+
+
+def test_kernels_of_another_package_are_made_of_its_modules_and_ours(kernels, others):
+    found = sources_of(others / "made.py", kernels)
+    assert found == {others / "made.py", others / "own.py", kernels / "limit.py"}
+    assert others / "own.py" not in sources_of(others / "apart.py", kernels)
+
+
+@pytest.mark.parametrize("line", ["from other import loops", "from .own import LIMIT"])
+def test_an_import_of_another_package_that_names_no_module_counts_as_one_of_all(
+    kernels, others, line
+):
+    (others / "apart.py").write_text(f"{line}\n")
+    assert set(others.rglob("*.py")) <= sources_of(others / "apart.py", kernels)
 
 
 ASK = """

@@ -16,7 +16,7 @@ import pytest
 from known_answers import known_answers
 
 import windrow
-from windrow.optimize.options import JOIN_ALGORITHMS
+from windrow.physical.algorithms import choices
 
 CASES = {case["id"]: case for case in known_answers("flink_multiway_join/cases.json")}
 
@@ -79,7 +79,7 @@ def all_rows(case: dict[str, Any]) -> list[tuple[str, Row]]:
 # algorithms are compiled.
 @pytest.mark.parametrize("name", CASES)
 def test_every_insert_completes_what_flink_expects_by_every_algorithm(name: str) -> None:
-    for algorithm in JOIN_ALGORITHMS:
+    for algorithm in choices():
         if algorithm != "asymmetric":
             follow(CASES[name], algorithm)
 

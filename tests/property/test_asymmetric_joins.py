@@ -23,8 +23,8 @@ from oracle import asked_of_duckdb
 import windrow
 from windrow.operators.bew_join import BewJoinOp
 from windrow.operators.changes import ChangeBatch
-from windrow.operators.published import lanes, results
-from windrow.operators.published.arrival import ArrivalJoinOp
+from windrow.operators.tuple_at_a_time import lanes, results
+from windrow.operators.tuple_at_a_time.arrival_join import ArrivalJoinOp
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.part_sizes import PartSizes

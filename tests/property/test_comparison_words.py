@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from twins.theta import compared
 
 from windrow.operators.changes import ChangeBatch
-from windrow.operators.published.comparison_words import comparison_words
+from windrow.operators.tuple_at_a_time.comparison_words import comparison_words
 from windrow.physical.routes import OrderedPair
 from windrow.plan.exprs import Comparison, Side
 

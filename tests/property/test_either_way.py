@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from oracle import asked_of_duckdb
 
 import windrow
-from windrow.optimize.options import JOIN_ALGORITHMS
+from windrow.physical.algorithms import choices
 
-MULTIWAY = [name for name in JOIN_ALGORITHMS if name != "asymmetric"]
+MULTIWAY = [name for name in choices() if name != "asymmetric"]
 EXAMPLES = settings(
     max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )

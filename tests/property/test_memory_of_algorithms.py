@@ -19,7 +19,7 @@ from windrow.errors import DataError, PlanError
 from windrow.operators.base import Operator
 from windrow.operators.build import build
 from windrow.operators.memory import Memory
-from windrow.physical.algorithms import BY_NAME, CHOICES, HASH, PIPELINE, SPILLING
+from windrow.physical.algorithms import ALGORITHMS, HASH, PIPELINE, choice, choices
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.routes import is_along_path, pipeline_order
 from windrow.schema import MAX_TICK
@@ -27,7 +27,7 @@ from windrow.schema import MAX_TICK
 OLD_TUPLES_STAY = {"ripple", "xjoin"}
 """They clean their buffers at times of their own: they hold more than can still be met."""
 
-ALGORITHMS = [name for name in BY_NAME if name != "asymmetric"]
+MULTIWAY = [name for name in ALGORITHMS if name != "asymmetric"]
 
 FEW_BYTES = 40_000
 """What an operator may hold in small arrays that nobody counts, and in rooms for a few tuples."""
@@ -64,7 +64,7 @@ def steps(case: Case, operator: Operator) -> Iterator[int]:
 
 def partial_combinations(spec: TimeJoin, operator: Operator, watermark: int) -> int:
     """Those that a pipeline must keep of the rows that it holds, by trying all."""
-    if BY_NAME[spec.algorithm].kind != PIPELINE:
+    if spec.chosen.kind != PIPELINE:
         return 0
     order = pipeline_order(spec)
     held = [list(rows_of(spec, operator, port)) for port in range(len(spec.inputs))]
@@ -113,12 +113,12 @@ def widest(spec: TimeJoin, left: int, right: int) -> int:
     return max(graph.upper[left][right] for graph in spec.ways)
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", MULTIWAY)
 @EXAMPLES
 @given(case=cases())
 def test_tuples_are_counted_one_by_one_partial_combinations_among_them(algorithm, case):
     case = in_order(replace(case, spec=replace(case.spec, alternative=None)))
-    methods = BY_NAME[algorithm].methods
+    methods = ALGORITHMS[algorithm].methods
     method = case.spec.method if case.spec.method in methods else methods[0]
     spec = replace(
         case.spec, algorithm=algorithm, method=method if case.spec.classes else methods[-1]
@@ -172,7 +172,7 @@ def streams(rows: int, keys: int, batch: int, seed: int = 0) -> windrow.Session:
 QUERY = "SELECT a.k, b.ts FROM a, b, c WHERE a.k = b.k AND b.k = c.k WINDOW = 60"
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", MULTIWAY)
 def test_bytes_are_those_of_the_arrays_that_are_there(algorithm, monkeypatch):
     settle, compared = Memory.settle, []
 
@@ -188,7 +188,7 @@ def test_bytes_are_those_of_the_arrays_that_are_there(algorithm, monkeypatch):
         assert there - FEW_BYTES <= held <= 1.1 * there + FEW_BYTES
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", MULTIWAY)
 def test_a_bound_that_suffices_does_not_fail_and_a_quarter_of_it_does(algorithm, monkeypatch):
     settle, held = Memory.settle, []
 
@@ -208,23 +208,23 @@ def test_a_bound_that_suffices_does_not_fail_and_a_quarter_of_it_does(algorithm,
         streams(300, 3, 20).sql(QUERY, algorithm=algorithm, memory=f"{most // 4} tuples").to_arrow()
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", MULTIWAY)
 def test_a_few_rows_need_little_room(algorithm):
     answer = streams(40, 5, 10).sql(QUERY, algorithm=algorithm, memory="150 kB").to_arrow()
     assert answer.num_rows > 100
 
 
-@pytest.mark.parametrize("asked", [name for name in CHOICES if name != "asymmetric"])
+@pytest.mark.parametrize("asked", [name for name in choices() if name != "asymmetric"])
 def test_what_cannot_go_to_disk_is_refused_before_anything_runs(asked):
     session = streams(200, 5, 20)
-    if CHOICES[asked][0] in SPILLING:
+    if ALGORITHMS[choice(asked)[0]].spills:
         answer = session.sql(QUERY, algorithm=asked, memory="40 tuples", on_memory="spill")
         assert answer.to_arrow().num_rows == streams(200, 5, 20).sql(QUERY).to_arrow().num_rows
         return
     with pytest.raises(PlanError, match="algorithm-cannot-spill") as error:
         session.sql(QUERY, algorithm=asked, memory="40 tuples", on_memory="spill")
     assert ("partial combinations" in str(error.value)) == (
-        BY_NAME[CHOICES[asked][0]].kind == PIPELINE
+        ALGORITHMS[choice(asked)[0]].kind == PIPELINE
     )
 
 

@@ -22,12 +22,12 @@ from windrow.operators.build import build
 from windrow.operators.chunks import Chunk, ChunkSlice, decode, encode
 from windrow.operators.match_index import MatchIndexer
 from windrow.operators.memory import Memory
+from windrow.operators.pages.lines import LineCoder
+from windrow.operators.pages.page_file import Counts
+from windrow.operators.pages.page_search import PageSearch
+from windrow.operators.pages.paged_bestmatch import PagedBestmatchOp
+from windrow.operators.pages.paged_windows import PagedWindows, PageSizes
 from windrow.operators.partition import own_rows, route
-from windrow.operators.published.matwin.lines import LineCoder
-from windrow.operators.published.matwin.operator import PagedBestmatchOp
-from windrow.operators.published.matwin.page_search import PageSearch
-from windrow.operators.published.matwin.paged_windows import PagedWindows, PageSizes
-from windrow.operators.published.matwin.pages import Counts
 from windrow.physical.match_algorithms import GRID_PAGES, PAGED
 
 EXAMPLES = settings(max_examples=60, deadline=None, derandomize=True)

@@ -24,7 +24,7 @@ from twins.theta import compared, either, negated, plus
 
 import windrow
 from windrow.operators import bew_search
-from windrow.optimize.options import JOIN_ALGORITHMS
+from windrow.physical.algorithms import choices
 
 EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
 SCHEMA = pa.schema(
@@ -141,7 +141,7 @@ def draw_case(random: Random, condition: Condition) -> Case:
     windows = [random.randint(0, 6) for _ in names[1:]]
     conditions = [condition(random, random.sample(names, 2)) for _ in range(random.randint(1, 3))]
     # Half of all runs by the production algorithm; by hash only where there is a key.
-    able = [name for name in JOIN_ALGORITHMS if name != "asymmetric" or len(names) == 2]
+    able = [name for name in choices() if name != "asymmetric" or len(names) == 2]
     algorithm = random.choice(random.choice([["bew", "bew-nested-loop"], able]))
     has_key = algorithm in HASHED or bool(random.getrandbits(1))
     return Case(rows, cuts, windows, conditions, algorithm, has_key)

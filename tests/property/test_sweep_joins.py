@@ -1,4 +1,4 @@
-"""The published algorithms that sweep in time order, as operators, against the slow twin."""
+"""The algorithms that sweep in time order, as operators, against the slow twin."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from hypothesis import given, settings
 
 from windrow.operators.base import Operator
 from windrow.operators.bew_join import BewJoinOp
-from windrow.operators.published import lanes, results
-from windrow.operators.published.arrival import ArrivalJoinOp
-from windrow.operators.published.sweep import SweepJoinOp
+from windrow.operators.tuple_at_a_time import lanes, results
+from windrow.operators.tuple_at_a_time.arrival_join import ArrivalJoinOp
+from windrow.operators.tuple_at_a_time.sweep_join import SweepJoinOp
 from windrow.schema import MAX_TICK, MIN_TICK
 
 ALGORITHMS = ["few", "gca", "lca"]

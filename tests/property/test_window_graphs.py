@@ -8,20 +8,19 @@ import pytest
 from cases.window_graphs import MOST_STREAMS, Question, questions
 from hypothesis import given, note, seed, settings
 
-from windrow.optimize.options import JOIN_ALGORITHMS
-from windrow.physical.algorithms import BY_NAME, CHOICES
+from windrow.physical.algorithms import ALGORITHMS, choice, choices
 
 HASHED = {"bew-hash", "bew-published-hash", "few-hash", "hw", "xjoin"}
-EACH = settings(max_examples=-(-200 // len(JOIN_ALGORITHMS)), deadline=None, database=None)
+EACH = settings(max_examples=-(-200 // len(choices())), deadline=None, database=None)
 """Of 200 questions and a few, each algorithm is asked as many as any other, and other ones."""
 
 
-@pytest.mark.parametrize("algorithm", JOIN_ALGORITHMS)
+@pytest.mark.parametrize("algorithm", choices())
 def test_any_join_of_2_to_6_streams_gives_the_bag_of_the_slow_twin(algorithm):
-    most = BY_NAME[CHOICES[algorithm][0]].most_streams or MOST_STREAMS
+    most = ALGORITHMS[choice(algorithm)[0]].most_streams or MOST_STREAMS
     answers = []
 
-    @seed(JOIN_ALGORITHMS.index(algorithm))
+    @seed(choices().index(algorithm))
     @EACH
     @given(questions(most, needs_key=algorithm in HASHED))
     def law(question: Question):

@@ -1,4 +1,4 @@
-"""The published algorithms on Spark: their answers, and the figure of what pipelines keep."""
+"""The algorithms of window joins on Spark: their answers, and the figure of what pipelines keep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What GCA and LCA must do, counted by plain loops over lists; see `published_work`.
+"""What GCA and LCA must do, counted by plain loops over lists; see `join_work`.
 
 Both are one sweep here. A stream's tuple reaches as far as the largest window of its stream (LCA)
 or of all (GCA), and two tuples may be apart by the lesser of their reaches.
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
-from twins.published_work import Bounds, Row
+from twins.join_work import Bounds, Row
 
-from windrow.kernels.published.tape import (
+from windrow.kernels.tuple_at_a_time.tape import (
     DROPS,
     FOUND,
     KEY_TESTS,

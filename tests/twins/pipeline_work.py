@@ -1,13 +1,13 @@
-"""What pipelines and FEW-join must do, counted by plain loops over lists; see `published_work`."""
+"""What pipelines and FEW-join must do, counted by plain loops over lists; see `join_work`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import inf
 
-from twins.published_work import Input
+from twins.join_work import Input
 
-from windrow.kernels.published.tape import (
+from windrow.kernels.tuple_at_a_time.tape import (
     DROPS,
     FOUND,
     KEY_TESTS,

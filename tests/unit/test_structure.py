@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-CODE_FOLDERS = ("src", "tests", "benchmarks", "examples")
+SOURCES = ("src", "papers/src")
+CODE_FOLDERS = (*SOURCES, "tests", "benchmarks", "examples")
 MOST_LINES = 600
 MAY_BE_LONGER: dict[str, str] = {}
 """Files over the limit, each with the reason why it is one thing."""
@@ -32,12 +33,18 @@ def code_files() -> Iterator[Path]:
         yield from sorted((ROOT / folder).rglob("*.py"))
 
 
+def source_files() -> Iterator[Path]:
+    for folder in SOURCES:
+        yield from sorted((ROOT / folder).rglob("*.py"))
+
+
 def text_files() -> Iterator[Path]:
     yield from code_files()
-    yield from sorted(ROOT.glob("*.md"))
+    yield from sorted([*ROOT.glob("*.md"), *ROOT.glob("papers/*.md")])
     yield from sorted(ROOT.glob("docs/**/*.md"))
     yield from sorted(file for file in (ROOT / "scripts").iterdir() if file.is_file())
-    yield from (ROOT / name for name in ("Makefile", "pyproject.toml", "mkdocs.yml", ".ci/run"))
+    names = ("Makefile", "pyproject.toml", "papers/pyproject.toml", "mkdocs.yml", ".ci/run")
+    yield from (ROOT / name for name in names)
 
 
 def name_of(file: Path) -> str:
@@ -57,7 +64,7 @@ def test_files_are_named_after_what_they_hold():
 def test_only_the_one_decorator_names_the_compiler():
     bare = [
         name_of(file)
-        for file in sorted((ROOT / "src").rglob("*.py"))
+        for file in source_files()
         if re.search(r"\bn?jit\(|@(?:numba\.)?n?jit\b|import n?jit\b", file.read_text())
         and not file.as_posix().endswith("kernels/_jit.py")
     ]
@@ -67,7 +74,7 @@ def test_only_the_one_decorator_names_the_compiler():
 def test_pyspark_is_named_in_one_room_alone_types_included():
     naming = [
         name_of(file)
-        for file in sorted((ROOT / "src").rglob("*.py"))
+        for file in source_files()
         if re.search(r"^\s*(?:from|import) (?:pyspark|py4j)\b", file.read_text(), re.MULTILINE)
     ]
     assert naming

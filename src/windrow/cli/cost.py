@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from windrow.cli.failures import reported
-from windrow.run.terminal import Terminal
+from windrow.run.terminal import Terminal, telling
 
 if TYPE_CHECKING:
     from windrow.cli.cost_report import Calibrated, Report
@@ -103,7 +103,6 @@ def _calibrate(sizes: Sizes, stderr: Terminal) -> Calibrated:
     from windrow.calibration.measuring import LAST_START_S, measure, weights_in_microseconds
     from windrow.calibration.stored import keep, prepare
     from windrow.cli.cost_report import Calibrated
-    from windrow.experiments.show import telling
 
     prepare()
     with telling(stderr) as say:

@@ -1,4 +1,4 @@
-"""The commands: run a job, explain a query, show the demo, weigh costs, run the experiments."""
+"""The commands: run a job, explain a query, show the demo, weigh costs."""
 
 from __future__ import annotations
 
@@ -13,22 +13,20 @@ import typer
 
 from windrow.cli.cost import cost
 from windrow.cli.entry import main
-from windrow.cli.experiments import app as experiments
 from windrow.cli.failures import reported
-from windrow.cli.usage import Commands
+from windrow.cli.usage import AllCommands
 from windrow.run.terminal import Terminal
 
 __all__ = ["app", "main"]
 
 app = typer.Typer(
     name="windrow",
-    cls=Commands,
+    cls=AllCommands,
     help="Sliding-window questions over streams, in process and on Spark.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.add_typer(experiments, name="experiment")
 
 
 class Mode(StrEnum):

@@ -3,10 +3,13 @@
 A kernel has the code of the kernels that it calls in it, and the values of the constants it reads.
 Both come from its own module, or from kernel modules that this one imports, and so on:
 
-    published/few.py -> published/few_loops.py -> published/sweep.py -> bew_period.py -> _jit.py
+    few.py -> few_loops.py -> sweep.py -> bew_period.py -> _jit.py
 
 Imports are read from the text. One that names no module, but a package or a place relative to its
 own, counts as an import of every kernel module there is: to compile too often is never wrong.
+
+Kernels of another package are made of modules of that package, and of ours: whatever one of its
+modules imports from its own package counts as well.
 """
 
 from __future__ import annotations
@@ -49,6 +52,7 @@ def _imported_by(module: Path, kernels: Path) -> set[Path]:
     names: set[str] = set()
     for origin, listed in _IMPORT.findall(module.read_text(encoding="utf-8")):
         names.update([origin] if origin else re.findall(r"[\w.]+", listed))
+    package = None if kernels in module.parents else _package_of(module)
     files: set[Path] = set()
     for name in names:
         if name.startswith("windrow.kernels."):
@@ -56,4 +60,14 @@ def _imported_by(module: Path, kernels: Path) -> set[Path]:
             files |= {file} if file.is_file() else set(kernels.rglob("*.py"))
         elif name.startswith(".") or name in ("windrow", "windrow.kernels"):
             files |= set(kernels.rglob("*.py"))
+        if package is not None and name.startswith((".", package.name)):
+            own = package.joinpath(*name.split(".")[1:]).with_suffix(".py")
+            is_module = own.is_file() and not name.startswith(".")
+            files |= {own} if is_module else set(package.rglob("*.py"))
     return files
+
+
+def _package_of(module: Path) -> Path | None:
+    """The folder of the package that a module is part of; None for a module by itself."""
+    folders = [folder for folder in module.parents if folder.joinpath("__init__.py").is_file()]
+    return folders[-1] if folders else None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from windrow.registry import load
 
 if TYPE_CHECKING:
     from windrow.operators.base import Operator
@@ -21,7 +22,6 @@ def build(node: PhysicalNode, own: Own | None = None) -> Operator:
         node: what it computes.
         own: in one bucket of several, which rows it answers for; None: for all that it is given.
     """
-    module, name = node.operator.split(":")
-    make = getattr(import_module(module), name)
+    make = load(node.operator)
     operator: Operator = make(node) if own is None else make(node, own)
     return operator

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from windrow.optimize.choose.plans import Machine, plan_names, planned
 from windrow.optimize.numbers import ASSUMED_KEYS, Numbers
-from windrow.physical.algorithms import BY_NAME, DEFAULT
+from windrow.physical.algorithms import ALGORITHMS, DEFAULT
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.options import Options
@@ -45,7 +45,7 @@ class WorkerPlanner:
 
     def usual(self, spec: MultiJoin) -> MultiJoin:
         """The join by the plan that its conditions alone suggest."""
-        method = BY_NAME[DEFAULT].methods[0 if spec.classes else -1]
+        method = ALGORITHMS[DEFAULT].methods[0 if spec.classes else -1]
         return spec.by(DEFAULT, method)
 
     def planned(

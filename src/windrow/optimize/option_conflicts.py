@@ -7,22 +7,15 @@ from collections.abc import Mapping
 from windrow.errors import PlanError, Span
 from windrow.optimize.choose.structures import SIZES, check_sizes
 from windrow.physical.algorithms import (
+    ALGORITHMS,
     ASYMMETRIC,
-    BY_NAME,
-    CHOICES,
     DEFAULT,
     PIPELINE,
-    SPILLING,
+    choice,
+    choices,
 )
 from windrow.physical.match_algorithms import MATWIN, PAGED
 from windrow.physical.options import Options
-
-ORDERED = tuple(
-    asked
-    for asked, (name, _) in CHOICES.items()
-    if name == DEFAULT or BY_NAME[name].kind == PIPELINE
-)
-"""What may be asked for beside an order: new tuples meet streams in it, or a pipeline takes them."""
 
 _OF_SHEDDING = ("shed_strategy", "shed_least", "shed_least_rate", "seed")
 
@@ -44,11 +37,12 @@ def check_together(options: Options, places: Mapping[str, Span | None]) -> None:
             span=places.get("structure"),
         )
     _check_sizes(options, places)
-    if options.order and asked not in {None, *ORDERED}:
+    if options.order and asked is not None and not _has_order(asked):
         raise PlanError(
             "order-of-another-algorithm",
             f"the algorithm {asked} has no order to choose",
-            reason=f"order = {options.order!r} is for one of {', '.join(ORDERED)}",
+            reason=f"order = {options.order!r} is for one of"
+            f" {', '.join(filter(_has_order, choices()))}",
             hint="leave out one of the two",
             span=places.get("order"),
         )
@@ -79,12 +73,19 @@ def check_together(options: Options, places: Mapping[str, Span | None]) -> None:
     _check_shedding(options, places)
 
 
+def _has_order(asked: str) -> bool:
+    """Whether new tuples meet streams in an order by an algorithm, or a pipeline takes them in it."""
+    found = choice(asked)
+    return found is not None and (found[0] == DEFAULT or ALGORITHMS[found[0]].kind == PIPELINE)
+
+
 def _check_spilling(options: Options, places: Mapping[str, Span | None]) -> None:
     """Refuses to spill by an algorithm that has more in memory than rows."""
     asked = options.asked_algorithm
-    if not options.spills or asked is None or CHOICES[asked][0] in SPILLING:
+    found = choice(asked) if options.spills and asked is not None else None
+    if found is None or ALGORITHMS[found[0]].spills:
         return
-    algorithm = BY_NAME[CHOICES[asked][0]]
+    algorithm = ALGORITHMS[found[0]]
     kept = "the time and key of every tuple"
     if algorithm.kind == PIPELINE:
         kept += ", and partial combinations,"

@@ -11,15 +11,13 @@ from windrow.optimize.choose.orders import asked_order
 from windrow.optimize.choose.structures import SIZES, check_sizes, structure_names
 from windrow.optimize.option_conflicts import check_together
 from windrow.optimize.shedding.options import least_said, rate_said
-from windrow.physical.algorithms import CHOICES
+from windrow.physical.algorithms import ALGORITHMS, choice, choices
 from windrow.physical.match_algorithms import MATCH_ALGORITHMS
 from windrow.physical.options import AUTO, IN_STEP, ITA, NTA, ROUND_ROBIN, TPA, Options
 from windrow.physical.shedding.limits import STRATEGIES
 from windrow.plan.nodes.query import Hint, Query
 from windrow.plan.sizes import to_amount
 
-JOIN_ALGORITHMS = tuple(CHOICES)
-ALGORITHMS = (*JOIN_ALGORITHMS, *MATCH_ALGORITHMS)
 ON_LATE = ("count", "keep", "fail")
 ON_MEMORY = ("fail", "spill", "shed")
 ON_SERVICE_RATE = ("fail", "shed")
@@ -68,13 +66,8 @@ def with_hints(options: Options, hints: Iterable[Hint]) -> Options:
 
 def checked(options: Options) -> Options:
     """The same options, or an error that names the one with a bad value."""
-    algorithm = options.algorithm
-    if algorithm is not None and algorithm not in ALGORITHMS:
-        raise PlanError(
-            "unknown-algorithm",
-            f"there is no algorithm {algorithm!r}",
-            hint=f"one of {nearest(str(algorithm), ALGORITHMS)}",
-        )
+    if options.algorithm is not None:
+        _check_algorithm(options.algorithm)
     if options.structure is not None:
         structure_names(options.structure)
     check_sizes(options)
@@ -125,6 +118,18 @@ def checked(options: Options) -> Options:
             hint="true (a delete and an insert of one key at one instant are an update) or false",
         )
     return options
+
+
+def _check_algorithm(asked: str) -> None:
+    if isinstance(asked, str):
+        if asked in MATCH_ALGORITHMS or choice(asked):
+            return
+        ALGORITHMS.check_installed(asked)
+    raise PlanError(
+        "unknown-algorithm",
+        f"there is no algorithm {asked!r}",
+        hint=f"one of {nearest(str(asked), (*choices(), *MATCH_ALGORITHMS))}",
+    )
 
 
 def check_updates(query: Query, options: Options) -> None:

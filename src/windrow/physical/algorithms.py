@@ -1,12 +1,15 @@
 """The algorithms of window joins: their names, what each is, and what it can do.
 
 All give the same answer. They differ in the work they do, in what they hold, and in when they
-answer; `docs/algorithms.md` says which to take.
+answer; `docs/algorithms.md` says which to take. Below are those that plans take by themselves;
+`windrow.extend.algorithm` adds others.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from windrow.registry import Registry
 
 HASH, NESTED_LOOP = "hash", "nested-loop"
 
@@ -19,38 +22,59 @@ SWEEP = "sweep"
 PIPELINE = "pipeline"
 """As ARRIVAL; binary joins hand partial combinations on to one another, and keep them."""
 
-CLEAN_EVERY = 10_000
-"""How many tuples the adapted baselines take between two cleanings of their buffers."""
+BY_KEYS = "keys"
+"""A new tuple meets the other streams round robin; those that a key joins to those met come first."""
+
+BY_WINDOWS = "windows"
+"""As BY_KEYS; it is a stated window that joins them."""
+
+BY_ROUTES = "routes"
+"""In the order that `physical.routes` says: by keys, then by the narrowest window."""
+
+BEW_JOIN = "windrow.operators.bew_join:BewJoinOp"
+ARRIVAL_JOIN = "windrow.operators.tuple_at_a_time.arrival_join:ArrivalJoinOp"
+SWEEP_JOIN = "windrow.operators.tuple_at_a_time.sweep_join:SweepJoinOp"
+
+_MACHINES = "windrow.operators.tuple_at_a_time.machines"
 
 
 @dataclass(frozen=True)
 class Algorithm:
-    """One algorithm.
+    """One algorithm: all that planner, EXPLAIN and operators want to know of it.
 
     Attributes:
         title: its name in the papers.
         how: how it finds combinations, in a line.
         kind: ARRIVAL, SWEEP or PIPELINE.
         methods: how it can look tuples up; with a key the first, without one the last.
+        operator: where the operator of window joins by it is, as `module:class`. ARRIVAL_JOIN runs
+            those of the kinds ARRIVAL and PIPELINE, SWEEP_JOIN those of the kind SWEEP.
+        machine: where the function is, as `module:function`, that makes the machine of these two
+            operators (`windrow.kernels.tuple_at_a_time.machine`): of a join, and of where each
+            stream's lane begins.
         instead: what to take in its place where there is no equality to hash on.
         most_streams: how many streams it can join; None for any number.
+        says_method: whether its name may be followed by `-hash` or `-nested-loop`.
+        meets: BY_KEYS, BY_WINDOWS or BY_ROUTES: in which order a new tuple meets the other streams.
+        compares: whether its loops test comparisons of two streams' columns as well.
+        cleans_at_times: whether it keeps what nothing can meet until a cleaning of its own.
+        spills: whether it holds rows, and indexes made from them, and nothing else: all of that can
+            go to disk.
     """
 
     title: str
     how: str
     kind: str
     methods: tuple[str, ...]
+    operator: str
+    machine: str = ""
     instead: str = ""
     most_streams: int | None = None
-
-    @property
-    def operator(self) -> str:
-        """Where the operator of window joins by it is, as `module:class`."""
-        if self.kind == SWEEP:
-            return "windrow.operators.published.sweep:SweepJoinOp"
-        if self is BY_NAME[DEFAULT]:
-            return "windrow.operators.bew_join:BewJoinOp"
-        return "windrow.operators.published.arrival:ArrivalJoinOp"
+    says_method: bool = False
+    meets: str = BY_KEYS
+    compares: bool = False
+    cleans_at_times: bool = False
+    spills: bool = False
 
     @property
     def needs_key(self) -> bool:
@@ -58,106 +82,103 @@ class Algorithm:
         return self.methods == (HASH,)
 
 
-BY_NAME = {
-    "bew": Algorithm(
+DEFAULT = "bew"
+
+ASYMMETRIC = "asymmetric"
+
+ALGORITHMS: Registry[Algorithm] = Registry(
+    "algorithm",
+    in_papers=(
+        "bew-published", "bew-published-hash", "bew-published-nested-loop", "bew-graph", "closure",
+        "gca", "lca", "ripple", "xjoin",
+    ),
+)  # fmt: skip
+
+ALGORITHMS.add(
+    DEFAULT,
+    Algorithm(
         "BEW",
         "a new tuple meets the other streams one by one, and each tuple chosen shrinks the period "
         "of the next",
         ARRIVAL,
         (HASH, NESTED_LOOP),
+        BEW_JOIN,
+        says_method=True,
+        meets=BY_ROUTES,
+        spills=True,
     ),
-    "bew-published": Algorithm(
-        "BEW as published",
-        "as BEW, tuple by tuple: going through a buffer drops what is out of reach; rarely probed "
-        "buckets are updated apart",
-        ARRIVAL,
-        (HASH, NESTED_LOOP),
-    ),
-    "few": Algorithm(
+)
+ALGORITHMS.add(
+    "few",
+    Algorithm(
         "FEW",
         "a sweep finds tuples within all windows, then joins those that follow in their period "
         "without testing windows again",
         SWEEP,
         (HASH, NESTED_LOOP),
+        SWEEP_JOIN,
+        f"{_MACHINES}:few",
+        says_method=True,
+        meets=BY_ROUTES,
+        compares=True,
     ),
-    "nlw": Algorithm(
+)
+ALGORITHMS.add(
+    "nlw",
+    Algorithm(
         "NLW",
         "a pipeline of binary joins: a tuple goes through the whole other buffer, and removes what "
         "is out of reach",
         PIPELINE,
         (NESTED_LOOP,),
+        ARRIVAL_JOIN,
+        f"{_MACHINES}:nlw",
     ),
-    "hw": Algorithm(
+)
+ALGORITHMS.add(
+    "hw",
+    Algorithm(
         "HW",
         "a pipeline of binary joins: a tuple goes through one bucket of the other table; rarely "
         "probed buckets are updated apart",
         PIPELINE,
         (HASH,),
+        ARRIVAL_JOIN,
+        f"{_MACHINES}:hw",
         instead="nlw",
     ),
-    "gca": Algorithm(
-        "GCA",
-        "a sweep with one window for all, the largest; then every stated window is tested",
-        SWEEP,
-        (HASH, NESTED_LOOP),
-    ),
-    "lca": Algorithm(
-        "LCA",
-        "a sweep with the largest window of each stream; then every stated window is tested",
-        SWEEP,
-        (HASH, NESTED_LOOP),
-    ),
-    "closure": Algorithm(
-        "Closure",
-        "a new tuple meets, in every other stream, only what the closed bounds of all tuples "
-        "chosen allow",
-        ARRIVAL,
-        (NESTED_LOOP,),
-    ),
-    "bew-graph": Algorithm(
-        "BEW for graphs",
-        "a new tuple meets the other streams along the stated windows, and is tested by those "
-        "alone",
-        ARRIVAL,
-        (NESTED_LOOP,),
-    ),
-    "ripple": Algorithm(
-        "Ripple join",
-        f"a new tuple meets all tuples seen; old ones are cleaned out every {CLEAN_EVERY:,} tuples",
-        ARRIVAL,
-        (NESTED_LOOP,),
-    ),
-    "xjoin": Algorithm(
-        "XJoin",
-        "a pipeline of symmetric hash joins, windows tested on what a probe meets; old tuples are "
-        f"cleaned out every {CLEAN_EVERY:,} tuples",
-        PIPELINE,
-        (HASH,),
-        instead="ripple",
-    ),
-    "asymmetric": Algorithm(
+)
+ALGORITHMS.add(
+    ASYMMETRIC,
+    Algorithm(
         "Asymmetric",
         "each window has a structure of its own; a new tuple goes into its own, and probes the "
         "other stream's",
         ARRIVAL,
         (HASH, NESTED_LOOP),
+        ARRIVAL_JOIN,
+        f"{_MACHINES}:asymmetric",
         most_streams=2,
     ),
-}
+)
 
-BY_METHOD = ("bew", "bew-published", "few")
-"""Algorithms whose names may say how they look tuples up."""
 
-CHOICES: dict[str, tuple[str, str | None]] = {
-    f"{name}-{method}" if method else name: (name, method)
-    for name in BY_NAME
-    for method in ((None, HASH, NESTED_LOOP) if name in BY_METHOD else (None,))
-}
-"""What the option `algorithm` may say: an algorithm, and how it looks tuples up, if that is said."""
+def choice(asked: str) -> tuple[str, str | None] | None:
+    """The algorithm that the option `algorithm` asks for, and how it looks tuples up, if that is said.
 
-DEFAULT = "bew"
+    None where there is no such algorithm.
+    """
+    for method in (HASH, NESTED_LOOP):
+        name = asked.removesuffix(f"-{method}")
+        if name != asked and name in ALGORITHMS and ALGORITHMS[name].says_method:
+            return name, method
+    return (asked, None) if asked in ALGORITHMS else None
 
-ASYMMETRIC = "asymmetric"
 
-SPILLING = frozenset({DEFAULT})
-"""Algorithms that hold rows, and indexes made from them, and nothing else: all of it can go to disk."""
+def choices() -> tuple[str, ...]:
+    """All that the option `algorithm` may ask for of window joins, installed packages included."""
+    return tuple(
+        f"{name}-{method}" if method else name
+        for name, algorithm in ALGORITHMS.items()
+        for method in (("", HASH, NESTED_LOOP) if algorithm.says_method else ("",))
+    )

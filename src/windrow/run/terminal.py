@@ -14,6 +14,9 @@ a character that would not be shown as itself is shown as the escape that Python
 from __future__ import annotations
 
 import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import IO, Any
 
 from rich.console import Console
@@ -84,3 +87,18 @@ class Terminal(Console):
     def say(self, text: str) -> None:
         """Prints lines of text; the terminal wraps them, so that they can be searched and copied."""
         self.print(text, soft_wrap=True)
+
+
+@contextmanager
+def telling(stderr: Terminal) -> Iterator[Callable[[str], None]]:
+    """Shows what is measured now: redrawn on a terminal, a line each elsewhere."""
+    started = time.monotonic()
+
+    def stamped(text: str) -> str:
+        return f"{time.monotonic() - started:6.1f} s  {text}"
+
+    if not stderr.is_terminal:
+        yield lambda text: stderr.say(stamped(text))
+        return
+    with stderr.status("starting") as status:
+        yield lambda text: status.update(Text(visible_line(stamped(text))))

@@ -9,7 +9,7 @@ import pytest
 from windrow import Session
 from windrow.errors import PlanError, UnsupportedError
 from windrow.kernels.structures.store import SIZE
-from windrow.operators.published.machines import machine_for
+from windrow.operators.tuple_at_a_time.machines import asymmetric
 from windrow.physical.nodes.project_rows import ProjectRows
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.part_sizes import PartSizes
@@ -173,7 +173,7 @@ def test_buckets_and_nodes_are_as_large_as_the_user_says(session):
 
 def test_the_structures_are_made_with_those_sizes(session):
     spec = planned(session, "a.k = b.k", structure="hash/ttree", bucket_size=4, node_size=32)
-    machine = machine_for(spec, np.array([0, 8, 16]), lambda _, places: places)
+    machine = asymmetric(spec, np.array([0, 8, 16]))
     assert [int(store.numbers[SIZE]) for store in machine._stores] == [4, 32]
 
 

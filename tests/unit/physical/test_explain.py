@@ -9,7 +9,7 @@ from plans import HOUR, MINUTE, SECOND, Bound, expr, join, query, renamed, scan,
 
 from windrow.operators.bew_steps import route_from
 from windrow.optimize.optimizer import optimize
-from windrow.physical.algorithms import BY_NAME, CHOICES
+from windrow.physical.algorithms import ALGORITHMS, choice, choices
 from windrow.physical.explain.bounds_text import (
     implied_windows,
     show_bound,
@@ -119,7 +119,7 @@ def test_a_forced_method_says_who_asked_for_it():
     assert "asked for by algorithm = bew-nested-loop\n" in text
 
 
-ALGORITHMS = {
+TITLES = {
     "bew": "BEW, hash on a.k = b.k",
     "bew-hash": "BEW, hash on a.k = b.k",
     "bew-nested-loop": "BEW, nested loop",
@@ -141,12 +141,12 @@ ALGORITHMS = {
 }
 
 
-@pytest.mark.parametrize("algorithm", CHOICES)
+@pytest.mark.parametrize("algorithm", choices())
 def test_every_algorithm_that_can_be_asked_for_is_named(algorithm):
     root = join({name: INPUTS[name] for name in "ab"}, "a.k = b.k", HOURS[0])
     text = explained(root, Options(algorithm=algorithm))
-    assert f"  algorithm   {ALGORITHMS[algorithm]}\n" in text
-    assert f"  how         {BY_NAME[CHOICES[algorithm][0]].how}\n" in text
+    assert f"  algorithm   {TITLES[algorithm]}\n" in text
+    assert f"  how         {ALGORITHMS[choice(algorithm)[0]].how}\n" in text
 
 
 def test_an_operator_above_a_delaying_one_forgets_later():

@@ -37,12 +37,12 @@ from windrow.operators.bew_steps import Route
 from windrow.operators.bew_window import JoinWindow, key_of
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.gather import ROW_BITS, ROW_MASK, Places
-from windrow.operators.published.structure_words import HIGH, KEY, LOW, range_of, range_words
 from windrow.operators.shedding.join import ShedJoinOp
 from windrow.operators.shedding.search import NOT_DRAWN
 from windrow.operators.shedding.search import PROBE as PROBE_DRAW
 from windrow.operators.shedding.structured_window import StructuredWindow, sample_of
 from windrow.operators.theta import Predicates
+from windrow.operators.tuple_at_a_time.structure_words import HIGH, KEY, LOW, range_of, range_words
 from windrow.physical.nodes.shedding_join import SheddingJoin
 
 

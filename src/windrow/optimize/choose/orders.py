@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from windrow.errors import PlanError
-from windrow.physical.algorithms import BY_NAME, PIPELINE
+from windrow.physical.algorithms import ALGORITHMS, PIPELINE
 from windrow.physical.explain.cost_facts import NO_WINDOW_JOIN
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.options import Options
@@ -62,7 +62,7 @@ def orders_of(node: WindowJoin, algorithm: str, options: Options) -> tuple[tuple
         for start, names in asked_order(options.order).items()
     }
     everyone = list(range(len(node.aliases)))
-    is_pipeline = BY_NAME[algorithm].kind == PIPELINE
+    is_pipeline = ALGORITHMS[algorithm].kind == PIPELINE
     if ALL in asked:
         together = asked[ALL]
         if sorted(together) != everyone:

@@ -12,7 +12,7 @@ from windrow.errors import PlanError, UnsupportedError
 from windrow.optimize.choose.match_algorithm import match_algorithm
 from windrow.optimize.choose.orders import orders_of
 from windrow.optimize.choose.structures import by_trees, structures_of
-from windrow.physical.algorithms import ASYMMETRIC, BY_NAME, CHOICES, DEFAULT, HASH
+from windrow.physical.algorithms import ALGORITHMS, ASYMMETRIC, DEFAULT, HASH, choice
 from windrow.physical.nodes.base import KeyClass, PhysicalNode, Request, key_classes
 from windrow.physical.nodes.count_join import CountJoin
 from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
@@ -173,8 +173,10 @@ def _algorithm(
     That is by hash wherever there is a key and the algorithm can, unless told otherwise.
     """
     chosen = options.asked_algorithm or DEFAULT
-    name, method = CHOICES[chosen]
-    methods, most = BY_NAME[name].methods, BY_NAME[name].most_streams
+    found = choice(chosen)
+    assert found is not None, "options are checked first"
+    name, method = found
+    methods, most = ALGORITHMS[name].methods, ALGORITHMS[name].most_streams
     if most is not None and len(node.inputs) > most:
         raise PlanError(
             "too-many-streams",
@@ -184,12 +186,12 @@ def _algorithm(
             hint=f"use algorithm {DEFAULT}, and leave structure out",
             span=node.span,
         )
-    if not classes and (method == HASH or BY_NAME[name].needs_key):
+    if not classes and (method == HASH or ALGORITHMS[name].needs_key):
         raise PlanError(
             "no-key-to-hash",
             f"the join of {', '.join(node.aliases)} has no equality to hash on",
             reason="" if method == HASH else f"the algorithm {chosen} joins by hash alone",
-            hint=f"use algorithm {BY_NAME[name].instead or name}, or add an equality between the "
+            hint=f"use algorithm {ALGORITHMS[name].instead or name}, or add an equality between the "
             "streams",
             span=node.span,
         )

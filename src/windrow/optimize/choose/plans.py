@@ -34,8 +34,8 @@ from windrow.optimize.cost.weights import Weights
 from windrow.optimize.numbers import Numbers
 from windrow.optimize.shedding.expected import effective, with_expected
 from windrow.physical.algorithms import (
+    ALGORITHMS,
     ASYMMETRIC,
-    BY_NAME,
     DEFAULT,
     HASH,
     NESTED_LOOP,
@@ -163,7 +163,7 @@ def _restored(plan: Plan, joined: Joined, machine: Machine) -> Plan:
     """The plan with what it costs to take up a state in every micro-batch."""
     if plan.spec.algorithm == DEFAULT:
         return plan
-    is_pipeline = BY_NAME[plan.spec.algorithm].kind == PIPELINE
+    is_pipeline = plan.spec.chosen.kind == PIPELINE
     replayed_us = plan.seconds / US if is_pipeline else 0.0
     us = restoring_us(joined, machine.weights, plan.spec.structures, replayed_us)
     return replace(plan, seconds=plan.seconds + us * US)
@@ -221,7 +221,7 @@ def _loops(spec: MultiJoin) -> tuple[str, str]:
 def _plans(spec: MultiJoin, join: Sized, machine: Machine, *, is_bounded: bool) -> list[Plan]:
     """Every plan that can run this join, the one at hand among them."""
     plans: list[Plan] = []
-    methods = BY_NAME[DEFAULT].methods if spec.classes else (NESTED_LOOP,)
+    methods = ALGORITHMS[DEFAULT].methods if spec.classes else (NESTED_LOOP,)
     for method in methods:
         plans += _backward_plans(spec, join, method, machine)
     is_plain = isinstance(spec, TimeJoin)
@@ -273,7 +273,7 @@ def _sweep_plan(spec: MultiJoin, join: Sized, method: str, machine: Machine, not
 
 def _pipeline_plans(spec: MultiJoin, join: Sized, name: str, machine: Machine) -> list[Plan]:
     """A pipeline in the usual order or the one asked for, and in that which costs least."""
-    method = BY_NAME[name].methods[0]
+    method = ALGORITHMS[name].methods[0]
     orders = spec.orders if spec.algorithm == name else ()
     own = spec.by(name, method, orders)
     specs = [own]
@@ -291,7 +291,7 @@ def _pipeline_plan(own: MultiJoin, join: Sized, machine: Machine) -> Plan:
 
 def _like_another(spec: MultiJoin, join: Sized, machine: Machine) -> Plan:
     """An algorithm that the user asked for and no kernel was measured of: as one that was."""
-    name = f"few-{spec.method}" if BY_NAME[spec.algorithm].kind == SWEEP else "nlw"
+    name = f"few-{spec.method}" if spec.chosen.kind == SWEEP else "nlw"
     usual = replace(spec, orders=())
     orders = [probe_order(usual, start) for start in join.widest.streams]
     work = untested_join(join.widest, orders, is_hashed=spec.method == HASH)

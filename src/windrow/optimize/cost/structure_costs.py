@@ -16,7 +16,7 @@ from windrow.optimize.cost.kernels import KERNELS, machine_factor
 from windrow.optimize.cost.structures import Sizes, Structure
 from windrow.optimize.cost.weights import Weights
 from windrow.optimize.shedding.expected import left_directions
-from windrow.physical.algorithms import ASYMMETRIC, BY_NAME
+from windrow.physical.algorithms import ALGORITHMS, ASYMMETRIC
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.part_sizes import BUFFER, HASH
@@ -41,7 +41,7 @@ def structure_costs(
     loops = kernel.us(_matched(join.widest, in_blocks=spec.shedding is None)) * machine_factor(
         weights
     )
-    method = BY_NAME[ASYMMETRIC].methods[0 if spec.classes else -1]
+    method = ALGORITHMS[ASYMMETRIC].methods[0 if spec.classes else -1]
     return [
         (spec.by(ASYMMETRIC, method, structures=(left, right)), loops + cost_left + cost_right)
         for left, cost_left in sides[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from windrow.physical.algorithms import ASYMMETRIC, BY_NAME, DEFAULT, PIPELINE, SWEEP
+from windrow.physical.algorithms import ASYMMETRIC, BY_ROUTES, BY_WINDOWS, DEFAULT, PIPELINE, SWEEP
 from windrow.physical.explain.bounds_text import event_time, plus
 from windrow.physical.explain.facts import Fact
 from windrow.physical.options import Options
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def algorithm_facts(spec: MultiJoin, options: Options, keys: str) -> list[Fact]:
     """The algorithm, how it answers, and why it was taken; `keys` are the join's as text."""
-    algorithm = BY_NAME[spec.algorithm]
+    algorithm = spec.chosen
     if spec.algorithm == ASYMMETRIC:
         return [
             ("algorithm", [f"{algorithm.title}, {'/'.join(spec.structures)}"]),
@@ -41,7 +41,7 @@ def search_facts(spec: MultiJoin, below: int, time_type: str) -> list[Fact]:
 
     `below` is what the operator's watermark trails by.
     """
-    if BY_NAME[spec.algorithm].kind != PIPELINE:
+    if spec.chosen.kind != PIPELINE:
         return [("probes", _probes(spec))]
     order = pipeline_order(spec)
     return [
@@ -64,7 +64,7 @@ def _within_memory(spec: MultiJoin, options: Options) -> list[str]:
     """Why no other algorithm was weighed where memory is bounded; nothing where one was asked for."""
     if options.memory is None or options.sheds or options.asked_algorithm or not spec.has_plans:
         return []
-    title = BY_NAME[spec.algorithm].title
+    title = spec.chosen.title
     if options.spills:
         return [f"{title} alone, for on_memory = 'spill': all that it holds can go to disk"]
     return [f"{title} alone, for memory is bounded: it holds rows and nothing beside them"]
@@ -74,7 +74,7 @@ def _probes(spec: MultiJoin) -> list[str]:
     """What a new tuple of each input meets, in order."""
     if spec.algorithm == DEFAULT:
         return probes(spec)
-    word = "an admitted" if BY_NAME[spec.algorithm].kind == SWEEP else "a new"
+    word = "an admitted" if spec.chosen.kind == SWEEP else "a new"
     lines = []
     for start in range(len(spec.inputs)):
         others = ", then ".join(spec.aliases[i] for i in _in_turn(spec, start))
@@ -83,15 +83,12 @@ def _probes(spec: MultiJoin) -> list[str]:
 
 
 def _in_turn(spec: MultiJoin, start: int) -> list[int]:
-    """The other inputs, round robin; those that a key joins to those chosen come first.
-
-    For BEW on graphs it is a stated window that joins them. FEW takes them as BEW does.
-    """
-    if spec.algorithm == "few":
+    """The other inputs in the order in which a new tuple meets them."""
+    if spec.chosen.meets == BY_ROUTES:
         return probe_order(spec, start)
     size = len(spec.inputs)
     links = [set(key.inputs) for key in spec.classes]
-    if spec.algorithm == "bew-graph":
+    if spec.chosen.meets == BY_WINDOWS:
         links = [set(pair) for graph in spec.ways for pair in graph.stated_pairs]
     chosen, rest = [start], [(start + n) % size for n in range(1, size)]
     while rest:
@@ -131,7 +128,7 @@ def _intermediate(spec: MultiJoin, order: tuple[int, ...], below: int, time_type
         ]
         last = ends[0] if len(ends) == 1 else f"the least of {', '.join(ends)}"
         until = f"dropped when {watermark} > {last}"
-        if spec.algorithm == "xjoin":
+        if spec.chosen.cleans_at_times:
             until = f"useless once {watermark} > {last}, dropped at the next cleaning"
         lines.append(f"({names}) that match, for {spec.aliases[right]}: {until}")
     return lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from windrow.physical.algorithms import BY_METHOD, BY_NAME, PIPELINE
+from windrow.physical.algorithms import PIPELINE
 from windrow.physical.structures import NAMES
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def plan_name(spec: MultiJoin) -> str:
     """
     if spec.structures:
         return "/".join(spec.structures)
-    name = f"{spec.algorithm}-{spec.method}" if spec.algorithm in BY_METHOD else spec.algorithm
+    name = f"{spec.algorithm}-{spec.method}" if spec.chosen.says_method else spec.algorithm
     return f"{name}, order {_order(spec)}" if _has_order(spec) else name
 
 
@@ -44,13 +44,13 @@ def is_of_structures(name: str) -> bool:
 
 
 def _has_order(spec: MultiJoin) -> bool:
-    is_pipeline = BY_NAME[spec.algorithm].kind == PIPELINE
+    is_pipeline = spec.chosen.kind == PIPELINE
     return bool(spec.orders) and (is_pipeline or len(spec.inputs) > 2)
 
 
 def _order(spec: MultiJoin) -> str:
     """One order for all, where there is one; else for each input its own."""
-    if BY_NAME[spec.algorithm].kind == PIPELINE:
+    if spec.chosen.kind == PIPELINE:
         return _listed(spec, spec.orders[0])
     # An order for all, less its first stream, is what that stream's own tuples meet.
     for start, others in enumerate(spec.orders):

@@ -106,7 +106,7 @@ class MatwinBestmatch(PairJoin):
     def operator(self) -> str:
         """The windows in chunks, or in pages once they do not fit into memory."""
         if self.algorithm in PAGED:
-            return "windrow.operators.published.matwin.operator:PagedBestmatchOp"
+            return "windrow.operators.pages.paged_bestmatch:PagedBestmatchOp"
         return "windrow.operators.bestmatch:MatwinBestmatchOp"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
-from windrow.physical.algorithms import ASYMMETRIC, DEFAULT
+from windrow.physical.algorithms import ALGORITHMS, ASYMMETRIC, DEFAULT
 from windrow.physical.explain.algorithm_facts import algorithm_facts, search_facts, tests
 from windrow.physical.explain.bounds_text import (
     drop_condition,
@@ -28,6 +28,7 @@ from windrow.plan.texts import KIND_NAMES
 from windrow.schema import END
 
 if TYPE_CHECKING:
+    from windrow.physical.algorithms import Algorithm
     from windrow.physical.estimates import Estimate
     from windrow.physical.explain.facts import Fact, Show
     from windrow.physical.nodes.base import KeyClass
@@ -93,6 +94,10 @@ class MultiJoin(Inner):
             """By which algorithm it is joined."""
 
         @property
+        def chosen(self) -> Algorithm:
+            """What is known of that algorithm."""
+
+        @property
         def structures(self) -> tuple[str, ...]:
             """Per input, the structure that its window is kept in; () where none is asked for."""
 
@@ -114,6 +119,7 @@ class MultiJoin(Inner):
 
     else:
         kind, algorithm, structures, sizes = "inner", DEFAULT, (), USUAL
+        chosen = ALGORITHMS[DEFAULT]
         counts = None
         tracked = awaited = ()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Self
 
-from windrow.physical.algorithms import BY_NAME, DEFAULT, SWEEP
+from windrow.physical.algorithms import ALGORITHMS, DEFAULT, SWEEP
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.part_sizes import USUAL, PartSizes
 
@@ -15,7 +15,7 @@ class TimeJoin(MultiJoin):
     """Inner join of rows that lie within the windows of one another.
 
     Attributes:
-        algorithm: by which algorithm, one of `physical.algorithms.BY_NAME`.
+        algorithm: by which algorithm, one of `physical.algorithms.ALGORITHMS`.
         structures: of the algorithm "asymmetric", per input the structure of its window.
         sizes: how large buckets and nodes are made, wherever structures are.
     """
@@ -23,6 +23,10 @@ class TimeJoin(MultiJoin):
     algorithm: str = DEFAULT
     structures: tuple[str, ...] = ()
     sizes: PartSizes = USUAL
+
+    def __post_init__(self) -> None:
+        """Has its algorithm with it: a worker need not know of what a driver was told."""
+        object.__setattr__(self, "chosen", ALGORITHMS[self.algorithm])
 
     @property
     def has_plans(self) -> bool:
@@ -59,9 +63,9 @@ class TimeJoin(MultiJoin):
     @property
     def operator(self) -> str:
         """That of its algorithm."""
-        return BY_NAME[self.algorithm].operator
+        return self.chosen.operator
 
     def _emission(self) -> str:
-        if BY_NAME[self.algorithm].kind == SWEEP:
+        if self.chosen.kind == SWEEP:
             return "each combination once the watermark has passed its newest tuple; adds no delay"
         return super()._emission()

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from windrow import Session
-from windrow.physical.algorithms import BY_NAME
+from windrow.physical.algorithms import ALGORITHMS
 
 FIRST, LAST = -(2**63), 2**63 - 1
 QUERIES = [
@@ -155,7 +155,7 @@ def test_every_kind_of_query_is_the_same_beside_the_ends_of_time(kind):
         assert found == kept, (sql, seed, scheduling, place)
 
 
-@pytest.mark.parametrize("algorithm", sorted(BY_NAME))
+@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
 def test_every_algorithm_is_the_same_beside_the_ends_of_time(algorithm):
     sql = "SELECT m.x AS a, n.x AS b FROM m, n WHERE m.k = n.k AND m.x <> n.x WINDOW = {}"
     for (w, _), place in product(LENGTHS, PLACES):

@@ -18,7 +18,7 @@ from taps import LIMIT_S, Listener, Tap, readers
 
 import windrow
 from windrow import NOTHING_NOW, DataError, Session
-from windrow.optimize.options import JOIN_ALGORITHMS
+from windrow.physical.algorithms import choices
 from windrow.run.local import feeds as feeding
 from windrow.run.local import inlets
 from windrow.run.local.feeds import STUCK_BATCHES, Feed, Feeds, Position
@@ -58,9 +58,7 @@ def session(**streams: object) -> Session:
 
 @pytest.mark.laws
 @pytest.mark.parametrize("polling", ["in step", "round robin"])
-@pytest.mark.parametrize(
-    "algorithm", [name for name in ("bew", "nlw", "hw") if name in JOIN_ALGORITHMS]
-)
+@pytest.mark.parametrize("algorithm", [name for name in ("bew", "nlw", "hw") if name in choices()])
 def test_a_stalled_stream_keeps_no_combination_of_the_others_back(taps, algorithm, polling):
     # a   1                  stalls for good
     # b      2               stalls for good

@@ -1,0 +1,45 @@
+"""GCA and LCA as machines: the filter and the refinement, with the buffers of a sweep."""
+
+from __future__ import annotations
+
+from windrow.kernels.tuple_at_a_time.sweep_machine import SweepMachine
+from windrow.kernels.tuple_at_a_time.tape import Conditions, Found, Numbers, Tape, Trace
+from windrow_papers.kernels.conservative import Windows, gca, lca, windows_of
+
+
+class ConservativeMachine(SweepMachine):
+    """Filter and refine.
+
+    `stated` are the bounds that are tested in the end, MOST for none; or several sets of bounds, of
+    which a combination must meet one.
+    """
+
+    def __init__(
+        self,
+        conditions: Conditions,
+        stated: Numbers,
+        first: Numbers,
+        *,
+        method: str = "nested-loop",
+        trace: Trace | None = None,
+    ) -> None:
+        super().__init__(conditions, first, method=method, trace=trace)
+        self.windows: Windows = windows_of(conditions.upper, stated)
+
+
+class GcaMachine(ConservativeMachine):
+    """The global conservative approach: the largest window for all."""
+
+    def fill(self, tape: Tape, found: Found) -> bool:
+        """Adds combinations while there is room; whether it waits for more tuples."""
+        record = (self.work, self.trace)
+        return gca(tape, self.windows, self.sweep, self._mode_2, found, record)
+
+
+class LcaMachine(ConservativeMachine):
+    """The local conservative approach: the largest window of each stream."""
+
+    def fill(self, tape: Tape, found: Found) -> bool:
+        """Adds combinations while there is room; whether it waits for more tuples."""
+        record = (self.work, self.trace)
+        return lca(tape, self.windows, self.sweep, self._mode_2, found, record)

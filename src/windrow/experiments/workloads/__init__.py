@@ -1,5 +1,0 @@
-"""Seeded streams: synthetic ones, generated retail ones, and real transactions.
-
-Each workload gives `Streams`: event times and keys per stream, in order of time, which become the
-tape of the published algorithms, or Arrow tables.
-"""

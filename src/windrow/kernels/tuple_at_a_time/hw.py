@@ -1,0 +1,196 @@
+"""HW-join, one level: a binary window join by hash (2002, section 3.1.2).
+
+As the nested loop, with a hash table on each side: an arriving tuple goes through one bucket of the
+other side, and removes there what is out of reach. A bucket that no tuple probes would keep its
+old tuples, so an update routine visits the rarely probed buckets, and only those. Like the hand of
+a clock it moves on by one bucket with every probe:
+
+    buckets    [ probed | probed |  not   | probed | .. ]
+                                    ^hand             a bucket probed since the hand passed it last
+                                                      is left alone; the others are updated
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.kernels._jit import kernel, kernel_part
+from windrow.kernels.tuple_at_a_time.pipeline import (
+    AT,
+    BEFORE,
+    FILLED,
+    LEFT,
+    RIGHT,
+    SIDE,
+    SLOT,
+    Entries,
+    Flow,
+    Level,
+    climb,
+    needed_from,
+    next_side,
+    note_met,
+    note_tuple,
+    remove_old,
+    same_words,
+    take,
+)
+from windrow.kernels.tuple_at_a_time.stores import NONE, bucket_of, remove
+from windrow.kernels.tuple_at_a_time.tape import (
+    DROP,
+    DROPS,
+    KEY_TESTS,
+    PROBES,
+    TOUCH,
+    TOUCHED,
+    WINDOW_TESTS,
+    Numbers,
+    Trace,
+)
+
+
+class Hand(NamedTuple):
+    """What the update routine knows of a level's tables, left then right.
+
+    Attributes:
+        probed: per side and bucket, whether it was probed since the hand passed it.
+        at: per side, the bucket that the hand points to.
+    """
+
+    probed: NDArray[np.bool_]
+    at: Numbers
+
+
+class HwLoops:
+    """The loops over buckets of one level; `pipeline.LevelLoops` says what is asked of them."""
+
+    is_hashed = True
+    cleans_itself = False
+
+    def __init__(self) -> None:
+        self.resized(0)
+
+    def join(
+        self,
+        level: Level,
+        flow: Flow,
+        out: Entries,
+        progress: Numbers,
+        work: Numbers,
+        trace: Trace,
+    ) -> None:
+        """Joins the tuples of a block, until it is through or no room is left."""
+        hw_level(level, self._hand, flow, out, progress, work, trace)
+
+    def resized(self, buckets: int) -> None:
+        """Puts the hands at the first buckets, which nothing has probed."""
+        self._hand = Hand(np.zeros((2, buckets), np.bool_), np.zeros(2, np.int64))
+
+
+@kernel
+def hw_level(
+    level: Level,
+    hand: Hand,
+    flow: Flow,
+    out: Entries,
+    progress: Numbers,
+    work: Numbers,
+    trace: Trace,
+) -> None:
+    """Joins the block's tuples, until the block is through or the output is full.
+
+    Args:
+        level: the tables and the conditions between them.
+        hand: where the update routine stands.
+        flow: what arrives.
+        out: room for the tuples that climb.
+        progress: where to go on; see there. It is through when SIDE is NONE.
+        work: the work done, added to.
+        trace: what was done, step by step.
+    """
+    left, right, until = flow.left.numbers, flow.right.numbers, flow.until
+    left_heads, right_heads = level.left.heads, level.right.heads
+    newest, streams, reach_back = flow.newest, level.streams, level.reach_back
+    while True:
+        if progress[SIDE] == NONE:
+            side = next_side(left, right, until, progress)
+            if side == NONE:
+                return
+            take(level, side, flow, progress, trace)
+            work[PROBES] += 1
+        if not _probe(level, hand, flow, out, progress, work, trace):
+            return
+        other = RIGHT if progress[SIDE] == LEFT else LEFT
+        bucket, buckets = hand.at[other], len(right_heads if other == RIGHT else left_heads)
+        if _is_rarely_probed(hand, other, bucket, buckets):
+            needed = needed_from(newest, streams, reach_back, other)
+            touched, removed = remove_old(level, other, bucket, needed, trace)
+            work[TOUCHED] += touched
+            work[WINDOW_TESTS] += touched
+            work[DROPS] += removed
+        progress[SIDE] = NONE
+
+
+@kernel_part
+def _probe(
+    level: Level,
+    hand: Hand,
+    flow: Flow,
+    out: Entries,
+    progress: Numbers,
+    work: Numbers,
+    trace: Trace,
+) -> bool:
+    """Goes on through one bucket of the other side; whether it came to the end."""
+    other = RIGHT if progress[SIDE] == LEFT else LEFT
+    mine, store = (level.left, level.right) if other == RIGHT else (level.right, level.left)
+    own_words, words, shared = mine.words, store.words, level.shared
+    lows, highs, links = store.low, store.high, store.links
+    heads, tails, free = store.heads, store.tails, store.free
+    slot, at, before = progress[SLOT], progress[AT], progress[BEFORE]
+    low, high = mine.low[slot], mine.high[slot]
+    bucket = bucket_of(own_words, slot, shared, len(heads))
+    hand.probed[other, bucket] = True
+    needed = needed_from(flow.newest, level.streams, level.reach_back, other)
+    met, filled, room = out.numbers, progress[FILLED], len(out.numbers)
+    is_traced = len(trace.events) > 0
+    touched, tested, dropped = 0, 0, 0
+    while at != NONE and filled < room:
+        following = links[at]
+        touched += 1
+        if is_traced:
+            note_tuple(trace, TOUCH, level, other, at)
+        if highs[at] < needed:  # IsOut
+            if is_traced:
+                note_tuple(trace, DROP, level, other, at)
+            remove(links, heads, tails, free, bucket, before, at)
+            dropped += 1
+            at = following
+            continue
+        if lows[at] <= high and low <= highs[at]:  # IsIn
+            tested += 1
+            if same_words(own_words, slot, words, at, shared):
+                if is_traced:
+                    note_met(trace, level, filled - progress[FILLED], work)
+                met[filled] = at
+                filled += 1
+        before, at = at, following
+    progress[AT], progress[BEFORE] = at, before
+    work[TOUCHED] += touched
+    work[WINDOW_TESTS] += touched
+    work[KEY_TESTS] += tested
+    work[DROPS] += dropped
+    climb(level, out, filled, progress, work)
+    return bool(at == NONE)
+
+
+@kernel_part
+def _is_rarely_probed(hand: Hand, side: int, bucket: int, buckets: int) -> bool:
+    """Whether the bucket that the hand leaves was not probed since it passed there last."""
+    hand.at[side] = (bucket + 1) % buckets
+    was_probed = hand.probed[side, bucket]
+    hand.probed[side, bucket] = False
+    return not was_probed

@@ -1,0 +1,134 @@
+"""What algorithms that take a tuple at a time read, and what they hand back.
+
+All tuples that a run sees lie on one tape, stream after stream, each stream in the order in which
+its tuples are taken:
+
+    position   0                first[1]          first[2]               first[3]
+    tape       [ stream 0 ......| stream 1 .......| stream 2 ............]
+                     ^head ^next
+                      [----)        the tuples of stream 0 that are buffered now
+
+A join buffer is a stretch of the tape: taking a tuple moves `next` on, dropping the oldest moves
+`head` on. An algorithm names a tuple by its position; a combination is one position per stream.
+
+A kernel stops when there is no room for another combination, and goes on when called again, so
+that memory is bounded whatever the fan-out. Its loops over streams therefore keep their cursors in
+arrays that outlive the call.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.kernels._jit import kernel
+
+Numbers = NDArray[np.int64]
+
+
+class Tape(NamedTuple):
+    """The tuples of all streams.
+
+    Attributes:
+        times: event times.
+        words: one mixed word per key class; of classes that a stream has no column in, unused.
+        first: where each stream begins, and after the last where it ends.
+    """
+
+    times: Numbers
+    words: NDArray[np.uint64]
+    first: Numbers
+
+
+class Conditions(NamedTuple):
+    """Which tuples belong together.
+
+    Attributes:
+        upper: per ordered pair (i, j) of streams, the largest t(j) - t(i).
+        keyed: per stream and key class, whether the stream has a column in it.
+    """
+
+    upper: Numbers
+    keyed: NDArray[np.bool_]
+
+
+class Found(NamedTuple):
+    """Room for combinations, a line each, and how many lines are filled (an array of one)."""
+
+    positions: Numbers
+    filled: Numbers
+
+
+PROBES, TOUCHED, WINDOW_TESTS, KEY_TESTS, DROPS, REFINED, FOUND, UPDATES = range(8)
+TIME_TESTS, NARROWINGS = 8, 9
+"""The work of a run, an array of numbers that kernels add to.
+
+PROBES        look-ups of one partial combination in one stream's buffer
+TOUCHED       buffered tuples that a loop looked at
+WINDOW_TESTS  tuples whose time was compared with a period or another tuple's inside a loop
+KEY_TESTS     tuples whose key was compared
+DROPS         tuples dropped from a buffer
+REFINED       combinations that a refining step threw away
+FOUND         combinations given
+UPDATES       buffered tuples that an update routine looked at, apart from all joining
+TIME_TESTS    tuples whose time was compared outside of all loops: swept, admitted or dropped
+NARROWINGS    tuples whose time was compared by the searches that narrow the ranges to come for a
+              tuple just chosen: between two loops, before the inner one begins
+"""
+
+ADMIT, TOUCH, DROP, OUTPUT, PERIOD = range(5)
+"""The events of a trace.
+
+ADMIT and DROP name a stream and a position, TOUCH the stream and position looked at, OUTPUT the
+line of a combination (-1, number); PERIOD the first and last tick of a period just made.
+"""
+
+
+class Trace(NamedTuple):
+    """What a run did, step by step, for reading: events of three numbers each, and their count.
+
+    Without room nothing is recorded.
+    """
+
+    events: Numbers
+    noted: Numbers
+
+
+def no_work() -> Numbers:
+    """Work as it begins."""
+    return np.zeros(NARROWINGS + 1, np.int64)
+
+
+def room_for(combinations: int, streams: int) -> Found:
+    """Room for so many combinations."""
+    return Found(np.empty((combinations, streams), np.int64), np.zeros(1, np.int64))
+
+
+def trace_of(events: int = 0) -> Trace:
+    """A trace with room for so many events."""
+    return Trace(np.empty((events, 3), np.int64), np.zeros(1, np.int64))
+
+
+@kernel
+def note(trace: Trace, event: int, first: int, second: int) -> None:
+    """Records an event while there is room."""
+    at = trace.noted[0]
+    if at < len(trace.events):
+        trace.events[at, 0] = event
+        trace.events[at, 1] = first
+        trace.events[at, 2] = second
+        trace.noted[0] = at + 1
+
+
+@kernel
+def same_keys(
+    tape: Tape, conditions: Conditions, stream: int, at: int, other: int, other_at: int
+) -> bool:
+    """Whether two tuples agree in every key class that both their streams have."""
+    for key in range(conditions.keyed.shape[1]):
+        shared = conditions.keyed[stream, key] and conditions.keyed[other, key]
+        if shared and tape.words[at, key] != tape.words[other_at, key]:
+            return False
+    return True

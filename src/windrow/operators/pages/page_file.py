@@ -1,0 +1,266 @@
+"""Pages of a fixed number of rows: in a file, and in the m frames of memory there are for them.
+
+    frames   [ page | page | .. | page ]      one array, m pages; every row that is looked at is here
+                 ^      |
+            read |      v write
+    file     [ slot | slot | slot | .. ]      a temporary file without a name; free slots are used again
+
+Of each page on disk memory keeps its edges: the first and the last row as far as the order looks at
+them, the smallest and the largest y1, and, unless told otherwise, where its cells start.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+import weakref
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from windrow.errors import InternalError
+from windrow.kernels.epsilon_grid import KINDS_OF_WORK, Edges, Numbers, cell_starts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+LEAST = -(2**63)
+"""The least y1 that there is."""
+
+IN_MEMORY = -1
+"""The slot of a page that is not on disk."""
+
+_NUMBER_BYTES = 8
+
+_OBJECT_BYTES = 340
+"""What Python takes for a page beside its numbers: an object, an array, integers (measured: 320)."""
+
+_NO_CELLS = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page on disk, and what memory keeps of it.
+
+    Attributes:
+        slot: where in the file it is.
+        count: its rows.
+        ends: its first and its last row, a line each.
+        oldest: its smallest y1.
+        newest: its largest y1.
+        cells: where its cells start; empty where that is not kept.
+    """
+
+    slot: int
+    count: int
+    ends: Numbers
+    oldest: int
+    newest: int
+    cells: Numbers
+
+    @property
+    def last(self) -> Numbers:
+        """Its last row."""
+        last: Numbers = self.ends[1]
+        return last
+
+
+def edge_bytes(columns: int) -> int:
+    """Bytes that memory keeps of a page whose ends have so many columns, starts of cells apart."""
+    return _OBJECT_BYTES + 2 * columns * _NUMBER_BYTES
+
+
+@dataclass
+class Counts:
+    """What was done.
+
+    Attributes:
+        reads_to_store: pages read to sort, merge or fill them.
+        reads_to_join: pages read to be compared.
+        foreseen: the latter as counted beforehand.
+        writes: pages written.
+        gallops: updates that ran in gallop mode.
+        crabsteps: updates that ran in crabstep mode.
+        most_held: pages that were in memory at once, at most.
+        sorted_rows: rows of a query that were sorted.
+        work: comparisons, as the kernels list them.
+    """
+
+    reads_to_store: int = 0
+    reads_to_join: int = 0
+    foreseen: int = 0
+    writes: int = 0
+    gallops: int = 0
+    crabsteps: int = 0
+    most_held: int = 0
+    sorted_rows: int = 0
+    work: Numbers = field(default_factory=lambda: np.zeros(KINDS_OF_WORK, np.int64))
+
+    def start_again(self) -> None:
+        """Sets the figures of pages back to nothing: they have been told to someone."""
+        self.reads_to_store = self.reads_to_join = self.foreseen = 0
+        self.writes = self.gallops = self.crabsteps = 0
+
+    @property
+    def transfers(self) -> int:
+        """Pages read and written."""
+        return self.reads_to_store + self.reads_to_join + self.writes
+
+    @property
+    def comparisons(self) -> int:
+        """Comparisons of rows, cells and pairs."""
+        return int(self.work.sum())
+
+
+class Frames:
+    """The m page frames of memory; all rows lie in them, a frame's from `place` on.
+
+    Args:
+        buffers: how many there are.
+        page_rows: rows of a page.
+        columns: numbers of a row.
+        counts: told how many frames are in use.
+    """
+
+    def __init__(self, buffers: int, page_rows: int, columns: int, counts: Counts) -> None:
+        self.buffers = buffers
+        self.page_rows = page_rows
+        self.rows = np.empty((buffers * page_rows, columns), np.int64)
+        self._free = list(range(buffers))
+        self._counts = counts
+
+    @property
+    def free(self) -> int:
+        """How many are not in use."""
+        return len(self._free)
+
+    def take(self) -> int:
+        """A frame that is free from now on not.
+
+        Raises:
+            InternalError: all are in use.
+        """
+        if not self._free:
+            raise InternalError("no-free-frame", f"all {self.buffers} page frames are in use")
+        frame = self._free.pop()
+        self._counts.most_held = max(self._counts.most_held, self.buffers - len(self._free))
+        return frame
+
+    def give_back(self, frames: Sequence[int]) -> None:
+        """Frees frames."""
+        self._free.extend(frames)
+
+    def place(self, frame: int) -> int:
+        """Where the rows of a frame begin."""
+        return frame * self.page_rows
+
+
+class PageFile:
+    """Pages on disk, read into frames and written from them.
+
+    Args:
+        frames: the memory.
+        widths: of the cells that rows are ordered by.
+        counts: told of every page written.
+        folder: where the file is; None: where temporary files go.
+        keeps_cells: whether memory keeps where the cells of each page start.
+    """
+
+    def __init__(
+        self,
+        frames: Frames,
+        widths: Numbers,
+        counts: Counts,
+        folder: Path | None = None,
+        *,
+        keeps_cells: bool = True,
+    ) -> None:
+        self.frames = frames
+        self.widths = widths
+        self.counts = counts
+        self._keeps_cells = keeps_cells
+        with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
+            self._file = os.dup(file.fileno())
+        # It has no name: the system removes it as it is closed, at the latest with this object.
+        self._closing = weakref.finalize(self, os.close, self._file)
+        self._row_bytes = frames.rows.itemsize * frames.rows.shape[1]
+        self._bytes = frames.rows.data.cast("B")
+        self._free_slots: list[int] = []
+        self._slots = 0
+
+    def write(self, start: int, count: int) -> Page:
+        """Writes rows that lie one after the other as one page.
+
+        Raises:
+            OSError: the folder cannot be written, or the disk is full.
+        """
+        slot = self._free_slots.pop() if self._free_slots else self._new_slot()
+        at = start * self._row_bytes
+        content = self._bytes[at : at + count * self._row_bytes]
+        written = os.pwrite(self._file, content, self._offset(slot))
+        if written < len(content):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self.counts.writes += 1
+        return self.described(np.arange(start, start + count), slot)
+
+    def described(self, places: Numbers, slot: int = IN_MEMORY) -> Page:
+        """What memory keeps of rows in grid order, which are one page.
+
+        Where it keeps starts of cells, they lie one after the other.
+        """
+        rows, columns = self.frames.rows, 1 + len(self.widths)
+        y1 = rows[places, 0]
+        ends = rows[places[[0, -1]], :columns]
+        cells = _NO_CELLS
+        if self._keeps_cells:
+            cells = cell_starts(rows, int(places[0]), int(places[-1]) + 1, self.widths)
+        return Page(slot, len(places), ends, int(y1.min()), int(y1.max()), cells)
+
+    def read(self, page: Page, place: int) -> int:
+        """Reads a page to where a frame begins; gives the place after its last row.
+
+        The caller counts it: it knows what for.
+        """
+        at = place * self._row_bytes
+        room = self._bytes[at : at + page.count * self._row_bytes]
+        taken = os.preadv(self._file, [room], self._offset(page.slot))
+        assert taken == len(room), "a page is read as a whole"
+        return place + page.count
+
+    def forget(self, pages: Sequence[Page]) -> None:
+        """Frees the slots of pages that nobody needs any more."""
+        self._free_slots.extend(page.slot for page in pages)
+
+    def close(self) -> None:
+        """Removes the file."""
+        self._closing()
+
+    def _new_slot(self) -> int:
+        self._slots += 1
+        return self._slots - 1
+
+    def _offset(self, slot: int) -> int:
+        return slot * self.frames.page_rows * self._row_bytes
+
+
+def edges(pages: Sequence[Page], columns: int) -> Edges:
+    """What memory keeps of pages, as arrays."""
+    count = len(pages)
+    if not count:
+        nothing = np.empty((0, columns), np.int64)
+        return Edges(nothing, nothing, np.empty(0, np.int64))
+    ends = np.array([page.ends for page in pages])
+    first, last = np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1])
+    return Edges(first, last, np.array([page.newest for page in pages]))
+
+
+def drop_expired(file: PageFile, pages: Sequence[Page], lower: int) -> list[Page]:
+    """The pages that have a row of the window; the others are forgotten without being read."""
+    expired = [page for page in pages if page.newest < lower]
+    if not expired:
+        return list(pages)
+    file.forget(expired)
+    return [page for page in pages if page.newest >= lower]

@@ -1,1 +1,0 @@
-"""Operators over the papers' window joins as published (`kernels/published`)."""
