@@ -28,9 +28,6 @@ from windrow.physical.nodes.table_join_rows import TableJoinRows
 from windrow.physical.nodes.union_rows import UnionRows
 from windrow.plan.statistics import ASSUMED
 
-ADDED_UP = frozenset({"sum", "count", "avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp"})
-"""The aggregates that take a value back by subtracting it, and need no other values for that."""
-
 _HOLDING_NONE = ScanStream | ScanTable | FilterRows | ProjectRows | RangeRows | UnionRows
 
 
@@ -48,7 +45,7 @@ def _held_by(spec: PhysicalNode, numbers: Numbers) -> float | None:
     if isinstance(spec, ExpireRows):
         return _alive(spec.input, numbers)
     if isinstance(spec, SlidingAggregate) and not spec.estimated_from:
-        subtracts = all(a.function in ADDED_UP and not a.is_distinct for a in spec.aggregates)
+        subtracts = all(a.definition.adds_up and not a.is_distinct for a in spec.aggregates)
         is_needed = spec.input.has_ends or not subtracts
         return _alive(spec.input, numbers) if is_needed else 0.0
     if isinstance(spec, SetOp):

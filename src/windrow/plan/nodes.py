@@ -12,6 +12,8 @@ from decimal import Decimal
 from typing import TypeAlias
 
 from windrow.errors import Span
+from windrow.plan.aggregates import AGGREGATES
+from windrow.plan.aggregates.function import AggregateFunction
 from windrow.plan.asof import AsofJoin, RangeAggregateJoin
 from windrow.plan.catalog import StreamInfo
 from windrow.plan.count_windows import CountWindows
@@ -205,7 +207,13 @@ class WindowJoin:
 class Aggregate:
     """One aggregate function over an expression; COUNT(*) has none.
 
-    Functions: sum, count, avg, min, max, median, var_pop, var_samp, stddev_pop, stddev_samp.
+    Attributes:
+        function: its name, as `plan/aggregates` has it.
+        argument: what it reads of a row.
+        name: of the column that holds its answers.
+        type: theirs, in Spark's words.
+        is_distinct: whether equal values count once.
+        registered: what it is, said along: where the plan is read, nobody may have registered it.
     """
 
     function: str
@@ -213,7 +221,12 @@ class Aggregate:
     name: str
     type: str
     is_distinct: bool = False
-    """Whether equal values count once."""
+    registered: AggregateFunction | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def definition(self) -> AggregateFunction:
+        """All that is known of its function."""
+        return self.registered or AGGREGATES[self.function]
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from windrow.physical.facts import said
 from windrow.physical.lifetimes import alive_bound, lifetime, source_name
 from windrow.physical.nodes.base import MakesChanges, OneInput
 from windrow.physical.partitioning import by_keys
+from windrow.plan.aggregates.function import Merging
 from windrow.plan.explain import show_aggregates
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from windrow.physical.nodes.base import PhysicalNode
     from windrow.physical.options import Options
     from windrow.physical.partitioning import Partitioning
-    from windrow.plan.exprs import Expr
     from windrow.plan.nodes import Aggregate
     from windrow.schema import Schema
 
@@ -55,20 +55,17 @@ class SlidingAggregate(MakesChanges, OneInput):
         Counts and sums, and what follows from these, add up to one row. Of values of which the least
         or the greatest is asked for no others need go on, as long as none is taken back by its value.
         """
-        functions = {each.function for each in self.aggregates}
         if self.keys or self.estimated_from or any(each.is_distinct for each in self.aggregates):
             return False
-        ordered, summed = self._arguments({"min", "max"}), self._arguments({"sum", "avg"})
+        merged = [(each.definition.merging, each.argument) for each in self.aggregates]
+        added = {argument for how, argument in merged if how is Merging.added}
+        outermost = {argument for how, argument in merged if how is Merging.outermost}
         only_end = self.input.has_ends and not self.input.has_state
         return (
-            functions <= {"count", "sum", "avg", "min", "max"}
-            and not ordered & summed
-            and (only_end or not ordered)
+            all(how is not None for how, _ in merged)
+            and not added & outermost
+            and (only_end or not outermost)
         )
-
-    def _arguments(self, functions: set[str]) -> set[Expr]:
-        """What some functions are asked of."""
-        return {a.argument for a in self.aggregates if a.argument and a.function in functions}
 
     is_stateful = True
 
