@@ -55,10 +55,11 @@ def lower_call(
     read = [_read(function.reads, arguments)] if function.reads else list(arguments)
     if where is not None:
         read[0] = exp.Case().when(where.copy(), read[0].copy())
-    expr = _argument(read, columns, renderer, is_distinct=call.is_distinct)
+    is_whole = call.is_distinct or not function.counts_rows
+    expr = _argument(read, columns, renderer, is_whole=is_whole)
     computed = function.computed
     taken = [expr]
-    if computed.reads:
+    if computed.reads or len(computed.takes) > 1:
         taken = renderer.typed(columns, arguments)
         if where is None:
             expr = replace(expr, text=", ".join(each.text for each in taken))
@@ -92,13 +93,16 @@ def _read(template: str, arguments: Sequence[exp.Expr]) -> exp.Expr:
 
 
 def _argument(
-    read: Sequence[exp.Expr], columns: Schema, renderer: Renderer, *, is_distinct: bool
+    read: Sequence[exp.Expr], columns: Schema, renderer: Renderer, *, is_whole: bool
 ) -> Expr:
-    """What an aggregate reads: several expressions are one value, NULL where one of them is."""
+    """What an aggregate reads: several expressions are one value, NULL where one of them is.
+
+    Where it `is_whole` the value has all of theirs; else it only says that there is one.
+    """
     if len(read) == 1:
         return renderer.typed(columns, read)[0]
     whole = exp.Struct(expressions=[each.copy() for each in read])
-    value = whole if is_distinct else exp.Literal.number(1)
+    value = whole if is_whole else exp.Literal.number(1)
     known = exp.and_(*(each.copy().is_(exp.null()).not_() for each in read))
     (expr,) = renderer.typed(columns, [exp.Case().when(known, value)])
     return replace(expr, text=", ".join(text_of(each, renderer.sql) for each in read))

@@ -63,7 +63,7 @@ class AggregateFunction:
             argument, and makes an `Accumulator` (`windrow.operators.accumulators.base`).
         computed_as: the aggregate that gives its answers, from what it reads.
         reads: what is read of a row, in SQL: `{0}` stands for the first argument. "" for the argument
-            itself. NULL is left out of the aggregate.
+            itself, of several for a struct of them that is NULL where one is. NULL is left out.
         gives: the Spark type of its value, or what tells it from the types of the arguments.
         of_nothing: its value where there is no row, if that is not NULL.
         counts_rows: whether `*` stands for rows, and several expressions for one value.
