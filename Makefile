@@ -43,7 +43,7 @@ test-laws: $(READY) ## Run the tests that try a law on hundreds of drawn cases
 
 # By name, the long files come early; by how many tests they have, one long test would come last.
 test-spark: $(READY) ## Run the tests that need a JVM
-	@$(JAVA) $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m spark tests/docs tests/spark
+	@$(JAVA) $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m spark tests/docs tests/extension tests/spark
 
 lint: $(READY) ## Check style and formatting
 	@$(BIN)/ruff check .

@@ -77,7 +77,7 @@ if is_deaf and threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-WITH_A_JVM = ("/tests/docs/", "/tests/spark/")
+WITH_A_JVM = ("/tests/docs/", "/tests/extension/", "/tests/spark/")
 """Where `make test-spark` looks for tests; elsewhere it would miss them."""
 
 

@@ -21,16 +21,20 @@ from typing import Any
 
 from windrow.io.protocol import SINKS, SOURCES, Sink, Source
 from windrow.physical.algorithms import ALGORITHMS, Algorithm
+from windrow.plan.aggregates import add_aggregate
+from windrow.plan.aggregates.function import AggregateFunction
 from windrow.plan.extensions import ORDERS, TABLE_FUNCTIONS, TableFunction
 from windrow.plan.functions import UserFunction
 from windrow.registry import Registry
 
 __all__ = [
     "COMMANDS",
+    "AggregateFunction",
     "Algorithm",
     "Sink",
     "Source",
     "TableFunction",
+    "aggregate",
     "algorithm",
     "command",
     "order",
@@ -103,3 +107,28 @@ def command(name: str, app: str) -> None:
             or shown in a list.
     """
     COMMANDS.add(name, app)
+
+
+def aggregate(function: AggregateFunction) -> None:
+    """Adds an aggregate that queries may call, in process and on Spark.
+
+    Args:
+        function: its names, what it takes and gives, and the accumulator that computes it. On Spark
+            workers import the accumulator: it must be installed where they are.
+
+    Raises:
+        PlanError: it has a name that is taken, or nothing that computes it.
+
+    Examples:
+        >>> from windrow.plan.aggregates.arguments import NUMBERS
+        >>> aggregate(
+        ...     AggregateFunction(
+        ...         "geometric_mean",
+        ...         takes=(NUMBERS,),
+        ...         says="`DOUBLE`",
+        ...         accumulator="my_package.means:GeometricMean",
+        ...         gives="double",
+        ...     )
+        ... )  # doctest: +SKIP
+    """
+    add_aggregate(function)

@@ -9,6 +9,7 @@ from cases.bestmatches import draw_bestmatch
 from cases.count_windows import draw_count_join
 from cases.joins import draw_join
 from cases.outer_joins import draw_outer_join
+from cases.values_by import draw_values_by
 from cases.window_joins import draw_window_join
 
 FAMILIES = {
@@ -19,6 +20,7 @@ FAMILIES = {
     "count": draw_count_join,
     "asof": draw_asof,
     "window join": draw_window_join,
+    "values by": draw_values_by,
 }
 
 __all__ = [
@@ -31,5 +33,6 @@ __all__ = [
     "draw_count_join",
     "draw_join",
     "draw_outer_join",
+    "draw_values_by",
     "draw_window_join",
 ]

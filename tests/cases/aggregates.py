@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -60,15 +61,26 @@ def draw_aggregate(random: Random, *, most_rows: int = 14) -> Case:
     )
     rows = [row for row in stream.rows if row["q"] > 0]
     expiry = (0, 1) if time_type in {"timestamp", "timestamp_ntz"} else (1, 0)
-    changes = sliding_changes(rows, (w + expiry[0], expiry[1]), number, by_group=kind is not None)
+    lifetime = (w + expiry[0], expiry[1])
+
+    def totals(alive: list[Row]) -> tuple[Any, ...]:
+        values = [row[number] for row in alive if row[number] is not None]
+        return exact_sum(values), len(alive), len(values)
+
+    changes = sliding_changes(rows, lifetime, totals, by_group=kind is not None)
+    return changelog_case(sql, stream, changes)
+
+
+def changelog_case(sql: str, stream: Stream, changes: list[tuple[Any, ...]]) -> Case:
+    """The case of one stream whose answer is a changelog."""
     answer: Bag = Counter()
     due = {}
     for change in changes:
-        row = (*change[:-1], show_instant(change[-1], time_type))
+        row = (*change[:-1], show_instant(change[-1], stream.time_type))
         answer[row] += 1
         # Below the watermark, which lies on whole units: a microsecond more changes nothing.
         due[row] = change[-1][0]
-    return Case(sql, (stream,), answer, time_type, due)
+    return Case(sql, (stream,), answer, stream.time_type, due)
 
 
 Instant = tuple[int, int]
@@ -90,9 +102,16 @@ def group_value(value: Any) -> Any:
 
 
 def sliding_changes(
-    rows: list[Row], lifetime: Instant, number: str, *, by_group: bool
+    rows: list[Row],
+    lifetime: Instant,
+    answer_of: Callable[[list[Row]], tuple[Any, ...] | None],
+    *,
+    by_group: bool,
 ) -> list[tuple[Any, ...]]:
-    """The changelog rows: change type first, instant last."""
+    """The changelog rows: change type first, instant last.
+
+    `answer_of` gives the answer over some rows, None where they are not to be shown.
+    """
 
     def end_of(row: Row) -> Instant:
         return row["t"] + lifetime[0], lifetime[1]
@@ -112,9 +131,7 @@ def sliding_changes(
                 if (row["t"], 0) <= instant < end_of(row)
                 and (not by_group or group_value(row["g"]) == group)
             ]
-            values = [row[number] for row in alive if row[number] is not None]
-            total = exact_sum(values)
-            answer = (total, len(alive), len(values)) if alive or not by_group else None
+            answer = answer_of(alive) if alive or not by_group else None
             if answer == before:
                 continue
             head = (group,) if by_group else ()

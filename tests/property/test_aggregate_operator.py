@@ -41,6 +41,18 @@ ARROW = {
     "timestamp": pa.timestamp("us", "UTC"),
     "binary": pa.binary(),
 }
+PAIRS = {
+    f"struct<x:{x},y:{y}>": (x, y)
+    for x, y in [
+        ("string", "int"),
+        ("double", "decimal(38,4)"),
+        ("bigint", "double"),
+        ("decimal(38,4)", "string"),
+        ("boolean", "binary"),
+        ("timestamp", "float"),
+    ]
+}
+ARROW |= {kind: pa.struct([("x", ARROW[x]), ("y", ARROW[y])]) for kind, (x, y) in PAIRS.items()}
 
 NUMBERS = {pa.int32(), pa.int64(), pa.float32(), pa.float64()}
 DOUBLES = st.one_of(
@@ -75,6 +87,10 @@ VALUES = {
     ),
     "binary": st.sampled_from([b"", b"\xff", b"\x00", b"12345678", b"123456789"]),
 }
+VALUES |= {
+    kind: st.fixed_dictionaries({"x": st.one_of(st.none(), VALUES[x]), "y": VALUES[y]})
+    for kind, (x, y) in PAIRS.items()
+}
 KEYS = {
     **{kind: VALUES[kind] for kind in ("string", "int", "array<double>")},
     "double": st.sampled_from([0.0, -0.0, 1.5, float("nan"), float("inf")]),
@@ -82,13 +98,16 @@ KEYS = {
 }
 OF_NUMBERS = ("sum", "avg", "median", "var_pop", "var_samp", "stddev_pop", "stddev_samp")
 OF_ORDERS = ("min", "max")
+OF_PAIRS = ("min_by", "max_by")
 OF_DISTINCT = ("count", "sum", "avg", "var_samp")
 
 
 def choices_of(argument, kind):
     """Every aggregate that there is of a column."""
     functions = ["count"]
-    if kind != "array<double>":
+    if kind in PAIRS:
+        functions += OF_PAIRS
+    elif kind != "array<double>":
         functions += OF_ORDERS
     if ARROW[kind] in NUMBERS or kind.startswith("decimal"):
         functions += OF_NUMBERS

@@ -45,6 +45,12 @@ AGGREGATES = {
     "any": "MAX(i > 4)",
     "pairs": "COUNT(DISTINCT s, i)",
     "both": "COUNT(s, i)",
+    "large": "COUNT_IF(i > 2)",
+    "every": "BOOL_AND(i > 0)",
+    "some": "SOME(i > 6)",
+    "text_of_last": "MAX_BY(s, t)",
+    "number_of_first": "MIN_BY(x, t) FILTER (WHERE i > 2)",
+    "cents_by_text": "MAX_BY(d, concat(s, CAST(t AS STRING)))",
 }
 LISTED = ", ".join(f"{call} AS {name}" for name, call in AGGREGATES.items())
 

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.partitions(2)
 
 SEEDS = {"join": 10, "aggregate": 10, "bestmatch": 3, "count": 5}
 RUNS = [(family, seed) for family, seeds in SEEDS.items() for seed in range(seeds)]
+RUNS += [("values by", seed) for seed in (1, 3, 6, 9, 10, 11)]
 TREES = range(15)
 WINDOW_TREES = (0, 1, 4, 5, 12, 14, 17, 22, 24, 27, 50, 79, 190)
 """Seeds of trees with outer, semi and anti joins, windows between, a second window, and, in the last

@@ -26,7 +26,8 @@ QUERIES = {
     "aggregate": (
         "SELECT k, SUM(v) AS s, COUNT(*) AS n, MIN(v) AS least, MAX(CAST(v AS STRING)) AS last,"
         " MEDIAN(v) AS mid, COUNT(DISTINCT v) AS d, COUNT(DISTINCT v, ts) AS pairs,"
-        " SUM(DISTINCT v) AS ds, STDDEV(v) AS dev, VAR_POP(v) AS var FROM x [RANGE 15] GROUP BY k"
+        " SUM(DISTINCT v) AS ds, STDDEV(v) AS dev, VAR_POP(v) AS var, MAX_BY(ts, v) AS by_v,"
+        " MIN_BY(CAST(v AS STRING), ts) AS by_ts FROM x [RANGE 15] GROUP BY k"
     ),
     "bestmatch": (
         "SELECT x.ts, y.ts AS yts FROM x LEFT OUTER BESTMATCH JOIN y "

@@ -97,21 +97,31 @@ def aggregate(asked: Asked, rows: list[Row]) -> Value:
         return len(values)
     if not values:
         return None
-    if asked.function in {"min", "max", "median"}:
-        return plain(in_order(asked.function, values))
+    if asked.function in {"min", "max", "median", "min_by", "max_by"}:
+        found = value_by if asked.function.endswith("_by") else in_order
+        return plain(found(asked.function, values))
     if asked.function in SPREADS:
         return plain(spread(asked.function, values))
     return total_or_mean(asked, values)
 
 
+def place(value: Value) -> Any:
+    """Where a value stands in the order of its type: NaN above all, texts in the order of bytes."""
+    if isinstance(value, float):
+        return math.isnan(value), 0.0 if math.isnan(value) else value
+    return value.encode() if isinstance(value, str) else value
+
+
+def value_by(function: str, pairs: list[dict[str, Value]]) -> Value:
+    """MIN_BY or MAX_BY of pairs: x with the least or greatest y; of several the least or greatest x."""
+    end = min if function == "min_by" else max
+    y = end((pair["y"] for pair in pairs), key=place)
+    found = [pair["x"] for pair in pairs if place(pair["y"]) == place(y)]
+    return end((x for x in found if x is not None), key=place, default=None)
+
+
 def in_order(function: str, values: list[Value]) -> Value:
-    """MIN, MAX or MEDIAN of one or more values; NaN is above all, texts are in order of bytes."""
-
-    def place(value: Value) -> Any:
-        if isinstance(value, float):
-            return math.isnan(value), 0.0 if math.isnan(value) else value
-        return value.encode() if isinstance(value, str) else value
-
+    """MIN, MAX or MEDIAN of one or more values."""
     values = sorted(values, key=place)
     if function != "median":
         return values[0 if function == "min" else -1]
@@ -187,6 +197,8 @@ def plain(value: Value) -> Value:
         return "NaN" if math.isnan(value) else value + 0.0
     if isinstance(value, list):
         return tuple(map(plain, value))
+    if isinstance(value, dict):
+        return tuple((name, plain(value[name])) for name in sorted(value))
     return value
 
 

@@ -214,7 +214,7 @@ class RangeAggregateOp(SlidingAggregateOp):
         columns = [asking.columns.column(name) for name in self._join.keep]
         for number, aggregate in enumerate(self._join.aggregates):
             kind = arrow_type(aggregate.type)
-            nothing = pa.array([0 if aggregate.function == "count" else None], kind)
+            nothing = pa.array([aggregate.definition.of_nothing], kind)
             found = nothing[:0]
             if answers:
                 answers[number].check(read[has_group])

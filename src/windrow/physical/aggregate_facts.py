@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windrow.physical.estimating_facts import ESTIMATORS
+from windrow.plan.aggregates.function import Kept
 from windrow.plan.nodes.window_aggregate import Aggregate
 from windrow.plan.texts import show_aggregate
 
@@ -14,26 +14,6 @@ if TYPE_CHECKING:
 FEW_ROWS = 256
 """So many rows without an end are kept as they come where values are kept, and cancel out later."""
 
-_SUM = "its exact sum and the count of its non-NULL values"
-_SQUARES = "its exact sum, that of its squares, and the count of its non-NULL values"
-_ORDER = "its values in order, each once with the number of its copies"
-_OUTDOES = "those of its values that no younger one outdoes, oldest first"
-
-_ORDERS = {"min", "max", "median"}
-
-ACCUMULATORS = {
-    "sum": _SUM,
-    "avg": _SUM,
-    "count": "a count of rows",
-    "var_pop": _SQUARES,
-    "var_samp": _SQUARES,
-    "stddev_pop": _SQUARES,
-    "stddev_samp": _SQUARES,
-    "min": _ORDER,
-    "max": _ORDER,
-    "median": _ORDER,
-}
-
 
 def kept_per_group(spec: SlidingAggregate, *, is_steady: bool) -> list[str]:
     """What is kept for each aggregate.
@@ -42,26 +22,31 @@ def kept_per_group(spec: SlidingAggregate, *, is_steady: bool) -> list[str]:
         spec: the aggregate.
         is_steady: whether all rows live equally long, so that they leave as they came.
     """
-    return [f"{show_aggregate(each)}: {_kept(spec, each, is_steady)}" for each in spec.aggregates]
+    return [
+        f"{show_aggregate(each)}: {_words(spec, each, is_steady=is_steady)}"
+        for each in spec.aggregates
+    ]
 
 
-def _kept(spec: SlidingAggregate, aggregate: Aggregate, is_steady: bool) -> str:  # noqa: FBT001
+def _words(spec: SlidingAggregate, aggregate: Aggregate, *, is_steady: bool) -> str:
     if spec.estimated_from:
-        return ESTIMATORS[aggregate.function]
-    if is_steady and aggregate in _extremes_alone(spec):
-        return _OUTDOES
-    kept = ACCUMULATORS[aggregate.function]
+        return aggregate.definition.estimated_by
+    kept = _kept(spec, aggregate, is_steady=is_steady)
     if not aggregate.is_distinct:
-        return kept
-    kept = "a count of values" if aggregate.function == "count" else kept
-    return f"{kept}; of each value the number of its copies"
+        return kept.words
+    return f"{kept.of_distinct or kept.words}; of each value the number of its copies"
 
 
-def _extremes_alone(spec: SlidingAggregate) -> list[Aggregate]:
-    """MIN and MAX of columns that have no MEDIAN, whose order serves both."""
-    ordered = {a.argument for a in spec.aggregates if a.function == "median"}
-    extremes = [a for a in spec.aggregates if a.function in {"min", "max"}]
-    return [a for a in extremes if a.argument not in ordered]
+def _kept(spec: SlidingAggregate, aggregate: Aggregate, *, is_steady: bool) -> Kept:
+    """What is kept for an aggregate, less where all that share its accumulator can do with less."""
+    own = aggregate.definition
+    sharing = [
+        each.definition
+        for each in spec.aggregates
+        if each.argument == aggregate.argument and each.definition.accumulator == own.accumulator
+    ]
+    has_less = is_steady and all(each.kept_in_order for each in sharing)
+    return (own.kept_in_order if has_less else None) or own.kept
 
 
 def values_in_state(spec: SlidingAggregate, *, has_ends: bool) -> list[str]:
@@ -69,10 +54,8 @@ def values_in_state(spec: SlidingAggregate, *, has_ends: bool) -> list[str]:
 
     `has_ends`: rows end by themselves, and wait for that; others are kept for their values.
     """
-    functions = {each.function for each in spec.aggregates}
-    kept = []
-    if functions & _ORDERS:
-        kept.append("the values in order, at most one per row alive, made again from these")
+    beside = [each.definition.kept.beside for each in spec.aggregates]
+    kept = list(dict.fromkeys(words for words in beside if words))
     if any(each.is_distinct for each in spec.aggregates):
         kept.append("the copies of each distinct value, made again from the rows alive")
     if kept and not has_ends:
@@ -84,20 +67,10 @@ def values_in_state(spec: SlidingAggregate, *, has_ends: bool) -> list[str]:
 
 def cost_of_a_change(spec: SlidingAggregate, *, is_steady: bool) -> list[str]:
     """Why the aggregate is computed as it is."""
+    kept = [(each, _kept(spec, each, is_steady=is_steady)) for each in spec.aggregates]
+    costs: dict[str, list[str]] = {}
+    for each, own in sorted(kept, key=lambda pair: pair[1] is pair[0].definition.kept):
+        if own.cost:
+            costs.setdefault(own.cost, []).append(show_aggregate(each))
     said = ["expiring rows are subtracted: a change costs its own rows, not the window"]
-    outdone = _extremes_alone(spec) if is_steady else []
-    ordered = [a for a in spec.aggregates if a.function in _ORDERS and a not in outdone]
-    if outdone:
-        said.append(
-            f"{_names(outdone)}: all rows live equally long, so that a value which a younger one"
-            " outdoes is not needed; a change costs the same however many are alive"
-        )
-    if ordered:
-        said.append(
-            f"{_names(ordered)}: a change costs the logarithm of the group's distinct values"
-        )
-    return said
-
-
-def _names(aggregates: list[Aggregate]) -> str:
-    return ", ".join(map(show_aggregate, aggregates))
+    return said + [f"{', '.join(names)}: {cost}" for cost, names in costs.items()]

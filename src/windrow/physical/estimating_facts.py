@@ -9,14 +9,6 @@ if TYPE_CHECKING:
     from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 
 
-ESTIMATORS = {
-    "sum": "the exact sum of its values, each times the weight of its combination",
-    "avg": "the exact sums of its values times weights, and of weights",
-    "count": "the exact sum of weights",
-}
-"""What is kept per aggregate, by function."""
-
-
 def estimating_facts(spec: SlidingAggregate) -> list[Fact]:
     """What its answers are, and how they come about; none for one that is exact."""
     if not spec.estimated_from:

@@ -18,8 +18,8 @@ from decimal import Decimal
 
 from sqlglot import exp
 
+from windrow.plan.digits import digits_of_type
 from windrow.plan.exprs import ABOVE, NEVER, Band, Comparison
-from windrow.sql.decimals import digits_of_type
 from windrow.sql.distances import (
     Distance,
     WholeDistance,

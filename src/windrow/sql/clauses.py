@@ -68,8 +68,30 @@ class RangeWindow(exp.Expression):
     }
 
 
+class AggregateCall(exp.Expression, exp.AggFunc):
+    """A call of an aggregate that Windrow computes; `function` is its name in the registry.
+
+    `this` is the first argument, or DISTINCT with some or all of them; `expressions` are the others.
+    """
+
+    arg_types: ClassVar = {"function": True, "this": False, "expressions": False}
+
+    @property
+    def is_distinct(self) -> bool:
+        """Whether DISTINCT stands before the arguments."""
+        return isinstance(self.this, exp.Distinct)
+
+    @property
+    def arguments(self) -> list[exp.Expr]:
+        """The arguments, with DISTINCT before them or without."""
+        if self.this is None:
+            return []
+        first = self.this.expressions if self.is_distinct else [self.this]
+        return [*first, *self.expressions]
+
+
 class OtherAggregate(exp.Expression, exp.AggFunc):
-    """A call of an aggregate that sqlglot has no node for."""
+    """A call of an aggregate that Windrow does not compute and sqlglot has no node for."""
 
     arg_types: ClassVar = {"this": False, "expressions": False}
 

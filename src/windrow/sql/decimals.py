@@ -4,40 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from sqlglot import exp
 
-MOST_DIGITS = 38
+from windrow.plan.digits import MOST_DIGITS, Digits, digits_of_type
+
 _LEAST_SCALE = 6
 """Digits after the point that Spark keeps when a result needs more than 38 in all."""
 
-_INTEGER_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
-_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _NOTED = "windrow_digits"
 _LITERAL = re.compile(r"(\d*)\.?(\d*)")
-
-
-@dataclass(frozen=True)
-class Digits:
-    """An exact number: `precision` digits, `scale` of them after the point."""
-
-    precision: int
-    scale: int
-    is_decimal: bool = True
-
-    @property
-    def sql(self) -> str:
-        """The type as SQL writes it."""
-        return f"DECIMAL({self.precision}, {self.scale})"
-
-
-def digits_of_type(type_: str) -> Digits | None:
-    """The digits that a Spark type holds; None where it is no exact number."""
-    if type_ in _INTEGER_DIGITS:
-        return Digits(_INTEGER_DIGITS[type_], 0, is_decimal=False)
-    match = _DECIMAL.fullmatch(type_)
-    return Digits(int(match[1]), int(match[2])) if match else None
 
 
 def note_digits(tree: exp.Expr, types: Mapping[str, str]) -> None:

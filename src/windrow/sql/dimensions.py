@@ -10,9 +10,9 @@ from fractions import Fraction
 from sqlglot import exp
 
 from windrow.errors import BindError, Span
+from windrow.plan.digits import Digits, digits_of_type
 from windrow.plan.functions import UserFunction
 from windrow.plan.nodes.bestmatch_join import MINDIST, Limit
-from windrow.sql.decimals import Digits, digits_of_type
 from windrow.sql.keys import bare
 from windrow.sql.lengths import constant_length, distance_ticks
 from windrow.sql.refuse import unsupported

@@ -11,36 +11,14 @@ from collections.abc import Container
 
 from sqlglot import exp
 
-from windrow.sql.clauses import OtherAggregate
+from windrow.plan.aggregates import AGGREGATES
+from windrow.sql.clauses import AggregateCall, OtherAggregate
 from windrow.sql.function_catalog import DUCKDB, PLAIN_IN_SPARK, SPARK
-from windrow.sql.spans import called_name
-
-AGGREGATES: dict[str, type[exp.AggFunc]] = {
-    "sum": exp.Sum,
-    "count": exp.Count,
-    "avg": exp.Avg,
-    "mean": exp.Avg,
-    "min": exp.Min,
-    "max": exp.Max,
-    "median": exp.Median,
-    "variance": exp.Variance,
-    "var_samp": exp.Variance,
-    "var_pop": exp.VariancePop,
-    "stddev": exp.StddevSamp,
-    "std": exp.StddevSamp,
-    "stddev_samp": exp.StddevSamp,
-    "stddev_pop": exp.StddevPop,
-    "count_if": exp.CountIf,
-    "countif": exp.CountIf,
-    "bool_or": exp.LogicalOr,
-    "any": exp.LogicalOr,
-    "some": exp.LogicalOr,
-    "bool_and": exp.LogicalAnd,
-    "every": exp.LogicalAnd,
-}
-"""The names of the aggregates that Windrow computes."""
+from windrow.sql.spans import called_name, name_call
 
 OTHER_AGGREGATES = (SPARK.aggregates | DUCKDB.aggregates - PLAIN_IN_SPARK) - set(AGGREGATES)
+"""The names of aggregates that Windrow does not compute, unless one is added later."""
+
 WINDOW_FUNCTIONS = SPARK.windows | DUCKDB.windows - PLAIN_IN_SPARK
 ROW_MAKERS = SPARK.row_makers | DUCKDB.row_makers - PLAIN_IN_SPARK
 
@@ -60,19 +38,19 @@ def name_aggregates(tree: exp.Expr, functions: Container[str]) -> exp.Expr:
         tree: a query, as read; it is changed.
         functions: the user's functions by name.
     """
+    _drop_nulls_clauses(tree)
     for node in list(tree.walk()):
         name = called_name(node)
         if not name or name in functions or _is_quantifier(node):
             continue
-        kind = _kind(node, name)
-        if kind is None or isinstance(node, kind):
+        called = _named(node, name)
+        if called is None:
             continue
-        arguments = _arguments(node)
-        aggregate = kind(this=arguments[0] if arguments else None, expressions=arguments[1:])
-        aggregate.meta.update(node.meta)
+        called.meta.update(node.meta)
+        name_call(called, name)
         if node.parent is None:
-            return aggregate
-        node.replace(aggregate)
+            return called
+        node.replace(called)
     return tree
 
 
@@ -91,12 +69,30 @@ def is_volatile(node: exp.Expr, functions: Container[str] = ()) -> bool:
     return bool(VOLATILE.intersection({name, own}))
 
 
-def _kind(node: exp.Expr, name: str) -> type[exp.AggFunc] | None:
-    """Which aggregate a call is; None for none. One of another schema is none of ours."""
+def _named(node: exp.Expr, name: str) -> exp.Expr | None:
+    """The node of an aggregate's call; None where none is called, or the node is right already.
+
+    One of another schema is none of ours.
+    """
+    arguments = _arguments(node)
+    parts = {"this": arguments[0] if arguments else None, "expressions": arguments[1:]}
     if name in AGGREGATES and not isinstance(node.parent, exp.Dot):
-        return AGGREGATES[name]
+        return AggregateCall(function=AGGREGATES[name].name, **parts)
     is_other = name in AGGREGATES or name in OTHER_AGGREGATES
-    return OtherAggregate if is_other and not isinstance(node, exp.AggFunc) else None
+    if is_other and not isinstance(node, exp.AggFunc):
+        return OtherAggregate(**parts)
+    return None
+
+
+def _drop_nulls_clauses(tree: exp.Expr) -> None:
+    """Drops IGNORE NULLS and RESPECT NULLS, behind a call or inside it, where they change nothing."""
+    for clause in list(tree.find_all(exp.IgnoreNulls, exp.RespectNulls)):
+        inside = clause.this.this if isinstance(clause.this, exp.Filter) else clause.this
+        for call in (inside, clause.parent):
+            known = AGGREGATES.get(called_name(call)) if isinstance(call, exp.Expr) else None
+            if known is not None and known.takes_nulls_clause:
+                clause.replace(clause.this)
+                break
 
 
 def _is_quantifier(node: exp.Expr) -> bool:

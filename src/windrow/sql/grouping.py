@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from windrow.errors import BindError, Span
-from windrow.plan.exprs import Expr, Named
+from windrow.plan.exprs import Named
 from windrow.plan.nodes.base import Node
 from windrow.plan.nodes.filter import Filter
 from windrow.plan.nodes.window_aggregate import Aggregate, WindowAggregate
-from windrow.sql.aggregate_types import result_type
+from windrow.sql.aggregate_calls import lower_call
+from windrow.sql.clauses import AggregateCall
 from windrow.sql.keys import bare
 from windrow.sql.refuse import refuse_expressions, unsupported
 from windrow.sql.render import Renderer
@@ -22,26 +23,6 @@ from windrow.sql.spans import forget, is_flat, mark_flat, span_of, text_of
 
 RESERVED = {"_change_type", "_event_time"}
 """Columns that every changelog has beside those of the query."""
-
-_FUNCTIONS: dict[type[exp.Expr], str] = {
-    exp.Sum: "sum",
-    exp.Count: "count",
-    exp.Avg: "avg",
-    exp.Min: "min",
-    exp.Max: "max",
-    exp.Median: "median",
-    exp.Variance: "var_samp",
-    exp.VariancePop: "var_pop",
-    exp.Stddev: "stddev_samp",
-    exp.StddevSamp: "stddev_samp",
-    exp.StddevPop: "stddev_pop",
-    exp.CountIf: "count",
-    exp.LogicalOr: "max",
-    exp.LogicalAnd: "min",
-}
-"""What computes an aggregate. FALSE is less than TRUE: their greatest is whether any is true."""
-
-_OF_CONDITIONS = (exp.CountIf, exp.LogicalOr, exp.LogicalAnd)
 
 
 def is_aggregate_query(select: exp.Select) -> bool:
@@ -237,59 +218,16 @@ class Grouping:
         )
 
     def _aggregate(self, index: int, node: Node) -> Aggregate:
-        tree, name = self.aggregates[index], f"$agg{index}"
+        tree = self.aggregates[index]
         where = tree.expression.this if is_filtered(tree) else None
-        tree = tree if where is None else tree.this
-        function = _FUNCTIONS[type(tree)]
-        is_distinct = isinstance(tree.this, exp.Distinct)
-        arguments = tree.this.expressions if is_distinct else [tree.this, *tree.expressions]
-        counts_rows = isinstance(arguments[0], exp.Star | exp.Literal) and len(arguments) == 1
-        counts_rows = counts_rows and isinstance(tree, exp.Count)
-        if function == "count" and counts_rows and not is_distinct:
-            if where is None:
-                return Aggregate("count", None, name, "bigint")
-            arguments = [exp.Literal.number(1)]
-        if isinstance(tree, _OF_CONDITIONS):
-            self.renderer.predicates(node.schema, arguments)
-        if isinstance(tree, exp.CountIf):
-            arguments = [exp.Case().when(arguments[0].copy(), exp.Literal.number(1))]
-        if where is not None:
-            # An aggregate leaves NULL out: so it does what the condition does not let through.
-            self.renderer.predicates(node.schema, [where])
-            arguments = [exp.Case().when(where.copy(), arguments[0].copy()), *arguments[1:]]
-        expr = self._argument(arguments, node, is_distinct=is_distinct)
-        type_ = result_type(function, expr.type)
-        if type_ is None:
-            raise _undefined(function, expr, span_of(tree))
-        # The least of distinct values is the least of all.
-        counts_once = is_distinct and function not in {"min", "max"}
-        return Aggregate(function, expr, name, type_, counts_once)
-
-    def _argument(self, arguments: Sequence[exp.Expr], node: Node, *, is_distinct: bool) -> Expr:
-        """What an aggregate reads: several expressions are one value, NULL where one of them is."""
-        if len(arguments) == 1:
-            return self.renderer.typed(node.schema, arguments)[0]
-        whole = exp.Struct(expressions=[each.copy() for each in arguments])
-        value = whole if is_distinct else exp.Literal.number(1)
-        known = exp.and_(*(each.copy().is_(exp.null()).not_() for each in arguments))
-        (expr,) = self.renderer.typed(node.schema, [exp.Case().when(known, value)])
-        texts = [text_of(each, self.renderer.sql) for each in arguments]
-        return replace(expr, text=", ".join(texts))
+        call = tree if where is None else tree.this
+        assert isinstance(call, AggregateCall), "all others were refused"
+        return lower_call(call, where, f"$agg{index}", node.schema, self.renderer)
 
 
 def is_filtered(node: exp.Expr) -> bool:
     """Whether the node is an aggregate with FILTER (WHERE ..)."""
     return isinstance(node, exp.Filter) and isinstance(node.this, exp.AggFunc)
-
-
-def _undefined(function: str, expr: Expr, span: Span | None) -> BindError:
-    name = function.upper()
-    what = f"{name} of {expr.text} is not defined: it is {expr.type}"
-    if function in {"min", "max"}:
-        hint = f"give {name} a number, a text, bytes, a time or a boolean"
-    else:
-        hint = f"cast it to a number, for instance {name}(CAST({expr.text} AS DOUBLE))"
-    return BindError("aggregate-type", what, hint=hint, span=span)
 
 
 def refuse_reserved(names: Sequence[str], span: Span | None) -> None:

@@ -15,8 +15,9 @@ from decimal import Decimal
 
 from sqlglot import exp
 
+from windrow.plan.digits import MOST_DIGITS, digits_of_type
 from windrow.plan.exprs import ABOVE, ALWAYS, NEVER, Comparison, Side
-from windrow.sql.decimals import MOST_DIGITS, digits_of, digits_of_type, result_digits
+from windrow.sql.decimals import digits_of, result_digits
 from windrow.sql.distances import has_double, number_of, plain
 from windrow.sql.widening import INTEGERS, wider_type
 

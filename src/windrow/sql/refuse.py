@@ -7,8 +7,10 @@ from collections.abc import Container
 from sqlglot import exp
 
 from windrow.errors import ParseError, Span, UnsupportedError
-from windrow.sql.clauses import PairWindow, UniformWindow
-from windrow.sql.function_names import AGGREGATES, ROW_MAKERS, WINDOW_FUNCTIONS, is_volatile
+from windrow.plan.aggregates import AGGREGATES, all_aggregates
+from windrow.plan.aggregates.function import Distinct
+from windrow.sql.clauses import AggregateCall, PairWindow, UniformWindow
+from windrow.sql.function_names import ROW_MAKERS, WINDOW_FUNCTIONS, is_volatile
 from windrow.sql.spans import called_name, span_of
 
 _CLAUSES = {
@@ -35,8 +37,6 @@ SLUGS = {"ASOF": "asof", "WINDOW": "window-join"}
 
 _WITH_ROWS = (exp.Lateral, exp.From, exp.Join, exp.Table)
 """Where rows belong: what is refused there has errors of its own."""
-
-_AGGREGATES = tuple(set(AGGREGATES.values()) | {exp.Stddev})
 
 
 def unsupported(name: str, sentence: str, hint: str, span: Span | None) -> UnsupportedError:
@@ -170,7 +170,10 @@ def refuse_subquery_conditions(tree: exp.Expr) -> None:
 def _stands_alone(star: exp.Star, tree: exp.Expr) -> bool:
     """Whether a star is an item of the SELECT list, or COUNT(*)."""
     is_item = star is tree or (star.parent is tree and isinstance(tree, exp.Column))
-    return is_item or isinstance(star.parent, exp.Count)
+    return is_item or (
+        isinstance(star.parent, AggregateCall)
+        and AGGREGATES[star.parent.args["function"]].counts_rows
+    )
 
 
 def refuse_functions(tree: exp.Expr, functions: Container[str]) -> None:
@@ -183,6 +186,8 @@ def refuse_functions(tree: exp.Expr, functions: Container[str]) -> None:
     for node in tree.walk():
         if isinstance(node.parent, exp.Window):
             continue  # refused as a whole
+        if isinstance(node, exp.IgnoreNulls | exp.RespectNulls):
+            _refuse_nulls_clause(node)
         name = called_name(node)
         is_own = isinstance(node, exp.Anonymous) and name in functions
         if isinstance(node, exp.AggFunc) and name not in WINDOW_FUNCTIONS:
@@ -208,59 +213,77 @@ def _row_maker(node: exp.Expr) -> UnsupportedError:
 
 
 def _refuse_aggregate(node: exp.AggFunc, name: str) -> None:
-    if not isinstance(node, _AGGREGATES):
+    if not isinstance(node, AggregateCall):
+        *names, last = (each.name.upper() for each in all_aggregates())
         raise unsupported(
             "aggregate",
             f"the aggregate {name} is not supported",
-            "use COUNT, COUNT_IF, SUM, AVG, MIN, MAX, BOOL_OR, BOOL_AND, MEDIAN, STDDEV or VARIANCE, or"
-            " compute it from the rows of a window join",
+            f"use {', '.join(names)} or {last}, or compute it from the rows of a window join",
             span_of(node),
         )
-    if node.this is None:
-        raise ParseError(
-            "aggregate-without-argument",
-            f"{name}() says nothing to aggregate",
-            hint="COUNT(*) counts rows",
-            span=span_of(node),
-        )
-    is_distinct = isinstance(node.this, exp.Distinct)
-    if is_distinct and isinstance(node, exp.Median):
+    function, listed = AGGREGATES[node.args["function"]], node.arguments
+    if node.this is None or (node.is_distinct and not node.this.expressions):
+        raise _without_argument(node, name)
+    if node.is_distinct and function.distinct is Distinct.refused:
         raise unsupported(
-            "distinct-median",
-            "MEDIAN(DISTINCT ..) is not supported",
-            "write MEDIAN(..), or MIN, MAX, COUNT, SUM, AVG, STDDEV or VARIANCE of distinct values",
-            span_of(node),
-        )
-    listed = node.this.expressions if is_distinct else [node.this, *node.expressions]
-    if is_distinct and not listed:
-        raise ParseError(
-            "aggregate-without-argument",
-            f"{name}(DISTINCT) says nothing to aggregate",
-            hint="write what is to be distinct behind DISTINCT, for instance  COUNT(DISTINCT x)",
-            span=span_of(node),
-        )
-    if is_distinct and isinstance(node, exp.CountIf):
-        raise unsupported(
-            "distinct-count-if",
+            f"distinct-{function.name.replace('_', '-')}",
             f"{name}(DISTINCT ..) is not supported",
-            "write COUNT_IF(..), or BOOL_OR(..) to ask whether there is one",
+            function.instead_of_distinct or f"write {name}(..)",
             span_of(node),
         )
-    if isinstance(listed[0], exp.Star) and not isinstance(node, exp.Count):
+    if isinstance(listed[0], exp.Star) and not function.counts_rows:
         raise ParseError(
             "aggregate-without-argument",
             f"{name}(*) says nothing to aggregate",
             hint="COUNT(*) counts rows",
             span=span_of(node),
         )
-    if len(listed) > 1 and not isinstance(node, exp.Count):
-        raise ParseError(
+    if not function.counts_rows and len(listed) != len(function.takes):
+        raise _other_number_of_arguments(node, name)
+
+
+def _refuse_nulls_clause(clause: exp.Expr) -> None:
+    """Refuses IGNORE NULLS and RESPECT NULLS of an aggregate; those that take them are past."""
+    call = clause.this.this if isinstance(clause.this, exp.Filter) else clause.this
+    if isinstance(call, AggregateCall):
+        words = "IGNORE NULLS" if isinstance(clause, exp.IgnoreNulls) else "RESPECT NULLS"
+        raise unsupported(
+            "nulls-clause",
+            f"{called_name(call).upper()} .. {words} is not supported",
+            "leave it out: aggregates leave NULLs out by themselves",
+            span_of(clause) or span_of(call),
+        )
+
+
+def _without_argument(node: AggregateCall, name: str) -> ParseError:
+    hint = "COUNT(*) counts rows"
+    if node.is_distinct:
+        hint = "write what is to be distinct behind DISTINCT, for instance  COUNT(DISTINCT x)"
+    return ParseError(
+        "aggregate-without-argument",
+        f"{name}({'DISTINCT' if node.is_distinct else ''}) says nothing to aggregate",
+        hint=hint,
+        span=span_of(node),
+    )
+
+
+def _other_number_of_arguments(node: AggregateCall, name: str) -> ParseError:
+    function, count = AGGREGATES[node.args["function"]], len(node.arguments)
+    if len(function.takes) == 1:
+        return ParseError(
             "aggregate-of-several",
             f"{name} is given several expressions",
-            reason="COUNT alone takes more than one",
+            reason="it takes one",
             hint="the greatest of several values of a row is GREATEST(a, b), the least LEAST(a, b)",
             span=span_of(node),
         )
+    return ParseError(
+        "aggregate-arguments",
+        f"{name} is given {count} expression{'' if count == 1 else 's'}",
+        reason=f"it takes {len(function.takes)}",
+        hint=f"write {function.usage}",
+        span=span_of(node),
+    )
 
 
 def refuse_nondeterministic(tree: exp.Expr, functions: Container[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windrow.sql.decimals import MOST_DIGITS, digits_of_type
+from windrow.plan.digits import MOST_DIGITS, digits_of_type
 
 INTEGERS = ("tinyint", "smallint", "int", "bigint")
 """Integer types, narrowest first."""

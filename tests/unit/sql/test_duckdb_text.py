@@ -7,8 +7,9 @@ from decimal import Decimal
 import pytest
 
 from windrow.operators.evaluate import connect
+from windrow.plan.digits import Digits, digits_of_type
 from windrow.schema import Field, Schema
-from windrow.sql.decimals import Digits, digits_of, digits_of_type, result_digits
+from windrow.sql.decimals import digits_of, result_digits
 from windrow.sql.dialect import Windrow
 from windrow.sql.duckdb_text import duckdb_text
 

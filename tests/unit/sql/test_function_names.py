@@ -14,12 +14,12 @@ from windrow.errors import BindError, UnsupportedError, WindrowError
 from windrow.operators.duckdb_engine import connect
 from windrow.operators.duckdb_functions import called, duckdb_kinds
 from windrow.operators.evaluate import DuckdbTypes
+from windrow.plan.aggregates import AGGREGATES
 from windrow.plan.exprs import Expr
 from windrow.schema import Field, Schema
 from windrow.sql.dialect import WindrowParser
 from windrow.sql.function_catalog import DUCKDB
 from windrow.sql.function_names import (
-    AGGREGATES,
     OTHER_AGGREGATES,
     ROW_MAKERS,
     VOLATILE,

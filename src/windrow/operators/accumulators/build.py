@@ -1,24 +1,22 @@
 """Which accumulators serve a list of aggregates: one per argument column and way of keeping it.
 
+An aggregate's definition names its accumulator (`plan/aggregates`); those that name the same one and
+read the same column share it.
+
 COUNT, SUM, AVG            sums.py        counts, and exact sums
 VAR_*, STDDEV_*            variances.py   exact sums of values and of squares
 MIN, MAX, MEDIAN           ordered.py     the values alive, in order
+MIN_BY, MAX_BY             value_by.py    pairs of values, in the order of the second
 COUNT(DISTINCT x), ..      distinct.py    how many copies of each value, around one of the above
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 
-import pyarrow as pa
-
-from windrow.errors import UnsupportedError
 from windrow.operators.accumulators.base import Accumulator
 from windrow.operators.accumulators.distinct import DistinctValues
-from windrow.operators.accumulators.ordered import Ordered
-from windrow.operators.accumulators.sums import CountOnly, Decimals, Doubles, Integers
-from windrow.operators.accumulators.variances import FUNCTIONS, Variances
-from windrow.operators.arrow_types import arrow_type
 from windrow.plan.nodes.window_aggregate import Aggregate
 
 
@@ -27,7 +25,7 @@ def key_of(aggregate: Aggregate) -> str | None:
     if aggregate.argument is None:
         return None
     distinct = "distinct " if aggregate.is_distinct else ""
-    return f"{_way(aggregate)} of {distinct}{aggregate.argument.columns[0]}"
+    return f"{aggregate.definition.accumulator} of {distinct}{aggregate.argument.columns[0]}"
 
 
 def argument_columns(aggregates: Sequence[Aggregate]) -> list[str]:
@@ -51,12 +49,6 @@ def readers(
     }
 
 
-def _way(aggregate: Aggregate) -> str:
-    if aggregate.function in FUNCTIONS:
-        return "variances"
-    return "order" if aggregate.function in {"min", "max", "median"} else "sums"
-
-
 def accumulators_of(aggregates: Sequence[Aggregate]) -> dict[str, Accumulator]:
     """The accumulators of all aggregates, by their names.
 
@@ -72,30 +64,7 @@ def accumulators_of(aggregates: Sequence[Aggregate]) -> dict[str, Accumulator]:
 
 
 def _accumulator(aggregates: Sequence[Aggregate]) -> Accumulator:
-    """One accumulator for aggregates of one name."""
-    way = _way(aggregates[0])
-    if way == "order":
-        return Ordered(aggregates)
-    made = Variances(aggregates) if way == "variances" else _sums(aggregates)
+    """One accumulator for aggregates of one name; a worker loads, and compiles, those of its own."""
+    module, name = aggregates[0].definition.accumulator.split(":")
+    made: Accumulator = getattr(import_module(module), name)(aggregates)
     return DistinctValues(made) if aggregates[0].is_distinct else made
-
-
-def _sums(aggregates: Sequence[Aggregate]) -> Accumulator:
-    if all(aggregate.function == "count" for aggregate in aggregates):
-        return CountOnly(aggregates)
-    argument = aggregates[0].argument
-    assert argument is not None, "only COUNT has no argument"
-    kind = arrow_type(argument.type)
-    if pa.types.is_integer(kind):
-        return Integers(aggregates)
-    if pa.types.is_floating(kind):
-        return Doubles(aggregates)
-    if pa.types.is_decimal(kind):
-        return Decimals(aggregates, kind)
-    function = next(a.function for a in aggregates if a.function != "count").upper()
-    raise UnsupportedError(
-        "aggregate-type",
-        f"{function}({argument.text}) has an argument of type {argument.type}",
-        reason=f"{function} takes whole numbers, decimals, float and double",
-        hint=f"cast it, for instance  {function}(CAST({argument.text} AS DOUBLE))",
-    )

@@ -12,6 +12,8 @@ wide decimal is 16 bytes, the greatest first and its sign turned, so that bytes 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -20,9 +22,9 @@ from numpy.typing import NDArray
 from windrow.kernels._jit import writable
 from windrow.kernels.extremes import Coded
 from windrow.kernels.ordered_values import Texts
-from windrow.operators.accumulators.base import Numbers, fitted, validity
+from windrow.operators.accumulators.base import Flags, Numbers, fitted, resized, validity
+from windrow.operators.answers import Answers
 from windrow.operators.key_columns import (
-    EXACT_DECIMAL_DIGITS,
     byte_strings,
     fixed_values,
     is_exact,
@@ -34,6 +36,9 @@ from windrow.operators.ranks import from_real_ranks, real_ranks
 NO_TEXTS = Texts(np.zeros(0, np.uint8), np.zeros(1, np.int64), np.zeros(1, np.int64))
 
 WORD_BYTES, DECIMAL_BYTES = 8, 16
+
+LEAST_BYTES = 64
+"""So many bytes of texts are kept however few are in use."""
 
 
 class Codes(ABC):
@@ -52,6 +57,10 @@ class Codes(ABC):
     def values(self, words: Numbers, ids: Numbers) -> pa.Array:
         """The values that have these words and ids."""
 
+    def answers(self, words: Numbers, ids: Numbers, valid: Flags) -> Answers:
+        """The values that have these words and ids as answers; NULL where they are not valid."""
+        return CodedAnswers(words, valid, pa.int64(), ids, self)
+
     @abstractmethod
     def use(self, values: Coded, rows: Numbers, signs: NDArray[np.int8]) -> None:
         """Counts rows that come and go; what no row has any more is forgotten, but not at once.
@@ -62,6 +71,30 @@ class Codes(ABC):
     @abstractmethod
     def forget(self) -> None:
         """Forgets all values."""
+
+
+@dataclass(frozen=True)
+class CodedAnswers(Answers):
+    """Answers that are words, and ids, of values."""
+
+    ids: Numbers
+    codes: Codes
+
+    def mark_changed(self, previous: NDArray[np.int64], changed: NDArray[np.bool_]) -> None:
+        """Marks the versions that differ here from the version before."""
+        super().mark_changed(previous, changed)
+        Answers(self.ids, None, pa.int64()).mark_changed(previous, changed)
+
+    def take(self, versions: NDArray[np.int64]) -> pa.Array:
+        """The values of the given versions."""
+        assert self.valid is not None, "there is no least value of none"
+        is_valid = self.valid[versions]
+        shown = versions[is_valid]
+        values = self.codes.values(self.values[shown], self.ids[shown])
+        if len(shown) == len(versions):
+            return values
+        places = np.cumsum(is_valid) - 1
+        return values.take(pa.array(places, mask=~is_valid))
 
 
 class Numeric(Codes):
@@ -75,10 +108,12 @@ class Numeric(Codes):
     def of(self, column: pa.Array) -> Coded:
         """The words of a column."""
         column = plain(column)
-        words = np.where(validity(column), self._words(column), 0)
+        words = np.where(validity(column), self.words(column), 0)
         return Coded(words, np.zeros(len(column), np.int64), validity(column), NO_TEXTS)
 
-    def _words(self, column: pa.Array) -> Numbers:
+    @staticmethod
+    def words(column: pa.Array) -> Numbers:
+        """The words of a column; where it is NULL, any."""
         kind = column.type
         if pa.types.is_boolean(kind):
             column, kind = column.cast(pa.int8()), pa.int8()
@@ -109,11 +144,10 @@ class Numeric(Codes):
         """Nothing is kept."""
 
 
-class Spelled(Codes):
-    """Types whose values are bytes, of any length, in the order of their bytes."""
+class Identified(Codes):
+    """Types whose values are bytes, of any length; those in use have an id that leads to them."""
 
-    def __init__(self, kind: pa.DataType) -> None:
-        self.kind = kind
+    def __init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
@@ -121,26 +155,61 @@ class Spelled(Codes):
         self._directory = KeyDirectory()
         self._uses: Numbers = np.zeros(0, np.int64)
         self._touched: Numbers = np.zeros(0, np.int64)
+        self._table = TextTable()
 
     @property
     def nbytes(self) -> int:
         """Bytes of the values, and a few per value."""
-        return self._directory.nbytes + self._uses.nbytes
+        return self._directory.nbytes + self._uses.nbytes + self._table.nbytes
+
+    def use(self, values: Coded, rows: Numbers, signs: NDArray[np.int8]) -> None:
+        """Counts rows that come and go; values without a row lose their id before the next ones."""
+        is_text = values.valid[rows]
+        ids = values.ids[rows[is_text]]
+        np.add.at(self._uses, ids, signs[is_text])
+        self._touched = np.union1d(self._touched, ids)
+
+    @abstractmethod
+    def _bytes(self, keys: Sequence[pa.Array]) -> pa.Array:
+        """The bytes of values, none of them NULL, in whose order the values are."""
+
+    def _ids(self, keys: Sequence[pa.Array], valid: Flags) -> Numbers:
+        """The ids of values; those not seen before get one. 0 where a value is not valid."""
+        gone = self._touched[self._uses[self._touched] == 0]
+        self._directory.release(gone)
+        self._table.drop(gone)
+        self._touched = self._touched[:0]
+        ids = np.zeros(len(valid), np.int64)
+        if not valid.any():
+            return ids
+        known = [key.filter(pa.array(valid)) for key in keys]
+        ids[valid] = self._directory.slots_of(known)
+        self._uses = fitted(self._uses, self._directory.slot_count)
+        self._table.fit(self._directory.slot_count)
+        new, rows = np.unique(ids[valid], return_index=True)
+        is_new = ~self._table.has[new]
+        if is_new.any():
+            first = pa.array(rows[is_new])
+            self._table.put(new[is_new], self._bytes([key.take(first) for key in known]))
+        return ids
+
+
+class Spelled(Identified):
+    """Texts, bytes and wide decimals: values that are their bytes."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self.kind = kind
+        super().__init__()
 
     def of(self, column: pa.Array) -> Coded:
-        """The words and ids of a column; values not seen before get an id."""
-        self._directory.release(self._touched[self._uses[self._touched] == 0])
-        self._touched = self._touched[:0]
+        """The words and ids of a column."""
         column = plain(column)
         valid = validity(column)
-        ids = np.zeros(len(column), np.int64)
-        texts = self._as_bytes(column.filter(pa.array(valid)))
-        if len(texts):
-            ids[valid] = self._directory.slots_of([texts])
-        self._uses = fitted(self._uses, self._directory.slot_count)
-        texts_of_ids = self._texts()
-        words = _first_words(texts_of_ids)[ids] if len(texts) else np.zeros(len(ids), np.int64)
-        return Coded(words, ids, valid, texts_of_ids)
+        ids = self._ids([spelled(column)], valid)
+        return Coded(self._table.words_of(ids), ids, valid, self._table.texts)
+
+    def _bytes(self, keys: Sequence[pa.Array]) -> pa.Array:
+        return keys[0]
 
     def values(self, words: Numbers, ids: Numbers) -> pa.Array:  # noqa: ARG002
         """The values that have these ids; all in use."""
@@ -153,34 +222,70 @@ class Spelled(Codes):
         low_first = np.ascontiguousarray(high_first[:, ::-1])
         return pa.Array.from_buffers(self.kind, len(texts), [None, pa.py_buffer(low_first)])
 
-    def use(self, values: Coded, rows: Numbers, signs: NDArray[np.int8]) -> None:
-        """Counts rows that come and go; values without a row lose their id before the next ones."""
-        is_text = values.valid[rows]
-        ids = values.ids[rows[is_text]]
-        np.add.at(self._uses, ids, signs[is_text])
-        self._touched = np.union1d(self._touched, ids)
 
-    def _as_bytes(self, column: pa.Array) -> pa.Array:
-        if not pa.types.is_decimal(column.type):
-            return column.cast(pa.large_binary())
-        low_first = fixed_values(column, "u1").reshape(-1, DECIMAL_BYTES)
-        high_first = np.ascontiguousarray(low_first[:, ::-1])
-        high_first[:, 0] ^= 0x80
-        offsets = np.arange(len(column) + 1, dtype=np.int64) * DECIMAL_BYTES
-        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(high_first)]
-        return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(column), buffers)
+class TextTable:
+    """The bytes of values by id, and the first eight of them as words.
 
-    def _texts(self) -> Texts:
-        """The bytes of every id; those of ids not in use are empty."""
-        in_use = self._directory.slots_in_use()
-        if not len(in_use):
-            return NO_TEXTS
-        (texts,) = self._directory.keys_of(in_use)
-        data, offsets = byte_strings(texts)
-        starts = np.zeros(self._directory.slot_count, np.int64)
-        stops = np.zeros_like(starts)
-        starts[in_use], stops[in_use] = offsets[:-1], offsets[1:]
-        return Texts(data, starts, stops)
+    New ones are appended; the bytes of those that went are given back once they are more than half.
+    """
+
+    def __init__(self) -> None:
+        self._data: NDArray[np.uint8] = np.zeros(LEAST_BYTES, np.uint8)
+        self._used = self._in_use = 0
+        self._starts: Numbers = np.zeros(0, np.int64)
+        self._stops: Numbers = np.zeros(0, np.int64)
+        self._words: Numbers = np.zeros(0, np.int64)
+        self.has: Flags = np.zeros(0, np.bool_)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the texts, and of what leads to them."""
+        arrays = (self._data, self._starts, self._stops, self._words, self.has)
+        return sum(array.nbytes for array in arrays)
+
+    @property
+    def texts(self) -> Texts:
+        """The bytes of every id."""
+        return Texts(self._data, self._starts, self._stops) if len(self._starts) else NO_TEXTS
+
+    def words_of(self, ids: Numbers) -> Numbers:
+        """The words of ids; 0 while there are none."""
+        return self._words[ids] if len(self._words) else np.zeros(len(ids), np.int64)
+
+    def fit(self, slots: int) -> None:
+        """Makes room for at least so many ids."""
+        self._starts, self._stops = fitted(self._starts, slots), fitted(self._stops, slots)
+        self._words, self.has = fitted(self._words, slots), fitted(self.has, slots)
+
+    def put(self, ids: Numbers, values: pa.Array) -> None:
+        """Adds the bytes of new ids."""
+        data, offsets = byte_strings(values)
+        stop = self._used + int(offsets[-1])
+        if stop > len(self._data):
+            self._data = resized(self._data, 2 * stop)
+        self._data[self._used : stop] = data[: offsets[-1]]
+        self._starts[ids], self._stops[ids] = self._used + offsets[:-1], self._used + offsets[1:]
+        self._words[ids] = _first_words(Texts(data, offsets[:-1], offsets[1:]))
+        self.has[ids] = True
+        self._in_use += stop - self._used
+        self._used = stop
+
+    def drop(self, ids: Numbers) -> None:
+        """Forgets the bytes of ids."""
+        self.has[ids] = False
+        self._in_use -= int((self._stops[ids] - self._starts[ids]).sum())
+        if self._used > 2 * self._in_use + LEAST_BYTES:
+            self._compact()
+
+    def _compact(self) -> None:
+        ids = np.flatnonzero(self.has)
+        sizes = self._stops[ids] - self._starts[ids]
+        stops = np.cumsum(sizes)
+        starts = stops - sizes
+        places = np.arange(self._in_use) + np.repeat(self._starts[ids] - starts, sizes)
+        self._data = resized(self._data[places], max(2 * self._in_use, LEAST_BYTES))
+        self._starts[ids], self._stops[ids] = starts, stops
+        self._used = self._in_use
 
 
 _NO_BYTES = pa.array([], pa.large_binary())
@@ -188,9 +293,24 @@ _NO_BYTES = pa.array([], pa.large_binary())
 
 def codes_of(kind: pa.DataType) -> Codes:
     """The codes of values of a type that has an order."""
-    if pa.types.is_decimal(kind):
-        return Numeric(kind) if kind.precision <= EXACT_DECIMAL_DIGITS else Spelled(kind)
     return Numeric(kind) if is_exact(kind) else Spelled(kind)
+
+
+def spelled(column: pa.Array) -> pa.Array:
+    """Texts, bytes or wide decimals as bytes, in whose order they are."""
+    if not pa.types.is_decimal(column.type):
+        return column.cast(pa.large_binary())
+    low_first = fixed_values(column, "u1").reshape(-1, DECIMAL_BYTES)
+    high_first = np.ascontiguousarray(low_first[:, ::-1])
+    high_first[:, 0] ^= 0x80
+    return fixed_bytes(high_first)
+
+
+def fixed_bytes(rows: NDArray[np.uint8]) -> pa.Array:
+    """Rows of equally many bytes as values."""
+    offsets = np.arange(len(rows) + 1, dtype=np.int64) * rows.shape[1]
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(rows))]
+    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(rows), buffers)
 
 
 def _first_words(texts: Texts) -> Numbers:

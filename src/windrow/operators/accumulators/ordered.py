@@ -7,8 +7,8 @@ trees (`kernels/ordered_values.py`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -32,42 +32,22 @@ from windrow.operators.answers import Answers
 from windrow.operators.arrow_types import arrow_type
 from windrow.plan.nodes.window_aggregate import Aggregate
 
-_TURNS = {"min": 1, "max": -1}
-_PICKED = {"min": LEAST, "max": GREATEST}
+_TURNS = {LEAST: 1, GREATEST: -1}
+_MIDDLE = (LOWER, UPPER)
 
-
-@dataclass(frozen=True)
-class CodedAnswers(Answers):
-    """Answers that are words, and ids, of values."""
-
-    ids: Numbers
-    codes: Codes
-
-    def mark_changed(self, previous: NDArray[np.int64], changed: NDArray[np.bool_]) -> None:
-        """Marks the versions that differ here from the version before."""
-        super().mark_changed(previous, changed)
-        Answers(self.ids, None, pa.int64()).mark_changed(previous, changed)
-
-    def take(self, versions: NDArray[np.int64]) -> pa.Array:
-        """The values of the given versions."""
-        assert self.valid is not None, "there is no least value of none"
-        is_valid = self.valid[versions]
-        shown = versions[is_valid]
-        values = self.codes.values(self.values[shown], self.ids[shown])
-        if len(shown) == len(versions):
-            return values
-        places = np.cumsum(is_valid) - 1
-        return values.take(pa.array(places, mask=~is_valid))
+Places = Mapping[str, tuple[int, ...]]
+"""Per function, which of the values in order it takes: one end, or the two in the middle."""
 
 
 class Deques:
     """What may still be the least values, and the greatest ones, of every slot."""
 
-    def __init__(self, functions: Sequence[str], lifetime: int) -> None:
+    def __init__(self, places: Places, lifetime: int) -> None:
         self.lifetime = lifetime
-        self.cells = {f: np.zeros((0, extremes.CELL_PARTS), np.int64) for f in functions}
-        self.meta = {function: np.zeros(3, np.int64) for function in functions}
-        self.sides = {function: np.zeros((0, 2), np.int64) for function in functions}
+        self.turns = {function: _TURNS[end] for function, (end,) in places.items()}
+        self.cells = {f: np.zeros((0, extremes.CELL_PARTS), np.int64) for f in places}
+        self.meta = {function: np.zeros(3, np.int64) for function in places}
+        self.sides = {function: np.zeros((0, 2), np.int64) for function in places}
 
     @property
     def nbytes(self) -> int:
@@ -86,12 +66,11 @@ class Deques:
     def enter(self, rows: AliveRows, values: Coded) -> None:
         """Takes up rows, in the order of their times."""
         ends = rows.times + self.lifetime
-        for name, turn in _TURNS.items():
-            if name in self.cells:
-                self.cells[name] = extremes.enter_all(
-                    values, rows.slots, ends, self.cells[name], self.meta[name],
-                    self.sides[name], turn,
-                )  # fmt: skip
+        for name, turn in self.turns.items():
+            self.cells[name] = extremes.enter_all(
+                values, rows.slots, ends, self.cells[name], self.meta[name],
+                self.sides[name], turn,
+            )  # fmt: skip
 
     def slide(self, versions: Versions, values: Coded, codes: Codes) -> dict[str, Answers]:
         """Applies the events; gives the answers by function name."""
@@ -99,20 +78,19 @@ class Deques:
         for name in self.cells:
             found, self.cells[name] = extremes.slide_extremes(
                 versions, values, self.cells[name], self.meta[name], self.sides[name],
-                self.lifetime, _TURNS[name],
+                self.lifetime, self.turns[name],
             )  # fmt: skip
-            answers[name] = CodedAnswers(found.words, found.valid, pa.int64(), found.ids, codes)
+            answers[name] = codes.answers(found.words, found.ids, found.valid)
         return answers
 
 
 class Trees:
     """All values of every slot, in order."""
 
-    def __init__(self, functions: Sequence[str]) -> None:
-        self.functions = functions
+    def __init__(self, places: Places) -> None:
+        self.places = places
         self.asked = np.zeros(4, np.bool_)
-        for function in functions:
-            self.asked[[_PICKED[function]] if function in _PICKED else [LOWER, UPPER]] = True
+        self.asked[[which for own in places.values() for which in own]] = True
         self.nodes = np.zeros((0, NODE_CELLS), np.int64)
         self.meta = np.zeros(3, np.int64)
         self.roots = np.zeros(0, np.int64)
@@ -146,14 +124,14 @@ class Trees:
             raise nothing_to_delete()
         has_value = found.counts > 0
         answers: dict[str, Answers] = {}
-        for name in self.functions:
-            if name == "median":
+        for name, places in self.places.items():
+            if places == _MIDDLE:
                 answers[name] = Answers(_medians(found, codes), has_value, pa.float64())
                 continue
             words, ids = (
-                np.ascontiguousarray(part[:, _PICKED[name]]) for part in (found.words, found.ids)
+                np.ascontiguousarray(part[:, places[0]]) for part in (found.words, found.ids)
             )
-            answers[name] = CodedAnswers(words, has_value, pa.int64(), ids, codes)
+            answers[name] = codes.answers(words, ids, has_value)
         return answers
 
 
@@ -179,14 +157,22 @@ def _medians(found: sliding_order.Picked, codes: Codes) -> NDArray[np.float64]:
 class Ordered(ValueKeeper):
     """The values of one column, in order as far as they may be asked for."""
 
+    takes: ClassVar[Places] = {"min": (LEAST,), "max": (GREATEST,), "median": _MIDDLE}
+    """Per function, what it takes of the values in order."""
+
     def __init__(self, aggregates: Sequence[Aggregate]) -> None:
         self.functions = list(dict.fromkeys(aggregate.function for aggregate in aggregates))
         argument = aggregates[0].argument
         assert argument is not None, "only COUNT has no argument"
-        self.codes = codes_of(arrow_type(argument.type))
+        self.codes = self._codes_of(arrow_type(argument.type))
+        self._places = {function: self.takes[function] for function in self.functions}
         self._room = 0
         self._worked = 0
-        self.kept_values: Deques | Trees = Trees(self.functions)
+        self.kept_values: Deques | Trees = Trees(self._places)
+
+    def _codes_of(self, kind: pa.DataType) -> Codes:
+        """How values of the argument's type are put in order."""
+        return codes_of(kind)
 
     @property
     def work(self) -> int:
@@ -201,10 +187,10 @@ class Ordered(ValueKeeper):
     def begin(self, lifetime: int | None) -> None:
         """Forgets all values; from now on all rows live so long, or, by None, as they like."""
         self._worked = self.work
-        if lifetime is None or "median" in self.functions:
-            self.kept_values = Trees(self.functions)
+        if lifetime is None or _MIDDLE in self._places.values():
+            self.kept_values = Trees(self._places)
         else:
-            self.kept_values = Deques(self.functions, lifetime)
+            self.kept_values = Deques(self._places, lifetime)
         self.codes.forget()
         self.kept_values.fit(self._room)
 

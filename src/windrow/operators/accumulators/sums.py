@@ -25,16 +25,43 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.errors import DataError
+from windrow.errors import DataError, UnsupportedError
 from windrow.kernels import sliding_aggregate as kernels
 from windrow.kernels._jit import writable
 from windrow.kernels.exact_sum import double_span
 from windrow.kernels.versions import Versions
 from windrow.operators.accumulators.base import Accumulator, Numbers, fitted, validity
 from windrow.operators.answers import Answers
+from windrow.operators.arrow_types import arrow_type
 from windrow.operators.key_columns import fixed_values
 from windrow.operators.limbs import fixed_lists, rows_of_lists, settled, trimmed
 from windrow.plan.nodes.window_aggregate import Aggregate
+
+
+def totals(aggregates: Sequence[Aggregate]) -> Totals:
+    """What counts, sums and averages of one column share.
+
+    Raises:
+        UnsupportedError: the type of the column has no sum.
+    """
+    if all(aggregate.function == "count" for aggregate in aggregates):
+        return CountOnly(aggregates)
+    argument = aggregates[0].argument
+    assert argument is not None, "only COUNT has no argument"
+    kind = arrow_type(argument.type)
+    if pa.types.is_integer(kind):
+        return Integers(aggregates)
+    if pa.types.is_floating(kind):
+        return Doubles(aggregates)
+    if pa.types.is_decimal(kind):
+        return Decimals(aggregates, kind)
+    function = next(a.function for a in aggregates if a.function != "count").upper()
+    raise UnsupportedError(
+        "aggregate-type",
+        f"{function}({argument.text}) has an argument of type {argument.type}",
+        reason=f"{function} takes whole numbers, decimals, float and double",
+        hint=f"cast it, for instance  {function}(CAST({argument.text} AS DOUBLE))",
+    )
 
 
 class Totals(Accumulator):

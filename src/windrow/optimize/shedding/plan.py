@@ -199,9 +199,6 @@ def _rewritten(spec: PhysicalNode, shedding: Shedding) -> PhysicalNode:
 LOW, HIGH = "_low", "_high"
 ENDS = {LOW: "low end of", HIGH: "high end of"}
 
-ESTIMATED = {"count", "sum", "avg"}
-"""Functions that have estimates, of all values, not of distinct ones."""
-
 MOST_INPUTS = 5
 """Of a join whose totals are estimated: each set of its inputs takes part in the variance."""
 
@@ -247,7 +244,7 @@ def _estimating(spec: SlidingAggregate, inputs: int) -> tuple[PhysicalNode, froz
     if not spec.aggregates:
         return spec, frozenset()
     for aggregate in spec.aggregates:
-        if aggregate.function not in ESTIMATED or aggregate.is_distinct:
+        if not aggregate.definition.estimated_by or aggregate.is_distinct:
             argument = aggregate.argument
             raise UnsupportedError(
                 "unsupported-estimate",

@@ -17,6 +17,7 @@ from windrow.physical.explain.bounds_text import (
 from windrow.physical.explain.facts import said
 from windrow.physical.nodes.shapes import MakesChanges, OneInput
 from windrow.physical.partitioning.buckets import by_keys
+from windrow.plan.aggregates.function import Merging
 from windrow.plan.texts import show_aggregates
 
 if TYPE_CHECKING:
@@ -24,12 +25,8 @@ if TYPE_CHECKING:
     from windrow.physical.nodes.base import PhysicalNode, Request
     from windrow.physical.options import Options
     from windrow.physical.partitioning.buckets import Partitioning
-    from windrow.plan.exprs import Expr
     from windrow.plan.nodes.window_aggregate import Aggregate, WindowAggregate
     from windrow.schema import Schema
-
-ADDED_UP = frozenset({"sum", "count", "avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp"})
-"""The aggregates that take a value back by subtracting it, and need no other values for that."""
 
 
 @dataclass(frozen=True)
@@ -69,20 +66,17 @@ class SlidingAggregate(MakesChanges, OneInput):
         Counts and sums, and what follows from these, add up to one row. Of values of which the least
         or the greatest is asked for no others need go on, as long as none is taken back by its value.
         """
-        functions = {each.function for each in self.aggregates}
         if self.keys or self.estimated_from or any(each.is_distinct for each in self.aggregates):
             return False
-        ordered, summed = self._arguments({"min", "max"}), self._arguments({"sum", "avg"})
+        merged = [(each.definition.merging, each.argument) for each in self.aggregates]
+        added = {argument for how, argument in merged if how is Merging.added}
+        outermost = {argument for how, argument in merged if how is Merging.outermost}
         only_end = self.input.has_ends and not self.input.has_state
         return (
-            functions <= {"count", "sum", "avg", "min", "max"}
-            and not ordered & summed
-            and (only_end or not ordered)
+            all(how is not None for how, _ in merged)
+            and not added & outermost
+            and (only_end or not outermost)
         )
-
-    def _arguments(self, functions: set[str]) -> set[Expr]:
-        """What some functions are asked of."""
-        return {a.argument for a in self.aggregates if a.argument and a.function in functions}
 
     is_stateful = True
 
@@ -112,7 +106,7 @@ class SlidingAggregate(MakesChanges, OneInput):
         """The rows, where these end or where some aggregate cannot take a value back."""
         if self.estimated_from:
             return None
-        subtracts = all(a.function in ADDED_UP and not a.is_distinct for a in self.aggregates)
+        subtracts = all(a.definition.adds_up and not a.is_distinct for a in self.aggregates)
         return (self.input,) if self.input.has_ends or not subtracts else ()
 
     @property

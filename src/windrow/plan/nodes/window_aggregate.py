@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from windrow.errors import PlanError, Span
+from windrow.plan.aggregates import AGGREGATES
+from windrow.plan.aggregates.function import AggregateFunction
 from windrow.plan.exprs import Expr, Named
 from windrow.plan.nodes.base import Node, OneInput, read_by
 from windrow.plan.texts import ColumnTexts, show_aggregates
@@ -16,7 +18,13 @@ from windrow.schema import Field, Schema
 class Aggregate:
     """One aggregate function over an expression; COUNT(*) has none.
 
-    Functions: sum, count, avg, min, max, median, var_pop, var_samp, stddev_pop, stddev_samp.
+    Attributes:
+        function: its name, as `plan/aggregates` has it.
+        argument: what it reads of a row.
+        name: of the column that holds its answers.
+        type: theirs, in Spark's words.
+        is_distinct: whether equal values count once.
+        registered: what it is, said along: where the plan is read, nobody may have registered it.
     """
 
     function: str
@@ -24,7 +32,12 @@ class Aggregate:
     name: str
     type: str
     is_distinct: bool = False
-    """Whether equal values count once."""
+    registered: AggregateFunction | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def definition(self) -> AggregateFunction:
+        """All that is known of its function."""
+        return self.registered or AGGREGATES[self.function]
 
 
 @dataclass(frozen=True)

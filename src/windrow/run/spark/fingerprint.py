@@ -16,7 +16,7 @@ from windrow.physical.nodes.base import PhysicalNode
 _SPACES = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`)|\s+""", re.DOTALL)
 _FREE = {
     "algorithm", "body", "method", "lateness", "read_ahead", "text", "duckdb", "span", "calls", "comparisons",
-    "bands", "structures", "sizes", "orders", "estimate", "is_portable", "place",
+    "bands", "structures", "sizes", "orders", "estimate", "is_portable", "place", "registered",
     # How much there is may change from run to run, and chances go on from what is held.
     "memory", "is_in_bytes", "service_rate", "may_skip", "strategy", "least_windows",
     "least_rates", "parts", "expected",

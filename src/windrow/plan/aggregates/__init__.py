@@ -1,0 +1,74 @@
+"""The aggregates that queries may call, by name: one object each, one file for each family.
+
+In: nothing. Out: what the parser, the binder, the planner, EXPLAIN and the reference say of each.
+Knows no data: what computes an aggregate is named by import path. Others add theirs through
+`windrow.extend.aggregate`.
+"""
+
+from __future__ import annotations
+
+from windrow.errors import PlanError
+from windrow.plan.aggregates.any_value import ANY_VALUE
+from windrow.plan.aggregates.bool_and import BOOL_AND
+from windrow.plan.aggregates.bool_or import BOOL_OR
+from windrow.plan.aggregates.count import COUNT
+from windrow.plan.aggregates.count_if import COUNT_IF
+from windrow.plan.aggregates.function import AggregateFunction
+from windrow.plan.aggregates.max_by import MAX_BY
+from windrow.plan.aggregates.min_by import MIN_BY
+from windrow.plan.aggregates.ordered import MAX, MEDIAN, MIN
+from windrow.plan.aggregates.sums import AVG, SUM
+from windrow.plan.aggregates.variances import STDDEV_POP, STDDEV_SAMP, VAR_POP, VAR_SAMP
+from windrow.registry import Registry
+
+AGGREGATES: Registry[AggregateFunction] = Registry("aggregate")
+"""Every aggregate, under each of its names."""
+
+
+def add_aggregate(function: AggregateFunction) -> None:
+    """Lets queries call an aggregate, by any of its names.
+
+    Raises:
+        PlanError: a name is taken, or none; or nothing says what computes it.
+    """
+    for name in function.names:
+        if name != name.lower() or not name.isidentifier():
+            raise PlanError(
+                "aggregate-name",
+                f"{name!r} cannot be the name of an aggregate",
+                hint="a name is one word of letters, digits and _, in lower case",
+            )
+    if bool(function.accumulator) == bool(function.computed_as):
+        raise PlanError(
+            "aggregate-without-accumulator",
+            f"nothing says what computes the aggregate {function.name}, or two things do",
+            hint="name its accumulator, as module:name, or the aggregate that it is computed as",
+        )
+    for name in function.names:
+        AGGREGATES.add(name, function)
+
+
+def all_aggregates() -> tuple[AggregateFunction, ...]:
+    """Every aggregate once, in the order of the reference."""
+    return tuple(dict.fromkeys(AGGREGATES.values()))
+
+
+for _function in (
+    COUNT,
+    COUNT_IF,
+    SUM,
+    AVG,
+    MIN,
+    MAX,
+    MIN_BY,
+    MAX_BY,
+    ANY_VALUE,
+    BOOL_OR,
+    BOOL_AND,
+    MEDIAN,
+    STDDEV_SAMP,
+    STDDEV_POP,
+    VAR_SAMP,
+    VAR_POP,
+):
+    add_aggregate(_function)

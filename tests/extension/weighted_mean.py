@@ -1,0 +1,33 @@
+"""An aggregate as another package would add it: one file."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import windrow.extend
+from windrow.operators.accumulators.plain import PlainValues
+from windrow.plan.aggregates.arguments import NUMBERS
+from windrow.plan.aggregates.function import AggregateFunction, Kept
+
+
+class WeightedMean(PlainValues):
+    """The sum of values times weights over that of weights, rounded once."""
+
+    def answer(self, values: list[Any]) -> float | None:
+        weights = sum(Fraction(weight) for _, weight in values)
+        total = sum(Fraction(value) * Fraction(weight) for value, weight in values)
+        return float(total / weights) if weights else None
+
+
+windrow.extend.aggregate(
+    AggregateFunction(
+        "weighted_mean",
+        takes=(NUMBERS, NUMBERS),
+        says="`DOUBLE`: the mean of x, each weighted by y",
+        aliases=("wavg",),
+        accumulator="weighted_mean:WeightedMean",
+        gives="double",
+        kept=Kept("its values and weights", beside="the values and weights of the rows alive"),
+    )
+)
