@@ -233,7 +233,7 @@ class Session:
             {'word': ['lamb'], 'other': ['lame']}
         """
         from windrow.operators.functions import user_function  # noqa: PLC0415
-        from windrow.sql.calls import is_free_name  # noqa: PLC0415
+        from windrow.sql.bind.calls import is_free_name  # noqa: PLC0415
 
         own = name.lower()
         is_taken = own not in self._functions and self._has_function(own)

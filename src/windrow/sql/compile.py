@@ -1,24 +1,49 @@
-"""The door of this room: SQL text in, a logical query out."""
+"""EMIT CHANGES: the answer as a changelog, of a query that would otherwise take nothing back."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from types import MappingProxyType
 
-from windrow.errors import WindrowError
+from sqlglot import exp
+
+from windrow.errors import Span, WindrowError
 from windrow.plan.catalog import Catalog
 from windrow.plan.nodes.query import Query
 from windrow.plan.nodes.set_operation import SetOperation
 from windrow.plan.types import TypeResolver
-from windrow.sql.calls import Functions
-from windrow.sql.emit_changes import EMIT_CHANGES, emits_changes
-from windrow.sql.function_names import name_aggregates
-from windrow.sql.grouping import refuse_reserved
-from windrow.sql.lower import Lowering
-from windrow.sql.parse import parse_query, read_hints
-from windrow.sql.refuse import as_query, refuse_functions, refuse_nondeterministic
-from windrow.sql.set_operations import shown
-from windrow.sql.spans import span_of
+from windrow.sql.bind.calls import Functions
+from windrow.sql.bind.grouping import refuse_reserved
+from windrow.sql.grammar.functions import name_aggregates
+from windrow.sql.grammar.parse import parse_query, read_hints
+from windrow.sql.grammar.refuse import (
+    as_query,
+    refuse_functions,
+    refuse_nondeterministic,
+    unsupported,
+)
+from windrow.sql.grammar.spans import span_of
+from windrow.sql.lower.select import Lowering
+from windrow.sql.lower.set_operations import shown
+
+EMIT_CHANGES = "EMIT CHANGES"
+
+
+def emits_changes(tree: exp.Expr) -> bool:
+    """Whether EMIT CHANGES ends the query; inside of it, it is refused."""
+    last = [tree]
+    while isinstance(last[-1], exp.SetOperation | exp.Subquery):
+        end = last[-1]
+        last.append(end.expression if isinstance(end, exp.SetOperation) else end.this)
+    for query in tree.find_all(exp.Query):
+        if "emit_changes" in query.meta and not any(query is end for end in last):
+            raise unsupported(
+                "emit-changes-inside",
+                "EMIT CHANGES stands inside the query",
+                "write it at the end: it is the answer of the whole query that it is about",
+                Span(*query.meta["emit_changes"]),
+            )
+    return any("emit_changes" in query.meta for query in last)
 
 
 def compile_query(

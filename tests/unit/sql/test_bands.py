@@ -8,8 +8,7 @@ import pytest
 from sqlglot import exp, parse_one
 
 from windrow.plan.exprs import ALWAYS, NEVER, Band, Comparison, Side
-from windrow.sql.bands import bands_of
-from windrow.sql.comparisons import comparisons_of
+from windrow.sql.render.bands import bands_of, comparisons_of
 
 TYPES = {
     "i": "int", "l": "bigint", "d": "double", "e": "double", "f": "float", "m": "decimal(9,2)",

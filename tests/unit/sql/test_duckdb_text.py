@@ -9,9 +9,9 @@ import pytest
 from windrow.operators.evaluate import connect
 from windrow.plan.digits import Digits, digits_of_type
 from windrow.schema import Field, Schema
-from windrow.sql.decimals import digits_of, result_digits
-from windrow.sql.dialect import Windrow
-from windrow.sql.duckdb_text import duckdb_text
+from windrow.sql.grammar.dialect import Windrow
+from windrow.sql.render.duckdb_text import duckdb_text
+from windrow.sql.render.numbers import digits_of, result_digits
 
 COLUMNS = Schema(
     (

@@ -17,9 +17,9 @@ from windrow.operators.evaluate import DuckdbTypes
 from windrow.plan.aggregates import AGGREGATES
 from windrow.plan.exprs import Expr
 from windrow.schema import Field, Schema
-from windrow.sql.dialect import WindrowParser
-from windrow.sql.function_catalog import DUCKDB
-from windrow.sql.function_names import (
+from windrow.sql.grammar.dialect import WindrowParser
+from windrow.sql.grammar.function_catalog import DUCKDB
+from windrow.sql.grammar.functions import (
     OTHER_AGGREGATES,
     ROW_MAKERS,
     VOLATILE,

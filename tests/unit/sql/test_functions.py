@@ -12,7 +12,7 @@ from windrow.plan.functions import UserFunction
 from windrow.plan.nodes.filter import Filter
 from windrow.plan.nodes.project import Project
 from windrow.plan.nodes.window_aggregate import WindowAggregate
-from windrow.sql.calls import is_free_name
+from windrow.sql.bind.calls import is_free_name
 from windrow.sql.compile import compile_query
 
 FUNCTIONS = {

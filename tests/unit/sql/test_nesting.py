@@ -10,7 +10,7 @@ import pytest
 import windrow
 from windrow.errors import ParseError, PlanError, WindrowError
 from windrow.plan.deep_calls import deep_calls
-from windrow.sql.nesting import MOST_IN_A_ROW, MOST_LEVELS
+from windrow.sql.grammar.parse import MOST_IN_A_ROW, MOST_LEVELS
 
 
 def asked() -> windrow.Session:

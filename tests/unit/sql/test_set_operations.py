@@ -9,7 +9,7 @@ from windrow.plan.nodes.range import Range
 from windrow.plan.nodes.scan import Scan
 from windrow.plan.nodes.set_operation import SetOperation
 from windrow.plan.nodes.window_aggregate import WindowAggregate
-from windrow.sql.widening import common_type
+from windrow.sql.render.numbers import common_type
 
 A, B, C = (f"SELECT k FROM {name} [RANGE INTERVAL '1' MINUTE]" for name in "abc")
 

@@ -1,0 +1,1 @@
+"""Names, types, windows and conditions of one SELECT, resolved or refused."""

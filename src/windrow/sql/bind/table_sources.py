@@ -1,0 +1,236 @@
+"""Tables in FROM: what each is joined as, and what cannot be asked of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from windrow.errors import BindError, PlanError, cover
+from windrow.plan.catalog import StreamInfo
+from windrow.plan.extensions import TABLE_FUNCTIONS, Constant, TableFunction
+from windrow.plan.nodes.table_scan import TableScan
+from windrow.schema import Field, Schema
+from windrow.sql.bind.join_kinds import FIRST_ONLY, kind_of, words_of
+from windrow.sql.bind.scope import Source
+from windrow.sql.grammar.refuse import NAMES, unsupported
+from windrow.sql.grammar.spans import span_of, text_of
+
+
+@dataclass(frozen=True)
+class FromTable:
+    """A table in FROM.
+
+    Attributes:
+        position: its place in FROM.
+        kind: "inner", "left", "semi" or "anti".
+        on: the condition that decides what it matches, where the kind is not inner.
+        is_before: whether a join of streams that is not inner comes after it.
+    """
+
+    position: int
+    kind: str
+    on: exp.Expr | None
+    is_before: bool
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether its columns are in reach of ON alone."""
+        return self.kind in FIRST_ONLY
+
+
+def table_source(info: StreamInfo, item: exp.Table, sql: str) -> Source:
+    """A table as an item of FROM; a window on it is refused."""
+    alias, span = item.alias_or_name, span_of(item)
+    window = item.meta.get("stream_window")
+    if window is not None:
+        raise BindError(
+            "window-of-table",
+            f"{alias} is a table, and has the window {text_of(window, sql)}",
+            reason="a table does not move: all its rows are there at every instant",
+            hint="leave the window out",
+            span=span_of(window),
+        )
+    schema = Schema(tuple(Field(f"{alias}.{f.name}", f.type) for f in info.schema.fields))
+    return Source(alias, "", TableScan(info, alias, schema, span), None, "", span, is_table=True)
+
+
+def refuse_tables_alone(sources: Sequence[Source]) -> None:
+    """Refuses a FROM in which nothing moves."""
+    if all(source.is_table for source in sources):
+        names = " and ".join(source.alias for source in sources)
+        said = "is a table" if len(sources) == 1 else "are tables"
+        raise PlanError(
+            "no-stream",
+            f"the query reads no stream: {names} {said}",
+            reason="an answer changes as streams bring tuples, and a table brings none",
+            hint=f"join a stream with it: FROM a JOIN {sources[0].alias} ON ..",
+            span=cover(*(source.span for source in sources)),
+        )
+
+
+def refuse_matched_table(sources: Sequence[Source], join: exp.Join) -> None:
+    """Refuses a bestmatch join with a table."""
+    for source in sources:
+        if source.is_table:
+            raise unsupported(
+                "bestmatch-table",
+                f"{source.alias} is a table, and a bestmatch join is one of two streams",
+                f"write an inner or left join: FROM a JOIN {source.alias} ON ..",
+                span_of(join),
+            )
+
+
+def refuse_paired_table(sources: Sequence[Source], join: exp.Join) -> None:
+    """Refuses a join by time with a table, whose rows have none."""
+    for source in sources:
+        if source.is_table:
+            raise unsupported(
+                "pair-join-table",
+                f"{source.alias} is a table, and {NAMES[join.args['kind']]} is one of two streams",
+                f"register it as a stream with its time column: stream({source.alias!r}, .., time=..)",
+                span_of(join),
+            )
+
+
+def read_tables(sources: Sequence[Source], joins: Sequence[exp.Join]) -> tuple[FromTable, ...]:
+    """The tables of FROM; joins that would keep rows of a table alone are refused."""
+    kinds = ["inner", *map(kind_of, joins)]
+    if any(kind != "inner" for kind in kinds):
+        _refuse_nested(joins)
+    outer = next((n for n, s in enumerate(sources) if kinds[n] != "inner" and not s.is_table), 0)
+    if outer:
+        _check_sides(sources, outer, joins[outer - 1], kinds[outer])
+    tables = []
+    for position, source in enumerate(sources):
+        if not source.is_table:
+            continue
+        kind = kinds[position]
+        join = joins[position - 1]
+        if kind in {"right", "full"}:
+            raise _kept_table(source, join, f"write LEFT JOIN {source.alias}, or an inner join")
+        if kind != "inner" and all(s.is_table for s in sources[:position]):
+            raise _kept_table(sources[0], join, "write the stream first, and the tables after it")
+        on = join.args.get("on") if kind != "inner" else None
+        tables.append(FromTable(position, kind, on, is_before=position < outer))
+    return tuple(tables)
+
+
+def _check_sides(sources: Sequence[Source], outer: int, join: exp.Join, kind: str) -> None:
+    """Refuses a join of streams that is not inner over tables that it would keep, or keep alone."""
+    before = sources[:outer]
+    if all(source.is_table for source in before):
+        instead = f"write {sources[outer].alias} LEFT JOIN {before[0].alias}, or an inner join"
+        raise _kept_table(before[0], join, instead)
+    if kind in {"right", "full"} and any(source.is_table for source in before):
+        table = next(source for source in before if source.is_table)
+        raise unsupported(
+            "table-below-outer-join",
+            f"the {words_of(join)} comes after the table {table.alias}",
+            "put what stands before it in a derived table: FROM (SELECT .. FROM a JOIN"
+            f" {table.alias} ON ..) x {words_of(join)} ..",
+            span_of(join),
+        )
+
+
+def _kept_table(table: Source, join: exp.Join, instead: str) -> PlanError:
+    return PlanError(
+        "table-preserved",
+        f"the {words_of(join)} keeps rows of the table {table.alias} that match nothing",
+        reason="whether a row of a table has a match changes with every tuple that comes or goes",
+        hint=instead,
+        span=span_of(join),
+    )
+
+
+def _refuse_nested(joins: Sequence[exp.Join]) -> None:
+    for join in joins:
+        inner = None if isinstance(join.this, exp.Subquery) else join.this.args.get("joins")
+        if inner:
+            raise unsupported(
+                "nested-join",
+                "a join stands inside another one, and not all of them are inner joins",
+                "write ON right after each join, so that they are taken from left to right",
+                span_of(join),
+            )
+
+
+ReadItem = Callable[[exp.Expr], Source]
+"""Reads an item of FROM."""
+
+
+def called_source(item: exp.Expr, read: ReadItem) -> Source:
+    """What a call in FROM stands for.
+
+    Raises:
+        UnsupportedError: it is no call of a function that was added.
+        BindError: its arguments do not fit.
+    """
+    call = item.this if isinstance(item, exp.Table) else None
+    name = call.name.lower() if isinstance(call, exp.Anonymous) else ""
+    function = TABLE_FUNCTIONS.get(name) if name else None
+    if function is None or call is None:
+        raise unsupported(
+            "table-function",
+            "only streams and derived tables may stand in FROM",
+            "write the name of a registered stream, or (SELECT ..) alias",
+            span_of(item),
+        )
+    given: list[exp.Expr] = list(call.expressions)
+    source = read(_rows(given[0] if given else None, item, name, function))
+    if source.is_table or source.changelog_keys is not None:
+        raise BindError(
+            "table-function-arguments",
+            f"{name} takes the rows of a stream, and {source.alias} has others",
+            reason="what is given to it comes in the order of time, and is not taken back",
+            hint=function.usage,
+            span=span_of(item),
+        )
+    constants = tuple(_constant(tree, name, function) for tree in given[1:])
+    node = function.make(source.node, source.alias, constants)
+    time = min(node.event_times, default=None)
+    return replace(source, stream="", node=node, time=time, span=span_of(item))
+
+
+def _rows(first: exp.Expr | None, item: exp.Expr, name: str, function: TableFunction) -> exp.Expr:
+    """The first argument as an item of FROM, under the alias of the call."""
+    alias = exp.TableAlias(this=exp.to_identifier(item.alias or name))
+    rows: exp.Expr | None = None
+    if isinstance(first, exp.Column) and not first.table:
+        rows = exp.Table(this=first.this, alias=alias)
+    elif isinstance(first, exp.Subquery):
+        rows = exp.Subquery(this=first.this, alias=alias)
+    if rows is None:
+        raise BindError(
+            "table-function-arguments",
+            f"the first argument of {name} is no stream",
+            hint=f"write {function.usage}, with the name of a stream or (SELECT ..) in front",
+            span=span_of(item),
+        )
+    rows.meta.update(first.meta if first is not None else {})
+    return rows
+
+
+def _constant(tree: exp.Expr, name: str, function: TableFunction) -> Constant:
+    match tree:
+        case exp.Literal():
+            return str(tree.this) if tree.is_string else _number(str(tree.this))
+        case exp.Neg(this=exp.Literal()):
+            value = _number(str(tree.this.this))
+            return -value
+        case exp.Boolean():
+            return bool(tree.this)
+        case exp.Null():
+            return None
+    raise BindError(
+        "table-function-arguments",
+        f"an argument of {name} is no constant",
+        reason="what it does is the same for all rows",
+        hint=f"write {function.usage}, with numbers and texts",
+        span=span_of(tree),
+    )
+
+
+def _number(text: str) -> int | float:
+    return int(text) if text.isdigit() else float(text)

@@ -1,0 +1,243 @@
+"""Window clauses to bounds: what each way to state a window says about two event times.
+
+EITHER WAY: all DWINDOWs as written, or all of them reversed.
+
+Between two streams alone both ways make one window, for each of them holds at distance zero:
+
+    as written     t(b) - t(a) in          [0 ======= w]
+    reversed                      [-w ======= 0]
+    together                      [-w ================ w]
+
+Over three streams or more they do not: a - b - c and c - b - a leave out b - a - c. Such a join has
+two graphs of windows; the windows that have no direction are part of both as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+
+from sqlglot import exp
+
+from windrow.errors import BindError, ParseError, Span, nearest
+from windrow.plan.windows import UNBOUNDED, Bound
+from windrow.sql.bind.lengths import window_ticks
+from windrow.sql.bind.scope import InnerWindow, Scope
+from windrow.sql.grammar.clauses import PairWindow, UniformWindow
+from windrow.sql.grammar.spans import span_of, text_of
+
+
+@dataclass(frozen=True)
+class StatedWindows:
+    """What the clauses of one SELECT say.
+
+    Attributes:
+        bounds: the bounds between pairs.
+        uniform: `WINDOW = w`, where it is given.
+        places: where each bound stands in the SQL, by its text.
+        reversed: the bounds with every DWINDOW the other way round, which do as well (EITHER WAY
+            over more than two streams); None where there is no other way.
+    """
+
+    bounds: tuple[Bound, ...]
+    uniform: InnerWindow | None = None
+    places: Mapping[str, Span | None] = field(default_factory=dict)
+    reversed: tuple[Bound, ...] | None = None
+
+    @property
+    def uniform_ticks(self) -> int | None:
+        """The length in `WINDOW = w`, where it is given."""
+        return None if self.uniform is None else self.uniform.ticks
+
+
+def read_windows(
+    clauses: Sequence[exp.Expr], scope: Scope, time_type: str, sql: str
+) -> StatedWindows:
+    """The bounds of every WINDOW and DWINDOW clause, and of every `[RANGE w]`."""
+    bounds: list[Bound] = []
+    directed: list[Bound] = []
+    uniform: InnerWindow | None = None
+    for clause in clauses:
+        _check_clause(clause)
+        text = text_of(clause, sql)
+        if isinstance(clause, PairWindow):
+            bounds.append(_pair_bound(clause, scope, time_type, sql))
+            if is_directed(clause):
+                directed.append(bounds[-1])
+            continue
+        if uniform is not None:
+            raise ParseError(
+                "window-twice", "WINDOW = .. is stated twice", hint="state it once",
+                span=span_of(clause),
+            )  # fmt: skip
+        ticks = window_ticks(clause.this, time_type, sql)
+        uniform = InnerWindow(ticks, text, span_of(clause))
+        pairs = combinations(range(len(scope.sources)), 2)
+        bounds += [Bound(a, b, lo=ticks, hi=ticks, text=text) for a, b in pairs]
+    places = {text_of(clause, sql): span_of(clause) for clause in clauses}
+    bounds += range_bounds(scope)
+    if not goes_either_way(clauses):
+        return StatedWindows(tuple(bounds), uniform, places)
+    together = one_window_both_ways(directed)
+    if together is not None:
+        others = [bound for bound in bounds if bound not in directed]
+        return StatedWindows((together, *others), uniform, places)
+    turned = tuple(reverse(bound) if bound in directed else bound for bound in bounds)
+    return StatedWindows(tuple(bounds), uniform, places, turned)
+
+
+def range_bounds(scope: Scope) -> list[Bound]:
+    """What `FROM a [RANGE wa], b [RANGE wb]` says of a and b.
+
+    Each is still in its window when the other arrives:
+
+        t(a)                t(a) + wa
+         |======= a alive =====|
+                t(b)                 t(b) <= t(a) + wa   and likewise   t(a) <= t(b) + wb
+                 |===== b alive ====|
+    """
+    bounds = []
+    for (a, left), (b, right) in combinations(enumerate(scope.sources), 2):
+        if left.range_ticks is None and right.range_ticks is None:
+            continue
+        text = ", ".join(
+            f"{s.alias} {s.range_text}" for s in (left, right) if s.range_ticks is not None
+        )
+        lo = UNBOUNDED if right.range_ticks is None else right.range_ticks
+        hi = UNBOUNDED if left.range_ticks is None else left.range_ticks
+        bounds.append(Bound(a, b, lo=lo, hi=hi, text=text))
+    return bounds
+
+
+def _pair_bound(clause: PairWindow, scope: Scope, time_type: str, sql: str) -> Bound:
+    left, right = _source(clause.args["left"], scope), _source(clause.args["right"], scope)
+    if left == right:
+        raise BindError(
+            "window-of-one-stream",
+            f"the window {text_of(clause, sql)} names one stream twice",
+            hint="a window lies between two streams; one stream alone takes [RANGE ..] in FROM",
+            span=span_of(clause),
+        )
+    text = text_of(clause, sql)
+    if clause.args.get("first") is not None:
+        # t(right) - t(left) in [-lo, hi]; both ends may lie on one side:
+        #
+        #    9 PRECEDING     5 PRECEDING       0             lo = 9, hi = -5
+        #   -----[===============]-------------|---------> t(right) - t(left)
+        lo = window_ticks(clause.args["first"], time_type, sql)
+        hi = window_ticks(clause.args["last"], time_type, sql)
+        lo = lo if clause.args["is_first_before"] else -lo
+        hi = -hi if clause.args["is_last_before"] else hi
+        if -lo > hi:
+            raise _reversed(clause, sql)
+        return Bound(left, right, lo=lo, hi=hi, text=text)
+    width = window_ticks(clause.this, time_type, sql)
+    return Bound(left, right, lo=0 if clause.args["directed"] else width, hi=width, text=text)
+
+
+def _reversed(clause: PairWindow, sql: str) -> BindError:
+    def end(which: str) -> str:
+        side = "PRECEDING" if clause.args[f"is_{which}_before"] else "FOLLOWING"
+        return f"{text_of(clause.args[which], sql)} {side}"
+
+    return BindError(
+        "reversed-window",
+        f"the window {text_of(clause, sql)} ends before it begins",
+        reason="BETWEEN names the earlier end first, as in SQL",
+        hint=f"turn its ends around: BETWEEN {end('last')} AND {end('first')}",
+        span=span_of(clause),
+    )
+
+
+def _source(name: exp.Expr, scope: Scope) -> int:
+    found = scope.source_named(name.name)
+    if found is None:
+        refuse_window_of_table(name, scope)
+        raise BindError(
+            "unknown-stream",
+            f"the window names {name.name!r}, which is not in FROM",
+            hint=f"there are {nearest(name.name, [source.alias for source in scope.sources])}",
+            span=span_of(name),
+        )
+    return found
+
+
+def refuse_window_of_table(name: exp.Expr, scope: Scope) -> None:
+    """Refuses a window that names a table of FROM."""
+    if any(table.alias.lower() == name.name.lower() for table in scope.tables):
+        raise BindError(
+            "window-of-table",
+            f"the window names the table {name.name}",
+            reason="a table does not move: all its rows are there at every instant",
+            hint="leave the window out, or name two streams",
+            span=span_of(name),
+        )
+
+
+def _check_clause(clause: exp.Expr) -> None:
+    if not isinstance(clause, PairWindow | UniformWindow):
+        raise ParseError(
+            "window-not-read", "a window clause starts with WINDOW or DWINDOW",
+            hint="for instance  WINDOW (a, b) = INTERVAL '5' SECONDS", span=span_of(clause),
+        )  # fmt: skip
+
+
+def goes_either_way(clauses: Sequence[exp.Expr]) -> bool:
+    """Whether EITHER WAY stands behind the windows.
+
+    Raises:
+        ParseError: it turns nothing around, or stands before one that it would turn.
+    """
+    marked = next((clause for clause in clauses if clause.args.get("either_way")), None)
+    if marked is None:
+        return False
+    directed = [clause for clause in clauses if is_directed(clause)]
+    if not directed:
+        raise ParseError(
+            "either-way-without-dwindow",
+            "EITHER WAY follows no DWINDOW",
+            reason="it turns directed windows around, and a WINDOW has no direction",
+            hint="leave it out, or write DWINDOW (first, then) = length",
+            span=span_of(marked),
+        )
+    span = span_of(marked)
+    after = [at for at in map(span_of, directed) if at and span and at.start > span.start]
+    if after:
+        raise ParseError(
+            "either-way-before-dwindow",
+            "EITHER WAY stands before a DWINDOW",
+            reason="it turns all of them around, together",
+            hint="write it once, behind the last DWINDOW",
+            span=after[0],
+        )
+    return True
+
+
+def is_directed(clause: exp.Expr) -> bool:
+    """Whether a clause is a DWINDOW."""
+    return isinstance(clause, PairWindow) and bool(clause.args.get("directed"))
+
+
+def one_window_both_ways(directed: Sequence[Bound]) -> Bound | None:
+    """The window that both ways make together; None where they concern more than two streams."""
+    first = directed[0]
+    if any({bound.left, bound.right} != {first.left, first.right} for bound in directed):
+        return None
+    facing = [
+        bound if bound.left == first.left else _from_the_other_end(bound) for bound in directed
+    ]
+    # Where DWINDOWs of one pair face each other, only distance zero meets them all.
+    width = max(min(bound.lo for bound in facing), min(bound.hi for bound in facing))
+    text = ", ".join(bound.text for bound in directed)
+    return Bound(first.left, first.right, lo=width, hi=width, text=text)
+
+
+def reverse(bound: Bound) -> Bound:
+    """The bound with its streams in each other's place."""
+    return replace(bound, left=bound.right, right=bound.left)
+
+
+def _from_the_other_end(bound: Bound) -> Bound:
+    """The same bound, said of t(left) - t(right)."""
+    return Bound(bound.right, bound.left, lo=bound.hi, hi=bound.lo, text=bound.text)

@@ -1,0 +1,1 @@
+"""From a bound SELECT to logical nodes."""

@@ -1,0 +1,1 @@
+"""Expressions as the texts that Spark and DuckDB evaluate."""

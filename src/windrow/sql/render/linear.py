@@ -1,0 +1,246 @@
+"""Comparisons of two columns with constants beside them, however they are written.
+
+    a.x - b.x < 5        b.x - a.x >= -2        a.x + 3 > b.x        5 - b.y > 2.5 - a.y
+
+All of these say on which side of a number the difference of two columns lies. What is read here is
+what they say in exact arithmetic; how far a sum that is rounded may be from it is for bands.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from sqlglot import exp
+
+from windrow.plan.digits import MOST_DIGITS, digits_of_type
+from windrow.plan.exprs import ABOVE, ALWAYS, NEVER, Comparison, Side
+from windrow.sql.render.distances import has_double, number_of, plain
+from windrow.sql.render.numbers import INTEGERS, digits_of, result_digits, wider_type
+
+OPERATORS: dict[type[exp.Expr], str] = {
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.NEQ: "<>",
+}
+MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "<>": "<>"}
+_OTHERWISE: dict[type[exp.Expr], type[exp.Binary]] = {
+    exp.LT: exp.GTE,
+    exp.LTE: exp.GT,
+    exp.GT: exp.LTE,
+    exp.GTE: exp.LT,
+}
+_REAL = {"float", "double"}
+_EXACT = 2**53
+"""Whole numbers up to this one are doubles."""
+
+_MOST_CONSTANTS = 3
+"""Constants of one comparison; more would be rounded more often than bands allow for."""
+
+
+@dataclass(frozen=True)
+class Sum:
+    """Columns, each added or taken away, and a constant.
+
+    Attributes:
+        columns: the columns with their signs.
+        constant: what the constants come to.
+        sizes: the size of each of them.
+    """
+
+    columns: tuple[tuple[str, int], ...]
+    constant: Decimal = Decimal(0)
+    sizes: tuple[Decimal, ...] = ()
+
+
+@dataclass(frozen=True)
+class Difference:
+    """`left - right operator edge`.
+
+    Attributes:
+        left: a column.
+        operator: one of < <= > >= <>.
+        right: another column.
+        edge: the number that the difference is compared with.
+        sizes: of the constants that take part.
+        is_computed: whether the columns are taken from each other; else each has a side.
+        nan: what is known of NaN, as bands say it; None where that is none of these.
+    """
+
+    left: str
+    operator: str
+    right: str
+    edge: Decimal
+    sizes: tuple[Decimal, ...]
+    is_computed: bool
+    nan: str | None
+
+
+def compared(node: exp.Expr) -> tuple[tuple[exp.Expr, str, exp.Expr], ...]:
+    """The comparisons that a predicate comes to, each as left, operator, right; () for others.
+
+    A comparison that must not hold is the opposite one: NaN has its place in the order, and of NULL
+    neither is true.
+    """
+    node = plain(node)
+    if isinstance(node, exp.Not) and type(plain(node.this)) in _OTHERWISE:
+        inner = plain(node.this)
+        node = _OTHERWISE[type(inner)](this=inner.this, expression=inner.expression)
+    if isinstance(node, exp.Between) and not node.args.get("symmetric"):
+        return (node.this, ">=", node.args["low"]), (node.this, "<=", node.args["high"])
+    if type(node) in OPERATORS:
+        return ((node.this, OPERATORS[type(node)], node.expression),)
+    return ()
+
+
+def difference_of(left: exp.Expr, operator: str, right: exp.Expr) -> Difference | None:
+    """The difference of two columns that a comparison is about; None for anything else."""
+    first, second = _sum_of(left), _sum_of(right)
+    if first is None or second is None:
+        return None
+    columns = (*first.columns, *((name, -sign) for name, sign in second.columns))
+    sizes = first.sizes + second.sizes
+    if len(columns) != 2 or columns[0][1] == columns[1][1] or len(sizes) > _MOST_CONSTANTS:
+        return None
+    edge = second.constant - first.constant
+    is_computed = len(first.columns) != 1
+    nan: str | None
+    if is_computed:
+        nan = _nan_of_difference(operator if first.columns else MIRRORED[operator])
+    else:  # NaN is above all numbers, and so is what is taken from it
+        nan = ABOVE if columns[0][1] > 0 else None
+    (one, _), (other, _) = sorted(columns, key=lambda column: -column[1])
+    return Difference(one, operator, other, edge, sizes, is_computed, nan)
+
+
+def _nan_of_difference(operator: str) -> str:
+    """Whether a difference that is NaN, and above all numbers, compares so with a number."""
+    return NEVER if operator in {"<", "<="} else ALWAYS
+
+
+def _sum_of(node: exp.Expr) -> Sum | None:
+    node = plain(node)
+    if isinstance(node, exp.Column):
+        return Sum(((node.name, 1),))
+    number = number_of(node)
+    if number is not None:
+        return Sum((), number, (abs(number),))
+    if isinstance(node, exp.Neg):
+        inner = _sum_of(node.this)
+        return None if inner is None else _added(Sum(()), inner, -1)
+    if not isinstance(node, exp.Add | exp.Sub):
+        return None
+    first, second = _sum_of(node.this), _sum_of(node.expression)
+    if first is None or second is None:
+        return None
+    return _added(first, second, -1 if isinstance(node, exp.Sub) else 1)
+
+
+def _added(first: Sum, second: Sum, sign: int) -> Sum:
+    columns = (*first.columns, *((name, sign * own) for name, own in second.columns))
+    sizes = first.sizes + second.sizes
+    return Sum(columns, first.constant + sign * second.constant, sizes)
+
+
+def whole_comparison(
+    left: exp.Expr, operator: str, right: exp.Expr, types: Mapping[str, str]
+) -> Comparison | None:
+    """The comparison of two columns of whole numbers, which is made exactly."""
+    found = difference_of(left, operator, right)
+    if found is None or not {types[found.left], types[found.right]} <= set(INTEGERS):
+        return None
+    if (has_double(left) or has_double(right)) and not _rounds_nothing(left, right):
+        return None
+    edge = found.edge
+    if not abs(edge) < 2**63:
+        return None
+    if edge != int(edge):
+        if operator == "<>":
+            return None
+        is_upper = operator in {"<", "<="}
+        operator = "<=" if is_upper else ">="
+        edge = Decimal(math.floor(edge) if is_upper else math.ceil(edge))
+    own = Side(found.left, 0, types[found.left])
+    return Comparison(own, operator, Side(found.right, int(edge), "bigint"))
+
+
+def _rounds_nothing(left: exp.Expr, right: exp.Expr) -> bool:
+    """Whether a whole number is compared with a double that is one itself, of less than 2**53.
+
+    The number is rounded to a double for it, which moves none across the limit.
+    """
+    for limit, other in ((left, right), (right, left)):
+        number = number_of(limit)
+        if number is None or number != int(number) or not abs(number) < _EXACT:
+            continue
+        return all(literal.name.isdigit() for literal in other.find_all(exp.Literal))
+    return False
+
+
+def may_raise(left: exp.Expr, right: exp.Expr, types: Mapping[str, str]) -> bool:
+    """Whether there are values for which the sums of a comparison, or itself, cannot be computed.
+
+    Numbers are meant; of anything else nothing is known. Doubles become infinite, and decimals have
+    room while their digits are no more than 38. Sums of whole numbers may leave their type.
+    """
+    columns = [column for side in (left, right) for column in side.find_all(exp.Column)]
+    if not all(_is_number(types[column.name]) for column in columns):
+        return True
+    if any(_sum_may_raise(side, types) for side in (left, right)):
+        return True
+    if _is_real(left, types) or _is_real(right, types):
+        return False
+    kinds = [_decimal_type(side, types) for side in (left, right)]
+    return kinds[0] is None or kinds[1] is None or wider_type(kinds[0], kinds[1]) is None
+
+
+def _sum_may_raise(node: exp.Expr, types: Mapping[str, str]) -> bool:
+    node = plain(node)
+    if isinstance(node, exp.Column) or number_of(node) is not None:
+        return False
+    if isinstance(node, exp.Neg | exp.Abs):
+        return not _has_room(node.this, types) or _sum_may_raise(node.this, types)
+    if not isinstance(node, exp.Add | exp.Sub):
+        return True
+    if _sum_may_raise(node.this, types) or _sum_may_raise(node.expression, types):
+        return True
+    if _is_real(node, types):
+        return False
+    unlimited = _unlimited(node, types)
+    return result_digits(node, types) is None or unlimited is None or unlimited > MOST_DIGITS
+
+
+def _has_room(node: exp.Expr, types: Mapping[str, str]) -> bool:
+    """Whether the opposite of every value has the type of the value: of -128 it has not."""
+    if _is_real(node, types):
+        return True
+    digits = digits_of(plain(node), types)
+    return digits is not None and digits.is_decimal
+
+
+def _unlimited(node: exp.Add | exp.Sub, types: Mapping[str, str]) -> int | None:
+    """The digits that a decimal sum takes, were there room for all."""
+    left, right = (digits_of(plain(side), types) for side in (node.this, node.expression))
+    if left is None or right is None:
+        return None
+    whole = max(left.precision - left.scale, right.precision - right.scale)
+    return whole + max(left.scale, right.scale) + 1
+
+
+def _decimal_type(node: exp.Expr, types: Mapping[str, str]) -> str | None:
+    node = plain(node)
+    digits = digits_of(plain(node.this) if isinstance(node, exp.Abs) else node, types)
+    return None if digits is None else f"decimal({digits.precision},{digits.scale})"
+
+
+def _is_number(type_: str) -> bool:
+    return type_ in _REAL or digits_of_type(type_) is not None
+
+
+def _is_real(node: exp.Expr, types: Mapping[str, str]) -> bool:
+    """Whether a sum is of floating-point numbers."""
+    return has_double(node) or any(types.get(c.name) in _REAL for c in node.find_all(exp.Column))
