@@ -2,7 +2,8 @@
 
 Prints, one line each:
 
-- modules and lines of `src/windrow`, files over 500 lines, modules that only one other imports;
+- modules and lines of `src/windrow`, files over 500 lines, modules that only one other imports; the
+  papers' package apart;
 - tests of what kind of node something is (`isinstance`, `case`) outside of the nodes' own files:
   each is a place that a new kind of node may have to change;
 - files whose code runs for a join of three streams in process, and the layers before its operator;
@@ -22,6 +23,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "windrow"
 NODE_ROOMS = (PACKAGE / "plan" / "nodes", PACKAGE / "physical" / "nodes")
+PAPERS = ROOT / "papers" / "src"
 LONG = 500
 PRIVATE = re.compile(r"(?<!\bself)(?<!\bcls)\._[a-z]\w*|import _[a-z]")
 
@@ -113,10 +115,14 @@ def _classes_above(frame: FrameType) -> Iterator[str]:
         above = above.f_back
 
 
+def _lines(file: Path) -> int:
+    return len(file.read_text().splitlines())
+
+
 def main() -> None:
     """Measures and prints."""
     found, names = modules(), kinds()
-    lines = {file: len(file.read_text().splitlines()) for file in found.values()}
+    lines = {file: _lines(file) for file in found.values()}
     outside = [file for file in found.values() if not is_of_nodes(file)]
     tests = sum(kind_tests(ast.parse(file.read_text()), names) for file in outside)
     one = sum(len(by) == 1 for by in importers(found).values())
@@ -125,6 +131,7 @@ def main() -> None:
     figures = {
         "modules": f"{len(found)}, {one} of them with one importer",
         "lines": f"{sum(lines.values()):,}; {sum(own > LONG for own in lines.values())} files over {LONG}",
+        "lines of the papers' package": f"{sum(_lines(file) for file in PAPERS.rglob('*.py')):,}",
         "tests of node kinds outside of nodes": tests,
         "files crossed by a 3-way join in process": crossed,
         "layers before its operator": f"{len(layers)}: {', '.join(layers)}",

@@ -135,13 +135,19 @@ DRIVER = (
     + """
 import base64, pickle
 import cases.brute_force
+from plans import HOUR, Bound, join, query, renamed, scan, stream
+from windrow.optimize.optimizer import optimize
+from windrow.physical.options import Options
 
 found, wanted = bag(session.sql(QUERY, algorithm="brute-force")), bag(session.sql(QUERY))
 assert wanted and found == wanted, (found, wanted)
 assert "Brute force, nested loop" in session.explain(QUERY, algorithm="brute-force")
-node = session._plan(QUERY, {"algorithm": "brute-force"})[1].root
-while not node.is_stateful:
-    node, = node.inputs
+
+sales = stream("sales", {"k": "int", "x": "int"})
+near = Bound(0, 1, HOUR, HOUR)
+joined = join({"a": scan(sales, "a"), "b": scan(sales, "b")}, "a.k = b.k", near)
+plan = optimize(query(renamed(joined, {"x": "a.x"})), Options(algorithm="brute-force"))
+node, = plan.root.inputs
 print(base64.b64encode(pickle.dumps(node)).decode())
 """
 )

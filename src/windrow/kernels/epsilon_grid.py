@@ -57,33 +57,6 @@ def is_before(rows: Numbers, one: int, other: int, widths: Numbers) -> bool:
 
 
 @kernel
-def sort_places(rows: Numbers, places: Numbers, widths: Numbers, work: Numbers) -> None:
-    """Puts places of rows into grid order, without room for a second copy (heapsort)."""
-    count = len(places)
-    for start in range(count // 2 - 1, -1, -1):
-        _sift(rows, places, start, count, widths, work)
-    for stop in range(count - 1, 0, -1):
-        places[0], places[stop] = places[stop], places[0]
-        _sift(rows, places, 0, stop, widths, work)
-
-
-@kernel
-def _sift(
-    rows: Numbers, places: Numbers, start: int, stop: int, widths: Numbers, work: Numbers
-) -> None:
-    parent = start
-    while 2 * parent + 1 < stop:
-        child = 2 * parent + 1
-        work[SORT_TESTS] += 2
-        if child + 1 < stop and is_before(rows, places[child], places[child + 1], widths):
-            child += 1
-        if not is_before(rows, places[parent], places[child], widths):
-            return
-        places[parent], places[child] = places[child], places[parent]
-        parent = child
-
-
-@kernel
 def merge_pages(
     rows: Numbers,
     heads: Numbers,

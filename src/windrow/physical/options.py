@@ -24,9 +24,8 @@ class Options:
     """Choices of the user; None and defaults leave them to the planner.
 
     Attributes:
-        algorithm: of window joins, one of "bew" (the default), "bew-published", "few", "nlw",
-            "hw", "gca", "lca", "closure", "bew-graph", "ripple", "xjoin", "asymmetric"; those of
-            "bew" and "few" look tuples up by hash where there is an equality, unless told with
+        algorithm: of window joins, one of "bew" (the default), "few", "nlw", "hw", "asymmetric", or
+            one that an installed package adds (`windrow.extend`); those of "bew" and "few" look tuples up by hash where there is an equality, unless told with
             "-hash" or "-nested-loop" at their end. Of bestmatch joins, one of "matwin" (the
             default), "matwin-grid" and "matwin-plain" (with the epsilon grid order, and without),
             "nested-loops"; where `on_memory` is "spill", "matwin-standard-pages" (the default there)

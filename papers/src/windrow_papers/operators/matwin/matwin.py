@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from windrow.kernels.epsilon_grid import Numbers, meeting_pages, sort_places
+from windrow.kernels.epsilon_grid import Numbers, meeting_pages
 from windrow.operators.pages.page_file import LEAST, Counts, Frames, PageFile, edges
 from windrow.operators.pages.page_schedule import (
     CHEAPER,
@@ -43,6 +43,7 @@ from windrow.operators.pages.page_schedule import (
 )
 from windrow.operators.pages.sorted_windows import StandardWindow
 from windrow_papers.kernels.matwin.best import GONE, Bounds, Reach, Side, compare_pages
+from windrow_papers.kernels.matwin.heapsort import sort_places
 from windrow_papers.operators.matwin.best_pairs import BestPairs, GivenPairs
 from windrow_papers.operators.matwin.listed import ListedWindow
 from windrow_papers.operators.matwin.source import GRID_ORDER, Source
