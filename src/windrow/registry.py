@@ -68,6 +68,10 @@ class Registry(Mapping[str, T], Generic[T]):
                 hint="in a checkout of Windrow: pip install ./papers",
             )
 
+    def remove(self, name: str) -> None:
+        """Forgets a thing, if there is one of that name: for tests that add some."""
+        self._things.pop(name, None)
+
     def __getitem__(self, name: str) -> T:
         if name not in self._things:
             load_plugins()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -63,6 +64,13 @@ def test_every_error_condition_is_explained_and_no_other():
         re.findall(r"^\| `([a-z0-9-]+)` ", (ROOT / "docs/reference/errors.md").read_text(), re.M)
     )
     assert explained == raised
+
+
+@pytest.mark.parametrize("page", ["sql.md"])
+def test_the_tables_of_the_reference_are_those_of_the_source(page):
+    written = runpy.run_path(str(ROOT / "scripts/reference_tables.py"))["written"]
+    text = (ROOT / "docs/reference" / page).read_text()
+    assert written(page, text) == text, "run scripts/reference_tables.py, and read the difference"
 
 
 def test_every_option_is_explained_and_no_other():

@@ -36,3 +36,12 @@ def test_another_thing_of_the_same_name_is_refused():
         numbers.add("one", 11)
     assert failure.value.condition == "name-taken"
     assert "another name" in failure.value.hint
+
+
+def test_what_is_removed_may_be_added_anew():
+    numbers: Registry[int] = Registry("number")
+    numbers.add("one", 11)
+    numbers.remove("one")
+    numbers.remove("two")
+
+    assert numbers.add("one", 1) == 1

@@ -12,7 +12,7 @@ MIN_BY = AggregateFunction(
     says="the type of x: x in the row with the least y; of several such rows the least x, NULL only"
     " where there is no other. Rows where y is NULL are left out",
     accumulator="windrow.operators.accumulators.value_by:MinBy",
-    reads="CASE WHEN NOT {1} IS NULL THEN STRUCT({0}, {1}) END",
+    reads="CASE WHEN NOT {1} IS NULL THEN STRUCT({0} AS x, {1} AS y) END",
     gives=type_of_first,
     distinct=Distinct.same,
     kept=IN_A_TREE,

@@ -63,6 +63,7 @@ from windrow.sql.grammar.refuse import (
     refuse_subquery_conditions,
 )
 from windrow.sql.grammar.spans import span_of
+from windrow.sql.lower import changelog_sources
 from windrow.sql.lower.asof import lower_asof, named_times
 from windrow.sql.lower.best_pairs import says_what_is_best_now
 from windrow.sql.lower.bestmatch import lower_bestmatch
@@ -77,7 +78,6 @@ from windrow.sql.lower.changelog_sources import (
 )
 from windrow.sql.lower.pair_joins import refuse_above_pair
 from windrow.sql.lower.range_aggregate_join import lower_window_join
-from windrow.sql.lower.select import changelog_sources
 from windrow.sql.lower.set_operations import UNION_ALL, combined, kind_of, of_all_columns
 from windrow.sql.lower.table_joins import TableJoins
 from windrow.sql.render.render import Renderer
