@@ -67,8 +67,10 @@ def lower_call(
     taken = [expr]
     if computed.reads or len(computed.takes) > 1:
         taken = renderer.typed(columns, arguments)
-        if where is None:
-            expr = replace(expr, text=", ".join(each.text for each in taken))
+        text = ", ".join(each.text for each in taken)
+        if where is not None:
+            text = f"CASE WHEN {text_of(where, renderer.sql)} THEN {text} END"
+        expr = replace(expr, text=text)
     for each, kind in zip(taken, computed.takes, strict=True):
         if not kind.fits(each.type):
             raise _undefined(function, kind, each, span_of(call))
