@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from windrow.run.local.observed import Observed
 
 from windrow.operators.evaluate import DuckdbTypes
 from windrow.optimize.optimizer import optimize
@@ -17,7 +18,6 @@ from windrow.physical.options import Options
 from windrow.plan.promises import Said
 from windrow.plan.registering import stream_info
 from windrow.run.local.execution import Execution
-from windrow.run.local.observed import Observed
 from windrow.run.local.sources import source_of
 from windrow.sql.compile import compile_query
 

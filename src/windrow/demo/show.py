@@ -30,7 +30,7 @@ from windrow.run.readable import readable
 from windrow.run.terminal import Terminal
 
 if TYPE_CHECKING:
-    from windrow.run.spark.handles import Spark
+    from windrow.run.spark.launch import Spark
 
 PICTURE = Path("windrow-demo.png")
 SAMPLE_ROWS = 5
@@ -118,7 +118,7 @@ class Stage:
         self, session: windrow.Session, question: Question
     ) -> tuple[pa.Table, list[Progress], float]:
         """Streams the question to its end; gives the answer, its batches, the seconds."""
-        from windrow.run.spark.follow import follow
+        from windrow.run.spark.await_query import await_query
 
         out = self.scratch / question.name.replace(" ", "-")
         started = time.monotonic()
@@ -133,7 +133,7 @@ class Stage:
         reader = session.progress_reader(question.sql)
         lines = _Lines(self.stdout)
         with self.stdout.status("streaming"):
-            follow(running, reader, lines)
+            await_query(running, reader, lines)
         seconds = time.monotonic() - started
         if not lines.batches:
             raise InternalError("no-progress", f"Spark reported nothing of the {question.name}")

@@ -1,9 +1,9 @@
-"""From a stateful node to the operator that computes it."""
+"""From a node to what computes it, which the node names by import path."""
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from windrow.operators.base import Operator
@@ -11,17 +11,22 @@ if TYPE_CHECKING:
     from windrow.physical.nodes.base import PhysicalNode
 
 
-def build(node: PhysicalNode, own: Own | None = None) -> Operator:
-    """A new operator, its state empty.
+def load(path: str) -> Any:
+    """What a path of the form `module:name` names, imported here.
 
-    The node names it, and it is imported here: a worker loads, and compiles, only the kernels of its
-    own operators.
+    So a worker loads, and compiles, only the kernels of its own operators.
+    """
+    module, name = path.split(":")
+    return getattr(import_module(module), name)
+
+
+def build(node: PhysicalNode, own: Own | None = None) -> Operator:
+    """A new operator of a stateful node, its state empty.
 
     Args:
         node: what it computes.
         own: in one bucket of several, which rows it answers for; None: for all that it is given.
     """
-    module, name = node.operator.split(":")
-    make = getattr(import_module(module), name)
+    make = load(node.operator)
     operator: Operator = make(node) if own is None else make(node, own)
     return operator

@@ -41,7 +41,7 @@ class Numbers:
     """
 
     hints: Mapping[str, Statistics] = field(default_factory=dict)
-    measured: Measured | None = None
+    measured: Measured[str] | None = None
     bounded: frozenset[str] = frozenset()
     is_running: bool = False
     is_restored: bool = False

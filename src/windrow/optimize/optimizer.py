@@ -67,8 +67,8 @@ def optimize(
     query: Query,
     options: Options,
     *,
-    measured: Measured | None = None,
-    tables: Measured | None = None,
+    measured: Measured[str] | None = None,
+    tables: Measured[str] | None = None,
     machine: Machine = REFERENCE_MACHINE,
     is_running: bool = False,
 ) -> PhysicalQuery:

@@ -21,12 +21,19 @@ class FilterRows(PerRow, OneInput):
     input: PhysicalNode
     predicates: tuple[Expr, ...]
 
+    driver = "windrow.operators.engine.row_drivers:RowDriver"
+    relation = "windrow.run.spark.relations:filter_rows"
     identity_fields = ("input", "predicates")
 
     @property
     def schema(self) -> Schema:
         """The input's."""
         return self.input.schema
+
+    @property
+    def row_tests(self) -> tuple[Expr, ...]:
+        """The predicates."""
+        return self.predicates
 
     @property
     def title(self) -> str:

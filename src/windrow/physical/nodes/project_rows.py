@@ -23,7 +23,14 @@ class ProjectRows(PerRow, OneInput):
     items: tuple[Named, ...]
     schema: Schema
 
+    driver = "windrow.operators.engine.row_drivers:RowDriver"
+    relation = "windrow.run.spark.relations:project_rows"
     identity_fields = ("input", "items", "schema")
+
+    @property
+    def computed_columns(self) -> tuple[Named, ...]:
+        """The items."""
+        return self.items
 
     @property
     def title(self) -> str:

@@ -60,6 +60,7 @@ class SetOp(Inner):
         return self.inputs[0].schema
 
     is_stateful = True
+    hears_of_expiry = True
 
     @property
     def takes_back(self) -> bool:

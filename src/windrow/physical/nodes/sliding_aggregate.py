@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from windrow.physical.aggregate_facts import cost_of_a_change, kept_per_group, values_in_state
@@ -71,6 +71,20 @@ class SlidingAggregate(MakesChanges, OneInput):
         return {a.argument for a in self.aggregates if a.argument and a.function in functions}
 
     is_stateful = True
+
+    @property
+    def hears_of_expiry(self) -> bool:
+        """Unless it estimates: then rows of a join that sheds end by themselves."""
+        return not self.estimated_from
+
+    def in_bucket(self, buckets: int) -> PhysicalNode:  # noqa: ARG002
+        """The same of rows that tasks have added up, where they can."""
+        return replace(self, is_merged=self.may_be_merged)
+
+    @property
+    def combiner(self) -> str:
+        """Where rows that come and go together are added up."""
+        return "windrow.operators.merged_rows:merged_rows" if self.is_merged else ""
 
     @property
     def title(self) -> str:

@@ -73,6 +73,8 @@ class SlidingSkyline(MakesChanges, OneInput):
         return tuple(self.marks[side] for side in JUDGED[self.kind]) if self.marks else ()
 
     is_stateful = True
+    hears_of_expiry = True
+    combiner = "windrow.operators.sliding_skyline:ever_best"
 
     def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
         """Which pairs are the best, and what is kept to know it."""

@@ -5,7 +5,7 @@
     query      --------|                                 the least of them
 
 Where a stream promises by read-ahead or punctuations, its watermark is as far as those reach
-(`operators/read_ahead.py`, `promises.py`), or its lateness if that reaches further.
+(`operators/read_ahead.py`, `complete_by_punctuations`), or its lateness if that reaches further.
 
 A stream that has delivered nothing holds the query's watermark at minus infinity; one that has
 ended does not hold it at all. A stream whose time is given on arrival delivers nothing before the
@@ -17,7 +17,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from windrow.errors import DataError
 from windrow.operators.instants import less_delay, ticks_of
@@ -25,9 +28,8 @@ from windrow.operators.read_ahead import complete_by_read_ahead
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.options import IN_STEP
 from windrow.run.local.arrivals import ArrivalClock
-from windrow.run.local.cuts import Cut, RowsAtOnce, all_at_once, first_of
+from windrow.run.local.batch_splitting import BatchSplitter, RowsAtOnce, all_at_once, first_of
 from windrow.run.local.inlets import PAUSE_S, Bell, Inlet, InMemory, Reader, Taken
-from windrow.run.local.promises import complete_by_punctuations, split_punctuations
 from windrow.run.local.sources import NOTHING_NOW, Source, already_read
 from windrow.schema import MAX_TICK, MIN_TICK
 
@@ -82,7 +84,7 @@ class Feed:
     is_stalled: bool = False
     is_awaited: bool = True
     in_place: int = 0
-    cut: Cut | None = None
+    cut: BatchSplitter | None = None
     promise: tuple[int, tuple[int, ...]] = (MIN_TICK, ())
 
     @property
@@ -322,7 +324,7 @@ def open_feeds(
         clock = arrivals if spec.is_on_arrival else None
         # A batch that was stopped in goes on in the same place, though batches are not cut any more.
         at_once = all_at_once if rows_at_once is None and position.part else rows_at_once
-        cut = None if at_once is None else Cut(at_once)
+        cut = None if at_once is None else BatchSplitter(at_once)
         feeds.append(Feed(spec, inlet, position, clock, cut=cut))
     return Feeds(feeds, bell, polling or IN_STEP)
 
@@ -342,3 +344,20 @@ def _in_one_order(stream: str, position: Position, *, is_reordered: bool) -> Pos
             hint=f"register {stream} as a table again, or as batches again, as it was",
         )
     return replace(position, is_reordered=is_reordered)
+
+
+def split_punctuations(
+    batch: pa.RecordBatch, column: str
+) -> tuple[pa.RecordBatch, NDArray[np.bool_]]:
+    """The rows that are data, and which rows of the batch are punctuations."""
+    flags = pc.fill_null(batch.column(column), False)
+    is_told: NDArray[np.bool_] = flags.to_numpy(zero_copy_only=False)
+    if not is_told.any():
+        return batch, is_told
+    return batch.filter(pc.invert(flags)), is_told
+
+
+def complete_by_punctuations(times: NDArray[np.int64]) -> int:
+    """The least time that may still come after punctuations of these times."""
+    newest = int(times.max(initial=MIN_TICK))
+    return newest if newest in {MIN_TICK, MAX_TICK} else newest + 1

@@ -13,8 +13,7 @@ from windrow.errors import ResourceError
 from windrow.plan.deep_calls import deep_calls
 from windrow.run.local.checkpoint import Checkpoint
 from windrow.run.local.execution import Execution
-from windrow.run.progress import Progress
-from windrow.run.recall import Recall
+from windrow.run.progress import Progress, Recall
 from windrow.run.response import Response
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ class Result:
 
         Of a query that sheds, its metadata tell the recall of what has been handed out.
         """
-        schema = self._execution.answer.schema
+        schema = self._execution.schema
         recall = self.recall
         if recall is None:
             return schema

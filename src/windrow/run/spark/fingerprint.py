@@ -45,7 +45,7 @@ def _is_unset(name: str, value: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, PhysicalNode):
+    if hasattr(value, "identity"):  # a node
         return _plain(value.identity())
     if is_dataclass(value):
         parts = [
