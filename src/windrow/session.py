@@ -552,8 +552,8 @@ class Session:
         planner: QueryPlanner,
     ) -> Any:
         from windrow.physical.levels import levels  # noqa: PLC0415
-        from windrow.run.local.arrivals import system_clock  # noqa: PLC0415
         from windrow.run.local.execution import Execution  # noqa: PLC0415
+        from windrow.run.local.feeds import system_clock  # noqa: PLC0415
         from windrow.run.local.result import Result  # noqa: PLC0415
         from windrow.run.progress import renderer  # noqa: PLC0415
 

@@ -7,21 +7,52 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
+import pyarrow as pa
+
+from windrow.operators.change_kinds import signs_of
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.engine.driver import Clock, Driver, InTime, MicroBatch, Setting
 from windrow.operators.engine.late_rule import late_rows
 from windrow.operators.evaluate import RowByRow
-from windrow.operators.scan import scan
+from windrow.operators.instants import ticks_of
 from windrow.operators.table_join import TableJoiner
 from windrow.schema import MAX_TICK, MIN_TICK
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from windrow.physical.nodes.base import PhysicalNode
     from windrow.physical.nodes.scan_stream import ScanStream
     from windrow.physical.nodes.scan_table import ScanTable
     from windrow.physical.nodes.table_join_rows import TableJoinRows
+
+
+def scan(spec: ScanStream, rows: pa.RecordBatch) -> ChangeBatch:
+    """The rows under the plan's flat names, with their event times in ticks.
+
+    Args:
+        spec: which columns to read, their new names, and the time column.
+        rows: rows of the stream, in canonical Arrow types (see `arrow_types`).
+
+    Returns:
+        A change batch of rows that never expire; a NULL time is MIN_TICK.
+
+    Raises:
+        DataError: a change is of no known kind.
+
+    Examples:
+        >>> from windrow.physical.nodes.scan_stream import ScanStream
+        >>> from windrow.schema import Field, Schema
+        >>> columns = Schema((Field("x.k", "string"),))
+        >>> spec = ScanStream("a", "x", ("k",), columns, "t", "bigint", 0)
+        >>> scan(spec, pa.record_batch({"k": ["u"], "t": [7]})).times
+        array([7])
+    """
+    columns = pa.RecordBatch.from_arrays(
+        [rows.column(name) for name in spec.columns], names=list(spec.schema.names)
+    )
+    times = ticks_of(rows.column(spec.time))
+    if spec.changes is None:
+        return ChangeBatch(columns, times)
+    return ChangeBatch(columns, times, None, signs_of(rows.column(spec.changes), spec.changes))
 
 
 class LeafDriver(Driver):

@@ -34,10 +34,9 @@ from windrow.physical.nodes.scan_table import ScanTable
 from windrow.physical.query import PhysicalQuery
 from windrow.run.late_rows import Arrived, StreamCounts
 from windrow.run.local.adapting import Adapting
-from windrow.run.local.arrivals import ArrivalClock, Clock, system_clock
 from windrow.run.local.batch_splitting import rows_at_once
 from windrow.run.local.checkpoint import Checkpoint, columns_read, operators_of
-from windrow.run.local.feeds import open_feeds
+from windrow.run.local.feeds import ArrivalClock, WallClock, open_feeds, system_clock
 from windrow.run.local.inlets import Bell
 from windrow.run.local.interrupts import PAUSED, Pause, broken_off, put_off
 from windrow.run.local.sources import NOTHING_NOW, Silence, Source
@@ -62,7 +61,11 @@ class Execution:
         planner: plans again when rates have changed; None: the plan stays.
 
     Attributes:
-        is_at_end: whether all rows have been given.
+        adapting: changes plans as rates change.
+        scheduler: runs the operators.
+        memory: bounds what they hold; None where nothing does.
+        late: by stream, late rows as they came, where they are kept.
+        progress: how far it has come.
     """
 
     def __init__(
@@ -73,7 +76,7 @@ class Execution:
         resume: Checkpoint | None = None,
         renderer: Renderer | None = None,
         clock: Callable[[], float] = time.perf_counter,
-        arrival_clock: Clock = system_clock,
+        arrival_clock: WallClock = system_clock,
         planner: Planner | None = None,
     ) -> None:
         self.query = query
@@ -81,13 +84,14 @@ class Execution:
         self.late: dict[str, list[pa.RecordBatch]] = defaultdict(list)
         self._bell = Bell()
         self._interrupts = put_off(self._bell.ring)
+        self.memory = memory_of(query.options)
         self._setting = Setting(
             # Late rows are kept as they arrived, here; operators count those that they drop.
             on_late="fail" if query.options.on_late == "fail" else "count",
-            memory=memory_of(query.options),
+            memory=self.memory,
             read_table=partial(_table_rows, sources),
         )
-        self._scheduler = Scheduler(
+        self.scheduler = Scheduler(
             driver_of(query.root, self._setting),
             SCHEDULINGS[query.schedule.name],
             self._interrupts.has_come,
@@ -230,7 +234,7 @@ class Execution:
         if isinstance(error, WindrowError):
             error.in_sql(self.query.sql)
         elif isinstance(error, MemoryError):
-            held = sum(driver.counters.stored for driver in self._scheduler.operators)
+            held = sum(driver.counters.stored for driver in self.scheduler.operators)
             error = out_of_memory(error, self._taken, held).in_sql(self.query.sql)
         was_interrupted = self._interrupts.came > 1
         if was_interrupted and not isinstance(error, KeyboardInterrupt):
@@ -244,7 +248,7 @@ class Execution:
             raise self._failure
 
     def _checkpoint(self) -> Checkpoint:
-        operators = self._scheduler.operators
+        operators = self.scheduler.operators
         not_handed_out = [*([] if self._handed is None else [self._handed]), *self._returned]
         return Checkpoint(
             sql=self.query.sql,
@@ -259,7 +263,7 @@ class Execution:
             streams=dict(self._streams.figures),
             columns=columns_read(self.query.root),
             scheduling=self.query.schedule.name,
-            clocks=self._scheduler.clocks,
+            clocks=self.scheduler.clocks,
             response=self._response,
             operators=operators_of(driver.node for driver in operators),
         )
@@ -274,7 +278,7 @@ class Execution:
         with self._turn:
             batch = self._returned.popleft() if self._returned else self._next()
             if batch is NOTHING_NOW:
-                self._due = self._scheduler.due()
+                self._due = self.scheduler.due()
                 self._show_stall()
             elif isinstance(batch, pa.RecordBatch):
                 self._rows_out += batch.num_rows
@@ -299,7 +303,7 @@ class Execution:
 
     def _passing_time(self) -> tuple[str, None] | None:
         """A batch without rows, where the clock of arrivals has come to what waits for it."""
-        due, watermark = self._scheduler.due(), self._feeds.watermark
+        due, watermark = self.scheduler.due(), self._feeds.watermark
         if watermark == self._watermark or not self._woken_for < due <= watermark:
             return None
         self._woken_for = due
@@ -324,10 +328,10 @@ class Execution:
             self._taken = (stream, arrived.num_rows)
             self._rows_in += arrived.num_rows
             self._note(stream, arrived, before)
-            self.adapting.adapt(stream, arrived, self._scheduler)
+            self.adapting.adapt(stream, arrived, self.scheduler)
         came = {} if arrived is None else {stream: arrived}
         work = MicroBatch(came, before, self._watermark, self._feeds.ended)
-        for rows in self._scheduler.run(work):
+        for rows in self.scheduler.run(work):
             if len(rows):
                 yield from map(self._shown, self._output.push(rows))
             elif self._interrupts.has_come():
@@ -358,7 +362,7 @@ class Execution:
         if len(times):
             came = replace(came, newest=int(times.max()))
         if len(late_rows(times, watermark)):
-            late = self._scheduler.late_rows(stream, arrived, watermark)
+            late = self.scheduler.late_rows(stream, arrived, watermark)
             came = came.with_late(ticks_of(late.column(column)))
             if late.num_rows and self.query.options.on_late == "keep":
                 self.late[stream].append(late)
@@ -373,14 +377,14 @@ class Execution:
                 " pickled",
             )
         columns = columns_read(self.query.root)
-        operators = self._scheduler.operators
+        operators = self.scheduler.operators
         names = operators_of(driver.node for driver in operators)
         checkpoint.check(self.query.sql, columns, self.query.schedule.name, names)
         self._pending.extend(checkpoint.pending)
         self._batch, self._rows_in = checkpoint.batch, checkpoint.rows_in
         self._rows_out = checkpoint.rows_out
         self._response = checkpoint.response
-        self._scheduler.resume(checkpoint.clocks, checkpoint.watermark)
+        self.scheduler.resume(checkpoint.clocks, checkpoint.watermark)
         for driver, snapshot, figures in zip(
             operators, checkpoint.snapshots, checkpoint.counters, strict=True
         ):
@@ -390,7 +394,7 @@ class Execution:
 
     def _measure(self, ms: float) -> Progress:
         total = Counters()
-        for driver in self._scheduler.operators:
+        for driver in self.scheduler.operators:
             total.add(driver.counters)
         return Progress(
             batch=self._batch,
@@ -405,10 +409,10 @@ class Execution:
             ms=ms,
             operators=self._by_operator(),
             stalled=self._feeds.stalled,
-            plans=self.adapting.plans(self._scheduler),
+            plans=self.adapting.plans(self.scheduler),
             plan_changes=self.adapting.changes,
             recall=recall_of(
-                self.query.root, (driver.counters for driver in self._scheduler.operators)
+                self.query.root, (driver.counters for driver in self.scheduler.operators)
             ),
             response=self._response if self.query.is_changelog else None,
             streams=dict(self._streams.figures),
@@ -417,7 +421,7 @@ class Execution:
     def _by_operator(self) -> dict[str, dict[str, int]]:
         """The counters by name, from the bottom of the plan up; equal names are numbered."""
         figures: dict[str, dict[str, int]] = {}
-        for driver in reversed(self._scheduler.operators):
+        for driver in reversed(self.scheduler.operators):
             name = driver.node.title
             taken = sum(other.split(" #")[0] == name for other in figures)
             figures[f"{name} #{taken + 1}" if taken else name] = driver.counters.as_dict()

@@ -10,28 +10,33 @@ Where a stream promises by read-ahead or punctuations, its watermark is as far a
 A stream that has delivered nothing holds the query's watermark at minus infinity; one that has
 ended does not hold it at all. A stream whose time is given on arrival delivers nothing before the
 present instant, so that its watermark is the clock.
+
+Transaction time is the instant at which the query takes a batch, by a clock passed in. All rows of a
+batch have one instant. The clock of a query never goes back: where the clock passed in does, the newest
+instant is given again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from windrow.errors import DataError
+from windrow.errors import BindError, DataError
+from windrow.operators.arrow_types import arrow_type
 from windrow.operators.instants import less_delay, ticks_of
 from windrow.operators.read_ahead import complete_by_read_ahead
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.options import IN_STEP
-from windrow.run.local.arrivals import ArrivalClock
 from windrow.run.local.batch_splitting import BatchSplitter, RowsAtOnce, all_at_once, first_of
 from windrow.run.local.inlets import PAUSE_S, Bell, Inlet, InMemory, Reader, Taken
 from windrow.run.local.sources import NOTHING_NOW, Source, already_read
-from windrow.schema import MAX_TICK, MIN_TICK
+from windrow.schema import ARRIVAL_TYPE, MAX_TICK, MIN_TICK
 
 PATIENCE_S = 0.1
 """In step, how long the query waits for the stream furthest behind before it reads another one.
@@ -47,6 +52,65 @@ STUCK_BATCHES = 8
 
 Few enough that none is kept waiting for good by a stream whose time stands still, or is missing;
 more than disorder within a lateness usually makes."""
+
+
+WallClock = Callable[[], datetime]
+
+_CLOCK = "for instance  Session(clock=lambda: datetime.now(UTC))"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_TICK = timedelta(microseconds=1)
+
+
+def system_clock() -> datetime:
+    """The present instant."""
+    return datetime.now(UTC)
+
+
+class ArrivalClock:
+    """The clock of one query.
+
+    Args:
+        clock: gives the present instant, with its time zone.
+        latest: an instant, in ticks, that it does not go back behind.
+
+    Examples:
+        >>> ArrivalClock(lambda: datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)).now()
+        1000000
+    """
+
+    def __init__(self, clock: WallClock = system_clock, latest: int = MIN_TICK) -> None:
+        self._clock = clock
+        self.latest = latest
+
+    def now(self) -> int:
+        """The present instant in ticks.
+
+        Raises:
+            BindError: the clock gives no instant.
+        """
+        try:
+            instant: object = self._clock()
+        except Exception as error:
+            raise BindError(
+                "bad-clock",
+                f"the session's clock raised {type(error).__name__}: {error}",
+                hint=_CLOCK,
+            ) from error
+        if not isinstance(instant, datetime) or instant.tzinfo is None:
+            raise BindError(
+                "bad-clock",
+                f"the session's clock gives {instant!r}, which is no instant",
+                reason="it is to give a datetime with a time zone",
+                hint=_CLOCK,
+            )
+        self.latest = max(self.latest, (instant - _EPOCH) // _TICK)
+        return self.latest
+
+    def stamped(self, rows: pa.RecordBatch, column: str) -> pa.RecordBatch:
+        """The rows with the instant that was read last in one more column."""
+        kind = arrow_type(ARRIVAL_TYPE)
+        instants = pa.repeat(pa.scalar(self.latest, pa.int64()), rows.num_rows).view(kind)
+        return rows.append_column(pa.field(column, kind), instants)
 
 
 @dataclass(frozen=True)
