@@ -61,8 +61,8 @@ def show_demo(*, is_quick: bool, stdout: Terminal, debug: bool = False) -> bool:
         stdout.print("Starting Spark in local mode ...")
         spark = launch("windrow-demo", {}, log_level="error" if debug else "fatal")
         try:
-            stage = Stage(spark, folder, folders, streams, stdout)
-            outcomes = [stage.ask(question) for question in QUESTIONS]
+            run = DemoRun(spark, folder, folders, streams, stdout)
+            outcomes = [run.ask(question) for question in QUESTIONS]
         finally:
             spark.stop()
     finally:
@@ -72,7 +72,7 @@ def show_demo(*, is_quick: bool, stdout: Terminal, debug: bool = False) -> bool:
 
 
 @dataclass(frozen=True)
-class Stage:
+class DemoRun:
     """What every question of the demo is asked of, and where it is shown."""
 
     spark: Spark

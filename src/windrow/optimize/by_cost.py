@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from windrow.optimize.numbers import Numbers
+from windrow.optimize.plan_statistics import PlanStatistics
 from windrow.optimize.plans import Machine, planned
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.multi_join import MultiJoin
@@ -15,7 +15,7 @@ from windrow.plan.statistics import Statistics
 
 
 def by_cost(
-    spec: PhysicalNode, options: Options, numbers: Numbers, machine: Machine
+    spec: PhysicalNode, options: Options, numbers: PlanStatistics, machine: Machine
 ) -> PhysicalNode:
     """The spec with its window joins estimated, and changed where another plan is cheaper."""
     node = spec.with_inputs([by_cost(child, options, numbers, machine) for child in spec.inputs])

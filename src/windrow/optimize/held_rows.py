@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from math import prod
 
-from windrow.optimize.numbers import Numbers
+from windrow.optimize.plan_statistics import PlanStatistics
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.expire_rows import ExpireRows
 from windrow.physical.nodes.filter_rows import FilterRows
@@ -34,13 +34,13 @@ ADDED_UP = frozenset({"sum", "count", "avg", "var_pop", "var_samp", "stddev_pop"
 _HOLDING_NONE = ScanStream | ScanTable | FilterRows | ProjectRows | RangeRows | UnionRows
 
 
-def held_rows(spec: PhysicalNode, numbers: Numbers) -> float | None:
+def held_rows(spec: PhysicalNode, numbers: PlanStatistics) -> float | None:
     """Tuples that a plan holds on average; None where its numbers do not tell."""
     parts = [held_rows(child, numbers) for child in spec.inputs]
     return _total([_held_by(spec, numbers), *parts])
 
 
-def _held_by(spec: PhysicalNode, numbers: Numbers) -> float | None:
+def _held_by(spec: PhysicalNode, numbers: PlanStatistics) -> float | None:
     """Tuples that one operator holds."""
     hands_on = isinstance(spec, SetOp) and spec.hands_on
     if hands_on or isinstance(spec, _HOLDING_NONE | TableJoinRows):
@@ -58,7 +58,7 @@ def _held_by(spec: PhysicalNode, numbers: Numbers) -> float | None:
     return None
 
 
-def _alive(spec: PhysicalNode, numbers: Numbers) -> float | None:
+def _alive(spec: PhysicalNode, numbers: PlanStatistics) -> float | None:
     """Rows of a spec that are alive at an instant."""
     if isinstance(spec, ProjectRows | ExpireRows):
         return _alive(spec.input, numbers)
@@ -74,7 +74,7 @@ def _alive(spec: PhysicalNode, numbers: Numbers) -> float | None:
     return None if length is None or rate is None else rate.value * length
 
 
-def _alive_pairs(join: MultiJoin, numbers: Numbers) -> float | None:
+def _alive_pairs(join: MultiJoin, numbers: PlanStatistics) -> float | None:
     """Combinations of a join that are alive: those of equal keys, of all that could be."""
     if join.predicates or not join.joins_what_is_alive:
         return None

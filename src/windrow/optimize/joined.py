@@ -7,7 +7,7 @@ from functools import reduce
 
 from windrow.optimize.cost.joins import Condition, Joined, Key, matchless, output
 from windrow.optimize.cost.kernels import CALLED, COMPARED, IN_BLOCKS
-from windrow.optimize.numbers import Numbers
+from windrow.optimize.plan_statistics import PlanStatistics
 from windrow.optimize.shares import shares, shares_together
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.routes import ordered_pairs, predicate_inputs
@@ -33,7 +33,7 @@ class Sized:
     output: float
 
 
-def sized(spec: MultiJoin, rates: list[Figure], numbers: Numbers) -> Sized:
+def sized(spec: MultiJoin, rates: list[Figure], numbers: PlanStatistics) -> Sized:
     """The join with all numbers that its cost rests on.
 
     Args:
@@ -61,7 +61,7 @@ def sized(spec: MultiJoin, rates: list[Figure], numbers: Numbers) -> Sized:
 Named = list[tuple[str, Figure]]
 
 
-def _keys(spec: MultiJoin, numbers: Numbers) -> tuple[list[Key], Named]:
+def _keys(spec: MultiJoin, numbers: PlanStatistics) -> tuple[list[Key], Named]:
     keys, known = [], []
     for key in spec.classes:
         different: list[float | None] = [None] * len(spec.inputs)
@@ -75,7 +75,7 @@ def _keys(spec: MultiJoin, numbers: Numbers) -> tuple[list[Key], Named]:
     return keys, known
 
 
-def _tests(spec: MultiJoin, numbers: Numbers) -> tuple[list[Condition], Named]:
+def _tests(spec: MultiJoin, numbers: PlanStatistics) -> tuple[list[Condition], Named]:
     passing = shares(spec, numbers)
     known = [(f"share({p.text})", f) for p, f in zip(spec.predicates, passing, strict=True)]
     both = shares_together(spec, passing, numbers)
@@ -115,7 +115,9 @@ def _us_in_blocks(predicate: Expr) -> float:
     return CALLED if predicate.calls else IN_BLOCKS
 
 
-def _held(spec: MultiJoin, rates: list[float], numbers: Numbers) -> tuple[tuple[float, ...], Named]:
+def _held(
+    spec: MultiJoin, rates: list[float], numbers: PlanStatistics
+) -> tuple[tuple[float, ...], Named]:
     """The tuples that each window holds where windows count them: () where none does."""
     if spec.counts is None:
         return (), []

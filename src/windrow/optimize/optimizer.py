@@ -9,9 +9,9 @@ from windrow.optimize.by_cost import bounded_of, by_cost, hints_of
 from windrow.optimize.choose import choose
 from windrow.optimize.estimating import with_estimates
 from windrow.optimize.match_algorithm import check_match_algorithm
-from windrow.optimize.numbers import Numbers
 from windrow.optimize.options import check_updates, with_hints
 from windrow.optimize.orders import check_order
+from windrow.optimize.plan_statistics import PlanStatistics
 from windrow.optimize.plans import REFERENCE_MACHINE, Machine
 from windrow.optimize.push_distinct import push_distinct
 from windrow.optimize.rules.compute_below_aggregate import compute_below_aggregate
@@ -89,11 +89,13 @@ def optimize(
     plan = apply_rules(query.root)
     root = with_estimates(with_shedding(choose(plan, options), options))
     said, bounded = hints_of(plan), bounded_of(plan)
-    root = push_distinct(root, options, Numbers(said, tables, bounded))
+    root = push_distinct(root, options, PlanStatistics(said, tables, bounded))
     check_order(root, options)
     check_match_algorithm(root, options)
-    numbers = Numbers(said, measured, bounded, is_running=is_running)
-    root, schedule = scheduled(by_cost(root, options, numbers, machine), options, Numbers(said))
+    numbers = PlanStatistics(said, measured, bounded, is_running=is_running)
+    root, schedule = scheduled(
+        by_cost(root, options, numbers, machine), options, PlanStatistics(said)
+    )
     return PhysicalQuery(
         root,
         query.is_changelog,

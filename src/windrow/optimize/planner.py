@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
-from windrow.optimize.numbers import ASSUMED_KEYS, Numbers
+from windrow.optimize.plan_statistics import ASSUMED_KEYS, PlanStatistics
 from windrow.optimize.plans import Machine, plan_names, planned
 from windrow.physical.algorithms import BY_NAME, DEFAULT
 from windrow.physical.nodes.base import PhysicalNode
@@ -95,7 +95,7 @@ class QueryPlanner:
         self, node: PhysicalNode, partitioning: Partitioning, seen: Measured[int]
     ) -> PhysicalNode:
         """The join by the plan to take in a bucket; without a rate of some input, as it is."""
-        numbers = BucketNumbers(
+        numbers = InputStatistics(
             self.hints,
             bounded=frozenset(scan.stream for scan in node.scans if self.is_bounded),
             is_restored=seen.is_restored,
@@ -114,7 +114,7 @@ def _join(node: PhysicalNode) -> MultiJoin:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BucketNumbers(Numbers):
+class InputStatistics(PlanStatistics):
     """The numbers of the inputs of a join in one bucket.
 
     Attributes:

@@ -24,7 +24,7 @@ from windrow.optimize.cost.orders import best_orders, best_pipeline
 from windrow.optimize.cost.restoring import restoring_us
 from windrow.optimize.cost.weights import Weights
 from windrow.optimize.joined import Sized, sized
-from windrow.optimize.numbers import Numbers
+from windrow.optimize.plan_statistics import PlanStatistics
 from windrow.optimize.shed_plans import effective, with_expected
 from windrow.optimize.structure_costs import structure_costs
 from windrow.physical.algorithms import (
@@ -99,7 +99,9 @@ class Machine:
 REFERENCE_MACHINE = Machine()
 
 
-def planned(spec: MultiJoin, options: Options, numbers: Numbers, machine: Machine) -> MultiJoin:
+def planned(
+    spec: MultiJoin, options: Options, numbers: PlanStatistics, machine: Machine
+) -> MultiJoin:
     """The join by the plan to take, with its estimate; as it was where too little is known."""
     rates = [numbers.rate(child) for child in spec.inputs]
     if isinstance(spec, SnapshotJoin) and None not in rates:
@@ -163,7 +165,9 @@ def _restored(plan: Plan, joined: Joined, machine: Machine) -> Plan:
     return replace(plan, seconds=plan.seconds + us * US)
 
 
-def _not_estimated(spec: MultiJoin, rates: Sequence[Figure | None], numbers: Numbers) -> Estimate:
+def _not_estimated(
+    spec: MultiJoin, rates: Sequence[Figure | None], numbers: PlanStatistics
+) -> Estimate:
     """What would have to be given for an estimate, or why nothing helps."""
     missing = []
     for child, alias, rate in zip(spec.inputs, spec.aliases, rates, strict=True):

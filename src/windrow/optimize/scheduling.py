@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from windrow.optimize.held_rows import held_rows
 from windrow.optimize.negative_tuples import with_negative_tuples
-from windrow.optimize.numbers import Numbers
+from windrow.optimize.plan_statistics import PlanStatistics
 from windrow.physical.cost_facts import show_count
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.count_rows import CountRows
@@ -68,7 +68,7 @@ class Cost:
     held: float | None = None
 
     @classmethod
-    def of(cls, scheduling: str, root: PhysicalNode, load: Load, numbers: Numbers) -> Cost:
+    def of(cls, scheduling: str, root: PhysicalNode, load: Load, numbers: PlanStatistics) -> Cost:
         """The cost of a plan, given as it runs by tpa."""
         if scheduling == NTA:
             return cls(2.0 * load.operators, held_rows(with_negative_tuples(root), numbers))
@@ -84,7 +84,7 @@ class Cost:
 
 
 def scheduled(
-    root: PhysicalNode, options: Options, numbers: Numbers
+    root: PhysicalNode, options: Options, numbers: PlanStatistics
 ) -> tuple[PhysicalNode, Schedule]:
     """A plan by its scheduling: the one asked for, or the one that costs least by the numbers."""
     schedule = _schedule(root, options, numbers)
@@ -93,7 +93,7 @@ def scheduled(
     return root, schedule
 
 
-def _schedule(root: PhysicalNode, options: Options, numbers: Numbers) -> Schedule:
+def _schedule(root: PhysicalNode, options: Options, numbers: PlanStatistics) -> Schedule:
     if options.scheduling not in {None, AUTO}:
         assert options.scheduling is not None
         return Schedule(options.scheduling, f"asked for; {EFFECTS[options.scheduling]}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-from windrow.optimize.numbers import Numbers, assumed_share
+from windrow.optimize.plan_statistics import PlanStatistics, assumed_share
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.routes import predicate_inputs
 from windrow.plan.exprs import Expr
@@ -18,7 +18,7 @@ TELLING = 0.001
 """The least share by which two conditions are expected to pass that a sample can correct."""
 
 
-def shares(spec: MultiJoin, numbers: Numbers) -> list[Figure]:
+def shares(spec: MultiJoin, numbers: PlanStatistics) -> list[Figure]:
     """Per predicate, the share that passes, looked up in the data where that can be."""
     return [
         _within(spec, predicate, numbers)
@@ -28,7 +28,7 @@ def shares(spec: MultiJoin, numbers: Numbers) -> list[Figure]:
     ]
 
 
-def _within(spec: MultiJoin, predicate: Expr, numbers: Numbers) -> Figure | None:
+def _within(spec: MultiJoin, predicate: Expr, numbers: PlanStatistics) -> Figure | None:
     """The share of one that is one band: all pairs of a sample are compared, not some."""
     if len(predicate.bands) != 1:
         return None
@@ -41,7 +41,7 @@ def _within(spec: MultiJoin, predicate: Expr, numbers: Numbers) -> Figure | None
 
 
 def shares_together(
-    spec: MultiJoin, passing: Sequence[Figure], numbers: Numbers
+    spec: MultiJoin, passing: Sequence[Figure], numbers: PlanStatistics
 ) -> dict[tuple[int, int], Figure]:
     """Per two predicates that share a stream, the share that passes both, where data tells it.
 

@@ -29,7 +29,7 @@ SHARE_OF_BAND, SHARE_OF_OTHERS = 0.01, 1 / 3
 
 
 @dataclass(frozen=True)
-class Numbers:
+class PlanStatistics:
     """The numbers of a query's streams.
 
     Attributes:
