@@ -129,7 +129,7 @@ def read_under_fire(
     result: Any = None
     got: list[pa.RecordBatch] = []
     interrupts = 0
-    while result is None or not result._execution.is_at_end:
+    while result is None or not result.execution.is_at_end:
         try:
             shooter = interrupt_after(draw.uniform(0, limit_s)) if interrupts < most else None
             result = ask() if result is None else result

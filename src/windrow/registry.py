@@ -13,7 +13,7 @@ Windrow's own things are named by import path in its plans, so that Spark's work
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, reduce
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
@@ -87,9 +87,12 @@ class Registry(Mapping[str, T], Generic[T]):
 
 
 def load(place: str) -> Any:
-    """What a place names: `module:name`, the way in which things are named that are code."""
-    module, name = place.split(":")
-    return getattr(import_module(module), name)
+    """What a place names: `module:name`, the way in which things are named that are code.
+
+    It is imported here: a worker loads, and compiles, only the kernels of its own operators.
+    """
+    module, _, names = place.partition(":")
+    return reduce(getattr, names.split("."), import_module(module))
 
 
 @cache

@@ -25,7 +25,7 @@ from windrow.schema import OnArrival, Schema
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from windrow.optimize.in_process import RunningPlanner
+    from windrow.optimize.planner import QueryPlanner
     from windrow.physical.query import PhysicalQuery, Runner
     from windrow.plan.changelogs import Instant
     from windrow.plan.functions import UserFunction
@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from windrow.plan.types import TypeResolver
     from windrow.run.local.checkpoint import Checkpoint
     from windrow.run.progress import Progress
-    from windrow.run.spark.figures import BatchFigures
-    from windrow.run.spark.progress import ProgressReader
+    from windrow.run.spark.progress import BatchFigures, ProgressReader
 
 
 class Session:
@@ -282,16 +281,10 @@ class Session:
             >>> changes["n"].to_pylist()
             [1, 1, 2, 2, 1, 1, 0]
         """
-        from windrow.calibration.machine import this_machine  # noqa: PLC0415
-        from windrow.optimize.in_process import RunningPlanner  # noqa: PLC0415
-        from windrow.optimize.options import by_keyword  # noqa: PLC0415
-
         try:
             logical, physical = self._plan(query, options)
+            planner = self._planner(logical, physical, options)
             if self._spark is None:
-                planner = RunningPlanner(
-                    logical, by_keyword(options), self._rates(), this_machine(), self._measured()
-                )
                 return self._run_in_process(physical, resume, progress, planner)
             if resume is not None:
                 raise UnsupportedError(
@@ -299,7 +292,7 @@ class Session:
                     "resume works in process alone",
                     hint="on Spark set checkpointLocation where you write the stream",
                 )
-            return self._run_on_spark(physical)
+            return self._run_on_spark(physical, planner)
         except WindrowError as error:
             error.in_sql(query)
             raise
@@ -430,7 +423,7 @@ class Session:
             [{'k': 1, 'n': 2}]
         """
         if self._spark is not None:
-            from windrow.run.spark.state_at import state_at as on_spark  # noqa: PLC0415
+            from windrow.run.spark.changelogs import state_at as on_spark  # noqa: PLC0415
 
             return on_spark(changelog, instant)
         from windrow.run.local.state_at import state_at as in_process  # noqa: PLC0415
@@ -468,22 +461,32 @@ class Session:
         is_streaming = any(stream.is_streaming for stream in streams)
         return Runner.spark_streaming if is_streaming else Runner.spark_batch
 
-    def _measured(self) -> Measured | None:
+    def _measured(self) -> Measured[str] | None:
         """Looks numbers up in the tables of a session in process; Spark's are left alone."""
         if self._spark is not None:
             return None
-        from windrow.run.local.sampling import TableNumbers  # noqa: PLC0415
+        from windrow.run.local.stream_statistics import TableStatistics  # noqa: PLC0415
 
-        return TableNumbers(self._catalog, self._data)
+        return TableStatistics(self._catalog, self._data)
 
-    def _rates(self) -> dict[str, float]:
-        """The rates that queries in process are planned by, of all streams that have one known."""
-        measured = self._measured()
-        rates = {
-            name: info.statistics.rate or (measured.rate(name) if measured else None)
-            for name, info in self._catalog.items()
-        }
-        return {name: rate.value for name, rate in rates.items() if rate is not None}
+    def _planner(
+        self, query: Query, physical: PhysicalQuery, options: Mapping[str, Any]
+    ) -> QueryPlanner:
+        """What plans the query again while it runs, by what is known of its streams by then."""
+        from windrow.calibration.machine import this_machine  # noqa: PLC0415
+        from windrow.optimize.options import by_keyword  # noqa: PLC0415
+        from windrow.optimize.planner import QueryPlanner  # noqa: PLC0415
+        from windrow.physical.query import Runner  # noqa: PLC0415
+
+        return QueryPlanner(
+            query,
+            by_keyword(options),
+            physical.options,
+            {name: info.statistics for name, info in self._catalog.items()},
+            this_machine(),
+            self._measured(),
+            is_bounded=physical.runner is Runner.spark_batch,
+        )
 
     def _has_function(self, name: str) -> bool:
         """Whether the engine has a function of that name that is not from here."""
@@ -520,7 +523,7 @@ class Session:
     @staticmethod
     def _whole(name: str, source: Any) -> Any:
         """A table with all its rows at hand, however they were given."""
-        from windrow.run.local.tables import whole  # noqa: PLC0415
+        from windrow.run.local.sources import whole  # noqa: PLC0415
 
         return whole(name, source)
 
@@ -535,7 +538,7 @@ class Session:
     def _types(self) -> TypeResolver:
         if self._resolver is None:
             if self._spark is not None:
-                from windrow.run.spark.types import SparkTypes  # noqa: PLC0415
+                from windrow.run.spark.frames import SparkTypes  # noqa: PLC0415
 
                 self._resolver = SparkTypes(self._spark)
             else:
@@ -549,11 +552,11 @@ class Session:
         physical: PhysicalQuery,
         resume: Checkpoint | None,
         progress: str,
-        planner: RunningPlanner,
+        planner: QueryPlanner,
     ) -> Any:
         from windrow.physical.query import levels  # noqa: PLC0415
-        from windrow.run.local.arrivals import system_clock  # noqa: PLC0415
         from windrow.run.local.execution import Execution  # noqa: PLC0415
+        from windrow.run.local.feeds import system_clock  # noqa: PLC0415
         from windrow.run.local.result import Result  # noqa: PLC0415
         from windrow.run.progress import renderer  # noqa: PLC0415
 
@@ -571,18 +574,12 @@ class Session:
 
         return Result(run, is_deep=levels(physical.root) > FEW_LEVELS)
 
-    def _run_on_spark(self, physical: PhysicalQuery) -> Any:
-        from windrow.calibration.machine import this_machine  # noqa: PLC0415
-        from windrow.optimize.in_worker import WorkerPlanner  # noqa: PLC0415
-        from windrow.physical.query import Runner  # noqa: PLC0415
+    def _run_on_spark(self, physical: PhysicalQuery, planner: QueryPlanner) -> Any:
         from windrow.run.spark.failures import within_sparks_stack  # noqa: PLC0415
-        from windrow.run.spark.figures import BatchFigures  # noqa: PLC0415
+        from windrow.run.spark.progress import BatchFigures  # noqa: PLC0415
         from windrow.run.spark.query import dataframe  # noqa: PLC0415
 
         figures = BatchFigures(physical)
-        said = {name: info.statistics for name, info in self._catalog.items()}
-        is_batch = physical.runner is Runner.spark_batch
-        planner = WorkerPlanner(physical.options, said, this_machine(), is_bounded=is_batch)
         with within_sparks_stack():
             answer = dataframe(self._spark, physical, self._data, figures, planner)
         if not answer.isStreaming:

@@ -18,8 +18,8 @@ from windrow.physical.explain.explanation import explain
 from windrow.physical.options import Options
 from windrow.plan.registering import stream_info
 from windrow.run.local.execution import Execution
-from windrow.run.local.sampling import TableNumbers
 from windrow.run.local.sources import source_of
+from windrow.run.local.stream_statistics import TableStatistics
 from windrow.sql.compile import compile_query
 
 FOLDER = Path(__file__).parent / "cases_of_data"
@@ -65,7 +65,7 @@ def of_tables(sql):
     """The plan before the query runs, by samples of tables of which one is large."""
     tables = {"a": rows(150_000), "b": rows(3_000, every=500), "c": rows(800, every=1_875)}
     query, catalog, sources = compiled(sql, tables)
-    return explain(query, optimize(query, Options(), measured=TableNumbers(catalog, sources)))
+    return explain(query, optimize(query, Options(), measured=TableStatistics(catalog, sources)))
 
 
 def of_batches(sql):

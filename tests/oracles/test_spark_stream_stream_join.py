@@ -16,8 +16,8 @@ from known_answers import known_answers
 
 import windrow
 from windrow.errors import PlanError
-from windrow.run.local.pipeline import Pipeline
-from windrow.run.local.scheduling.queues import Round
+from windrow.operators.engine.driver import MicroBatch, Setting
+from windrow.operators.engine.scheduler import Scheduler, driver_of
 from windrow.schema import MIN_TICK
 
 CASES = {case["id"]: case for case in known_answers("spark_stream_stream_join/cases.json")}
@@ -37,7 +37,7 @@ class Batches:
         for name, (columns, lateness) in streams.items():
             empty = pa.table({column: pa.array([], pa.int64()) for column in columns})
             session.stream(name, empty, time="time", lateness=lateness)
-        self.pipeline = Pipeline(session._plan(sql, {})[1])
+        self.scheduler = Scheduler(driver_of(session._plan(sql, {})[1].root, Setting()))
 
     def add(self, rows: dict[str, Rows]) -> Rows:
         arrived, before = {}, self.watermark
@@ -52,7 +52,7 @@ class Batches:
         if min(self.newest.values()) > MIN_TICK:
             promised = [self.newest[name] - late for name, (_, late) in self.streams.items()]
             self.watermark = max(self.watermark, min(promised))
-        out = self.pipeline.run(Round(arrived, before, self.watermark))
+        out = self.scheduler.run(MicroBatch(arrived, before, self.watermark))
         return [tuple(row.values()) for batch in out for row in batch.columns.to_pylist()]
 
 

@@ -16,8 +16,8 @@ from windrow.optimize.optimizer import optimize
 from windrow.physical.options import Options
 from windrow.plan.registering import Said, stream_info
 from windrow.run.local.execution import Execution
-from windrow.run.local.observed import Observed
 from windrow.run.local.sources import source_of
+from windrow.run.local.stream_statistics import StreamStatistics
 from windrow.sql.compile import compile_query
 
 COLUMNS = ("k", "x", "at")
@@ -77,7 +77,7 @@ def bag(streams, query, planner_of, **options: Any):
 def every_batch_is_a_change():
     """Has the query plan again after each batch."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Observed, "has_changed", True)
+        patch.setattr(StreamStatistics, "has_changed", True)
         yield
 
 

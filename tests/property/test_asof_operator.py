@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from cases.driving import step
 from cases.pair_arrivals import draw_batches, restarted
 from cases.tape import TAPES
 from hypothesis import given, note, settings
@@ -17,7 +18,7 @@ from twins.asof import Row, Rules, asof, last_wait
 from windrow.operators import keys
 from windrow.operators.asof import AsofSweepOp
 from windrow.operators.changes import ChangeBatch
-from windrow.operators.driver import Stage
+from windrow.operators.engine.driver import OperatorDriver
 from windrow.physical.nodes.asof_sweep import AsofSweep
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.scan_stream import ScanStream
@@ -211,9 +212,11 @@ def test_a_batch_costs_its_own_keys_however_many_are_kept() -> None:
 
 
 def test_late_rows_of_either_side_are_counted_and_match_nothing() -> None:
-    stage = Stage(spec_of(["bigint"], Rules("backward", null_safe=(False,), is_left=True)))
+    driver = OperatorDriver(
+        spec_of(["bigint"], Rules("backward", null_safe=(False,), is_left=True))
+    )
     rows = [{"t": t, "k": (1,), "columns": (0, n), "id": n} for n, t in enumerate([3, 8])]
-    found = list(stage.step([batch_of(alias, rows, ["bigint"]) for alias in "lr"], 5, MAX_TICK))
-    assert stage.counters.late == 2
+    found = step(driver, [batch_of(alias, rows, ["bigint"]) for alias in "lr"], 5, MAX_TICK)
+    assert driver.counters.late == 2
     shown = [row for batch in found for row in batch.columns.to_pylist()]
     assert shown == [{"l.id": 1, "r.id": 1}]

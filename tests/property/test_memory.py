@@ -61,7 +61,7 @@ def bag(table: pa.Table) -> Counter[tuple[Any, ...]]:
 @pytest.mark.parametrize("sql", QUERIES.values(), ids=QUERIES)
 def test_what_does_not_fit_goes_to_disk_and_the_answer_stays(sql: str) -> None:
     result = session().sql(sql, memory="25 kB", on_memory="spill")
-    memory = result._execution._pipeline._memory
+    memory = result.execution.memory
     found, held = [], []
     for batch in result:
         found.append(batch)
@@ -82,7 +82,7 @@ def test_what_does_not_fit_ends_a_query_that_may_not_spill(sql: str) -> None:
 def test_a_query_that_fits_neither_spills_nor_fails() -> None:
     result = session().sql(JOIN, memory="1 GB", on_memory="spill")
     assert bag(result.to_arrow()) == bag(session().sql(JOIN).to_arrow())
-    assert result._execution._pipeline._memory.spilled_chunks == 0
+    assert result.execution.memory.spilled_chunks == 0
 
 
 def test_spilled_state_goes_into_checkpoints() -> None:
@@ -93,7 +93,7 @@ def test_spilled_state_goes_into_checkpoints() -> None:
     result = first.sql(JOIN, memory="30 kB", on_memory="spill")
     rows = [next(result) for _ in range(3)]
     kept = pickle.loads(pickle.dumps(result.checkpoint()))
-    rows += list(result._execution._pending)
+    rows += kept.pending
     again = first.sql(JOIN, resume=kept)
     assert bag(pa.Table.from_batches([*rows, *again])) == bag(session().sql(JOIN).to_arrow())
 

@@ -23,8 +23,8 @@ from windrow.optimize.optimizer import optimize
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.options import Options
 from windrow.plan.registering import stream_info
-from windrow.run.local.sampling import TableNumbers
 from windrow.run.local.sources import source_of
+from windrow.run.local.stream_statistics import TableStatistics
 from windrow.sql.compile import compile_query
 
 ROW = st.tuples(st.integers(0, 3), st.integers(0, 9), st.integers(0, 40))
@@ -94,7 +94,7 @@ def plans(data, query):
     sources = {name: source_of(name, table) for name, table in data.items()}
     catalog = {name: stream_info(name, s.schema, "at") for name, s in sources.items()}
     logical = compile_query(query, catalog, DuckdbTypes())
-    root = optimize(logical, Options(), measured=TableNumbers(catalog, sources)).root
+    root = optimize(logical, Options(), measured=TableStatistics(catalog, sources)).root
     while not isinstance(root, MultiJoin):
         (root,) = root.inputs
     return [plan.name for plan in root.estimate.plans]

@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 from spark_runs import SingleRun, Streams, bag, draw, table
 
-from windrow.run.spark.progress import ProgressReader
-
 JOIN = (
     "SELECT x.v AS xv, y.v AS yv, z.v AS zv FROM x, y, z WHERE x.k = y.k AND y.k = z.k "
     "WINDOW (x, y) = 3 AND WINDOW (y, z) = 4"
@@ -33,7 +31,7 @@ def test_a_streaming_run_gives_the_answer_of_the_default_in_process(
     assert wanted
     assert bag(run.rows(spark)) == wanted
 
-    reader = ProgressReader(session._plan(JOIN, {"algorithm": algorithm})[1])
+    reader = session.progress_reader(JOIN, algorithm=algorithm)
     kept = [
         reader.read(report).operators["WJoin x, y, z"]["intermediate"] for report in run.reports
     ]

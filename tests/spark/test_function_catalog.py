@@ -11,7 +11,7 @@ import pytest
 import windrow
 from windrow.errors import BindError, UnsupportedError
 from windrow.plan.exprs import Expr
-from windrow.run.spark.types import SparkTypes
+from windrow.run.spark.frames import SparkTypes
 from windrow.schema import Field, Schema
 from windrow.sql.grammar.function_catalog import DUCKDB, PLAIN_IN_SPARK, SPARK
 

@@ -11,7 +11,6 @@ from pyspark.errors import StreamingQueryException
 from spark_runs import Run, SingleRun, Streams, bag, table
 
 from windrow.errors import PlanError
-from windrow.run.spark.progress import ProgressReader
 
 JOIN = "SELECT x.ts, y.ts AS yts FROM x, y WHERE x.k = y.k AND x.v < 9 WINDOW = 50"
 
@@ -33,7 +32,7 @@ def streams(tmp_path: Path) -> Streams:
 
 def test_late_rows_are_counted_and_left_out(spark: Any, streams: Streams, tmp_path: Path) -> None:
     session = streams.on_spark(spark, lateness=2)
-    run, reader = SingleRun(tmp_path / "run"), ProgressReader(session._plan(JOIN, {})[1])
+    run, reader = SingleRun(tmp_path / "run"), session.progress_reader(JOIN)
     run.finish(session.sql(JOIN))
     records = [reader.read(report) for report in run.reports]
     assert [(record.late, record.null_time) for record in records] == [(0, 0), (1, 1)]
@@ -46,7 +45,7 @@ def test_so_they_are_in_a_union_with_what_has_a_stage(
 ) -> None:
     sql = "SELECT DISTINCT v FROM y [RANGE 5] UNION ALL SELECT v FROM x [RANGE 5] WHERE v < 9"
     session = streams.on_spark(spark, lateness=2)
-    run, reader = SingleRun(tmp_path / "run"), ProgressReader(session._plan(sql, {})[1])
+    run, reader = SingleRun(tmp_path / "run"), session.progress_reader(sql)
     run.finish(session.sql(sql))
     records = [reader.read(report) for report in run.reports]
     assert [(record.late, record.null_time) for record in records] == [(0, 0), (1, 1)]

@@ -15,8 +15,7 @@ from pyspark.errors import StreamingQueryException
 from spark_runs import FAR, FileStream, Run, SingleRun, bag
 
 import windrow
-from windrow.run.spark.progress import ProgressReader
-from windrow.run.spark.relations import _told
+from windrow.run.spark.relations import watermark_told
 from windrow.run.spark.ticks import lateness_text, watermark_ticks
 from windrow.schema import MIN_TICK
 
@@ -100,7 +99,7 @@ def test_a_read_ahead_goes_on_from_micro_batch_to_micro_batch(spark: Any, tmp_pa
         there.stream("x", x, time="ts", read_ahead=5)
         there.stream("y", y, time="ts", lateness=5, punctuation="told")
         run.finish(there.sql(QUERY))
-        reader = ProgressReader(there._plan(QUERY, {})[1])
+        reader = there.progress_reader(QUERY)
         seen += [reader.read(report).watermark for report in run.reports[len(seen) :]]
         if half == 0:
             run.forget_last_commit()
@@ -121,7 +120,7 @@ def test_who_breaks_a_read_ahead_is_late(spark: Any, tmp_path: Path) -> None:
     frame = files.read(spark, DDL, is_streaming=True)
     session.stream("x", frame, time="ts", read_ahead=2)
     run.finish(session.sql(sql))
-    reader = ProgressReader(session._plan(sql, {})[1])
+    reader = session.progress_reader(sql)
     records = [reader.read(report) for report in run.reports]
     assert [(record.rows_in, record.late, record.watermark) for record in records] == [
         (2, 0, MIN_TICK),
@@ -165,7 +164,7 @@ def test_what_is_told_to_spark_never_closes_early(spark: Any) -> None:
         rows = spark.createDataFrame(
             [(t, False) for t in ticks], "__time bigint, __is_data boolean"
         )
-        told = rows.selectExpr("__time", f"unix_millis({_told(spec)}) AS millis").collect()
+        told = rows.selectExpr("__time", f"unix_millis({watermark_told(spec)}) AS millis").collect()
         delay = int(lateness_text(lateness, time_type).split()[0])
         late = [t + 1 - watermark_ticks(millis - delay, time_type) for t, millis in told]
         assert min(late) == 0

@@ -14,9 +14,9 @@ from spark_runs import FAR, Run, Streams, bag, closed, draw
 from windrow.errors import PlanError
 from windrow.run.progress import renderer
 from windrow.run.spark import bucket_worker
+from windrow.run.spark.await_query import await_query
 from windrow.run.spark.bucket_worker import BucketWorker
 from windrow.run.spark.chunk_cache import ChunkCache
-from windrow.run.spark.follow import follow
 
 pytestmark = pytest.mark.partitions(2)
 
@@ -98,7 +98,7 @@ def test_the_algorithm_may_change_and_the_cache_may_be_cold(
 
         def open(self, handle: Any, declared: Any) -> None:
             super().open(handle, declared)
-            self._cache = ChunkCache(None, 0, 0)
+            self.cache = ChunkCache(None, 0, 0)
 
     monkeypatch.setattr(bucket_worker, "BucketWorker", Cold)
     streams, run = growing(tmp_path), Run(tmp_path / "run")
@@ -152,7 +152,7 @@ def test_a_checkpoint_with_other_stages_or_streams_is_refused(
     session = streams.on_spark(spark)
     running = run.start(session.sql(sql))
     with pytest.raises(PlanError) as refused:
-        follow(running, session.progress_reader(sql), renderer("none"))
+        await_query(running, session.progress_reader(sql), renderer("none"))
     assert str(refused.value) == (
         "PlanError[checkpoint-of-another-query]: the checkpoint was made by a different query\n"
         "  that one has another number of streams or of stages\n"

@@ -14,9 +14,8 @@ from spark_runs import Streams, table
 import windrow
 from windrow.errors import BindError, PlanError, ResourceError, UnsupportedError
 from windrow.plan.exprs import Expr
-from windrow.run.spark.frames import describe
+from windrow.run.spark.frames import SparkTypes, describe
 from windrow.run.spark.query import POLICY_SETTING, PROVIDER_SETTING
-from windrow.run.spark.types import SparkTypes
 from windrow.schema import Field, Schema
 
 JOIN = "SELECT x.ts FROM x, y WHERE x.k = y.k WINDOW = 5"

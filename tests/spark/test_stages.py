@@ -11,7 +11,6 @@ import pytest
 from spark_runs import SingleRun, Streams, bag, closed, draw, table
 
 from windrow.run.spark.buckets import labels, murmur3
-from windrow.run.spark.progress import ProgressReader
 
 pytestmark = pytest.mark.partitions(2)
 
@@ -146,7 +145,7 @@ def test_progress_adds_up_to_the_figures_of_the_run_in_process(spark: Any, tmp_p
     local = streams.in_process().sql(JOIN)
     local.to_arrow()
     session = streams.on_spark(spark)
-    run, reader = SingleRun(tmp_path / "run"), ProgressReader(session._plan(JOIN, {})[1])
+    run, reader = SingleRun(tmp_path / "run"), session.progress_reader(JOIN)
     run.finish(session.sql(JOIN))
     records = [reader.read(report) for report in run.reports]
     assert [record.rows_in for record in records] == [24, 48, 48]
@@ -176,7 +175,7 @@ def test_rows_of_an_aggregate_without_keys_are_added_up_before_its_one_bucket(
     local = streams.in_process().sql(sql)
     expected = bag(local.to_arrow())
     session = streams.on_spark(spark)
-    run, reader = SingleRun(tmp_path / "run"), ProgressReader(session._plan(sql, {})[1])
+    run, reader = SingleRun(tmp_path / "run"), session.progress_reader(sql)
     run.finish(session.sql(sql))
     assert bag(run.rows(spark)) == Counter({r: n for r, n in expected.items() if r[-1] < 30})
     records = [reader.read(report) for report in run.reports]

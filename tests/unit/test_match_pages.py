@@ -50,7 +50,7 @@ def test_what_does_not_fit_goes_to_pages_and_the_answer_stays(session, query):
     expected = ordered(session.sql(query).to_arrow())
     for options in ({}, {"algorithm": "matwin-grid-pages", "memory": "160 tuples"}):
         result = session.sql(query, **{**SPILL, **options})
-        memory = result._execution._pipeline._memory
+        memory = result.execution.memory
         batches = []
         for batch in result:
             batches.append(batch)
@@ -65,7 +65,7 @@ def test_while_both_windows_fit_no_page_is_written(session, algorithm):
     result = session.sql(QUERY, memory="1 MB", on_memory="spill", algorithm=algorithm)
     assert ordered(result.to_arrow()).equals(ordered(session.sql(QUERY).to_arrow()))
     assert work(result) == dict.fromkeys(WORK, 0)
-    assert result._execution._pipeline._memory.spilled_chunks == 0
+    assert result.execution.memory.spilled_chunks == 0
 
 
 def test_the_smaller_the_memory_the_more_pages_are_read(session):
@@ -126,8 +126,8 @@ def test_rows_that_come_in_grid_order_are_not_sorted():
         result = found.sql(query, memory="30 kB", on_memory="spill")
         answer = ordered(result.to_arrow())
         assert answer.equals(ordered(found.sql(query).to_arrow()))
-        (stage,) = result._execution._pipeline.stages
-        counted[is_in_order] = (stage.operator._counts.sorted_rows, work(result)["page_writes"])
+        (driver,) = result.execution.scheduler.operators
+        counted[is_in_order] = (driver.operator._counts.sorted_rows, work(result)["page_writes"])
     # Those that came before memory was short were in chunks by time.
     assert counted[True][0] < counted[False][0] / 2
     assert counted[True][1] < counted[False][1]

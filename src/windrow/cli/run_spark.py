@@ -36,7 +36,7 @@ from windrow.run.readable import readable
 from windrow.run.terminal import Terminal
 
 if TYPE_CHECKING:
-    from windrow.run.spark.handles import Frame, Running, Spark
+    from windrow.run.spark.launch import Frame, Running, Spark
     from windrow.run.spark.progress import ProgressReader
 
 
@@ -232,9 +232,9 @@ class _Follower:
     shown: Renderer
 
     def __call__(self, running: Running) -> Progress | None:
-        from windrow.run.spark.follow import follow
+        from windrow.run.spark.await_query import await_query
 
-        return follow(running, self.reader, self.shown)
+        return await_query(running, self.reader, self.shown)
 
 
 def _write_stream(job: Job, answer: Frame, follow: _Follower, stdout: Terminal) -> Progress | None:

@@ -19,8 +19,8 @@ import pyarrow.parquet
 from windrow.cli.errors import JobError
 from windrow.cli.job import Sink
 from windrow.cli.swap import RECALL_FILE, held, replacing
+from windrow.run.progress import Recall
 from windrow.run.readable import readable, show_value
-from windrow.run.recall import Recall
 from windrow.run.terminal import Terminal
 
 MOST_ROWS_SHOWN = 20

@@ -30,7 +30,7 @@ from windrow.run.readable import readable
 from windrow.run.terminal import Terminal
 
 if TYPE_CHECKING:
-    from windrow.run.spark.handles import Spark
+    from windrow.run.spark.launch import Spark
 
 PICTURE = Path("windrow-demo.png")
 SAMPLE_ROWS = 5
@@ -61,8 +61,8 @@ def show_demo(*, is_quick: bool, stdout: Terminal, debug: bool = False) -> bool:
         stdout.print("Starting Spark in local mode ...")
         spark = launch("windrow-demo", {}, log_level="error" if debug else "fatal")
         try:
-            stage = Stage(spark, folder, folders, streams, stdout)
-            outcomes = [stage.ask(question) for question in QUESTIONS]
+            run = DemoRun(spark, folder, folders, streams, stdout)
+            outcomes = [run.ask(question) for question in QUESTIONS]
         finally:
             spark.stop()
     finally:
@@ -72,7 +72,7 @@ def show_demo(*, is_quick: bool, stdout: Terminal, debug: bool = False) -> bool:
 
 
 @dataclass(frozen=True)
-class Stage:
+class DemoRun:
     """What every question of the demo is asked of, and where it is shown."""
 
     spark: Spark
@@ -118,7 +118,7 @@ class Stage:
         self, session: windrow.Session, question: Question
     ) -> tuple[pa.Table, list[Progress], float]:
         """Streams the question to its end; gives the answer, its batches, the seconds."""
-        from windrow.run.spark.follow import follow
+        from windrow.run.spark.await_query import await_query
 
         out = self.scratch / question.name.replace(" ", "-")
         started = time.monotonic()
@@ -133,7 +133,7 @@ class Stage:
         reader = session.progress_reader(question.sql)
         lines = _Lines(self.stdout)
         with self.stdout.status("streaming"):
-            follow(running, reader, lines)
+            await_query(running, reader, lines)
         seconds = time.monotonic() - started
         if not lines.batches:
             raise InternalError("no-progress", f"Spark reported nothing of the {question.name}")

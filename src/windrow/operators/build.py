@@ -1,4 +1,4 @@
-"""From a stateful node to the operator that computes it."""
+"""From a node to what computes it, which the node names by import path."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ if TYPE_CHECKING:
 
 
 def build(node: PhysicalNode, own: Own | None = None) -> Operator:
-    """A new operator, its state empty.
-
-    The node names it, and it is imported here: a worker loads, and compiles, only the kernels of its
-    own operators.
+    """A new operator of a stateful node, its state empty.
 
     Args:
         node: what it computes.

@@ -6,12 +6,10 @@ An aggregate's own changes are net. Where the answer shows less of a row than th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
 import numpy as np
 import pyarrow as pa
 
-from windrow.operators.changes import ChangeBatch, concat
+from windrow.operators.changes import ChangeBatch
 from windrow.operators.key_directory import KeyDirectory
 
 
@@ -31,24 +29,3 @@ def net_changes(rows: ChangeBatch) -> ChangeBatch:
         allowed = np.maximum(net * sign, 0)
         keeps[order] = number < allowed[slots[order]]
     return rows if keeps.all() else rows.take(np.flatnonzero(keeps))
-
-
-def by_instant(batches: Iterable[ChangeBatch]) -> Iterator[ChangeBatch]:
-    """The rows of batches in which an instant's changes follow one another, instants whole.
-
-    The last instant of a batch may go on in the next one, and waits for it. A batch without rows, which
-    is where work pauses, is handed on.
-    """
-    waiting: list[ChangeBatch] = []
-    for batch in batches:
-        if not len(batch):
-            yield batch
-            continue
-        others = np.flatnonzero(batch.times != batch.times[-1])
-        before_last = int(others[-1]) + 1 if len(others) else 0
-        if before_last or (waiting and waiting[-1].times[-1] != batch.times[0]):
-            yield concat([*waiting, batch.slice(0, before_last)])
-            waiting = []
-        waiting.append(batch.slice(before_last, len(batch)))
-    if waiting:
-        yield concat(waiting)

@@ -10,8 +10,8 @@ from windrow.optimize.choose.orders import check_order
 from windrow.optimize.choose.physical_node import choose
 from windrow.optimize.choose.plans import REFERENCE_MACHINE, Machine, by_cost
 from windrow.optimize.choose.scheduling import scheduled
-from windrow.optimize.numbers import Numbers
 from windrow.optimize.options import check_updates, with_hints
+from windrow.optimize.plan_statistics import PlanStatistics
 from windrow.optimize.rules.columns import (
     compute_below_aggregate,
     filter_keys_of_one_input,
@@ -57,8 +57,8 @@ def optimize(
     query: Query,
     options: Options,
     *,
-    measured: Measured | None = None,
-    tables: Measured | None = None,
+    measured: Measured[str] | None = None,
+    tables: Measured[str] | None = None,
     machine: Machine = REFERENCE_MACHINE,
     is_running: bool = False,
 ) -> PhysicalQuery:
@@ -80,11 +80,13 @@ def optimize(
     root = with_estimates(with_shedding(choose(plan, options), options))
     said = {stream.name: stream.statistics for stream in plan.streams}
     bounded = frozenset(stream.name for stream in plan.streams if stream.is_bounded)
-    root = push_distinct(root, options, Numbers(said, tables, bounded))
+    root = push_distinct(root, options, PlanStatistics(said, tables, bounded))
     check_order(root, options)
     check_match_algorithm(root, options)
-    numbers = Numbers(said, measured, bounded, is_running=is_running)
-    root, schedule = scheduled(by_cost(root, options, numbers, machine), options, Numbers(said))
+    numbers = PlanStatistics(said, measured, bounded, is_running=is_running)
+    root, schedule = scheduled(
+        by_cost(root, options, numbers, machine), options, PlanStatistics(said)
+    )
     return PhysicalQuery(
         root,
         query.is_changelog,

@@ -10,6 +10,11 @@ CHANGED = 4.0
 """Numbers that have become so many times as high, or as low, are a reason to plan again."""
 
 
+def is_near(number: float, planned: float) -> bool:
+    """Whether a number is still about what a plan was made for."""
+    return planned / CHANGED <= number <= planned * CHANGED
+
+
 @dataclass(frozen=True)
 class PlanCost:
     """A plan and what it costs.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from windrow.plan.exprs import Expr
 
@@ -77,67 +77,53 @@ class Rates(Protocol):
         ...
 
 
-class Measured(Protocol):
-    """Numbers that are looked up in the data of streams; None where it tells nothing."""
-
-    def rate(self, stream: str) -> Figure | None:
-        """Tuples per tick of event time."""
-        ...
-
-    def different(self, stream: str, column: str) -> Figure | None:
-        """How many different values a column has."""
-        ...
-
-    def at_once(self, stream: str) -> int:
-        """The most rows that come in one micro-batch; 0 where nothing tells."""
-        ...
-
-    def within(
-        self,
-        left: tuple[str, str],
-        right: tuple[str, str],
-        low: float | None,
-        high: float | None,
-    ) -> Figure | None:
-        """The share of pairs of two columns (stream, column) with low <= left - right <= high."""
-        ...
-
-    def passing(
-        self, predicates: tuple[Expr, ...], sides: Sequence[tuple[str, Mapping[str, str]]]
-    ) -> Figure | None:
-        """The share of combinations of rows, one of each side, that pass all of some conditions.
-
-        A side is a stream, and its columns by the names that the conditions call them.
-        """
-        ...
+Place_contra = TypeVar("Place_contra", contravariant=True)
+"""What numbers are of: a stream, by its name, or an input of a join, by its number."""
 
 
-class MeasuredInputs(Protocol):
-    """Numbers of the inputs of one join, by their place, as the worker that runs it sees them."""
+class Measured(Protocol[Place_contra]):
+    """Numbers that are looked up in data; None where it tells nothing.
+
+    In process they are of streams: of those that are tables, or of batches as they come. In a worker on
+    Spark they are of the inputs of one join, as the bucket at hand has them.
+    """
 
     @property
     def is_restored(self) -> bool:
         """Whether every micro-batch begins with a state that is taken up anew."""
         ...
 
-    def rate(self, port: int) -> Figure | None:
-        """Rows per tick of event time."""
+    def rate(self, place: Place_contra, /) -> Figure | None:
+        """Tuples per tick of event time."""
         ...
 
-    def different(self, port: int, column: str) -> Figure | None:
+    def different(self, place: Place_contra, column: str, /) -> Figure | None:
         """How many different values a column has."""
         ...
 
-    def at_once(self, port: int) -> int:
-        """The rows of this micro-batch."""
+    def at_once(self, place: Place_contra, /) -> int:
+        """The most rows that come in one micro-batch; 0 where nothing tells."""
         ...
 
     def within(
         self,
-        left: tuple[int, str],
-        right: tuple[int, str],
+        left: tuple[Place_contra, str],
+        right: tuple[Place_contra, str],
         low: float | None,
         high: float | None,
+        /,
     ) -> Figure | None:
-        """The share of pairs of two columns (port, column) with low <= left - right <= high."""
+        """The share of pairs of two columns, each of its place, with low <= left - right <= high."""
+        ...
+
+    def passing(
+        self,
+        predicates: tuple[Expr, ...],
+        sides: Sequence[tuple[Place_contra, Mapping[str, str]]],
+        /,
+    ) -> Figure | None:
+        """The share of combinations of rows, one of each side, that pass all of some conditions.
+
+        A side is a place, and its columns by the names that the conditions call them.
+        """
         ...

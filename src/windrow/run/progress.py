@@ -15,25 +15,57 @@ import json
 import logging
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from windrow.errors import PlanError, nearest
+from windrow.operators.base import Counters
 from windrow.operators.instants import show_instant
+from windrow.operators.shedding.recall import THOUSANDTHS
 from windrow.plan.sizes import show_bytes
 from windrow.run.late_rows import StreamFigures
-from windrow.run.recall import Recall
 from windrow.run.response import Response
 
 if TYPE_CHECKING:
     from rich.live import Live
 
+    from windrow.physical.nodes.base import PhysicalNode
     from windrow.run.terminal import Terminal
 
 FIRST_SIGN_S = 0.5
 """A run that ends sooner draws nothing: a flash on the terminal tells nobody anything."""
+
+
+@dataclass(frozen=True)
+class Recall:
+    """The share of all combinations of a join that were found, from 0 to 1.
+
+    Attributes:
+        expected: as memory and processor were divided; None before anything was found.
+        estimated: as the chances of those found tell; None before anything was found.
+        is_by_bucket: whether each of several buckets sheds by itself, with its part of memory and
+            service rate.
+
+    Examples:
+        >>> str(Recall(expected=0.5, estimated=0.4875))
+        'recall 48.8% estimated, 50.0% expected'
+    """
+
+    expected: float | None = None
+    estimated: float | None = None
+    is_by_bucket: bool = False
+
+    def as_dict(self) -> dict[str, float | None]:
+        """Both by name."""
+        return {"expected": self.expected, "estimated": self.estimated}
+
+    def __str__(self) -> str:
+        if self.expected is None or self.estimated is None:
+            return "recall not known: nothing was found"
+        where = ", a part per bucket" if self.is_by_bucket and self.estimated < 1 else ""
+        return f"recall {self.estimated:.1%} estimated, {self.expected:.1%} expected{where}"
 
 
 @dataclass(frozen=True)
@@ -138,6 +170,25 @@ class Progress:
         if self.response is not None and self.response.changes:
             parts.append(self.response.show(self.time_type))
         return ", ".join([*parts, f"{self.ms:,.0f} ms"])
+
+
+def recall_of(
+    root: PhysicalNode, figures: Iterable[Counters], *, is_by_bucket: bool = False
+) -> Recall | None:
+    """The recall of a query by the figures of its operators; None where nothing may be shed."""
+    if not root.sheds:
+        return None
+    total = Counters()
+    for counters in figures:
+        total.add(counters)
+    if not total.shed_estimated:
+        return Recall(is_by_bucket=is_by_bucket)
+    found = total.shed_found * THOUSANDTHS
+    return Recall(
+        expected=total.shed_expected / total.shed_estimated,
+        estimated=min(1.0, found / total.shed_estimated),
+        is_by_bucket=is_by_bucket,
+    )
 
 
 class Renderer(Protocol):

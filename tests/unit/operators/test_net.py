@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import windrow
 from windrow.operators.build import build
 from windrow.operators.changes import ChangeBatch
-from windrow.operators.last_step import LastStep
+from windrow.operators.engine.changelog_output import ChangelogOutput
 from windrow.operators.net import net_changes
 from windrow.operators.net_changes import NetChangesOp
 from windrow.physical.nodes.scan_stream import ScanStream
@@ -92,8 +92,9 @@ def test_an_instant_may_be_cut_anywhere(rows: list[Change], cuts: list[int]) -> 
     ordered = sorted(rows, key=lambda row: row[0])
     edges = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
     batches = [batch_of(ordered[a:b]) for a, b in itertools.pairwise(edges)]
-    net = LastStep(nets=True, pairs_by=None)
-    assert bag_of(list(net(batches))) == net_of(rows)
+    output = ChangelogOutput(nets=True, pairs_by=None)
+    found = [left for batch in batches for left in output.push(batch)]
+    assert bag_of([*found, *output.settle()]) == net_of(rows)
 
 
 def test_a_group_that_stays_above_its_threshold_does_not_change() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from cases.driving import step
 
 from windrow.errors import InternalError
 from windrow.operators.alone import Intervals, between, together
@@ -15,7 +16,7 @@ from windrow.operators.base import Snapshot
 from windrow.operators.bew_join import BewJoinOp
 from windrow.operators.build import build
 from windrow.operators.changes import ChangeBatch
-from windrow.operators.driver import Stage
+from windrow.operators.engine.driver import OperatorDriver
 from windrow.operators.matched import Matched, numbered
 from windrow.operators.outer_join import FINAL_ROWS, OuterJoinOp
 from windrow.physical.nodes.base import KeyClass
@@ -128,11 +129,10 @@ def test_matches_that_lie_before_a_row_are_known_as_it_comes():
 
 
 def test_late_rows_and_rows_without_a_time_are_counted_and_not_preserved():
-    stage = Stage(join("full"))
-    found = list(stage.step([rows("a", (3, 1), (MIN_TICK, 2)), rows("b", (9, 5))], 4, 5))
-    assert found == []
-    assert (stage.counters.late, stage.counters.null_time) == (1, 1)
-    assert shown(stage.advance(MAX_TICK)) == [(None, "b9", 9)]
+    driver = OperatorDriver(join("full"))
+    assert step(driver, [rows("a", (3, 1), (MIN_TICK, 2)), rows("b", (9, 5))], 4, 5) == []
+    assert (driver.counters.late, driver.counters.null_time) == (1, 1)
+    assert shown(driver.advance(MAX_TICK)) == [(None, "b9", 9)]
 
 
 def test_nothing_is_kept_longer_than_in_the_inner_join():

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from windrow.operators.scan import scan
+from windrow.operators.engine.row_drivers import scan
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.schema import MIN_TICK, Field, Schema
 

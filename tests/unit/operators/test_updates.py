@@ -14,7 +14,7 @@ from hypothesis import given, settings
 import windrow
 from windrow.errors import PlanError
 from windrow.operators.changes import ChangeBatch
-from windrow.operators.last_step import LastStep
+from windrow.operators.engine.changelog_output import ChangelogOutput
 from windrow.operators.updates import CHANGE_TYPES
 
 Change = tuple[int, int, str | None, int]
@@ -72,7 +72,9 @@ def test_pairs_of_one_key_and_instant_are_updates_however_batches_are_cut(case) 
     rows, cuts = case
     edges = [0, *cuts, len(rows)]
     batches = [batch_of(rows[a:b]) for a, b in itertools.pairwise(edges)]
-    assert told(list(LastStep(nets=False, pairs_by=("k",))(batches))) == told_plainly(rows)
+    output = ChangelogOutput(nets=False, pairs_by=("k",))
+    found = [row for batch in batches for row in output.push(batch)]
+    assert told([*found, *output.settle()]) == told_plainly(rows)
 
 
 def session() -> windrow.Session:

@@ -8,7 +8,7 @@ import pytest
 
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.set_operation import SetOperationOp
-from windrow.optimize.numbers import Numbers
+from windrow.optimize.plan_statistics import PlanStatistics
 from windrow.physical.nodes.range_rows import RangeRows
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.set_op import SetOp, s_minus
@@ -32,7 +32,7 @@ def test_the_bound_is_the_papers():
 @pytest.mark.parametrize("kind", ["except", "except all"])
 def test_no_more_is_held_than_the_bound_of_known_rates_says(kind):
     statistics = Statistics(Figure(RATE, HINT), (("k", Figure(DIFFERENT, HINT)),))
-    numbers = Numbers({"s": statistics, "r": statistics})
+    numbers = PlanStatistics({"s": statistics, "r": statistics})
     held = [numbers.held(windowed(name)) for name in ("s", "r")]
     bound = s_minus([figures for figures in held if figures is not None]).value
     operator = SetOperationOp(SetOp((windowed("s"), windowed("r")), kind))

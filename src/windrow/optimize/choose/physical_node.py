@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import replace
-from functools import reduce
-from importlib import import_module
 from typing import Any
 
 from windrow.errors import PlanError, UnsupportedError
@@ -28,6 +26,7 @@ from windrow.plan.nodes.bestmatch_join import BestmatchJoin
 from windrow.plan.nodes.set_operation import SetOperation
 from windrow.plan.nodes.window_join import WindowJoin
 from windrow.plan.texts import KIND_NAMES
+from windrow.registry import load
 
 OUTER = ("bew", "bew-hash", "bew-nested-loop")
 """The algorithms that keep which tuples have found a match."""
@@ -44,9 +43,7 @@ def _choose(node: Node, wanted: Set[str], options: Options) -> PhysicalNode:
         _choose(child, needed, options)
         for child, needed in zip(node.inputs, node.required_columns(wanted), strict=True)
     )
-    module, _, path = node.physical.partition(":")
-    make: Any = reduce(getattr, path.split("."), import_module(module))
-    made: PhysicalNode = make(node, Request(inputs, wanted, options))
+    made: PhysicalNode = load(node.physical)(node, Request(inputs, wanted, options))
     return made
 
 

@@ -31,7 +31,7 @@ from windrow.optimize.cost.kernels import (
 )
 from windrow.optimize.cost.structure_costs import structure_costs
 from windrow.optimize.cost.weights import Weights
-from windrow.optimize.numbers import Numbers
+from windrow.optimize.plan_statistics import PlanStatistics
 from windrow.optimize.shedding.expected import effective, with_expected
 from windrow.physical.algorithms import (
     ALGORITHMS,
@@ -105,7 +105,9 @@ class Machine:
 REFERENCE_MACHINE = Machine()
 
 
-def planned(spec: MultiJoin, options: Options, numbers: Numbers, machine: Machine) -> MultiJoin:
+def planned(
+    spec: MultiJoin, options: Options, numbers: PlanStatistics, machine: Machine
+) -> MultiJoin:
     """The join by the plan to take, with its estimate; as it was where too little is known."""
     rates = [numbers.rate(child) for child in spec.inputs]
     if spec.has_one_plan and None not in rates:
@@ -169,7 +171,9 @@ def _restored(plan: Plan, joined: Joined, machine: Machine) -> Plan:
     return replace(plan, seconds=plan.seconds + us * US)
 
 
-def _not_estimated(spec: MultiJoin, rates: Sequence[Figure | None], numbers: Numbers) -> Estimate:
+def _not_estimated(
+    spec: MultiJoin, rates: Sequence[Figure | None], numbers: PlanStatistics
+) -> Estimate:
     """What would have to be given for an estimate, or why nothing helps."""
     missing = []
     for child, alias, rate in zip(spec.inputs, spec.aliases, rates, strict=True):
@@ -300,7 +304,7 @@ def _like_another(spec: MultiJoin, join: Sized, machine: Machine) -> Plan:
 
 
 def by_cost(
-    spec: PhysicalNode, options: Options, numbers: Numbers, machine: Machine
+    spec: PhysicalNode, options: Options, numbers: PlanStatistics, machine: Machine
 ) -> PhysicalNode:
     """The spec with its window joins estimated, and changed where another plan is cheaper."""
     node = spec.with_inputs([by_cost(child, options, numbers, machine) for child in spec.inputs])

@@ -30,7 +30,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from windrow.optimize.numbers import Numbers
+from windrow.optimize.plan_statistics import PlanStatistics
 from windrow.optimize.rules.negative_tuples import with_negative_tuples
 from windrow.physical.explain.cost_facts import show_count
 from windrow.physical.nodes.base import PhysicalNode
@@ -77,7 +77,7 @@ class Cost:
     held: float | None = None
 
     @classmethod
-    def of(cls, scheduling: str, root: PhysicalNode, load: Load, numbers: Numbers) -> Cost:
+    def of(cls, scheduling: str, root: PhysicalNode, load: Load, numbers: PlanStatistics) -> Cost:
         """The cost of a plan, given as it runs by tpa."""
         if scheduling == NTA:
             return cls(2.0 * load.operators, held_rows(with_negative_tuples(root), numbers))
@@ -93,7 +93,7 @@ class Cost:
 
 
 def scheduled(
-    root: PhysicalNode, options: Options, numbers: Numbers
+    root: PhysicalNode, options: Options, numbers: PlanStatistics
 ) -> tuple[PhysicalNode, Schedule]:
     """A plan by its scheduling: the one asked for, or the one that costs least by the numbers."""
     schedule = _schedule(root, options, numbers)
@@ -102,7 +102,7 @@ def scheduled(
     return root, schedule
 
 
-def _schedule(root: PhysicalNode, options: Options, numbers: Numbers) -> Schedule:
+def _schedule(root: PhysicalNode, options: Options, numbers: PlanStatistics) -> Schedule:
     if options.scheduling not in {None, AUTO}:
         assert options.scheduling is not None
         return Schedule(options.scheduling, f"asked for; {EFFECTS[options.scheduling]}")
@@ -159,7 +159,7 @@ def _windows(root: PhysicalNode) -> set[tuple[str, int]]:
     return {node.own_window for node in root.walk() if node.own_window is not None}
 
 
-def held_rows(node: PhysicalNode, numbers: Numbers) -> float | None:
+def held_rows(node: PhysicalNode, numbers: PlanStatistics) -> float | None:
     """Tuples that a plan holds on average; None where its numbers do not tell."""
     parts = [held_rows(child, numbers) for child in node.inputs]
     held = node.held_inputs
@@ -167,7 +167,7 @@ def held_rows(node: PhysicalNode, numbers: Numbers) -> float | None:
     return _total([own, *parts])
 
 
-def _alive(node: PhysicalNode, numbers: Numbers) -> float | None:
+def _alive(node: PhysicalNode, numbers: PlanStatistics) -> float | None:
     """Rows of a node that are alive at an instant."""
     if node.whole_inputs:
         return _total([_alive(child, numbers) for child in node.whole_inputs])
@@ -179,7 +179,7 @@ def _alive(node: PhysicalNode, numbers: Numbers) -> float | None:
     return None if length is None or rate is None else rate.value * length
 
 
-def _alive_pairs(join: MultiJoin, numbers: Numbers) -> float | None:
+def _alive_pairs(join: MultiJoin, numbers: PlanStatistics) -> float | None:
     """Combinations of a join that are alive: those of equal keys, of all that could be."""
     if join.predicates or not join.joins_what_is_alive:
         return None

@@ -9,7 +9,7 @@ from itertools import combinations
 
 from windrow.optimize.cost.joins import Condition, Joined, Key, matchless, output
 from windrow.optimize.cost.kernels import CALLED, COMPARED, IN_BLOCKS
-from windrow.optimize.numbers import Numbers, assumed_share
+from windrow.optimize.plan_statistics import PlanStatistics, assumed_share
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.routes import ordered_pairs, predicate_inputs
 from windrow.plan.exprs import Expr
@@ -34,7 +34,7 @@ class Sized:
     output: float
 
 
-def sized(spec: MultiJoin, rates: list[Figure], numbers: Numbers) -> Sized:
+def sized(spec: MultiJoin, rates: list[Figure], numbers: PlanStatistics) -> Sized:
     """The join with all numbers that its cost rests on.
 
     Args:
@@ -62,7 +62,7 @@ def sized(spec: MultiJoin, rates: list[Figure], numbers: Numbers) -> Sized:
 Named = list[tuple[str, Figure]]
 
 
-def _keys(spec: MultiJoin, numbers: Numbers) -> tuple[list[Key], Named]:
+def _keys(spec: MultiJoin, numbers: PlanStatistics) -> tuple[list[Key], Named]:
     keys, known = [], []
     for key in spec.classes:
         different: list[float | None] = [None] * len(spec.inputs)
@@ -76,7 +76,7 @@ def _keys(spec: MultiJoin, numbers: Numbers) -> tuple[list[Key], Named]:
     return keys, known
 
 
-def _tests(spec: MultiJoin, numbers: Numbers) -> tuple[list[Condition], Named]:
+def _tests(spec: MultiJoin, numbers: PlanStatistics) -> tuple[list[Condition], Named]:
     passing = shares(spec, numbers)
     known = [(f"share({p.text})", f) for p, f in zip(spec.predicates, passing, strict=True)]
     both = shares_together(spec, passing, numbers)
@@ -116,7 +116,9 @@ def _us_in_blocks(predicate: Expr) -> float:
     return CALLED if predicate.calls else IN_BLOCKS
 
 
-def _held(spec: MultiJoin, rates: list[float], numbers: Numbers) -> tuple[tuple[float, ...], Named]:
+def _held(
+    spec: MultiJoin, rates: list[float], numbers: PlanStatistics
+) -> tuple[tuple[float, ...], Named]:
     """The tuples that each window holds where windows count them: () where none does."""
     if spec.counts is None:
         return (), []
@@ -163,7 +165,7 @@ TELLING = 0.001
 """The least share by which two conditions are expected to pass that a sample can correct."""
 
 
-def shares(spec: MultiJoin, numbers: Numbers) -> list[Figure]:
+def shares(spec: MultiJoin, numbers: PlanStatistics) -> list[Figure]:
     """Per predicate, the share that passes, looked up in the data where that can be."""
     return [
         _within(spec, predicate, numbers)
@@ -173,7 +175,7 @@ def shares(spec: MultiJoin, numbers: Numbers) -> list[Figure]:
     ]
 
 
-def _within(spec: MultiJoin, predicate: Expr, numbers: Numbers) -> Figure | None:
+def _within(spec: MultiJoin, predicate: Expr, numbers: PlanStatistics) -> Figure | None:
     """The share of one that is one band: all pairs of a sample are compared, not some."""
     if len(predicate.bands) != 1:
         return None
@@ -186,7 +188,7 @@ def _within(spec: MultiJoin, predicate: Expr, numbers: Numbers) -> Figure | None
 
 
 def shares_together(
-    spec: MultiJoin, passing: Sequence[Figure], numbers: Numbers
+    spec: MultiJoin, passing: Sequence[Figure], numbers: PlanStatistics
 ) -> dict[tuple[int, int], Figure]:
     """Per two predicates that share a stream, the share that passes both, where data tells it.
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from windrow.optimize.numbers import Numbers
+from windrow.optimize.plan_statistics import PlanStatistics
 from windrow.physical.algorithms import DEFAULT, HASH, NESTED_LOOP
 from windrow.physical.explain.cost_facts import show_count, show_rate
 from windrow.physical.nodes.base import PhysicalNode
@@ -43,7 +43,7 @@ SETS = frozenset({"distinct", "union", "except", "intersect"})
 """The set operations that do not count copies."""
 
 
-def push_distinct(spec: PhysicalNode, options: Options, numbers: Numbers) -> PhysicalNode:
+def push_distinct(spec: PhysicalNode, options: Options, numbers: PlanStatistics) -> PhysicalNode:
     """The spec with a DISTINCT below those joins under set operations where it pays."""
 
     def below(child: PhysicalNode) -> PhysicalNode:
@@ -57,7 +57,7 @@ def push_distinct(spec: PhysicalNode, options: Options, numbers: Numbers) -> Phy
 
 
 def _as_set(
-    spec: PhysicalNode, options: Options, numbers: Numbers, said: list[str]
+    spec: PhysicalNode, options: Options, numbers: PlanStatistics, said: list[str]
 ) -> PhysicalNode:
     """The spec of which it only matters whether a row is there; what is not done is said."""
     if spec.row_inputs:
@@ -83,7 +83,9 @@ def _of_what_is_alive(spec: MultiJoin, inputs: tuple[PhysicalNode, ...]) -> Snap
     return SnapshotJoin(**spec.common() | {"inputs": inputs, "graph": graph, "method": method})
 
 
-def _pushed_to(port: int, join: MultiJoin, numbers: Numbers, said: list[str]) -> PhysicalNode:
+def _pushed_to(
+    port: int, join: MultiJoin, numbers: PlanStatistics, said: list[str]
+) -> PhysicalNode:
     """An input of a join, below a DISTINCT of the columns that are needed if that pays."""
     rows, alias = join.inputs[port], join.aliases[port]
     needed = _only(rows, join.columns_needed(port))

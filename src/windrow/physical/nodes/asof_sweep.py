@@ -77,6 +77,7 @@ class AsofSweep(PairJoin):
         return self.match.tolerance or 0
 
     spoken = "an as-of join"
+    lets_go_of_met = True
 
     def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
         """Which row is the match, when it is known, what is kept."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from windrow.physical.options import Options
     from windrow.physical.partitioning.buckets import Partitioning
     from windrow.physical.shedding.limits import Shedding
-    from windrow.plan.exprs import Named
+    from windrow.plan.exprs import Expr, Named
     from windrow.plan.statistics import Figure, Rates
     from windrow.schema import Schema
 
@@ -39,6 +39,12 @@ class PhysicalNode:
 
     is_priced: ClassVar[bool] = False
     """Whether there is a model of what it costs, so that it may have an `estimate`."""
+
+    driver: ClassVar[str] = "windrow.operators.engine.driver:OperatorDriver"
+    """What runs it in process, and in Spark's workers where it has state, as `module:class`."""
+
+    relation: ClassVar[str] = ""
+    """What makes a DataFrame of it on Spark, as `module:function`; "" where a stage does."""
 
     identity_fields: ClassVar[tuple[str, ...]]
     """What tells it from another in a checkpoint, by name: not how it is computed, nor for how much."""
@@ -326,6 +332,85 @@ class PhysicalNode:
         own = [(name, getattr(self, name)) for name in self.identity_fields]
         later = [(name, value) for name in self.identity_later if (value := getattr(self, name))]
         return (self.identity_name or type(self).__name__, *own, *later)
+
+    # What runners ask.
+
+    @property
+    def fed_by_streams(self) -> tuple[bool, ...]:
+        """Per input, whether streams feed it without an operator in between: its rows may be late."""
+        return tuple(not child.has_state for child in self.inputs)
+
+    @property
+    def hears_of_expiry(self) -> bool:
+        """Whether, by negative tuples, rows tell it what goes, so that time need not."""
+        return False
+
+    @property
+    def only_forgets_ahead(self) -> bool:
+        """Whether nothing but forgetting follows if it is advanced beyond the query's watermark."""
+        return False
+
+    @property
+    def plan_name(self) -> str:
+        """By which of several plans it runs, in a few words; "" where there are no plans."""
+        return ""
+
+    @property
+    def plan_kind(self) -> str:
+        """The same without the order of inputs: there are few of these, whatever the numbers are."""
+        return ""
+
+    def runs_like(self, other: object) -> bool:  # noqa: ARG002
+        """Whether it runs as another plan of the same step does."""
+        return True
+
+    @property
+    def may_multiply(self) -> bool:
+        """Whether it may give one row several times, without state."""
+        return False
+
+    @property
+    def row_tests(self) -> tuple[Expr, ...]:
+        """What a row must meet to pass, where rows pass one by one."""
+        return ()
+
+    @property
+    def computed_columns(self) -> tuple[Named, ...] | None:
+        """Its columns, where it computes them; None where they are those of its input."""
+        return None
+
+    @property
+    def lets_go_of_met(self) -> bool:
+        """Whether it lets go of rows as soon as they have met, so that a whole batch need not wait."""
+        return False
+
+    @property
+    def sheds(self) -> bool:
+        """Whether it, or one below it, may give a part of the whole answer."""
+        return any(child.sheds for child in self.inputs)
+
+    @property
+    def divided(self) -> Shedding | None:
+        """What it may hold and do in all buckets of a stage together; None where that has no limit."""
+        return None
+
+    @property
+    def shed_row_bytes(self) -> int:
+        """Of a join that sheds, what a tuple takes beside its columns; 0 elsewhere."""
+        return 0
+
+    def in_bucket(self, buckets: int) -> PhysicalNode:  # noqa: ARG002
+        """What each of so many buckets of a stage computes.
+
+        Raises:
+            PlanError: the part of what there is that each gets is too little.
+        """
+        return self
+
+    @property
+    def combiner(self) -> str:
+        """What makes a task's rows fewer before they are sent to buckets, as `module:function`."""
+        return ""
 
     @property
     def follows_a_batch(self) -> bool:

@@ -25,6 +25,8 @@ class FilterRows(PerRow, OneInput):
     input: PhysicalNode
     predicates: tuple[Expr, ...]
 
+    driver = "windrow.operators.engine.row_drivers:RowDriver"
+    relation = "windrow.run.spark.relations:filter_rows"
     identity_fields = ("input", "predicates")
 
     @classmethod
@@ -60,6 +62,11 @@ class FilterRows(PerRow, OneInput):
             for own in self.predicates
         )
         return replace(self, predicates=predicates)
+
+    @property
+    def row_tests(self) -> tuple[Expr, ...]:
+        """The predicates."""
+        return self.predicates
 
     @property
     def title(self) -> str:

@@ -17,6 +17,7 @@ from windrow.physical.explain.bounds_text import (
 )
 from windrow.physical.explain.cost_facts import estimate_facts
 from windrow.physical.explain.facts import said
+from windrow.physical.explain.plan_names import plan_kind, plan_name
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.shapes import Inner
 from windrow.physical.part_sizes import USUAL, PartSizes
@@ -183,6 +184,21 @@ class MultiJoin(Inner):
         """The same join by another plan: one that its kind of join can have."""
         assert (algorithm, structures) == (DEFAULT, ()), "it is joined by backward evaluation alone"
         return replace(self, method=method, orders=orders)
+
+    @property
+    def plan_name(self) -> str:
+        """The algorithm or the structures, and the order where it is not the usual one."""
+        return plan_name(self)
+
+    @property
+    def plan_kind(self) -> str:
+        """The same without the order."""
+        return plan_kind(self)
+
+    @property
+    def only_forgets_ahead(self) -> bool:
+        """Where no row comes alone, once it is known that none will meet it."""
+        return self.kind == "inner"
 
     def runs_like(self, other: object) -> bool:
         """Whether another plan of the same join runs as this one does."""

@@ -27,6 +27,8 @@ class ProjectRows(PerRow, OneInput):
     items: tuple[Named, ...]
     schema: Schema
 
+    driver = "windrow.operators.engine.row_drivers:RowDriver"
+    relation = "windrow.run.spark.relations:project_rows"
     identity_fields = ("input", "items", "schema")
 
     @classmethod
@@ -71,6 +73,11 @@ class ProjectRows(PerRow, OneInput):
         items = (Named(own.name, column(own.name, own.type)) for own in hidden)
         schema = Schema((*self.schema.fields, *hidden))
         return replace(self, items=(*self.items, *items), schema=schema)
+
+    @property
+    def computed_columns(self) -> tuple[Named, ...]:
+        """The items."""
+        return self.items
 
     @property
     def title(self) -> str:

@@ -24,6 +24,8 @@ class RangeRows(OneInput):
     input: PhysicalNode
     ticks: int
 
+    driver = "windrow.operators.engine.row_drivers:RowDriver"
+    relation = "windrow.run.spark.relations:range_rows"
     identity_fields = ("input", "ticks")
 
     @classmethod

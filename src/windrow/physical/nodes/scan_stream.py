@@ -37,6 +37,8 @@ class ScanStream(Leaf):
     read_ahead: int | None = None
     punctuation: str | None = None
 
+    driver = "windrow.operators.engine.row_drivers:ScanDriver"
+    relation = "windrow.run.spark.relations:scan_stream"
     identity_fields = ("stream", "alias", "columns", "schema", "time", "time_type", "is_on_arrival")
     identity_later = ("changes", "punctuation")
 

@@ -23,6 +23,7 @@ class ScanTable(Leaf):
     columns: tuple[str, ...]
     schema: Schema
 
+    relation = "windrow.run.spark.relations:scan_table"
     identity_fields = ("table", "alias", "columns", "schema")
 
     @classmethod

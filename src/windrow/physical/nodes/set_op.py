@@ -69,6 +69,7 @@ class SetOp(Inner):
         return self.inputs[0].schema
 
     is_stateful = True
+    hears_of_expiry = True
 
     @property
     def works_on_signs(self) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
 from windrow.physical.algorithms import ASYMMETRIC
 from windrow.physical.nodes.time_join import TimeJoin
+from windrow.physical.shedding.errors import too_little
 from windrow.physical.shedding.facts import shed_emission, shed_facts, shed_state
 from windrow.physical.shedding.limits import Shedding, pane_ticks
 
@@ -55,6 +56,29 @@ class SheddingJoin(TimeJoin):
     def joins_what_is_alive(self) -> bool:
         """Not of all rows."""
         return False
+
+    @property
+    def sheds(self) -> bool:
+        """Unless it fails rather than leave probes out, and holds all."""
+        return self.shedding.sheds
+
+    @property
+    def divided(self) -> Shedding:
+        """Memory and service rate are the query's."""
+        return self.shedding
+
+    @property
+    def shed_row_bytes(self) -> int:
+        """What a tuple takes beside its columns."""
+        return self.least_row_bytes
+
+    def in_bucket(self, buckets: int) -> SheddingJoin:
+        """The same with an equal part of what it may hold and do."""
+        part = self.shedding.part(buckets)
+        error = too_little(self, part, buckets)
+        if error is not None:
+            raise error
+        return replace(self, shedding=part)
 
     @property
     def own_delay(self) -> int:

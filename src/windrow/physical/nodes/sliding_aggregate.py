@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from windrow.physical.aggregate_facts import cost_of_a_change, kept_per_group, values_in_state
@@ -108,6 +108,20 @@ class SlidingAggregate(MakesChanges, OneInput):
             return None
         subtracts = all(a.definition.adds_up and not a.is_distinct for a in self.aggregates)
         return (self.input,) if self.input.has_ends or not subtracts else ()
+
+    @property
+    def hears_of_expiry(self) -> bool:
+        """Unless it estimates: then rows of a join that sheds end by themselves."""
+        return not self.estimated_from
+
+    def in_bucket(self, buckets: int) -> PhysicalNode:  # noqa: ARG002
+        """The same of rows that tasks have added up, where they can."""
+        return replace(self, is_merged=self.may_be_merged)
+
+    @property
+    def combiner(self) -> str:
+        """Where rows that come and go together are added up."""
+        return "windrow.operators.merged_rows:merged_rows" if self.is_merged else ""
 
     @property
     def title(self) -> str:

@@ -87,6 +87,8 @@ class SlidingSkyline(MakesChanges, OneInput):
         return tuple(self.marks[side] for side in JUDGED[self.kind]) if self.marks else ()
 
     is_stateful = True
+    hears_of_expiry = True
+    combiner = "windrow.operators.sliding_skyline:ever_best"
 
     @property
     def needs_all_rows(self) -> str:

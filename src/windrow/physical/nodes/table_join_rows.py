@@ -48,6 +48,8 @@ class TableJoinRows(PerRow):
     schema: Schema
     place: str = ""
 
+    driver = "windrow.operators.engine.row_drivers:TableJoinDriver"
+    relation = "windrow.run.spark.relations:join_table"
     identity_fields = ("input", "table", "alias", "kind", "keys", "predicates", "schema")
 
     @classmethod

@@ -20,6 +20,8 @@ class UnionRows(Inner):
 
     inputs: tuple[PhysicalNode, ...]
 
+    driver = "windrow.operators.engine.row_drivers:UnionDriver"
+    relation = "windrow.run.spark.relations:union_rows"
     identity_fields = ("inputs",)
 
     @property

@@ -1,41 +1,18 @@
 """A running query goes on by another plan once the rates of its streams have changed.
 
 Between two micro-batches the state of a join is its rows and the time up to which they have been
-joined, the same for every algorithm, structure and order. So a stage takes the state of its
+joined, the same for every algorithm, structure and order. So a driver takes the state of its
 operator, builds another one, and gives it the state: no result is lost, and none comes twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
-
 import pyarrow as pa
 
-from windrow.physical.explain.plan_names import plan_name
-from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.nodes.multi_join import MultiJoin
+from windrow.operators.engine.scheduler import Scheduler
 from windrow.physical.query import PhysicalQuery
-from windrow.plan.statistics import Measured
-from windrow.run.local.observed import Observed
-from windrow.run.local.pipeline import Pipeline
-
-
-class Planner(Protocol):
-    """Plans the query at hand anew."""
-
-    @property
-    def rates(self) -> Mapping[str, float]:
-        """The rates by stream that it was planned for at first, as far as they were known."""
-        ...
-
-    def again(self, measured: Measured) -> PhysicalQuery:
-        """The query as planned by these numbers; its stages are those of before."""
-        ...
-
-    def explain(self, query: PhysicalQuery) -> str:
-        """EXPLAIN of the query as it runs."""
-        ...
+from windrow.run.local.stream_statistics import StreamStatistics
+from windrow.run.planner import Planner
 
 
 class Adapting:
@@ -50,40 +27,32 @@ class Adapting:
         self.query = query
         self.changes = 0
         self._planner = planner
-        joins = _joins(query.root)
-        self._has_joins = bool(joins)
-        self._is_guessed = any(join.estimate and join.estimate.is_guessed for join in joins)
+        estimates = [node.estimate for node in query.root.walk() if node.plan_name]
+        self._has_plans = bool(estimates)
+        self._is_guessed = any(own.is_guessed for own in estimates if own is not None)
         times = {scan.stream: scan.time for scan in query.root.scans}
-        self._observed = Observed(times, planner.rates if planner is not None else {})
+        self._known = StreamStatistics(times, planner.rates if planner is not None else {})
 
-    def adapt(self, stream: str, arrived: pa.RecordBatch, pipeline: Pipeline) -> None:
+    def adapt(self, stream: str, arrived: pa.RecordBatch, scheduler: Scheduler) -> None:
         """Before a micro-batch: plans again if rates have changed, and follows the new plan.
 
         Where the plan rests on assumed numbers it is made again, once, by those of the batches.
         """
-        if self._planner is None or not self._has_joins:
+        if self._planner is None or not self._has_plans:
             return
-        self._observed.take(stream, arrived)
-        if self._observed.has_changed or (self._is_guessed and self._observed.is_known):
+        self._known.take(stream, arrived)
+        if self._known.has_changed or (self._is_guessed and self._known.is_known):
             self._is_guessed = False
-            self._observed.planned()
-            self.query = self._planner.again(self._observed)
-            self.changes += pipeline.follow(self.query)
+            self._known.planned()
+            self.query = self._planner.again(self._known)
+            self.changes += scheduler.root.follow(self.query.root)
 
     def explain(self) -> str:
         """EXPLAIN of the query as it runs now."""
         return "" if self._planner is None else self._planner.explain(self.query)
 
     @staticmethod
-    def plans(pipeline: Pipeline) -> dict[str, str]:
+    def plans(scheduler: Scheduler) -> dict[str, str]:
         """How each window join is run now, by its name in EXPLAIN."""
-        return {
-            stage.spec.title: plan_name(stage.spec)
-            for stage in reversed(pipeline.stages)
-            if isinstance(stage.spec, MultiJoin)
-        }
-
-
-def _joins(spec: PhysicalNode) -> list[MultiJoin]:
-    below = [join for child in spec.inputs for join in _joins(child)]
-    return [spec, *below] if isinstance(spec, MultiJoin) else below
+        nodes = [driver.node for driver in reversed(scheduler.operators)]
+        return {node.title: node.plan_name for node in nodes if node.plan_name}

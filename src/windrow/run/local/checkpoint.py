@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 
@@ -31,8 +32,8 @@ class Checkpoint:
         sql: the query; another one cannot resume from it.
         positions: how far each stream was read.
         watermark: the query's watermark, in ticks.
-        snapshots: the state of each stage, from the top of the plan down.
-        counters: the figures of each stage, in the same order.
+        snapshots: the state of each operator, from the top of the plan down.
+        counters: the figures of each operator, in the same order.
         pending: rows of the answer that had been computed and not yet handed out.
         batch: micro-batches done.
         rows_in: rows read.
@@ -40,8 +41,8 @@ class Checkpoint:
         streams: what each stream has brought; None where it was not written down.
         columns: what each alias reads of its stream: time and columns with their types.
         scheduling: how it was scheduled; by negative tuples operators hold other rows.
-        clocks: those that had come to each operator; None where all had come to the watermark.
-        stages: what each stage computes, of which aliases; none where it was not written down.
+        clocks: those that had come to each driver; None where all had come to the watermark.
+        operators: what each operator computes, of which aliases; none where it was not written down.
         response: the response times so far.
         version: the layout of the state, and of what is around it here.
 
@@ -65,21 +66,28 @@ class Checkpoint:
     scheduling: str = TPA
     clocks: tuple[tuple[int, ...], ...] | None = None
     response: Response = NONE_YET
-    stages: tuple[str, ...] = ()
+    operators: tuple[str, ...] = ()
     version: str = CHECKPOINT_VERSION
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Reads what was pickled, also where `operators` had the name of `stages`."""
+        known = dict(state)
+        if "stages" in known:
+            known["operators"] = known.pop("stages")
+        self.__dict__.update(known)
 
     def check(
         self,
         sql: str,
         columns: Mapping[str, str] | None = None,
         scheduling: str = TPA,
-        stages: Sequence[str] = (),
+        operators: Sequence[str] = (),
     ) -> None:
         """Refuses a query that is not the one the checkpoint was made by.
 
         Raises:
             PlanError: the SQL is another one, it reads columns of other types, one of the two goes
-                by negative tuples, or the plan has other stages.
+                by negative tuples, or the plan has other operators.
             ResourceError: the state has a layout that this version of Windrow does not read.
         """
         if self.version != CHECKPOINT_VERSION:
@@ -103,11 +111,11 @@ class Checkpoint:
                 reason="by negative tuples operators hold other rows",
                 hint=f"resume with scheduling = {self.scheduling!r}, or start without resume",
             )
-        if self.stages and stages and tuple(stages) != self.stages:
+        if self.operators and operators and tuple(operators) != self.operators:
             raise PlanError(
                 "checkpoint-of-another-plan",
                 "the checkpoint was made by another plan of the query",
-                reason=f"it holds the state of: {'; '.join(self.stages)}",
+                reason=f"it holds the state of: {'; '.join(self.operators)}",
                 hint="resume with the options, and the rate= and distinct= of streams, that it was"
                 " made with, or start without resume",
             )
@@ -127,8 +135,8 @@ def columns_read(root: PhysicalNode) -> dict[str, str]:
     return streams | {table.alias: f"table, {table.schema.ddl()}" for table in root.tables}
 
 
-def stages_of(specs: Iterable[PhysicalNode]) -> tuple[str, ...]:
-    """What each stage computes, of which aliases: what its state belongs to."""
+def operators_of(nodes: Iterable[PhysicalNode]) -> tuple[str, ...]:
+    """What each operator computes, of which aliases: what its state belongs to."""
     return tuple(
-        f"{spec.title} of {', '.join(scan.alias for scan in spec.scans)}" for spec in specs
+        f"{node.title} of {', '.join(scan.alias for scan in node.scans)}" for node in nodes
     )

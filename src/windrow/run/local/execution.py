@@ -14,30 +14,38 @@ import weakref
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property, partial
 
+import numpy as np
 import pyarrow as pa
 
-from windrow.errors import PlanError, WindrowError
+from windrow.errors import PlanError, ResourceError, WindrowError
+from windrow.operators.arrow_types import arrow_schema, arrow_type
 from windrow.operators.base import Counters
-from windrow.operators.instants import ticks_of
+from windrow.operators.changes import ChangeBatch
+from windrow.operators.engine.changelog_output import ChangelogOutput
+from windrow.operators.engine.driver import MicroBatch, Setting
+from windrow.operators.engine.late_rule import late_rows
+from windrow.operators.engine.scheduler import SCHEDULINGS, Scheduler, driver_of
+from windrow.operators.instants import instants, ticks_of
+from windrow.operators.memory import memory_of
+from windrow.operators.updates import CHANGE_TYPES
+from windrow.physical.nodes.scan_table import ScanTable
 from windrow.physical.query import PhysicalQuery
 from windrow.run.late_rows import Arrived, StreamCounts
-from windrow.run.local.adapting import Adapting, Planner
-from windrow.run.local.answers import Answer
-from windrow.run.local.arrivals import ArrivalClock, Clock, system_clock
-from windrow.run.local.checkpoint import Checkpoint, columns_read, stages_of
-from windrow.run.local.cuts import rows_at_once
-from windrow.run.local.failures import broken_off, out_of_memory
-from windrow.run.local.feeds import open_feeds
+from windrow.run.local.adapting import Adapting
+from windrow.run.local.batch_splitting import rows_at_once
+from windrow.run.local.checkpoint import Checkpoint, columns_read, operators_of
+from windrow.run.local.feeds import ArrivalClock, WallClock, open_feeds, system_clock
 from windrow.run.local.inlets import Bell
-from windrow.run.local.interrupts import PAUSED, Pause, put_off
-from windrow.run.local.pipeline import Pipeline
-from windrow.run.local.scheduling.queues import Round
+from windrow.run.local.interrupts import PAUSED, Pause, broken_off, put_off
 from windrow.run.local.sources import NOTHING_NOW, Silence, Source
-from windrow.run.progress import Progress, Renderer, Silent
-from windrow.run.recall import recall_of
+from windrow.run.planner import Planner
+from windrow.run.progress import Progress, Renderer, Silent, recall_of
 from windrow.run.response import NONE_YET
-from windrow.schema import MAX_TICK, MIN_TICK
+from windrow.schema import CHANGE_TYPE, EVENT_TIME, MAX_TICK, MIN_TICK
+
+_SIGNS = np.array(list(CHANGE_TYPES), np.int8)
 
 
 class Execution:
@@ -53,7 +61,11 @@ class Execution:
         planner: plans again when rates have changed; None: the plan stays.
 
     Attributes:
-        is_at_end: whether all rows have been given.
+        adapting: changes plans as rates change.
+        scheduler: runs the operators.
+        memory: bounds what they hold; None where nothing does.
+        late: by stream, late rows as they came, where they are kept.
+        progress: how far it has come.
     """
 
     def __init__(
@@ -64,16 +76,27 @@ class Execution:
         resume: Checkpoint | None = None,
         renderer: Renderer | None = None,
         clock: Callable[[], float] = time.perf_counter,
-        arrival_clock: Clock = system_clock,
+        arrival_clock: WallClock = system_clock,
         planner: Planner | None = None,
     ) -> None:
         self.query = query
         self.adapting = Adapting(query, planner)
-        self.answer = Answer(query)
         self.late: dict[str, list[pa.RecordBatch]] = defaultdict(list)
         self._bell = Bell()
         self._interrupts = put_off(self._bell.ring)
-        self._pipeline = Pipeline(query, sources, pauses=self._interrupts.has_come)
+        self.memory = memory_of(query.options)
+        self._setting = Setting(
+            # Late rows are kept as they arrived, here; operators count those that they drop.
+            on_late="fail" if query.options.on_late == "fail" else "count",
+            memory=self.memory,
+            read_table=partial(_table_rows, sources),
+        )
+        self.scheduler = Scheduler(
+            driver_of(query.root, self._setting),
+            SCHEDULINGS[query.schedule.name],
+            self._interrupts.has_come,
+        )
+        self._output = ChangelogOutput.of(query)
         self._renderer = renderer or Silent()
         self._clock = clock
         self._pending: deque[pa.RecordBatch] = deque()
@@ -110,6 +133,15 @@ class Execution:
         )
         self._watermark = resume.watermark if resume else self._feeds.watermark
         self.progress = self._measure(0.0)
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The columns of the answer; a changelog adds what changed, and when."""
+        schema = arrow_schema(self.query.root.schema)
+        if not self.query.is_changelog:
+            return schema
+        schema = schema.append(pa.field(CHANGE_TYPE, pa.string()))
+        return schema.append(pa.field(EVENT_TIME, arrow_type(self.query.time_type)))
 
     @property
     def is_at_end(self) -> bool:
@@ -202,16 +234,13 @@ class Execution:
         if isinstance(error, WindrowError):
             error.in_sql(self.query.sql)
         elif isinstance(error, MemoryError):
-            error = self._out_of_memory(error)
+            held = sum(driver.counters.stored for driver in self.scheduler.operators)
+            error = out_of_memory(error, self._taken, held).in_sql(self.query.sql)
         was_interrupted = self._interrupts.came > 1
         if was_interrupted and not isinstance(error, KeyboardInterrupt):
             error = KeyboardInterrupt()  # engines have errors of their own for it
         self._failure = error if isinstance(error, Exception) else broken_off()
         return error
-
-    def _out_of_memory(self, error: MemoryError) -> WindrowError:
-        held = sum(stage.counters.stored for stage in self._pipeline.stages)
-        return out_of_memory(error, self._taken, held).in_sql(self.query.sql)
 
     def _check_whole(self) -> None:
         """Refuses to go on where a step has failed."""
@@ -219,13 +248,14 @@ class Execution:
             raise self._failure
 
     def _checkpoint(self) -> Checkpoint:
+        operators = self.scheduler.operators
         not_handed_out = [*([] if self._handed is None else [self._handed]), *self._returned]
         return Checkpoint(
             sql=self.query.sql,
             positions=self._feeds.positions,
             watermark=self._watermark,
-            snapshots=tuple(stage.snapshot() for stage in self._pipeline.stages),
-            counters=tuple(stage.counters.as_dict() for stage in self._pipeline.stages),
+            snapshots=tuple(driver.snapshot() for driver in operators),
+            counters=tuple(driver.counters.as_dict() for driver in operators),
             pending=(*not_handed_out, *self._pending),
             batch=self._batch,
             rows_in=self._rows_in,
@@ -233,22 +263,22 @@ class Execution:
             streams=dict(self._streams.figures),
             columns=columns_read(self.query.root),
             scheduling=self.query.schedule.name,
-            clocks=self._pipeline.clocks,
+            clocks=self.scheduler.clocks,
             response=self._response,
-            stages=stages_of(stage.spec for stage in self._pipeline.stages),
+            operators=operators_of(driver.node for driver in operators),
         )
 
     def _put_away(self) -> None:
         if not self._is_done:
             self._is_done = True
             self._renderer.close()
-            self._pipeline.close()
+            self._setting.evaluator.close()
 
     def _ask(self) -> pa.RecordBatch | Silence | Pause | None:
         with self._turn:
             batch = self._returned.popleft() if self._returned else self._next()
             if batch is NOTHING_NOW:
-                self._due = self._pipeline.due()
+                self._due = self.scheduler.due()
                 self._show_stall()
             elif isinstance(batch, pa.RecordBatch):
                 self._rows_out += batch.num_rows
@@ -273,7 +303,7 @@ class Execution:
 
     def _passing_time(self) -> tuple[str, None] | None:
         """A batch without rows, where the clock of arrivals has come to what waits for it."""
-        due, watermark = self._pipeline.due(), self._feeds.watermark
+        due, watermark = self.scheduler.due(), self._feeds.watermark
         if watermark == self._watermark or not self._woken_for < due <= watermark:
             return None
         self._woken_for = due
@@ -298,21 +328,31 @@ class Execution:
             self._taken = (stream, arrived.num_rows)
             self._rows_in += arrived.num_rows
             self._note(stream, arrived, before)
-            self.adapting.adapt(stream, arrived, self._pipeline)
+            self.adapting.adapt(stream, arrived, self.scheduler)
         came = {} if arrived is None else {stream: arrived}
-        work = Round(came, before, self._watermark, self._feeds.ended)
-        for rows in self._pipeline.run(work):
+        work = MicroBatch(came, before, self._watermark, self._feeds.ended)
+        for rows in self.scheduler.run(work):
             if len(rows):
-                if self.query.is_changelog and self._watermark < MAX_TICK:
-                    self._response = self._response.after(rows.times, self._feeds.now)
-                yield self.answer.show(rows)
+                yield from map(self._shown, self._output.push(rows))
             elif self._interrupts.has_come():
                 yield PAUSED
+        yield from map(self._shown, self._output.settle())
         self._batch += 1
         self.progress = self._measure((self._clock() - started) * 1_000)
         self._renderer.show(self.progress)
         for warning in self._streams.warnings(is_end=self._feeds.have_ended):
             self._renderer.warn(warning)
+
+    def _shown(self, rows: ChangeBatch) -> pa.RecordBatch:
+        """Rows of the answer with the names and columns that the user asked for."""
+        if not self.query.is_changelog:
+            return rows.columns
+        if self._watermark < MAX_TICK:
+            self._response = self._response.after(rows.times, self._feeds.now)
+        places = np.searchsorted(_SIGNS, rows.signs_or_insert())
+        kinds = pa.array(list(CHANGE_TYPES.values())).take(pa.array(places))
+        times = instants(rows.times, self.query.time_type)
+        return pa.RecordBatch.from_arrays([*rows.columns.columns, kinds, times], schema=self.schema)
 
     def _note(self, stream: str, arrived: pa.RecordBatch, watermark: int) -> None:
         """Counts the rows of a batch and the late ones among them, and keeps these if asked to."""
@@ -321,8 +361,8 @@ class Execution:
         came = Arrived(arrived.num_rows)
         if len(times):
             came = replace(came, newest=int(times.max()))
-        if len(times) and times.min() < max(watermark, MIN_TICK + 1):
-            late = self._pipeline.late_rows(stream, arrived, watermark)
+        if len(late_rows(times, watermark)):
+            late = self.scheduler.late_rows(stream, arrived, watermark)
             came = came.with_late(ticks_of(late.column(column)))
             if late.num_rows and self.query.options.on_late == "keep":
                 self.late[stream].append(late)
@@ -337,25 +377,25 @@ class Execution:
                 " pickled",
             )
         columns = columns_read(self.query.root)
-        stages = self._pipeline.stages
-        names = stages_of(stage.spec for stage in stages)
+        operators = self.scheduler.operators
+        names = operators_of(driver.node for driver in operators)
         checkpoint.check(self.query.sql, columns, self.query.schedule.name, names)
         self._pending.extend(checkpoint.pending)
         self._batch, self._rows_in = checkpoint.batch, checkpoint.rows_in
         self._rows_out = checkpoint.rows_out
         self._response = checkpoint.response
-        self._pipeline.resume(checkpoint.clocks, checkpoint.watermark)
-        for stage, snapshot, figures in zip(
-            stages, checkpoint.snapshots, checkpoint.counters, strict=True
+        self.scheduler.resume(checkpoint.clocks, checkpoint.watermark)
+        for driver, snapshot, figures in zip(
+            operators, checkpoint.snapshots, checkpoint.counters, strict=True
         ):
-            stage.restore(snapshot)
+            driver.restore(snapshot)
             levels = {"stored": 0, "intermediate": 0, "state_bytes": 0}  # restored, not added
-            stage.counters.add(Counters(**{**figures, **levels}))
+            driver.counters.add(Counters(**{**figures, **levels}))
 
     def _measure(self, ms: float) -> Progress:
         total = Counters()
-        for stage in self._pipeline.stages:
-            total.add(stage.counters)
+        for driver in self.scheduler.operators:
+            total.add(driver.counters)
         return Progress(
             batch=self._batch,
             rows_in=self._rows_in,
@@ -369,9 +409,11 @@ class Execution:
             ms=ms,
             operators=self._by_operator(),
             stalled=self._feeds.stalled,
-            plans=self.adapting.plans(self._pipeline),
+            plans=self.adapting.plans(self.scheduler),
             plan_changes=self.adapting.changes,
-            recall=recall_of(self.query.root, (stage.counters for stage in self._pipeline.stages)),
+            recall=recall_of(
+                self.query.root, (driver.counters for driver in self.scheduler.operators)
+            ),
             response=self._response if self.query.is_changelog else None,
             streams=dict(self._streams.figures),
         )
@@ -379,8 +421,40 @@ class Execution:
     def _by_operator(self) -> dict[str, dict[str, int]]:
         """The counters by name, from the bottom of the plan up; equal names are numbered."""
         figures: dict[str, dict[str, int]] = {}
-        for stage in reversed(self._pipeline.stages):
-            name = stage.spec.title
+        for driver in reversed(self.scheduler.operators):
+            name = driver.node.title
             taken = sum(other.split(" #")[0] == name for other in figures)
-            figures[f"{name} #{taken + 1}" if taken else name] = stage.counters.as_dict()
+            figures[f"{name} #{taken + 1}" if taken else name] = driver.counters.as_dict()
         return figures
+
+
+def _table_rows(sources: Mapping[str, Source], scan: ScanTable) -> ChangeBatch:
+    """The rows of a table as a batch: they may have no columns."""
+    source = sources[scan.table]
+    batches = [own for own in source.batches(None, 0) if own is not NOTHING_NOW]
+    table = pa.Table.from_batches(batches, arrow_schema(source.schema))
+    arrays = [table.column(name).combine_chunks() for name in scan.columns]
+    columns = pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(scan.schema))
+    return ChangeBatch(columns, np.zeros(len(table), np.int64))
+
+
+def out_of_memory(error: MemoryError, taken: tuple[str, int], held: int) -> ResourceError:
+    """The error of a step for which there is not enough memory.
+
+    Args:
+        error: what was raised.
+        taken: the stream whose batch is under way, and the rows of that batch.
+        held: the rows that all operators hold.
+    """
+    stream, rows = taken
+    what = f"a batch of {rows:,} rows of {stream}" if stream else "a batch"
+    most = f", with which it makes up to {rows * held:,} combinations" if rows and held else ""
+    failure = ResourceError(
+        "out-of-memory",
+        f"there is not enough memory for {what}",
+        reason=f"the query holds {held:,} rows{most}; {str(error) or type(error).__name__}",
+        hint="bound what it holds by memory='1 GB', for instance, with on_memory='spill' or 'shed';"
+        " give batches of fewer rows; or make windows narrower and conditions stricter",
+    )
+    failure.__cause__ = error
+    return failure

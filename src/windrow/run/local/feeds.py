@@ -5,31 +5,38 @@
     query      --------|                                 the least of them
 
 Where a stream promises by read-ahead or punctuations, its watermark is as far as those reach
-(`operators/read_ahead.py`, `promises.py`), or its lateness if that reaches further.
+(`operators/read_ahead.py`, `complete_by_punctuations`), or its lateness if that reaches further.
 
 A stream that has delivered nothing holds the query's watermark at minus infinity; one that has
 ended does not hold it at all. A stream whose time is given on arrival delivers nothing before the
 present instant, so that its watermark is the clock.
+
+Transaction time is the instant at which the query takes a batch, by a clock passed in. All rows of a
+batch have one instant. The clock of a query never goes back: where the clock passed in does, the newest
+instant is given again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from windrow.errors import DataError
+from windrow.errors import BindError, DataError
+from windrow.operators.arrow_types import arrow_type
 from windrow.operators.instants import less_delay, ticks_of
 from windrow.operators.read_ahead import complete_by_read_ahead
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.options import IN_STEP
-from windrow.run.local.arrivals import ArrivalClock
-from windrow.run.local.cuts import Cut, RowsAtOnce, all_at_once, first_of
+from windrow.run.local.batch_splitting import BatchSplitter, RowsAtOnce, all_at_once, first_of
 from windrow.run.local.inlets import PAUSE_S, Bell, Inlet, InMemory, Reader, Taken
-from windrow.run.local.promises import complete_by_punctuations, split_punctuations
 from windrow.run.local.sources import NOTHING_NOW, Source, already_read
-from windrow.schema import MAX_TICK, MIN_TICK
+from windrow.schema import ARRIVAL_TYPE, MAX_TICK, MIN_TICK
 
 PATIENCE_S = 0.1
 """In step, how long the query waits for the stream furthest behind before it reads another one.
@@ -45,6 +52,65 @@ STUCK_BATCHES = 8
 
 Few enough that none is kept waiting for good by a stream whose time stands still, or is missing;
 more than disorder within a lateness usually makes."""
+
+
+WallClock = Callable[[], datetime]
+
+_CLOCK = "for instance  Session(clock=lambda: datetime.now(UTC))"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_TICK = timedelta(microseconds=1)
+
+
+def system_clock() -> datetime:
+    """The present instant."""
+    return datetime.now(UTC)
+
+
+class ArrivalClock:
+    """The clock of one query.
+
+    Args:
+        clock: gives the present instant, with its time zone.
+        latest: an instant, in ticks, that it does not go back behind.
+
+    Examples:
+        >>> ArrivalClock(lambda: datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)).now()
+        1000000
+    """
+
+    def __init__(self, clock: WallClock = system_clock, latest: int = MIN_TICK) -> None:
+        self._clock = clock
+        self.latest = latest
+
+    def now(self) -> int:
+        """The present instant in ticks.
+
+        Raises:
+            BindError: the clock gives no instant.
+        """
+        try:
+            instant: object = self._clock()
+        except Exception as error:
+            raise BindError(
+                "bad-clock",
+                f"the session's clock raised {type(error).__name__}: {error}",
+                hint=_CLOCK,
+            ) from error
+        if not isinstance(instant, datetime) or instant.tzinfo is None:
+            raise BindError(
+                "bad-clock",
+                f"the session's clock gives {instant!r}, which is no instant",
+                reason="it is to give a datetime with a time zone",
+                hint=_CLOCK,
+            )
+        self.latest = max(self.latest, (instant - _EPOCH) // _TICK)
+        return self.latest
+
+    def stamped(self, rows: pa.RecordBatch, column: str) -> pa.RecordBatch:
+        """The rows with the instant that was read last in one more column."""
+        kind = arrow_type(ARRIVAL_TYPE)
+        instants = pa.repeat(pa.scalar(self.latest, pa.int64()), rows.num_rows).view(kind)
+        return rows.append_column(pa.field(column, kind), instants)
 
 
 @dataclass(frozen=True)
@@ -82,7 +148,7 @@ class Feed:
     is_stalled: bool = False
     is_awaited: bool = True
     in_place: int = 0
-    cut: Cut | None = None
+    cut: BatchSplitter | None = None
     promise: tuple[int, tuple[int, ...]] = (MIN_TICK, ())
 
     @property
@@ -322,7 +388,7 @@ def open_feeds(
         clock = arrivals if spec.is_on_arrival else None
         # A batch that was stopped in goes on in the same place, though batches are not cut any more.
         at_once = all_at_once if rows_at_once is None and position.part else rows_at_once
-        cut = None if at_once is None else Cut(at_once)
+        cut = None if at_once is None else BatchSplitter(at_once)
         feeds.append(Feed(spec, inlet, position, clock, cut=cut))
     return Feeds(feeds, bell, polling or IN_STEP)
 
@@ -342,3 +408,20 @@ def _in_one_order(stream: str, position: Position, *, is_reordered: bool) -> Pos
             hint=f"register {stream} as a table again, or as batches again, as it was",
         )
     return replace(position, is_reordered=is_reordered)
+
+
+def split_punctuations(
+    batch: pa.RecordBatch, column: str
+) -> tuple[pa.RecordBatch, NDArray[np.bool_]]:
+    """The rows that are data, and which rows of the batch are punctuations."""
+    flags = pc.fill_null(batch.column(column), False)
+    is_told: NDArray[np.bool_] = flags.to_numpy(zero_copy_only=False)
+    if not is_told.any():
+        return batch, is_told
+    return batch.filter(pc.invert(flags)), is_told
+
+
+def complete_by_punctuations(times: NDArray[np.int64]) -> int:
+    """The least time that may still come after punctuations of these times."""
+    newest = int(times.max(initial=MIN_TICK))
+    return newest if newest in {MIN_TICK, MAX_TICK} else newest + 1

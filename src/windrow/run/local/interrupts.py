@@ -17,6 +17,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Final
 
+from windrow.errors import ResourceError
 from windrow.kernels._signals import PutOff
 
 
@@ -33,3 +34,14 @@ def put_off(ring: Callable[[], object]) -> PutOff:
     """Interrupts put off while a query works; the first one rings, the second is not put off."""
     # The handler may have stopped this very thread in the middle of what holds the bell.
     return PutOff(lambda: _thread.start_new_thread(ring, ()), breaks_through=True)
+
+
+def broken_off() -> ResourceError:
+    """The error of asking on for rows of a query that was left in the middle of a step."""
+    return ResourceError(
+        "query-broken-off",
+        "the query was interrupted in the middle of a step, and cannot go on",
+        reason="some rows of the step are in its state and some are not",
+        hint="ask again with sql(..), or resume from a checkpoint; after one Ctrl-C alone, which"
+        " waits for the end of the step, a query can go on",
+    )

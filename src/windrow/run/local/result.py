@@ -13,8 +13,7 @@ from windrow.errors import ResourceError
 from windrow.plan.deep_calls import deep_calls
 from windrow.run.local.checkpoint import Checkpoint
 from windrow.run.local.execution import Execution
-from windrow.run.progress import Progress
-from windrow.run.recall import Recall
+from windrow.run.progress import Progress, Recall
 from windrow.run.response import Response
 
 if TYPE_CHECKING:
@@ -40,6 +39,9 @@ class Result:
         run: begins the query; called again to give the answer again.
         is_deep: whether its plan has more levels than Python's stack is made for.
 
+    Attributes:
+        execution: the run under way, or the last one.
+
     Examples:
         >>> result = session.sql("SELECT ...")  # doctest: +SKIP
         >>> for batch in result:  # doctest: +SKIP
@@ -50,16 +52,16 @@ class Result:
     def __init__(self, run: Callable[[], Execution], *, is_deep: bool = False) -> None:
         self._run = run
         self._room = deep_calls if is_deep else nullcontext
-        self._execution = self._begun()
+        self.execution = self._begun()
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        if self._execution.is_at_end:
-            self._execution = self._begun()
+        if self.execution.is_at_end:
+            self.execution = self._begun()
         return self
 
     def __next__(self) -> pa.RecordBatch:
         with self._room():
-            batch = self._execution.next()
+            batch = self.execution.next()
         if batch is None:
             raise StopIteration
         return batch
@@ -84,7 +86,7 @@ class Result:
 
         Of a query that sheds, its metadata tell the recall of what has been handed out.
         """
-        schema = self._execution.answer.schema
+        schema = self.execution.schema
         recall = self.recall
         if recall is None:
             return schema
@@ -100,7 +102,7 @@ class Result:
     @property
     def progress(self) -> Progress:
         """How far the query has come, of the run under way or the last one."""
-        return self._execution.progress
+        return self.execution.progress
 
     @property
     def response(self) -> Response | None:
@@ -113,7 +115,7 @@ class Result:
 
     def explain(self) -> str:
         """EXPLAIN of the query as it runs now: by the numbers seen so far, once they count."""
-        return self._execution.adapting.explain()
+        return self.execution.adapting.explain()
 
     @property
     def late(self) -> dict[str, pa.Table]:
@@ -121,7 +123,7 @@ class Result:
 
         Empty unless the query runs with `on_late="keep"`.
         """
-        return {name: pa.Table.from_batches(rows) for name, rows in self._execution.late.items()}
+        return {name: pa.Table.from_batches(rows) for name, rows in self.execution.late.items()}
 
     def to_arrow(self) -> pa.Table:
         """The rest of the answer as an Arrow table; all of it where nothing has been asked for yet.
@@ -143,7 +145,7 @@ class Result:
         try:
             batches.extend(self)  # in one step of C, so that no batch is on its way in an interrupt
         except BaseException:
-            self._execution.give_back(batches)
+            self.execution.give_back(batches)
             raise
         return pa.Table.from_batches(batches, self.schema)
 
@@ -174,7 +176,7 @@ class Result:
 
         Rows of the answer that this result has handed out are not given again.
         """
-        return self._execution.checkpoint()
+        return self.execution.checkpoint()
 
     def stop(self) -> None:
         """Stops the query, from any thread: a loop over the result ends, though all streams block.
@@ -182,4 +184,4 @@ class Result:
         Iterators that the streams were made of are closed, each as soon as it returns from what it
         is doing.
         """
-        self._execution.stop()
+        self.execution.stop()

@@ -314,6 +314,14 @@ def _with_own_columns(name: str, data: Any) -> Source | None:
     return None
 
 
+def whole(name: str, source: Source) -> TableSource:
+    """A table of which all rows are in memory: an iterator is read to its end."""
+    if isinstance(source, TableSource):
+        return source
+    batches = [batch for batch in source.batches(None, 0) if batch is not NOTHING_NOW]
+    return TableSource(name, pa.Table.from_batches(batches, arrow_schema(source.schema)))
+
+
 def source_failed(stream: str, error: BaseException) -> WindrowError:
     """The error of an iterator as the query's user sees it; our own errors name the stream."""
     if isinstance(error, WindrowError):

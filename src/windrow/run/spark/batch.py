@@ -12,30 +12,24 @@ blob is a watermark: nothing below it follows.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from windrow.operators.chunks import encode
+from windrow.operators.engine.driver import MicroBatch, Setting
+from windrow.operators.engine.scheduler import Scheduler, stage_scheduler
 from windrow.operators.memory import memory_of_bucket
 from windrow.operators.partition import own_rows
-from windrow.operators.shedding.join import ShedJoinOp
-from windrow.operators.stage_chain import StageChain
-from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.nodes.shedding_join import SheddingJoin
-from windrow.run.spark.blobs import Blob, by_port
-from windrow.run.spark.choosing import NO_PLAN, Remembered, chosen_in_batch
-from windrow.run.spark.dead_letters import DeadLetters
+from windrow.run.spark.bucket_plan import NO_PLAN, Remembered, chosen_in_batch
 from windrow.run.spark.failures import told_first
-from windrow.run.spark.needs import part_of
+from windrow.run.spark.late_row_payload import DeadLetters
+from windrow.run.spark.packing import Blob, by_port, set_aside_modules
 from windrow.run.spark.stages import BESIDE, OPERATOR, PLAN, StagePlan
-from windrow.run.spark.worker import set_aside_modules
 from windrow.schema import MAX_TICK, MIN_TICK
 
 if TYPE_CHECKING:
-    from windrow.operators.driver import Stage
     from windrow.run.spark.packing import Mapper
 
 STEP_BYTES = 8 << 20
@@ -64,59 +58,38 @@ def _run_bucket(
     letters = DeadLetters(plan, "batch", bucket)
     memory = memory_of_bucket(plan.options, plan.memory_parts, bucket)
     own = own_rows(plan.spec, plan.partitioning, bucket)
-    stage: StageChain | None = None
+    setting = Setting(plan.on_late, letters.take, memory, own)
+    scheduler: Scheduler | None = None
     choices = Remembered()
     rows_read = 0
     for step, watermark in _steps(blobs):
         batches, copies = by_port(step, plan.ports, MIN_TICK)
         chosen = chosen_in_batch(choices, bucket, plan, batches)
-        spec = _with_its_part(plan, bucket, chosen.spec)
-        if stage is None:
-            specs = (spec, *plan.above)
-            stage = StageChain(
-                specs, on_late=plan.on_late, late=letters.take, memory=memory, own=own
-            )
-            _follow(plan, bucket, stage.bottom)
+        is_new = scheduler is None or chosen.is_change
+        node = chosen.spec if plan.demand is None else plan.demand.node_of(chosen.spec, bucket)
+        if scheduler is None:
+            scheduler = stage_scheduler((node, *plan.above), setting)
         elif chosen.is_change:
-            stage.bottom.become(spec)
-            _follow(plan, bucket, stage.bottom)
+            scheduler.operators[-1].become(node)
+        lowest = scheduler.operators[-1]
+        if plan.demand is not None and is_new:
+            plan.demand.follow_beforehand(lowest.operator, node, bucket)
         if plan.choice is not None:
             yield _row(None, {"plan_changes": int(chosen.is_change), PLAN: chosen.plan})
-        for results in stage.step(batches, MIN_TICK, watermark):
-            if len(results):
-                yield _row(encode(results), {})
-        stage.bottom.counters.rows_in -= sum(copies)
+        for results in scheduler.run(MicroBatch({}, MIN_TICK, watermark, handed=batches)):
+            yield _row(encode(results), {})
+        lowest.counters.rows_in -= sum(copies)
         rows_read += sum(
             int(batch.tuples().sum()) - copied
             for batch, copied, is_read in zip(batches, copies, plan.reads, strict=True)
             if batch is not None and is_read
         )
     letters.write()
-    assert stage is not None  # a bucket without a blob is not asked
+    assert scheduler is not None  # a bucket without a blob is not asked
     read = {"rows_read": rows_read}
-    for number, counters in enumerate(stage.counters):
-        yield _row(None, {**counters.as_dict(), **read, OPERATOR: number})
+    for number, driver in enumerate(reversed(scheduler.operators)):
+        yield _row(None, {**driver.counters.as_dict(), **read, OPERATOR: number})
         read = {}
-
-
-def _with_its_part(plan: StagePlan, bucket: int, spec: PhysicalNode) -> PhysicalNode:
-    """What a bucket computes, by its part of what is divided."""
-    if plan.beforehand is None:
-        return spec
-    assert isinstance(spec, SheddingJoin)
-    assert plan.whole is not None
-    most = plan.beforehand.most
-    return replace(spec, shedding=part_of(plan.whole, spec.shedding, most[bucket], sum(most)))
-
-
-def _follow(plan: StagePlan, bucket: int, stage: Stage) -> None:
-    """Gives a join that sheds its part of the probes, pane by pane; that of the memory stays."""
-    spec, join = stage.spec, stage.operator
-    if plan.whole is None or plan.beforehand is None or not isinstance(join, ShedJoinOp):
-        return
-    assert isinstance(spec, SheddingJoin)
-    part = spec.shedding
-    join.follow(plan.whole, lambda *_: part, plan.beforehand.sent(spec, bucket))
 
 
 def _steps(blobs: Iterator[tuple[int, Blob]]) -> Iterator[tuple[list[Blob], int]]:

@@ -26,21 +26,17 @@ from pyspark import TaskContext
 from windrow.operators.base import Counters
 from windrow.operators.changes import ChangeBatch
 from windrow.operators.chunks import encode
-from windrow.operators.driver import fed_by_streams
-from windrow.operators.instants import less_delay
+from windrow.operators.engine.driver import MicroBatch, Setting
+from windrow.operators.engine.scheduler import Scheduler, stage_scheduler
 from windrow.operators.memory import memory_of_bucket
 from windrow.operators.partition import own_rows
-from windrow.operators.shedding.join import ShedJoinOp
-from windrow.operators.stage_chain import StageChain, apart
-from windrow.physical.nodes.multi_join import MultiJoin
-from windrow.physical.nodes.shedding_join import SheddingJoin
-from windrow.run.spark.blobs import Blob, by_port
+from windrow.run.spark.bucket_plan import NO_PLAN, Chosen, chosen_streaming
 from windrow.run.spark.buckets import GUARD
-from windrow.run.spark.choosing import NO_PLAN, Chosen, chosen_streaming
 from windrow.run.spark.chunk_cache import BucketChunks, Owner, worker_cache
-from windrow.run.spark.dead_letters import DeadLetters
 from windrow.run.spark.failures import told_first
-from windrow.run.spark.needs import TOLD, Needs, part_of
+from windrow.run.spark.late_row_payload import DeadLetters
+from windrow.run.spark.packing import Blob, by_port, set_aside_modules
+from windrow.run.spark.shed_bucket_demand import TOLD, ShedTurn
 from windrow.run.spark.stages import (
     BESIDE,
     OF_PORT,
@@ -52,51 +48,55 @@ from windrow.run.spark.stages import (
     PORT_NULL,
     StagePlan,
 )
-from windrow.run.spark.state import BucketState, Manifest
+from windrow.run.spark.state import BucketState, Manifest, apart, together
 from windrow.run.spark.ticks import promised_ticks, watermark_ticks
-from windrow.run.spark.worker import set_aside_modules
 from windrow.schema import MIN_TICK
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
-    from windrow.operators.driver import LateAtPort, Stage
+    from windrow.operators.engine.late_rule import LateAtPort
     from windrow.run.spark.processor import Declared
 
 
 class BucketWorker:
-    """Drives the operator of a stage with the state that Spark keeps for each bucket."""
+    """Runs the operators of a stage with the state that Spark keeps for each bucket.
+
+    Attributes:
+        plan: the stage.
+        cache: chunks of this worker's buckets.
+    """
 
     def __init__(self, plan: StagePlan) -> None:
-        self._plan = plan
+        self.plan = plan
 
     def open(self, handle: StatefulProcessorHandle, declared: Declared) -> None:
         """Begins a task, whose buckets then come one after the other."""
         self._handle = handle
-        self._state = BucketState(declared, self._plan.identity)
-        self._cache = worker_cache()
+        self._state = BucketState(declared, self.plan.identity)
+        self.cache = worker_cache()
 
     def take(self, label: int, rows: Iterator[pd.DataFrame], millis: int) -> Iterator[pd.DataFrame]:
         """Takes the blobs of the bucket with that label, the watermark standing at `millis`."""
-        with told_first(self._plan.sql):
+        with told_first(self.plan.sql):
             manifest = self._state.manifest()
             if label == GUARD:
                 if manifest is None:
-                    self._state.write_manifest(Manifest(self._plan.identity))
+                    self._state.write_manifest(Manifest(self.plan.identity))
                 return
             yield from self._step(label, manifest, rows, millis)
 
     def wake(self, label: int, millis: int) -> Iterator[pd.DataFrame]:
         """Advances a bucket that got no rows."""
-        with told_first(self._plan.sql):
+        with told_first(self.plan.sql):
             manifest = self._state.manifest()
             assert manifest is not None, "a timer without state"
-            if watermark_ticks(millis, self._plan.time_type) >= manifest.due:
+            if watermark_ticks(millis, self.plan.time_type) >= manifest.due:
                 yield from self._step(label, manifest, iter(()), millis)
                 return
             self._handle.registerTimer(millis + 1)
             self._state.write_manifest(replace(manifest, timer=millis + 1))
-            yield counted(manifest.held(1 + len(self._plan.above)), manifest)
+            yield counted(manifest.held(1 + len(self.plan.above)), manifest)
 
     def close(self) -> None:
         """Ends the task; the cache outlives it."""
@@ -106,67 +106,52 @@ class BucketWorker:
         self, label: int, manifest: Manifest | None, rows: Iterator[pd.DataFrame], millis: int
     ) -> Iterator[pd.DataFrame]:
         """One micro-batch of one bucket."""
-        watermark = watermark_ticks(millis, self._plan.time_type)
-        plan = self._plan
+        watermark = watermark_ticks(millis, self.plan.time_type)
+        plan = self.plan
         bucket = plan.labels.index(label)
         batch = int(_property("streaming.sql.batchId") or 0)
         letters = DeadLetters(plan, f"batch-{batch:010d}", bucket)
         memory = memory_of_bucket(plan.options, plan.memory_parts, bucket)
         owner = Owner(_property("sql.streaming.queryId"), plan.identity.fingerprint, bucket)
-        near = self._cache.turn_of(owner, batch, memory.most_bytes if memory is not None else None)
+        near = self.cache.turn_of(owner, batch, memory.most_bytes if memory is not None else None)
         own = own_rows(plan.spec, plan.partitioning, bucket)
-        snapshot = self._state.snapshot(manifest, near) if manifest is not None else None
+        held = apart(self._state.snapshot(manifest, near)) if manifest is not None else []
         before = manifest.newest if manifest is not None else []
         blobs = list(_blobs(rows))
-        batches, copies = by_port(_of_ports(blobs), self._plan.ports, watermark)
-        lowest = apart(snapshot)[0] if snapshot is not None else None
-        chosen = chosen_streaming(owner, plan, lowest, batches, before)
-        needs, told = self._needs(manifest, blobs, watermark)
-        newest = _newest(batches, before, told)
+        batches, copies = by_port(_of_ports(blobs), plan.ports, watermark)
+        chosen = chosen_streaming(owner, plan, held[0] if held else None, batches, before)
+        shed = self._shed(manifest, blobs, watermark)
+        newest = _newest(batches, before, shed.newest if shed is not None else {})
         settled = max(watermark, self._settled(newest))
-        specs = (chosen.spec, *plan.above)
-        stage = StageChain(specs, on_late=plan.on_late, late=letters.take, memory=memory, own=own)
+        setting = Setting(plan.on_late, letters.take, memory, own)
+        scheduler = stage_scheduler((chosen.spec, *plan.above), setting)
+        lowest = scheduler.operators[-1]
         left = near.taken()
-        if snapshot is not None:
-            stage.restore(snapshot)
+        if held:
+            for driver, state in zip(reversed(scheduler.operators), held, strict=True):
+                driver.restore(state)
             if left is not None:
-                stage.take_up(left)
-        kept = self._follow(stage.bottom, needs, watermark, settled)
-        for results in stage.step(batches, watermark, watermark, settled):
-            if len(results):
-                yield produced(results)
+                lowest.operator.take_up(left)
+        needs = shed.follow(lowest.operator, settled) if shed is not None else []
+        work = MicroBatch({}, watermark, watermark, handed=batches)
+        for results in scheduler.run(work, settled):
+            yield produced(results)
         letters.write()
-        self._save(stage, manifest, newest, kept, millis, near)
-        near.leave(stage.leave())
-        self._cache.settle()
-        stage.bottom.counters.rows_in -= sum(copies)
-        yield counted(stage.counters, manifest, chosen)
-        for port, late in stage.bottom.late_at.items():
+        self._save(scheduler, manifest, newest, needs, millis, near)
+        near.leave(lowest.operator.leave())
+        self.cache.settle()
+        lowest.counters.rows_in -= sum(copies)
+        counters = [driver.counters for driver in reversed(scheduler.operators)]
+        yield counted(counters, manifest, chosen)
+        for port, late in lowest.late.at.items():
             yield late_at(port, late)
 
-    def _needs(
-        self, manifest: Manifest | None, blobs: list[Blob], begun: int
-    ) -> tuple[Needs, dict[int, int]]:
-        """What buckets would hold with the rows of this batch; and the newest times told."""
-        stored = manifest.needs if manifest is not None else ()
+    def _shed(self, manifest: Manifest | None, blobs: list[Blob], begun: int) -> ShedTurn | None:
+        """What map tasks tell of all buckets, where the stage's join sheds."""
+        if self.plan.demand is None:
+            return None
         told = (bytes(blob.data) for blob in blobs if blob.port == TOLD)
-        return Needs.told(
-            stored, told, less_delay(begun, max(child.delay for child in self._plan.spec.inputs))
-        )
-
-    def _follow(self, stage: Stage, needs: Needs, before: int, after: int) -> list[list[int]]:
-        """Gives a join that sheds its part of what there is, pane by pane; what is to be stored."""
-        spec, whole, join = stage.spec, self._plan.whole, stage.operator
-        if whole is None or not isinstance(join, ShedJoinOp):
-            return []
-        assert isinstance(spec, SheddingJoin)
-        equal = spec.shedding
-        join.follow(
-            whole,
-            lambda *span: part_of(whole, equal, *needs.held(spec, *span)),
-            needs.sent(spec, before),
-        )
-        return needs.to_store(spec, after)
+        return self.plan.demand.turn(manifest.needs if manifest is not None else (), told, begun)
 
     def _settled(self, newest: list[int]) -> int:
         """A watermark that the query will have after this batch, by what this bucket knows.
@@ -175,10 +160,10 @@ class BucketWorker:
         after these holds for the query. MIN_TICK where nothing is known: a stream that feeds
         another stage, or that promises by punctuations alone, may hold the query's watermark back.
         """
-        plan = self._plan
-        if not isinstance(plan.spec, MultiJoin) or plan.spec.kind != "inner":
+        plan = self.plan
+        if not (plan.spec.only_forgets_ahead and plan.sees_all_streams):
             return MIN_TICK
-        if not (plan.sees_all_streams and all(fed_by_streams(plan.spec))):
+        if not all(plan.spec.fed_by_streams):
             return MIN_TICK
         streams = [port.scans[0] for port in plan.spec.inputs]
         return min(
@@ -190,30 +175,31 @@ class BucketWorker:
 
     def _save(
         self,
-        stage: StageChain,
+        scheduler: Scheduler,
         old: Manifest | None,
         newest: list[int],
         needs: list[list[int]],
         millis: int,
         near: BucketChunks,
     ) -> None:
-        snapshot = stage.snapshot()
+        drivers = scheduler.operators[::-1]
+        snapshot = together([driver.snapshot() for driver in drivers])
         buffers = self._state.write_chunks(snapshot, old, near)
         timer = millis + 1
         if old is None or old.timer != timer:
             if old is not None and old.timer > 0:
                 self._handle.deleteTimer(old.timer)
             self._handle.registerTimer(timer)
-        lowest, *above = stage.counters
+        lowest, *above = (driver.counters for driver in drivers)
         self._state.write_manifest(
             Manifest(
-                identity=self._plan.identity,
+                identity=self.plan.identity,
                 kind=snapshot.kind,
                 buffers=buffers,
                 numbers=snapshot.numbers,
                 newest=newest,
                 needs=needs,
-                due=stage.due(),
+                due=scheduler.due(),
                 timer=timer,
                 stored=lowest.stored,
                 intermediate=lowest.intermediate,

@@ -25,7 +25,7 @@ _FREE = {
 
 def fingerprint(spec: PhysicalNode) -> str:
     """A hash of what the spec, and all below it, means."""
-    return hashlib.blake2b(repr(_plain(spec)).encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(repr(plain(spec)).encode(), digest_size=16).hexdigest()
 
 
 def metric_name(root: PhysicalNode, what: str) -> str:
@@ -44,18 +44,19 @@ def _is_unset(name: str, value: Any) -> bool:
     return (name == "is_wide" and not value.is_wide) or (name == "unit" and value.unit is None)
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, PhysicalNode):
-        return _plain(value.identity())
+def plain(value: Any) -> Any:
+    """What is left of a value in a checkpoint: names and values, without what may change."""
+    if hasattr(value, "identity"):  # a node
+        return plain(value.identity())
     if is_dataclass(value):
         parts = [
-            (entry.name, _plain(getattr(value, entry.name)))
+            (entry.name, plain(getattr(value, entry.name)))
             for entry in fields(value)
             if entry.name not in _FREE and not _is_unset(entry.name, value)
         ]
         return (type(value).__name__, *parts)
     if isinstance(value, tuple | list):
-        return tuple(map(_plain, value))
+        return tuple(map(plain, value))
     if isinstance(value, str):
         # An expression keeps the spaces that the user wrote; outside of quotes they say nothing.
         return _SPACES.sub(lambda found: found[1] or " ", value)

@@ -10,11 +10,17 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeAlias
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from windrow.errors import ResourceError
+
+Frame: TypeAlias = DataFrame
+Running: TypeAlias = StreamingQuery
+Spark: TypeAlias = SparkSession
+"""PySpark's types under names for the rooms above: they hold such things, and name no pyspark."""
 
 STATE_PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 QUIET = "fatal"

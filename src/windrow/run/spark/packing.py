@@ -8,29 +8,31 @@ rows by time and encodes them once. Spark then moves a few large values instead 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import gc
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+from pyspark import TaskContext
 
 from windrow.operators.arrow_types import arrow_schema, conform
-from windrow.operators.changes import ChangeBatch
+from windrow.operators.changes import ChangeBatch, concat
 from windrow.operators.chunks import decode, encode
-from windrow.operators.join_inputs import can_match
-from windrow.operators.merged_rows import merged_rows
+from windrow.operators.engine.changelog_output import ChangelogOutput
+from windrow.operators.engine.late_rule import in_time
 from windrow.operators.partition import route
-from windrow.operators.sliding_skyline import ever_best
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.nodes.shedding_join import SheddingJoin
-from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
-from windrow.physical.nodes.sliding_skyline import SlidingSkyline
+from windrow.physical.query import PhysicalQuery
+from windrow.registry import load
 from windrow.run.spark.buckets import GUARD
 from windrow.run.spark.failures import told_first
-from windrow.run.spark.letters import NAME, FirstCopies
-from windrow.run.spark.needs import TOLD, Counts, counted_rows, counts_of, messages
+from windrow.run.spark.late_row_payload import NAME, FirstCopies
+from windrow.run.spark.shed_bucket_demand import TOLD
+from windrow.run.spark.shed_pane_counts import counted_rows, messages
 from windrow.run.spark.stages import LETTER, StagePlan, row_schema
-from windrow.run.spark.worker import set_aside_modules
 from windrow.schema import END, MAX_TICK, SIGN
 
 if TYPE_CHECKING:
@@ -75,12 +77,14 @@ def packer(plan: StagePlan, port: int, *, is_streaming: bool) -> Mapper:
 
 def counter(plan: StagePlan, port: int) -> Mapper:
     """The function that counts the rows of one port of a join that sheds, for `mapInArrow`."""
+    demand = plan.demand
+    assert demand is not None
 
     def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with told_first(plan.sql):
             for gathered in _gather(batches):
                 batch, rows, buckets = _routed(plan, port, gathered)
-                counts = _counts(plan, port, batch, rows, buckets)
+                counts = demand.counts(port, batch, rows, buckets)
                 if counts is not None:
                     yield counted_rows(port, counts)
         set_aside_modules()
@@ -103,6 +107,27 @@ def unpacker(spec: PhysicalNode) -> Mapper:
         set_aside_modules()
 
     return unpack
+
+
+def finisher(query: PhysicalQuery) -> Mapper:
+    """The function that does what is left to do with the rows of a changelog, for `mapInArrow`.
+
+    No shuffle: the answer shows every key, so that alike rows come from one group and so from one
+    task, which hands them on in the order of their instants.
+    """
+    columns, nets, pairs_by = row_schema(query.root), query.needs_netting, query.pairs_by
+
+    def finish(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        schema = arrow_schema(columns)
+        output = ChangelogOutput(nets=nets, pairs_by=pairs_by)
+        with told_first():
+            for batch in batches:
+                for rows in output.push(to_changes([batch], schema)):
+                    yield to_rows(rows, schema)
+            for rows in output.settle():
+                yield to_rows(rows, schema)
+
+    return finish
 
 
 def to_changes(batches: list[pa.RecordBatch], schema: pa.Schema) -> ChangeBatch:
@@ -164,7 +189,8 @@ def _pack(
                     column.append(value)
     if is_streaming:
         beside: list[tuple[object, ...]] = [(GUARD, port, 0, False, None)]
-        counts = _counts(plan, port, batch, rows, buckets) if plan.whole is not None else None
+        demand = plan.demand
+        counts = demand.counts(port, batch, rows, buckets) if demand is not None else None
         if counts is not None:
             told = zip(plan.labels, messages(port, counts), strict=True)
             beside += [(label, TOLD, 0, False, message) for label, message in told]
@@ -182,28 +208,15 @@ def _routed(
 ) -> tuple[ChangeBatch, NDArray[np.int64], NDArray[np.int32]]:
     """Rows as Spark hands them over, which of them go where, and to which bucket.
 
-    Those of an aggregate without GROUP BY are added up before they go to its one bucket, and of pairs
-    only those that are best here go to where all are compared.
+    Before that the node may make them fewer: those of an aggregate without GROUP BY are added up, and of
+    pairs only those that are best here go to where all are compared.
     """
     batch = to_changes(gathered, arrow_schema(plan.packed_schema(port)))
-    if isinstance(plan.spec, SlidingAggregate) and plan.spec.is_merged:
-        batch = merged_rows(plan.spec, batch, kept=[LETTER] if plan.letters[port] else [])
-    if isinstance(plan.spec, SlidingSkyline):
-        batch = ever_best(plan.spec, batch)
+    if plan.spec.combiner:
+        kept = [LETTER] if plan.letters[port] else []
+        batch = load(plan.spec.combiner)(plan.spec, batch, kept)
     rows, buckets = route(plan.spec, plan.partitioning, port, batch, plan.partitioning.buckets)
     return batch, rows, buckets
-
-
-def _counts(
-    plan: StagePlan,
-    port: int,
-    batch: ChangeBatch,
-    rows: NDArray[np.int64],
-    buckets: NDArray[np.int32],
-) -> Counts | None:
-    assert isinstance(plan.spec, SheddingJoin)  # nothing else sheds
-    is_counted = can_match(plan.spec, port, batch)[rows]
-    return counts_of(plan.spec, batch.times[rows], buckets, plan.partitioning.buckets, is_counted)
 
 
 def _homes_and_copies(
@@ -241,3 +254,53 @@ def to_rows(rows: ChangeBatch, schema: pa.Schema) -> pa.RecordBatch:
     whole = rows.to_arrow()
     arrays = [conform(whole.column(f.name), f.type, f.name) for f in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+@dataclass(frozen=True)
+class Blob:
+    """Encoded rows of one port.
+
+    Copies are rows that have their home in another bucket: one row of a join may be needed in
+    several.
+    """
+
+    port: int
+    is_copy: bool
+    data: bytes | pa.Buffer
+
+
+def by_port(
+    blobs: Iterable[Blob], ports: int, watermark: int
+) -> tuple[list[ChangeBatch | None], list[int]]:
+    """One batch, or None, per port, and how many of its rows are copies.
+
+    Late copies are left out: a late row is counted where it is at home.
+    """
+    found: list[list[ChangeBatch]] = [[] for _ in range(ports)]
+    copies = [0] * ports
+    for blob in blobs:
+        batch = decode(blob.data)
+        if blob.is_copy:
+            batch = in_time(batch, watermark)
+            copies[blob.port] += len(batch)
+        found[blob.port].append(batch)
+    return [concat(batches) if batches else None for batches in found], copies
+
+
+class _Frozen:
+    """How many modules were loaded when the worker's objects were last set aside."""
+
+    modules = 0
+
+
+def set_aside_modules() -> None:
+    """Takes what was loaded out of the garbage collector's rounds; called at the end of a task.
+
+    Spark's worker collects garbage after every task. With numba, pandas and pyarrow loaded there
+    are a hundred thousand objects to walk, 60 ms each time; they stay as long as the worker does.
+    """
+    is_worker = TaskContext.get() is not None
+    if is_worker and len(sys.modules) > _Frozen.modules:
+        _Frozen.modules = len(sys.modules)
+        gc.collect()
+        gc.freeze()

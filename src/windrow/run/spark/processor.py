@@ -68,7 +68,7 @@ class StageProcessor(StatefulProcessor):
     ) -> Iterator[pd.DataFrame]:
         """Takes the blobs of one bucket."""
         millis = int(timerValues.getCurrentWatermarkInMs())
-        return self._worker().take(int(key[0]), rows, millis)
+        return self.worker.take(int(key[0]), rows, millis)
 
     def handleExpiredTimer(  # noqa: N802
         self,
@@ -77,14 +77,16 @@ class StageProcessor(StatefulProcessor):
         expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803, ARG002
     ) -> Iterator[pd.DataFrame]:
         """Advances a bucket that got no rows."""
-        return self._worker().wake(int(key[0]), int(timerValues.getCurrentWatermarkInMs()))
+        return self.worker.wake(int(key[0]), int(timerValues.getCurrentWatermarkInMs()))
 
     def close(self) -> None:
         """Ends the task."""
         if self._opened is not None:
             self._opened.close()
 
-    def _worker(self) -> BucketWorker:
+    @property
+    def worker(self) -> BucketWorker:
+        """The worker, loaded where it was not yet."""
         if self._opened is None:
             opened: BucketWorker = pickle.loads(self._pickled)
             opened.open(self._handle, self._declared)

@@ -2,25 +2,34 @@
 
 The counters of each operator travel as observed metrics (`windrow_<query>_stage_0@<run>`, .. from
 the bottom of the plan up); Spark reports them per micro-batch, a `Progress` holds totals.
+
+In a batch run they are observed while an action computes the answer, and read afterwards. Spark's
+`Observation` keeps what the first action on a DataFrame finds. Asked earlier it waits, on a classic
+session for ever; so it is asked aside, and given a little time.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
+import time
 import uuid
 from collections.abc import Callable, Mapping
-from typing import Any
+from queue import Empty, Queue
+from threading import Thread
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pyspark.errors import PySparkException
+from pyspark.sql import Observation
 
+from windrow.errors import PlanError
 from windrow.operators.base import Counters
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.query import PhysicalQuery
 from windrow.run.late_rows import Arrived, StreamCounts
-from windrow.run.progress import Progress
-from windrow.run.recall import recall_of
+from windrow.run.progress import Progress, recall_of
 from windrow.run.spark.fingerprint import metric_name
-from windrow.run.spark.plan_figures import PlanFigures, operator_names
 from windrow.run.spark.stages import (
     COUNTERS,
     PORT_GAP,
@@ -31,6 +40,15 @@ from windrow.run.spark.stages import (
 )
 from windrow.run.spark.ticks import watermark_ticks
 from windrow.schema import MAX_TICK, MIN_TICK
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+STEPS_BY = "steps by "
+"""Before the name of a plan: the figure that counts the micro-batches of buckets that ran by it."""
+
+WAIT_S = 10.0
+"""How long to wait for figures; Spark hands them on just after an action has ended."""
 
 _LEVELS = {
     "stored": "stored_change",
@@ -51,6 +69,53 @@ def run_names(query: PhysicalQuery) -> Callable[[str], str]:
     """
     run = uuid.uuid4().hex[:8]
     return lambda what: f"{metric_name(query.root, what)}@{run}"
+
+
+class PlanFigures:
+    """Adds up the figures of plans.
+
+    Args:
+        query: the query that runs.
+
+    Attributes:
+        shown: per window join, how it runs: as planned, until a worker has chosen.
+        steps: per window join whose plan workers choose, how often each plan ran.
+        changes: how often a worker went on with a bucket by another plan.
+    """
+
+    def __init__(self, query: PhysicalQuery) -> None:
+        named = zip(operator_names(query), stateful_specs(query.root), strict=True)
+        self.shown = {name: node.plan_name for name, node in named if node.plan_name}
+        self.steps: dict[str, dict[str, int]] = {}
+        self.changes = 0
+
+    def add(self, stage: str, figures: Mapping[str, int]) -> None:
+        """Takes what a stage reports."""
+        self.changes += figures.get("plan_changes", 0)
+        ran = {
+            name.removeprefix(STEPS_BY): steps
+            for name, steps in figures.items()
+            if name.startswith(STEPS_BY) and steps
+        }
+        if not ran:
+            return
+        total = self.steps.setdefault(stage, {})
+        for plan, steps in ran.items():
+            total[plan] = total.get(plan, 0) + steps
+        often = sorted(ran, key=lambda plan: -ran[plan])
+        self.shown[stage] = (
+            often[0] if len(ran) == 1 else ", ".join(f"{plan} ({ran[plan]})" for plan in often)
+        )
+
+
+def operator_names(query: PhysicalQuery) -> list[str]:
+    """The operators' names from the bottom up; equal names are numbered."""
+    names: list[str] = []
+    for spec in stateful_specs(query.root):
+        name = spec.title
+        taken = sum(other.split(" #")[0] == name for other in names)
+        names.append(f"{name} #{taken + 1}" if taken else name)
+    return names
 
 
 class ProgressReader:
@@ -218,3 +283,57 @@ def _millis(event_time: Mapping[str, str]) -> int:
     months = np.datetime64(int(year) - 1970, "Y").astype("M8[M]") + (int(month) - 1)
     days = int(months.astype("M8[D]").astype(np.int64)) + int(day) - 1
     return days * 86_400_000 + int(np.datetime64(f"1970-01-01T{clock}", "ms").astype(np.int64))
+
+
+class BatchFigures:
+    """What one batch run of a query counts.
+
+    Args:
+        query: the query that is run.
+    """
+
+    def __init__(self, query: PhysicalQuery) -> None:
+        self._query = query
+        self._named = run_names(query)
+        self._observed: dict[str, Observation] = {}
+
+    def observe(self, rows: DataFrame, what: str, *columns: Column) -> DataFrame:
+        """The same rows; their figures are kept as `what`."""
+        observed = Observation(self._named(what))
+        self._observed[what] = observed
+        return rows.observe(observed, *columns)
+
+    def read(self, wait_s: float = WAIT_S) -> Progress:
+        """The figures of the first action on the answer.
+
+        Raises:
+            PlanError: there was none yet.
+        """
+        deadline = time.monotonic() + wait_s
+        found = {
+            what: _observed(observed, deadline - time.monotonic())
+            for what, observed in self._observed.items()
+        }
+        return batch_progress(self._query, found)
+
+
+def _observed(observed: Observation, wait_s: float) -> dict[str, Any]:
+    told: Queue[dict[str, Any]] = Queue()
+
+    def ask() -> None:
+        # What an action that failed has to say, the action has said.
+        with contextlib.suppress(PySparkException):
+            told.put(observed.get)
+
+    Thread(target=ask, daemon=True).start()
+    try:
+        figures = told.get(timeout=max(wait_s, 0.1))
+    except Empty:
+        figures = {}
+    if not figures:
+        raise PlanError(
+            "no-figures",
+            "the answer has not been computed yet, and so there are no figures",
+            hint="write, count or collect the DataFrame first; its first action is what is counted",
+        )
+    return figures

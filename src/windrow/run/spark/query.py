@@ -23,32 +23,23 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from windrow.errors import PlanError, ResourceError, UnsupportedError
 from windrow.operators.arrow_types import arrow_schema
-from windrow.operators.driver import fed_by_streams
-from windrow.operators.last_step import LastStep
+from windrow.operators.engine.changelog_output import ChangelogOutput
 from windrow.operators.updates import CHANGE_TYPES
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.nodes.filter_rows import FilterRows
-from windrow.physical.nodes.project_rows import ProjectRows
-from windrow.physical.nodes.range_rows import RangeRows
 from windrow.physical.nodes.scan_stream import ScanStream
-from windrow.physical.nodes.scan_table import ScanTable
-from windrow.physical.nodes.shedding_join import SheddingJoin
-from windrow.physical.nodes.table_join_rows import TableJoinRows
-from windrow.physical.nodes.union_rows import UnionRows
 from windrow.physical.partitioning.shared_stages import shared_stage
 from windrow.physical.query import PhysicalQuery
 from windrow.plan.exprs import quote_spark
-from windrow.run.spark import relations
+from windrow.registry import load
 from windrow.run.spark.batch import batch_runner
 from windrow.run.spark.buckets import MOST_BUCKETS
-from windrow.run.spark.figures import BatchFigures
 from windrow.run.spark.frames import type_text
-from windrow.run.spark.last_step import with_last_step
-from windrow.run.spark.letters import NAME, multiplied, ways, with_letters
-from windrow.run.spark.needs import COUNTED, Beforehand
-from windrow.run.spark.packing import counter, packer, unpacker
-from windrow.run.spark.plan_figures import STEPS_BY
-from windrow.run.spark.progress import run_names
+from windrow.run.spark.late_row_payload import NAME, multiplied, stream_of, ways, with_letters
+from windrow.run.spark.packing import counter, finisher, packer, unpacker
+from windrow.run.spark.progress import STEPS_BY, BatchFigures, run_names
+from windrow.run.spark.relations import Scanned
+from windrow.run.spark.shed_bucket_demand import ShedDemand
+from windrow.run.spark.shed_pane_counts import COUNTED
 from windrow.run.spark.stages import (
     FIGURES,
     LETTER,
@@ -67,12 +58,12 @@ from windrow.run.spark.stages import (
     stateful_specs,
 )
 from windrow.run.spark.ticks import time_sql
-from windrow.schema import CHANGE_TYPE, EVENT_TIME, SIGN, TIME
+from windrow.schema import CHANGE_TYPE, EVENT_TIME, SIGN, TIME, Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from windrow.run.spark.choosing import Planner
+    from windrow.run.planner import Planner
 
 PROVIDER_SETTING = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -110,9 +101,9 @@ def dataframe(
     counting = None if is_streaming else figures or BatchFigures(physical)
     builder = _Builder(spark, physical, frames, counting, planner)
     rows = builder.relation(physical.root)
-    last = LastStep.of(physical)
-    if not last.does_nothing:
-        rows = with_last_step(rows, physical.root, last)
+    if not ChangelogOutput.of(physical).does_nothing:
+        schema = row_schema(physical.root)
+        rows = _plain(schema, rows).mapInArrow(finisher(physical), schema.ddl())
     answer = rows.selectExpr(*_answer(physical))
     return builder.observe(answer, "answer", F.count(F.lit(1)).alias("rows"))
 
@@ -153,7 +144,7 @@ def _is_there(module: str) -> bool:
 
 
 class _Builder:
-    """Turns specs into DataFrames, numbering scans and operators from the bottom up."""
+    """Turns nodes into DataFrames, numbering scans and operators from the bottom up."""
 
     def __init__(
         self,
@@ -177,39 +168,38 @@ class _Builder:
         self._letter_types = _letter_types(physical, frames)
         self._multiplied = multiplied(physical.root) if self._letter_types else set()
         self._ways = ways(physical.root)
+        self._has_state = physical.root.has_state
         self._scans = 0
         self._operators = 0
 
-    def relation(self, spec: PhysicalNode) -> DataFrame:
-        """The rows of a spec."""
-        if isinstance(spec, ScanStream | ScanTable | TableJoinRows):
-            return self._read(spec)
-        if spec.is_stateful:
-            return self._stage(shared_stage(spec, self._spread.buckets).specs)
-        below = [self.relation(child) for child in spec.inputs]
-        if isinstance(spec, FilterRows):
-            return relations.filter_rows(spec, below[0])
-        if isinstance(spec, ProjectRows):
-            return relations.project_rows(spec, below[0], self._extra(spec.input))
-        if isinstance(spec, RangeRows):
-            return relations.range_rows(spec, below[0], self._extra(spec.input))
-        assert isinstance(spec, UnionRows)
-        return relations.union_rows(spec, below, self._extra(spec))
+    def relation(self, node: PhysicalNode) -> DataFrame:
+        """The rows of a node."""
+        if node.is_stateful:
+            return self._stage(shared_stage(node, self._spread.buckets).specs)
+        rows: DataFrame = load(node.relation)(node, self)
+        return rows
 
-    def _read(self, spec: ScanStream | ScanTable | TableJoinRows) -> DataFrame:
-        """The rows of a stream, or of what is joined with a table, which the join reads."""
-        assert not isinstance(spec, ScanTable)
-        if isinstance(spec, ScanStream):
-            self._scans += 1
-            metric = self._named(f"scan_{self._scans - 1}")
-            reads_ahead = self._is_streaming and bool(stateful_specs(self._physical.root))
-            frame, extra = self._frame(spec), self._extra(spec)
-            return relations.scan(spec, frame, metric, extra, reads_ahead=reads_ahead)
-        rows = self.relation(spec.input)
-        table = relations.of_table(spec.table, self._frames)
-        if self._multiplied:
-            table = F.broadcast(table)
-        return relations.join_table(spec, rows, table, self._extra(spec.input))
+    def scanned(self, node: ScanStream) -> Scanned:
+        """The DataFrame of the next scan."""
+        self._scans += 1
+        metric = self._named(f"scan_{self._scans - 1}")
+        return Scanned(self._frame(node), metric, self._is_streaming and self._has_state)
+
+    def table(self, name: str) -> DataFrame:
+        """The DataFrame of a table."""
+        return self._frames[name]
+
+    @property
+    def broadcasts_tables(self) -> bool:
+        """Where rows that become several carry letters, to find the first of each."""
+        return bool(self._multiplied)
+
+    def beside(self, node: PhysicalNode) -> tuple[str, ...]:
+        """The columns that rows carry beside their own."""
+        if not node.scans:
+            return ()
+        keeps_row = bool(self._letter_types) and not node.has_state
+        return (TIME, *node.row_marks, *([LETTER] if keeps_row else []))
 
     def observe(self, rows: DataFrame, what: str, *columns: Column) -> DataFrame:
         """The same rows, counted on their way."""
@@ -222,13 +212,9 @@ class _Builder:
         frame = self._frames[scan.stream]
         if not self._letter_types:
             return frame
-        earlier = [way for way in self._ways[: self._scans - 1] if way[0].stream == scan.stream]
+        before = self._ways[: self._scans - 1]
+        earlier = [way for way in before if stream_of(way).stream == scan.stream]
         return with_letters(frame, earlier, is_named=scan.stream in self._multiplied)
-
-    def _extra(self, spec: PhysicalNode) -> tuple[str, ...]:
-        """The columns that rows carry beside their own and their time."""
-        keeps_row = bool(self._letter_types) and not stateful_specs(spec)
-        return (*spec.row_marks, LETTER) if keeps_row else spec.row_marks
 
     def _stage(self, specs: tuple[PhysicalNode, ...]) -> DataFrame:
         below = [self.relation(child) for child in specs[0].inputs]
@@ -243,8 +229,8 @@ class _Builder:
             self._planner,
         )
         self._operators += len(specs)
-        if not self._is_streaming and plan.whole is not None:
-            plan = replace(plan, beforehand=_beforehand(plan, below))
+        if not self._is_streaming and plan.demand is not None:
+            plan = replace(plan, demand=_counted(plan, plan.demand, below))
         packed = reduce(
             lambda left, right: left.unionByName(right),
             [self._packed(plan, port, rows) for port, rows in enumerate(below)],
@@ -257,7 +243,7 @@ class _Builder:
 
     def _packed(self, plan: StagePlan, port: int, rows: DataFrame) -> DataFrame:
         packing = packer(plan, port, is_streaming=self._is_streaming)
-        return _plain(plan, port, rows).mapInArrow(packing, PACKED)
+        return _plain(plan.packed_schema(port), rows).mapInArrow(packing, PACKED)
 
 
 def _sums(plan: StagePlan, operator: int) -> list[Column]:
@@ -275,7 +261,7 @@ def _sums(plan: StagePlan, operator: int) -> list[Column]:
 
 def _late_sums(plan: StagePlan) -> Iterator[Column]:
     """Per port that streams feed, its late rows over all buckets, and the longest way behind."""
-    for port, is_stream in enumerate(fed_by_streams(plan.spec)):
+    for port, is_stream in enumerate(plan.spec.fed_by_streams):
         if is_stream:
             is_own = F.col(PORT) == port
             for name in (PORT_LATE, PORT_NULL):
@@ -283,24 +269,22 @@ def _late_sums(plan: StagePlan) -> Iterator[Column]:
             yield F.max(F.when(is_own, F.col(PORT_GAP))).alias(f"{PORT_GAP}_{port}")
 
 
-def _plain(plan: StagePlan, port: int, rows: DataFrame) -> DataFrame:
-    """The rows of a port as workers take them."""
-    schema = plan.packed_schema(port)
+def _plain(schema: Schema, rows: DataFrame) -> DataFrame:
+    """Rows as workers take them."""
     arrow_schema(schema)  # a type that workers could not take is refused here
     # mapInArrow takes no names with dots; workers know the columns by their places.
     return rows.selectExpr(*(f"{quote_spark(n)} AS c{i}" for i, n in enumerate(schema.names)))
 
 
-def _beforehand(plan: StagePlan, below: list[DataFrame]) -> Beforehand:
+def _counted(plan: StagePlan, demand: ShedDemand, below: list[DataFrame]) -> ShedDemand:
     """What buckets of a join that sheds will be sent: its rows are counted before it runs."""
     counted = [
-        _plain(plan, port, rows).mapInArrow(counter(plan, port), COUNTED)
+        _plain(plan.packed_schema(port), rows).mapInArrow(counter(plan, port), COUNTED)
         for port, rows in enumerate(below)
     ]
     spans = reduce(lambda left, right: left.unionByName(right), counted)
     rows = spans.groupBy("bucket", "port", "start", "stop").agg(F.sum("rows").alias("rows"))
-    assert isinstance(plan.spec, SheddingJoin)
-    return Beforehand.of(plan.spec, rows.toArrow(), plan.partitioning.buckets)
+    return demand.counted(rows.toArrow())
 
 
 def _letter_types(physical: PhysicalQuery, frames: Mapping[str, DataFrame]) -> dict[str, str]:
@@ -314,7 +298,7 @@ def _letter_types(physical: PhysicalQuery, frames: Mapping[str, DataFrame]) -> d
             hint="name one with the option dead_letters, a path or a URI that all workers reach",
         )
     for spec in stateful_specs(physical.root):
-        for port, is_stream in zip(spec.inputs, fed_by_streams(spec), strict=True):
+        for port, is_stream in zip(spec.inputs, spec.fed_by_streams, strict=True):
             if is_stream and len(port.scans) > 1:
                 raise _several_letters([scan.stream for scan in port.scans])
     names = {scan.stream for scan in physical.root.scans}

@@ -1,14 +1,14 @@
-"""Stateless specs as DataFrame operations: Spark evaluates, and its optimizer sees, all of them.
+"""Nodes without state as DataFrame operations: Spark evaluates, and its optimizer sees, all of them.
 
-A relation is a DataFrame with the flat columns of its spec, then `__time` (ticks), and `__end` and
-`__sign` where the rows below have them.
+A relation is a DataFrame with the flat columns of its node, then `__time` (ticks), and `__end` and
+`__sign` where the rows below have them. One of a table has its columns alone. A node names the
+function here that makes it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -21,7 +21,7 @@ from windrow.physical.nodes.scan_table import ScanTable
 from windrow.physical.nodes.table_join_rows import TableJoinRows
 from windrow.physical.nodes.union_rows import UnionRows
 from windrow.plan.exprs import embedded, quote_spark
-from windrow.run.spark.change_kinds import sign_of
+from windrow.run.spark.changelogs import sign_of
 from windrow.run.spark.read_ahead import PROMISED, promised_ahead
 from windrow.run.spark.ticks import lateness_text, ticks_sql, watermark_sql, whole_lateness
 from windrow.schema import END, MAX_TICK, MIN_TICK, SIGN, TIME
@@ -37,25 +37,50 @@ JOINS = {"inner": "inner", "left": "left_outer", "semi": "left_semi", "anti": "l
 """Kinds of joins with tables as Spark calls them; it runs each of them over a stream."""
 
 
-def scan(
-    spec: ScanStream,
-    frame: DataFrame,
-    metric: str,
-    extra: tuple[str, ...],
-    *,
-    reads_ahead: bool = False,
-) -> DataFrame:
-    """The rows of one stream, with its own watermark where it is streaming.
+class Scanned(NamedTuple):
+    """The DataFrame of one scan of a stream.
 
-    Args:
-        spec: the scan.
-        frame: the stream's DataFrame, with letters where late rows are kept.
+    Attributes:
+        frame: the stream's rows, with letters where late rows are kept.
         metric: the name under which Spark's progress shows how many rows it has delivered.
-        extra: the columns that rows carry beside their own (here at most LETTER, the row as it
-            arrived).
         reads_ahead: whether its watermark follows its read-ahead; nobody asks for it in a query
             without operators.
     """
+
+    frame: DataFrame
+    metric: str
+    reads_ahead: bool = False
+
+
+class Building(Protocol):
+    """A query on its way to a DataFrame."""
+
+    @property
+    def broadcasts_tables(self) -> bool:
+        """Whether rows are to stay in order where they are joined with tables."""
+        ...
+
+    def relation(self, node: PhysicalNode) -> DataFrame:
+        """The rows of a node."""
+        ...
+
+    def beside(self, node: PhysicalNode) -> tuple[str, ...]:
+        """The columns that its rows have beside its own, time first; none where it is of a table."""
+        ...
+
+    def scanned(self, node: ScanStream) -> Scanned:
+        """The DataFrame of the next scan, in the order in which they are made."""
+        ...
+
+    def table(self, name: str) -> DataFrame:
+        """The DataFrame of a table."""
+        ...
+
+
+def scan_stream(spec: ScanStream, building: Building) -> DataFrame:
+    """The rows of one stream, with its own watermark where it is streaming."""
+    frame, metric, reads_ahead = building.scanned(spec)
+    extra = building.beside(spec)[1:]
     columns = [
         f"{quote_spark(source)} AS {quote_spark(name)}"
         for source, name in zip(spec.columns, spec.schema.names, strict=True)
@@ -69,7 +94,7 @@ def scan(
         frame = frame.withColumn(SIGN, sign.cast("tinyint"))
     rows = frame.selectExpr(*columns, f"{ticks} AS {TIME}", f"{is_data} AS {_IS_DATA}", *extra)
     if frame.isStreaming:
-        marked = rows.selectExpr("*", f"{_told(spec)} AS {_WATERMARK}")
+        marked = rows.selectExpr("*", f"{watermark_told(spec)} AS {_WATERMARK}")
         if reads_ahead and spec.read_ahead is not None:
             marked = marked.union(_told_ahead(spec, frame.filter(is_data), ticks, marked))
         marked = marked.withWatermark(_WATERMARK, lateness_text(spec.lateness or 0, spec.time_type))
@@ -82,7 +107,7 @@ def scan(
     return rows.drop(_IS_DATA)
 
 
-def _told(spec: ScanStream) -> str:
+def watermark_told(spec: ScanStream) -> str:
     """What Spark's watermark follows, in SQL: it trails the newest of these by the lateness.
 
     A punctuation completes its own instant, at once and not when the lateness is over:
@@ -124,9 +149,9 @@ def _told_at(completed: str, spec: ScanStream) -> str:
     return watermark_sql(reached, spec.time_type, spec.stream)
 
 
-def scan_table(spec: ScanTable, frame: DataFrame) -> DataFrame:
-    """The rows of one table: no time, and nothing beside its columns."""
-    return frame.selectExpr(
+def scan_table(spec: ScanTable, building: Building) -> DataFrame:
+    """The rows of one table."""
+    return building.table(spec.table).selectExpr(
         *(
             f"{quote_spark(source)} AS {quote_spark(name)}"
             for source, name in zip(spec.columns, spec.schema.names, strict=True)
@@ -134,24 +159,14 @@ def scan_table(spec: ScanTable, frame: DataFrame) -> DataFrame:
     )
 
 
-def of_table(spec: PhysicalNode, frames: Mapping[str, DataFrame]) -> DataFrame:
-    """The rows that a join with a table reads of it."""
-    if isinstance(spec, ScanTable):
-        return scan_table(spec, frames[spec.table])
-    assert isinstance(spec, FilterRows | ProjectRows)
-    rows = of_table(spec.input, frames)
-    if isinstance(spec, FilterRows):
-        return filter_rows(spec, rows)
-    return rows.selectExpr(*_computed(spec))
-
-
-def join_table(
-    spec: TableJoinRows, rows: DataFrame, table: DataFrame, extra: tuple[str, ...]
-) -> DataFrame:
-    """The rows joined with a table; time and the extra columns pass through.
+def join_table(spec: TableJoinRows, building: Building) -> DataFrame:
+    """The rows joined with a table; what they have beside their columns passes through.
 
     Keys are computed below the join: there Spark evaluates functions of the user's too.
     """
+    rows, table = building.relation(spec.input), building.relation(spec.table)
+    if building.broadcasts_tables:
+        table = F.broadcast(table)
     keys = [(f"__key{n}", f"__place{n}", key) for n, key in enumerate(spec.keys)]
     rows = rows.selectExpr("*", *(f"{embedded(key.row.spark)} AS {name}" for name, _, key in keys))
     table = table.selectExpr(
@@ -161,48 +176,47 @@ def join_table(
     tests += [embedded(predicate.spark) for predicate in spec.predicates]
     joined = rows.join(table, F.expr(" AND ".join(tests) or "true"), JOINS[spec.kind])
     own = [quote_spark(name) for name in spec.schema.names]
-    return joined.selectExpr(*own, TIME, *extra)
+    return joined.selectExpr(*own, *building.beside(spec.input))
 
 
-def filter_rows(spec: FilterRows, rows: DataFrame) -> DataFrame:
+def filter_rows(spec: FilterRows, building: Building) -> DataFrame:
     """The rows for which every predicate is true."""
+    rows = building.relation(spec.input)
     for predicate in spec.predicates:
         rows = rows.filter(F.expr(predicate.spark))
     return rows
 
 
-def project_rows(spec: ProjectRows, rows: DataFrame, extra: tuple[str, ...]) -> DataFrame:
-    """Computed columns; time and the extra columns pass through."""
-    return rows.selectExpr(*_computed(spec), TIME, *extra)
+def project_rows(spec: ProjectRows, building: Building) -> DataFrame:
+    """Computed columns; what rows have beside theirs passes through."""
+    computed = [f"{embedded(item.expr.spark)} AS {quote_spark(item.name)}" for item in spec.items]
+    return building.relation(spec.input).selectExpr(*computed, *building.beside(spec.input))
 
 
-def _computed(spec: ProjectRows) -> list[str]:
-    return [f"{embedded(item.expr.spark)} AS {quote_spark(item.name)}" for item in spec.items]
-
-
-def range_rows(spec: RangeRows, rows: DataFrame, extra: tuple[str, ...]) -> DataFrame:
+def range_rows(spec: RangeRows, building: Building) -> DataFrame:
     """Every row alive for the given ticks, or shorter where it already had an end.
 
     Time plus window plus one: the end is the first instant at which the row is gone, or never
     where BIGINT time comes to its own end before.
     """
-    lasts = spec.ticks + 1
+    lasts, beside = spec.ticks + 1, building.beside(spec.input)
     end = f"IF({TIME} > {MAX_TICK - lasts}L, {MAX_TICK}L, {TIME} + {lasts}L)"
-    if END in extra:
+    if END in beside:
         end = f"least({END}, {end})"
     own = [quote_spark(name) for name in spec.schema.names]
-    others = [name for name in extra if name != END]
+    others = [name for name in beside if name not in {TIME, END}]
+    rows = building.relation(spec.input)
     return rows.selectExpr(*own, TIME, f"{end} AS {END}", *others)
 
 
-def union_rows(spec: UnionRows, below: Sequence[DataFrame], extra: tuple[str, ...]) -> DataFrame:
+def union_rows(spec: UnionRows, building: Building) -> DataFrame:
     """The rows of all inputs; where one has no ends, or no signs, its rows never end, or come."""
     own = [quote_spark(name) for name in spec.schema.names]
     alike = {END: f"{MAX_TICK}L AS {END}", SIGN: f"CAST(1 AS TINYINT) AS {SIGN}"}
+    below = [building.relation(child) for child in spec.inputs]
+    beside = building.beside(spec)
     frames = [
-        rows.selectExpr(
-            *own, TIME, *(name if name in rows.columns else alike[name] for name in extra)
-        )
+        rows.selectExpr(*own, *(name if name in rows.columns else alike[name] for name in beside))
         for rows in below
     ]
     return reduce(lambda left, right: left.union(right), frames)

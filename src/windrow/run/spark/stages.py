@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from types import MappingProxyType
 
 from windrow.operators.base import Counters
-from windrow.operators.driver import fed_by_streams
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.nodes.multi_join import MultiJoin
-from windrow.physical.nodes.shedding_join import SheddingJoin
-from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.physical.options import Options
 from windrow.physical.partitioning.buckets import Partitioning
 from windrow.physical.partitioning.shared_stages import stages
 from windrow.physical.query import PhysicalQuery
-from windrow.physical.shedding.errors import too_little
-from windrow.physical.shedding.limits import Shedding
+from windrow.run.planner import Planner
+from windrow.run.spark.bucket_plan import Choice
 from windrow.run.spark.buckets import labels
-from windrow.run.spark.choosing import Choice, Planner
 from windrow.run.spark.fingerprint import about, fingerprint
-from windrow.run.spark.needs import Beforehand
+from windrow.run.spark.shed_bucket_demand import ShedDemand
 from windrow.run.spark.state import Identity
 from windrow.schema import END, SIGN, TIME, Field, Schema
 
@@ -90,8 +85,7 @@ class StagePlan:
             late one can be kept whole; None where late rows are not kept.
         choice: what of the plan is left to workers; None where it stays as `spec` says.
         above: the specs that share the stage with it (`physical.shared_stages`).
-        whole: what a join that sheds may hold and do in all its buckets, where there are several.
-        beforehand: in a batch run of such a one, what its buckets will be sent.
+        demand: how a join that sheds is divided among its buckets, where there are several.
         question: the fingerprint of the whole query.
     """
 
@@ -110,8 +104,7 @@ class StagePlan:
     letters: tuple[str | None, ...]
     choice: Choice | None = None
     above: tuple[PhysicalNode, ...] = ()
-    whole: Shedding | None = None
-    beforehand: Beforehand | None = None
+    demand: ShedDemand | None = None
     question: str = ""
 
     @cached_property
@@ -176,12 +169,12 @@ def plan_stage(
         planner: chooses plans in workers; None: they stay.
     """
     spec, *above = specs
-    ports = zip(spec.inputs, fed_by_streams(spec), strict=True)
+    ports = zip(spec.inputs, spec.fed_by_streams, strict=True)
     partitioning = spec.partitioning(spread.buckets)
     return StagePlan(
         sql=query.sql,
         number=number,
-        spec=_of_a_bucket(spec, partitioning.buckets),
+        spec=spec.in_bucket(partitioning.buckets),
         partitioning=partitioning,
         partitions=spread.partitions,
         time_type=spec.time_type,
@@ -200,35 +193,15 @@ def plan_stage(
         ),
         choice=_choice(spec, planner),
         above=tuple(above),
-        whole=_divided(spec, partitioning.buckets),
+        demand=ShedDemand.of(spec, partitioning.buckets),
         question=fingerprint(query.root),
     )
 
 
-def _of_a_bucket(spec: PhysicalNode, buckets: int) -> PhysicalNode:
-    """What each bucket of a stage computes: what a join may hold and do is divided among them."""
-    if isinstance(spec, SlidingAggregate):
-        return replace(spec, is_merged=spec.may_be_merged)
-    if not isinstance(spec, SheddingJoin):
-        return spec
-    part = spec.shedding.part(buckets)
-    error = too_little(spec, part, buckets)
-    if error is not None:
-        raise error
-    return replace(spec, shedding=part)
-
-
-def _divided(spec: PhysicalNode, buckets: int) -> Shedding | None:
-    """The whole of what a join may hold and do, where it is divided among several buckets."""
-    return spec.shedding if isinstance(spec, SheddingJoin) and buckets > 1 else None
-
-
 def _choice(spec: PhysicalNode, planner: Planner | None) -> Choice | None:
     """What of a stage's plan its workers choose."""
-    if planner is None or not isinstance(spec, MultiJoin):
-        return None
-    names = planner.names(spec)
-    return Choice(planner, names, uuid.uuid4().hex) if names else None
+    names = planner.names(spec) if planner is not None else ()
+    return Choice(planner, names, uuid.uuid4().hex) if planner is not None and names else None
 
 
 def first_scans(root: PhysicalNode) -> list[bool]:
@@ -240,7 +213,7 @@ def first_scans(root: PhysicalNode) -> list[bool]:
 def _reads(query: PhysicalQuery, spec: PhysicalNode, leftmost: int) -> Iterator[bool]:
     is_first = first_scans(query.root)[leftmost:]
     scan = 0
-    for port, is_stream in zip(spec.inputs, fed_by_streams(spec), strict=True):
+    for port, is_stream in zip(spec.inputs, spec.fed_by_streams, strict=True):
         stop = scan + len(port.scans)
         yield is_stream and all(is_first[scan:stop])
         scan = stop

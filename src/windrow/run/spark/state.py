@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from windrow.errors import InternalError, PlanError
 from windrow.operators.base import STATE_VERSION, Counters, Snapshot
@@ -24,6 +25,11 @@ from windrow.schema import MAX_TICK
 
 if TYPE_CHECKING:
     from windrow.run.spark.processor import Declared
+
+Entry = TypeVar("Entry")
+
+_AND = " + "
+"""Between the kinds of operators that share a stage."""
 
 PART_BYTES = 8 << 20
 """A chunk travels to the state store in parts of this size."""
@@ -70,7 +76,7 @@ class Manifest:
         buffers: the chunks of each buffer, in order.
         numbers: the operator's scalars.
         newest: per port, the newest time that the bucket has seen, or been told of.
-        needs: of a join that sheds, what all buckets would hold, and this one (`needs.Needs`).
+        needs: of a join that sheds, what all buckets would hold, and this one (`shed_bucket_demand`).
         due: the least watermark, in ticks, at which the operator has something to do.
         timer: when the bucket's timer goes off, in Spark's milliseconds; 0 for no timer.
         stored: rows held.
@@ -203,6 +209,32 @@ class BucketState:
                 f"part {number} of the chunk {name} is in the manifest, but not in the state store",
             )
         return bytes(found[0])
+
+
+def together(snapshots: Sequence[Snapshot]) -> Snapshot:
+    """The states of a stage's operators, from the bottom up, as one; that of a single one stays."""
+    if len(snapshots) == 1:
+        return snapshots[0]
+    buffers = {f"{i}/{n}": v for i, one in enumerate(snapshots) for n, v in one.buffers.items()}
+    numbers = {f"{i}/{n}": v for i, one in enumerate(snapshots) for n, v in one.numbers.items()}
+    kind = _AND.join(one.kind for one in snapshots)
+    return Snapshot(kind, buffers, numbers, snapshots[0].version)
+
+
+def apart(snapshot: Snapshot) -> list[Snapshot]:
+    """The state of each operator, from the bottom up."""
+    kinds = snapshot.kind.split(_AND)
+    if len(kinds) == 1:
+        return [snapshot]
+    return [
+        Snapshot(kind, _own(snapshot.buffers, i), _own(snapshot.numbers, i), snapshot.version)
+        for i, kind in enumerate(kinds)
+    ]
+
+
+def _own(entries: Mapping[str, Entry], number: int) -> dict[str, Entry]:
+    prefix = f"{number}/"
+    return {n.removeprefix(prefix): v for n, v in entries.items() if n.startswith(prefix)}
 
 
 def _another_query(found: Identity, expected: Identity) -> PlanError:

@@ -11,7 +11,7 @@ import pytest
 
 from windrow import ResourceError, Session
 from windrow.run.local import execution
-from windrow.run.local.failures import out_of_memory
+from windrow.run.local.execution import out_of_memory
 
 SCRIPT = """
 import resource
@@ -67,7 +67,7 @@ def test_every_kind_of_memory_error_is_one(kind, monkeypatch):
     session = Session()
     session.stream("s", pa.table({"k": [1], "at": [0]}), time="at")
     result = session.sql("SELECT k FROM s")
-    monkeypatch.setattr(execution.Pipeline, "run", fails)
+    monkeypatch.setattr(execution.Scheduler, "run", fails)
     for _ in range(2):
         with pytest.raises(ResourceError, match="a batch of 1 rows of s") as caught:
             result.to_arrow()

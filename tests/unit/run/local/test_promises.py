@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from plans import scan_of
 
 import windrow
-from windrow.run.local.cuts import Cut
+from windrow.run.local.batch_splitting import BatchSplitter
 from windrow.run.local.feeds import Feed, Position
 from windrow.run.local.inlets import Bell, InMemory
 from windrow.schema import MIN_TICK
@@ -146,7 +146,7 @@ def test_the_watermark_is_as_far_as_the_promise_reaches_after_every_batch(
         told = [row["at"] + 1 for row in seen if row["told"]]
         # Stopped and gone on at every batch.
         feed = feed_of(parts[number:], pickle.loads(pickle.dumps(position)), promises)
-        feed.cut = None if at_once is None else Cut(lambda _: at_once)
+        feed.cut = None if at_once is None else BatchSplitter(lambda _: at_once)
         before = feed.watermark
         given_on = feed.ask(Bell())
         assert not any(given_on.column("told").to_pylist())

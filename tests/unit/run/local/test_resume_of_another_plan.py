@@ -31,7 +31,7 @@ def test_hints_by_which_distinct_goes_elsewhere_are_refused(hinted, hinted_then)
         session(*hinted_then).sql(PAIRS, resume=checkpoint)
     assert str(error.value) == (
         "PlanError[checkpoint-of-another-plan]: the checkpoint was made by another plan of the query\n"
-        f"  it holds the state of: {'; '.join(checkpoint.stages)}\n"
+        f"  it holds the state of: {'; '.join(checkpoint.operators)}\n"
         "  hint: resume with the options, and the rate= and distinct= of streams, that it was made"
         " with, or start without resume"
     )

@@ -11,6 +11,7 @@ from unit.run.spark.fake_handle import FakeHandle
 import windrow
 from windrow.operators.arrow_types import arrow_schema
 from windrow.physical.query import PhysicalQuery
+from windrow.plan.nodes.query import Query
 from windrow.run.spark.bucket_worker import BucketWorker
 from windrow.run.spark.packing import packer, unpacker
 from windrow.run.spark.processor import StageProcessor
@@ -41,7 +42,7 @@ class Worker:
     @property
     def planner(self) -> Any:
         """The planner, as it came to the worker."""
-        return self.processor._worker()._plan.choice.planner
+        return self.processor.worker.plan.choice.planner
 
     def batch(self, tick: int, *ports: list[tuple[int | None, int, int]]) -> list[tuple]:
         """The rows that come out of a micro-batch which begins at the watermark `tick`."""
@@ -99,7 +100,11 @@ class Worker:
 
 
 def planned(sql: str, **options: str) -> PhysicalQuery:
+    return compiled(sql, **options)[1]
+
+
+def compiled(sql: str, **options: str) -> tuple[Query, PhysicalQuery]:
     session = windrow.Session()
     for name in ("a", "b"):
         session.stream(name, SCHEMA.empty_table(), time="ts", lateness=2)
-    return session._plan(sql, options)[1]
+    return session._plan(sql, options)

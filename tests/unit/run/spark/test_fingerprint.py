@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import windrow
-from windrow.run.spark.fingerprint import _plain, about, fingerprint
+from windrow.run.spark.fingerprint import about, fingerprint, plain
 from windrow.run.spark.stages import stateful_specs
 
 JOIN = "SELECT a.v FROM a, b WHERE a.k = b.k AND a.v > 1 WINDOW = {}"
@@ -80,4 +80,4 @@ def test_another_count_window_is_another_query_however_it_is_written() -> None:
 
 
 def test_checkpoints_of_windows_of_time_know_nothing_of_count_windows() -> None:
-    assert "counts" not in repr(_plain(stage_of(JOIN.format(5))))
+    assert "counts" not in repr(plain(stage_of(JOIN.format(5))))

@@ -10,10 +10,11 @@ from random import Random
 
 import pyarrow.parquet as pq
 import pytest
+from cases.driving import step
 from unit.run.spark.fake_worker import Worker, planned
 
 from windrow.operators.arrow_types import arrow_schema
-from windrow.operators.driver import Stage
+from windrow.operators.engine.driver import OperatorDriver
 from windrow.physical.partitioning.shared_stages import stages
 from windrow.run.spark import bucket_worker
 from windrow.run.spark.chunk_cache import ChunkCache
@@ -70,7 +71,7 @@ def test_what_waits_for_the_watermark_comes_without_rows_too() -> None:
 @pytest.mark.parametrize("sql", [JOIN, SUM], ids=["join", "aggregate"])
 def test_one_bucket_does_the_work_of_the_operator_and_no_other(sql: str) -> None:
     stage = worker(sql, buckets=1)
-    alone = Stage(stage.plan.spec)
+    alone = OperatorDriver(stage.plan.spec)
     total = Counter[str]()
     watermark = MIN_TICK
     for rows in ([(1, 7, 5), (4, 7, 1), (3, 8, 2)], [(5, 7, 1), (8, 8, 4)], [(20, 7, 1)], []):
@@ -83,7 +84,7 @@ def test_one_bucket_does_the_work_of_the_operator_and_no_other(sql: str) -> None
         ]
         after = max((t for t, _, _ in rows), default=22) - 2
         # Inner joins go on to what their own rows promise.
-        list(alone.step(batches, watermark, after if sql is JOIN else watermark))
+        step(alone, batches, watermark, after if sql is JOIN else watermark)
         watermark = after
     work = ("rows_in", "rows_out", "probes", "comparisons", "drops", "late")
     expected = alone.counters.as_dict()
@@ -196,7 +197,7 @@ def test_a_worker_keeps_no_more_than_the_memory_of_the_query(monkeypatch) -> Non
     for cache, options in zip(caches, [{"memory": "9 kB", "on_memory": "spill"}, {}], strict=True):
         monkeypatch.setattr(bucket_worker, "worker_cache", lambda cache=cache: cache)
         stages.append(worker(JOIN.replace("= 5", "= 500"), **options))
-        stages[-1].processor._worker()  # finds its cache now
+        _ = stages[-1].processor.worker  # finds its cache now
     kept = []
     for start in range(0, 300, 30):
         rows = [(t, t % 11, 0) for t in range(start, start + 30)]
@@ -240,10 +241,10 @@ def test_pages_stay_in_the_worker_and_are_made_anew_elsewhere(monkeypatch, is_fo
             for _ in "ab"
         ]
         if is_forgetful:
-            paged.processor._worker()._cache = ChunkCache(None, 1 << 30, 0)
+            paged.processor.worker.cache = ChunkCache(None, 1 << 30, 0)
         assert paged.batch(watermark, *rows) == plain.batch(watermark, *rows)
         written.append(paged.figures["page_writes"])
-        assert paged.processor._worker()._cache.nbytes <= 30_000
+        assert paged.processor.worker.cache.nbytes <= 30_000
         watermark = first + 38
     # A window has about 250 rows of each stream; a batch brings 100.
     assert min(written[1:]) > 0

@@ -1,0 +1,257 @@
+"""Drivers of nodes without state: what reads streams and tables, and what rows and clocks pass through."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, cast
+
+import pyarrow as pa
+
+from windrow.operators.change_kinds import signs_of
+from windrow.operators.changes import ChangeBatch
+from windrow.operators.engine.driver import Clock, Driver, InTime, MicroBatch, Setting
+from windrow.operators.engine.late_rule import late_rows
+from windrow.operators.evaluate import RowByRow
+from windrow.operators.instants import ticks_of
+from windrow.operators.table_join import TableJoiner
+from windrow.schema import MAX_TICK, MIN_TICK
+
+if TYPE_CHECKING:
+    from windrow.physical.nodes.base import PhysicalNode
+    from windrow.physical.nodes.scan_stream import ScanStream
+    from windrow.physical.nodes.scan_table import ScanTable
+    from windrow.physical.nodes.table_join_rows import TableJoinRows
+
+
+def scan(spec: ScanStream, rows: pa.RecordBatch) -> ChangeBatch:
+    """The rows under the plan's flat names, with their event times in ticks.
+
+    Args:
+        spec: which columns to read, their new names, and the time column.
+        rows: rows of the stream, in canonical Arrow types (see `arrow_types`).
+
+    Returns:
+        A change batch of rows that never expire; a NULL time is MIN_TICK.
+
+    Raises:
+        DataError: a change is of no known kind.
+
+    Examples:
+        >>> from windrow.physical.nodes.scan_stream import ScanStream
+        >>> from windrow.schema import Field, Schema
+        >>> columns = Schema((Field("x.k", "string"),))
+        >>> spec = ScanStream("a", "x", ("k",), columns, "t", "bigint", 0)
+        >>> scan(spec, pa.record_batch({"k": ["u"], "t": [7]})).times
+        array([7])
+    """
+    columns = pa.RecordBatch.from_arrays(
+        [rows.column(name) for name in spec.columns], names=list(spec.schema.names)
+    )
+    times = ticks_of(rows.column(spec.time))
+    if spec.changes is None:
+        return ChangeBatch(columns, times)
+    return ChangeBatch(columns, times, None, signs_of(rows.column(spec.changes), spec.changes))
+
+
+class LeafDriver(Driver):
+    """What no other driver feeds: it takes its part of a micro-batch."""
+
+    @abstractmethod
+    def take(self, work: MicroBatch) -> None:
+        """Takes its part of a micro-batch."""
+
+
+class ScanDriver(LeafDriver):
+    """Reads what has arrived of one stream."""
+
+    node: ScanStream
+
+    def __init__(self, node: ScanStream, setting: Setting | None = None) -> None:
+        super().__init__(node, setting)
+        self._arrived: pa.RecordBatch | None = None
+
+    def feed(self, below: Sequence[Driver], in_time: InTime | None = None) -> None:  # noqa: ARG002
+        """Nobody feeds it: its clock is its own."""
+        assert not below
+        self.clocks = [MIN_TICK]
+
+    @property
+    def has_work(self) -> bool:
+        """Whether rows have arrived that were not read yet."""
+        return self._arrived is not None
+
+    def take(self, work: MicroBatch) -> None:
+        """Takes its part of a micro-batch; of a stream that has ended, word of that."""
+        arrived = work.arrived.get(self.node.stream)
+        if arrived is not None and arrived.num_rows:
+            self._arrived = arrived
+        elif self.node.stream in work.ended and self.clocks != [MAX_TICK]:
+            self.clocks = [MAX_TICK]
+            self.tell(MAX_TICK)
+
+    def begin(self, work: MicroBatch) -> None:
+        """Gives the rows, and the watermark that they bring."""
+        assert self._arrived is not None
+        self.give(scan(self.node, self._arrived))
+        self._arrived, self.clocks = None, [work.after]
+        self.tell(work.after)
+
+    def get_time(self, watermark: int) -> int:
+        """The query's watermark, unless rows wait to be read."""
+        return self.clocks[0] if self.has_work else watermark
+
+    def late_numbers(
+        self, stream: str, arrived: pa.RecordBatch, watermark: int
+    ) -> Iterator[ChangeBatch]:
+        """The late rows, if they are of its stream."""
+        if stream == self.node.stream:
+            rows = scan(self.node, arrived)
+            numbers = late_rows(rows.times, watermark)
+            if len(numbers):
+                yield ChangeBatch(rows.take(numbers).columns, numbers)
+
+
+class PortDriver(LeafDriver):
+    """In a worker, hands on what has come to one port of a stage, from whatever lies below it."""
+
+    def __init__(self, node: PhysicalNode, port: int) -> None:
+        super().__init__(node)
+        self._port = port
+
+    def take(self, work: MicroBatch) -> None:
+        """Hands on its rows at once, so that those of all ports meet in one push."""
+        rows = work.handed[self._port]
+        if rows is not None:
+            self.give(rows)
+
+    def begin(self, work: MicroBatch) -> None:
+        """Never has anything left to do."""
+
+    def get_time(self, watermark: int) -> int:
+        """The query's watermark."""
+        return watermark
+
+    def late_numbers(
+        self, stream: str, arrived: pa.RecordBatch, watermark: int
+    ) -> Iterator[ChangeBatch]:
+        """Nothing: Spark reads the streams."""
+        del stream, arrived, watermark
+        return iter(())
+
+
+class PassingDriver(Driver):
+    """A driver without state: rows and clocks pass through it."""
+
+    def begin(self, work: MicroBatch) -> None:
+        """Takes the next entry of a queue."""
+        port = 0
+        while not self.below[port].out:
+            port += 1
+        entry = self.below[port].out.popleft()
+        if isinstance(entry, Clock):
+            self.clocks[port] = max(self.clocks[port], entry.instant)
+            self.tell(min(self.clocks))
+        else:
+            self.under_way = self.results(port, entry, work)
+
+    @abstractmethod
+    def results(self, port: int, rows: ChangeBatch, work: MicroBatch) -> Iterator[ChangeBatch]:
+        """Begins to compute what rows on a port give."""
+
+    def get_time(self, watermark: int) -> int:
+        """What those below answer; the clocks that came, while rows are on their way."""
+        if self.has_work:
+            return min(self.clocks)
+        return min(driver.get_time(watermark) for driver in self.below)
+
+
+class BatchDriver(PassingDriver):
+    """A node that is evaluated batch by batch."""
+
+    @abstractmethod
+    def apply(self, rows: ChangeBatch) -> Iterator[ChangeBatch]:
+        """What rows become."""
+
+    def results(self, port: int, rows: ChangeBatch, work: MicroBatch) -> Iterator[ChangeBatch]:  # noqa: ARG002
+        """What rows become."""
+        return self.apply(rows)
+
+    def late_numbers(
+        self, stream: str, arrived: pa.RecordBatch, watermark: int
+    ) -> Iterator[ChangeBatch]:
+        """What late rows become."""
+        for rows in self.below[0].late_numbers(stream, arrived, watermark):
+            yield from self.apply(rows)
+
+
+class RowDriver(BatchDriver):
+    """A filter, a projection, or a window that sets ends."""
+
+    node: RowByRow
+
+    def __init__(self, node: RowByRow, setting: Setting | None = None) -> None:
+        super().__init__(node)
+        self._evaluator = (setting or Setting()).evaluator
+
+    def apply(self, rows: ChangeBatch) -> Iterator[ChangeBatch]:
+        """The rows after the node."""
+        yield self._evaluator.apply(self.node, rows)
+
+
+class TableJoinDriver(BatchDriver):
+    """A join with a table, which is read when the first rows come."""
+
+    node: TableJoinRows
+
+    def __init__(self, node: TableJoinRows, setting: Setting | None = None) -> None:
+        super().__init__(node)
+        self._setting = setting or Setting()
+
+    @property
+    def fed_by(self) -> Sequence[PhysicalNode]:
+        """The rows; the table comes otherwise."""
+        return (self.node.input,)
+
+    @cached_property
+    def _joiner(self) -> TableJoiner:
+        table = self._table_rows(self.node.table)
+        return TableJoiner(self.node, table, self._setting.evaluator)
+
+    def _table_rows(self, node: PhysicalNode) -> ChangeBatch:
+        """The rows of a table after the filters and projections on it: they may have no columns."""
+        if not node.inputs:
+            return self._setting.read_table(cast("ScanTable", node))
+        rows = self._table_rows(node.inputs[0])
+        return self._setting.evaluator.apply(cast("RowByRow", node), rows)
+
+    def apply(self, rows: ChangeBatch) -> Iterator[ChangeBatch]:
+        """The rows with those of the table."""
+        return self._joiner.join(rows)
+
+
+class UnionDriver(PassingDriver):
+    """UNION ALL: the rows of all drivers below, as they come.
+
+    Where a stream stands beside what has state, the operator above cannot tell whose rows are whose:
+    its late rule is minded here, for those of the stream.
+    """
+
+    def feed(self, below: Sequence[Driver], in_time: InTime | None = None) -> None:
+        """Has it fed by drivers, and the late rule minded of some."""
+        super().feed(below)
+        has_state = [driver.node.has_state for driver in below]
+        self._rules = [in_time if any(has_state) and not own else None for own in has_state]
+
+    def results(self, port: int, rows: ChangeBatch, work: MicroBatch) -> Iterator[ChangeBatch]:
+        """The rows, less those that are late."""
+        in_time = self._rules[port]
+        yield rows if in_time is None else in_time(rows, work.before)
+
+    def late_numbers(
+        self, stream: str, arrived: pa.RecordBatch, watermark: int
+    ) -> Iterator[ChangeBatch]:
+        """Those of all below."""
+        for driver in self.below:
+            yield from driver.late_numbers(stream, arrived, watermark)

@@ -1,0 +1,170 @@
+"""Rates and different keys at every place of a plan, with where each number came from.
+
+What a stream brings is told by a hint or found in its data. On the way up a filter lets a share
+pass, a projection renames columns, and a join gives what its estimate says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import expm1, log1p, prod
+
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.plan.exprs import Band, Expr
+from windrow.plan.statistics import (
+    ASSUMED,
+    NOTHING_KNOWN,
+    Figure,
+    Measured,
+    Statistics,
+    total,
+)
+
+ASSUMED_KEYS = 1_000.0
+"""Different keys where nobody knows: some, far fewer than tuples."""
+
+SHARE_OF_BAND, SHARE_OF_OTHERS = 0.01, 1 / 3
+"""The share that passes a condition: one that bounds a difference from both sides, and any other."""
+
+
+@dataclass(frozen=True)
+class PlanStatistics:
+    """The numbers of a query's streams.
+
+    Attributes:
+        hints: what the user has said, by stream.
+        measured: looks numbers up in the data; None where there is none to look at.
+        bounded: the streams that are there as a whole.
+        is_running: whether measured rates go before hints.
+        is_restored: whether every micro-batch begins with a state that is taken up anew.
+    """
+
+    hints: Mapping[str, Statistics] = field(default_factory=dict)
+    measured: Measured[str] | None = None
+    bounded: frozenset[str] = frozenset()
+    is_running: bool = False
+    is_restored: bool = False
+
+    def rate(self, spec: PhysicalNode) -> Figure | None:
+        """Rows of a node per tick; None where that is not known."""
+        return spec.rate(self)
+
+    def of_stream(self, stream: str) -> Figure | None:
+        """Tuples of a stream per tick; None where nobody knows."""
+        said = self.hints.get(stream, NOTHING_KNOWN).rate
+        found = self.measured.rate(stream) if self.measured else None
+        return (found or said) if self.is_running else (said or found)
+
+    def passing_rate(self, spec: PhysicalNode, predicates: tuple[Expr, ...]) -> Figure | None:
+        """Rows of a node per tick that pass all of some conditions."""
+        rate = self.rate(spec)
+        if rate is None:
+            return None
+        share = self.passing(predicates, [spec])
+        if share is None:
+            share = Figure(SHARE_OF_OTHERS ** len(predicates), ASSUMED)
+        passing = f"{rate.source}, of which {share.value:.2g} pass: {share.source}"
+        return Figure(rate.value * share.value, passing)
+
+    def is_bounded(self, spec: PhysicalNode) -> bool:
+        """Whether all streams below a spec are there as a whole."""
+        return all(scan.stream in self.bounded for scan in spec.scans)
+
+    def different(self, spec: PhysicalNode, column: str) -> Figure:
+        """How many different values a column of a spec has."""
+        found = self._looked_up(spec, column)
+        return found or Figure(ASSUMED_KEYS, ASSUMED)
+
+    def held(self, spec: PhysicalNode) -> tuple[Figure, Figure] | None:
+        """How many rows of a spec are alive, and how many different ones; None where unknown.
+
+        The paper's equation 1: of n equally likely rows, n (1 - (1 - 1/n)^(rate x w)) are alive. Those
+        of a UNION ALL may all be different from each other's.
+        """
+        parts = _united(spec)
+        if len(parts) > 1:
+            return self._held_together(parts)
+        rate, ticks = self.rate(spec), spec.alive_ticks
+        columns = [self._looked_up(spec, name) for name in spec.schema.names]
+        known = [figure for figure in columns if figure is not None]
+        if rate is None or ticks is None or len(known) < len(columns):
+            return None
+        rows = rate.value * ticks
+        possible = max(1.0, prod(figure.value for figure in known))
+        sources = dict.fromkeys(figure.source for figure in known)
+        different = -possible * expm1(rows * log1p(-1 / possible)) if possible > 1 else min(rows, 1)
+        return Figure(rows, rate.source), Figure(different, ", ".join(sources))
+
+    def ahead(self, spec: PhysicalNode) -> float:
+        """The rows of a stream that come at once, and run ahead of the others."""
+        sources = spec.scans
+        if self.measured is None or len(sources) != 1:
+            return 0.0
+        return float(self.measured.at_once(sources[0].stream))
+
+    def missing(self, spec: PhysicalNode) -> str:
+        """What to give so that the rate of a spec is known; "" where nothing helps."""
+        if not all(part.has_rate for part in spec.walk()):
+            return ""
+        names = [s.stream for s in spec.scans if self.rate(s) is None]
+        return ", ".join(f"rate= of {name}" for name in dict.fromkeys(names))
+
+    def within(
+        self, left: tuple[PhysicalNode, str], right: tuple[PhysicalNode, str], band: Band
+    ) -> Figure | None:
+        """The share of pairs of two columns whose difference a band allows."""
+        origins = left[0].source_of(left[1]), right[0].source_of(right[1])
+        if self.measured is None or origins[0] is None or origins[1] is None or band.scale:
+            return None
+        return self.measured.within(origins[0], origins[1], band.low, band.high)
+
+    def passing(self, predicates: tuple[Expr, ...], sides: Sequence[PhysicalNode]) -> Figure | None:
+        """The share of combinations of rows, one of each side, that pass all of some conditions."""
+        read = [
+            _read(side, [name for p in predicates for name in p.columns])
+            for side in sides
+            if any(name in side.schema.names for p in predicates for name in p.columns)
+        ]
+        known = [one for one in read if one is not None]
+        if self.measured is None or not read or len(known) < len(read):
+            return None
+        return self.measured.passing(predicates, known)
+
+    def _held_together(self, parts: Sequence[PhysicalNode]) -> tuple[Figure, Figure] | None:
+        held = [self.held(part) or (None, None) for part in parts]
+        alive, different = (total(own) for own in zip(*held, strict=True))
+        return None if alive is None or different is None else (alive, different)
+
+    def _looked_up(self, spec: PhysicalNode, column: str) -> Figure | None:
+        origin = spec.source_of(column)
+        if origin is None:
+            return None
+        stream, own = origin
+        said = self.hints.get(stream, NOTHING_KNOWN).different(own)
+        return said or (self.measured.different(stream, own) if self.measured else None)
+
+
+def _united(spec: PhysicalNode) -> list[PhysicalNode]:
+    """The inputs of a UNION ALL, each below what is computed of it; else the node alone."""
+    whole = spec.whole_inputs
+    if len(whole) > 1:
+        return list(whole)
+    if len(whole) == 1 and len(whole[0].whole_inputs) > 1:
+        return [spec.with_inputs([own]) for own in whole[0].whole_inputs]
+    return [spec]
+
+
+def _read(side: PhysicalNode, names: list[str]) -> tuple[str, dict[str, str]] | None:
+    """The stream of a side and its columns by their names above; None where one is computed."""
+    if len(side.scans) != 1:
+        return None
+    origins = {name: side.source_of(name) for name in names if name in side.schema.names}
+    columns = {name: origin[1] for name, origin in origins.items() if origin is not None}
+    return (side.scans[0].stream, columns) if len(columns) == len(origins) else None
+
+
+def assumed_share(predicate: Expr) -> Figure:
+    """The share of combinations that pass a condition, where nothing tells it."""
+    is_band = any(band.low is not None and band.high is not None for band in predicate.bands)
+    return Figure(SHARE_OF_BAND if is_band else SHARE_OF_OTHERS, ASSUMED)

@@ -1,1 +1,0 @@
-"""A query in process: operators, connected by queues, and whose turn it is."""

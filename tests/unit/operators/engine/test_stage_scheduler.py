@@ -1,0 +1,202 @@
+"""Operators of one stage: what they give, hold and count is what they do one after the other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from cases.driving import step
+
+import windrow
+from windrow.errors import DataError
+from windrow.operators.arrow_types import arrow_schema
+from windrow.operators.changes import ChangeBatch
+from windrow.operators.engine.driver import MicroBatch, OperatorDriver, Setting
+from windrow.operators.engine.scheduler import Scheduler, stage_scheduler
+from windrow.operators.evaluate import Evaluator
+from windrow.operators.memory import Memory
+from windrow.physical.partitioning.shared_stages import below, stages
+from windrow.run.spark.state import apart, together
+from windrow.schema import MAX_TICK, MIN_TICK
+
+JOIN = (
+    "SELECT j.k, j.n FROM (SELECT i.k, COUNT(*) AS n FROM "
+    "(SELECT b.k FROM a, b WHERE a.k = b.k WINDOW = 3) i [RANGE 4] GROUP BY i.k) j"
+)
+BESTMATCH = (
+    "SELECT i.k, COUNT(*) AS n FROM (SELECT a.k FROM a LEFT OUTER BESTMATCH JOIN b "
+    "ON a.ts MINDIST b.ts WHERE abs(a.ts - b.ts) <= 5) i [RANGE 4] GROUP BY i.k"
+)
+QUERIES = {
+    "an aggregate of a join": (JOIN, 2),
+    "DISTINCT over an aggregate of a join": (JOIN.replace("SELECT", "SELECT DISTINCT", 1), 3),
+    "DISTINCT over an aggregate whose rows are delayed": (
+        f"SELECT DISTINCT d.n, d.k FROM ({BESTMATCH}) d",
+        2,
+    ),
+}
+
+
+def last_stage(sql: str):
+    session = windrow.Session()
+    for name in ("a", "b"):
+        session.stream(name, pa.table({"ts": [1], "k": [1], "v": [1]}), time="ts")
+    return stages(session._plan(sql, {})[1].root, 4)[-1].specs
+
+
+class OneAfterTheOther:
+    """The slow twin: each operator has its whole turn before the next one is handed anything."""
+
+    def __init__(self, specs) -> None:
+        self.drivers = [OperatorDriver(spec) for spec in specs]
+
+    def step(self, batches, before, after):
+        results = step(self.drivers[0], batches, before, after)
+        for driver in self.drivers[1:]:
+            evaluator, between = Evaluator(), below(driver.node)[1]
+            for spec in between:
+                results = [evaluator.apply(spec, batch) for batch in results]
+            pushed = [row for batch in results for row in driver.push([batch], MIN_TICK)]
+            results = [*pushed, *driver.advance(after), *driver.settle()]
+        return results
+
+
+class Stage:
+    """A stage as a worker has it: run, and its state taken and put back, as a whole."""
+
+    def __init__(self, specs, **setting: Any) -> None:
+        self.scheduler: Scheduler = stage_scheduler(specs, Setting(**setting))
+        self.drivers = self.scheduler.operators[::-1]
+
+    @property
+    def counters(self):
+        return [driver.counters for driver in self.drivers]
+
+    def step(self, batches, before, after, ahead=None):
+        return list(self.scheduler.run(MicroBatch({}, before, after, handed=batches), ahead))
+
+    def due(self) -> int:
+        return self.scheduler.due()
+
+    def snapshot(self):
+        return together([driver.snapshot() for driver in self.drivers])
+
+    def restore(self, snapshot) -> None:
+        for driver, own in zip(self.drivers, apart(snapshot), strict=True):
+            driver.restore(own)
+
+
+def drawn(spec, random: Random, watermark: int) -> list[ChangeBatch | None]:
+    """Rows for each port of a spec, some of them late."""
+    found: list[ChangeBatch | None] = []
+    for port in spec.inputs:
+        times = sorted(random.randrange(watermark - 1, watermark + 8) for _ in range(6))
+        columns = [
+            pa.array([random.randrange(3) for _ in times], f.type)
+            for f in arrow_schema(port.schema)
+        ]
+        rows = pa.RecordBatch.from_arrays(columns, schema=arrow_schema(port.schema))
+        ends = np.array(times) + 5
+        found.append(ChangeBatch(rows, np.array(times), ends) if random.random() < 0.8 else None)
+    return found
+
+
+def bag(batches) -> Counter:
+    return Counter(tuple(row.values()) for batch in batches for row in batch.to_arrow().to_pylist())
+
+
+def figures(counters) -> list[dict[str, int]]:
+    return [one.as_dict() for one in counters]
+
+
+@pytest.mark.parametrize(("sql", "operators"), QUERIES.values(), ids=QUERIES)
+@pytest.mark.parametrize("seed", range(5))
+def test_a_chain_does_what_its_operators_do_one_after_the_other(
+    sql: str, operators: int, seed: int
+) -> None:
+    specs, random = last_stage(sql), Random(seed)
+    assert len(specs) == operators
+    alone, stage = OneAfterTheOther(specs), Stage(specs)
+    restored = Stage(specs)  # a new one in every micro-batch
+    given, before = Counter(), 5
+    for after in (*range(9, 41, 4), 60, MAX_TICK):
+        batches = drawn(specs[0], random, before) if after < 41 else [None] * len(specs[0].inputs)
+        expected = bag(alone.step(batches, before, after))
+        assert bag(stage.step(batches, before, after)) == expected
+        assert figures(stage.counters) == figures(one.counters for one in alone.drivers)
+        snapshot = restored.snapshot()
+        restored = Stage(specs)
+        restored.restore(snapshot)
+        assert bag(restored.step(batches, before, after)) == expected
+        assert stage.due() == restored.due() == min(one.due() for one in alone.drivers)
+        given += expected
+        before = after
+    assert given
+    assert [one.stored for one in stage.counters] == [0] * len(specs)
+
+
+def test_the_watermark_of_each_operator_is_less_the_delay_below_it() -> None:
+    stage = Stage(last_stage(QUERIES["DISTINCT over an aggregate whose rows are delayed"][0]))
+    schema = arrow_schema(stage.drivers[0].node.inputs[0].schema)
+    columns = pa.RecordBatch.from_arrays([pa.array([1], f.type) for f in schema], schema=schema)
+    rows = ChangeBatch(columns, np.array([10]), np.array([15]))
+    # The row comes 5 ticks behind the watermark at most: its count at 10 is final beyond 15.
+    assert stage.step([rows], 5, 15) == []
+    assert stage.due() == 16
+    assert bag(stage.step([None], 15, 16)) == {(1, 1, 10, 1): 1}
+    assert stage.due() == 21
+
+
+def test_only_rows_of_streams_can_be_late() -> None:
+    specs = last_stage(JOIN)
+    stage, random = Stage(specs), Random(3)
+    while not stage.counters[0].late:
+        stage.step(drawn(specs[0], random, 20), 20, 20)
+    assert [one.late for one in stage.counters[1:]] == [0]
+
+
+def test_the_lowest_may_go_on_to_a_watermark_that_those_above_do_not() -> None:
+    specs = last_stage(JOIN)
+    schema = arrow_schema(specs[0].inputs[0].schema)
+    rows = ChangeBatch(
+        pa.RecordBatch.from_arrays([pa.array([1], f.type) for f in schema], schema=schema),
+        np.array([10]),
+    )
+    other = rows.columns.rename_columns(specs[0].inputs[1].schema.names)
+    stage = Stage(specs)
+    batches = [rows, ChangeBatch(other, np.array([10]))]
+    assert stage.step(batches, 5, 5, ahead=30) == []
+    assert [one.stored for one in stage.counters] == [0, 1]
+    assert stage.due() == 11
+    assert sum(bag(stage.step([None, None], 5, 11)).values()) == 1
+
+
+def test_memory_is_that_of_all_operators_together() -> None:
+    specs = last_stage(JOIN)
+    stage = Stage(specs, memory=Memory(60, may_spill=False, is_tuples=True))
+    schema = [arrow_schema(port.schema) for port in specs[0].inputs]
+    batches = [
+        ChangeBatch(
+            pa.RecordBatch.from_arrays([pa.array([1] * 9, f.type) for f in own], schema=own),
+            np.full(9, 10),
+        )
+        for own in schema
+    ]
+    # 18 tuples in the join, and 81 pairs in the aggregate.
+    with pytest.raises(DataError, match="SlidingAggregate"):
+        stage.step(batches, 5, 5)
+
+
+def test_the_state_of_one_operator_alone_stays_as_it_is() -> None:
+    specs = last_stage(JOIN)
+    stage = Stage(specs[:1])
+    snapshot = stage.snapshot()
+    assert together([snapshot]) is snapshot
+    assert apart(snapshot) == [snapshot]
+    assert snapshot == OperatorDriver(specs[0]).snapshot()
+    both = Stage(specs).snapshot()
+    assert together(apart(both)) == both
