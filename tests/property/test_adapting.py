@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from windrow.run.local.observed import Observed
 
 from windrow.operators.evaluate import DuckdbTypes
 from windrow.optimize.optimizer import optimize
@@ -19,6 +18,7 @@ from windrow.plan.promises import Said
 from windrow.plan.registering import stream_info
 from windrow.run.local.execution import Execution
 from windrow.run.local.sources import source_of
+from windrow.run.local.stream_statistics import StreamStatistics
 from windrow.sql.compile import compile_query
 
 COLUMNS = ("k", "x", "at")
@@ -78,7 +78,7 @@ def bag(streams, query, planner_of, **options: Any):
 def every_batch_is_a_change():
     """Has the query plan again after each batch."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Observed, "has_changed", True)
+        patch.setattr(StreamStatistics, "has_changed", True)
         yield
 
 
