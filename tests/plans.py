@@ -33,6 +33,11 @@ def stream(
     return StreamInfo(name, Schema(fields), time, lateness)
 
 
+def physical(explained: str) -> str:
+    """The part of EXPLAIN that tells of physical nodes: the summary says some of it before."""
+    return explained.partition("\n\nphysical\n")[2]
+
+
 def scan(info: StreamInfo, alias: str | None = None) -> Scan:
     """A scan of all columns."""
     alias = alias or info.name

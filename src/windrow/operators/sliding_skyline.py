@@ -142,7 +142,11 @@ class SlidingSkylineOp(Operator):
         self.counters.state_bytes = self._waiting.nbytes + self._there.nbytes
 
 
-def ever_best(spec: SlidingSkyline, pairs: ChangeBatch) -> ChangeBatch:
+def ever_best(
+    spec: SlidingSkyline,
+    pairs: ChangeBatch,
+    kept: Sequence[str] = (),  # noqa: ARG001  # pairs stay whole
+) -> ChangeBatch:
     """The pairs that are best among the given ones at some instant.
 
     The others are not best among more pairs either; nor does a pair that they dominate become best

@@ -409,7 +409,10 @@ class PhysicalNode:
 
     @property
     def combiner(self) -> str:
-        """What makes a task's rows fewer before they are sent to buckets, as `module:function`."""
+        """What makes a task's rows fewer before they are sent to buckets, as `module:function`.
+
+        It is given the node, the rows, and columns that are needed as they are; "" where all rows go.
+        """
         return ""
 
     @property

@@ -6,6 +6,7 @@ import re
 
 import pyarrow as pa
 import pytest
+from plans import physical
 
 import windrow
 
@@ -33,7 +34,7 @@ def session() -> windrow.Session:
 @pytest.mark.parametrize("query", QUERIES, ids=["aggregate", "distinct"])
 def test_rows_are_held_until_their_expiry_is_out_and_no_longer(query, window, scheduling):
     sql = query.format(w=window)
-    plan = session().explain(sql, scheduling=scheduling)
+    plan = physical(session().explain(sql, scheduling=scheduling))
     (stated,) = re.findall(r"a <= rate\(a\) x \((.*)\) \+ one batch", plan)
     ticks = sum(map(int, re.findall(r"\d+", stated)))
     result = session().sql(sql, scheduling=scheduling)
@@ -45,7 +46,7 @@ def test_rows_that_are_taken_back_are_kept_for_their_values_within_the_bound(fun
     sql = f"SELECT {function} AS x FROM (SELECT SUM(n) AS s FROM a [RANGE 3]) q"
     made = windrow.Session()
     made.stream("a", [pa.table({"n": [at], "ts": [at]}) for at in range(400)], time="ts")
-    (stated,) = re.findall(r"never above 2 x alive \+ (\d+)", made.explain(sql))
+    (stated,) = re.findall(r"never above 2 x alive \+ (\d+)", physical(made.explain(sql)))
     result = made.sql(sql)
     held = max(result.progress.operators[NAMES[function]]["stored"] for _ in result)
     assert 2 < held <= 2 + int(stated) + 1  # one sum is alive, and one batch waits

@@ -16,6 +16,7 @@ import pytest
 from cases.in_process import cut_again
 from cases.tape import TAPES
 from hypothesis import given, settings
+from plans import physical
 
 from windrow import DataError, PlanError, ResourceError, Session, WindrowError
 from windrow.operators.evaluate import DuckdbTypes
@@ -91,7 +92,7 @@ def test_what_is_held_under_a_one_sided_window_stays_within_the_bound_of_explain
     lines = [batch(*(("x", n, n) for n in range(start, start + 8))) for start in range(0, 400, 8)]
     query = f"SELECT a.n FROM a, b WHERE a.k = b.k WINDOW (a, b) BETWEEN {window}"
     made = session(3, a=lines, b=lines)
-    plan = made.explain(query, algorithm=algorithm)
+    plan = physical(made.explain(query, algorithm=algorithm))
     # Each stream has one tuple per tick, and is at most one batch of 8 ahead of the other.
     stated = re.findall(r"[ab] <= rate\(.\) x (?:max\(0, |\()(.*)\) \+ one batch", plan)
     terms = [re.findall(r"(-? ?)(?:lateness )?(\d+)", t.replace("distance", "8")) for t in stated]

@@ -8,12 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from cases.driving import step
 from unit.run.spark.fake_worker import Worker, planned
 
 from windrow.operators.arrow_types import arrow_schema
+from windrow.operators.build import load
+from windrow.operators.changes import ChangeBatch
 from windrow.operators.engine.driver import OperatorDriver
 from windrow.physical.partitioning.shared_stages import stages
 from windrow.run.spark import bucket_worker
@@ -249,3 +253,21 @@ def test_pages_stay_in_the_worker_and_are_made_anew_elsewhere(monkeypatch, is_fo
     # A window has about 250 rows of each stream; a batch brings 100.
     assert min(written[1:]) > 0
     assert (min(written[4:]) > 20) == is_forgetful
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT COUNT(*) AS n FROM a [RANGE 5]",
+        "SELECT a.v, b.v AS w FROM a [RANGE 5] BESTMATCH JOIN b [RANGE 5] ON a.v MINDIST b.v",
+    ],
+)
+def test_tasks_make_rows_fewer_where_a_node_says_how(sql: str) -> None:
+    nodes = [spec.in_bucket(1) for spec in stateful_specs(planned(sql).root)]
+    (node,) = (own for own in nodes if own.combiner)
+    schema = arrow_schema(node.inputs[0].schema)
+    columns = pa.RecordBatch.from_arrays([pa.array([7] * 3, f.type) for f in schema], schema=schema)
+    rows = ChangeBatch(columns, np.full(3, 2), np.full(3, 8))
+    left = load(node.combiner)(node, rows, [])
+    assert 0 < len(left) <= 3
+    assert left.times.tolist() == [2] * len(left)
