@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.set_operation import SetOperationOp
-from windrow.operators.sliding import SlidingOp
-from windrow.operators.sliding_aggregate import SlidingAggregateOp
+from windrow.operators.aggregates.set_operation import SetOperationOp
+from windrow.operators.aggregates.sliding import SlidingOp
+from windrow.operators.aggregates.sliding_aggregate import SlidingAggregateOp
+from windrow.operators.columns.changes import ChangeBatch
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.set_op import SetOp
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate

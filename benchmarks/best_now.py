@@ -24,9 +24,9 @@ import numpy as np
 import pyarrow as pa
 
 import windrow
-from windrow.operators.base import Snapshot
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.sliding_skyline import SlidingSkylineOp
+from windrow.operators.bestmatch.sliding_skyline import SlidingSkylineOp
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.engine.base import Snapshot
 from windrow.physical.nodes.range_rows import RangeRows
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.sliding_skyline import SlidingSkyline

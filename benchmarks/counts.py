@@ -16,8 +16,8 @@ import time
 import numpy as np
 import pyarrow as pa
 
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.count_join import CountJoinOp
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.joins.count_join import CountJoinOp
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.count_join import CountJoin
 from windrow.physical.nodes.scan_stream import ScanStream

@@ -19,8 +19,8 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.evaluate import Evaluator
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.expressions.evaluate import Evaluator
 from windrow.physical.nodes.filter_rows import FilterRows
 from windrow.physical.nodes.project_rows import ProjectRows
 from windrow.physical.nodes.scan_stream import ScanStream

@@ -16,14 +16,14 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from windrow.operators.base import Counters
-from windrow.operators.bew_join import BewJoinOp
-from windrow.operators.bew_search import Search
-from windrow.operators.bew_steps import route_from
-from windrow.operators.bew_window import JoinWindow
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.chunks import Chunk
-from windrow.operators.theta import Predicates
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.columns.chunks import Chunk
+from windrow.operators.engine.base import Counters
+from windrow.operators.joins.bew_join import BewJoinOp
+from windrow.operators.joins.bew_search import Search
+from windrow.operators.joins.bew_steps import route_from
+from windrow.operators.joins.bew_window import JoinWindow
+from windrow.operators.joins.join_predicates import Predicates
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.time_join import TimeJoin

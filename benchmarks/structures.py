@@ -22,7 +22,7 @@ import numpy as np
 from windrow.kernels.structures.runs import filled_store, search_only, update_only, work_of
 from windrow.kernels.structures.store import Numbers, Store
 from windrow.kernels.structures.window import STRUCTURES
-from windrow.physical.part_sizes import USUAL
+from windrow.physical.structures import USUAL
 
 LEAST = 1_000
 OPERATIONS = 50_000

@@ -12,7 +12,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from windrow.operators.duckdb_functions import duckdb_kinds
+from windrow.operators.expressions.evaluate import duckdb_kinds
 from windrow.plan.functions import FunctionKinds
 
 if TYPE_CHECKING:

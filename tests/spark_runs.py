@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from cases import Case
 
 import windrow
-from windrow.operators.arrow_types import spark_schema
+from windrow.operators.columns.arrow_types import spark_schema
 
 FIRST_WRITTEN = 1_700_000_000
 

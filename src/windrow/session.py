@@ -231,7 +231,7 @@ class Session:
             >>> w.sql(query).to_arrow().to_pydict()
             {'word': ['lamb'], 'other': ['lame']}
         """
-        from windrow.operators.functions import user_function  # noqa: PLC0415
+        from windrow.operators.expressions.functions import user_function  # noqa: PLC0415
         from windrow.sql.bind.calls import is_free_name  # noqa: PLC0415
 
         own = name.lower()
@@ -426,13 +426,13 @@ class Session:
             from windrow.run.spark.changelogs import state_at as on_spark  # noqa: PLC0415
 
             return on_spark(changelog, instant)
-        from windrow.run.local.state_at import state_at as in_process  # noqa: PLC0415
+        from windrow.run.local.result import state_at as in_process  # noqa: PLC0415
 
         return in_process(changelog, instant)
 
     def _plan(self, sql: str, options: Mapping[str, Any]) -> tuple[Query, PhysicalQuery]:
         # Imported here: `import windrow` and registering streams load neither parser nor planner.
-        from windrow.calibration.machine import this_machine  # noqa: PLC0415
+        from windrow.calibration.stored import this_machine  # noqa: PLC0415
         from windrow.optimize.optimizer import optimize  # noqa: PLC0415
         from windrow.optimize.options import by_keyword, check_on_spark  # noqa: PLC0415
         from windrow.sql.compile import compile_query  # noqa: PLC0415
@@ -473,7 +473,7 @@ class Session:
         self, query: Query, physical: PhysicalQuery, options: Mapping[str, Any]
     ) -> QueryPlanner:
         """What plans the query again while it runs, by what is known of its streams by then."""
-        from windrow.calibration.machine import this_machine  # noqa: PLC0415
+        from windrow.calibration.stored import this_machine  # noqa: PLC0415
         from windrow.optimize.options import by_keyword  # noqa: PLC0415
         from windrow.optimize.planner import QueryPlanner  # noqa: PLC0415
         from windrow.physical.query import Runner  # noqa: PLC0415
@@ -542,7 +542,7 @@ class Session:
 
                 self._resolver = SparkTypes(self._spark)
             else:
-                from windrow.operators.evaluate import DuckdbTypes  # noqa: PLC0415
+                from windrow.operators.expressions.evaluate import DuckdbTypes  # noqa: PLC0415
 
                 self._resolver = DuckdbTypes()
         return self._resolver

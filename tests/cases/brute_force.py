@@ -13,7 +13,7 @@ import numpy as np
 from windrow import extend
 from windrow.kernels.tuple_at_a_time.machine import Move
 from windrow.kernels.tuple_at_a_time.tape import FOUND, Conditions, Found, Numbers, Tape, no_work
-from windrow.operators.tuple_at_a_time.machines import conditions_of
+from windrow.operators.joins.tuple_at_a_time.machines import conditions_of
 from windrow.physical.algorithms import ARRIVAL, ARRIVAL_JOIN, NESTED_LOOP
 from windrow.physical.nodes.time_join import TimeJoin
 

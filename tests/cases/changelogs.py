@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from twins.aggregate import plain
 
-from windrow.operators.base import Snapshot
-from windrow.operators.chunks import Chunk, ChunkSlice, decode, encode
+from windrow.operators.columns.chunks import Chunk, ChunkSlice, decode, encode
+from windrow.operators.engine.base import Snapshot
 
 
 def through_storage(snapshot: Snapshot) -> Snapshot:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from windrow.operators.changes import ChangeBatch
+from windrow.operators.aggregates.sliding_aggregate import SlidingAggregateOp
+from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.shedding.estimating_aggregate import EstimatingAggregateOp
-from windrow.operators.sliding_aggregate import SlidingAggregateOp
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.physical.shedding.limits import chance_column, draw_column

@@ -18,9 +18,9 @@ from twins.join import Bound as TwinBound
 from twins.join import Equal, Row, canonical, window_join
 
 from cases.tape import drawn
-from windrow.operators.base import Operator, Snapshot
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.chunks import Chunk, ChunkSlice, decode, encode
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.columns.chunks import Chunk, ChunkSlice, decode, encode
+from windrow.operators.engine.base import Operator, Snapshot
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.time_join import TimeJoin

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from twins.bestmatch import BETTER, EQUAL, WORSE, Rules
 
-from windrow.operators.arrow_types import arrow_type
-from windrow.operators.changes import ChangeBatch
+from windrow.operators.columns.arrow_types import arrow_type
+from windrow.operators.columns.changes import ChangeBatch
 from windrow.physical.match_algorithms import MATCH_ALGORITHMS, MATWIN, PAGED
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch

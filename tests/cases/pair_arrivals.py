@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any, TypeVar
 
-from windrow.operators.base import Operator, Snapshot
-from windrow.operators.chunks import Chunk, ChunkSlice, decode, encode
+from windrow.operators.columns.chunks import Chunk, ChunkSlice, decode, encode
+from windrow.operators.engine.base import Operator, Snapshot
 from windrow.schema import MAX_TICK, MIN_TICK
 
 Row = dict[str, Any]

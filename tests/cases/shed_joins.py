@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from windrow.operators.changes import ChangeBatch
+from windrow.operators.columns.changes import ChangeBatch
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.shedding_join import SheddingJoin

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 import windrow
-from windrow.operators.arrow_types import arrow_type
-from windrow.operators.bestmatch import MatwinBestmatchOp
-from windrow.operators.changes import ChangeBatch
+from windrow.operators.bestmatch.bestmatch import MatwinBestmatchOp
+from windrow.operators.columns.arrow_types import arrow_type
+from windrow.operators.columns.changes import ChangeBatch
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
 from windrow.physical.nodes.scan_stream import ScanStream

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.calibration import machine
+from windrow.calibration import stored as machine
 from windrow.optimize.choose.plans import REFERENCE_MACHINE
 
 

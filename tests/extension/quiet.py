@@ -15,9 +15,9 @@ import numpy as np
 
 from windrow import extend
 from windrow.errors import BindError
-from windrow.operators.base import Operator, Snapshot
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.chunks import ChunkBuffer
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.columns.chunks import ChunkBuffer
+from windrow.operators.engine.base import Operator, Snapshot
 from windrow.physical.nodes.base import PhysicalNode, Request
 from windrow.physical.nodes.shapes import OneInput
 from windrow.physical.partitioning.buckets import Single

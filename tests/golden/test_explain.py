@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from golden.catalog import CATALOG
 
-from windrow.operators.evaluate import DuckdbTypes
+from windrow.operators.expressions.evaluate import DuckdbTypes
 from windrow.optimize.optimizer import optimize
 from windrow.physical.explain.explanation import explain
 from windrow.physical.options import Options

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from windrow.operators.evaluate import DuckdbTypes
+from windrow.operators.expressions.evaluate import DuckdbTypes
 from windrow.optimize.optimizer import optimize
 from windrow.physical.explain.explanation import explain
 from windrow.physical.options import Options

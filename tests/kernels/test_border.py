@@ -6,14 +6,14 @@ import os
 import subprocess
 import sys
 
-from windrow.kernels._jit import FOLDER_SETTING
+from windrow.kernels.jit import FOLDER_SETTING
 
 MODULE = """
 from typing import NamedTuple
 
 import numpy as np
 
-from windrow.kernels._jit import kernel
+from windrow.kernels.jit import kernel
 
 class Inner(NamedTuple):
     values: np.ndarray

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from windrow.kernels import _jit
-from windrow.kernels._fetch import fetch
+from windrow.kernels import jit as _jit
+from windrow.kernels.fetch import fetch
 
 THIS = Path(__file__)
 

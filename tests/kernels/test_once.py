@@ -8,10 +8,11 @@ import sys
 
 import pytest
 
-from windrow.kernels import _jit, _once
+from windrow.kernels import jit as _jit
+from windrow.kernels import jit as _once
 
 MODULE = """
-from windrow.kernels._jit import kernel
+from windrow.kernels.jit import kernel
 
 @kernel
 def sum_of_squares(numbers: int) -> int:

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from windrow.kernels.precise import exact_product_of, exact_sum_of, rounded, sum_of, times
+from windrow.kernels.sliding_margins import exact_product_of, exact_sum_of, rounded, sum_of, times
 
 
 def exact(pair):

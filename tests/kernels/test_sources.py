@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import windrow_papers.kernels
-from windrow.kernels import _jit
+from windrow.kernels import jit as _jit
 from windrow.kernels.sources import KERNELS, digest_of, sources_of
 
 PAPERS = Path(windrow_papers.kernels.__file__).parent
@@ -40,17 +40,17 @@ def kernels(tmp_path) -> Path:
     texts = {
         "limit.py": "LIMIT = 10\n",
         "inner.py": (
-            "from windrow.kernels._jit import kernel\n"
+            "from windrow.kernels.jit import kernel\n"
             "from windrow.kernels.limit import LIMIT\n\n"
             "@kernel\ndef inner(n):\n    return min(n, LIMIT)\n"
         ),
         "outer.py": (
-            "from windrow.kernels._jit import kernel\n"
+            "from windrow.kernels.jit import kernel\n"
             "from windrow.kernels.inner import (\n    inner,\n)\n\n"
             "@kernel\ndef outer(n):\n    return 2 * inner(n)\n"
         ),
         "apart.py": (
-            "from windrow.kernels._jit import kernel\n\n@kernel\ndef apart(n):\n    return -n\n"
+            "from windrow.kernels.jit import kernel\n\n@kernel\ndef apart(n):\n    return -n\n"
         ),
     }
     folder = tmp_path / "windrow" / "kernels"
@@ -105,7 +105,7 @@ def others(tmp_path) -> Path:
         (package / "__init__.py").touch()
     (folder / "own.py").write_text("from windrow.kernels.limit import LIMIT\n")
     (folder / "made.py").write_text("from other.loops.own import LIMIT\n")
-    (folder / "apart.py").write_text("from windrow.kernels._jit import kernel\n")
+    (folder / "apart.py").write_text("from windrow.kernels.jit import kernel\n")
     return folder
 
 

@@ -12,8 +12,8 @@ from known_answers import known_answers
 
 import windrow
 from windrow.errors import PlanError
-from windrow.operators.bew_join import BewJoinOp
-from windrow.operators.changes import ChangeBatch
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.joins.bew_join import BewJoinOp
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.plan.windows import Bound, WindowGraph

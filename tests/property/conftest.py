@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.operators import key_columns
+from windrow.operators.columns import key_columns
 
 
 @pytest.fixture(scope="module")

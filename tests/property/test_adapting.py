@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.operators.evaluate import DuckdbTypes
+from windrow.operators.expressions.evaluate import DuckdbTypes
 from windrow.optimize.optimizer import optimize
 from windrow.physical.options import Options
 from windrow.plan.registering import Said, stream_info

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.sliding_aggregate import SlidingAggregateOp
+from windrow.operators.aggregates.sliding_aggregate import SlidingAggregateOp
+from windrow.operators.columns.changes import ChangeBatch
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.plan.exprs import column

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins.aggregate import NEVER, Asked, Row, answer_at, changelog
 
-from windrow.operators import merged_rows as merging
-from windrow.operators import sliding
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.sliding_aggregate import SlidingAggregateOp
+from windrow.operators.aggregates import merged_rows as merging
+from windrow.operators.aggregates import sliding
+from windrow.operators.aggregates.sliding_aggregate import SlidingAggregateOp
+from windrow.operators.columns.changes import ChangeBatch
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.plan.exprs import column

@@ -13,9 +13,9 @@ from twins.alive_rows import copies, edges
 from twins.snapshot_join import Change
 
 from windrow.errors import DataError
-from windrow.operators.alive_rows import AliveRows
-from windrow.operators.alive_together import by_end
-from windrow.operators.changes import ChangeBatch
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.joins.alive_rows import AliveRows
+from windrow.operators.joins.snapshot_matches import by_end
 from windrow.schema import MAX_TICK
 
 EXAMPLES = settings(max_examples=300, deadline=None, derandomize=True)

@@ -15,10 +15,10 @@ from cases.tape import TAPES
 from hypothesis import given, note, settings
 from twins.asof import Row, Rules, asof, last_wait
 
-from windrow.operators import keys
-from windrow.operators.asof import AsofSweepOp
-from windrow.operators.changes import ChangeBatch
+from windrow.operators.columns import keys
+from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.engine.driver import OperatorDriver
+from windrow.operators.joins.asof import AsofSweepOp
 from windrow.physical.nodes.asof_sweep import AsofSweep
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.scan_stream import ScanStream
@@ -166,7 +166,7 @@ def test_every_match_comes_once_as_soon_as_it_is_final_and_nothing_is_held_longe
 def test_keys_whose_hashes_collide_are_told_apart_by_value(random: Random) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(keys, "key_words", colliding_words)
-        patch.setattr("windrow.operators.key_directory.key_words", colliding_words)
+        patch.setattr("windrow.operators.columns.key_directory.key_words", colliding_words)
         check(random)
 
 

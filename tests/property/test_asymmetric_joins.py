@@ -21,13 +21,14 @@ from hypothesis import given, settings
 from oracle import asked_of_duckdb
 
 import windrow
-from windrow.operators.bew_join import BewJoinOp
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.tuple_at_a_time import lanes, results
-from windrow.operators.tuple_at_a_time.arrival_join import ArrivalJoinOp
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.joins.bew_join import BewJoinOp
+from windrow.operators.joins.tuple_at_a_time import lane_rows as lanes
+from windrow.operators.joins.tuple_at_a_time import results
+from windrow.operators.joins.tuple_at_a_time.arrival_join import ArrivalJoinOp
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.time_join import TimeJoin
-from windrow.physical.part_sizes import PartSizes
+from windrow.physical.structures import PartSizes
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import Field, Schema
 

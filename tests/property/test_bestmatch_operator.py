@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins.bestmatch import JUDGED, Rules, bestmatch, proofs
 
-from windrow.operators import keys
-from windrow.operators.base import Snapshot
-from windrow.operators.bestmatch import MatwinBestmatchOp
-from windrow.operators.chunks import Chunk, ChunkSlice, decode, encode
-from windrow.operators.partition import own_rows, route
+from windrow.operators.bestmatch.bestmatch import MatwinBestmatchOp
+from windrow.operators.columns import keys
+from windrow.operators.columns.chunks import Chunk, ChunkSlice, decode, encode
+from windrow.operators.engine.base import Snapshot
+from windrow.operators.routing.partition import own_rows, route
 from windrow.schema import MAX_TICK, MIN_TICK
 
 EXAMPLES = settings(max_examples=100, deadline=None, derandomize=True)

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from twins.change_feed import NEVER, NothingToDelete, alive_at, copies
 
 from windrow.errors import DataError
-from windrow.operators import change_feed
-from windrow.operators.change_feed import ResolveChangesOp
-from windrow.operators.changes import ChangeBatch
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.feeds import change_feed
+from windrow.operators.feeds.change_feed import ResolveChangesOp
 from windrow.physical.nodes.resolve_changes import ResolveChanges
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.schema import MAX_TICK, Field, Schema

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins.theta import compared
 
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.tuple_at_a_time.comparison_words import comparison_words
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.joins.tuple_at_a_time.comparison_words import comparison_words
 from windrow.physical.routes import OrderedPair
 from windrow.plan.exprs import Comparison, Side
 

@@ -17,12 +17,13 @@ from hypothesis import given, settings
 from twins.count_windows import Window, count_join
 from twins.join import Equal, Row, canonical
 
-from windrow.operators import bew_search, key_columns
-from windrow.operators import count_join as operator_module
-from windrow.operators.base import Snapshot
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.chunks import Chunk, ChunkBuffer, ChunkSlice, decode, encode
-from windrow.operators.count_join import CountJoinOp
+from windrow.operators.columns import key_columns
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.columns.chunks import Chunk, ChunkBuffer, ChunkSlice, decode, encode
+from windrow.operators.engine.base import Snapshot
+from windrow.operators.joins import bew_search
+from windrow.operators.joins import count_join as operator_module
+from windrow.operators.joins.count_join import CountJoinOp
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.count_join import CountJoin
 from windrow.physical.nodes.scan_stream import ScanStream

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins.estimates import Combination, estimate
 
-from windrow.operators import sliding
+from windrow.operators.aggregates import sliding
 from windrow.schema import MAX_TICK
 
 EXAMPLES = settings(max_examples=60, deadline=None, derandomize=True)

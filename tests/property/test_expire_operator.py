@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from twins.expire import events, net
 from twins.snapshot_join import Change, alive
 
-from windrow.operators import expire
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.expire import ExpireRowsOp
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.feeds import expire
+from windrow.operators.feeds.expire import ExpireRowsOp
 from windrow.physical.nodes.expire_rows import ExpireRows
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.schema import MAX_TICK, Field, Schema

@@ -9,8 +9,8 @@ from cases.join_runs import Case, cases, cases_near_the_ends_of_the_scale, expec
 from cases.join_runs import run as run_case
 from hypothesis import given, settings
 
-from windrow.operators import bew_search
-from windrow.operators.bew_join import BewJoinOp
+from windrow.operators.joins import bew_search
+from windrow.operators.joins.bew_join import BewJoinOp
 
 EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
 

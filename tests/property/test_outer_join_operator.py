@@ -19,11 +19,11 @@ from twins.join import Bound as TwinBound
 from twins.join import Equal, Row, canonical
 from twins.outer_join import PRESERVED, Pair, matches, outer_join, outer_join_at
 
-from windrow.operators import bew_search
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.matched import NUMBER
-from windrow.operators.outer_join import OuterJoinOp
-from windrow.operators.partition import own_rows, route
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.joins import bew_search
+from windrow.operators.joins.match_log import NUMBER
+from windrow.operators.joins.outer_join import OuterJoinOp
+from windrow.operators.routing.partition import own_rows, route
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.outer_join import OuterJoin
 from windrow.physical.nodes.range_rows import RangeRows

@@ -15,19 +15,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins.bestmatch import JUDGED, Rules, proofs
 
-from windrow.operators import keys
-from windrow.operators.base import Counters, Snapshot
-from windrow.operators.bestmatch import MatwinBestmatchOp
-from windrow.operators.build import build
-from windrow.operators.chunks import Chunk, ChunkSlice, decode, encode
-from windrow.operators.match_index import MatchIndexer
-from windrow.operators.memory import Memory
-from windrow.operators.pages.lines import LineCoder
-from windrow.operators.pages.page_file import Counts
-from windrow.operators.pages.page_search import PageSearch
-from windrow.operators.pages.paged_bestmatch import PagedBestmatchOp
-from windrow.operators.pages.paged_windows import PagedWindows, PageSizes
-from windrow.operators.partition import own_rows, route
+from windrow.operators.bestmatch.bestmatch import MatwinBestmatchOp
+from windrow.operators.bestmatch.match_index import MatchIndexer
+from windrow.operators.bestmatch.pages.lines import LineCoder
+from windrow.operators.bestmatch.pages.page_file import Counts
+from windrow.operators.bestmatch.pages.page_search import PageSearch
+from windrow.operators.bestmatch.pages.paged_bestmatch import PagedBestmatchOp
+from windrow.operators.bestmatch.pages.paged_windows import PagedWindows, PageSizes
+from windrow.operators.columns import keys
+from windrow.operators.columns.chunks import Chunk, ChunkSlice, decode, encode
+from windrow.operators.engine.base import Counters, Snapshot
+from windrow.operators.engine.driver import build
+from windrow.operators.engine.memory import Memory
+from windrow.operators.routing.partition import own_rows, route
 from windrow.physical.match_algorithms import GRID_PAGES, PAGED
 
 EXAMPLES = settings(max_examples=60, deadline=None, derandomize=True)

@@ -17,7 +17,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from windrow import Session
-from windrow.operators.evaluate import DuckdbTypes
+from windrow.operators.expressions.evaluate import DuckdbTypes
 from windrow.optimize.cost.kernels import KERNELS, KernelCost
 from windrow.optimize.optimizer import optimize
 from windrow.physical.nodes.multi_join import MultiJoin

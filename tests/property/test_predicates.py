@@ -23,7 +23,7 @@ from oracle import asked_of_duckdb
 from twins.theta import compared, either, negated, plus
 
 import windrow
-from windrow.operators import bew_search
+from windrow.operators.joins import bew_search
 from windrow.physical.algorithms import choices
 
 EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)

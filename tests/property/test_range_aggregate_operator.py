@@ -15,8 +15,8 @@ from hypothesis import given, note, settings
 from twins.asof import Row
 from twins.range_aggregate import Range, answers
 
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.range_aggregate import RangeAggregateOp
+from windrow.operators.aggregates.range_aggregate import RangeAggregateOp
+from windrow.operators.columns.changes import ChangeBatch
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.range_aggregate import RangeAggregate
 from windrow.physical.nodes.scan_stream import ScanStream

@@ -12,9 +12,9 @@ import pytest
 from cases.tape import drawn
 from hypothesis import given, settings
 
-from windrow.operators import numbered_rows
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.rows_window import CountRowsOp
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.feeds import numbered_rows
+from windrow.operators.feeds.rows_window import CountRowsOp
 from windrow.physical.nodes.count_rows import CountRows
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.schema import MAX_TICK, Field, Schema

@@ -22,13 +22,13 @@ from cases.tape import TAPES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.operators import bew_search
-from windrow.operators.build import build
+from windrow.operators.engine.driver import build
+from windrow.operators.joins import bew_search
 from windrow.operators.shedding import structured_join
 from windrow.operators.shedding.join import ShedJoinOp
 from windrow.physical.nodes.shedding_join import SheddingJoin
-from windrow.physical.part_sizes import PartSizes
 from windrow.physical.shedding.limits import STRATEGIES, Shedding
+from windrow.physical.structures import PartSizes
 from windrow.schema import MAX_TICK
 
 EXAMPLES = settings(max_examples=40, deadline=None, derandomize=True)

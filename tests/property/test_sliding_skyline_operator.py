@@ -14,9 +14,10 @@ from cases.tape import tapes
 from hypothesis import given, settings
 from twins.bestmatch import BETTER, EQUAL, less_is_better, superset_is_better
 
-from windrow.operators import rival_pairs, sliding_skyline
-from windrow.operators.changes import ChangeBatch, concat
-from windrow.operators.sliding_skyline import SlidingSkylineOp, ever_best
+from windrow.operators.bestmatch.bestmatch import dominance as rival_pairs
+from windrow.operators.bestmatch.bestmatch import sliding_skyline
+from windrow.operators.bestmatch.sliding_skyline import SlidingSkylineOp, ever_best
+from windrow.operators.columns.changes import ChangeBatch, concat
 from windrow.physical.nodes.range_rows import RangeRows
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.sliding_skyline import SlidingSkyline

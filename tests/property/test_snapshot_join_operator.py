@@ -19,13 +19,13 @@ from hypothesis import given, settings
 from twins.snapshot_join import Change, Content, alive, instants, joined
 
 from windrow.errors import DataError
-from windrow.operators import expiring_join
-from windrow.operators.base import Operator, Snapshot
-from windrow.operators.build import build
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.chunks import Chunk, ChunkSlice, decode, encode
-from windrow.operators.expiring_join import ExpiringJoinOp
-from windrow.operators.snapshot_join import SnapshotJoinOp
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.columns.chunks import Chunk, ChunkSlice, decode, encode
+from windrow.operators.engine.base import Operator, Snapshot
+from windrow.operators.engine.driver import build
+from windrow.operators.joins import expiring_join
+from windrow.operators.joins.expiring_join import ExpiringJoinOp
+from windrow.operators.joins.snapshot_join import SnapshotJoinOp
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.expiring_join import ExpiringJoin
 from windrow.physical.nodes.range_rows import RangeRows

@@ -17,9 +17,9 @@ from oracle import asked_of_duckdb
 from twins.table_join import Row, same, table_join
 
 import windrow
-from windrow.operators import table_join as operator
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.evaluate import Evaluator
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.expressions.evaluate import Evaluator
+from windrow.operators.joins import table_join as operator
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.scan_table import ScanTable
 from windrow.physical.nodes.table_join_rows import TableJoinRows

@@ -20,11 +20,12 @@ from cases.tape import TAPES
 from hypothesis import given, settings
 
 from windrow.kernels.tuple_at_a_time import levels
-from windrow.operators.base import Operator
-from windrow.operators.bew_join import BewJoinOp
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.tuple_at_a_time import lanes, results
-from windrow.operators.tuple_at_a_time.arrival_join import ArrivalJoinOp
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.engine.base import Operator
+from windrow.operators.joins.bew_join import BewJoinOp
+from windrow.operators.joins.tuple_at_a_time import lane_rows as lanes
+from windrow.operators.joins.tuple_at_a_time import results
+from windrow.operators.joins.tuple_at_a_time.arrival_join import ArrivalJoinOp
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.plan.windows import Bound, WindowGraph

@@ -11,7 +11,7 @@ from cases.match_runs import FUNCTIONS
 from spark_runs import FileStream, SingleRun, bag, session_of
 
 import windrow
-from windrow.operators.arrow_types import spark_schema
+from windrow.operators.columns.arrow_types import spark_schema
 from windrow.run.progress import Progress
 
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 
-from windrow.operators.evaluate import DuckdbTypes, connect
+from windrow.operators.expressions.evaluate import DuckdbTypes, connect
 from windrow.plan.catalog import StreamInfo
 from windrow.schema import Field, Schema
 from windrow.sql.compile import compile_query

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from spark_runs import Run, SingleRun, Streams, bag, closed, draw, table
 
-from windrow.operators.chunks import decode
+from windrow.operators.columns.chunks import decode
 
 JOIN = "SELECT x.ts, y.ts AS yts, x.v FROM x, y WHERE x.k = y.k WINDOW = 16"
 TUPLES = 12

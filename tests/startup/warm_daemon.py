@@ -16,7 +16,7 @@ NEEDED = (
     "pyspark.worker",
     "pyspark.sql.pandas.serializers",
     "pyspark.sql.streaming.stateful_processor_api_client",
-    "windrow.run.spark.batch",
+    "windrow.run.spark.query",
     "windrow.run.spark.bucket_worker",
 )
 

@@ -14,7 +14,7 @@ import pytest
 
 import windrow
 from windrow.errors import BindError, DataError, UnsupportedError, WindrowError
-from windrow.operators.arrow_types import arrow_type
+from windrow.operators.columns.arrow_types import arrow_type
 
 LEFT = {
     "ts": [1, 2, 3, 4],

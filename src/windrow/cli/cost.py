@@ -1,20 +1,248 @@
-"""`windrow cost`: what a join of two streams costs, by the structures that keep its windows."""
+"""What `windrow cost` says: every figure of the cost model for one workload."""
 
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.table import Table
 
 from windrow.cli.failures import reported
+from windrow.optimize.cost.crossovers import (
+    PAPER_STRUCTURES,
+    Crossover,
+    Reign,
+    paper_crossovers,
+    reigns,
+)
+from windrow.optimize.cost.directions import Cost, Workload, every_cost
+from windrow.optimize.cost.errors import CostError
+from windrow.optimize.cost.output import output_rate, selectivity_of_keys
+from windrow.optimize.cost.structures import Sizes, Structure
+from windrow.optimize.cost.weights import Weights
 from windrow.run.terminal import Terminal, telling
 
 if TYPE_CHECKING:
-    from windrow.cli.cost_report import Calibrated, Report
     from windrow.optimize.cost.structures import Sizes
     from windrow.optimize.cost.weights import Weights
+
+
+WORDS = {
+    Structure.buffer: "plain buffer",
+    Structure.hash: "hash table",
+    Structure.btree: "B+tree",
+    Structure.ttree: "T-tree",
+}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The numbers of the command line.
+
+    Attributes:
+        numbers: rates and windows by the name of their option; None where it was not given.
+        sizes: of buckets and nodes.
+        selectivity: the share of pairs that match.
+        keys: distinct keys, instead.
+    """
+
+    numbers: Mapping[str, float | None]
+    sizes: Sizes
+    selectivity: float | None
+    keys: float | None
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether no workload was given at all."""
+        return all(value is None for value in self.numbers.values())
+
+    def check(self) -> None:
+        """Refuses numbers that are missing, or cannot be."""
+        workload, share = self.workload(), self.share()
+        if share is not None:
+            output_rate(workload, share)
+
+    def workload(self) -> Workload:
+        """The workload; every number of it is needed."""
+        missing = [f"--{name}" for name, value in self.numbers.items() if value is None]
+        if missing:
+            raise CostError.missing(missing)
+        return Workload(*(value for value in self.numbers.values() if value is not None))
+
+    def share(self) -> float | None:
+        """The selectivity, however it was given."""
+        if self.selectivity is not None and self.keys is not None:
+            raise CostError.both_shares()
+        if self.keys is not None:
+            return selectivity_of_keys(self.keys, self.keys)
+        return self.selectivity
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the model says.
+
+    Attributes:
+        workload: the streams.
+        sizes: of buckets and nodes.
+        weights: what touching a tuple costs.
+        source: where the weights come from.
+        costs: of all combinations, the cheapest first.
+        of_paper: those without B+trees.
+        crossovers: the paper's four.
+        reigns: the cheapest combination by ratio of the rates.
+        output: results per unit of time; None where no selectivity was given.
+    """
+
+    workload: Workload
+    sizes: Sizes
+    weights: Weights
+    source: str
+    costs: list[Cost]
+    of_paper: list[Cost]
+    crossovers: tuple[Crossover, ...]
+    reigns: list[Reign]
+    output: float | None
+
+    def as_dict(self) -> dict[str, object]:
+        """The report for JSON; figures are not rounded."""
+        return {
+            "workload": asdict(self.workload),
+            "sizes": asdict(self.sizes),
+            "weights": {"source": self.source, **asdict(self.weights)},
+            "costs": [
+                {
+                    "combination": str(cost.combination),
+                    "a": cost.combination.a.name,
+                    "b": cost.combination.b.name,
+                    "cost": cost.total,
+                    "cost_a": cost.window_a,
+                    "cost_b": cost.window_b,
+                }
+                for cost in self.costs
+            ],
+            "winner": str(self.costs[0].combination),
+            "winner_without_btree": str(self.of_paper[0].combination),
+            "crossovers": [
+                {"below": str(one.below), "above": str(one.above), "ratio": one.ratio}
+                for one in self.crossovers
+            ],
+            "cheapest_by_ratio": [
+                {
+                    "combination": str(reign.combination),
+                    "from": reign.first,
+                    "to": reign.last if math.isfinite(reign.last) else None,
+                }
+                for reign in self.reigns
+            ],
+            "output_rate": self.output,
+        }
+
+    def show(self, stdout: Terminal) -> None:
+        """The report on a terminal."""
+        workload, sizes = self.workload, self.sizes
+        stdout.say(
+            f"rates A {workload.rate_a:,.12g}, B {workload.rate_b:,.12g} per unit of time; windows "
+            f"A {workload.window_a:,.12g}, B {workload.window_b:,.12g} tuples; buckets of {sizes.bucket}, "
+            f"nodes of {sizes.node}",
+        )
+        stdout.say(f"weights: {self.source}; costs in {self.weights.unit}")
+        stdout.print(_grid(self))
+        stdout.say(f"cheapest: {_described(self.costs[0])}")
+        stdout.say(f"cheapest without B+trees, as in the paper: {_described(self.of_paper[0])}")
+        stdout.say(f"crossovers, as rate A / rate B: {_crossings(self)}")
+        stdout.say(f"cheapest by rate A / rate B: {_ranges(self.reigns)}")
+        if self.output is not None:
+            stdout.say(f"output: {_figure(self.output)} results per unit of time")
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """Weights that were measured, and where they are kept."""
+
+    weights: Weights
+    file: Path
+
+    def as_dict(self) -> dict[str, object]:
+        """The weights for JSON."""
+        return {"weights": asdict(self.weights), "file": str(self.file)}
+
+    def show(self, stdout: Terminal) -> None:
+        """The weights on a terminal."""
+        grid = Table()
+        grid.add_column("structure")
+        for name in ("searching, ns/tuple", "updating, ns/tuple"):
+            grid.add_column(name, justify="right")
+        for structure, word in WORDS.items():
+            weight = self.weights.of(structure)
+            figures = (weight.search * 1e3, weight.update * 1e3)
+            grid.add_row(word, *(f"{figure:.3g}" for figure in figures))
+        stdout.print(grid)
+        stdout.say(f"kept in {self.file}")
+
+
+def report(asked: Asked, weights: Weights, source: str) -> Report:
+    """Everything that the model says to what was asked.
+
+    Raises:
+        CostError: a number is missing, or cannot be.
+    """
+    workload, sizes, share = asked.workload(), asked.sizes, asked.share()
+    windows = workload.window_a, workload.window_b
+    return Report(
+        workload,
+        sizes,
+        weights,
+        source,
+        every_cost(workload, weights, sizes),
+        every_cost(workload, weights, sizes, PAPER_STRUCTURES),
+        paper_crossovers(*windows, weights, sizes),
+        reigns(*windows, weights, sizes),
+        None if share is None else output_rate(workload, share),
+    )
+
+
+def _grid(found: Report) -> Table:
+    grid = Table()
+    for name in ("", "window A in", "window B in"):
+        grid.add_column(name)
+    for name in ("cost of A", "cost of B", "cost"):
+        grid.add_column(name, justify="right")
+    for cost in found.costs:
+        figures = (cost.window_a, cost.window_b, cost.total)
+        style = "bold green" if cost is found.costs[0] else None
+        both = cost.combination
+        grid.add_row(str(both), WORDS[both.a], WORDS[both.b], *map(_figure, figures), style=style)
+    return grid
+
+
+def _described(cost: Cost) -> str:
+    both = cost.combination
+    return f"{both}, {_figure(cost.total)} ({WORDS[both.a]} for A, {WORDS[both.b]} for B)"
+
+
+def _crossings(found: Report) -> str:
+    return ", ".join(
+        f"{one.below}/{one.above} {'never' if one.ratio is None else format(one.ratio, '.4g')}"
+        for one in found.crossovers
+    )
+
+
+def _ranges(ranges: list[Reign]) -> str:
+    *before, last = ranges
+    parts = [f"{reign.combination} up to {reign.last:.4g}" for reign in before]
+    return ", ".join([*parts, f"{last.combination} {'beyond' if parts else 'always'}"])
+
+
+def _figure(value: float) -> str:
+    """Two decimals, as the paper has them; more where they would all be zeros."""
+    return f"{value:,.2f}" if value >= 0.1 or value == 0 else f"{value:.2g}"
 
 
 class WeightsFrom(StrEnum):
@@ -61,7 +289,7 @@ def cost(
     """Say what a join of streams A and B costs with each structure, and which is cheapest."""
     stderr = Terminal(stderr=True)
     with reported(stderr, debug=debug):
-        from windrow.cli.cost_report import Asked, report
+        from windrow.cli.cost import Asked, report
         from windrow.optimize.cost.structures import Sizes
 
         sizes = Sizes(bucket, node)
@@ -102,7 +330,7 @@ def _calibrate(sizes: Sizes, stderr: Terminal) -> Calibrated:
     from windrow.calibration.compiled import CompiledBench
     from windrow.calibration.measuring import LAST_START_S, measure, weights_in_microseconds
     from windrow.calibration.stored import keep, prepare
-    from windrow.cli.cost_report import Calibrated
+    from windrow.cli.cost import Calibrated
 
     prepare()
     with telling(stderr) as say:

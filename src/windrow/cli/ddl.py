@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from windrow.cli.errors import JobError
 from windrow.errors import BindError
-from windrow.operators.arrow_types import arrow_type, spark_type
+from windrow.operators.columns.arrow_types import arrow_type, spark_type
 from windrow.schema import Field, Schema
 
 _COLUMN = re.compile(

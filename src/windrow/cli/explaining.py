@@ -14,7 +14,7 @@ from windrow.cli.errors import JobError
 from windrow.cli.files import schema_of
 from windrow.cli.functions import register_functions
 from windrow.cli.job import Source, Table, load_job
-from windrow.operators.arrow_types import arrow_schema
+from windrow.operators.columns.arrow_types import arrow_schema
 
 _STREAM = re.compile(
     r"\s*(?P<name>\w+)\s*\((?P<ddl>.*)\)\s*time\s*=\s*(?P<time>on\s+arrival|\w+)"

@@ -18,7 +18,7 @@ import pyarrow.dataset as ds
 from windrow.cli.errors import JobError
 from windrow.cli.finding import data_files
 from windrow.cli.job import Source, Table
-from windrow.operators.arrow_types import arrow_schema, spark_schema
+from windrow.operators.columns.arrow_types import arrow_schema, spark_schema
 from windrow.schema import Field, Schema
 
 BATCH_ROWS = 65_536

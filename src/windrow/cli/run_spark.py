@@ -265,7 +265,7 @@ def _write_stream(job: Job, answer: Frame, follow: _Follower, stdout: Terminal) 
 
 def _arrow_schema(answer: Frame) -> pa.Schema:
     """The columns of the answer, for the case that it has no row."""
-    from windrow.operators.arrow_types import arrow_schema
+    from windrow.operators.columns.arrow_types import arrow_schema
     from windrow.run.spark.frames import describe
 
     return arrow_schema(describe(answer)[0])

@@ -1,10 +1,11 @@
-"""The demo on the terminal: each question explained, run on Spark as a stream, shown, checked."""
+"""The sliding aggregate over time, as a picture."""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
 import time
+from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -20,9 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 import windrow
-from windrow.demo.check import Verdict, compare
 from windrow.demo.data import FULL, LATENESS_S, QUICK, Size, generate, write
-from windrow.demo.plot import plot_revenue
 from windrow.demo.questions import AGGREGATE, QUESTIONS, Question, Streams
 from windrow.errors import InternalError
 from windrow.run.progress import Progress
@@ -31,6 +30,62 @@ from windrow.run.terminal import Terminal
 
 if TYPE_CHECKING:
     from windrow.run.spark.launch import Spark
+
+
+def plot_revenue(changes: pa.Table, file: Path) -> Path | None:
+    """Draws each store's revenue of the last hour; None where matplotlib is not installed."""
+    try:
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError:
+        return None
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    axes = figure.add_subplot()
+    inserts = changes.filter(pc.equal(changes["_change_type"], "insert")).sort_by("_event_time")
+    for store in sorted(set(inserts["store"].to_pylist())):
+        mine = inserts.filter(pc.equal(inserts["store"], store))
+        times = mine["_event_time"].cast(pa.timestamp("us")).to_numpy()
+        axes.step(times, mine["revenue"].to_numpy(), where="post", label=store, linewidth=1)
+    axes.set_title("Revenue of the last hour, at every instant")
+    axes.set_ylabel("revenue")
+    axes.legend()
+    axes.grid(alpha=0.3)
+    figure.autofmt_xdate()
+    figure.savefig(file)
+    return file
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a comparison found: rows that agree, rows missing, rows that should not be there."""
+
+    rows: int
+    missing: int = 0
+    unexpected: int = 0
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether both bags are the same."""
+        return not (self.missing or self.unexpected)
+
+
+def compare(actual: pa.Table, expected: pa.Table) -> Verdict:
+    """Compares exactly, to the last bit of every float."""
+    actual = actual.select(expected.column_names).cast(expected.schema)
+    keys = [(name, "ascending") for name in expected.column_names]
+    # Sorting is quick and nearly always ends it; only a difference is worth counting row by row.
+    if actual.sort_by(keys).combine_chunks() == expected.sort_by(keys).combine_chunks():
+        return Verdict(expected.num_rows)
+    found, wanted = _bag(actual), _bag(expected)
+    return Verdict(
+        rows=(found & wanted).total(),
+        missing=(wanted - found).total(),
+        unexpected=(found - wanted).total(),
+    )
+
+
+def _bag(table: pa.Table) -> Counter[tuple[object, ...]]:
+    return Counter(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
 
 PICTURE = Path("windrow-demo.png")
 SAMPLE_ROWS = 5

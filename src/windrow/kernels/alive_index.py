@@ -26,7 +26,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels._jit import kernel, lean_kernel_part
 from windrow.kernels.bew_hash import ROW, START_SHIFT, TIME, WORD, Buckets, first_from, tag
 from windrow.kernels.bew_period import (
     AT,
@@ -38,6 +37,7 @@ from windrow.kernels.bew_period import (
     Progress,
 )
 from windrow.kernels.bew_scan import Queue, Wanted
+from windrow.kernels.jit import kernel, lean_kernel_part
 
 Numbers = NDArray[np.int64]
 

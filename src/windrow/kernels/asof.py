@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels._jit import kernel
+from windrow.kernels.jit import kernel
 
 NOTHING = -1
 """The place of a match that there is not."""

@@ -40,7 +40,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels._jit import kernel
+from windrow.kernels.jit import kernel
 
 NO_LIMIT = 2**64 - 1
 """The limit of a dimension without a constraint: no code is above it."""

@@ -24,7 +24,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels._jit import kernel
 from windrow.kernels.bew_period import (
     AT,
     FILLED,
@@ -35,6 +34,7 @@ from windrow.kernels.bew_period import (
     Probes,
     Progress,
 )
+from windrow.kernels.jit import kernel
 
 ROWS_PER_BUCKET_BITS = 2
 """Buckets are made for 4 rows each."""

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels._jit import kernel
+from windrow.kernels.jit import kernel
 
 MOST = 2**63 - 1
 LEAST = -(2**63)

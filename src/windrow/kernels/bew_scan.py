@@ -19,7 +19,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels._jit import kernel
 from windrow.kernels.bew_period import (
     AT,
     FILLED,
@@ -30,6 +29,7 @@ from windrow.kernels.bew_period import (
     Probes,
     Progress,
 )
+from windrow.kernels.jit import kernel
 
 Numbers = NDArray[np.int64]
 

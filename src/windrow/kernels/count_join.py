@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels._jit import kernel
+from windrow.kernels.jit import kernel
 
 NEVER = 2**63 - 1
 """Leaves with no tuple that is known."""

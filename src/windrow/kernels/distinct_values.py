@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels._jit import kernel, lean_kernel
+from windrow.kernels.jit import kernel, lean_kernel
 from windrow.kernels.key_words import mixed
 from windrow.kernels.versions import Versions
 

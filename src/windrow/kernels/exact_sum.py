@@ -33,7 +33,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels._jit import kernel
+from windrow.kernels.jit import kernel
 
 MASK = 0xFFFFFFFF
 FRACTION = 3

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels._jit import kernel, lean_kernel
+from windrow.kernels.jit import kernel, lean_kernel
 from windrow.kernels.ordered_values import COMPARED, UNUSED, UNUSED_COUNT, Texts, compared
 from windrow.kernels.versions import OPENING, Versions
 

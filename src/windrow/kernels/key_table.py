@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels._fetch import AHEAD, fetch_item
-from windrow.kernels._jit import kernel, kernel_part
+from windrow.kernels.fetch import AHEAD, fetch_item
+from windrow.kernels.jit import kernel, kernel_part
 from windrow.kernels.key_words import mixed
 
 EMPTY, GONE = -1, -2

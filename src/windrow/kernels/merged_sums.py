@@ -16,7 +16,6 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels._jit import kernel
 from windrow.kernels.exact_sum import (
     FRACTION,
     LEAST_EXPONENT,
@@ -31,6 +30,7 @@ from windrow.kernels.exact_sum import (
     read_integer,
     settle,
 )
+from windrow.kernels.jit import kernel
 from windrow.kernels.sliding_aggregate import FINITE, INFINITIES, MINUS_INFINITIES, NANS, kind_of
 
 Item = TypeVar("Item", np.int64, np.float64, np.int32)

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels._jit import kernel, lean_kernel
+from windrow.kernels.jit import kernel, lean_kernel
 
 MOST, LEAST, MERGED = 32, 8, 24
 """Entries of a node: the most, the fewest, and up to how many two neighbors become one."""

@@ -30,8 +30,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels._fetch import AHEAD, fetch
-from windrow.kernels._jit import kernel
+from windrow.kernels.fetch import AHEAD, fetch
+from windrow.kernels.jit import kernel
 from windrow.kernels.versions import OPENING, Changes, Versions
 
 UNION, EXCEPT, EXCEPT_ALL, INTERSECT, INTERSECT_ALL, CHANGES = 0, 1, 2, 3, 4, 5

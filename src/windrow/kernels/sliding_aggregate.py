@@ -18,7 +18,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels._jit import kernel
 from windrow.kernels.exact_sum import (
     FRACTION,
     Digits,
@@ -35,6 +34,7 @@ from windrow.kernels.exact_sum import (
     scale_digits,
     settle,
 )
+from windrow.kernels.jit import kernel
 from windrow.kernels.versions import Versions
 
 FINITE, NANS, INFINITIES, MINUS_INFINITIES = 0, 1, 2, 3

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels._jit import kernel
 from windrow.kernels.extremes import Coded
+from windrow.kernels.jit import kernel
 from windrow.kernels.ordered_values import (
     Meta,
     Nodes,

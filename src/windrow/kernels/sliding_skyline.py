@@ -39,8 +39,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels._jit import kernel, kernel_part
 from windrow.kernels.bestmatch import longer
+from windrow.kernels.jit import kernel, kernel_part
 
 BETTER, WORSE = 1, 2
 """Bits of what is said of a new pair beside another: both, where neither is better; none, where

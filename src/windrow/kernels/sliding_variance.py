@@ -24,7 +24,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels._jit import kernel, lean_kernel
 from windrow.kernels.exact_sum import (
     FRACTION,
     LEAST_EXPONENT,
@@ -37,6 +36,7 @@ from windrow.kernels.exact_sum import (
     round_to_double,
     settle,
 )
+from windrow.kernels.jit import kernel, lean_kernel
 from windrow.kernels.sliding_aggregate import FINITE, kind_of
 from windrow.kernels.versions import Versions
 

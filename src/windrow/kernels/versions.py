@@ -24,8 +24,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels._fetch import AHEAD, fetch_item
-from windrow.kernels._jit import kernel
+from windrow.kernels.fetch import AHEAD, fetch_item
+from windrow.kernels.jit import kernel
 
 OPENING = -1
 """The `previous` of a version that was there before the first event."""

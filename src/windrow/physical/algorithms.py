@@ -31,11 +31,11 @@ BY_WINDOWS = "windows"
 BY_ROUTES = "routes"
 """In the order that `physical.routes` says: by keys, then by the narrowest window."""
 
-BEW_JOIN = "windrow.operators.bew_join:BewJoinOp"
-ARRIVAL_JOIN = "windrow.operators.tuple_at_a_time.arrival_join:ArrivalJoinOp"
-SWEEP_JOIN = "windrow.operators.tuple_at_a_time.sweep_join:SweepJoinOp"
+BEW_JOIN = "windrow.operators.joins.bew_join:BewJoinOp"
+ARRIVAL_JOIN = "windrow.operators.joins.tuple_at_a_time.arrival_join:ArrivalJoinOp"
+SWEEP_JOIN = "windrow.operators.joins.tuple_at_a_time.sweep_join:SweepJoinOp"
 
-_MACHINES = "windrow.operators.tuple_at_a_time.machines"
+_MACHINES = "windrow.operators.joins.tuple_at_a_time.machines"
 
 
 @dataclass(frozen=True)

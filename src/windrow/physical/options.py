@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from windrow.physical.algorithms import ASYMMETRIC
 from windrow.physical.match_algorithms import MATCH_ALGORITHMS
-from windrow.physical.part_sizes import USUAL, PartSizes
+from windrow.physical.structures import USUAL, PartSizes
 from windrow.plan.sizes import Amount, to_amount
 
 SHED, SPILL = "shed", "spill"

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from windrow.errors import DataError
-from windrow.operators.changes import take_columns
-from windrow.operators.evaluate import Evaluator
+from windrow.operators.columns.changes import take_columns
+from windrow.operators.expressions.evaluate import Evaluator
 from windrow.plan.exprs import Expr
 
 MOST_COMPARED = 2_000

@@ -21,7 +21,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from windrow.operators.arrow_types import arrow_type
+from windrow.operators.columns.arrow_types import arrow_type
 
 _RULE = re.compile(r"[\s|+-]+")
 _WHOLE = re.compile(r"[+-]?\d+")

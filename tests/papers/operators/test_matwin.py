@@ -8,8 +8,8 @@ from twins.page_schedules import band
 
 from windrow.errors import InternalError
 from windrow.kernels.epsilon_grid import SORT_TESTS
-from windrow.operators.pages.page_file import Counts, Frames
-from windrow.operators.pages.page_schedule import cheaper, crabstep, gallop
+from windrow.operators.bestmatch.pages.page_file import Counts, Frames
+from windrow.operators.bestmatch.pages.page_search import cheaper, crabstep, gallop
 from windrow_papers.operators.matwin.matwin import GRID, STANDARD, MatWin, Setting
 from windrow_papers.operators.matwin.source import (
     GRID_ORDER,

@@ -17,7 +17,7 @@ from twins.bestmatch import Rules, bestmatch
 from twins.page_schedules import gallop_reads
 
 from windrow.kernels.epsilon_grid import KINDS_OF_WORK, SORT_TESTS
-from windrow.operators.pages.page_schedule import MODES, SCHEDULERS
+from windrow.operators.bestmatch.pages.page_search import MODES, SCHEDULERS
 from windrow_papers.kernels.matwin.nested_loops import nested_loops
 from windrow_papers.operators.matwin.matwin import GRID, JUDGED, STANDARD, MatWin, Setting
 from windrow_papers.operators.matwin.source import (

@@ -10,10 +10,16 @@ from dataclasses import replace
 import pytest
 
 from windrow.calibration import stored
-from windrow.calibration.conditions import conditions, processor_model
 from windrow.calibration.errors import CalibrationError
-from windrow.calibration.machine import this_machine
-from windrow.calibration.stored import keep, prepare, recall, weights_file
+from windrow.calibration.stored import (
+    conditions,
+    keep,
+    prepare,
+    processor_model,
+    recall,
+    this_machine,
+    weights_file,
+)
 from windrow.optimize.choose.plans import REFERENCE_MACHINE
 from windrow.optimize.cost.structures import Sizes
 from windrow.optimize.cost.weights import PAPER

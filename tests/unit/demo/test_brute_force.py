@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from windrow.demo import brute_force
-from windrow.demo.brute_force import HOUR, MINUTE
+from windrow.demo import questions as brute_force
 from windrow.demo.data import QUICK, generate, timestamps
+from windrow.demo.questions import HOUR, MINUTE
 
 NEVER = 2**62
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from windrow.demo.check import Verdict, compare
+from windrow.demo.show import Verdict, compare
 
 
 def test_order_does_not_matter():

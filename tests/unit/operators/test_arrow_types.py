@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from windrow.errors import BindError, DataError
-from windrow.operators.arrow_types import (
+from windrow.operators.columns.arrow_types import (
     arrow_schema,
     arrow_type,
     conform,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.operators.base import Operator
+from windrow.operators.engine.base import Operator
 
 
 def test_an_operator_that_does_not_say_which_buffers_it_holds_cannot_be_made():

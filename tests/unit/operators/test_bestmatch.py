@@ -7,11 +7,11 @@ import pyarrow as pa
 import pytest
 
 from windrow.errors import InternalError
-from windrow.operators import bestmatch as bestmatch_module
-from windrow.operators.arrow_types import arrow_type
-from windrow.operators.base import Snapshot
-from windrow.operators.bestmatch import MatwinBestmatchOp
-from windrow.operators.changes import ChangeBatch
+from windrow.operators.bestmatch.bestmatch import MatwinBestmatchOp
+from windrow.operators.bestmatch.bestmatch import bestmatch as bestmatch_module
+from windrow.operators.columns.arrow_types import arrow_type
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.engine.base import Snapshot
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
 from windrow.physical.nodes.scan_stream import ScanStream

@@ -7,11 +7,11 @@ import pyarrow as pa
 import pytest
 
 from windrow.errors import InternalError
-from windrow.operators.base import Snapshot
-from windrow.operators.bew_join import BewJoinOp
-from windrow.operators.bew_search import MOST_FOUND
-from windrow.operators.build import build
-from windrow.operators.changes import ChangeBatch
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.engine.base import Snapshot
+from windrow.operators.engine.driver import build
+from windrow.operators.joins.bew_join import BewJoinOp
+from windrow.operators.joins.bew_search import MOST_FOUND
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.time_join import TimeJoin

@@ -9,8 +9,8 @@ from cases.tape import TAPES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.operators.changes import ChangeBatch, concat
-from windrow.operators.chunks import FANOUT, ChunkBuffer, decode, encode
+from windrow.operators.columns.changes import ChangeBatch, concat
+from windrow.operators.columns.chunks import FANOUT, ChunkBuffer, decode, encode
 from windrow.schema import MAX_TICK
 
 TICKS = st.integers(-40, 40)

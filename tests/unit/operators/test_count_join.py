@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 
 from windrow.errors import InternalError
-from windrow.operators.base import Snapshot
-from windrow.operators.build import build
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.count_join import CountJoinOp
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.engine.base import Snapshot
+from windrow.operators.engine.driver import build
+from windrow.operators.joins.count_join import CountJoinOp
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.count_join import CountJoin
 from windrow.physical.nodes.scan_stream import ScanStream

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from windrow.errors import UnsupportedError
 from windrow.kernels.bestmatch import NO_LIMIT
-from windrow.operators.arrow_types import arrow_type
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.distances import Measure
+from windrow.operators.bestmatch.distances import Measure
+from windrow.operators.columns.arrow_types import arrow_type
+from windrow.operators.columns.changes import ChangeBatch
 from windrow.plan.nodes.bestmatch_join import Dimension
 from windrow.schema import Field, Schema
 

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from windrow.errors import BindError, DataError
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.evaluate import DuckdbTypes, Evaluator, connect
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.expressions.evaluate import DuckdbTypes, Evaluator, connect
 from windrow.physical.nodes.filter_rows import FilterRows
 from windrow.physical.nodes.project_rows import ProjectRows
 from windrow.physical.nodes.range_rows import RangeRows

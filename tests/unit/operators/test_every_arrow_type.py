@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 from windrow import BindError, Session
-from windrow.operators.arrow_types import arrow_type, conform, spark_type
+from windrow.operators.columns.arrow_types import arrow_type, conform, spark_type
 
 ROWS = 4
 

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from windrow.errors import DataError
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.expire import ExpireRowsOp
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.feeds.expire import ExpireRowsOp
 from windrow.physical.nodes.expire_rows import ExpireRows
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.schema import MAX_TICK, Field, Schema

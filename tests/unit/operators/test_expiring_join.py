@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.expiring_join import ExpiringJoinOp
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.joins.expiring_join import ExpiringJoinOp
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.expiring_join import ExpiringJoin
 from windrow.physical.nodes.scan_stream import ScanStream

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import pytest
 
 from windrow.errors import BindError, DataError
-from windrow.operators.functions import call_function, user_function
+from windrow.operators.expressions.functions import call_function, user_function
 from windrow.plan.functions import UserFunction
 
 

@@ -7,8 +7,8 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.matched import NUMBER, Matched
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.joins.match_log import NUMBER, Matched
 
 
 def rows(numbers: list[int]) -> ChangeBatch:

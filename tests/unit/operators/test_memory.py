@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 
 from windrow.errors import DataError
-from windrow.operators.base import Operator
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.chunks import ChunkBuffer
-from windrow.operators.memory import Memory, memory_of, memory_of_bucket
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.columns.chunks import ChunkBuffer
+from windrow.operators.engine.base import Operator
+from windrow.operators.engine.memory import Memory, memory_of, memory_of_bucket
 from windrow.physical.options import Options
 
 

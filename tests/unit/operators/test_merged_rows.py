@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from windrow.kernels.exact_sum import double_span
 from windrow.kernels.merged_sums import double_parts
-from windrow.operators.changes import TUPLES, ChangeBatch, concat
-from windrow.operators.merged_rows import merged_rows
+from windrow.operators.aggregates.merged_rows import merged_rows
+from windrow.operators.columns.changes import TUPLES, ChangeBatch, concat
 from windrow.physical.nodes.expire_rows import ExpireRows
 from windrow.physical.nodes.range_rows import RangeRows
 from windrow.physical.nodes.scan_stream import ScanStream

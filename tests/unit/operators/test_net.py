@@ -9,11 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windrow
-from windrow.operators.build import build
-from windrow.operators.changes import ChangeBatch
+from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.engine.changelog_output import ChangelogOutput
-from windrow.operators.net import net_changes
-from windrow.operators.net_changes import NetChangesOp
+from windrow.operators.engine.driver import build
+from windrow.operators.feeds.net_changes import NetChangesOp, net_changes
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.set_op import SetOp
 from windrow.schema import Field, Schema

@@ -11,14 +11,13 @@ import pytest
 from cases.driving import step
 
 from windrow.errors import InternalError
-from windrow.operators.alone import Intervals, between, together
-from windrow.operators.base import Snapshot
-from windrow.operators.bew_join import BewJoinOp
-from windrow.operators.build import build
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.engine.driver import OperatorDriver
-from windrow.operators.matched import Matched, numbered
-from windrow.operators.outer_join import FINAL_ROWS, OuterJoinOp
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.engine.base import Snapshot
+from windrow.operators.engine.driver import OperatorDriver, build
+from windrow.operators.joins.bew_join import BewJoinOp
+from windrow.operators.joins.match_log import Matched, numbered
+from windrow.operators.joins.outer_join import FINAL_ROWS, OuterJoinOp
+from windrow.operators.joins.unmatched_intervals import Intervals, between, together
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.outer_join import OuterJoin
 from windrow.physical.nodes.scan_stream import ScanStream

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.errors import InternalError
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.partition import own_rows, route
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.routing.partition import own_rows, route
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
 from windrow.physical.nodes.outer_join import OuterJoin

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.operators.read_ahead import ReadAhead
+from windrow.operators.feeds.read_ahead import ReadAhead
 from windrow.schema import MIN_TICK
 
 TIMES = st.lists(st.one_of(st.integers(-3, 9), st.just(MIN_TICK)), max_size=14)

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from windrow.errors import DataError, InternalError, UnsupportedError
-from windrow.operators.base import Snapshot
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.sliding_aggregate import SlidingAggregateOp
+from windrow.operators.aggregates.sliding_aggregate import SlidingAggregateOp
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.engine.base import Snapshot
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.plan.exprs import column

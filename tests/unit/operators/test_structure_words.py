@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.tuple_at_a_time.structure_words import range_words
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.joins.tuple_at_a_time.structure_words import range_words
 from windrow.physical.structures import Served
 from windrow.plan.exprs import ALWAYS, NEVER, Band
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.chunks import ChunkBuffer
-from windrow.operators.taken_back import take_back
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.columns.chunks import ChunkBuffer
+from windrow.operators.joins.cancel_retractions import take_back
 from windrow.schema import MAX_TICK
 
 Row = tuple[str | None, int, int]

@@ -13,8 +13,8 @@ from plans import expr
 
 import windrow
 from windrow.errors import DataError
-from windrow.operators import bew_search
-from windrow.operators.theta import Predicates
+from windrow.operators.joins import bew_search
+from windrow.operators.joins.join_predicates import Predicates
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.time_join import TimeJoin

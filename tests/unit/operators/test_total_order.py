@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins.count_windows import value_key
 
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.total_order import in_total_order, order_codes
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.columns.total_order import in_total_order, order_codes
 
 REALS = [-math.inf, -1.5, -0.0, 0.0, 5e-324, 1.5, math.inf, math.nan]
 ORDERED = {

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 
 import windrow
 from windrow.errors import PlanError
-from windrow.operators.changes import ChangeBatch
+from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.engine.changelog_output import ChangelogOutput
-from windrow.operators.updates import CHANGE_TYPES
+from windrow.operators.feeds.updates import CHANGE_TYPES
 
 Change = tuple[int, int, str | None, int]
 """Instant, sign, key, value."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.operators.wide_numbers import column_of, distances, numbers, ranks, words_in
+from windrow.operators.columns.wide_numbers import column_of, distances, numbers, ranks, words_in
 
 LARGEST = 10**38 - 1
 SCALES = st.sampled_from([0, 2, 18, 38])

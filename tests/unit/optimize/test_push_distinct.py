@@ -7,7 +7,7 @@ import pytest
 from golden.catalog import CATALOG
 
 import windrow
-from windrow.operators.evaluate import DuckdbTypes
+from windrow.operators.expressions.evaluate import DuckdbTypes
 from windrow.optimize.optimizer import optimize
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.multi_join import MultiJoin

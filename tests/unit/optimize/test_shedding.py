@@ -8,8 +8,8 @@ from golden.catalog import CATALOG
 
 import windrow
 from windrow.errors import WindrowError
-from windrow.operators.build import build
-from windrow.operators.evaluate import DuckdbTypes
+from windrow.operators.engine.driver import build
+from windrow.operators.expressions.evaluate import DuckdbTypes
 from windrow.operators.shedding.structured_join import StructuredShedJoinOp
 from windrow.optimize.optimizer import optimize
 from windrow.optimize.options import by_keyword

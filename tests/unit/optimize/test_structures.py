@@ -9,10 +9,10 @@ import pytest
 from windrow import Session
 from windrow.errors import PlanError, UnsupportedError
 from windrow.kernels.structures.store import SIZE
-from windrow.operators.tuple_at_a_time.machines import asymmetric
+from windrow.operators.joins.tuple_at_a_time.machines import asymmetric
 from windrow.physical.nodes.project_rows import ProjectRows
 from windrow.physical.nodes.time_join import TimeJoin
-from windrow.physical.part_sizes import PartSizes
+from windrow.physical.structures import PartSizes
 
 JOIN = "SELECT a.x, b.x AS y FROM a, b WHERE {} WINDOW = 5"
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plans import HOUR, MINUTE, SECOND, Bound, expr, join, query, renamed, scan, stream
 
-from windrow.operators.bew_steps import route_from
+from windrow.operators.joins.bew_steps import route_from
 from windrow.optimize.optimizer import optimize
 from windrow.physical.algorithms import ALGORITHMS, choice, choices
 from windrow.physical.explain.bounds_text import (

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.set_operation import SetOperationOp
+from windrow.operators.aggregates.set_operation import SetOperationOp
+from windrow.operators.columns.changes import ChangeBatch
 from windrow.optimize.plan_statistics import PlanStatistics
 from windrow.physical.nodes.range_rows import RangeRows
 from windrow.physical.nodes.scan_stream import ScanStream

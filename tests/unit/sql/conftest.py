@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from windrow.errors import WindrowError
-from windrow.operators.evaluate import DuckdbTypes
+from windrow.operators.expressions.evaluate import DuckdbTypes
 from windrow.plan.catalog import StreamInfo
 from windrow.plan.nodes.query import Query
 from windrow.schema import Field, Schema

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from windrow.operators.evaluate import connect
+from windrow.operators.expressions.evaluate import connect
 from windrow.plan.digits import Digits, digits_of_type
 from windrow.schema import Field, Schema
 from windrow.sql.grammar.dialect import Windrow

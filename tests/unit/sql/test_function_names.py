@@ -11,9 +11,8 @@ from sqlglot import exp
 
 import windrow
 from windrow.errors import BindError, UnsupportedError, WindrowError
-from windrow.operators.duckdb_engine import connect
-from windrow.operators.duckdb_functions import called, duckdb_kinds
-from windrow.operators.evaluate import DuckdbTypes
+from windrow.operators.expressions.duckdb_engine import connect
+from windrow.operators.expressions.evaluate import DuckdbTypes, called, duckdb_kinds
 from windrow.plan.aggregates import AGGREGATES
 from windrow.plan.exprs import Expr
 from windrow.schema import Field, Schema

@@ -7,7 +7,7 @@ import pytest
 from unit.sql.conftest import CATALOG, stream
 
 from windrow.errors import BindError
-from windrow.operators.evaluate import DuckdbTypes
+from windrow.operators.expressions.evaluate import DuckdbTypes
 from windrow.plan.functions import UserFunction
 from windrow.plan.nodes.filter import Filter
 from windrow.plan.nodes.project import Project

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.errors import PlanError
-from windrow.operators.evaluate import DuckdbTypes
+from windrow.operators.expressions.evaluate import DuckdbTypes
 from windrow.plan.catalog import StreamInfo
 from windrow.plan.nodes.window_join import WindowJoin
 from windrow.plan.windows import UNBOUNDED, WindowGraph

@@ -18,7 +18,7 @@ head may be past its time; it is passed by until the head has gone.
 
 from __future__ import annotations
 
-from windrow.kernels._jit import kernel
+from windrow.kernels.jit import kernel
 from windrow.kernels.tuple_at_a_time.arrival import Arrivals, Buffers, Record, horizon
 from windrow.kernels.tuple_at_a_time.machine import LoopMachine, Stack
 from windrow.kernels.tuple_at_a_time.tape import (

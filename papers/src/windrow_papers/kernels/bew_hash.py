@@ -10,7 +10,7 @@ whole buffer.
 
 from __future__ import annotations
 
-from windrow.kernels._jit import kernel
+from windrow.kernels.jit import kernel
 from windrow.kernels.tuple_at_a_time.arrival import Arrivals, Buffers, Record, horizon
 from windrow.kernels.tuple_at_a_time.machine import LoopMachine, Move, Stack
 from windrow.kernels.tuple_at_a_time.tape import (

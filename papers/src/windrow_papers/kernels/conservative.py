@@ -27,8 +27,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from windrow.kernels._jit import kernel, kernel_part
 from windrow.kernels.bew_period import LEAST, MOST, minus, plus
+from windrow.kernels.jit import kernel, kernel_part
 from windrow.kernels.tuple_at_a_time.sweep import (
     CHAIN,
     DEPTH,

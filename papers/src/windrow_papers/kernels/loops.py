@@ -14,8 +14,8 @@ What is below is called once an arrival, a level or a result, or only reads.
 
 from __future__ import annotations
 
-from windrow.kernels._jit import kernel
 from windrow.kernels.bew_period import LEAST, MOST, minus, plus
+from windrow.kernels.jit import kernel
 from windrow.kernels.tuple_at_a_time.arrival import Arrivals, Buffers, Record
 from windrow.kernels.tuple_at_a_time.machine import Stack
 from windrow.kernels.tuple_at_a_time.tape import (

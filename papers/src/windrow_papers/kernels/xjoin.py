@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from windrow.kernels._jit import kernel, kernel_part
+from windrow.kernels.jit import kernel, kernel_part
 from windrow.kernels.tuple_at_a_time.pipeline import (
     AT,
     FILLED,

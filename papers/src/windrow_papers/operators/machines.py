@@ -1,6 +1,6 @@
 """The machines of the papers' window joins: what each is told about a join of a query.
 
-As in `windrow.operators.tuple_at_a_time.machines`, a maker imports its kernels itself: a worker compiles
+As in `windrow.operators.joins.tuple_at_a_time.machines`, a maker imports its kernels itself: a worker compiles
 those of its own algorithm alone.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windrow.kernels.tuple_at_a_time.arrival import order_by_keys
-from windrow.operators.tuple_at_a_time.machines import (
+from windrow.operators.joins.tuple_at_a_time.machines import (
     conditions_of,
     pipeline,
     stated_conditions,

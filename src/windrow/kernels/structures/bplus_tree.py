@@ -15,7 +15,7 @@ whose bound is below the key; it may be the first entry of the leaf after that.
 
 from __future__ import annotations
 
-from windrow.kernels._jit import lean_kernel, lean_kernel_part
+from windrow.kernels.jit import lean_kernel, lean_kernel_part
 from windrow.kernels.structures.store import (
     COUNT,
     ENTRY,

@@ -24,8 +24,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from windrow.kernels._fetch import fetch
-from windrow.kernels._jit import lean_kernel, lean_kernel_part
+from windrow.kernels.fetch import fetch
+from windrow.kernels.jit import lean_kernel, lean_kernel_part
 from windrow.kernels.structures.store import (
     BUCKETS,
     FREE,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from windrow.kernels._jit import kernel, lean_kernel
+from windrow.kernels.jit import kernel, lean_kernel
 from windrow.kernels.structures.buckets import (
     AHEAD,
     is_far,

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels._jit import kernel, lean_kernel
 from windrow.kernels.bew_period import AT, FILLED, LOOKUPS, PROBE, TOUCHED, Found, Progress
+from windrow.kernels.jit import kernel, lean_kernel
 from windrow.kernels.structures.buckets import AHEAD, is_far, read_head, read_slots
 from windrow.kernels.structures.room import grown
 from windrow.kernels.structures.store import FIRST, HELD, KEY, NONE, Numbers, Store, has_room

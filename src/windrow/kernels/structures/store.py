@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels._jit import lean_kernel, lean_kernel_part
+from windrow.kernels.jit import lean_kernel, lean_kernel_part
 
 Numbers = NDArray[np.int64]
 

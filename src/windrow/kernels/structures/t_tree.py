@@ -1,4 +1,19 @@
-r"""A T-tree: a balanced binary tree whose nodes hold many entries, and so have bounds.
+r"""How a T-tree stays balanced: heights, rotations, and nodes that are too empty.
+
+After a leaf came or went, the nodes above it are gone through from the bottom up. The heights of
+the two subtrees of a node differ by at most one; where they differ by two, a rotation mends it:
+
+        c                b                       c              b
+       / \              / \                     / \            / \
+      b   .    ->      a   c                   a   .   ->     a   c
+     / \                  / \                   \
+    a   .                .   .                   b
+
+On the right the new leaf b, of one entry perhaps, comes to stand between two others. A node with
+two children must be nearly full (that is what makes a T-tree small), so it takes entries of its
+neighbors in order, which have one child at most.
+
+A T-tree: a balanced binary tree whose nodes hold many entries, and so have bounds.
 
                     [ 31 .. 45 ]                 a key below a node's least entry is to the left,
                    /            \                one above its greatest to the right, and between
@@ -20,13 +35,15 @@ Equal keys may lie in several nodes, one after the other; the newest goes behind
 
 from __future__ import annotations
 
-from windrow.kernels._jit import lean_kernel, lean_kernel_part
+from windrow.kernels.jit import lean_kernel, lean_kernel_part
 from windrow.kernels.structures.store import (
     COMPARED,
     COUNT,
     ENTRY,
+    HEIGHT,
     KEY,
     LEFT,
+    NEXT,
     NONE,
     PARENT,
     PREVIOUS,
@@ -34,24 +51,176 @@ from windrow.kernels.structures.store import (
     ROOT,
     SIZE,
     Store,
+    give_up,
     take_node,
-)
-from windrow.kernels.structures.t_tree_balance import (
-    detach,
-    fits_into_one,
-    least_inside,
-    refill,
-    retrace,
 )
 from windrow.kernels.structures.tree_nodes import (
     cut,
+    move_to_end,
+    move_to_front,
     place_beyond,
     place_from,
     put,
     put_for_first,
     thread_after,
     thread_before,
+    unthread,
 )
+
+SPARE = 2
+"""How many entries short of full a node with two children may be."""
+
+
+@lean_kernel_part
+def least_inside(store: Store) -> int:
+    """The least entries of a node with two children."""
+    return max(1, int(store.numbers[SIZE]) - SPARE)
+
+
+@lean_kernel
+def retrace(store: Store, node: int) -> None:
+    """Mends a node and all above it."""
+    nodes = store.nodes
+    while node != NONE:
+        if fits_into_one(store, node):
+            _join_child(store, node)
+        left, right = _height(store, nodes[node, LEFT]), _height(store, nodes[node, RIGHT])
+        nodes[node, HEIGHT] = max(left, right) + 1
+        if left > right + 1:
+            node = _lift_left(store, node)
+        elif right > left + 1:
+            node = _lift_right(store, node)
+        has_two = nodes[node, LEFT] != NONE and nodes[node, RIGHT] != NONE
+        if has_two and nodes[node, COUNT] < least_inside(store):
+            changed = refill(store, node)
+            if changed != NONE:
+                node = changed  # a node is gone: once more from where it was
+                continue
+        node = nodes[node, PARENT]
+
+
+@lean_kernel_part
+def fits_into_one(store: Store, node: int) -> bool:
+    """Whether a node and its only child, a leaf, have entries for one node."""
+    nodes = store.nodes
+    left, right = nodes[node, LEFT], nodes[node, RIGHT]
+    if (left == NONE) == (right == NONE):
+        return False
+    child = right if left == NONE else left
+    if nodes[child, LEFT] != NONE or nodes[child, RIGHT] != NONE:
+        return False
+    return bool(nodes[node, COUNT] + nodes[child, COUNT] <= store.numbers[SIZE])
+
+
+@lean_kernel
+def refill(store: Store, node: int) -> int:
+    """Fills a node with two children from its neighbors in order.
+
+    Both keep an entry if they can. If not the one before goes, and the node where it hung is given
+    back, to be retraced; otherwise NONE.
+    """
+    nodes = store.nodes
+    before, after = nodes[node, PREVIOUS], nodes[node, NEXT]
+    wanted = least_inside(store) - nodes[node, COUNT]
+    spared = min(wanted, nodes[before, COUNT] - 1)
+    if spared > 0:
+        move_to_front(store, before, spared, node)
+        wanted -= spared
+    spared = min(wanted, nodes[after, COUNT] - 1)
+    if spared > 0:
+        move_to_end(store, after, 0, spared, node)
+        wanted -= spared
+    if wanted <= 0:
+        return NONE
+    move_to_front(store, before, 1, node)
+    parent = nodes[before, PARENT]
+    detach(store, before)
+    return int(parent)
+
+
+@lean_kernel
+def detach(store: Store, node: int) -> None:
+    """Takes a node with one child at most out of the tree; the child comes in its place."""
+    nodes = store.nodes
+    child = nodes[node, RIGHT] if nodes[node, LEFT] == NONE else nodes[node, LEFT]
+    _replace(store, node, child)
+    unthread(store, node)
+    give_up(store, node)
+
+
+@lean_kernel_part
+def _join_child(store: Store, node: int) -> None:
+    """Moves the entries of a node's only child, a leaf, into the node."""
+    nodes = store.nodes
+    if nodes[node, LEFT] == NONE:
+        child = nodes[node, RIGHT]
+        nodes[node, RIGHT] = NONE
+        move_to_end(store, child, 0, nodes[child, COUNT], node)
+    else:
+        child = nodes[node, LEFT]
+        nodes[node, LEFT] = NONE
+        move_to_front(store, child, nodes[child, COUNT], node)
+    unthread(store, child)
+    give_up(store, child)
+
+
+@lean_kernel_part
+def _lift_left(store: Store, node: int) -> int:
+    """Rotates a node whose left subtree is too high; gives the node that comes in its place."""
+    nodes = store.nodes
+    left = nodes[node, LEFT]
+    if _height(store, nodes[left, LEFT]) < _height(store, nodes[left, RIGHT]):
+        _rotate(store, left, RIGHT)
+    return _rotate(store, node, LEFT)
+
+
+@lean_kernel_part
+def _lift_right(store: Store, node: int) -> int:
+    """As `_lift_left`, the other way round."""
+    nodes = store.nodes
+    right = nodes[node, RIGHT]
+    if _height(store, nodes[right, RIGHT]) < _height(store, nodes[right, LEFT]):
+        _rotate(store, right, LEFT)
+    return _rotate(store, node, RIGHT)
+
+
+@lean_kernel
+def _rotate(store: Store, node: int, side: int) -> int:
+    """Lifts a node's child on one side into its place; gives the child."""
+    nodes = store.nodes
+    other = LEFT + RIGHT - side
+    child = nodes[node, side]
+    middle = nodes[child, other]
+    _replace(store, node, child)
+    nodes[child, other] = node
+    nodes[node, PARENT] = child
+    nodes[node, side] = middle
+    if middle != NONE:
+        nodes[middle, PARENT] = node
+    for changed in (node, child):
+        left, right = nodes[changed, LEFT], nodes[changed, RIGHT]
+        nodes[changed, HEIGHT] = max(_height(store, left), _height(store, right)) + 1
+    return int(child)
+
+
+@lean_kernel_part
+def _replace(store: Store, node: int, new: int) -> None:
+    """Hangs another node, or NONE, where a node hung."""
+    nodes = store.nodes
+    parent = nodes[node, PARENT]
+    if new != NONE:
+        nodes[new, PARENT] = parent
+    if parent == NONE:
+        store.numbers[ROOT] = new
+    elif nodes[parent, LEFT] == node:
+        nodes[parent, LEFT] = new
+    else:
+        nodes[parent, RIGHT] = new
+
+
+@lean_kernel_part
+def _height(store: Store, node: int) -> int:
+    return 0 if node == NONE else int(store.nodes[node, HEIGHT])
 
 
 @lean_kernel_part

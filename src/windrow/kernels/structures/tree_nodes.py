@@ -6,7 +6,7 @@ order of nodes     node <-> node <-> node      a range of keys is read along it
 
 from __future__ import annotations
 
-from windrow.kernels._jit import lean_kernel, lean_kernel_part
+from windrow.kernels.jit import lean_kernel, lean_kernel_part
 from windrow.kernels.structures.store import (
     COMPARED,
     COUNT,

@@ -20,7 +20,7 @@ By a range the trees give them in the order of keys.
 
 from __future__ import annotations
 
-from windrow.kernels._jit import lean_kernel, lean_kernel_part
+from windrow.kernels.jit import lean_kernel, lean_kernel_part
 from windrow.kernels.structures.bplus_tree import bplus_find, bplus_insert, bplus_remove
 from windrow.kernels.structures.buckets import (
     bucket_entry,

@@ -24,8 +24,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels._jit import kernel
 from windrow.kernels.bew_period import LEAST, MOST, minus
+from windrow.kernels.jit import kernel
 from windrow.kernels.tuple_at_a_time.tape import DROP, DROPS, Conditions, Numbers, Tape, Trace, note
 
 Record = tuple[Numbers, Trace]

@@ -24,8 +24,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from windrow.kernels._jit import lean_kernel, lean_kernel_part
 from windrow.kernels.bew_period import minus, plus
+from windrow.kernels.jit import lean_kernel, lean_kernel_part
 from windrow.kernels.structures.buckets import (
     AHEAD,
     is_far,

@@ -35,8 +35,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from windrow.kernels._jit import kernel, kernel_part
 from windrow.kernels.bew_period import LEAST, MOST, minus, plus
+from windrow.kernels.jit import kernel, kernel_part
 from windrow.kernels.tuple_at_a_time.few_loops import begin_loops, loop_on
 from windrow.kernels.tuple_at_a_time.sweep import (
     CHAIN,

@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from windrow.kernels._jit import kernel, kernel_part
 from windrow.kernels.bew_period import MOST, minus, plus
+from windrow.kernels.jit import kernel, kernel_part
 from windrow.kernels.tuple_at_a_time.sweep import (
     DEPTH,
     IS_NARROWED,

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels._jit import kernel, kernel_part
+from windrow.kernels.jit import kernel, kernel_part
 from windrow.kernels.tuple_at_a_time.pipeline import (
     AT,
     BEFORE,

@@ -13,7 +13,7 @@ buffer is looked at, in order of arrival:
 
 from __future__ import annotations
 
-from windrow.kernels._jit import kernel, kernel_part
+from windrow.kernels.jit import kernel, kernel_part
 from windrow.kernels.tuple_at_a_time.pipeline import (
     AT,
     BEFORE,

@@ -28,8 +28,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels._jit import kernel, kernel_part
 from windrow.kernels.bew_period import LEAST, MOST, minus, plus
+from windrow.kernels.jit import kernel, kernel_part
 from windrow.kernels.tuple_at_a_time.stores import (
     FIRST_FREE,
     HELD,

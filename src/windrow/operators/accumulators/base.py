@@ -16,9 +16,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.errors import DataError
-from windrow.kernels._jit import writable
+from windrow.kernels.jit import writable
 from windrow.kernels.versions import Versions
-from windrow.operators.answers import Answers
+from windrow.operators.aggregates.answers import Answers
 
 Flags = NDArray[np.bool_]
 Numbers = NDArray[np.int64]

@@ -19,19 +19,19 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.kernels._jit import writable
 from windrow.kernels.extremes import Coded
+from windrow.kernels.jit import writable
 from windrow.kernels.ordered_values import Texts
 from windrow.operators.accumulators.base import Flags, Numbers, fitted, resized, validity
-from windrow.operators.answers import Answers
-from windrow.operators.key_columns import (
+from windrow.operators.aggregates.answers import Answers
+from windrow.operators.columns.key_columns import (
     byte_strings,
     fixed_values,
     is_exact,
     plain,
 )
-from windrow.operators.key_directory import KeyDirectory
-from windrow.operators.ranks import from_real_ranks, real_ranks
+from windrow.operators.columns.key_directory import KeyDirectory
+from windrow.operators.columns.ranks import from_real_ranks, real_ranks
 
 NO_TEXTS = Texts(np.zeros(0, np.uint8), np.zeros(1, np.int64), np.zeros(1, np.int64))
 

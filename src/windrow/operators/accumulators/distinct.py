@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.kernels import distinct_values as kernels
-from windrow.kernels._jit import writable
+from windrow.kernels.jit import writable
 from windrow.kernels.versions import Versions
 from windrow.operators.accumulators.base import (
     Accumulator,
@@ -26,9 +26,9 @@ from windrow.operators.accumulators.base import (
     nothing_to_delete,
     validity,
 )
-from windrow.operators.answers import Answers
-from windrow.operators.key_columns import column_words, is_exact, plain
-from windrow.operators.key_directory import KeyDirectory
+from windrow.operators.aggregates.answers import Answers
+from windrow.operators.columns.key_columns import column_words, is_exact, plain
+from windrow.operators.columns.key_directory import KeyDirectory
 
 
 class DistinctValues(ValueKeeper):

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.operators.key_columns import fixed_values
+from windrow.operators.columns.key_columns import fixed_values
 
 _EXACT_DIGITS, _EXACT_SCALE = 15, 22
 """Whole numbers of so many digits, and powers of ten so great, are doubles themselves."""

@@ -28,8 +28,8 @@ from windrow.operators.accumulators.base import (
 )
 from windrow.operators.accumulators.codes import Codes, codes_of
 from windrow.operators.accumulators.doubles import as_doubles
-from windrow.operators.answers import Answers
-from windrow.operators.arrow_types import arrow_type
+from windrow.operators.aggregates.answers import Answers
+from windrow.operators.columns.arrow_types import arrow_type
 from windrow.plan.nodes.window_aggregate import Aggregate
 
 _TURNS = {LEAST: 1, GREATEST: -1}

@@ -27,9 +27,9 @@ from windrow.operators.accumulators.base import (
     nothing_to_delete,
     validity,
 )
-from windrow.operators.answers import Answers
-from windrow.operators.arrow_types import arrow_type
-from windrow.operators.key_directory import KeyDirectory
+from windrow.operators.aggregates.answers import Answers
+from windrow.operators.columns.arrow_types import arrow_type
+from windrow.operators.columns.key_directory import KeyDirectory
 from windrow.plan.nodes.window_aggregate import Aggregate
 
 VALUE_BYTES = 100

@@ -27,14 +27,14 @@ from numpy.typing import NDArray
 
 from windrow.errors import DataError, UnsupportedError
 from windrow.kernels import sliding_aggregate as kernels
-from windrow.kernels._jit import writable
 from windrow.kernels.exact_sum import double_span
+from windrow.kernels.jit import writable
 from windrow.kernels.versions import Versions
 from windrow.operators.accumulators.base import Accumulator, Numbers, fitted, validity
-from windrow.operators.answers import Answers
-from windrow.operators.arrow_types import arrow_type
-from windrow.operators.key_columns import fixed_values
-from windrow.operators.limbs import fixed_lists, rows_of_lists, settled, trimmed
+from windrow.operators.aggregates.answers import Answers
+from windrow.operators.columns.arrow_types import arrow_type
+from windrow.operators.columns.exact_sum_state import fixed_lists, rows_of_lists, settled, trimmed
+from windrow.operators.columns.key_columns import fixed_values
 from windrow.plan.nodes.window_aggregate import Aggregate
 
 

@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.kernels._jit import writable
 from windrow.kernels.extremes import Coded
+from windrow.kernels.jit import writable
 from windrow.kernels.sliding_order import GREATEST, LEAST
 from windrow.operators.accumulators.base import Flags, Numbers, validity
 from windrow.operators.accumulators.codes import (
@@ -31,9 +31,9 @@ from windrow.operators.accumulators.codes import (
     spelled,
 )
 from windrow.operators.accumulators.ordered import Ordered
-from windrow.operators.answers import Answers
-from windrow.operators.key_columns import is_exact, plain
-from windrow.operators.key_directory import KeyDirectory
+from windrow.operators.aggregates.answers import Answers
+from windrow.operators.columns.key_columns import is_exact, plain
+from windrow.operators.columns.key_directory import KeyDirectory
 
 _SIGN_BIT = np.uint64(1 << 63)
 

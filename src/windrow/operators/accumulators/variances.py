@@ -13,14 +13,20 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.kernels import sliding_variance as kernels
-from windrow.kernels._jit import writable
 from windrow.kernels.exact_sum import double_span
+from windrow.kernels.jit import writable
 from windrow.kernels.sliding_variance import STDDEV_POP, STDDEV_SAMP, VAR_POP, VAR_SAMP
 from windrow.kernels.versions import Versions
 from windrow.operators.accumulators.base import Accumulator, Numbers, fitted, validity
 from windrow.operators.accumulators.doubles import as_doubles
-from windrow.operators.answers import Answers
-from windrow.operators.limbs import fixed_lists, rows_of_lists, settled, shifted, trimmed
+from windrow.operators.aggregates.answers import Answers
+from windrow.operators.columns.exact_sum_state import (
+    fixed_lists,
+    rows_of_lists,
+    settled,
+    shifted,
+    trimmed,
+)
 from windrow.plan.nodes.window_aggregate import Aggregate
 
 FUNCTIONS = {

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from windrow.operators.changes import concat
-from windrow.operators.net import net_changes
-from windrow.operators.updates import pair_updates
+from windrow.operators.columns.changes import concat
+from windrow.operators.feeds.net_changes import net_changes
+from windrow.operators.feeds.updates import pair_updates
 
 if TYPE_CHECKING:
-    from windrow.operators.changes import ChangeBatch
+    from windrow.operators.columns.changes import ChangeBatch
     from windrow.physical.query import PhysicalQuery
 
 

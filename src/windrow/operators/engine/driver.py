@@ -1,4 +1,6 @@
-"""Drivers: each runs one node of a plan. They are connected by queues, which a scheduler has them work off.
+"""From a node to what computes it, which the node names by import path.
+
+Drivers: each runs one node of a plan. They are connected by queues, which a scheduler has them work off.
 
     scan --[rows, clock 7]--> filter --[rows]--> operator --> ..
 
@@ -26,22 +28,34 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from windrow.operators.build import build
-from windrow.operators.changes import ChangeBatch
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.columns.instants import less_delay
 from windrow.operators.engine.late_rule import LateRule
-from windrow.operators.evaluate import Evaluator
-from windrow.operators.instants import less_delay
+from windrow.operators.expressions.evaluate import Evaluator
+from windrow.registry import load
 from windrow.schema import MAX_TICK, MIN_TICK
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from windrow.operators.base import Counters, Snapshot
+    from windrow.operators.engine.base import Counters, Operator, Snapshot
     from windrow.operators.engine.late_rule import Collector
-    from windrow.operators.memory import Memory
-    from windrow.operators.partition import Own
+    from windrow.operators.engine.memory import Memory
+    from windrow.operators.routing.partition import Own
     from windrow.physical.nodes.base import PhysicalNode
     from windrow.physical.nodes.scan_table import ScanTable
+
+
+def build(node: PhysicalNode, own: Own | None = None) -> Operator:
+    """A new operator of a stateful node, its state empty.
+
+    Args:
+        node: what it computes.
+        own: in one bucket of several, which rows it answers for; None: for all that it is given.
+    """
+    make = load(node.operator)
+    operator: Operator = make(node) if own is None else make(node, own)
+    return operator
 
 
 @dataclass(frozen=True, slots=True)

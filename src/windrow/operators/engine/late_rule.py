@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from windrow.errors import DataError
-from windrow.operators.instants import show_instant
+from windrow.operators.columns.instants import show_instant
 from windrow.physical.explain.promises import remedy, say_promises
 from windrow.schema import MIN_TICK
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from windrow.operators.base import Operator
-    from windrow.operators.changes import ChangeBatch
+    from windrow.operators.columns.changes import ChangeBatch
+    from windrow.operators.engine.base import Operator
     from windrow.physical.nodes.base import PhysicalNode
 
     Collector: TypeAlias = Callable[[int, ChangeBatch], None]

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
-from windrow.operators.change_kinds import signs_of
-from windrow.operators.changes import ChangeBatch
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.columns.instants import ticks_of
 from windrow.operators.engine.driver import Clock, Driver, InTime, MicroBatch, Setting
 from windrow.operators.engine.late_rule import late_rows
-from windrow.operators.evaluate import RowByRow
-from windrow.operators.instants import ticks_of
-from windrow.operators.table_join import TableJoiner
+from windrow.operators.expressions.evaluate import RowByRow
+from windrow.operators.feeds.change_kinds import signs_of
+from windrow.operators.joins.table_join import TableJoiner
 from windrow.schema import MAX_TICK, MIN_TICK
 
 if TYPE_CHECKING:

@@ -33,8 +33,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from windrow.operators.arrow_types import arrow_schema
-from windrow.operators.changes import ChangeBatch
+from windrow.operators.columns.arrow_types import arrow_schema
+from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.engine.driver import (
     Driver,
     InTime,
@@ -49,7 +49,7 @@ from windrow.registry import load
 from windrow.schema import MAX_TICK
 
 if TYPE_CHECKING:
-    from windrow.operators.memory import Memory
+    from windrow.operators.engine.memory import Memory
     from windrow.physical.nodes.base import PhysicalNode
 
 

@@ -23,9 +23,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.operators.changes import ChangeBatch, concat
-from windrow.operators.chunks import ChunkBuffer, ChunkSlice
-from windrow.operators.keys import mixed_words
+from windrow.operators.columns.changes import ChangeBatch, concat
+from windrow.operators.columns.chunks import ChunkBuffer, ChunkSlice
+from windrow.operators.columns.keys import mixed_words
 from windrow.operators.shedding.chances import chance_of
 from windrow.operators.shedding.draws import Draws, Purpose, draws_of, row_words
 from windrow.operators.shedding.marks import Losses

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.operators.keys import key_words, mixed_words
+from windrow.operators.columns.keys import key_words, mixed_words
 
 Words = NDArray[np.uint64]
 Draws = NDArray[np.float64]

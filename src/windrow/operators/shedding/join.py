@@ -1,4 +1,6 @@
-"""The window join that sheds: some arrivals probe, some tuples are kept, all at random.
+"""What a tuple takes in memory, by its content: the same however rows are cut into chunks.
+
+The window join that sheds: some arrivals probe, some tuples are kept, all at random.
 
 Event time is cut into panes. A pane is decided once the watermark has passed its end:
 
@@ -26,17 +28,18 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from windrow.operators.base import Snapshot
-from windrow.operators.bew_join import BewJoinOp
-from windrow.operators.bew_search import FoundBlock, Partial, Search
-from windrow.operators.bew_steps import Route
-from windrow.operators.bew_window import JoinWindow
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.chunks import ChunkBuffer
-from windrow.operators.gather import Places
-from windrow.operators.join_inputs import (
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.columns.chunks import ChunkBuffer
+from windrow.operators.columns.gather import Places
+from windrow.operators.engine.base import Snapshot
+from windrow.operators.joins.bew_join import BewJoinOp
+from windrow.operators.joins.bew_search import FoundBlock, Partial, Search
+from windrow.operators.joins.bew_steps import Route
+from windrow.operators.joins.bew_window import JoinWindow
+from windrow.operators.joins.join_inputs import (
     SHEDDING_KIND,
     STATE_KIND,
     another_shedding,
@@ -52,11 +55,39 @@ from windrow.operators.shedding.meeting import Blocks, Span
 from windrow.operators.shedding.numbers import bits, number_of, numbered
 from windrow.operators.shedding.recall import Recall
 from windrow.operators.shedding.search import KEEP, NOT_DRAWN, PROBE, ShedSearch
-from windrow.operators.shedding.widths import row_bytes
 from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.shedding.errors import too_little_for_rows
 from windrow.physical.shedding.limits import Shedding, hidden_fields
 from windrow.schema import MAX_TICK, MIN_TICK
+
+
+def row_bytes(spec: SheddingJoin, rows: pa.RecordBatch) -> int:
+    """Bytes of the widest of some rows of an input, with its draws and its place in a structure."""
+    return spec.least_row_bytes + sum(map(_width, rows.columns))
+
+
+def _width(column: pa.Array) -> int:
+    """Bytes of the widest value of a column, its mark for NULL included."""
+    if pa.types.is_boolean(column.type):
+        return 2
+    if _is_text(column.type):
+        longest = pc.max(pc.binary_length(column)).as_py() or 0
+        return int(longest) + 8 + 1
+    try:
+        return int(column.type.byte_width) + 1
+    except ValueError:
+        # Nested values: no width of their own is known cheaper than that of all of them.
+        return -(-int(column.nbytes) // len(column)) if len(column) else 0
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+    )
+
 
 PROBE_CHANCE = "$probe_chance"
 

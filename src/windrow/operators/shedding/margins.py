@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.kernels._jit import writable
+from windrow.kernels.jit import writable
 from windrow.kernels.key_words import chain_words
 from windrow.kernels.sliding_margins import (
     NONE,
@@ -34,7 +34,7 @@ from windrow.kernels.sliding_margins import (
 )
 from windrow.kernels.versions import Versions
 from windrow.operators.accumulators.base import resized
-from windrow.operators.key_directory import KeyDirectory
+from windrow.operators.columns.key_directory import KeyDirectory
 
 Numbers = NDArray[np.int64]
 Floats = NDArray[np.float64]

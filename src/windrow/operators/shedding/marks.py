@@ -19,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.operators.arrow_types import arrow_schema
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.chunks import ChunkBuffer
+from windrow.operators.columns.arrow_types import arrow_schema
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.columns.chunks import ChunkBuffer
 from windrow.operators.shedding.numbers import numbered
 from windrow.physical.shedding.limits import chance_column, draw_column
 from windrow.schema import MAX_TICK, MIN_TICK, Schema

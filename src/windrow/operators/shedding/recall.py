@@ -35,7 +35,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.operators.base import Counters
+from windrow.operators.engine.base import Counters
 from windrow.operators.shedding.control import Division
 from windrow.operators.shedding.meeting import Blocks, Meeting
 from windrow.operators.shedding.numbers import bits, number_of

@@ -50,8 +50,8 @@ from windrow.physical.nodes.set_op import SetOp
 from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.options import Options
-from windrow.physical.part_sizes import USUAL
 from windrow.physical.routes import pipeline_order, probe_order
+from windrow.physical.structures import USUAL
 from windrow.plan.statistics import Figure
 
 CLEARLY = 0.8

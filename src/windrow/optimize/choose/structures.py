@@ -8,8 +8,17 @@ from windrow.errors import PlanError
 from windrow.physical.algorithms import ASYMMETRIC
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.options import Options
-from windrow.physical.part_sizes import BUFFER, HASH, LEAST_BUCKET, LEAST_NODE, MOST, TREES, TTREE
-from windrow.physical.structures import NAMES, served_range
+from windrow.physical.structures import (
+    BUFFER,
+    HASH,
+    LEAST_BUCKET,
+    LEAST_NODE,
+    MOST,
+    NAMES,
+    TREES,
+    TTREE,
+    served_range,
+)
 from windrow.plan.nodes.window_join import WindowJoin
 
 SIZES = ("bucket_size", "node_size")

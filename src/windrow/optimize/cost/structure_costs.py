@@ -19,8 +19,7 @@ from windrow.optimize.shedding.expected import left_directions
 from windrow.physical.algorithms import ALGORITHMS, ASYMMETRIC
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.nodes.shedding_join import SheddingJoin
-from windrow.physical.part_sizes import BUFFER, HASH
-from windrow.physical.structures import NAMES, served_range
+from windrow.physical.structures import BUFFER, HASH, NAMES, served_range
 
 
 def structure_costs(

@@ -9,9 +9,8 @@ from windrow.physical.algorithms import ASYMMETRIC, BY_ROUTES, BY_WINDOWS, DEFAU
 from windrow.physical.explain.bounds_text import event_time, plus
 from windrow.physical.explain.facts import Fact
 from windrow.physical.options import Options
-from windrow.physical.part_sizes import BUFFER, HASH
 from windrow.physical.routes import first_ready, is_along_path, pipeline_order, probe_order
-from windrow.physical.structures import served_range
+from windrow.physical.structures import BUFFER, HASH, served_range
 from windrow.plan.exprs import Expr
 from windrow.plan.texts import show_predicates
 

@@ -92,7 +92,7 @@ class AsofSweep(PairJoin):
     @property
     def operator(self) -> str:
         """The sweep."""
-        return "windrow.operators.asof:AsofSweepOp"
+        return "windrow.operators.joins.asof:AsofSweepOp"
 
 
 _CHOICES = {

@@ -40,7 +40,7 @@ class CountJoin(MultiJoin):
     @property
     def operator(self) -> str:
         """Where tuples push one another out."""
-        return "windrow.operators.count_join:CountJoinOp"
+        return "windrow.operators.joins.count_join:CountJoinOp"
 
     def partitioning(self, buckets: int) -> Partitioning:
         """By keys of all inputs that every count window is divided by: its partitions stay whole."""

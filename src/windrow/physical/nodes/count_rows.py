@@ -75,8 +75,8 @@ class CountRows(MakesChanges, OneInput):
     def operator(self) -> str:
         """One that rows come back to, or one that only new rows push others out of."""
         if self.input.takes_back:
-            return "windrow.operators.newest_changes:NewestChangesOp"
-        return "windrow.operators.rows_window:CountRowsOp"
+            return "windrow.operators.feeds.newest_changes:NewestChangesOp"
+        return "windrow.operators.feeds.rows_window:CountRowsOp"
 
 
 def _facts(spec: CountRows, show: Show) -> list[Fact]:

@@ -69,7 +69,7 @@ class ExpireRows(MakesChanges, OneInput):
     @property
     def operator(self) -> str:
         """Where rows end."""
-        return "windrow.operators.expire:ExpireRowsOp"
+        return "windrow.operators.feeds.expire:ExpireRowsOp"
 
 
 def _facts(spec: ExpireRows) -> list[Fact]:

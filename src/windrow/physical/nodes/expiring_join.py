@@ -35,7 +35,7 @@ class ExpiringJoin(SnapshotJoin):
     @property
     def operator(self) -> str:
         """Where the windows are the join's own rows."""
-        return "windrow.operators.expiring_join:ExpiringJoinOp"
+        return "windrow.operators.joins.expiring_join:ExpiringJoinOp"
 
     @property
     def title(self) -> str:

@@ -106,8 +106,8 @@ class MatwinBestmatch(PairJoin):
     def operator(self) -> str:
         """The windows in chunks, or in pages once they do not fit into memory."""
         if self.algorithm in PAGED:
-            return "windrow.operators.pages.paged_bestmatch:PagedBestmatchOp"
-        return "windrow.operators.bestmatch:MatwinBestmatchOp"
+            return "windrow.operators.bestmatch.pages.paged_bestmatch:PagedBestmatchOp"
+        return "windrow.operators.bestmatch.bestmatch:MatwinBestmatchOp"
 
 
 def _facts(spec: MatwinBestmatch, options: Options, show: Show) -> list[Fact]:

@@ -20,10 +20,10 @@ from windrow.physical.explain.facts import said
 from windrow.physical.explain.plan_names import plan_kind, plan_name
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.shapes import Inner
-from windrow.physical.part_sizes import USUAL, PartSizes
 from windrow.physical.partitioning.buckets import Slices, hypercube, show_class
 from windrow.physical.routes import path_order
 from windrow.physical.shedding.limits import least_row_bytes
+from windrow.physical.structures import USUAL, PartSizes
 from windrow.plan.statistics import Figure
 from windrow.plan.texts import KIND_NAMES
 from windrow.schema import END

@@ -61,7 +61,7 @@ class OuterJoin(MultiJoin):
     @property
     def operator(self) -> str:
         """Where matches are noted."""
-        return "windrow.operators.outer_join:OuterJoinOp"
+        return "windrow.operators.joins.outer_join:OuterJoinOp"
 
     @property
     def title(self) -> str:

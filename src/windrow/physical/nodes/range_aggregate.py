@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windrow.physical.aggregate_facts import cost_of_a_change, kept_per_group, values_in_state
+from windrow.physical.explain.aggregate_facts import (
+    cost_of_a_change,
+    kept_per_group,
+    values_in_state,
+)
 from windrow.physical.explain.bounds_text import (
     alive_bound,
     drop_condition,
@@ -102,7 +106,7 @@ class RangeAggregate(PairJoin):
     @property
     def operator(self) -> str:
         """The sliding aggregate that left rows read."""
-        return "windrow.operators.range_aggregate:RangeAggregateOp"
+        return "windrow.operators.aggregates.range_aggregate:RangeAggregateOp"
 
 
 def _facts(spec: RangeAggregate, show: Show) -> list[Fact]:

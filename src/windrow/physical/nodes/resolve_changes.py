@@ -97,7 +97,7 @@ class ResolveChanges(OneInput):
     @property
     def operator(self) -> str:
         """Where each delete finds its row."""
-        return "windrow.operators.change_feed:ResolveChangesOp"
+        return "windrow.operators.feeds.change_feed:ResolveChangesOp"
 
 
 def _facts(spec: ResolveChanges, show: Show) -> list[Fact]:

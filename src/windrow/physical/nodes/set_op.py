@@ -140,10 +140,10 @@ class SetOp(Inner):
     def operator(self) -> str:
         """One that counts copies, unless signs, or the rows themselves, say all."""
         if self.hands_on:
-            return "windrow.operators.hand_on:HandOnOp"
+            return "windrow.operators.feeds.hand_on:HandOnOp"
         if self.adds_signs_up:
-            return "windrow.operators.net_changes:NetChangesOp"
-        return "windrow.operators.set_operation:SetOperationOp"
+            return "windrow.operators.feeds.net_changes:NetChangesOp"
+        return "windrow.operators.aggregates.set_operation:SetOperationOp"
 
 
 COPIES = {

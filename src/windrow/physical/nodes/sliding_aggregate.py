@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from windrow.physical.aggregate_facts import cost_of_a_change, kept_per_group, values_in_state
-from windrow.physical.estimating_facts import estimating_facts
+from windrow.physical.explain.aggregate_facts import (
+    cost_of_a_change,
+    estimating_facts,
+    kept_per_group,
+    values_in_state,
+)
 from windrow.physical.explain.bounds_text import (
     alive_bound,
     drop_condition,
@@ -121,7 +125,7 @@ class SlidingAggregate(MakesChanges, OneInput):
     @property
     def combiner(self) -> str:
         """Where rows that come and go together are added up."""
-        return "windrow.operators.merged_rows:merged_rows" if self.is_merged else ""
+        return "windrow.operators.aggregates.merged_rows:merged_rows" if self.is_merged else ""
 
     @property
     def title(self) -> str:
@@ -143,7 +147,7 @@ class SlidingAggregate(MakesChanges, OneInput):
         """One that is exact, or one that estimates."""
         if self.estimated_from:
             return "windrow.operators.shedding.estimating_aggregate:EstimatingAggregateOp"
-        return "windrow.operators.sliding_aggregate:SlidingAggregateOp"
+        return "windrow.operators.aggregates.sliding_aggregate:SlidingAggregateOp"
 
     def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
         """What is kept per group, and what a change costs."""

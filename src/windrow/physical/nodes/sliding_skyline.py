@@ -88,7 +88,7 @@ class SlidingSkyline(MakesChanges, OneInput):
 
     is_stateful = True
     hears_of_expiry = True
-    combiner = "windrow.operators.sliding_skyline:ever_best"
+    combiner = "windrow.operators.bestmatch.sliding_skyline:ever_best"
 
     @property
     def needs_all_rows(self) -> str:
@@ -123,7 +123,7 @@ class SlidingSkyline(MakesChanges, OneInput):
     @property
     def operator(self) -> str:
         """Where pairs are compared as they come and go."""
-        return "windrow.operators.sliding_skyline:SlidingSkylineOp"
+        return "windrow.operators.bestmatch.sliding_skyline:SlidingSkylineOp"
 
 
 _ALL_TOGETHER = {

@@ -53,7 +53,7 @@ class SnapshotJoin(MultiJoin):
     @property
     def operator(self) -> str:
         """Where rows that are alive together are found by their ends."""
-        return "windrow.operators.snapshot_join:SnapshotJoinOp"
+        return "windrow.operators.joins.snapshot_join:SnapshotJoinOp"
 
     @property
     def title(self) -> str:

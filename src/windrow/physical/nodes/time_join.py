@@ -7,7 +7,7 @@ from typing import Self
 
 from windrow.physical.algorithms import ALGORITHMS, DEFAULT, SWEEP
 from windrow.physical.nodes.multi_join import MultiJoin
-from windrow.physical.part_sizes import USUAL, PartSizes
+from windrow.physical.structures import USUAL, PartSizes
 
 
 @dataclass(frozen=True)

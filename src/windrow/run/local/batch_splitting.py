@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from windrow.operators.instants import ticks_of
+from windrow.operators.columns.instants import ticks_of
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.options import SPILL, Options
 from windrow.physical.shedding.limits import OF_ITS_OWN, part_of

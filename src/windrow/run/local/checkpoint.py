@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.errors import PlanError, ResourceError
-from windrow.operators.base import STATE_VERSION, Snapshot
+from windrow.operators.engine.base import STATE_VERSION, Snapshot
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.options import NTA, TPA
 from windrow.run.late_rows import StreamFigures

@@ -20,16 +20,16 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.errors import PlanError, ResourceError, WindrowError
-from windrow.operators.arrow_types import arrow_schema, arrow_type
-from windrow.operators.base import Counters
-from windrow.operators.changes import ChangeBatch
+from windrow.operators.columns.arrow_types import arrow_schema, arrow_type
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.columns.instants import instants, ticks_of
+from windrow.operators.engine.base import Counters
 from windrow.operators.engine.changelog_output import ChangelogOutput
 from windrow.operators.engine.driver import MicroBatch, Setting
 from windrow.operators.engine.late_rule import late_rows
+from windrow.operators.engine.memory import memory_of
 from windrow.operators.engine.scheduler import SCHEDULINGS, Scheduler, driver_of
-from windrow.operators.instants import instants, ticks_of
-from windrow.operators.memory import memory_of
-from windrow.operators.updates import CHANGE_TYPES
+from windrow.operators.feeds.updates import CHANGE_TYPES
 from windrow.physical.nodes.scan_table import ScanTable
 from windrow.physical.query import PhysicalQuery
 from windrow.run.late_rows import Arrived, StreamCounts

@@ -28,9 +28,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from windrow.errors import BindError, DataError
-from windrow.operators.arrow_types import arrow_type
-from windrow.operators.instants import less_delay, ticks_of
-from windrow.operators.read_ahead import complete_by_read_ahead
+from windrow.operators.columns.arrow_types import arrow_type
+from windrow.operators.columns.instants import less_delay, ticks_of
+from windrow.operators.feeds.read_ahead import complete_by_read_ahead
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.options import IN_STEP
 from windrow.run.local.batch_splitting import BatchSplitter, RowsAtOnce, all_at_once, first_of

@@ -18,7 +18,7 @@ from enum import Enum
 from typing import Final
 
 from windrow.errors import ResourceError
-from windrow.kernels._signals import PutOff
+from windrow.kernels.signals import PutOff
 
 
 class Pause(Enum):

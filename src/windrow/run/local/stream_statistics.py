@@ -22,8 +22,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.operators.changes import take_columns
-from windrow.operators.instants import ticks_of
+from windrow.operators.columns.changes import take_columns
+from windrow.operators.columns.instants import ticks_of
 from windrow.physical.estimates import is_near
 from windrow.plan.catalog import StreamInfo
 from windrow.plan.exprs import Expr

@@ -23,13 +23,13 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from pyspark import TaskContext
 
-from windrow.operators.base import Counters
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.chunks import encode
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.columns.chunks import encode
+from windrow.operators.engine.base import Counters
 from windrow.operators.engine.driver import MicroBatch, Setting
+from windrow.operators.engine.memory import memory_of_bucket
 from windrow.operators.engine.scheduler import Scheduler, stage_scheduler
-from windrow.operators.memory import memory_of_bucket
-from windrow.operators.partition import own_rows
+from windrow.operators.routing.partition import own_rows
 from windrow.run.spark.bucket_plan import NO_PLAN, Chosen, chosen_streaming
 from windrow.run.spark.buckets import GUARD
 from windrow.run.spark.chunk_cache import BucketChunks, Owner, worker_cache

@@ -27,12 +27,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from windrow.operators.chunks import Chunk, decode
+from windrow.operators.columns.chunks import Chunk, decode
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from windrow.operators.base import Left
+    from windrow.operators.engine.base import Left
 
 MOST_BYTES_IN_WORKER = 1 << 30
 MOST_BYTES_ON_DISK = 4 << 30

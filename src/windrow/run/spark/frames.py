@@ -22,7 +22,7 @@ from windrow.schema import Field, Schema
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from windrow.operators.evaluate import DuckdbTypes
+    from windrow.operators.expressions.evaluate import DuckdbTypes
 
 UTC = ("UTC", "Etc/UTC", "GMT", "Z", "+00:00")
 
@@ -117,7 +117,7 @@ class SparkTypes:
         """
         if may_differ or (depends_on_settings and not self._has_usual_settings()):
             return False
-        from windrow.operators.evaluate import DuckdbTypes  # noqa: PLC0415  # loads DuckDB
+        from windrow.operators.expressions.evaluate import DuckdbTypes  # noqa: PLC0415  # loads DuckDB
 
         if self._duckdb is None:
             self._duckdb = DuckdbTypes()

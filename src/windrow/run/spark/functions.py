@@ -15,8 +15,8 @@ import pyarrow as pa
 from pyspark import cloudpickle
 from pyspark.sql.pandas.functions import arrow_udf
 
-from windrow.operators.arrow_types import arrow_type, conform, spark_type
-from windrow.operators.functions import call_function
+from windrow.operators.columns.arrow_types import arrow_type, conform, spark_type
+from windrow.operators.expressions.functions import call_function
 from windrow.plan.functions import UserFunction
 from windrow.run.spark.failures import told_first
 

@@ -24,7 +24,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Observation
 
 from windrow.errors import PlanError
-from windrow.operators.base import Counters
+from windrow.operators.engine.base import Counters
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.query import PhysicalQuery
 from windrow.run.late_rows import Arrived, StreamCounts

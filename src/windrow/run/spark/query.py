@@ -1,4 +1,14 @@
-"""A physical query as one DataFrame: Spark SQL below, between and above the stages.
+"""A stage in a batch worker: every bucket of the task from its first tick to its last.
+
+The task's rows come ordered by bucket and first tick, so that the first tick of the bucket's next
+blob is a watermark: nothing below it follows.
+
+    blobs            [3 ........ 20]
+                         [7 ........... 31]
+                                    [25 ... 40]
+    watermark after      7          25         end of time
+
+A physical query as one DataFrame: Spark SQL below, between and above the stages.
 
 One stage, from the bottom up:
 
@@ -16,31 +26,55 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import reduce
 from importlib.util import find_spec
+from itertools import groupby
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StringType, StructField, StructType
 
 from windrow.errors import PlanError, ResourceError, UnsupportedError
-from windrow.operators.arrow_types import arrow_schema
+from windrow.operators.columns.arrow_types import arrow_schema
+from windrow.operators.columns.chunks import encode
 from windrow.operators.engine.changelog_output import ChangelogOutput
-from windrow.operators.updates import CHANGE_TYPES
+from windrow.operators.engine.driver import MicroBatch, Setting
+from windrow.operators.engine.memory import memory_of_bucket
+from windrow.operators.engine.scheduler import Scheduler, stage_scheduler
+from windrow.operators.feeds.updates import CHANGE_TYPES
+from windrow.operators.routing.partition import own_rows
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.partitioning.shared_stages import shared_stage
 from windrow.physical.query import PhysicalQuery
 from windrow.plan.exprs import quote_spark
 from windrow.registry import load
-from windrow.run.spark.batch import batch_runner
+from windrow.run.spark.bucket_plan import NO_PLAN, Remembered, chosen_in_batch
 from windrow.run.spark.buckets import MOST_BUCKETS
+from windrow.run.spark.failures import told_first
 from windrow.run.spark.frames import type_text
-from windrow.run.spark.late_row_payload import NAME, multiplied, stream_of, ways, with_letters
-from windrow.run.spark.packing import counter, finisher, packer, unpacker
+from windrow.run.spark.late_row_payload import (
+    NAME,
+    DeadLetters,
+    multiplied,
+    stream_of,
+    ways,
+    with_letters,
+)
+from windrow.run.spark.packing import (
+    Blob,
+    by_port,
+    counter,
+    finisher,
+    packer,
+    set_aside_modules,
+    unpacker,
+)
 from windrow.run.spark.progress import STEPS_BY, BatchFigures, run_names
 from windrow.run.spark.relations import Scanned
 from windrow.run.spark.shed_bucket_demand import ShedDemand
 from windrow.run.spark.shed_pane_counts import COUNTED
 from windrow.run.spark.stages import (
+    BESIDE,
     FIGURES,
     LETTER,
     OPERATOR,
@@ -58,12 +92,103 @@ from windrow.run.spark.stages import (
     stateful_specs,
 )
 from windrow.run.spark.ticks import time_sql
-from windrow.schema import CHANGE_TYPE, EVENT_TIME, SIGN, TIME, Schema
+from windrow.schema import CHANGE_TYPE, EVENT_TIME, MAX_TICK, MIN_TICK, SIGN, TIME, Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from windrow.run.planner import Planner
+    from windrow.run.spark.packing import Mapper
+
+
+STEP_BYTES = 8 << 20
+"""Blobs are pushed together up to this size: many small steps would cost more than the rows."""
+
+_PRODUCED = pa.schema([("blob", pa.binary()), *((name, pa.int64()) for name in BESIDE)])
+
+
+def batch_runner(plan: StagePlan) -> Mapper:
+    """The function that runs a stage over ordered, packed rows, for `mapInArrow`."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with told_first(plan.sql):
+            for label, group in groupby(_packed_rows(batches), key=lambda row: row[0]):
+                blobs = ((tick, blob) for _, tick, blob in group)
+                yield from _run_bucket(plan, label, blobs)
+        set_aside_modules()
+
+    return run
+
+
+def _run_bucket(
+    plan: StagePlan, label: int, blobs: Iterator[tuple[int, Blob]]
+) -> Iterator[pa.RecordBatch]:
+    bucket = plan.labels.index(label)
+    letters = DeadLetters(plan, "batch", bucket)
+    memory = memory_of_bucket(plan.options, plan.memory_parts, bucket)
+    own = own_rows(plan.spec, plan.partitioning, bucket)
+    setting = Setting(plan.on_late, letters.take, memory, own)
+    scheduler: Scheduler | None = None
+    choices = Remembered()
+    rows_read = 0
+    for step, watermark in _steps(blobs):
+        batches, copies = by_port(step, plan.ports, MIN_TICK)
+        chosen = chosen_in_batch(choices, bucket, plan, batches)
+        is_new = scheduler is None or chosen.is_change
+        node = chosen.spec if plan.demand is None else plan.demand.node_of(chosen.spec, bucket)
+        if scheduler is None:
+            scheduler = stage_scheduler((node, *plan.above), setting)
+        elif chosen.is_change:
+            scheduler.operators[-1].become(node)
+        lowest = scheduler.operators[-1]
+        if plan.demand is not None and is_new:
+            plan.demand.follow_beforehand(lowest.operator, node, bucket)
+        if plan.choice is not None:
+            yield _row(None, {"plan_changes": int(chosen.is_change), PLAN: chosen.plan})
+        for results in scheduler.run(MicroBatch({}, MIN_TICK, watermark, handed=batches)):
+            yield _row(encode(results), {})
+        lowest.counters.rows_in -= sum(copies)
+        rows_read += sum(
+            int(batch.tuples().sum()) - copied
+            for batch, copied, is_read in zip(batches, copies, plan.reads, strict=True)
+            if batch is not None and is_read
+        )
+    letters.write()
+    assert scheduler is not None  # a bucket without a blob is not asked
+    read = {"rows_read": rows_read}
+    for number, driver in enumerate(reversed(scheduler.operators)):
+        yield _row(None, {**driver.counters.as_dict(), **read, OPERATOR: number})
+        read = {}
+
+
+def _steps(blobs: Iterator[tuple[int, Blob]]) -> Iterator[tuple[list[Blob], int]]:
+    """Blobs to push together, with the watermark that holds after them."""
+    waiting: list[Blob] = []
+    size = 0
+    for tick, blob in blobs:
+        if size >= STEP_BYTES:
+            yield waiting, tick
+            waiting, size = [], 0
+        waiting.append(blob)
+        size += len(blob.data)
+    yield waiting, MAX_TICK
+
+
+def _packed_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, int, Blob]]:
+    for batch in batches:
+        plain = (
+            batch.column(name).to_pylist() for name in ("bucket", "first_tick", "port", "is_copy")
+        )
+        for bucket, tick, port, is_copy, data in zip(*plain, batch.column("blob"), strict=True):
+            yield bucket, tick, Blob(port, is_copy, data.as_buffer())
+
+
+def _row(blob: bytes | None, figures: dict[str, int]) -> pa.RecordBatch:
+    values = {**dict.fromkeys(BESIDE, 0), PLAN: NO_PLAN, **figures}
+    numbers = (pa.array([values[name]], pa.int64()) for name in BESIDE)
+    arrays = [pa.array([blob], pa.binary()), *numbers]
+    return pa.RecordBatch.from_arrays(arrays, schema=_PRODUCED)
+
 
 PROVIDER_SETTING = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"

@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import pyarrow as pa
 
-from windrow.operators.instants import less_delay
-from windrow.operators.join_inputs import can_match
+from windrow.operators.columns.instants import less_delay
+from windrow.operators.joins.join_inputs import can_match
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.shedding.limits import Shedding
@@ -43,9 +43,9 @@ from windrow.run.spark.shed_pane_counts import (
 from windrow.schema import MAX_TICK, MIN_TICK
 
 if TYPE_CHECKING:
-    from windrow.operators.base import Operator
-    from windrow.operators.changes import ChangeBatch
-    from windrow.operators.shares import Buckets
+    from windrow.operators.columns.changes import ChangeBatch
+    from windrow.operators.engine.base import Operator
+    from windrow.operators.routing.shares import Buckets
     from windrow.operators.shedding.join import ShedJoinOp
     from windrow.run.spark.shed_pane_counts import Ints
 

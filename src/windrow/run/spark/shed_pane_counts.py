@@ -29,7 +29,7 @@ from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 
 if TYPE_CHECKING:
-    from windrow.operators.shares import Buckets
+    from windrow.operators.routing.shares import Buckets
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from types import MappingProxyType
 
-from windrow.operators.base import Counters
+from windrow.operators.engine.base import Counters
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.options import Options
 from windrow.physical.partitioning.buckets import Partitioning

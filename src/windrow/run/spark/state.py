@@ -18,8 +18,8 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from windrow.errors import InternalError, PlanError
-from windrow.operators.base import STATE_VERSION, Counters, Snapshot
-from windrow.operators.chunks import Chunk, ChunkSlice
+from windrow.operators.columns.chunks import Chunk, ChunkSlice
+from windrow.operators.engine.base import STATE_VERSION, Counters, Snapshot
 from windrow.run.spark.chunk_cache import BucketChunks, order_of
 from windrow.schema import MAX_TICK
 

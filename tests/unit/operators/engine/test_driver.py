@@ -8,10 +8,10 @@ import pytest
 from cases.driving import step
 
 from windrow.errors import DataError
-from windrow.operators.base import Operator, Snapshot
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.chunks import ChunkBuffer
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.columns.chunks import ChunkBuffer
 from windrow.operators.engine import driver
+from windrow.operators.engine.base import Operator, Snapshot
 from windrow.operators.engine.driver import OperatorDriver, Setting
 from windrow.physical.nodes.filter_rows import FilterRows
 from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch

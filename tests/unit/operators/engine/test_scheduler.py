@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import windrow
-from windrow.operators.changes import ChangeBatch
+from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.engine.driver import Clock, Driver, MicroBatch, Setting
 from windrow.operators.engine.row_drivers import BatchDriver, ScanDriver
 from windrow.operators.engine.scheduler import SCHEDULINGS, Scheduler, driver_of

@@ -13,12 +13,12 @@ from cases.driving import step
 
 import windrow
 from windrow.errors import DataError
-from windrow.operators.arrow_types import arrow_schema
-from windrow.operators.changes import ChangeBatch
+from windrow.operators.columns.arrow_types import arrow_schema
+from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.engine.driver import MicroBatch, OperatorDriver, Setting
+from windrow.operators.engine.memory import Memory
 from windrow.operators.engine.scheduler import Scheduler, stage_scheduler
-from windrow.operators.evaluate import Evaluator
-from windrow.operators.memory import Memory
+from windrow.operators.expressions.evaluate import Evaluator
 from windrow.physical.partitioning.shared_stages import below, stages
 from windrow.run.spark.state import apart, together
 from windrow.schema import MAX_TICK, MIN_TICK

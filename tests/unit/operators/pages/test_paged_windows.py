@@ -10,10 +10,10 @@ import pytest
 from cases.match_runs import MatchRun
 from twins.bestmatch import Rules
 
-from windrow.operators.match_index import MatchIndexer
-from windrow.operators.pages.lines import LineCoder
-from windrow.operators.pages.page_file import Counts
-from windrow.operators.pages.paged_windows import PagedWindows, PageSizes
+from windrow.operators.bestmatch.match_index import MatchIndexer
+from windrow.operators.bestmatch.pages.lines import LineCoder
+from windrow.operators.bestmatch.pages.page_file import Counts
+from windrow.operators.bestmatch.pages.paged_windows import PagedWindows, PageSizes
 
 LEFT, RIGHT = 0, 1
 TIME, CELL, NAME = 0, 1, -1

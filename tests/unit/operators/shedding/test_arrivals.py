@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from windrow.operators.changes import ChangeBatch
+from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.shedding.arrivals import Arrivals
 from windrow.operators.shedding.marks import Losses
 from windrow.schema import Schema

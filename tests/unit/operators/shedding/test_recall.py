@@ -15,8 +15,8 @@ from cases.shed_joins import WINDOW, spec
 from windrow.allocation.best import allocate
 from windrow.allocation.loads import Load, Resources
 from windrow.allocation.output import expected_recall
-from windrow.operators.base import Counters
-from windrow.operators.changes import ChangeBatch
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.engine.base import Counters
 from windrow.operators.shedding.control import Division
 from windrow.operators.shedding.join import ShedJoinOp
 from windrow.operators.shedding.meeting import Blocks, Span

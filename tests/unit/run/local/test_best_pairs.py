@@ -215,8 +215,8 @@ def test_inputs_that_show_no_event_time_are_told_apart_by_it_all_the_same(sessio
 
 
 def test_of_the_pairs_of_a_task_only_local_skylines_go_on():
-    from windrow.operators.changes import ChangeBatch
-    from windrow.operators.sliding_skyline import ever_best
+    from windrow.operators.bestmatch.sliding_skyline import ever_best
+    from windrow.operators.columns.changes import ChangeBatch
     from windrow.physical.nodes.scan_stream import ScanStream
     from windrow.physical.nodes.sliding_skyline import SlidingSkyline
     from windrow.plan.nodes.bestmatch_join import MINDIST, Dimension

@@ -18,7 +18,7 @@ import pytest
 from taps import LIMIT_S, Tap
 
 from windrow import ResourceError, Session
-from windrow.kernels._signals import PutOff
+from windrow.kernels.signals import PutOff
 
 JOIN = "SELECT a.k, note(b.k) AS y FROM a, b WHERE a.k = b.k WINDOW = 20"
 

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from plans import physical
 
 from windrow import DataError, PlanError, ResourceError, Session, WindrowError
-from windrow.operators.evaluate import DuckdbTypes
+from windrow.operators.expressions.evaluate import DuckdbTypes
 from windrow.optimize.optimizer import optimize
 from windrow.physical.options import Options
 from windrow.physical.query import PhysicalQuery

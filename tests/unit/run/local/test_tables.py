@@ -12,8 +12,8 @@ import pytest
 
 import windrow
 from windrow.errors import DataError, PlanError, UnsupportedError
-from windrow.operators import table_join
-from windrow.operators.key_directory import KeyDirectory
+from windrow.operators.columns.key_directory import KeyDirectory
+from windrow.operators.joins import table_join
 from windrow.physical.nodes.filter_rows import FilterRows
 from windrow.physical.nodes.project_rows import ProjectRows
 from windrow.physical.nodes.table_join_rows import TableJoinRows

@@ -9,7 +9,7 @@ import pyarrow as pa
 from unit.run.spark.fake_handle import FakeHandle
 
 import windrow
-from windrow.operators.arrow_types import arrow_schema
+from windrow.operators.columns.arrow_types import arrow_schema
 from windrow.physical.query import PhysicalQuery
 from windrow.plan.nodes.query import Query
 from windrow.run.spark.bucket_worker import BucketWorker

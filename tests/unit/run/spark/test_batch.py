@@ -9,10 +9,11 @@ import pyarrow as pa
 import pytest
 
 import windrow
-from windrow.operators.arrow_types import arrow_schema
-from windrow.run.spark import batch, packing
-from windrow.run.spark.batch import batch_runner
+from windrow.operators.columns.arrow_types import arrow_schema
+from windrow.run.spark import packing
+from windrow.run.spark import query as batch
 from windrow.run.spark.packing import packer, unpacker
+from windrow.run.spark.query import batch_runner
 from windrow.run.spark.stages import Spread, plan_stage, stateful_specs
 
 SCHEMA = pa.schema([("ts", pa.int64()), ("k", pa.int64())])

@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.chunks import ChunkBuffer
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.columns.chunks import ChunkBuffer
 from windrow.physical.partitioning.buckets import Slices
-from windrow.run.spark.bucket_statistics import MOST_LOOKED_AT, BucketStatistics
+from windrow.run.spark.bucket_plan import MOST_LOOKED_AT, BucketStatistics
 from windrow.schema import MIN_TICK
 
 

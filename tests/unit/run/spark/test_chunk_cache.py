@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.chunks import Chunk
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.columns.chunks import Chunk
 from windrow.run.spark.chunk_cache import (
     IDLE_BATCHES,
     BucketChunks,

@@ -15,10 +15,9 @@ import pytest
 from cases.driving import step
 from unit.run.spark.fake_worker import Worker, planned
 
-from windrow.operators.arrow_types import arrow_schema
-from windrow.operators.build import load
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.engine.driver import OperatorDriver
+from windrow.operators.columns.arrow_types import arrow_schema
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.engine.driver import OperatorDriver, load
 from windrow.physical.partitioning.shared_stages import stages
 from windrow.run.spark import bucket_worker
 from windrow.run.spark.chunk_cache import ChunkCache

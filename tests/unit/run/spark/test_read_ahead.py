@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from unit.run.spark.fake_handle import FakeHandle
 
-from windrow.run.spark import read_ahead
-from windrow.run.spark.read_ahead import AheadProcessor, arrivals
+from windrow.run.spark import relations as read_ahead
+from windrow.run.spark.relations import AheadProcessor, arrivals
 from windrow.schema import MIN_TICK
 
 AHEAD = 3

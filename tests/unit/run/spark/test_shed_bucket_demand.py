@@ -12,7 +12,7 @@ from cases.shed_joins import WINDOW, spec, taken
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.operators.changes import ChangeBatch
+from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.shedding.join import ShedJoinOp
 from windrow.physical.shedding.limits import Least, Shedding
 from windrow.run.spark.shed_bucket_demand import Beforehand, Needs, part_of

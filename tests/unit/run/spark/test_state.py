@@ -11,9 +11,9 @@ import pytest
 from unit.run.spark.fake_handle import FakeHandle
 
 from windrow.errors import InternalError, PlanError
-from windrow.operators.base import Snapshot
-from windrow.operators.changes import ChangeBatch
-from windrow.operators.chunks import ChunkBuffer
+from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.columns.chunks import ChunkBuffer
+from windrow.operators.engine.base import Snapshot
 from windrow.run.spark import state
 from windrow.run.spark.chunk_cache import BucketChunks, ChunkCache, Owner
 from windrow.run.spark.processor import declared

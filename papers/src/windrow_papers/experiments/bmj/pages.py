@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from windrow.errors import InternalError
-from windrow.operators.pages.page_schedule import (
+from windrow.operators.bestmatch.pages.page_search import (
     CHEAPER,
     CRABSTEP,
     GALLOP,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from windrow.kernels.epsilon_grid import KINDS_OF_WORK
-from windrow.operators.pages.page_file import Counts
+from windrow.operators.bestmatch.pages.page_file import Counts
 from windrow_papers.experiments.charts import Line
 from windrow_papers.experiments.claims import Case
 from windrow_papers.experiments.contest import agree

@@ -22,7 +22,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from windrow.kernels._jit import kernel
 from windrow.kernels.epsilon_grid import (
     CELL_TESTS,
     DOMINANCE_TESTS,
@@ -30,6 +29,7 @@ from windrow.kernels.epsilon_grid import (
     Numbers,
     is_out_of_reach,
 )
+from windrow.kernels.jit import kernel
 
 GONE = 2**63 - 1
 """The y1 of a number in the ring that is not, or no longer, alive."""

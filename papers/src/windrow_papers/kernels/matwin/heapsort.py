@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from windrow.kernels._jit import kernel
 from windrow.kernels.epsilon_grid import SORT_TESTS, Numbers, is_before
+from windrow.kernels.jit import kernel
 
 
 @kernel

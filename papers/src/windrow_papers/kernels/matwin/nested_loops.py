@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from windrow.kernels._jit import kernel
 from windrow.kernels.epsilon_grid import DOMINANCE_TESTS, PAIR_TESTS, Numbers
+from windrow.kernels.jit import kernel
 
 
 @kernel

@@ -12,7 +12,7 @@ that goes.
 
 from __future__ import annotations
 
-from windrow.kernels._jit import lean_kernel
+from windrow.kernels.jit import lean_kernel
 from windrow_papers.kernels.scheduling.machine import (
     CHANGED,
     COMPARED,

@@ -10,7 +10,7 @@ what it takes to hold them in order count as the query's.
 
 from __future__ import annotations
 
-from windrow.kernels._jit import lean_kernel
+from windrow.kernels.jit import lean_kernel
 from windrow_papers.kernels.scheduling.machine import (
     BUFFERED,
     CAME,

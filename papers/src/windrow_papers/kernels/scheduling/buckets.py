@@ -7,7 +7,7 @@ Keys are small numbers, and each is its own bucket.
 
 from __future__ import annotations
 
-from windrow.kernels._jit import lean_kernel
+from windrow.kernels.jit import lean_kernel
 from windrow_papers.kernels.scheduling.machine import (
     KEY,
     NEWER,

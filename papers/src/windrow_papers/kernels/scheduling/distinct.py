@@ -11,7 +11,7 @@ and leaves to time stamps otherwise.
 
 from __future__ import annotations
 
-from windrow.kernels._jit import lean_kernel
+from windrow.kernels.jit import lean_kernel
 from windrow_papers.kernels.scheduling.buckets import link, unlink_oldest
 from windrow_papers.kernels.scheduling.machine import (
     CAME,

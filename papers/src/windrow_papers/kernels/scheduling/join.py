@@ -12,7 +12,7 @@ A pair's minTS and maxTS are those of its two tuples, which it names. Tuples com
 
 from __future__ import annotations
 
-from windrow.kernels._jit import lean_kernel
+from windrow.kernels.jit import lean_kernel
 from windrow_papers.kernels.scheduling.buckets import link, unlink_oldest
 from windrow_papers.kernels.scheduling.machine import (
     COMPARED,

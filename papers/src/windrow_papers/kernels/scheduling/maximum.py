@@ -13,7 +13,7 @@ The maximum itself is kept in the same way by all: a count per value.
 
 from __future__ import annotations
 
-from windrow.kernels._jit import lean_kernel
+from windrow.kernels.jit import lean_kernel
 from windrow_papers.kernels.scheduling.answers import pair_time
 from windrow_papers.kernels.scheduling.machine import (
     AFTER,

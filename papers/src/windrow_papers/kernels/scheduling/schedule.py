@@ -16,7 +16,7 @@ ITA from one that reaches the operator, TPA and NTA from any.
 
 from __future__ import annotations
 
-from windrow.kernels._jit import lean_kernel
+from windrow.kernels.jit import lean_kernel
 from windrow_papers.kernels.scheduling.aggregates import expire_groups, take_into_group
 from windrow_papers.kernels.scheduling.answers import expire_answer, take_into_answer
 from windrow_papers.kernels.scheduling.distinct import expire_distinct, take_into_distinct

@@ -17,11 +17,11 @@ from bisect import bisect_right, insort
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windrow.operators.pages.page_file import drop_expired
+from windrow.operators.bestmatch.pages.page_file import drop_expired
 
 if TYPE_CHECKING:
     from windrow.kernels.epsilon_grid import Numbers
-    from windrow.operators.pages.page_file import Page, PageFile
+    from windrow.operators.bestmatch.pages.page_file import Page, PageFile
 
 Key = tuple[int, ...]
 """What rows are ordered by: cells, y1, number."""

@@ -33,15 +33,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from windrow.kernels.epsilon_grid import Numbers, meeting_pages
-from windrow.operators.pages.page_file import LEAST, Counts, Frames, PageFile, edges
-from windrow.operators.pages.page_schedule import (
+from windrow.operators.bestmatch.pages.page_file import LEAST, Counts, Frames, PageFile, edges
+from windrow.operators.bestmatch.pages.page_search import (
     CHEAPER,
     GALLOP,
     SCHEDULERS,
     Column,
     Schedule,
 )
-from windrow.operators.pages.sorted_windows import StandardWindow
+from windrow.operators.bestmatch.pages.sorted_windows import StandardWindow
 from windrow_papers.kernels.matwin.best import GONE, Bounds, Reach, Side, compare_pages
 from windrow_papers.kernels.matwin.heapsort import sort_places
 from windrow_papers.operators.matwin.best_pairs import BestPairs, GivenPairs
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from windrow.operators.pages.page_file import Page
+    from windrow.operators.bestmatch.pages.page_file import Page
 
 STANDARD, GRID = "standard", "grid"
 JUDGED = {

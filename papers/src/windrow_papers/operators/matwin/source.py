@@ -16,7 +16,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from windrow.kernels.epsilon_grid import Numbers
-from windrow.operators.pages.page_file import LEAST
+from windrow.operators.bestmatch.pages.page_file import LEAST
 
 MOST = 2**63 - 1
 

@@ -1,0 +1,1 @@
+"""Aggregates and set operations over the rows alive at each instant."""

@@ -1,0 +1,1 @@
+"""Bestmatch joins: candidates, orders, and the pairs that none dominates."""

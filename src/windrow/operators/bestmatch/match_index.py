@@ -1,0 +1,215 @@
+"""What a bestmatch join looks rows up by, as arrays, and the index of a chunk.
+
+Nested loops have no index: a judged row is compared with every row. What the index of the others
+sees to, candidates are then tested by, as dimensions of which all candidates are worth the same:
+
+    time    WINDOW from t - back, up to back + on
+    keys    their words, which must not differ
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from windrow.kernels import bestmatch as kernels
+from windrow.kernels.bestmatch import Index, Measures
+from windrow.kernels.jit import writable
+from windrow.operators.bestmatch.distances import Measure, has_values, shifted
+from windrow.operators.columns import keys
+from windrow.operators.columns.instants import moved
+from windrow.physical.match_algorithms import MATWIN_GRID, MATWIN_PLAIN, NESTED_LOOPS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from windrow.operators.columns.changes import ChangeBatch
+    from windrow.physical.nodes.base import KeyClass
+    from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
+
+SAMPLE = 1024
+"""Rows of a chunk that are looked at to choose the dimension of its grid."""
+
+FEWEST_CELLS = 8
+FEWEST_ROWS = 48
+"""A grid must cut a chunk into so many cells, and the rows within a window's time must be so many,
+to be worth its extra look-ups. Measured with 1,200 rows in reach: 100 cells make the join 4 times
+as fast, 10 cells 1.2 times (`benchmarks/kernel_bestmatch.py`)."""
+
+
+@dataclass(frozen=True)
+class Features:
+    """What the search needs of some rows, unusable ones (a NULL, a NaN) left out.
+
+    `rows` are their places in the batch; `values` has one column per dimension; `words` are those
+    of their keys, where they are looked up by these.
+    """
+
+    rows: NDArray[np.int64]
+    times: NDArray[np.int64]
+    values: NDArray[np.uint64]
+    words: NDArray[np.uint64] | None
+    is_exact: bool
+
+
+@dataclass(frozen=True)
+class ChunkIndex:
+    """The index of a chunk, and the dimension whose cells are its groups (None: keys or time)."""
+
+    index: Index
+    grid: int | None
+    is_exact: bool
+
+
+class MatchIndexer:
+    """Reads rows of one join for the search of one input's rows, and indexes those of the other.
+
+    Args:
+        spec: the join.
+        port: the input whose rows are asked for. Their candidates lie in [t - back, t + on].
+    """
+
+    def __init__(self, spec: MatwinBestmatch, port: int) -> None:
+        measures = [
+            Measure.of(d, spec.left.schema, spec.right.schema)
+            for d in spec.dimensions
+            if not d.is_by_value
+        ]
+        # Constraints that can end a comparison early come first; time is within bounds already.
+        self.measures = sorted(measures, key=lambda m: (not m.is_constrained, m.columns[0] is None))
+        self.port, self.other = port, 1 - port
+        self.back, self.on = spec.wait(self.other), spec.wait(port)
+        self.classes = spec.classes
+        self.is_nested = spec.algorithm == NESTED_LOOPS
+        self._algorithm = spec.algorithm
+        self._by_value = [(d.left, d.right) for d in spec.dimensions if d.is_by_value]
+        # Of one chunk's derived data, what belongs to joins that measure and group alike.
+        self.name = (
+            f"bestmatch {measures} {self._by_value} {spec.classes} {self.back} {self.on}"
+            f" {port} {spec.algorithm}"
+        )
+        self.kernel_measures = self._kernel_measures()
+
+    @property
+    def can_match(self) -> bool:
+        """Whether some pair can be within all limits."""
+        return self.back + self.on >= 0 and all(m.eps is None or m.eps >= 0 for m in self.measures)
+
+    def _kernel_measures(self) -> Measures:
+        kinds = [measure.kind for measure in self.measures]
+        limits = [max(measure.limit, 0) for measure in self.measures]
+        if self.is_nested:
+            kinds = [kernels.WINDOW, *([kernels.INTEGER] if self.classes else []), *kinds]
+            limits = [max(self.back + self.on, 0), *([0] if self.classes else []), *limits]
+        is_usual = {*kinds} <= {kernels.INTEGER, kernels.FLOAT}
+        return Measures(
+            np.array(kinds, np.bool_ if is_usual else np.uint8), np.array(limits, np.uint64)
+        )
+
+    def features(self, batch: ChangeBatch, port: int) -> Features:
+        """The rows of a batch as arrays."""
+        usable = np.ones(len(batch), np.bool_)
+        columns: list[NDArray[np.uint64]] = []
+        for measure in self.measures:
+            values, has_value = measure.values(batch, port)
+            columns.append(values)
+            if has_value is not None:
+                usable &= has_value
+        for names in self._by_value:
+            if (has_value := has_values(batch.columns.column(names[port]))) is not None:
+                usable &= has_value
+        words, is_exact = None, True
+        if self.classes:
+            words, is_exact, is_valid = self._words(batch, port)
+            if is_valid is not None:
+                usable &= is_valid
+        if self.is_nested:
+            columns = [self._from(batch.times, port), *([] if words is None else [words]), *columns]
+            words = None
+        table = np.empty((len(batch), len(columns)), np.uint64)
+        for number, column in enumerate(columns):
+            table[:, number] = column
+        rows = np.flatnonzero(usable)
+        if len(rows) == len(batch):
+            return Features(rows, writable(batch.times), table, words, is_exact)
+        return Features(
+            rows, batch.times[rows], table[rows], None if words is None else words[rows], is_exact
+        )
+
+    def spans(self, times: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The first and the last time that a candidate of each row can have."""
+        return moved(times, -self.back), moved(times, self.on)
+
+    def index(self, batch: ChangeBatch) -> ChunkIndex:
+        """Sorts the usable rows of a chunk by group; within a group they stay in time order."""
+        usable = self.features(batch, self.other)
+        grid = None
+        groups = usable.words
+        if groups is None and (grid := self._best_grid(usable)) is not None:
+            groups = self.measures[grid].cells(writable(usable.values[:, grid]))
+        if groups is None:
+            names = np.zeros(min(1, len(usable.rows)), np.uint64)
+            starts = np.array([0, len(usable.rows)][: len(names) + 1], np.int64)
+            index = Index(names, starts, usable.times, usable.values, usable.rows)
+            return ChunkIndex(index, None, usable.is_exact)
+        order = np.argsort(groups, kind="stable")
+        names, starts = np.unique(groups[order], return_index=True)
+        index = Index(
+            names,
+            np.append(starts, len(order)),
+            usable.times[order],
+            usable.values[order],
+            usable.rows[order],
+        )
+        return ChunkIndex(index, grid, usable.is_exact)
+
+    def _from(self, times: NDArray[np.int64], port: int) -> NDArray[np.uint64]:
+        """The times; of rows asked for, those from which on their candidates lie."""
+        return shifted(self.spans(times)[0] if port == self.port else times)
+
+    def _words(
+        self, batch: ChangeBatch, port: int
+    ) -> tuple[NDArray[np.uint64], bool, NDArray[np.bool_] | None]:
+        key = keys.combined(
+            [
+                keys.key_words(
+                    [batch.columns.column(key_column(one, port))], nulls_match=one.null_safe
+                )
+                for one in self.classes
+            ]
+        )
+        return writable(key.words), key.exact, key.valid
+
+    def _best_grid(self, usable: Features) -> int | None:
+        """The constrained dimension that cuts the rows into most cells, if a grid is worth it."""
+        if self.is_nested or self._algorithm == MATWIN_PLAIN:
+            return None
+        count = len(usable.times)
+        if not count or not (self._algorithm == MATWIN_GRID or self._are_many(usable.times)):
+            return None
+        sample = usable.values[:: -(-count // SAMPLE)]
+        cells = {
+            number: len(np.unique(measure.cells(writable(sample[:, number]))))
+            for number, measure in enumerate(self.measures)
+            if measure.is_constrained and measure.columns[0] is not None
+        }
+        best = max(cells, key=cells.__getitem__, default=None)
+        if best is None or self._algorithm == MATWIN_GRID:
+            return best
+        return best if cells[best] >= FEWEST_CELLS else None
+
+    def _are_many(self, times: NDArray[np.int64]) -> bool:
+        """Whether so many rows are in reach of one that a grid is worth its look-ups."""
+        extent = int(times[-1]) - int(times[0])
+        in_reach = len(times) * min(1.0, (self.back + self.on + 1) / (extent + 1))
+        return len(times) >= FEWEST_ROWS and in_reach >= FEWEST_ROWS
+
+
+def key_column(one: KeyClass, port: int) -> str:
+    """The column of a key on one side."""
+    name = one.columns[port]
+    if name is None:
+        raise ValueError(f"a key class of a bestmatch join needs both inputs: {one}")
+    return name

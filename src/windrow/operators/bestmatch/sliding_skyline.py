@@ -1,0 +1,159 @@
+"""The best pairs among those alive at each instant: pairs with ends in, a changelog out.
+
+For bestmatch joins that say what is best now, and not what is best for good: those over windows of
+their own (`[RANGE w]` on both sides), and the plain one, whose pairs never end. The pairs come from
+a window join. They are judged among those with equal values in a group of columns: what tells left
+tuples apart, right ones, or nothing, for all pairs together. A full outer join has two such lists
+of groups, and a pair is in its answer while it is best in either.
+
+    push       keeps the pairs until the watermark has passed their times; of so many that they would
+               fill memory, those alone that are best among them at some instant
+    advance    compares those passed with the ones there, group by group; gives what comes and goes
+
+What is kept of a pair: what the answer shows, what it is worth (`pair_worth.py`), and per list of
+groups from when on it is free of all that dominate it (`kernels/sliding_skyline.py`). Whether the
+answer has it follows: from then on it does. A pair that is never free again in any group is dropped.
+
+State: two lists of chunks, which never change.
+
+    waiting    pairs in the order of their times
+    there      pairs in the order in which they come or go by themselves, the next time
+
+An advance takes out the pairs of which the next such time is below the watermark, and looks up those
+that are in a group with one that comes (`keyed_rows.py`). Of these, the ones of which something has
+changed are marked as gone in their chunk, and written anew. So a step reads the groups that pairs
+come to, and writes what changes, whatever is kept.
+
+Where unmatched tuples are kept, the join gives each tuple once more, with NULLs in place of another:
+a pair that is worse than any of the tuple, and so in the answer while there is none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from windrow.operators.bestmatch.skyline_step import PairReader, Step
+from windrow.operators.columns.changes import concat
+from windrow.operators.columns.chunks import ChunkBuffer, bound_of_step
+from windrow.operators.engine.base import Operator, Snapshot
+from windrow.schema import MAX_TICK, MIN_TICK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from windrow.operators.columns.changes import ChangeBatch
+    from windrow.physical.nodes.sliding_skyline import SlidingSkyline
+
+KIND = "sliding-skyline"
+
+MOST_UNJUDGED = 1 << 17
+"""So many pairs wait as they came; of more, the best are looked for at once.
+
+    wait    [ best among themselves ........ | as they came ...... ]
+                                               at most as many as the others, or this many
+
+Each time as many again have come, so that a pair is looked at a few times, however many come, and
+what waits is at most twice what may be in the answer, or that and so many pairs.
+"""
+
+
+MOST_AT_ONCE = 1 << 16
+"""About so many pairs of a chunk come, or go, in one step of an advance."""
+
+
+class SlidingSkylineOp(Operator):
+    """The state and the steps of one search for the best pairs."""
+
+    def __init__(self, spec: SlidingSkyline) -> None:
+        super().__init__()
+        self._reader = PairReader(spec)
+        self._waiting = ChunkBuffer()
+        self._there = ChunkBuffer()
+        self._unjudged = 0
+
+    def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
+        """Keeps the candidates; what is best is known once the watermark has passed them."""
+        (batch,) = batches
+        if batch is not None and len(batch):
+            self.counters.rows_in += len(batch)
+            rows = self._reader.read(batch)[1]
+            self._waiting.append(rows)
+            self._unjudged += len(rows)
+            if self._unjudged >= max(MOST_UNJUDGED, self._waiting.rows - self._unjudged):
+                self._judge_waiting()
+        self._count_stored()
+        return iter(())
+
+    def _judge_waiting(self) -> None:
+        """Keeps those of the pairs that wait that are best among them at some instant."""
+        rows = concat([part.rows() for part in self._waiting.slices])
+        kept = Step(self._reader, ChunkBuffer(), None, rows).ever_shown()
+        self.counters.drops += len(rows) - len(kept)
+        self._waiting, self._unjudged = ChunkBuffer(), 0
+        self._waiting.append(rows.take(np.sort(kept)))
+
+    def advance(self, watermark: int) -> Iterator[ChangeBatch]:
+        """Gives what comes into the answer, and what leaves it, below the watermark, step by step."""
+        bound = MIN_TICK
+        while bound < watermark and self.due() <= watermark:
+            bound = bound_of_step(self.buffers(), watermark, MOST_AT_ONCE)
+            result = self._step(bound)
+            if result is not None:
+                self.counters.rows_out += len(result)
+                yield result
+
+    def _step(self, watermark: int) -> ChangeBatch | None:
+        """What comes and goes below a watermark."""
+        coming = self._waiting.pop_below(watermark)
+        self._unjudged = min(self._unjudged, self._waiting.rows)
+        due = self._there.pop_below(watermark)
+        step = Step(self._reader, self._there, due, coming)
+        result = step.judged(watermark, self.counters)
+        self.counters.drops += step.put_back(self._there)
+        self._count_stored()
+        return result
+
+    def due(self) -> int:
+        """One tick after the first pair that waits, or after a pair there comes, or ends."""
+        first = min(self._waiting.first, self._there.first)
+        return MAX_TICK if first == MAX_TICK else first + 1
+
+    def buffers(self) -> Sequence[ChunkBuffer]:
+        """The pairs that wait, and those there."""
+        return [self._waiting, self._there]
+
+    def snapshot(self) -> Snapshot:
+        """The pairs that wait, and those there, with what is known of them."""
+        buffers = {"waiting": tuple(self._waiting.slices), "there": tuple(self._there.slices)}
+        return Snapshot(KIND, buffers)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Puts the pairs back."""
+        snapshot.check_kind(KIND)
+        self._waiting = ChunkBuffer("time", snapshot.buffers.get("waiting", ()))
+        self._there = ChunkBuffer("time", snapshot.buffers.get("there", ()))
+        self._unjudged = self._waiting.rows
+        self._count_stored()
+
+    def _count_stored(self) -> None:
+        self.counters.stored = self._waiting.rows + self._there.rows
+        self.counters.state_bytes = self._waiting.nbytes + self._there.nbytes
+
+
+def ever_best(
+    spec: SlidingSkyline,
+    pairs: ChangeBatch,
+    kept: Sequence[str] = (),  # noqa: ARG001  # pairs stay whole
+) -> ChangeBatch:
+    """The pairs that are best among the given ones at some instant.
+
+    The others are not best among more pairs either; nor does a pair that they dominate become best
+    without them, for whatever dominates them at an instant dominates it as well. So local skylines
+    are all that a search needs.
+    """
+    reader = PairReader(spec)
+    places, rows = reader.read(pairs)
+    step = Step(reader, ChunkBuffer(), None, rows)
+    return pairs.take(np.sort(places[step.ever_shown()]))

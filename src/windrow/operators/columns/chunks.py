@@ -1,0 +1,412 @@
+"""Chunks on disk: the same chunk, read by memory mapping.
+
+A chunk never changes, so that moving it to disk changes nothing but where its bytes are. All of it
+goes, with what algorithms derived from it (an index is as large as the rows), into one file without
+a name, which the system removes with the last reference, whatever happens to the process:
+
+    file   [ array ][ array ][ array ] ...        each at a multiple of 64 bytes
+    chunk  the same arrays, over the mapped file
+
+Pickle's out-of-band buffers find the arrays: Arrow's and numpy's alike.
+
+Windows kept as immutable chunks of rows in time order.
+
+A buffer is a list of chunks. New rows become a new chunk; small neighbours are merged, so that the
+number of chunks grows with the logarithm of the window; old rows leave from a chunk's front, and
+from windows that count rows by key out of its middle:
+
+    chunk     [ dead | alive .. x .... x .. ]
+               0      skip    gone     gone  rows        order keys ascend
+
+A chunk is never changed: `skip` and `gone`, a bit per row, live in the slice that refers to it, and
+a chunk is rewritten only when more than half of it is dead. So a micro-batch costs what the batch
+holds, whatever the window holds, and a chunk's content can be stored, hashed and cached once.
+
+Merging is by tiers of four: a row is copied at most once per tier (log4 of the window in rows),
+and at most three chunks of each tier stay.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import pickle
+import tempfile
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.operators.columns.changes import ChangeBatch, concat
+from windrow.schema import MAX_TICK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+
+ALIGNMENT = 64
+"""Arrow wants its buffers so."""
+
+
+def spilled(value: Any, folder: Path | None) -> Any:
+    """The same value, its arrays in a file of the folder (None: where temporary files go).
+
+    Raises:
+        OSError: the folder cannot be written, or the disk is full.
+    """
+    buffers: list[pickle.PickleBuffer] = []
+    structure = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+    views = [buffer.raw() for buffer in buffers]
+    places = _places([len(view) for view in views])
+    if not places or places[-1][1] == 0:
+        return value
+    with tempfile.TemporaryFile(dir=folder) as file:
+        for (start, _), view in zip(places, views, strict=True):
+            file.seek(start)
+            file.write(view)
+        file.flush()
+        # Kernels take arrays that they may write to, though they never do: a private mapping is
+        # writable, and its pages stay the file's as long as nobody writes.
+        mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
+    return pickle.loads(structure, buffers=[mapped[start:stop] for start, stop in places])
+
+
+def _places(sizes: list[int]) -> list[tuple[int, int]]:
+    """Where each array starts and stops in the file."""
+    places, at = [], 0
+    for size in sizes:
+        places.append((at, at + size))
+        at += -(-size // ALIGNMENT) * ALIGNMENT
+    return places
+
+
+FANOUT = 4
+MOST_ROWS = 1 << 20
+"""A chunk that holds this many rows is not merged further."""
+
+
+class Chunk:
+    """Rows in ascending order of their order key, never changed.
+
+    `derived` keeps what algorithms compute from the rows (an index, say); it is no part of the
+    content. `nbytes` are those of the rows and order keys as they came: read back from disk, NULLs
+    may take a byte more or less.
+    """
+
+    def __init__(self, batch: ChangeBatch, keys: NDArray[np.int64]) -> None:
+        self.batch = batch
+        self.keys = _shared(batch, keys)
+        self.nbytes = _row_bytes(batch, self.keys)
+        self.derived: dict[str, Any] = {}
+        self._spilled: frozenset[str] | None = None  # what was derived before it went to disk
+
+    def __len__(self) -> int:
+        return len(self.batch)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # By its content alone: what is derived is computed again where it is needed. The bytes are
+        # the pickle's: kept here too, a checkpoint would leave a copy of all rows behind.
+        blob = self.__dict__.get("blob") or encode(self.batch)
+        return (_unpickled, (blob, self.keys))
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes held in memory: the rows unless they are on disk, and what was derived since."""
+        rows = self.nbytes if self._spilled is None else 0
+        on_disk = self._spilled or frozenset()
+        return rows + sum(
+            _array_bytes(value) for name, value in self.derived.items() if name not in on_disk
+        )
+
+    @property
+    def is_spilled(self) -> bool:
+        """Whether the rows are on disk."""
+        return self._spilled is not None
+
+    def spill(self, folder: Path | None) -> None:
+        """Moves the rows and what was derived from them to disk.
+
+        Raises:
+            OSError: the folder cannot be written, or the disk is full.
+        """
+        self.batch, self.keys, self.derived = spilled((self.batch, self.keys, self.derived), folder)
+        self._spilled = frozenset(self.derived)
+
+    @cached_property
+    def blob(self) -> bytes:
+        """The rows as an Arrow IPC stream."""
+        return encode(self.batch)
+
+    @cached_property
+    def id(self) -> str:
+        """The name of the content: equal rows in equal order have equal names."""
+        return hashlib.blake2b(self.blob, digest_size=16).hexdigest()
+
+
+def _shared(batch: ChangeBatch, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The order keys as the times or ends of the rows, which they most often are, and held once."""
+    for own in (batch.times, batch.ends):
+        if own is not None and (own is keys or np.array_equal(own, keys)):
+            return own
+    return keys
+
+
+def _row_bytes(batch: ChangeBatch, keys: NDArray[np.int64]) -> int:
+    """Bytes of rows and their order keys, an array that serves as both once."""
+    arrays = {id(own): own for own in (batch.times, batch.ends, batch.signs, keys)}.values()
+    return int(batch.columns.nbytes + sum(own.nbytes for own in arrays if own is not None))
+
+
+def _array_bytes(value: Any) -> int:
+    """Bytes of the arrays in a derived value."""
+    if isinstance(value, np.ndarray):
+        return int(value.nbytes)
+    if isinstance(value, tuple | list):
+        return sum(map(_array_bytes, value))
+    return int(getattr(value, "nbytes", 0))
+
+
+def _unpickled(blob: bytes, keys: NDArray[np.int64]) -> Chunk:
+    return Chunk(decode(blob), keys)
+
+
+@dataclass(frozen=True)
+class ChunkSlice:
+    """A chunk without its first `skip` rows, and without those that `gone` has a bit for.
+
+    `gone` begins with the least bit of its first byte; empty, it says that no row has gone. The
+    row behind the first `skip` is alive, so that whoever waits for it has something to take out.
+    """
+
+    chunk: Chunk
+    skip: int = 0
+    gone: bytes = b""
+
+    def __len__(self) -> int:
+        return len(self.chunk) - self.skip - self._gone_rows
+
+    @cached_property
+    def _gone_rows(self) -> int:
+        """How many rows behind the first `skip` are gone."""
+        return (int.from_bytes(self.gone, "little") >> self.skip).bit_count()
+
+    @property
+    def first(self) -> int:
+        """The least order key alive."""
+        return int(self.chunk.keys[self.skip])
+
+    @property
+    def last(self) -> int:
+        """The greatest order key."""
+        return int(self.chunk.keys[-1])
+
+    def rows(self) -> ChangeBatch:
+        """The rows alive."""
+        return self.rows_until(len(self.chunk))
+
+    def rows_until(self, stop: int) -> ChangeBatch:
+        """The rows alive among the first `stop` of the chunk."""
+        if not self.gone:
+            return self.chunk.batch.slice(self.skip, stop)
+        rows = np.arange(self.skip, stop)
+        return self.chunk.batch.take(rows[~self.is_gone(rows)])
+
+    def since(self, start: int) -> ChunkSlice:
+        """The slice without the rows before one of the chunk."""
+        return ChunkSlice(self.chunk, _first_alive(self.gone, start), self.gone)
+
+    def without(self, rows: NDArray[np.int64]) -> ChunkSlice:
+        """The slice without some more rows of the chunk."""
+        bits = bytearray(self.gone or -(-len(self.chunk) // 8))
+        np.bitwise_or.at(np.frombuffer(bits, np.uint8), rows >> 3, _bit(rows))
+        gone = bytes(bits)
+        return ChunkSlice(self.chunk, _first_alive(gone, self.skip), gone)
+
+    def is_gone(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which rows of the chunk are gone; those skipped may count as either."""
+        if not self.gone:
+            return np.zeros(len(rows), np.bool_)
+        is_set: NDArray[np.bool_] = (
+            np.frombuffer(self.gone, np.uint8)[rows >> 3] & _bit(rows)
+        ).astype(np.bool_)
+        return is_set
+
+
+def _first_alive(gone: bytes, start: int) -> int:
+    """The first row from `start` on that has no bit in `gone`."""
+    bits = int.from_bytes(gone, "little") >> start
+    return start + (~bits & (bits + 1)).bit_length() - 1
+
+
+def _bit(rows: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """The bit of each row in its byte."""
+    bits: NDArray[np.uint8] = np.left_shift(1, rows & 7).astype(np.uint8)
+    return bits
+
+
+class ChunkBuffer:
+    """The rows of one input that may still be needed, in chunks ordered by `order`.
+
+    Args:
+        order: "time" or "end": which of the two the rows leave by.
+        slices: chunks to start with, as a snapshot kept them.
+    """
+
+    def __init__(self, order: str = "time", slices: Iterable[ChunkSlice] = ()) -> None:
+        self.order = order
+        self.slices: list[ChunkSlice] = list(slices)
+
+    @property
+    def rows(self) -> int:
+        """How many rows are alive."""
+        return sum(map(len, self.slices))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the chunks, dead rows included."""
+        return sum(part.chunk.nbytes + len(part.gone) for part in self.slices)
+
+    @property
+    def first(self) -> int:
+        """The least order key alive; MAX_TICK when empty."""
+        return min((part.first for part in self.slices), default=MAX_TICK)
+
+    def append(self, batch: ChangeBatch) -> None:
+        """Adds rows as a new chunk, and merges small neighbours."""
+        if not len(batch):
+            return
+        self.slices.append(ChunkSlice(self._chunk(batch)))
+        while (start := tail_to_merge([len(part) for part in self.slices])) is not None:
+            merged = concat([part.rows() for part in self.slices[start:]])
+            self.slices[start:] = [ChunkSlice(self._chunk(merged))]
+
+    def drop_below(self, bound: int) -> int:
+        """Drops the rows whose order key is below the bound; gives their number."""
+        before = self.rows
+        self._cut(bound)
+        return before - self.rows
+
+    def pop_below(self, bound: int) -> ChangeBatch | None:
+        """Takes out the rows whose order key is below the bound, in order."""
+        taken = self.pop_parts_below(bound)
+        return concat(taken) if taken else None
+
+    def pop_parts_below(self, bound: int) -> list[ChangeBatch]:
+        """The same in parts, one after the other: as they lie, where nothing is to be sorted."""
+        cut = [part.rows_until(stop) for part, stop in self._cut(bound)]
+        taken = [rows for rows in cut if len(rows)]
+        keys = [self._keys(rows) for rows in taken]
+        if all(before[-1] <= after[0] for before, after in pairwise(keys)):
+            return taken
+        rows = concat(taken)
+        return [rows.sorted_by(self._keys(rows))]
+
+    def drop(self, rows: Sequence[NDArray[np.int64]]) -> int:
+        """Drops rows from anywhere: per slice, which of its chunk's; gives their number."""
+        before = self.rows
+        self.slices = [
+            self._compact(part.without(own)) if len(own) else part
+            for part, own in zip(self.slices, rows, strict=True)
+        ]
+        self.slices = [part for part in self.slices if len(part)]
+        return before - self.rows
+
+    def keep(self, is_kept: NDArray[np.bool_]) -> int:
+        """Keeps the rows marked, of all rows alive in their order; gives how many went.
+
+        Unlike `drop`, it rewrites each chunk that loses a row: nobody who reads it needs to look
+        for rows that are gone.
+        """
+        kept, start, before = [], 0, self.rows
+        for part in self.slices:
+            marks = is_kept[start : start + len(part)]
+            start += len(part)
+            if marks.all():
+                kept.append(part)
+            elif marks.any():
+                kept.append(ChunkSlice(self._chunk(part.rows().take(np.flatnonzero(marks)))))
+        self.slices = kept
+        return before - self.rows
+
+    def sweep(self) -> None:
+        """Rewrites chunks of which a part is dead, so that no memory is held for it."""
+        for at, part in enumerate(self.slices):
+            if part.skip:
+                alive = part.chunk.batch.take(np.arange(part.skip, len(part.chunk)))
+                self.slices[at] = ChunkSlice(self._chunk(alive))
+
+    def _cut(self, bound: int) -> list[tuple[ChunkSlice, int]]:
+        """Moves every skip up to the bound; gives the slices as they were, with their new skip."""
+        cut, kept = [], []
+        for part in self.slices:
+            stop = int(np.searchsorted(part.chunk.keys, bound, side="left"))
+            if stop <= part.skip:
+                kept.append(part)
+                continue
+            cut.append((part, stop))
+            rest = part.since(stop)
+            if len(rest):
+                kept.append(self._compact(rest))
+        self.slices = kept
+        return cut
+
+    def _compact(self, part: ChunkSlice) -> ChunkSlice:
+        """The slice, its chunk rewritten if more than half of it is dead."""
+        if 2 * len(part) >= len(part.chunk):
+            return part
+        # A take, not a slice, so that the dead rows' memory goes too.
+        alive = np.arange(part.skip, len(part.chunk))
+        return ChunkSlice(self._chunk(part.chunk.batch.take(alive[~part.is_gone(alive)])))
+
+    def _keys(self, batch: ChangeBatch) -> NDArray[np.int64]:
+        return batch.times if self.order == "time" else batch.ends_or_never()
+
+    def _chunk(self, batch: ChangeBatch) -> Chunk:
+        ordered = batch.sorted_by(self._keys(batch))
+        return Chunk(ordered, self._keys(ordered))
+
+
+def bound_of_step(buffers: Iterable[ChunkBuffer], watermark: int, rows: int) -> int:
+    """The watermark, or an earlier order key with fewer rows of each chunk below it: about `rows`."""
+    parts = [part for buffer in buffers for part in buffer.slices if len(part) > rows]
+    return min([watermark, *(int(part.chunk.keys[part.skip + rows]) + 1 for part in parts)])
+
+
+def tail_to_merge(sizes: Sequence[int]) -> int | None:
+    """Where the newest parts of a window begin that make FANOUT or more of one tier; None for none."""
+    if not sizes:
+        return None
+    tier = _tier(sizes[-1])
+    start = len(sizes)
+    while start > 0 and _tier(sizes[start - 1]) <= tier:
+        start -= 1
+    enough = len(sizes) - start >= FANOUT
+    return start if enough and sizes[-1] < MOST_ROWS else None
+
+
+def _tier(rows: int) -> int:
+    """The tier of a chunk: 0 for 1 to 3 rows, 1 for 4 to 15, and so on."""
+    return (rows.bit_length() - 1) // 2
+
+
+def encode(batch: ChangeBatch) -> bytes:
+    """A change batch as an Arrow IPC stream."""
+    table = batch.to_arrow()
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_batch(table)
+    blob: bytes = sink.getvalue().to_pybytes()
+    return blob
+
+
+def decode(blob: bytes | pa.Buffer) -> ChangeBatch:
+    """The inverse of `encode`, reading in place."""
+    with pa.ipc.open_stream(blob) as reader:
+        batches: Sequence[pa.RecordBatch] = list(reader)
+    return concat([ChangeBatch.from_arrow(batch) for batch in batches])

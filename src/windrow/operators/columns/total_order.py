@@ -1,0 +1,158 @@
+"""The one order of a stream's rows: time, then the columns from left to right.
+
+A column becomes codes, unsigned 64-bit integers in the order of its values, so that rows of any
+types are sorted as rows of integers:
+
+    NULL  ->  0                                       first
+    3     ->  its bits with the sign turned, + 1      whole numbers, times, reals
+    "süd" ->  its place among the values, from 1 on   texts, bytes, wide decimals
+    [3, "süd"], structs, maps: the codes of their parts, 8 bytes each and the greatest byte first,
+              are a text of bytes in the same order, which has its place among the others
+
+Only rows that share their time with another one are looked at.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from windrow.operators.columns.changes import ChangeBatch, take_columns
+from windrow.operators.columns.key_columns import fixed_values, list_parts, plain, validity
+
+Codes = NDArray[np.uint64]
+
+_SIGN_BIT = np.uint64(1 << 63)
+_LAST = np.uint64(2**64 - 1)
+CODE_BYTES = 8
+
+
+def in_total_order(rows: ChangeBatch) -> ChangeBatch:
+    """The rows, which are sorted by time, with those of one time sorted by their columns."""
+    is_same = rows.times[1:] == rows.times[:-1]
+    if not is_same.any():
+        return rows
+    is_tied = np.zeros(len(rows), np.bool_)
+    is_tied[1:] |= is_same
+    is_tied[:-1] |= is_same
+    return rows.take(order_with_tied(rows, np.flatnonzero(is_tied)))
+
+
+def order_with_tied(rows: ChangeBatch, tied: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The order of rows, which are sorted by time, with some sorted by time and columns.
+
+    These take one another's places; all others stay.
+    """
+    columns = take_columns(rows.columns, tied)
+    keys = [order_codes(column) for column in columns.columns]
+    order = np.lexsort((*reversed(keys), rows.times[tied]))
+    places = np.arange(len(rows))
+    places[tied] = tied[order]
+    return places
+
+
+def order_codes(column: pa.Array) -> Codes:
+    """Codes in the order of the column's values; equal for equal ones, 0 for NULL."""
+    column = plain(column)
+    codes = _codes(column)
+    valid = validity(column)
+    return codes if valid is None else np.where(valid, codes, np.uint64(0))
+
+
+def _codes(column: pa.Array) -> Codes:
+    """Codes from 1 on, whatever they say of NULL rows."""
+    kind = column.type
+    if pa.types.is_null(kind):
+        return np.ones(len(column), np.uint64)
+    if pa.types.is_nested(kind):
+        return _places(_parts_as_bytes(column))
+    if pa.types.is_boolean(kind):
+        column, kind = column.cast(pa.uint8()), pa.uint8()
+    if pa.types.is_floating(kind):
+        return _real_codes(column)
+    if pa.types.is_primitive(kind) and kind.bit_width <= 64 and not pa.types.is_interval(kind):
+        return _whole_codes(column)
+    return _places(column)
+
+
+def _parts_as_bytes(column: pa.Array) -> pa.Array:
+    """Structs, lists and maps as texts of bytes in the same order."""
+    if pa.types.is_struct(column.type):
+        fields = [order_codes(field) for field in column.flatten()]
+        codes = np.array(fields, np.uint64).reshape(len(fields), len(column)).T
+        return _joined(codes.reshape(-1), np.arange(len(column) + 1) * len(fields))
+    values, offsets = list_parts(column)
+    first, last = int(offsets[0]), int(offsets[-1])
+    values, offsets = values.slice(first, last - first), offsets - first
+    if not pa.types.is_map(column.type):
+        return _joined(order_codes(values), offsets)
+    # The entries of each map, sorted by key and value.
+    keys, items = (order_codes(part) for part in values.flatten())
+    order = np.lexsort((items, keys, np.repeat(np.arange(len(column)), np.diff(offsets))))
+    both = np.stack([keys[order], items[order]], axis=1).reshape(-1)
+    return _joined(both, offsets * 2)
+
+
+def _whole_codes(column: pa.Array) -> Codes:
+    """Whole numbers and times: the bits themselves, negative ones first.
+
+    Beside NULL there is one code fewer than there are values of 64 bits: where the greatest value
+    occurs, the codes are places among the values instead.
+    """
+    kind = column.type
+    sign = "u" if pa.types.is_unsigned_integer(kind) else "i"
+    numbers = fixed_values(column, f"<{sign}{kind.bit_width // 8}")
+    bits = numbers.astype(np.uint64 if sign == "u" else np.int64, copy=False).view(np.uint64)
+    codes = bits if sign == "u" else bits ^ _SIGN_BIT
+    if len(codes) and int(codes.max()) == int(_LAST):
+        codes = np.unique(codes, return_inverse=True)[1].astype(np.uint64)
+    return codes + np.uint64(1)
+
+
+def _real_codes(column: pa.Array) -> Codes:
+    """-inf .. -0.0, 0.0 .. inf, NaN; see `ranks.py`, which takes the two zeros for one."""
+    numbers = fixed_values(column, f"<f{column.type.bit_width // 8}").astype(np.float64)
+    numbers[np.isnan(numbers)] = np.nan  # of the many NaNs the one that is positive
+    bits = numbers.view(np.uint64)
+    turned = np.where(bits & _SIGN_BIT, ~bits, bits | _SIGN_BIT)
+    codes: Codes = turned + np.uint64(1)  # the bits of NaN are not the last ones
+    return codes
+
+
+def _places(column: pa.Array) -> Codes:
+    """The place of each value among all values, equal ones sharing it; bytes compare as bytes."""
+    kind = column.type
+    if pa.types.is_fixed_size_binary(kind) or not _has_order(kind):
+        column = _as_bytes(column)
+    ranks = pc.rank(column, sort_keys="ascending", tiebreaker="dense")
+    codes: Codes = ranks.to_numpy(zero_copy_only=False).astype(np.uint64)
+    return codes
+
+
+def _has_order(kind: pa.DataType) -> bool:
+    types = pa.types
+    is_bytes = types.is_string(kind) or types.is_large_string(kind)
+    is_bytes = is_bytes or types.is_binary(kind) or types.is_large_binary(kind)
+    return bool(is_bytes or types.is_decimal(kind))
+
+
+def _as_bytes(column: pa.Array) -> pa.Array:
+    """The slots of a fixed-width type, calendar intervals for instance, as texts of bytes."""
+    width = column.type.bit_width // 8
+    data = pa.py_buffer(np.ascontiguousarray(fixed_values(column, "u1")))
+    ends = pa.py_buffer(np.arange(len(column) + 1, dtype=np.int64) * width)
+    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(column), [None, ends, data])
+
+
+def _joined(codes: Codes, offsets: NDArray[np.int64]) -> pa.Array:
+    """The codes between two offsets each, as one text of bytes per row.
+
+    codes   7 | 2   ->   00 .. 07 00 .. 02        bytes compare as the codes do, one by one,
+            7       ->   00 .. 07                 and what another one begins with is before it
+    """
+    data = pa.py_buffer(codes.astype(">u8"))
+    ends = pa.py_buffer((offsets * CODE_BYTES).astype(np.int64))
+    rows = len(offsets) - 1
+    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), rows, [None, ends, data])

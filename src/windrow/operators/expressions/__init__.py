@@ -1,0 +1,1 @@
+"""SQL expressions and the user's functions, evaluated over columns."""

@@ -1,0 +1,1 @@
+"""Streams that become relations: change feeds, count windows, expiry, net changes."""

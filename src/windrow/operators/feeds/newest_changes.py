@@ -1,0 +1,199 @@
+"""[ROWS n] and [PARTITION BY k ROWS n] over rows that are deleted, too: the newest n of those there.
+
+At every instant the window has the newest n of the rows that have come and were not deleted. So a row
+that comes pushes one out, and a deleted one brings one back:
+
+    changes      +A 1   +B 3   +C 5   -C 8   -A 9        n = 2
+    there        A      A B    A B C  A B    B
+    window       +A     +B     +C -A  -C +A  -A
+
+1. Changes wait for the watermark (`numbered_rows`).
+2. Of those below it the rows that come are numbered on from the last ones, and the row is found that
+   each delete is of: one equal to it in all columns, the time at which it came among them, looked
+   up chunk by chunk by its words (`partition_rows`).
+3. Of the rows there, those that can be in the window while these changes are applied are looked at:
+   with PARTITION BY, of the partitions that change; without it, the newest n and one more for each
+   delete. `kernels/newest_changes.py` goes through the changes, and says what enters and leaves.
+
+Within an instant rows that come are taken first, for a row may come and go at one instant.
+
+State: what waits, and all rows that have come and were not deleted, with all columns: any of them
+may come back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from windrow.errors import InternalError
+from windrow.kernels.change_feed import NOTHING, rows_taken_back
+from windrow.kernels.jit import writable
+from windrow.kernels.newest_changes import window_moves
+from windrow.operators.columns.changes import ChangeBatch, select
+from windrow.operators.columns.chunks import Chunk, ChunkSlice
+from windrow.operators.columns.gather import ROW_BITS, ROW_MASK, Places
+from windrow.operators.columns.key_directory import KeyDirectory
+from windrow.operators.feeds.numbered_rows import NumberedRowsOp, Numbers
+from windrow.operators.routing.partition_rows import partition_words, rows_of_partitions
+from windrow.physical.nodes.count_rows import CountRows
+from windrow.schema import MAX_TICK
+
+
+class NewestChangesOp(NumberedRowsOp):
+    """Keeps the rows of a changelog that are there, and shows the newest of them."""
+
+    kind = "newest-changes"
+
+    def __init__(self, spec: CountRows) -> None:
+        super().__init__(spec)
+        self._compared = spec.input.schema.names
+
+    def _entered(self, changes: ChangeBatch) -> ChangeBatch:
+        """Applies changes, which are in the one order; gives what enters and leaves."""
+        is_delete = changes.signs_or_insert() < 0
+        coming = np.flatnonzero(~is_delete)
+        numbers = self._numbers_of(len(coming))
+        came = changes.take(coming)
+        new = Chunk(ChangeBatch(came.columns, came.times, numbers), numbers)
+        places = self._places_of(changes, is_delete, coming)
+        slices = list(self._there.slices)
+        deleted = places[is_delete]
+        looked_at = self._looked_at(slices, new, changes, deleted)
+        stored = len(looked_at) - len(new)
+        chunks = [*(part.chunk for part in slices), new]
+        event_rows = np.searchsorted(looked_at, places)
+        order = np.lexsort((is_delete, changes.times))  # of one instant, what comes is first
+        # Too old to be in the window, whatever leaves it: such a delete is not seen.
+        at = np.minimum(event_rows[order], max(len(looked_at) - 1, 0))
+        order = order[looked_at[at] == places[order]]
+        slots, slot_count = self._partitions(looked_at, chunks)
+        moves = window_moves(
+            slots,
+            stored,
+            event_rows[order],
+            np.ascontiguousarray(is_delete[order]),
+            slot_count,
+            self._spec.rows,
+        )
+        self.counters.comparisons += stored
+        self._replace(new, deleted, len(slices))
+        times = changes.times[order][moves.events]
+        return self._given(looked_at[moves.rows], moves.signs, times, chunks)
+
+    def _places_of(
+        self, changes: ChangeBatch, is_delete: NDArray[np.bool_], coming: Numbers
+    ) -> Numbers:
+        """Where the row is that each change is of; what comes now is in the chunk after all stored."""
+        now = len(self._there.slices)
+        places = np.full(len(changes), NOTHING, np.int64)
+        places[coming] = (now << ROW_BITS) + np.arange(len(coming))
+        if not is_delete.any():
+            return places
+        names = tuple(self._compared)
+        words = partition_words(Chunk(changes, changes.times), names)
+        wanted = np.unique(words[is_delete])
+        chosen = [rows_of_partitions(part, names, wanted) for part in self._there.slices]
+        stored = _places(chosen)
+        self.counters.probes += int(np.count_nonzero(is_delete))
+        asked = np.flatnonzero(np.isin(words, wanted))
+        # Of one instant `rows_taken_back` wants deletes first; it looks at inserts after them.
+        asked = asked[np.lexsort((~is_delete[asked], changes.times[asked]))]
+        columns = select(changes.columns, names).take(pa.array(asked))
+        times = np.zeros(0, np.int64)
+        if len(stored):
+            found = Places(stored)
+            chunk = self._there.slices
+            before = found.columns(lambda at: select(chunk[at].chunk.batch.columns, names))
+            times = found.numbers(lambda at: chunk[at].chunk.batch.times)
+            columns = pa.concat_batches([before, columns])
+        directory = KeyDirectory()
+        slots = writable(directory.slots_of(columns.columns))
+        never = np.full(len(slots), MAX_TICK, np.int64)
+        taken = rows_taken_back(
+            slots,
+            np.concatenate([times, changes.times[asked]]),
+            never,
+            np.concatenate([np.zeros(len(stored), np.bool_), is_delete[asked]]),
+            len(stored),
+            directory.slot_count,
+            MAX_TICK,
+        )[len(stored) :]
+        deletes = np.flatnonzero(is_delete[asked])
+        found_at = taken[deletes]
+        if (found_at == NOTHING).any():
+            raise InternalError(
+                "wrong-state", f"a row of {self._spec.alias} goes that is not in its count window"
+            )
+        of_before = found_at < len(stored)
+        places[asked[deletes[of_before]]] = stored[found_at[of_before]]
+        places[asked[deletes[~of_before]]] = places[asked[found_at[~of_before] - len(stored)]]
+        return places
+
+    def _looked_at(
+        self, slices: list[ChunkSlice], new: Chunk, changes: ChangeBatch, deleted: Numbers
+    ) -> Numbers:
+        """The places of rows that may be in a window that changes, and of those that come; in order."""
+        coming = (len(slices) << ROW_BITS) + np.arange(len(new))
+        if self._spec.partition:
+            names = self._spec.partition
+            wanted = np.unique(partition_words(Chunk(changes, changes.times), names))
+            stored = _places([rows_of_partitions(part, names, wanted) for part in slices])
+            return np.concatenate([stored, coming])
+        parts, missing = [coming], self._spec.rows + len(deleted)
+        for at in range(len(slices) - 1, -1, -1):
+            if missing > 0:
+                newest = _newest_of(slices[at], missing)
+                parts.append((at << ROW_BITS) + newest)
+                missing -= len(newest)
+        return np.concatenate(parts[::-1])
+
+    def _partitions(self, places: Numbers, chunks: Sequence[Chunk]) -> tuple[Numbers, int]:
+        """Per row the partition that it is of, and how many there are."""
+        if not self._spec.partition or not len(places):
+            return np.zeros(len(places), np.int64), 1
+        keys = Places(places).columns(
+            lambda at: chunks[at].batch.columns.select(list(self._spec.partition))
+        )
+        directory = KeyDirectory()
+        return writable(directory.slots_of(keys.columns)), directory.slot_count
+
+    def _replace(self, new: Chunk, deleted: Numbers, stored: int) -> None:
+        """Takes the deleted rows out, and keeps those that came and were not deleted."""
+        chunks, rows = deleted >> ROW_BITS, deleted & ROW_MASK
+        if stored:
+            ordered = [np.sort(rows[chunks == at]) for at in range(stored)]
+            self.counters.drops += self._there.drop(ordered)
+        stays = np.ones(len(new), np.bool_)
+        stays[rows[chunks == stored]] = False
+        self._there.append(new.batch.take(np.flatnonzero(stays)))
+
+    def _given(
+        self, places: Numbers, signs: NDArray[np.int8], times: Numbers, chunks: Sequence[Chunk]
+    ) -> ChangeBatch:
+        """The rows at some places, shown as changes."""
+        if not len(places):
+            return ChangeBatch(select(chunks[-1].batch.columns.slice(0, 0), self._shown), times)
+        columns = Places(places).columns(lambda at: select(chunks[at].batch.columns, self._shown))
+        return ChangeBatch(columns, times, None, signs)
+
+
+def _places(chosen: Sequence[Numbers]) -> Numbers:
+    """Places of rows, given chunk by chunk."""
+    parts = [(at << ROW_BITS) + rows for at, rows in enumerate(chosen)]
+    return np.concatenate([np.zeros(0, np.int64), *parts])
+
+
+def _newest_of(part: ChunkSlice, count: int) -> Numbers:
+    """The newest rows alive of a slice's chunk, so many or all of them, ascending."""
+    size = count
+    while True:
+        start = max(part.skip, len(part.chunk) - size)
+        rows = np.arange(start, len(part.chunk))
+        rows = rows[~part.is_gone(rows)]
+        if len(rows) >= count or start == part.skip:
+            return rows[max(0, len(rows) - count) :]
+        size *= 2

@@ -1,0 +1,1 @@
+"""Window joins, outer and snapshot joins, as-of joins, joins with tables."""

@@ -1,0 +1,340 @@
+"""How a count-window join finds combinations: those of the row that enters last.
+
+The steps are those of the join by time (`bew_search`), over numbers in the place of times: a row
+that enters looks the other inputs up for rows that are there, with the same keys. Which are there
+depends on that row alone, not on those chosen on the way:
+
+    numbers of an input   --------[===================)------->
+                             first there            the row that enters
+
+The inner join of two or more inputs of which some windows count rows (`plan/count_windows.py`).
+
+Which rows are the newest is known only once no earlier one can come: a row waits until the
+watermark has passed its time.
+
+    rows of all inputs    --------------------------------------|------------------------> time
+                           numbered, in their windows or gone    watermark    waiting
+
+A watermark takes the rows below it through four steps, some thousands of rows at a time:
+
+1. They are put in the one order: by time and input, those of one time and input by their columns
+   (`total_order`). Their numbers go on where the last ones ended.
+2. Each finds the rows of the other inputs that were there as it entered, with equal keys
+   (`count_search`); those of the same step count as soon as their number is lower.
+3. Combinations are tested and gathered as in the join by time. The event time of one is that of
+   the row that entered last.
+4. The rows join the state, and those that no later row can find leave it (`count_window`).
+
+State of an input: the rows that wait, with all their columns, by which they are still to be
+ordered; and the numbered rows that are there, with the columns that the answer, the keys, the
+predicates and PARTITION BY need. So no more is held than the newest n rows (of each k) below the
+watermark, and everything from the watermark on.
+
+Example: a [ROWS 1], b [ROWS 1] on equal k, all of one k; the watermark passes 20.
+
+    a at 10, a at 14, b at 14, a at 17     numbers 0, 1, 2, 3 (a is first in FROM)
+    b (2) meets a (1): a at 10 left as a at 14 entered;  a (3) meets b (2)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.operators.columns.changes import ChangeBatch, select
+from windrow.operators.columns.chunks import Chunk, ChunkBuffer, bound_of_step
+from windrow.operators.columns.gather import ROW_MASK, Places
+from windrow.operators.columns.total_order import in_total_order
+from windrow.operators.engine.base import Counters, Operator, Snapshot
+from windrow.operators.joins.bew_search import FoundBlock, Numbers, Partial, Search
+from windrow.operators.joins.bew_steps import Route, routes_of
+from windrow.operators.joins.bew_window import JoinWindow
+from windrow.operators.joins.count_window import CountWindow, partition_keys
+from windrow.operators.joins.join_inputs import can_match, last_needed, only_inserts
+from windrow.operators.joins.join_predicates import Predicates
+from windrow.operators.joins.stated_bounds import both, in_time
+from windrow.physical.nodes.count_join import CountJoin
+from windrow.schema import MAX_TICK, MIN_TICK
+
+
+class CountSearch(Search):
+    """The combinations that rows give as they enter.
+
+    Args:
+        spec: the join.
+        windows: per input, the rows that are there and those that enter, keyed by number.
+        counted: the same, by when they leave.
+        counters: where probes and comparisons are counted.
+        predicates: those of the join.
+    """
+
+    def __init__(
+        self,
+        spec: CountJoin,
+        windows: Sequence[JoinWindow],
+        counted: Sequence[CountWindow],
+        counters: Counters,
+        predicates: Predicates,
+    ) -> None:
+        super().__init__(spec, windows, counters, predicates)
+        self._join = spec
+        self._counted = counted
+        self._bounds = spec.graph.stated
+        self._first: dict[tuple[int, int], Numbers] = {}
+
+    def _period(self, partial: Partial, route: Route, at: int) -> tuple[Numbers, Numbers]:
+        """From the first row there up to the one that enters, which is the route's start."""
+        places = partial.places[0]
+        low = self._first_there(route.start, route.steps[at].input)[places & ROW_MASK]
+        high = partial.times[0] - 1
+        can_enter = self._counted[route.start].can_enter(places)
+        return low, high if can_enter is None else np.where(can_enter, high, -1)
+
+    def _first_there(self, start: int, port: int) -> Numbers:
+        """The first number of an input that is there as each new row of another one enters."""
+        if (start, port) not in self._first:
+            new = self._windows[start].new
+            assert new is not None
+            names = partition_keys(self._join, start, port)
+            keys = None if names is None else [new.batch.columns.column(name) for name in names]
+            self._first[start, port] = self._counted[port].first_there(
+                new.keys, new.batch.times, keys
+            )
+        return self._first[start, port]
+
+    def _kept(
+        self, partial: Partial, route: Route, at: int, probes: Numbers, places: Numbers
+    ) -> Numbers | None:
+        """The matches that are there, that conditions on time hold for, and that pass the tests."""
+        if not len(places):
+            return None
+        added = route.steps[at].input
+        there = self._counted[added].is_there(places, partial.times[0][probes])
+
+        def times_of(position: int) -> Numbers:
+            chosen = places if position > at else partial.places[position][probes]
+            return self._counted[route.order[position]].times_at(chosen)
+
+        holds = both(there, in_time(self._bounds, route, at, times_of))
+        if holds is None:
+            return super()._kept(partial, route, at, probes, places)
+        kept = np.flatnonzero(holds)
+        tested = super()._kept(partial, route, at, probes[kept], places[kept])
+        return kept if tested is None else kept[tested]
+
+
+STATE_KIND = "count-join"
+"""Buffers `0`, `1`, .. of numbered rows and `waiting 0`, .. of those that wait; one scalar."""
+
+NEXT_NUMBER = "next_number"
+
+SETTLED_ROWS = 1 << 15
+"""Rows of a chunk that are numbered together: at the end of the streams, all that wait are."""
+
+FEWER_ROWS = 1 << 11
+"""The same, where a row that enters does not say which partition of a window it asks for: it then
+looks at all rows of its key that entered in the same step, those that have left included."""
+
+
+class CountJoinOp(Operator):
+    """Joins inputs of inserts by count windows, and by time windows beside them."""
+
+    def __init__(self, spec: CountJoin) -> None:
+        super().__init__()
+        assert spec.counts is not None
+        self._spec = spec
+        self._counts = spec.counts
+        ports = range(len(spec.inputs))
+        self._waiting = [ChunkBuffer("time") for _ in ports]
+        self._there = [ChunkBuffer("end") for _ in ports]
+        self._next_number = 0
+        self._routes = routes_of(spec)
+        self._predicates = Predicates(spec)
+        partitions = [window.partition for window in spec.counts.own]
+        self._kept = [
+            list(dict.fromkeys([*spec.columns_needed(port), *partitions[port]])) for port in ports
+        ]
+        self._ordered = [
+            list(spec.inputs[port].schema.names) if port in spec.counts.sealed else self._kept[port]
+            for port in ports
+        ]
+        asks_any = [
+            partition_keys(spec, start, port) is None
+            for start in ports
+            for port in ports
+            if port != start
+        ]
+        self._step_rows = FEWER_ROWS if any(asks_any) else SETTLED_ROWS
+
+    def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
+        """Lets rows wait; gives nothing."""
+        for port, batch in enumerate(batches):
+            if batch is not None and len(batch):
+                self._wait(port, batch)
+        self._count_state()
+        yield from ()
+
+    def advance(self, watermark: int) -> Iterator[ChangeBatch]:
+        """Gives the combinations whose last row is below the watermark."""
+        for bound in self._steps(watermark):
+            rows = [waiting.pop_below(bound) for waiting in self._waiting]
+            if any(own is not None for own in rows):
+                yield from self._settle(rows)
+            self._forget_before(bound)
+        self._count_state()
+
+    def due(self) -> int:
+        """The least watermark that some row waits for, or that ends some row's [RANGE w]."""
+        dues = [waiting.first + 1 for waiting in self._waiting if waiting.slices]
+        for buffer, own in zip(self._there, self._counts.own, strict=True):
+            if buffer.slices and own.ticks is not None:
+                dues.append(_first_time(buffer) + own.ticks + 1)
+        return max(MIN_TICK, min([*dues, MAX_TICK]))
+
+    def buffers(self) -> Sequence[ChunkBuffer]:
+        """The rows of each input, those that wait and those that are there."""
+        return [*self._there, *self._waiting]
+
+    def snapshot(self) -> Snapshot:
+        """The rows of each input, and the number of the next one."""
+        buffers = {str(port): tuple(buffer.slices) for port, buffer in enumerate(self._there)}
+        for port, buffer in enumerate(self._waiting):
+            buffers[f"waiting {port}"] = tuple(buffer.slices)
+        return Snapshot(STATE_KIND, buffers, {NEXT_NUMBER: self._next_number})
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Puts the rows of each input back."""
+        snapshot.check_kind(STATE_KIND)
+        kept, ports = snapshot.buffers, range(len(self._there))
+        self._there = [ChunkBuffer("end", kept.get(str(port), ())) for port in ports]
+        self._waiting = [ChunkBuffer("time", kept.get(f"waiting {port}", ())) for port in ports]
+        self._next_number = snapshot.numbers.get(NEXT_NUMBER, 0)
+        self._count_state()
+
+    def _wait(self, port: int, batch: ChangeBatch) -> None:
+        self.counters.rows_in += len(batch)
+        rows = only_inserts(self._spec, port, batch, self._ordered[port])
+        rows = ChangeBatch(rows.columns, rows.times)
+        is_usable = rows.times != MIN_TICK
+        if port not in self._counts.sealed:  # a row that takes no place, and matches nothing
+            is_usable = can_match(self._spec, port, rows)
+        if not is_usable.all():
+            rows = rows.take(np.flatnonzero(is_usable))
+        self._waiting[port].append(rows)
+
+    def _steps(self, watermark: int) -> Iterator[int]:
+        """Bounds that lead up to the watermark: so many rows at a time are taken."""
+        bound = MIN_TICK
+        while bound < watermark:
+            bound = bound_of_step(self._waiting, watermark, self._step_rows)
+            yield bound
+
+    def _settle(self, rows: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
+        """Numbers rows that nothing can come before, joins them, and puts them in their windows."""
+        new = self._numbered(rows)
+        windows = [
+            JoinWindow(buffer.slices, chunk) for buffer, chunk in zip(self._there, new, strict=True)
+        ]
+        counted = [CountWindow(self._spec, port, own) for port, own in enumerate(windows)]
+        if all(windows):
+            search = CountSearch(self._spec, windows, counted, self.counters, self._predicates)
+            for found in search.blocks(self._routes):
+                yield self._gathered(windows, counted, found)
+        for port, chunk in enumerate(new):
+            if chunk is not None:
+                self._enter(port, chunk, counted[port])
+
+    def _numbered(self, rows: Sequence[ChangeBatch | None]) -> list[Chunk | None]:
+        """The rows of each input in the one order, with their numbers as keys."""
+        ordered = [
+            own if own is None or port not in self._counts.sealed else in_total_order(own)
+            for port, own in enumerate(rows)
+        ]
+        sizes = [0 if own is None else len(own) for own in ordered]
+        times = np.concatenate([own.times for own in ordered if own is not None])
+        inputs = np.repeat(np.arange(len(rows)), sizes)
+        numbers = np.empty(len(times), np.int64)
+        numbers[np.lexsort((inputs, times))] = np.arange(len(times)) + self._next_number
+        self._next_number += len(times)
+        chunks: list[Chunk | None] = []
+        for port, own in enumerate(ordered):
+            if own is None:
+                chunks.append(None)
+                continue
+            mine = numbers[inputs == port]
+            kept = ChangeBatch(select(own.columns, self._kept[port]), own.times, mine)
+            chunks.append(Chunk(kept, mine))
+        return chunks
+
+    def _gathered(
+        self, windows: Sequence[JoinWindow], counted: Sequence[CountWindow], found: FoundBlock
+    ) -> ChangeBatch:
+        """The rows of complete combinations, side by side."""
+        arrays: list[pa.Array] = []
+        for port, window in enumerate(windows):
+            chosen = [partial.places[route.order.index(port)] for route, partial in found]
+            arrays += window.columns(self._spec.keep[port], Places(np.concatenate(chosen)))
+        starts = [(counted[route.start], partial.places[0]) for route, partial in found]
+        times = np.concatenate([own.times_at(places) for own, places in starts])
+        self.counters.rows_out += len(times)
+        names = list(self._spec.schema.names)
+        return ChangeBatch(pa.RecordBatch.from_arrays(arrays, names=names), times)
+
+    def _enter(self, port: int, new: Chunk, counted: CountWindow) -> None:
+        """Puts rows in their window, and takes out those that had to leave it."""
+        buffer, own = self._there[port], self._counts.own[port]
+        stored, passing = counted.leaving()
+        self.counters.drops += buffer.drop(stored) + len(passing)
+        batch = new.batch
+        if len(passing):  # what came and left in this step never gets into a chunk
+            batch = batch.take(np.delete(np.arange(len(batch)), passing))
+        buffer.append(batch)
+        entered = buffer.slices[-1].chunk
+        if entered.batch is new.batch:
+            entered.derived.update(new.derived)
+        if own.rows is not None and not own.partition:
+            self.counters.drops += buffer.drop_below(_first_of_newest(buffer, own.rows))
+
+    def _forget_before(self, watermark: int) -> None:
+        """Drops the rows that no row from the watermark on can find, by their time or number."""
+        for buffer, own in zip(self._there, self._counts.own, strict=True):
+            first = 0
+            if watermark == MAX_TICK:
+                first = self._next_number
+            elif own.ticks is not None:
+                first = _first_number_since(buffer, last_needed(watermark, own.ticks))
+            if self._counts.within is not None:
+                first = max(first, self._next_number - self._counts.within)
+            self.counters.drops += buffer.drop_below(first)
+
+    def _count_state(self) -> None:
+        self.counters.stored = sum(buffer.rows for buffer in self.buffers())
+        self.counters.state_bytes = sum(buffer.nbytes for buffer in self.buffers())
+
+
+def _first_of_newest(buffer: ChunkBuffer, rows: int) -> int:
+    """The number of the oldest of the newest n rows of a buffer that none has left by itself."""
+    for part in reversed(buffer.slices):
+        if len(part) >= rows:
+            return int(part.chunk.keys[len(part.chunk) - rows])
+        rows -= len(part)
+    return 0
+
+
+def _first_time(buffer: ChunkBuffer) -> int:
+    """The least time of the rows of a buffer in order of number, which is one of time too."""
+    first = buffer.slices[0]
+    return int(first.chunk.batch.times[first.skip])
+
+
+def _first_number_since(buffer: ChunkBuffer, time: int) -> int:
+    """The number of the first row from a time on, or one beyond the last."""
+    number = 0
+    for part in buffer.slices:
+        at = int(np.searchsorted(part.chunk.batch.times, time, side="left"))
+        if at < len(part.chunk):
+            return int(part.chunk.keys[max(at, part.skip)])
+        number = part.last + 1
+    return number

@@ -1,0 +1,152 @@
+"""The join of windows by negative tuples: a combination goes when the first of its rows does.
+
+The windows of the inputs are the join's own buffers, so that no operator below keeps them a second
+time. A row that leaves joins, as a negative tuple, the rows that are still alive, and so takes
+back what it was part of:
+
+    a, alive in [3, 9)           3 |===========| 9
+    b, alive in [5, 16)              5 |=====================| 16
+    c, alive in [7, 12)                 7 |=========| 12
+    + a b c                             7                          with the last that comes
+    - a b c                                    9                   with the first that goes
+
+Rows wait until the watermark has passed them. `advance(W)` then takes all that comes or goes below
+a bound, at most W, in two searches (`snapshot_search`):
+
+1. Rows that come meet the rows there, and one another: each combination that one of them is part
+   of, once, at the greatest of its times.
+2. Rows that go are taken out. They meet the rows that stay, and one another: each combination that
+   one of them is part of, once, with the opposite sign, at the least of its ends.
+
+        time     ...|       a step       | bound
+                    +-----------)               comes and goes: in both searches
+                       +-----------------...    comes
+            --------------)                     goes
+            -----------------------------...    stays: is met, in both
+
+How each is found once, `bew_join` says: of the rows that come, or go, it is the last one's.
+
+An input may take rows back itself: a row that is taken back ends there, before anything of the step
+is searched for (`alive_rows`), and goes like one whose window is over.
+
+State: the rows alive on each side, and those from the watermark on: no combination, and no row
+twice. A combination is searched for twice, and the results of a step are put in the order of time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from windrow.operators.columns.changes import ChangeBatch, concat, in_time_order, signs_alone
+from windrow.operators.columns.chunks import ChunkBuffer, bound_of_step
+from windrow.operators.engine.base import Operator, Snapshot
+from windrow.operators.joins.alive_rows import AliveRows
+from windrow.operators.joins.bew_window import JoinWindow
+from windrow.operators.joins.snapshot_matches import AliveTogether, by_end
+from windrow.physical.nodes.expiring_join import ExpiringJoin
+from windrow.schema import MAX_TICK
+
+STATE_KIND = "expiring-join"
+"""Buffers `0`, `1`, .. of the rows alive, and `waiting 0`, .. of those from the watermark on."""
+
+STEP_ROWS = 1 << 13
+"""About how many rows of an input are worked on at once: what they form is held together."""
+
+
+class ExpiringJoinOp(Operator):
+    """Joins inputs whose rows end or are taken back; gives combinations as rows with signs."""
+
+    def __init__(self, spec: ExpiringJoin) -> None:
+        super().__init__()
+        ports = range(len(spec.inputs))
+        self._waiting = [ChunkBuffer("time") for _ in ports]
+        self._alive = [AliveRows() for _ in ports]
+        self._together = AliveTogether(spec, self.counters)
+
+    def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
+        """Lets the rows wait that can match; gives nothing."""
+        for port, batch in enumerate(batches):
+            if batch is not None and len(batch):
+                self.counters.rows_in += len(batch)
+                self._waiting[port].append(self._together.candidates(port, batch))
+        self._count_state()
+        return iter(())
+
+    def advance(self, watermark: int) -> Iterator[ChangeBatch]:
+        """Gives the combinations that come or go below the watermark, in the order of time."""
+        while self._first < watermark:
+            bound = bound_of_step(self.buffers(), watermark, STEP_ROWS)
+            changes = [*self._come(bound), *self._go(bound)]
+            self._count_state()
+            if changes:
+                result = in_time_order(concat(changes))
+                self.counters.rows_out += len(result)
+                yield result
+        if watermark == MAX_TICK:
+            self._end()
+
+    def due(self) -> int:
+        """One tick after the first row that waits, or that ends."""
+        return self._first + 1 if self._first < MAX_TICK else MAX_TICK
+
+    @property
+    def _first(self) -> int:
+        """When the first row comes that waits, or ends; MAX_TICK for none."""
+        return min(buffer.first for buffer in self.buffers())
+
+    def buffers(self) -> Sequence[ChunkBuffer]:
+        """The rows of each input that have yet to come, and those alive."""
+        return [*self._waiting, *(rows.come for rows in self._alive)]
+
+    def snapshot(self) -> Snapshot:
+        """The rows of each input."""
+        alive = {str(port): tuple(rows.come.slices) for port, rows in enumerate(self._alive)}
+        waiting = {f"waiting {port}": tuple(own.slices) for port, own in enumerate(self._waiting)}
+        return Snapshot(STATE_KIND, alive | waiting)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Puts the rows of each input back."""
+        snapshot.check_kind(STATE_KIND)
+        kept, ports = snapshot.buffers, range(len(self._alive))
+        self._alive = [AliveRows(kept.get(str(port), ())) for port in ports]
+        self._waiting = [ChunkBuffer("time", kept.get(f"waiting {port}", ())) for port in ports]
+        self._count_state()
+
+    def _come(self, bound: int) -> Iterator[ChangeBatch]:
+        """Takes the rows below the bound in; gives what they form.
+
+        Raises:
+            DataError: some take back what is not there: all that comes below the bound has come.
+        """
+        met = [
+            rows.meet(waiting.pop_below(bound))
+            for rows, waiting in zip(self._alive, self._waiting, strict=True)
+        ]
+        new = [by_end(own.new) for own in met]
+        windows = [JoinWindow(rows.slices, own) for rows, own in zip(self._alive, new, strict=True)]
+        for found in self._together.found(windows):
+            yield signs_alone(found, found.times)
+        for rows, own in zip(self._alive, new, strict=True):
+            if own is not None:
+                rows.keep(own)
+            rows.check(bound)
+
+    def _go(self, bound: int) -> Iterator[ChangeBatch]:
+        """Takes the rows out that end below the bound; gives what they no longer form."""
+        windows = []
+        for rows in self._alive:
+            leaving = by_end(rows.come.pop_below(bound))
+            self.counters.drops += 0 if leaving is None else len(leaving)
+            windows.append(JoinWindow(rows.slices, leaving))
+        for found in self._together.found(windows):
+            yield signs_alone(found, found.ends_or_never(), -1)
+
+    def _end(self) -> None:
+        """Drops the rows that never end: nothing more comes for them to meet."""
+        for rows in self._alive:
+            self.counters.drops += rows.drop_ended(MAX_TICK)
+        self._count_state()
+
+    def _count_state(self) -> None:
+        self.counters.stored = sum(buffer.rows for buffer in self.buffers())
+        self.counters.state_bytes = sum(buffer.nbytes for buffer in self.buffers())

@@ -1,0 +1,160 @@
+"""What a join remembers of one input whose rows come alone: who has found a match.
+
+Rows are numbered as they arrive. Chunks of rows are never changed, so that a match is not marked in
+them but logged beside them, by the row's number, in chunks that are ordered and dropped by the same
+times:
+
+    rows    [ number 7, t 10 | number 4, t 12 | number 9, t 12 ]      kept until they are final
+    log     [ number 4, t 12 ]                                        number 4 has found a match
+    lone    [ t 11 ]                                                  has a NULL key: never will
+
+When rows are final, those that the log does not name stand alone. Numbers go on after a restart,
+and a batch that is repeated from the same state gives the same ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from windrow.operators.columns.changes import ChangeBatch, take_columns
+from windrow.operators.columns.chunks import Chunk, ChunkBuffer, ChunkSlice
+from windrow.operators.joins.unmatched_intervals import Intervals, Numbers, between, together
+
+NUMBER, SINCE = "$number", "$since"
+"""Columns of our own: a `$` marks a name that no user wrote, and flat names have a dot."""
+
+Flags = NDArray[np.bool_]
+
+
+class Matched:
+    """The log of one input, and its rows that can match nothing.
+
+    Args:
+        by_instant: whether rows have ends, so that a row stands alone at some instants and is
+            matched at others; if not, it has found a match or it has none, for good.
+        log: chunks to start with, as a snapshot kept them.
+        lone: likewise.
+    """
+
+    def __init__(
+        self,
+        *,
+        by_instant: bool,
+        log: Iterable[ChunkSlice] = (),
+        lone: Iterable[ChunkSlice] = (),
+    ) -> None:
+        self.by_instant = by_instant
+        self.log = ChunkBuffer("time", log)
+        self.lone = ChunkBuffer("time", lone)
+
+    def note(self, rows: ChangeBatch) -> Numbers:
+        """Logs rows that a push has found a match for; gives those that had none before."""
+        numbers = _numbers(rows)
+        fresh = np.flatnonzero(~self._is_logged(numbers, rows.times))
+        entries = {NUMBER: numbers[fresh]}
+        self.log.append(ChangeBatch(pa.RecordBatch.from_pydict(entries), rows.times[fresh]))
+        return fresh
+
+    def note_instants(self, rows: ChangeBatch, matches: Intervals) -> None:
+        """Logs when some rows are matched; of several matches of a row, when any of them is."""
+        matches = together(matches)
+        entries = {NUMBER: _numbers(rows)[matches.rows], SINCE: matches.starts}
+        times = rows.times[matches.rows]
+        self.log.append(ChangeBatch(pa.RecordBatch.from_pydict(entries), times, matches.stops))
+
+    def alone(self, rows: ChangeBatch, log: ChangeBatch | None) -> ChangeBatch:
+        """The rows that stand alone, by instant for as long as they do.
+
+        Args:
+            rows: rows that are final.
+            log: what the log says of them, and of no others.
+        """
+        if log is None:
+            return rows
+        if self.by_instant:
+            matches = together(_matches(rows, log))
+            return _for(rows, between(matches, rows.times, rows.ends_or_never()))
+        is_alone = np.ones(len(rows), np.bool_)
+        is_alone[_places(rows, log)] = False
+        return rows.take(np.flatnonzero(is_alone))
+
+    def in_company(self, rows: ChangeBatch, log: ChangeBatch | None) -> ChangeBatch:
+        """The rows for as long as they have a match, by instant; like `alone`."""
+        return _for(rows, together(_matches(rows, log))) if log is not None else rows.slice(0, 0)
+
+    def _is_logged(self, numbers: Numbers, times: Numbers) -> Flags:
+        """Which rows the log names already."""
+        is_logged = np.zeros(len(numbers), np.bool_)
+        first, last = int(times.min()), int(times.max())
+        for part in self.log.slices:
+            if part.first <= last and part.last >= first:
+                is_logged |= _is_named(part.chunk, numbers)
+        return is_logged
+
+
+def numbered(rows: ChangeBatch, first: int) -> ChangeBatch:
+    """The rows with numbers from `first` on."""
+    numbers = pa.array(np.arange(first, first + len(rows)))
+    columns = pa.RecordBatch.from_arrays(
+        [*rows.columns.columns, numbers], names=[*rows.columns.schema.names, NUMBER]
+    )
+    return ChangeBatch(columns, rows.times, rows.ends)
+
+
+def _numbers(rows: ChangeBatch) -> Numbers:
+    numbers: Numbers = rows.columns.column(NUMBER).to_numpy()
+    return numbers
+
+
+def _is_named(chunk: Chunk, numbers: Numbers) -> Flags:
+    """Which numbers a chunk of the log names.
+
+    A log names rows from all over the window, so that every chunk is asked for every match. One bit
+    per number, from the least that the chunk names on, answers at once, where a search in sorted
+    numbers waits for memory the longer the larger the window is: in a window of 1,000,000 rows,
+    1.4 ms instead of 2.1 ms per push of 10,000. The bits of all chunks together take less than the
+    numbers that the rows carry.
+    """
+    if "bits" not in chunk.derived:
+        chunk.derived["bits"] = _bits(np.sort(_numbers(chunk.batch)))
+    first, bits = chunk.derived["bits"]
+    offsets = numbers - first
+    known = np.flatnonzero((offsets >= 0) & (offsets < 8 * len(bits)))
+    own = offsets[known]
+    is_named = np.zeros(len(numbers), np.bool_)
+    is_named[known] = (bits[own >> 3] >> (own & 7).astype(np.uint8)) & 1
+    return is_named
+
+
+def _bits(numbers: Numbers) -> tuple[int, NDArray[np.uint8]]:
+    """The least of some ascending numbers, and a bit for each number from there on."""
+    first = int(numbers[0])
+    offsets = numbers - first
+    at = offsets >> 3
+    values = np.left_shift(1, offsets & 7).astype(np.uint8)
+    starts = np.flatnonzero(np.diff(at, prepend=-1))
+    bits = np.zeros(int(at[-1]) + 1, np.uint8)
+    bits[at[starts]] = np.bitwise_or.reduceat(values, starts)
+    return first, bits
+
+
+def _places(rows: ChangeBatch, log: ChangeBatch) -> Numbers:
+    """Which of the rows each entry of the log is about."""
+    numbers = _numbers(rows)
+    order = np.argsort(numbers)
+    places: Numbers = order[np.searchsorted(numbers[order], _numbers(log))]
+    return places
+
+
+def _matches(rows: ChangeBatch, log: ChangeBatch) -> Intervals:
+    since: Numbers = log.columns.column(SINCE).to_numpy()
+    return Intervals(_places(rows, log), since, log.ends_or_never())
+
+
+def _for(rows: ChangeBatch, lives: Intervals) -> ChangeBatch:
+    """The rows, each from a start to a stop."""
+    return ChangeBatch(take_columns(rows.columns, lives.rows), lives.starts, lives.stops)

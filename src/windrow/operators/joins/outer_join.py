@@ -1,0 +1,278 @@
+"""Outer, semi and anti window joins of two inputs: BEW, and rows that come alone once final.
+
+    left, right, full   the pairs, and each row of a preserved input that has no match, with NULLs
+    semi, anti          each row of the first input that has a match; that has none
+
+Pairs are found as in the inner join (`bew_join`) and come in the push of their last row; a row of a
+semi join comes with its first match. A row that is to come alone waits until no match can follow:
+
+       t - back              t                t + on          W
+          |------------------|-------------------|            |
+                                                 |<- final -->|   t + on < W: no row that is to
+                                                                  come (t >= W) lies in reach
+
+where `on` is the closed bound towards the other input: the row is final at the watermark at which
+the inner join drops it, so that nothing is kept longer for its sake. With a negative bound, matches
+lie before the row, which is final as it comes.
+
+Where rows have ends, under an aggregate, the answer is that of the join at every instant: a row
+stands alone while it is alive and no match of it is, once or several times (`alone`), and a semi or
+anti join gives it for such times. The bounds are then no tighter than the longest life of a row;
+one that has ended before another comes does not match it:
+
+    left      t |=======| end
+    right                   t |=====|      within the bounds, never alive together
+
+Below a search for the best pairs of each instant no row waits: all rows of a preserved input come
+with NULLs as they arrive, and the search, which knows the candidates of each, puts out those that
+have one.
+
+Example in seconds, left outer, t(right) - t(left) in [-10, 5]: a left row of 12:00:30 without a
+match comes with NULLs at the watermark 12:00:36, event time 12:00:30.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.operators.columns.arrow_types import arrow_type
+from windrow.operators.columns.changes import ChangeBatch, select
+from windrow.operators.columns.chunks import Chunk, ChunkBuffer
+from windrow.operators.columns.gather import Places
+from windrow.operators.engine.base import Snapshot
+from windrow.operators.joins.bew_join import BewJoinOp
+from windrow.operators.joins.bew_search import FoundBlock
+from windrow.operators.joins.bew_window import JoinWindow
+from windrow.operators.joins.join_inputs import last_needed
+from windrow.operators.joins.match_log import NUMBER, Matched, numbered
+from windrow.operators.joins.unmatched_intervals import Intervals, together
+from windrow.physical.nodes.outer_join import OuterJoin
+from windrow.schema import MAX_TICK, MIN_TICK
+
+if TYPE_CHECKING:
+    from windrow.operators.routing.partition import OwnSlices
+
+STATE_KIND = "outer-join"
+
+NEXT_NUMBER = "next_number"
+
+FINAL_ROWS = 1 << 15
+"""Final rows taken out of a chunk at a time: at the end of the streams, all rows are final."""
+
+
+class OuterJoinOp(BewJoinOp):
+    """Joins two inputs; rows of one or both come alone.
+
+    Args:
+        spec: the join.
+        own: in one bucket of several, which rows it answers for: only these come alone, and only
+            pairs with a first row among them come. None: all rows.
+    """
+
+    def __init__(self, spec: OuterJoin, own: OwnSlices | None = None) -> None:
+        super().__init__(spec)
+        self._spec: OuterJoin = spec
+        self._own = own
+        self._by_instant = spec.is_by_instant
+        self._matched = {port: Matched(by_instant=self._by_instant) for port in spec.awaited}
+        self._arrived: list[tuple[int, ChangeBatch]] = []
+        self._next_number = 0
+        types = {field.name: arrow_type(field.type) for field in spec.schema.fields}
+        self._types = [[types[name] for name in kept if name in types] for kept in spec.keep]
+
+    def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
+        """Gives the pairs whose last row is among these, and the rows that come at once."""
+        yield from super().push(batches)
+        arrived, self._arrived = self._arrived, []
+        for port, rows in arrived:
+            own = rows
+            if self._own is not None:
+                own = rows.take(np.flatnonzero(self._own.holds(rows.times)))
+            if len(own):
+                self.counters.rows_out += len(own)
+                yield self._with_nulls(port, own)
+
+    def advance(self, watermark: int) -> Iterator[ChangeBatch]:
+        """Gives the rows that come alone and are final, and drops what is out of reach."""
+        for port, buffer in enumerate(self._buffers):
+            bound = last_needed(watermark, self._retention[port])
+            if port not in self._matched:
+                self.counters.drops += buffer.drop_below(bound)
+                continue
+            for step in self._steps(port, bound):
+                for rows in self._final(port, step):
+                    if len(rows):
+                        self.counters.rows_out += len(rows)
+                        yield self._with_nulls(port, rows)
+        self._count_state()
+
+    def due(self) -> int:
+        """The least watermark that drops a row; a row that comes alone is dropped with that."""
+        dues = [
+            matched.lone.first + self._retention[port] + 1
+            for port, matched in self._matched.items()
+            if matched.lone.slices
+        ]
+        return max(MIN_TICK, min([super().due(), *dues, MAX_TICK]))
+
+    def buffers(self) -> Sequence[ChunkBuffer]:
+        """The rows of each input, and what is known of their matches."""
+        kept = [buffer for own in self._matched.values() for buffer in (own.log, own.lone)]
+        return [*self._buffers, *kept]
+
+    def snapshot(self) -> Snapshot:
+        """The rows of each input by its position, and what is known of their matches."""
+        buffers = {str(port): tuple(buffer.slices) for port, buffer in enumerate(self._buffers)}
+        for port, matched in self._matched.items():
+            buffers[f"log {port}"] = tuple(matched.log.slices)
+            buffers[f"lone {port}"] = tuple(matched.lone.slices)
+        return Snapshot(STATE_KIND, buffers, {NEXT_NUMBER: self._next_number})
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Puts rows and matches back."""
+        snapshot.check_kind(STATE_KIND)
+        kept = snapshot.buffers
+        self._buffers = [ChunkBuffer("time", kept.get(str(port), ())) for port in (0, 1)]
+        self._matched = {
+            port: Matched(
+                by_instant=self._by_instant,
+                log=kept.get(f"log {port}", ()),
+                lone=kept.get(f"lone {port}", ()),
+            )
+            for port in self._matched
+        }
+        self._next_number = snapshot.numbers.get(NEXT_NUMBER, 0)
+        self._count_state()
+
+    def _admitted(self, port: int, batch: ChangeBatch | None) -> Chunk | None:
+        chunk = super()._admitted(port, batch)
+        if chunk is not None and self._comes_at_once(port):
+            self._arrived.append((port, chunk.batch))
+        if chunk is None or port not in self._matched:
+            return chunk
+        rows = numbered(chunk.batch, self._next_number)
+        self._next_number += len(rows)
+        return Chunk(rows, rows.times)
+
+    def _set_aside(self, port: int, rows: ChangeBatch) -> None:
+        """Keeps rows that can match nothing, but have a time and are to come alone."""
+        timed = np.flatnonzero(rows.times != MIN_TICK)
+        if self._comes_at_once(port):
+            self._arrived.append((port, rows.take(timed)))
+        elif port in self._matched and self._spec.kind != "semi":
+            self._matched[port].lone.append(rows.take(timed))
+
+    def _comes_at_once(self, port: int) -> bool:
+        return self._spec.at_once and port in self._spec.tracked
+
+    def _results(self, windows: Sequence[JoinWindow]) -> Iterator[ChangeBatch]:
+        """The pairs, or the rows of a semi join that they are the first matches of."""
+        matches: dict[int, list[Intervals]] = {port: [] for port in self._matched}
+        for block in self._search(windows).blocks(self._routes):
+            found = self._alive_together(windows, block) if self._by_instant else block
+            for port, own in matches.items():
+                answered_for = self._answered_for(port, found)
+                if answered_for:
+                    own.append(self._matches(windows, port, answered_for))
+            pairs = self._answered_for(0, found)
+            if pairs and self._spec.kind not in {"semi", "anti"}:
+                yield self._gathered(windows, pairs)
+        for port, own in matches.items():
+            if own:
+                yield from self._noted(port, windows[port], own)
+
+    def _alive_together(self, windows: Sequence[JoinWindow], found: FoundBlock) -> FoundBlock:
+        """The pairs of which both rows are alive when the later one comes."""
+        kept = []
+        for route, partial in found:
+            places = zip(route.order, partial.places, strict=True)
+            ends = [windows[side].ends(Places(own)) for side, own in places]
+            alive = np.flatnonzero(partial.times.max(axis=0) < np.minimum(*ends))
+            if len(alive):
+                kept.append((route, partial if len(alive) == len(partial) else partial.take(alive)))
+        return kept
+
+    def _answered_for(self, port: int, found: FoundBlock) -> FoundBlock:
+        """The pairs whose row of an input this join answers for."""
+        if self._own is None:
+            return found
+        kept = []
+        for route, partial in found:
+            own = np.flatnonzero(self._own.holds(partial.times[route.order.index(port)]))
+            if len(own):
+                kept.append((route, partial.take(own)))
+        return kept
+
+    def _matches(self, windows: Sequence[JoinWindow], port: int, found: FoundBlock) -> Intervals:
+        """The places of the rows that are part of a pair; by instant, when the pair is alive."""
+        places = [
+            np.concatenate([partial.places[route.order.index(side)] for route, partial in found])
+            for side in (0, 1)
+        ]
+        if not self._by_instant:
+            own = np.unique(places[port])
+            return Intervals(own, own, own)
+        ends = [window.ends(Places(side)) for window, side in zip(windows, places, strict=True)]
+        times = np.concatenate([partial.times.max(axis=0) for _, partial in found])
+        return together(Intervals(places[port], times, np.minimum(*ends)))
+
+    def _noted(
+        self, port: int, window: JoinWindow, found: Sequence[Intervals]
+    ) -> Iterator[ChangeBatch]:
+        """Logs the matches of a push; gives the rows of a semi join that come with them."""
+        matched, is_semi = self._matched[port], self._spec.kind == "semi"
+        matches = Intervals(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+        own, numbers = np.unique(matches.rows, return_inverse=True)
+        names = [*(self._spec.keep[port] if is_semi else ()), NUMBER]
+        rows = window.rows(names, Places(own))
+        if self._by_instant:
+            matched.note_instants(rows, matches._replace(rows=numbers))
+            return
+        fresh = matched.note(rows)
+        if is_semi and len(fresh):
+            yield self._with_nulls(port, rows.take(fresh))
+
+    def _steps(self, port: int, bound: int) -> Iterator[int]:
+        """Bounds that lead up to `bound`: so few rows at a time are taken out of each chunk."""
+        step = MIN_TICK
+        while step < bound:
+            parts = [part for part in self._buffers[port].slices if len(part) > FINAL_ROWS]
+            ahead = [int(part.chunk.keys[part.skip + FINAL_ROWS]) + 1 for part in parts]
+            step = min([bound, *ahead])
+            yield step
+
+    def _final(self, port: int, bound: int) -> Iterator[ChangeBatch]:
+        """What is to come alone of the rows below a bound, which leave the state."""
+        matched = self._matched[port]
+        rows, log = self._buffers[port].pop_below(bound), matched.log.pop_below(bound)
+        lone = matched.lone.pop_below(bound)
+        self.counters.drops += sum(len(part) for part in (rows, lone) if part is not None)
+        if rows is not None and self._own is not None:
+            rows = rows.take(np.flatnonzero(self._own.holds(rows.times)))
+        if rows is not None and self._spec.kind != "semi":
+            yield matched.alone(rows, log)
+        elif rows is not None and self._by_instant:
+            yield matched.in_company(rows, log)
+        if lone is not None:
+            yield lone
+
+    def _with_nulls(self, port: int, rows: ChangeBatch) -> ChangeBatch:
+        """Rows of one input as rows of the answer."""
+        arrays: list[pa.Array] = []
+        for side, types in enumerate(self._types):
+            if side == port:
+                arrays += select(rows.columns, self._spec.keep[port]).columns
+            else:
+                arrays += [pa.nulls(len(rows), kind) for kind in types]
+        names = list(self._spec.schema.names)
+        return ChangeBatch(pa.RecordBatch.from_arrays(arrays, names=names), rows.times, rows.ends)
+
+    def _count_state(self) -> None:
+        super()._count_state()
+        for matched in self._matched.values():
+            self.counters.stored += matched.lone.rows
+            self.counters.state_bytes += matched.lone.nbytes + matched.log.nbytes

@@ -1,0 +1,177 @@
+"""How a snapshot join finds combinations: rows with equal keys that are alive together.
+
+The steps are those of the join by time (`bew_search`), over ends in the place of times: chunks are
+ordered by end, so that the rows which are still alive are found at once, and those which come too
+late for a combination are stepped over (`kernels/alive_index`), whether there is a key or not.
+
+    chosen          max(t) |===================| min(end)
+    found                     |======================|     end > max(t), t < min(end)
+    too late                                      |==|     t >= min(end): never looked at
+
+Combinations of rows that are alive together: what joins of rows that come and go find.
+
+A combination has the greatest time, the least end and the product of the signs of its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from windrow.kernels.alive_index import AliveProbes
+from windrow.kernels.bew_period import Found, Probes, Progress
+from windrow.operators.columns.changes import ChangeBatch, select
+from windrow.operators.columns.chunks import Chunk
+from windrow.operators.columns.gather import Places
+from windrow.operators.engine.base import Counters
+from windrow.operators.joins.bew_search import FoundBlock, LookUp, Numbers, Partial, Search
+from windrow.operators.joins.bew_steps import Route, routes_of
+from windrow.operators.joins.bew_window import JoinWindow, Scan
+from windrow.operators.joins.join_inputs import can_match
+from windrow.operators.joins.join_predicates import Predicates
+from windrow.operators.joins.stated_bounds import both, in_time
+from windrow.physical.nodes.multi_join import MultiJoin
+from windrow.schema import MAX_TICK, MIN_TICK
+
+
+class SnapshotSearch(Search):
+    """The combinations that the new rows of one push complete."""
+
+    def __init__(
+        self,
+        spec: MultiJoin,
+        windows: Sequence[JoinWindow],
+        counters: Counters,
+        predicates: Predicates,
+    ) -> None:
+        super().__init__(spec, windows, counters, predicates)
+        self._bounds = spec.graph.stated
+
+    def _period(
+        self,
+        partial: Partial,
+        route: Route,
+        at: int,  # noqa: ARG002
+    ) -> tuple[Numbers, Numbers]:
+        """Any end after the time of every row chosen."""
+        chosen = zip(route.order, partial.places, strict=False)
+        latest = np.maximum.reduce([times_at(self._windows[i], own) for i, own in chosen])
+        return latest + 1, np.full(len(partial), MAX_TICK)
+
+    def _look_up(
+        self,
+        partial: Partial,
+        window: JoinWindow,
+        columns: tuple[str, ...],  # noqa: ARG002  # those of the scan
+        scan: Scan | None,
+    ) -> LookUp:
+        """Asks for rows that end after the ones chosen begin, and start before they end."""
+        assert scan is not None
+        untils, own_scan = partial.times.min(axis=0), scan
+
+        def look_up(chunk: int, probes: Probes, found: Found, progress: Progress) -> None:
+            window.probe_alive(chunk, own_scan, AliveProbes(*probes, untils), found, progress)
+
+        return look_up
+
+    def _is_hashed(self, route: Route, at: int) -> bool:  # noqa: ARG002
+        """Comparisons are tested as rows are looked up, with a key as without."""
+        return False
+
+    def _kept(
+        self, partial: Partial, route: Route, at: int, probes: Numbers, places: Numbers
+    ) -> Numbers | None:
+        """The matches that are there and pass the tests that no look-up makes."""
+        if not len(places):
+            return None
+
+        def times_of(position: int) -> Numbers:
+            chosen = places if position > at else partial.places[position][probes]
+            return times_at(self._windows[route.order[position]], chosen)
+
+        there = self._is_there(self._windows[route.steps[at].input], places)
+        holds = both(there, in_time(self._bounds, route, at, times_of))
+        if holds is None:
+            return super()._kept(partial, route, at, probes, places)
+        kept = np.flatnonzero(holds)
+        tested = super()._kept(partial, route, at, probes[kept], places[kept])
+        return kept if tested is None else kept[tested]
+
+    def _is_there(self, window: JoinWindow, places: Numbers) -> NDArray[np.bool_] | None:
+        """Which rows have not been taken back; None: all of them."""
+        if not any(part.gone for part in window.slices):
+            return None
+        return ~Places(places).computed(lambda chunk, rows: window.slices[chunk].is_gone(rows))
+
+
+def times_at(window: JoinWindow, places: Numbers) -> Numbers:
+    """The times of the rows at some places."""
+    return Places(places).numbers(lambda chunk: window.slices[chunk].chunk.batch.times)
+
+
+class AliveTogether:
+    """The combinations of a join of two or more inputs, by equal keys and predicates.
+
+    Args:
+        spec: the join.
+        counters: where probes and comparisons are counted.
+    """
+
+    def __init__(self, spec: MultiJoin, counters: Counters) -> None:
+        self._spec = spec
+        self._counters = counters
+        self._routes = routes_of(spec)
+        self._predicates = Predicates(spec)
+        self._columns = [spec.columns_needed(port) for port in range(len(spec.inputs))]
+
+    def candidates(self, port: int, batch: ChangeBatch) -> ChangeBatch:
+        """The rows that can match and are ever alive, with the columns that are needed."""
+        rows = replace(batch, columns=select(batch.columns, self._columns[port]))
+        possible = can_match(self._spec, port, rows) & (rows.times < rows.ends_or_never())
+        return rows if possible.all() else rows.take(np.flatnonzero(possible))
+
+    def found(self, windows: Sequence[JoinWindow]) -> Iterator[ChangeBatch]:
+        """The combinations that have a new row, each once; chunks are in order of their ends."""
+        if not all(windows):
+            return
+        search = SnapshotSearch(self._spec, windows, self._counters, self._predicates)
+        for block in search.blocks(self._routes):
+            yield self._gathered(windows, block)
+
+    def _gathered(self, windows: Sequence[JoinWindow], found: FoundBlock) -> ChangeBatch:
+        """The rows of complete combinations, side by side."""
+        arrays: list[pa.Array] = []
+        size = sum(len(partial) for _, partial in found)
+        times, signs = np.full(size, MIN_TICK), np.ones(size, np.int8)
+        for port, window in enumerate(windows):
+            chosen = [partial.places[route.order.index(port)] for route, partial in found]
+            places = np.concatenate(chosen)
+            arrays += window.columns(self._spec.keep[port], Places(places))
+            np.maximum(times, times_at(window, places), out=times)
+            signs *= _signs_at(window, places)
+        # A window's keys are ends here: so are the "times" of what was found.
+        ends = np.concatenate([partial.times.min(axis=0) for _, partial in found])
+        columns = pa.RecordBatch.from_arrays(arrays, names=list(self._spec.schema.names))
+        return ChangeBatch(columns, times, ends, signs)
+
+
+def by_end(rows: ChangeBatch | None) -> Chunk | None:
+    """Rows as a chunk in order of their ends; None for none."""
+    if rows is None or not len(rows):
+        return None
+    rows = rows.sorted_by(rows.ends_or_never())
+    return Chunk(rows, rows.ends_or_never())
+
+
+def _signs_at(window: JoinWindow, places: NDArray[np.int64]) -> NDArray[np.int8]:
+    """The signs of the rows at some places; those that have come are stored without."""
+
+    def of(at: int, rows: NDArray[np.int64]) -> NDArray[np.int8]:
+        signs = window.slices[at].chunk.batch.signs
+        return np.ones(len(rows), np.int8) if signs is None else signs[rows]
+
+    return Places(places).computed(of)

@@ -1,0 +1,248 @@
+"""The tape of a running query: one lane per input, which grows at its end and is cut at its front.
+
+    position    first[0]                          first[1]
+    tape        [ gone | tuples ....... | free    | gone | tuples ... | free ]
+                        heads[0]         next[0]          heads[1]     next[1]
+
+Tuples of an input have serial numbers, in order of arrival, for ever; a position is the serial
+number plus the lane's offset. When a lane is full all lanes are laid out anew, each with as much
+free room as it holds tuples: what an arrival costs does not depend on the window.
+
+The rows behind the tuples of a lane.
+
+A machine names a tuple by its position; the row itself lies in a chunk of the input's buffer,
+which merges chunks and drops rows as for every window join. So that a row can be found again, it
+carries its serial number as one more column:
+
+    lane     position -> place                             chunk number, row within the chunk
+    chunk    rows with their serial numbers
+
+Whenever chunks are new, the places of their rows are written into the lane; a row is written as
+often as it is copied by merging. The chunks of a snapshot have no serial numbers: they are the
+same for every algorithm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from windrow.kernels.tuple_at_a_time.machine import Move
+from windrow.kernels.tuple_at_a_time.tape import Numbers, Tape
+from windrow.operators.columns.changes import ChangeBatch, select
+from windrow.operators.columns.chunks import Chunk, ChunkBuffer, ChunkSlice
+from windrow.operators.columns.gather import ROW_BITS, Places
+from windrow.operators.columns.key_columns import is_exact
+
+LEAST_ROOM = 64
+"""Tuples that an empty lane has room for."""
+
+ROOMY = 8
+"""Times the tuples that are held, beyond which room is given back; new lanes have twice as much."""
+
+Words = NDArray[np.uint64]
+
+
+class Lanes:
+    """The times and words of all tuples that a machine may need, and where their rows are.
+
+    Args:
+        streams: the number of inputs.
+        classes: the number of key classes.
+
+    Attributes:
+        tape: what machines read.
+        next: per stream, the position after its last tuple.
+        places: per position, where the tuple's row is (see `rows.py`).
+    """
+
+    def __init__(self, streams: int, classes: int) -> None:
+        first = np.arange(streams + 1) * LEAST_ROOM
+        self.tape = _empty_tape(first, classes)
+        self.next: Numbers = first[:-1].copy()
+        self.places: Numbers = np.zeros(first[-1], np.int64)
+        self._offset: Numbers = first[:-1].copy()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all lanes, free room included."""
+        return self.tape.times.nbytes + self.tape.words.nbytes + self.places.nbytes
+
+    def entries(self, heads: Numbers) -> int:
+        """How many tuples of all streams lie from `heads` on."""
+        return int((self.next - heads).sum())
+
+    def is_roomy(self, held: int) -> bool:
+        """Whether there is far more room than so many tuples of all streams need."""
+        streams = len(self.next)
+        return len(self.tape.times) > ROOMY * max(held, streams * LEAST_ROOM)
+
+    def fits(self, counts: Numbers) -> bool:
+        """Whether so many more tuples fit, per stream."""
+        return bool(np.all(self.next + counts <= self.tape.first[1:]))
+
+    def make_room(self, counts: Numbers, heads: Numbers) -> Move:
+        """Lays out all lanes anew, so that so many more tuples fit.
+
+        Args:
+            counts: per stream, the tuples to come.
+            heads: per stream, the first position that is still needed.
+        """
+        held = self.next - heads
+        first = np.zeros(len(self.tape.first), np.int64)
+        np.cumsum(np.maximum(2 * (held + counts), LEAST_ROOM), out=first[1:])
+        move = Move(heads.copy(), self.next.copy(), first[:-1] - heads, int(first[-1]))
+        self.tape = Tape(move.entries(self.tape.times, 0), move.entries(self.tape.words, 0), first)
+        self.places = move.entries(self.places, 0)
+        self.next = self.next + move.shift
+        self._offset = self._offset + move.shift
+        return move
+
+    def append(self, stream: int, times: Numbers, words: Words) -> Numbers:
+        """Adds tuples of one stream, room having been made; gives their serial numbers."""
+        start = int(self.next[stream])
+        stop = start + len(times)
+        self.tape.times[start:stop] = times
+        self.tape.words[start:stop] = words
+        self.next[stream] = stop
+        serials: Numbers = np.arange(start, stop) - self._offset[stream]
+        return serials
+
+    def put(self, stream: int, serials: Numbers, places: Numbers) -> None:
+        """Notes where the rows of some tuples are; those that have left the lane are passed by."""
+        positions = serials + self._offset[stream]
+        held = positions >= self.tape.first[stream]
+        self.places[positions[held]] = places[held]
+
+
+def _empty_tape(first: Numbers, classes: int) -> Tape:
+    size = int(first[-1])
+    return Tape(np.zeros(size, np.int64), np.zeros((size, classes), np.uint64), first)
+
+
+SERIAL = "__serial"
+_NUMBER = "number among the chunks of its lane"
+
+
+class LaneRows:
+    """The rows of one input.
+
+    Args:
+        stream: the input.
+        lanes: where its tuples are.
+    """
+
+    def __init__(self, stream: int, lanes: Lanes) -> None:
+        self._stream = stream
+        self._lanes = lanes
+        self._buffer = ChunkBuffer("time")
+        self._chunks: dict[int, Chunk] = {}
+        self._stored: dict[int, tuple[ChangeBatch, Chunk]] = {}
+
+    def __len__(self) -> int:
+        return self._buffer.rows
+
+    @property
+    def buffer(self) -> ChunkBuffer:
+        """The chunks, with serial numbers."""
+        return self._buffer
+
+    @property
+    def first(self) -> int:
+        """The least event time held; MAX_TICK for none."""
+        return self._buffer.first
+
+    @property
+    def has_ends(self) -> bool:
+        """Whether any row has an end of its own."""
+        return any(chunk.batch.ends is not None for chunk in self._chunks.values())
+
+    def append(self, rows: ChangeBatch, serials: Numbers) -> None:
+        """Keeps new rows."""
+        self._buffer.append(_numbered(rows, serials))
+        self._note_chunks()
+
+    def restore(self, slices: Sequence[ChunkSlice], serials: Sequence[Numbers]) -> None:
+        """Takes over the chunks of a snapshot, with the serial numbers of their rows alive."""
+        numbered = []
+        for part, own in zip(slices, serials, strict=True):
+            dead = np.full(part.skip, -1, np.int64)
+            batch = _numbered(part.chunk.batch, np.concatenate([dead, own]))
+            numbered.append(ChunkSlice(Chunk(batch, part.chunk.keys), part.skip))
+        self._buffer = ChunkBuffer("time", numbered)
+        self._note_chunks()
+        for part, given in zip(numbered, slices, strict=True):
+            self._stored[part.chunk.derived[_NUMBER]] = part.chunk.batch, given.chunk
+
+    def drop_below(self, time: int) -> int:
+        """Drops the rows before a time; gives their number."""
+        dropped = self._buffer.drop_below(time)
+        if dropped:
+            self._note_chunks()
+        return dropped
+
+    def slices(self) -> Iterable[ChunkSlice]:
+        """The chunks as a snapshot keeps them."""
+        return [
+            ChunkSlice(self._without_serials(part.chunk), part.skip) for part in self._buffer.slices
+        ]
+
+    def is_exact(self, column: str) -> bool:
+        """Whether equal words of the column are equal values in every chunk."""
+        columns = [chunk.batch.columns.column(column) for chunk in self._chunks.values()]
+        return all(is_exact(values.type) and not values.null_count for values in columns)
+
+    def columns(self, names: Sequence[str], places: Places) -> list[pa.Array]:
+        """Some columns at some places."""
+        if not names:
+            return []
+        taken = places.columns(lambda at: self._chunks[at].batch.columns.select(names))
+        return list(taken.columns)
+
+    def ends(self, places: Places) -> Numbers:
+        """The ends of the rows at some places."""
+        return places.numbers(lambda at: self._chunks[at].batch.ends_or_never())
+
+    def _without_serials(self, chunk: Chunk) -> Chunk:
+        """The chunk as a snapshot has it; made once, so that its name and bytes are too.
+
+        A chunk that has gone to disk since has other arrays, and what held the old ones must go.
+        """
+        number = chunk.derived[_NUMBER]
+        source, stored = self._stored.get(number, (None, None))
+        if stored is None or source is not chunk.batch:
+            columns, times = chunk.batch.columns, chunk.batch.times
+            names = [name for name in columns.schema.names if name != SERIAL]
+            stored = Chunk(ChangeBatch(select(columns, names), times, chunk.batch.ends), chunk.keys)
+            self._stored[number] = chunk.batch, stored
+        return stored
+
+    def _note_chunks(self) -> None:
+        """Numbers the chunks that are new, and writes the places of their rows into the lane."""
+        known = [part.chunk for part in self._buffer.slices if _NUMBER in part.chunk.derived]
+        self._chunks = {chunk.derived[_NUMBER]: chunk for chunk in known}
+        self._stored = {at: own for at, own in self._stored.items() if at in self._chunks}
+        number = 0
+        for part in self._buffer.slices:
+            if _NUMBER in part.chunk.derived:
+                continue
+            # The number of a chunk that is gone may be used again: its rows are gone too, or have
+            # been copied to another new chunk, and their places are written anew.
+            while number in self._chunks:
+                number += 1
+            part.chunk.derived[_NUMBER] = number
+            self._chunks[number] = part.chunk
+            serials = part.chunk.batch.columns.column(SERIAL).to_numpy()
+            places = (number << ROW_BITS) + np.arange(part.skip, len(part.chunk))
+            self._lanes.put(self._stream, serials[part.skip :], places)
+
+
+def _numbered(rows: ChangeBatch, serials: Numbers) -> ChangeBatch:
+    """Rows with their serial numbers as a last column."""
+    arrays = [*rows.columns.columns, pa.array(serials)]
+    fields = [*rows.columns.schema, pa.field(SERIAL, pa.int64())]
+    columns = pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+    return ChangeBatch(columns, rows.times, rows.ends)

@@ -1,0 +1,1 @@
+"""To which bucket, or buckets, a row goes: partitioning over arrays."""
