@@ -33,6 +33,16 @@ def stream(
     return StreamInfo(name, Schema(fields), time, lateness)
 
 
+def plans_of(session: Any, sql: str, options: Mapping[str, Any] | None = None) -> tuple[Any, Any]:
+    """The logical and the physical plan of a query: the one place where tests ask a session for them."""
+    return session._plan(sql, options or {})
+
+
+def planned(session: Any, sql: str, options: Mapping[str, Any] | None = None) -> Any:
+    """The physical plan of a query."""
+    return plans_of(session, sql, options)[1]
+
+
 def physical(explained: str) -> str:
     """The part of EXPLAIN that tells of physical nodes: the summary says some of it before."""
     return explained.partition("\n\nphysical\n")[2]

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from windrow.kernels import jit as _jit
+from windrow.kernels import jit
 from windrow.kernels.fetch import fetch
 
 THIS = Path(__file__)
@@ -16,41 +16,41 @@ THIS = Path(__file__)
 
 @pytest.fixture(autouse=True)
 def fresh_choice():
-    _jit._cache_folder.cache_clear()
+    jit.cache_folder.cache_clear()
     yield
-    _jit._cache_folder.cache_clear()
+    jit.cache_folder.cache_clear()
 
 
 def test_the_cache_is_a_folder_closed_to_others(monkeypatch, tmp_path):
-    monkeypatch.setenv(_jit.FOLDER_SETTING, str(tmp_path))
-    folder = _jit._cache_folder(THIS)
+    monkeypatch.setenv(jit.FOLDER_SETTING, str(tmp_path))
+    folder = jit.cache_folder(THIS)
     assert folder is not None
     assert folder.startswith(str(tmp_path))
     assert (tmp_path / folder).stat().st_mode & 0o777 == 0o700
 
 
 def test_a_folder_that_others_may_write_is_not_used(monkeypatch, tmp_path):
-    monkeypatch.setenv(_jit.FOLDER_SETTING, str(tmp_path))
-    (tmp_path / _jit._version_name(THIS)).mkdir()
-    (tmp_path / _jit._version_name(THIS)).chmod(0o777)
-    assert _jit._cache_folder(THIS) is None
+    monkeypatch.setenv(jit.FOLDER_SETTING, str(tmp_path))
+    (tmp_path / jit.version_name(THIS)).mkdir()
+    (tmp_path / jit.version_name(THIS)).chmod(0o777)
+    assert jit.cache_folder(THIS) is None
 
 
 def test_kernels_that_were_optimized_less_are_not_taken_for_others(monkeypatch, tmp_path):
-    monkeypatch.setenv(_jit.FOLDER_SETTING, str(tmp_path))
+    monkeypatch.setenv(jit.FOLDER_SETTING, str(tmp_path))
     folders = set()
     for level in (1, 3):
         monkeypatch.setattr("numba.config.OPT", level)
-        _jit._cache_folder.cache_clear()
-        folders.add(_jit._cache_folder(THIS))
+        jit.cache_folder.cache_clear()
+        folders.add(jit.cache_folder(THIS))
     assert len(folders) == 2
 
 
 def test_the_cache_can_be_turned_off_and_kernels_still_work(monkeypatch):
-    monkeypatch.setenv(_jit.FOLDER_SETTING, "off")
-    assert _jit._cache_folder(THIS) is None
+    monkeypatch.setenv(jit.FOLDER_SETTING, "off")
+    assert jit.cache_folder(THIS) is None
 
-    @_jit.kernel
+    @jit.kernel
     def doubled(number: int) -> int:
         return 2 * number
 
@@ -58,16 +58,16 @@ def test_the_cache_can_be_turned_off_and_kernels_still_work(monkeypatch):
 
 
 def test_a_kernel_of_no_file_is_compiled_in_each_process():
-    assert _jit._cache_folder(Path("<stdin>")) is None
+    assert jit.cache_folder(Path("<stdin>")) is None
 
 
 def test_a_lean_kernel_leaves_references_to_arrays_as_they_were():
-    @_jit.lean_kernel_part
+    @jit.lean_kernel_part
     def first(pair: tuple[np.ndarray, np.ndarray]) -> int:
         one, other = pair
         return one[0] if len(one) else other[0]
 
-    @_jit.lean_kernel
+    @jit.lean_kernel
     def summed(pair: tuple[np.ndarray, np.ndarray], times: int) -> int:
         total = 0
         for _ in range(times):
@@ -82,29 +82,29 @@ def test_a_lean_kernel_leaves_references_to_arrays_as_they_were():
 
 
 def test_this_numba_can_leave_references_uncounted():
-    assert _jit._knows_lean()
+    assert jit.knows_lean()
 
 
 def test_a_numba_that_cannot_leave_its_runtime_out_compiles_lean_kernels_as_others(monkeypatch):
-    monkeypatch.setattr(_jit, "_RUNTIME", "_option_that_no_numba_has")
-    _jit._knows_lean.cache_clear()
-    assert not _jit._knows_lean()
+    monkeypatch.setattr(jit, "_RUNTIME", "_option_that_no_numba_has")
+    jit.knows_lean.cache_clear()
+    assert not jit.knows_lean()
 
-    @_jit.lean_kernel
+    @jit.lean_kernel
     def doubled(number: int) -> int:
         return 2 * number
 
     assert doubled(21) == 42
-    _jit._knows_lean.cache_clear()
+    jit.knows_lean.cache_clear()
 
 
 def test_other_users_of_numba_keep_their_own_cache_folder(monkeypatch, tmp_path):
     import numba
 
-    monkeypatch.setenv(_jit.FOLDER_SETTING, str(tmp_path))
+    monkeypatch.setenv(jit.FOLDER_SETTING, str(tmp_path))
     before = numba.config.CACHE_DIR
 
-    @_jit.kernel
+    @jit.kernel
     def same(number: int) -> int:
         return number
 
@@ -115,11 +115,11 @@ def test_other_users_of_numba_keep_their_own_cache_folder(monkeypatch, tmp_path)
 
 def test_only_arrays_that_kernels_cannot_take_are_copied():
     numbers = np.arange(6)
-    assert _jit.writable(numbers) is numbers
+    assert jit.writable(numbers) is numbers
     read_only = np.arange(6)
     read_only.flags.writeable = False
     for array in (read_only, numbers[::2]):
-        copy = _jit.writable(array)
+        copy = jit.writable(array)
         assert copy.flags.writeable
         assert copy.flags.c_contiguous
         assert copy.tolist() == array.tolist()
@@ -131,16 +131,14 @@ def test_without_a_home_kernels_are_kept_in_the_folder_for_temporary_files(monke
 
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(Path, "expanduser", nowhere)
-    (root,) = _jit._usual_roots()
+    (root,) = jit.usual_roots()
     assert root.name.startswith("windrow-kernels-")
 
 
 def test_asking_for_memory_changes_nothing_and_is_one_instruction(monkeypatch):
-    monkeypatch.setenv(
-        _jit.FOLDER_SETTING, "off"
-    )  # what comes from the cache cannot be looked into
+    monkeypatch.setenv(jit.FOLDER_SETTING, "off")  # what comes from the cache cannot be looked into
 
-    @_jit.lean_kernel
+    @jit.lean_kernel
     def ask(array):
         for row in range(len(array)):
             fetch(array, row, 1)

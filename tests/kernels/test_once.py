@@ -8,8 +8,7 @@ import sys
 
 import pytest
 
-from windrow.kernels import jit as _jit
-from windrow.kernels import jit as _once
+from windrow.kernels import jit
 
 MODULE = """
 from windrow.kernels.jit import kernel
@@ -33,20 +32,20 @@ print("compiled" if stats.cache_misses else "read", flush=True)
 
 @pytest.fixture
 def shared_kernel(monkeypatch, tmp_path):
-    monkeypatch.setenv(_jit.FOLDER_SETTING, str(tmp_path / "cache"))
-    _jit._cache_folder.cache_clear()
+    monkeypatch.setenv(jit.FOLDER_SETTING, str(tmp_path / "cache"))
+    jit.cache_folder.cache_clear()
     (tmp_path / "kernel_of_both.py").write_text(MODULE)
     monkeypatch.syspath_prepend(tmp_path)
     yield importlib.import_module("kernel_of_both").sum_of_squares
     sys.modules.pop("kernel_of_both")
-    _jit._cache_folder.cache_clear()
+    jit.cache_folder.cache_clear()
 
 
 def test_who_comes_while_a_kernel_is_compiled_waits_and_reads_it(shared_kernel, tmp_path):
     import numba
 
     what = f"sum_of_squares{(numba.typeof(4),)}"
-    with _once._alone(_jit._cache_folder(tmp_path / "kernel_of_both.py"), what):
+    with jit.alone(jit.cache_folder(tmp_path / "kernel_of_both.py"), what):
         other = subprocess.Popen(
             [sys.executable, "-c", OTHER], cwd=tmp_path, stdout=subprocess.PIPE, text=True
         )
@@ -60,7 +59,7 @@ def test_without_locks_each_process_compiles_for_itself(shared_kernel, monkeypat
     def no_locks(file, operation, length, start):
         raise OSError
 
-    monkeypatch.setattr(_once.fcntl, "lockf", no_locks)
+    monkeypatch.setattr(jit.fcntl, "lockf", no_locks)
     assert shared_kernel(4) == 14
 
 
@@ -68,10 +67,10 @@ def test_a_function_that_numba_does_not_compile_stays_what_it_is(tmp_path):
     def same(number: int) -> int:
         return number
 
-    _once.compile_once(same, str(tmp_path))
+    jit.compile_once(same, str(tmp_path))
     assert same(3) == 3
 
 
 def test_a_folder_that_cannot_be_written_is_no_hindrance(tmp_path):
-    with _once._alone(str(tmp_path / "nowhere"), "anything"):
+    with jit.alone(str(tmp_path / "nowhere"), "anything"):
         pass

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from known_answers import known_answers
+from plans import planned
 
 import windrow
 from windrow.errors import PlanError
@@ -37,7 +38,7 @@ class Batches:
         for name, (columns, lateness) in streams.items():
             empty = pa.table({column: pa.array([], pa.int64()) for column in columns})
             session.stream(name, empty, time="time", lateness=lateness)
-        self.scheduler = Scheduler(driver_of(session._plan(sql, {})[1].root, Setting()))
+        self.scheduler = Scheduler(driver_of(planned(session, sql).root, Setting()))
 
     def add(self, rows: dict[str, Rows]) -> Rows:
         arrived, before = {}, self.watermark

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from plans import planned
 from spark_runs import SingleRun, Streams, closed, draw, table
 
 from windrow.errors import PlanError, UnsupportedError
@@ -70,7 +71,7 @@ class Records:
 def in_process(streams: Streams, sql: str) -> list[Progress]:
     """The records of a run in process; the last is that of the end of the stream."""
     session, records = streams.in_process(), Records()
-    execution = Execution(session._plan(sql, {})[1], session._data, renderer=records)
+    execution = Execution(planned(session, sql), session._data, renderer=records)
     while execution.next() is not None:
         pass
     return records.kept

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from plans import planned
 from spark_runs import SingleRun, Streams, bag, closed, draw
 
 from windrow.physical.nodes.filter_rows import FilterRows
@@ -54,7 +55,7 @@ def test_predicates_and_functions_give_one_answer_in_process_in_batch_and_stream
 
 def test_what_duckdb_would_answer_otherwise_is_left_to_spark(spark, streams):
     session = register(streams.on_spark(spark, is_streaming=False))
-    _, physical = session._plan(MIXED, {})
+    physical = planned(session, MIXED)
     above = physical.root.input
     assert isinstance(above, FilterRows)
     assert [predicate.text for predicate in above.predicates] == ["sqrt(x.v) < y.v + 1"]

@@ -159,14 +159,14 @@ def compile_once(kernel: Any, folder: str | None) -> None:
     name = kernel.py_func.__qualname__
 
     def compile_or_wait(signature: Any) -> Any:
-        with PutOff(), global_compiler_lock, _alone(folder, f"{name}{signature}"):
+        with PutOff(), global_compiler_lock, alone(folder, f"{name}{signature}"):
             return compile_here(signature)  # reads the compiled code where there is some by now
 
     kernel.compile = compile_or_wait
 
 
 @contextlib.contextmanager
-def _alone(folder: str | None, what: str) -> Iterator[None]:
+def alone(folder: str | None, what: str) -> Iterator[None]:
     """Waits until no other process has the lock of this name, and takes it if that can be had."""
     byte = zlib.crc32(what.encode()) % _BYTES
     file = None if folder is None or fcntl is None else _lock_file(folder)
@@ -230,7 +230,7 @@ def lean_kernel_part(function: Function) -> Function:
 
 def _kernel(function: Function, *, is_part: bool, is_lean: bool = False) -> Function:
     guard_returns(function)
-    folder = _cache_folder(Path(function.__code__.co_filename))
+    folder = cache_folder(Path(function.__code__.co_filename))
     if folder is None:
         compiled = _compiled(function, cache=False, is_part=is_part, is_lean=is_lean)
         compile_once(compiled, None)
@@ -255,7 +255,7 @@ def writable(array: NDArray[Item]) -> NDArray[Item]:
 
 def _compiled(function: Function, *, cache: bool, is_part: bool, is_lean: bool) -> Function:
     settings: dict[str, Any] = {"cache": cache, "forceinline": is_part}
-    if is_lean and _knows_lean():
+    if is_lean and knows_lean():
         settings[_RUNTIME] = False  # nothing can be allocated, no references are counted
     compiled = numba.njit(nogil=True, fastmath=False, **settings)(function)
     return cast("Function", compiled)
@@ -266,7 +266,7 @@ _RUNTIME = "_nrt"
 
 
 @functools.cache
-def _knows_lean() -> bool:
+def knows_lean() -> bool:
     """Whether this numba has the option; without it lean kernels are slower, and do the same."""
     from numba.core import cpu  # noqa: PLC0415
 
@@ -274,20 +274,20 @@ def _knows_lean() -> bool:
 
 
 @functools.cache
-def _cache_folder(module: Path) -> str | None:
+def cache_folder(module: Path) -> str | None:
     """The folder of this user for this very version of a module's kernels; None for no cache."""
     setting = os.environ.get(FOLDER_SETTING, "")
     if setting.lower() == "off" or not module.is_file():
         return None
-    roots = [Path(setting)] if setting else _usual_roots()
+    roots = [Path(setting)] if setting else usual_roots()
     for root in roots:
-        folder = root / _version_name(module)
+        folder = root / version_name(module)
         if _is_private_folder(folder):
             return str(folder)
     return None
 
 
-def _usual_roots() -> list[Path]:
+def usual_roots() -> list[Path]:
     cache_home = os.environ.get("XDG_CACHE_HOME", "")
     user = os.getuid() if hasattr(os, "getuid") else "user"
     shared = Path(tempfile.gettempdir()) / f"windrow-kernels-{user}"
@@ -298,7 +298,7 @@ def _usual_roots() -> list[Path]:
     return [home / "windrow" / "kernels", shared]
 
 
-def _version_name(module: Path) -> str:
+def version_name(module: Path) -> str:
     made_by = f"{sys.implementation.cache_tag}-numba{numba.__version__}-numpy{np.__version__}"
     level = int(numba.config.OPT)  # type: ignore[attr-defined]
     return f"{made_by}-O{level}-{digest_of(module)}"

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 import pytest
+from plans import plans_of
 
 import windrow
 from windrow.optimize.rules.negative_tuples import with_negative_tuples
@@ -40,7 +41,7 @@ def session() -> windrow.Session:
 
 
 def planned(sql: str, **options: str) -> PhysicalQuery:
-    return session()._plan(sql, options)[1]
+    return plans_of(session(), sql, options)[1]
 
 
 def rewritten(sql: str, **options: str) -> PhysicalNode:
@@ -170,7 +171,7 @@ def test_every_stage_is_named_spread_and_told_apart():
 
 def test_explain_says_what_expires_rows_and_what_it_holds():
     made = session()
-    logical, physical = made._plan("SELECT SUM(x) AS s FROM a [RANGE 10] WHERE x > 1", {})
+    logical, physical = plans_of(made, "SELECT SUM(x) AS s FROM a [RANGE 10] WHERE x > 1")
     text = explain(logical, _by_negatives(physical))
     assert "state       one accumulator row\n" in text
     assert (
@@ -184,7 +185,7 @@ def test_explain_says_what_expires_rows_and_what_it_holds():
         "              why         negative tuples: what stands above takes rows back by value, and"
         " keeps no window\n"
     ) in text.replace("05)", "   ")
-    logical, physical = made._plan(f"SELECT SUM(a.x) AS s FROM {JOIN}", {})
+    logical, physical = plans_of(made, f"SELECT SUM(a.x) AS s FROM {JOIN}")
     text = explain(logical, _by_negatives(physical))
     assert "cost        not estimated: a join of what is alive has one plan\n" in text
     assert (

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from plans import plans_of
 
 from windrow import Session
 from windrow.optimize.choose.plans import REFERENCE_MACHINE
@@ -51,7 +52,7 @@ def join(sql: str, **hints: Any):
     session = Session()
     for name in "abc":
         session.stream(name, iter(()), time="at", schema=COLUMNS, **hints)
-    query, physical = session._plan(sql, {})
+    query, physical = plans_of(session, sql)
     spec = physical.root
     while not hasattr(spec, "classes"):
         spec = spec.input

@@ -6,6 +6,7 @@ from random import Random
 
 import pyarrow as pa
 import pytest
+from plans import planned
 
 import windrow
 from windrow.optimize.choose.scheduling import Load
@@ -28,7 +29,7 @@ def session():
 
 
 def load_of(session, sql):
-    return Load.of(session._plan(sql, {})[1].root)
+    return Load.of(planned(session, sql).root)
 
 
 def test_the_load_counts_operators_above_each_other_and_windows_that_differ(session):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+from plans import plans_of
 
 from windrow import Session
 from windrow.errors import PlanError, UnsupportedError
@@ -27,7 +28,7 @@ def session() -> Session:
 
 
 def planned(session: Session, where: str, **options: str | int) -> TimeJoin:
-    _, physical = session._plan(JOIN.format(where), options)
+    physical = plans_of(session, JOIN.format(where), options)[1]
     root = physical.root
     while isinstance(root, ProjectRows):
         root = root.input
@@ -56,7 +57,7 @@ def test_a_structure_alone_asks_for_the_algorithm(session):
     spec = planned(session, "a.k = b.k", structure="Hash / TTREE")
     assert (spec.algorithm, spec.structures) == ("asymmetric", ("hash", "ttree"))
     hinted = JOIN.replace("SELECT", "SELECT /*+ structure = btree/buffer */").format("a.k = b.k")
-    _, physical = session._plan(hinted, {})
+    physical = plans_of(session, hinted)[1]
     assert physical.root.input.structures == ("btree", "buffer")
 
 
@@ -167,7 +168,7 @@ def test_buckets_and_nodes_are_as_large_as_the_user_says(session):
     assert "window of b: B+tree with nodes of 32; a new a finds the tuples of its key" in text
     assert "sizes asked for by bucket_size = 4, node_size = 32" in text
     hinted = "SELECT /*+ structure(ttree/ttree), node_size(7) */ a.x FROM a, b WHERE a.x < b.x"
-    _, physical = session._plan(f"{hinted} WINDOW = 5", {})
+    physical = plans_of(session, f"{hinted} WINDOW = 5")[1]
     assert physical.root.input.sizes == PartSizes(node=7)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from plans import planned
 
 import windrow
 from windrow.physical.partitioning.shared_stages import stages
@@ -16,7 +17,7 @@ def shared(sql: str, **options: str) -> list[tuple[str, ...]]:
     session = windrow.Session()
     for name in ("a", "b"):
         session.stream(name, pa.table({"ts": [1], "k": [1], "v": [1]}), time="ts")
-    found = stages(session._plan(sql, options)[1].root, 4)
+    found = stages(planned(session, sql, options).root, 4)
     return [tuple(spec.title.split(" ")[0] for spec in stage.specs) for stage in found]
 
 

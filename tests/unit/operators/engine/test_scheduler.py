@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from plans import planned
 
 import windrow
 from windrow.operators.columns.changes import ChangeBatch
@@ -44,7 +45,7 @@ class Rounds:
 
     def __init__(self, sql: str, scheduling: str) -> None:
         session = session_of(a=[], b=[])
-        query = session._plan(sql, {"scheduling": scheduling})[1]
+        query = planned(session, sql, {"scheduling": scheduling})
         root = driver_of(query.root, Setting())
         self.scheduler = Scheduler(root, SCHEDULINGS[query.schedule.name])
         self.watermark = MIN_TICK

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from cases.driving import step
+from plans import planned
 
 import windrow
 from windrow.errors import DataError
@@ -45,7 +46,7 @@ def last_stage(sql: str):
     session = windrow.Session()
     for name in ("a", "b"):
         session.stream(name, pa.table({"ts": [1], "k": [1], "v": [1]}), time="ts")
-    return stages(session._plan(sql, {})[1].root, 4)[-1].specs
+    return stages(planned(session, sql).root, 4)[-1].specs
 
 
 class OneAfterTheOther:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from plans import planned
 
 import windrow
 from windrow.errors import DataError, PlanError, UnsupportedError
@@ -142,7 +143,7 @@ def test_a_checkpoint_over_other_columns_of_a_table_is_refused() -> None:
 
 
 def test_a_condition_on_the_table_alone_is_tested_there_once() -> None:
-    _, physical = session()._plan(INNER + " WHERE f.least > 1 AND s.price < 5", {})
+    physical = planned(session(), INNER + " WHERE f.least > 1 AND s.price < 5")
     assert isinstance(physical.root, ProjectRows)
     join = physical.root.input
     assert isinstance(join, TableJoinRows)
@@ -151,7 +152,7 @@ def test_a_condition_on_the_table_alone_is_tested_there_once() -> None:
 
 
 def test_only_what_the_answer_needs_of_a_table_is_read() -> None:
-    _, physical = session()._plan(INNER, {})
+    physical = planned(session(), INNER)
     assert isinstance(physical.root, ProjectRows)
     join = physical.root.input
     assert isinstance(join, TableJoinRows)
@@ -167,7 +168,7 @@ def test_a_join_that_only_removes_rows_goes_below_the_window_join(kind: str) -> 
         f"SELECT s.ts FROM sales s JOIN returns r ON s.item = r.item LEFT {kind} JOIN favorites f "
         "ON s.item = f.item AND s.price > f.least WINDOW = 5"
     )
-    _, physical = made._plan(query, {})
+    physical = planned(made, query)
     assert isinstance(physical.root, ProjectRows)
     join = physical.root.input
     assert isinstance(join, TimeJoin)
@@ -181,7 +182,7 @@ def test_under_a_count_window_it_stays_above() -> None:
         "SELECT s.ts FROM sales s [ROWS 2] JOIN returns r [ROWS 2] ON s.price = r.price "
         "LEFT SEMI JOIN favorites f ON s.item = f.item"
     )
-    _, physical = made._plan(query, {})
+    physical = planned(made, query)
     assert isinstance(physical.root, ProjectRows)
     assert isinstance(physical.root.input, TableJoinRows)
 

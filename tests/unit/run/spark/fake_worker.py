@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+from plans import plans_of
 from unit.run.spark.fake_handle import FakeHandle
 
 import windrow
@@ -107,4 +108,4 @@ def compiled(sql: str, **options: str) -> tuple[Query, PhysicalQuery]:
     session = windrow.Session()
     for name in ("a", "b"):
         session.stream(name, SCHEMA.empty_table(), time="ts", lateness=2)
-    return session._plan(sql, options)
+    return plans_of(session, sql, options)

@@ -7,6 +7,7 @@ from random import Random
 
 import pyarrow as pa
 import pytest
+from plans import planned
 
 import windrow
 from windrow.operators.columns.arrow_types import arrow_schema
@@ -34,7 +35,7 @@ def test_blobs_of_any_size_give_the_answer_of_the_run_in_process(monkeypatch, sl
     session = windrow.Session()
     for name, table in zip("ab", tables, strict=True):
         session.stream(name, table, time="ts")
-    query = session._plan(JOIN, {})[1]
+    query = planned(session, JOIN)
     spec = stateful_specs(query.root)[0]
     plan = plan_stage(query, (spec,), 0, Spread(3, 2))
     packed = []

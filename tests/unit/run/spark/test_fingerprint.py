@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from plans import planned
 
 import windrow
 from windrow.run.spark.fingerprint import about, fingerprint, plain
@@ -17,7 +18,7 @@ def root_of(sql: str, *, lateness: int = 0, **options: str):
     for name in ("a", "b"):
         data = pa.table({"ts": [1], "k": [1], "v": [1.0]})
         session.stream(name, data, time="ts", lateness=lateness)
-    return session._plan(sql, options)[1].root
+    return planned(session, sql, options).root
 
 
 def stage_of(sql: str, *, lateness: int = 0, **options: str):

@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from plans import planned
 from pyspark.sql import Row
 
 import windrow
@@ -22,7 +23,7 @@ def query(time: pa.DataType) -> Any:
         data = pa.schema([("ts", time), ("k", pa.int64())]).empty_table()
         session.stream(name, data, time="ts")
     sql = JOIN if time == pa.int64() else JOIN.replace("5", "INTERVAL '5' SECONDS")
-    return session._plan(sql, {})[1]
+    return planned(session, sql)
 
 
 def classic(**figures: int) -> Row:
@@ -75,7 +76,7 @@ def test_a_reader_that_comes_later_knows_all_levels_once_the_watermark_moves() -
 def test_a_stream_under_two_aliases_is_read_once() -> None:
     session = windrow.Session()
     session.stream("a", pa.schema([("ts", pa.int64())]).empty_table(), time="ts")
-    physical = session._plan("SELECT p.ts FROM a p, a q WHERE p.ts = q.ts WINDOW = 5", {})[1]
+    physical = planned(session, "SELECT p.ts FROM a p, a q WHERE p.ts = q.ts WINDOW = 5")
     assert ProgressReader(physical).read(report(physical, classic, None, late=0)).rows_in == 3
 
 
