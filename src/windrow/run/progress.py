@@ -21,9 +21,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from windrow.errors import PlanError, nearest
-from windrow.operators.base import Counters
+from windrow.operators.base import THOUSANDTHS, Counters
 from windrow.operators.instants import show_instant
-from windrow.operators.shedding.recall import THOUSANDTHS
 from windrow.plan.sizes import show_bytes
 from windrow.run.late_rows import StreamFigures
 from windrow.run.response import Response
