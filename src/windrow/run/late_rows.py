@@ -6,6 +6,8 @@
 
 A stream's own watermark is N less its lateness, and the query's is at or below it. With a lateness of
 N - t it would not have passed t, and the row not have been late.
+
+They are counted here, in either runner; `operators/engine/late_rule.py` finds and drops them.
 """
 
 from __future__ import annotations

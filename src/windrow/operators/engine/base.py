@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 STATE_VERSION = 6
 """Layout of snapshots. Raise it with any change that an older reader would misread."""
 
+THOUSANDTHS = 1_000
+"""What estimated counts are multiplied by: counters are whole numbers."""
+
 
 @dataclass
 class Counters:

@@ -35,13 +35,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.operators.engine.base import Counters
+from windrow.operators.engine.base import THOUSANDTHS, Counters
 from windrow.operators.shedding.control import Division
 from windrow.operators.shedding.meeting import Blocks, Meeting
 from windrow.operators.shedding.numbers import bits, number_of
 from windrow.physical.nodes.shedding_join import SheddingJoin
-
-THOUSANDTHS = 1_000
 
 ENOUGH = 300
 """Of so many combinations found it is known well how many match."""
