@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from windrow.allocation.dividing import ROUNDING
 from windrow.errors import PlanError, UnsupportedError
-from windrow.optimize.shed_options import least_of, per_tick, rate_said
+from windrow.optimize.shed_options import least_of, per_tick
 from windrow.physical.algorithms import ASYMMETRIC, DEFAULT
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.filter_rows import FilterRows
@@ -28,6 +28,7 @@ from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.nodes.union_rows import UnionRows
 from windrow.physical.options import Options
 from windrow.physical.shed_errors import too_little
+from windrow.physical.shed_values import rate_said
 from windrow.physical.shedding import (
     BEST,
     PANES_PER_WINDOW,

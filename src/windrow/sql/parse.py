@@ -10,34 +10,13 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token
 
 from windrow.errors import BindError, ParseError, Span, WindrowError, nearest
+from windrow.physical.options import HINTS
 from windrow.plan.nodes import Hint
 from windrow.sql.dialect import Windrow
 from windrow.sql.literals import refuse_numbers
 from windrow.sql.nesting import flat, refuse_deep_text
 from windrow.sql.spans import span_of
 from windrow.sql.syntax import UNFORESEEN, syntax_error, unreadable
-
-HINTS = (
-    "algorithm",
-    "structure",
-    "bucket_size",
-    "node_size",
-    "order",
-    "strategy",
-    "scheduling",
-    "memory",
-    "service_rate",
-    "updates",
-    "on_late",
-    "on_memory",
-    "on_service_rate",
-    "shed_strategy",
-    "shed_least",
-    "shed_least_rate",
-    "seed",
-    "buckets",
-    "polling",
-)
 
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _HINT = re.compile(r"\s*,?\s*([A-Za-z_]\w*)\s*(?:\(([^()]*)\)|=\s*([\w./-]+))\s*")
