@@ -59,7 +59,7 @@ def by_windrow(tables: dict[str, pa.Table], structure: str) -> tuple[list[int], 
         i, j = (batch.column(name).to_numpy() for name in ("i", "j"))
         sums += [len(i), i.sum(), j.sum(), (i * j % 1_000_003).sum()]
     (counted,) = result.progress.operators.values()
-    return sums.tolist(), counted
+    return sums.tolist(), dict(counted)
 
 
 def by_duckdb(tables: dict[str, pa.Table]) -> list[int]:

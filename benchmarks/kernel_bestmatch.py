@@ -19,7 +19,8 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from windrow.operators.bestmatch.bestmatch import MatwinBestmatchOp, match_index
+from windrow.operators.bestmatch import match_index
+from windrow.operators.bestmatch.bestmatch import MatwinBestmatchOp
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
 from windrow.physical.nodes.scan_stream import ScanStream

@@ -1,4 +1,4 @@
-"""Writes the tables of docs/reference that follow from what the source has: aggregates.
+"""Writes the tables of docs/reference that follow from what the source has: aggregates, options.
 
     python scripts/reference_tables.py
 
@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from windrow.physical.options import ROWS
 from windrow.plan.aggregates import all_aggregates
 from windrow.plan.aggregates.function import AggregateFunction, Distinct
 
@@ -44,7 +45,17 @@ def _taken(function: AggregateFunction) -> str:
     return ", and ".join(dict.fromkeys(argument.words for argument in function.takes))
 
 
-TABLES: dict[str, tuple[str, Callable[[], str]]] = {"aggregates": ("sql.md", aggregates)}
+def options() -> str:
+    """A row for each option of a query."""
+    rows = [f"| `{name}` | {row.says} | {row.unset} |" for name, row in ROWS.items()]
+    head = ["| option | meaning | default |", "|---|---|---|"]
+    return "\n".join(head + rows).replace("|  |", "| |")
+
+
+TABLES: dict[str, tuple[str, Callable[[], str]]] = {
+    "aggregates": ("sql.md", aggregates),
+    "options": ("options.md", options),
+}
 """Each table with the page that it stands on."""
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING, Any, Generic, Literal, Unpack, cast, overload
 
 from windrow.errors import (
     BindError,
@@ -17,31 +16,45 @@ from windrow.errors import (
 from windrow.plan import arguments as kinds
 from windrow.plan.arguments import takes
 from windrow.plan.catalog import StreamInfo
-from windrow.plan.deep_calls import FEW_LEVELS, deep_calls
+from windrow.plan.deep_calls import deep_calls
 from windrow.plan.registering import Lateness, Said, of_changes, stream_info
 from windrow.plan.stream_hints import Hints
-from windrow.schema import OnArrival, Schema
+from windrow.runners.base import Question, Registered, SessionRunner, Source
+from windrow.runners.in_process import InProcess
+from windrow.runners.on_spark import OnSpark
+from windrow.schema import OnArrival
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from typing_extensions import TypeVar
 
-    from windrow.optimize.planner import QueryPlanner
-    from windrow.physical.query import PhysicalQuery, Runner
+    from windrow.physical.options import QueryOptions
+    from windrow.physical.query import PhysicalQuery
     from windrow.plan.changelogs import Instant
-    from windrow.plan.functions import UserFunction
     from windrow.plan.nodes.query import Query
-    from windrow.plan.statistics import Measured
-    from windrow.plan.types import TypeResolver
     from windrow.run.local.checkpoint import Checkpoint
+    from windrow.run.local.result import Result
     from windrow.run.progress import Progress
-    from windrow.run.spark.progress import BatchFigures, ProgressReader
+    from windrow.run.spark.launch import Frame, Spark
+    from windrow.run.spark.progress import ProgressReader
+
+    Answer = TypeVar("Answer", default=Any)
+    """What questions are answered with: a Result in process, a DataFrame on Spark."""
+else:
+    from typing import TypeVar
+
+    Answer = TypeVar("Answer")
+
+ProgressStyle = Literal["auto", "none", "log", "live", "json"]
+"""How a query in process shows its progress."""
 
 
-class Session:
+class Session(Generic[Answer]):
     """Streams and tables by name, and the questions asked of them.
 
     Args:
-        spark: a SparkSession, classic or Connect; None runs in process, without a JVM.
+        spark: a SparkSession, classic or Connect; None runs in process, without a JVM. Type checkers
+            know by it whether questions are answered with a Result or with a DataFrame.
         clock: in process, the present instant for streams whose time is given on arrival; the
             system's clock where none is given.
 
@@ -57,21 +70,26 @@ class Session:
         {'k': [1]}
     """
 
+    @overload
+    def __init__(
+        self: Session[Result], spark: None = None, *, clock: Callable[[], datetime] | None = None
+    ) -> None: ...
+
+    @overload
+    def __init__(self: Session[Frame], spark: Spark, *, clock: None = None) -> None: ...
+
     @takes(clock=kinds.CLOCK)
-    def __init__(self, spark: Any = None, *, clock: Callable[[], datetime] | None = None) -> None:
+    def __init__(
+        self, spark: Spark | None = None, *, clock: Callable[[], datetime] | None = None
+    ) -> None:
         if spark is not None and clock is not None:
             raise UnsupportedError(
                 "unsupported-clock",
                 "a clock works in process alone",
                 hint="leave it out: on Spark rows arrive at current_timestamp()",
             )
-        self._spark = spark
-        self._clock = clock
-        self._catalog: dict[str, StreamInfo] = {}
-        self._data: dict[str, Any] = {}
-        self._functions: dict[str, UserFunction] = {}
-        self._resolver: TypeResolver | None = None
-        self._figures: WeakKeyDictionary[Any, BatchFigures] = WeakKeyDictionary()
+        self._runner: SessionRunner = InProcess(clock) if spark is None else OnSpark(spark)
+        self._registered = Registered()
 
     @takes(
         name=kinds.NAME,
@@ -133,18 +151,18 @@ class Session:
             >>> sales = pa.table({"item": ["pen"], "at": [7]})
             >>> Session().stream("sales", sales, time="at", lateness=2)
         """
-        source, columns, is_streaming = self._read(name, data, schema)
+        source = self._read(name, data, schema)
         info = stream_info(
             name,
-            columns,
+            source.columns,
             time,
             Said(lateness, read_ahead, punctuation),
-            is_streaming=is_streaming,
-            is_bounded=source.is_bounded if self._spark is None else not is_streaming,
+            is_streaming=source.is_streaming,
+            is_bounded=source.is_bounded,
             hints=Hints(rate, distinct or {}),
         )
-        self._catalog[name] = of_changes(info, changes)
-        self._data[name] = self._stamped(source, time)
+        self._registered.catalog[name] = of_changes(info, changes)
+        self._registered.data[name] = self._runner.stamped(source.data, time)
 
     @takes(name=kinds.NAME)
     def table(self, name: str, data: Any) -> None:
@@ -161,16 +179,16 @@ class Session:
             >>> import pyarrow as pa
             >>> Session().table("favorites", pa.table({"item": ["pen"]}))
         """
-        source, schema, is_streaming = self._read(name, data)
-        if is_streaming:
+        source = self._read(name, data)
+        if source.is_streaming:
             raise PlanError(
                 "streaming-table",
                 f"{name} is a streaming input where only a table may stand",
                 reason="a table does not move: it is read whole before the streams",
                 hint=f"register it as a stream: stream({name!r}, df, time=...)",
             )
-        self._catalog[name] = StreamInfo(name, schema, None, is_table=True)
-        self._data[name] = source if self._spark is not None else self._whole(name, source)
+        self._registered.catalog[name] = StreamInfo(name, source.columns, None, is_table=True)
+        self._registered.data[name] = self._runner.whole(name, source.data)
 
     @takes(
         name=kinds.NAME,
@@ -234,8 +252,8 @@ class Session:
         from windrow.operators.expressions.functions import user_function  # noqa: PLC0415
         from windrow.sql.bind.calls import is_free_name  # noqa: PLC0415
 
-        own = name.lower()
-        is_taken = own not in self._functions and self._has_function(own)
+        own, functions = name.lower(), self._registered.functions
+        is_taken = own not in functions and self._runner.has_function(own)
         if not is_free_name(name) or is_taken:
             raise BindError(
                 "function-name",
@@ -245,7 +263,7 @@ class Session:
                 else "a name is one word of letters, digits and _",
                 hint="give it another name",
             )
-        self._functions[own] = user_function(
+        functions[own] = user_function(
             own, body, arguments, returns, vectorized=vectorized, partial_order=partial_order
         )
 
@@ -256,9 +274,9 @@ class Session:
         query: str,
         *,
         resume: Checkpoint | None = None,
-        progress: str = "none",
-        **options: Any,
-    ) -> Any:
+        progress: ProgressStyle = "none",
+        **options: Unpack[QueryOptions],
+    ) -> Answer:
         """Asks a question.
 
         Args:
@@ -282,24 +300,15 @@ class Session:
             [1, 1, 2, 2, 1, 1, 0]
         """
         try:
-            logical, physical = self._plan(query, options)
-            planner = self._planner(logical, physical, options)
-            if self._spark is None:
-                return self._run_in_process(physical, resume, progress, planner)
-            if resume is not None:
-                raise UnsupportedError(
-                    "unsupported-option",
-                    "resume works in process alone",
-                    hint="on Spark set checkpointLocation where you write the stream",
-                )
-            return self._run_on_spark(physical, planner)
+            question = Question(*self._plan(query, options), options, resume, progress)
+            return cast("Answer", self._runner.run(question, self._registered))
         except WindrowError as error:
             error.in_sql(query)
             raise
 
     @takes(query=kinds.SQL_TEXT)
     @deep_calls()
-    def explain(self, query: str, *, format: str = "text", **options: Any) -> str:  # noqa: A002
+    def explain(self, query: str, *, format: str = "text", **options: Unpack[QueryOptions]) -> str:  # noqa: A002
         """How a question would be answered: a summary to act on, then all of it.
 
         Args:
@@ -330,7 +339,7 @@ class Session:
 
     @takes(query=kinds.SQL_TEXT)
     @deep_calls()
-    def progress_reader(self, query: str, **options: Any) -> ProgressReader:
+    def progress_reader(self, query: str, **options: Unpack[QueryOptions]) -> ProgressReader:
         """What turns Spark's reports of a streaming query into progress records.
 
         Args:
@@ -344,17 +353,9 @@ class Session:
             >>> reader = w.progress_reader("SELECT ...")  # doctest: +SKIP
             >>> print(reader.read(running.lastProgress).line())  # doctest: +SKIP
         """
-        if self._spark is None:
-            raise UnsupportedError(
-                "no-spark-progress",
-                "a query in process has no reports of Spark's",
-                hint="look at the progress of its result: session.sql(..).progress",
-            )
-        from windrow.run.spark.progress import ProgressReader  # noqa: PLC0415
+        return self._runner.progress_reader(lambda: self._plan(query, options)[1])
 
-        return ProgressReader(self._plan(query, options)[1])
-
-    def progress(self, answer: Any) -> Progress:
+    def progress(self, answer: Answer) -> Progress:
         """The figures of a query: rows in and out, late rows, the counters of every operator.
 
         Args:
@@ -375,14 +376,9 @@ class Session:
             >>> w.progress(counted).rows_in, w.progress(counted).rows_out
             (2, 7)
         """
-        figures = self._figures.get(answer) if self._spark is not None else None
-        if figures is not None:
-            return figures.read()
-        from windrow.run.progress import Progress  # noqa: PLC0415
-
-        own = getattr(answer, "progress", None) if self._spark is None else None
-        if isinstance(own, Progress):
-            return own
+        found = self._runner.progress(answer)
+        if found is not None:
+            return found
         if getattr(answer, "isStreaming", False) is True:
             raise UnsupportedError(
                 "streaming-progress",
@@ -394,6 +390,12 @@ class Session:
             "the figures of an answer are those of what sql(..) returned, as it returned it",
             hint="a DataFrame made from it has none: keep the answer, and ask for its progress",
         )
+
+    @overload
+    def state_at(self: Session[Frame], changelog: Any, instant: Instant) -> Frame: ...
+
+    @overload
+    def state_at(self, changelog: Any, instant: Instant) -> Any: ...
 
     def state_at(self, changelog: Any, instant: Instant) -> Any:
         """The answer of a query at an instant, from its changelog: inserts minus deletes until then.
@@ -422,166 +424,35 @@ class Session:
             >>> w.state_at(changes, 7).to_pylist()
             [{'k': 1, 'n': 2}]
         """
-        if self._spark is not None:
-            from windrow.run.spark.changelogs import state_at as on_spark  # noqa: PLC0415
+        return self._runner.state_at(changelog, instant)
 
-            return on_spark(changelog, instant)
-        from windrow.run.local.result import state_at as in_process  # noqa: PLC0415
-
-        return in_process(changelog, instant)
+    @property
+    def _catalog(self) -> Mapping[str, StreamInfo]:
+        """What is registered, by name."""
+        return self._registered.catalog
 
     def _plan(self, sql: str, options: Mapping[str, Any]) -> tuple[Query, PhysicalQuery]:
         # Imported here: `import windrow` and registering streams load neither parser nor planner.
         from windrow.calibration.stored import this_machine  # noqa: PLC0415
         from windrow.optimize.optimizer import optimize  # noqa: PLC0415
-        from windrow.optimize.options import by_keyword, check_on_spark  # noqa: PLC0415
+        from windrow.optimize.options import by_keyword  # noqa: PLC0415
         from windrow.sql.compile import compile_query  # noqa: PLC0415
 
-        chosen = by_keyword(options)
-        if self._spark is not None and self._functions:
-            from windrow.run.spark.functions import register  # noqa: PLC0415
-
-            called = {name: f for name, f in self._functions.items() if name in sql.lower()}
-            register(self._spark, called)
-        query = compile_query(sql, self._catalog, self._types(), self._functions)
-        measured = self._measured()
+        chosen, functions = by_keyword(options), self._registered.functions
+        self._runner.know({name: f for name, f in functions.items() if name in sql.lower()})
+        query = compile_query(sql, self._catalog, self._runner.types, functions)
+        measured = self._runner.measured(self._registered)
         physical = optimize(
             query, chosen, measured=measured, tables=measured, machine=this_machine()
         )
-        if self._spark is not None:
-            check_on_spark(physical.options, query.hints)
-        return query, replace(physical, runner=self._runner(physical))
-
-    def _runner(self, physical: PhysicalQuery) -> Runner:
-        from windrow.physical.query import Runner  # noqa: PLC0415
-
-        if self._spark is None:
-            return Runner.process
+        self._runner.check(query, physical)
         streams = [self._catalog[scan.stream] for scan in physical.root.scans]
-        is_streaming = any(stream.is_streaming for stream in streams)
-        return Runner.spark_streaming if is_streaming else Runner.spark_batch
+        return query, replace(physical, runner=self._runner.kind(streams))
 
-    def _measured(self) -> Measured[str] | None:
-        """Looks numbers up in the tables of a session in process; Spark's are left alone."""
-        if self._spark is not None:
-            return None
-        from windrow.run.local.stream_statistics import TableStatistics  # noqa: PLC0415
-
-        return TableStatistics(self._catalog, self._data)
-
-    def _planner(
-        self, query: Query, physical: PhysicalQuery, options: Mapping[str, Any]
-    ) -> QueryPlanner:
-        """What plans the query again while it runs, by what is known of its streams by then."""
-        from windrow.calibration.stored import this_machine  # noqa: PLC0415
-        from windrow.optimize.options import by_keyword  # noqa: PLC0415
-        from windrow.optimize.planner import QueryPlanner  # noqa: PLC0415
-        from windrow.physical.query import Runner  # noqa: PLC0415
-
-        return QueryPlanner(
-            query,
-            by_keyword(options),
-            physical.options,
-            {name: info.statistics for name, info in self._catalog.items()},
-            this_machine(),
-            self._measured(),
-            is_bounded=physical.runner is Runner.spark_batch,
-        )
-
-    def _has_function(self, name: str) -> bool:
-        """Whether the engine has a function of that name that is not from here."""
-        if self._spark is not None:
-            from windrow.run.spark.functions import is_ours  # noqa: PLC0415
-
-            if is_ours(self._spark, name):
-                return False
-        return self._types().has_function(name)
-
-    def _read(
-        self, name: str, data: Any, schema: pa.Schema | None = None
-    ) -> tuple[Any, Schema, bool]:
-        """The data as the runner wants it, its columns, and whether it is endless."""
+    def _read(self, name: str, data: Any, schema: pa.Schema | None = None) -> Source:
+        """The data as the runner wants it."""
         if not name:
             raise BindError(
                 "bad-name", f"{name!r} is no name for a stream", hint="give a text such as 'sales'"
             )
-        if self._spark is not None:
-            from windrow.run.spark.frames import describe  # noqa: PLC0415
-
-            if schema is not None:
-                raise BindError(
-                    "needless-schema",
-                    f"{name} is a DataFrame, which has columns of its own",
-                    hint="leave schema out: it says what the batches of an iterator look like",
-                )
-            return data, *describe(data)
-        from windrow.run.local.sources import source_of  # noqa: PLC0415
-
-        source = source_of(name, data, schema)
-        return source, source.schema, False
-
-    @staticmethod
-    def _whole(name: str, source: Any) -> Any:
-        """A table with all its rows at hand, however they were given."""
-        from windrow.run.local.sources import whole  # noqa: PLC0415
-
-        return whole(name, source)
-
-    def _stamped(self, source: Any, time: str | OnArrival | None) -> Any:
-        """The data with the time of arrival; in process rows get it when a query takes them."""
-        if self._spark is None or not isinstance(time, OnArrival):
-            return source
-        from windrow.run.spark.frames import with_arrival  # noqa: PLC0415
-
-        return with_arrival(source, time.column)
-
-    def _types(self) -> TypeResolver:
-        if self._resolver is None:
-            if self._spark is not None:
-                from windrow.run.spark.frames import SparkTypes  # noqa: PLC0415
-
-                self._resolver = SparkTypes(self._spark)
-            else:
-                from windrow.operators.expressions.evaluate import DuckdbTypes  # noqa: PLC0415
-
-                self._resolver = DuckdbTypes()
-        return self._resolver
-
-    def _run_in_process(
-        self,
-        physical: PhysicalQuery,
-        resume: Checkpoint | None,
-        progress: str,
-        planner: QueryPlanner,
-    ) -> Any:
-        from windrow.physical.query import levels  # noqa: PLC0415
-        from windrow.run.local.execution import Execution  # noqa: PLC0415
-        from windrow.run.local.feeds import system_clock  # noqa: PLC0415
-        from windrow.run.local.result import Result  # noqa: PLC0415
-        from windrow.run.progress import renderer  # noqa: PLC0415
-
-        data = dict(self._data)  # the answer may be asked for again when names stand for other data
-
-        def run() -> Execution:
-            return Execution(
-                physical,
-                data,
-                resume=resume,
-                renderer=renderer(progress),
-                arrival_clock=self._clock or system_clock,
-                planner=planner,
-            )
-
-        return Result(run, is_deep=levels(physical.root) > FEW_LEVELS)
-
-    def _run_on_spark(self, physical: PhysicalQuery, planner: QueryPlanner) -> Any:
-        from windrow.run.spark.failures import within_sparks_stack  # noqa: PLC0415
-        from windrow.run.spark.progress import BatchFigures  # noqa: PLC0415
-        from windrow.run.spark.query import dataframe  # noqa: PLC0415
-
-        figures = BatchFigures(physical)
-        with within_sparks_stack():
-            answer = dataframe(self._spark, physical, self._data, figures, planner)
-        if not answer.isStreaming:
-            self._figures[answer] = figures
-        return answer
+        return self._runner.source(name, data, schema)

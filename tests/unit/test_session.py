@@ -121,14 +121,6 @@ def test_an_unknown_option_is_refused_with_the_nearest(session):
     )
 
 
-def test_an_option_that_is_not_built_says_what_happens_instead(session):
-    message = refused(UnsupportedError, lambda: session.explain(JOIN, strategy="one"))
-    assert message == (
-        "UnsupportedError[unsupported-option]: the option strategy is not supported yet\n"
-        "  hint: leave it out: the planner takes its one strategy"
-    )
-
-
 def test_a_bad_value_of_an_option_is_refused(session):
     assert "on_late = 'drop'" in refused(PlanError, lambda: session.sql(JOIN, on_late="drop"))
 
@@ -141,7 +133,6 @@ def test_a_bad_value_of_an_option_is_refused(session):
         ("polling(in turn)", "PlanError[bad-option]"),
         ("algorithm( 'quick' )", "PlanError[unknown-algorithm]"),
         ("scheduling(lazy)", "PlanError[bad-option]"),
-        ("strategy(one)", "UnsupportedError[unsupported-option]"),
     ],
 )
 def test_a_bad_hint_shows_its_place_in_the_sql(session, hint, condition):

@@ -289,7 +289,6 @@ def cost(
     """Say what a join of streams A and B costs with each structure, and which is cheapest."""
     stderr = Terminal(stderr=True)
     with reported(stderr, debug=debug):
-        from windrow.cli.cost import Asked, report
         from windrow.optimize.cost.structures import Sizes
 
         sizes = Sizes(bucket, node)
@@ -330,7 +329,6 @@ def _calibrate(sizes: Sizes, stderr: Terminal) -> Calibrated:
     from windrow.calibration.compiled import CompiledBench
     from windrow.calibration.measuring import LAST_START_S, measure, weights_in_microseconds
     from windrow.calibration.stored import keep, prepare
-    from windrow.cli.cost import Calibrated
 
     prepare()
     with telling(stderr) as say:

@@ -34,14 +34,14 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from windrow.cli.ddl import parse_ddl
 from windrow.cli.errors import JobError
 from windrow.errors import BindError
-from windrow.physical.options import Options
+from windrow.physical.options import ROWS
 from windrow.plan.durations import to_ticks
 from windrow.schema import ON_ARRIVAL, OnArrival, Schema
 
@@ -184,7 +184,6 @@ _FUNCTION = {
     "body": str, "arguments": list, "returns": str, "vectorized": bool, "partial_order": bool,
 }  # fmt: skip
 _SINK = {"path": str, "format": str, "checkpoint": str, "overwrite": bool}
-_OPTIONS = tuple(field.name for field in fields(Options))
 _NO_OPTIONS = {"self", "query", "resume", "progress"}
 """Arguments of `Session.sql` that are no options of the query."""
 _KINDS = {
@@ -401,10 +400,12 @@ def _options(folder: Path, table: Mapping[str, Any]) -> Mapping[str, Any]:
     """The options for the query, which checks them; a folder among them is the job's to place."""
     options = dict(table)
     for key in _NO_OPTIONS & options.keys():
-        raise JobError.unknown_key("[options]", key, _OPTIONS, is_top=key in _TOP)
-    if isinstance(options.get("dead_letters"), str):
-        options["dead_letters"] = _resolve(folder, options["dead_letters"])
-    elif options.get("on_late") == "keep":
+        raise JobError.unknown_key("[options]", key, tuple(ROWS), is_top=key in _TOP)
+    folders = [name for name, row in ROWS.items() if row.is_folder]
+    for name in folders:
+        if isinstance(options.get(name), str):
+            options[name] = _resolve(folder, options[name])
+    if options.get("on_late") == "keep" and not isinstance(options.get("dead_letters"), str):
         raise JobError.missing_key("[options]", "dead_letters", 'dead_letters = "late"')
     return options
 

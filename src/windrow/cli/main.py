@@ -7,7 +7,7 @@ from dataclasses import replace
 from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -16,6 +16,9 @@ from windrow.cli.entry import main
 from windrow.cli.failures import reported
 from windrow.cli.usage import AllCommands
 from windrow.run.terminal import Terminal
+
+if TYPE_CHECKING:
+    from windrow.session import ProgressStyle
 
 __all__ = ["app", "main"]
 
@@ -150,7 +153,7 @@ def demo(
 app.command()(cost)
 
 
-def _resolve(progress: Shown) -> str:
+def _resolve(progress: Shown) -> ProgressStyle:
     if progress is Shown.auto:
         return "live" if sys.stderr.isatty() else "json"
-    return progress.value
+    return cast("ProgressStyle", progress.value)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -23,8 +24,11 @@ from windrow.cli.swap import foreign
 from windrow.run.local.result import Result
 from windrow.run.terminal import Terminal
 
+if TYPE_CHECKING:
+    from windrow.session import ProgressStyle
 
-def open_session(job: Job) -> windrow.Session:
+
+def open_session(job: Job) -> windrow.Session[Result]:
     """A session in process with the job's streams and tables."""
     session = windrow.Session()
     for source in job.streams:
@@ -37,12 +41,12 @@ def open_session(job: Job) -> windrow.Session:
     return session
 
 
-def run_in_process(job: Job, *, progress: str, stdout: Terminal, notes: Notes) -> None:
+def run_in_process(job: Job, *, progress: ProgressStyle, stdout: Terminal, notes: Notes) -> None:
     """Runs the job to its end; the answer goes to the sink, or to the terminal."""
     for source in job.sources:
         notes.left_out(source.title, source.path, found_at(source))
     with _dead_letters(job) as letters:
-        result: Result = open_session(job).sql(job.query, progress=progress, **job.options)
+        result = open_session(job).sql(job.query, progress=progress, **job.options)
         if job.sink is None:
             _show(result, stdout)
             _keep(result, letters)

@@ -288,6 +288,7 @@ def cache_folder(module: Path) -> str | None:
 
 
 def usual_roots() -> list[Path]:
+    """Where compiled kernels are kept, if nobody says: in the user's cache, or beside temporary files."""
     cache_home = os.environ.get("XDG_CACHE_HOME", "")
     user = os.getuid() if hasattr(os, "getuid") else "user"
     shared = Path(tempfile.gettempdir()) / f"windrow-kernels-{user}"
@@ -299,6 +300,7 @@ def usual_roots() -> list[Path]:
 
 
 def version_name(module: Path) -> str:
+    """The folder of what these versions compile from a module as it is now."""
     made_by = f"{sys.implementation.cache_tag}-numba{numba.__version__}-numpy{np.__version__}"
     level = int(numba.config.OPT)  # type: ignore[attr-defined]
     return f"{made_by}-O{level}-{digest_of(module)}"

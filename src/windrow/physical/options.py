@@ -1,12 +1,33 @@
-"""What a user may set per query, by keyword or by hint."""
+"""What a user may set per query: the table of options, one row for each.
+
+Keywords of `sql` and `explain`, hints, the keys of job files, what Spark refuses and the table of
+docs/reference/options.md are these rows; an option is added by adding one, and its line to
+`QueryOptions`, by which type checkers know it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, Literal, TypedDict, get_args
 
 from windrow.physical.algorithms import ASYMMETRIC
 from windrow.physical.match_algorithms import MATCH_ALGORITHMS
-from windrow.physical.structures import USUAL, PartSizes
+from windrow.physical.option import (
+    InProcess,
+    Option,
+    as_flag,
+    as_number,
+    as_signed_number,
+    of_type,
+    one_of,
+    readable,
+    rows_of,
+    whole,
+)
+from windrow.physical.option_values import asked_order, check_algorithm, structure_names
+from windrow.physical.shed_values import least_said, rate_said
+from windrow.physical.shedding.limits import STRATEGIES, ShedStrategy
+from windrow.physical.structures import LEAST_BUCKET, LEAST_NODE, MOST, USUAL, PartSizes
 from windrow.plan.sizes import Amount, to_amount
 
 SHED, SPILL = "shed", "spill"
@@ -18,75 +39,261 @@ AUTO, ITA, TPA, NTA = "auto", "ita", "tpa", "nta"
 """How operators learn that rows have left their windows: by input that comes, by time, which they
 probe, or by negative tuples."""
 
+MOST_BUCKETS = 10_000
+
+OnLate = Literal["count", "keep", "fail"]
+OnMemory = Literal["fail", "spill", "shed"]
+OnServiceRate = Literal["fail", "shed"]
+Polling = Literal["in step", "round robin"]
+Scheduling = Literal["auto", "tpa", "nta", "ita"]
+
 
 @dataclass(frozen=True)
 class Options:
-    """Choices of the user; None and defaults leave them to the planner.
+    """Choices of the user; None and defaults leave them to the planner."""
 
-    Attributes:
-        algorithm: of window joins, one of "bew" (the default), "few", "nlw", "hw", "asymmetric", or
-            one that an installed package adds (`windrow.extend`); those of "bew" and "few" look tuples up by hash where there is an equality, unless told with
-            "-hash" or "-nested-loop" at their end. Of bestmatch joins, one of "matwin" (the
-            default), "matwin-grid" and "matwin-plain" (with the epsilon grid order, and without),
-            "nested-loops"; where `on_memory` is "spill", "matwin-standard-pages" (the default there)
-            and "matwin-grid-pages", whose windows go to pages on disk.
-        structure: of the algorithm "asymmetric", in what each window is kept: "hash/ttree" for the
-            first stream's and the second's, of "buffer", "hash", "btree" and "ttree".
-        bucket_size: tuples in a bucket of a hash, where windows are kept in structures; None: 10.
-        node_size: the most tuples in a node of a tree, likewise; None: 100.
-        order: of window joins, the order in which new tuples meet the other streams, or a pipeline
-            takes them: "c, a, b", every stream of the join by the name that the query gives it. Or
-            an order for the new tuples of each: "a: c, b; b: c, a; c: a, b".
-        on_late: what to do with late rows: "count", "keep" (dead letters) or "fail".
-        dead_letters: folder for late rows on Spark when `on_late` is "keep".
-        memory: how much state the query may hold in memory, '512 MB' or '5000 tuples' for instance,
-            or a number of bytes; None: as much as its windows need.
-        on_memory: what happens when it would hold more: "fail", "spill" old tuples to disk, or
-            "shed": keep a random part of each window; None: "fail". Said only together with
-            `memory`.
-        service_rate: how many arrivals may probe, '1000 per second' of event time for instance, or
-            a number per second (per day of a DATE, per tick of a BIGINT); None: all of them.
-        on_service_rate: what happens when more arrive: "fail", or "shed": probe with a random part
-            of them; None: "fail". Said only together with `service_rate`.
-        shed_strategy: how what there is is divided among the streams when something is shed: "best",
-            for the most results, or "equal", by "rates", by "windows" or "inverse" to rates;
-            None: "best".
-        shed_least: what is kept of each window at least when memory is short: '100 tuples', or a
-            share of the memory that windows have, '10%'; for single streams 'a = 100, b = 10%'.
-            None: nothing, or 10% where totals are estimated.
-        shed_least_rate: how many arrivals of each stream probe at least when the service rate is
-            short: '50 per second' or '10%', and for single streams as `shed_least`.
-        seed: of the draws that decide what is shed, a whole number; None: 0.
-        buckets: how many parts a stage is cut into on Spark; None: one per shuffle partition.
-        polling: in process, which stream is asked next: "in step" (the one that is furthest behind
-            in event time) or "round robin" (each in its turn); None: "in step".
-        scheduling: how stateful operators learn that rows have left their windows: "tpa" (they
-            probe those below for the time), "nta" (a negative tuple follows each row) or, in
-            process, "ita" (they take note of time only when input arrives, so that changes may come
-            out late); "auto" and None: one of those in time, by what they handle and hold.
-        updates: of a changelog, whether a delete and an insert of the same GROUP BY key at one
-            instant are shown as `update_preimage` and `update_postimage`.
-    """
-
-    algorithm: str | None = None
-    structure: str | None = None
-    bucket_size: int | None = None
-    node_size: int | None = None
-    order: str | None = None
-    on_late: str = "count"
-    dead_letters: str | None = None
-    memory: str | int | None = None
-    on_memory: str | None = None
-    service_rate: str | float | None = None
-    on_service_rate: str | None = None
-    shed_strategy: str | None = None
-    shed_least: str | int | None = None
-    shed_least_rate: str | float | None = None
-    seed: int | None = None
-    buckets: int | None = None
-    polling: str | None = None
-    scheduling: str | None = None
-    updates: bool = False
+    algorithm: Annotated[
+        str | None,
+        Option(
+            'of window joins: `"bew"`, `"bew-published"`, `"few"`, `"nlw"`, `"hw"`, `"gca"`, `"lca"`,'
+            ' `"closure"`, `"bew-graph"`, `"ripple"`, `"xjoin"`, `"asymmetric"`; with the way to look'
+            ' tuples up said, `"bew-hash"`, `"bew-nested-loop"`, and likewise those of `bew-published`'
+            " and `few` ([which to take](../algorithms.md)). Of bestmatch joins:"
+            ' `"matwin"`, `"matwin-grid"`, `"matwin-plain"`, `"nested-loops"`, and where `on_memory` is'
+            ' `"spill"`, `"matwin-standard-pages"`, `"matwin-grid-pages"`'
+            " ([which is which](../algorithms.md#bestmatch-joins))",
+            unset='`"bew"`; for two streams with a band and no equality, `"asymmetric"`; `"matwin"`; with'
+            ' `on_memory="spill"`, `"matwin-standard-pages"`',
+            check=readable(check_algorithm),
+        ),
+    ] = None
+    structure: Annotated[
+        str | None,
+        Option(
+            "of joins of two streams: in what each window is kept, the first stream's and the second's:"
+            ' `"hash/ttree"`, of `buffer`, `hash`, `btree`, `ttree`; by itself it asks for the algorithm'
+            ' `"asymmetric"` ([structures](../algorithms.md#window-structures))',
+            unset="as the conditions allow",
+            check=readable(structure_names),
+        ),
+    ] = None
+    bucket_size: Annotated[
+        int | None,
+        Option(
+            "where windows are kept in structures: tuples in a bucket of a hash,"
+            f" {LEAST_BUCKET} to {MOST:,}",
+            unset=str(USUAL.bucket),
+            check=whole(
+                LEAST_BUCKET,
+                MOST,
+                "is no number of tuples for a bucket",
+                f"a whole number from {LEAST_BUCKET} to {MOST:,}",
+            ),
+            read=as_number,
+        ),
+    ] = None
+    node_size: Annotated[
+        int | None,
+        Option(
+            f"likewise: the most tuples in a node of a B+tree or T-tree, {LEAST_NODE} to {MOST:,}",
+            unset=str(USUAL.node),
+            check=whole(
+                LEAST_NODE,
+                MOST,
+                "is no number of tuples for a node",
+                f"a whole number from {LEAST_NODE} to {MOST:,}",
+            ),
+            read=as_number,
+        ),
+    ] = None
+    order: Annotated[
+        str | None,
+        Option(
+            "of inner window joins by `bew`: the order in which new tuples meet the other streams,"
+            ' `"c, a, b"`, or for those of each stream, `"a: c, b; b: c, a; c: a, b"`; by `hw`, `nlw` or'
+            " `xjoin`: that in which the pipeline takes the streams",
+            unset="by cost where numbers are known, else by keys, then the narrowest window",
+            check=readable(asked_order),
+        ),
+    ] = None
+    on_late: Annotated[
+        OnLate,
+        Option(
+            'what happens to late rows: `"count"`, `"keep"` or `"fail"`',
+            unset='`"count"`',
+            check=one_of(
+                get_args(OnLate),
+                "says nothing about late rows",
+                "count (count and drop them), keep (write them aside) or fail (stop the query)",
+            ),
+        ),
+    ] = "count"
+    dead_letters: Annotated[
+        str | None,
+        Option(
+            "on Spark, the folder for late rows that are kept",
+            check=of_type(
+                str,
+                "names no folder",
+                "give its path or URI as a text, for instance '/data/late'",
+            ),
+            is_hint=False,
+            is_folder=True,
+        ),
+    ] = None
+    memory: Annotated[
+        str | int | None,
+        Option(
+            'how much state the query may hold in memory: `"512 MB"`, a whole number of bytes below'
+            ' 2**63, or `"5000 tuples"` ([how](../how-to/memory.md))',
+            unset="not limited",
+            check=readable(to_amount),
+        ),
+    ] = None
+    on_memory: Annotated[
+        OnMemory | None,
+        Option(
+            'what happens when it would hold more: `"fail"`, `"spill"` old tuples to disk (window joins'
+            " run by `bew` then, others are refused; of bestmatch joins, in"
+            ' [pages](../algorithms.md#matwin-on-pages)), or `"shed"`, keep a random part of each window'
+            " and of arrivals that wait ([how](../how-to/shedding.md)); only together with `memory`",
+            unset='`"fail"`',
+            check=one_of(
+                get_args(OnMemory),
+                "says nothing about memory that is used up",
+                "fail (stop the query), spill (keep old tuples on disk) or shed (keep a random part)",
+            ),
+        ),
+    ] = None
+    service_rate: Annotated[
+        str | float | None,
+        Option(
+            'of window joins, how many arrivals may probe: `"1000 per second"` of event time, or a number'
+            " per second (per day of a `DATE`, per tick of a `BIGINT`)",
+            unset="not limited",
+            check=readable(rate_said),
+        ),
+    ] = None
+    on_service_rate: Annotated[
+        OnServiceRate | None,
+        Option(
+            'what happens when more arrive: `"fail"`, or `"shed"`, probe with a random part of them; only'
+            " together with `service_rate`",
+            unset='`"fail"`',
+            check=one_of(
+                get_args(OnServiceRate),
+                "says nothing about tuples beyond the rate",
+                "fail (stop the query) or shed (probe with a random part of them)",
+            ),
+        ),
+    ] = None
+    shed_strategy: Annotated[
+        ShedStrategy | None,
+        Option(
+            'how memory and probes are divided among the streams: `"best"`, `"equal"`, `"rates"`,'
+            ' `"windows"` or `"inverse"`',
+            unset='`"best"`',
+            check=one_of(STRATEGIES, "is no way to divide memory or probes"),
+        ),
+    ] = None
+    shed_least: Annotated[
+        str | int | None,
+        Option(
+            'what is kept of each window at least: `"100 tuples"`, a share of the memory that windows have'
+            ' (`"10%"`), or for single streams `"a = 100, b = 10%"`',
+            unset="nothing; 10% where totals are estimated",
+            check=least_said,
+        ),
+    ] = None
+    shed_least_rate: Annotated[
+        str | float | None,
+        Option(
+            'how many arrivals of each stream probe at least: `"50 per second"`, `"10%"` of the service'
+            " rate, or for single streams",
+            unset="nothing; 10% where totals are estimated",
+            check=least_said,
+        ),
+    ] = None
+    seed: Annotated[
+        int | None,
+        Option(
+            "of the draws that decide what is shed: a whole number of 64 bits",
+            unset="0",
+            check=whole(
+                -(1 << 63),
+                (1 << 63) - 1,
+                "is no seed",
+                "a whole number of 64 bits, for instance 7",
+            ),
+            read=as_signed_number,
+        ),
+    ] = None
+    buckets: Annotated[
+        int | None,
+        Option(
+            "how many parts a stage is cut into on Spark",
+            unset="one per shuffle partition",
+            check=whole(
+                1,
+                MOST_BUCKETS,
+                "is no number of parts",
+                f"a whole number from 1 to {MOST_BUCKETS}, for instance one per core",
+            ),
+            read=as_number,
+        ),
+    ] = None
+    polling: Annotated[
+        Polling | None,
+        Option(
+            'in process, which stream is asked for the next batch: `"in step"`, the one that is furthest'
+            ' behind in event time, or `"round robin"`, each in its turn'
+            " ([which to take](../how-to/live-sources.md#whose-turn-it-is)); Spark refuses it",
+            unset='`"in step"`',
+            check=one_of(
+                get_args(Polling),
+                "is no order in which streams are asked",
+                f"{IN_STEP} (the stream that is furthest behind first) or {ROUND_ROBIN} (each in"
+                " its turn)",
+            ),
+            in_process=InProcess(
+                "Spark reads a part of every stream in each micro-batch", "leave it out"
+            ),
+        ),
+    ] = None
+    scheduling: Annotated[
+        Scheduling | None,
+        Option(
+            'how stateful operators learn that tuples have left their windows: `"tpa"`, by time, which'
+            ' they probe, `"nta"`, by negative tuples, `"ita"`, only when input arrives (in process'
+            ' alone), or `"auto"` ([what differs](../concepts/scheduling.md))',
+            unset='`"auto"`',
+            check=one_of(
+                get_args(Scheduling),
+                "does not say how operators learn what has expired",
+                f"{TPA} (by time, which they probe), {NTA} (by negative tuples), {ITA} (only when"
+                f" input arrives) or {AUTO} (as is cheaper)",
+            ),
+            in_process=InProcess(
+                "on Spark each stage advances to the watermark in every micro-batch",
+                f"leave it out, or say {NTA}",
+                value=ITA,
+            ),
+        ),
+    ] = None
+    updates: Annotated[
+        bool,
+        Option(
+            "of a changelog: `True` shows a delete and an insert of one `GROUP BY` key at one instant as"
+            " `update_preimage` and `update_postimage` ([which rows](../concepts/changelogs.md#updates))",
+            unset="`False`",
+            check=of_type(
+                bool,
+                "says neither yes nor no",
+                "true (a delete and an insert of one key at one instant are an update) or false",
+            ),
+            read=as_flag,
+        ),
+    ] = False
 
     @property
     def asked_algorithm(self) -> str | None:
@@ -143,3 +350,34 @@ class Options:
     def part_sizes(self) -> PartSizes:
         """How large buckets and nodes are made."""
         return PartSizes(self.bucket_size or USUAL.bucket, self.node_size or USUAL.node)
+
+
+ROWS = rows_of(Options)
+"""The table by name."""
+
+HINTS = tuple(name for name, row in ROWS.items() if row.is_hint)
+"""The options that a hint may give."""
+
+
+class QueryOptions(TypedDict, total=False):
+    """The same options, as type checkers know the keywords of `sql` and `explain`."""
+
+    algorithm: str | None
+    structure: str | None
+    bucket_size: int | None
+    node_size: int | None
+    order: str | None
+    on_late: OnLate
+    dead_letters: str | None
+    memory: str | int | None
+    on_memory: OnMemory | None
+    service_rate: str | float | None
+    on_service_rate: OnServiceRate | None
+    shed_strategy: ShedStrategy | None
+    shed_least: str | int | None
+    shed_least_rate: str | float | None
+    seed: int | None
+    buckets: int | None
+    polling: Polling | None
+    scheduling: Scheduling | None
+    updates: bool

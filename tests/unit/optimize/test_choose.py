@@ -122,14 +122,6 @@ def test_an_unknown_hint_is_refused_with_the_nearest_names():
     )
 
 
-def test_an_option_that_is_not_built_is_refused_by_name():
-    text = message(hints=[Hint("strategy", "1")])
-    assert text.startswith(
-        "UnsupportedError[unsupported-option]: the option strategy is not supported yet\n"
-        "  hint: leave it out: "
-    )
-
-
 @pytest.mark.parametrize("buckets", ["0", "-1", "many", "1.5", "", "10001"])
 def test_a_bad_number_of_buckets_is_refused(buckets):
     shown = buckets if buckets in {"0", "10001"} else repr(buckets)

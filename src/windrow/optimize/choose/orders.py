@@ -2,48 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from windrow.errors import PlanError
 from windrow.physical.algorithms import ALGORITHMS, PIPELINE
 from windrow.physical.explain.cost_facts import NO_WINDOW_JOIN
 from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.option_values import ALL, asked_order
 from windrow.physical.options import Options
 from windrow.plan.nodes.window_join import WindowJoin
-
-ALL = ""
-"""Stands for every stream where one order is given for all."""
-
-
-def asked_order(order: object) -> Mapping[str, tuple[str, ...]]:
-    """The streams in `c, a, b`, one order for all; or those of each in `a: c, b; b: c, a; c: a, b`.
-
-    Raises:
-        PlanError: it is neither.
-    """
-    parts = order.split(";") if isinstance(order, str) else []
-    read = [_read(part) for part in parts]
-    asked = {start.lower(): names for start, names in read}
-    is_whole = len(asked) == len(read) and ((ALL in asked) == (len(read) == 1))
-    if not read or not is_whole or not all(_is_list(start, own) for start, own in asked.items()):
-        raise PlanError(
-            "bad-order",
-            f"order = {order!r} does not say in which order streams are met",
-            hint="every stream of the join once, as the query calls it: 'c, a, b'; or for each the"
-            " others: 'a: c, b; b: c, a; c: a, b'",
-        )
-    return asked
-
-
-def _read(part: str) -> tuple[str, tuple[str, ...]]:
-    start, colon, others = part.rpartition(":")
-    names = tuple(name.strip().lower() for name in others.split(","))
-    return start.strip() if colon else ALL, names
-
-
-def _is_list(start: str, names: tuple[str, ...]) -> bool:
-    least = 1 if start else 2
-    return len(names) >= least and all(names) and len({start, *names}) == len(names) + 1
 
 
 def orders_of(node: WindowJoin, algorithm: str, options: Options) -> tuple[tuple[int, ...], ...]:

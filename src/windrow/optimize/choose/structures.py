@@ -7,18 +7,9 @@ from dataclasses import replace
 from windrow.errors import PlanError
 from windrow.physical.algorithms import ASYMMETRIC
 from windrow.physical.nodes.time_join import TimeJoin
+from windrow.physical.option_values import structure_names
 from windrow.physical.options import Options
-from windrow.physical.structures import (
-    BUFFER,
-    HASH,
-    LEAST_BUCKET,
-    LEAST_NODE,
-    MOST,
-    NAMES,
-    TREES,
-    TTREE,
-    served_range,
-)
+from windrow.physical.structures import BUFFER, HASH, TREES, TTREE, served_range
 from windrow.plan.nodes.window_join import WindowJoin
 
 SIZES = ("bucket_size", "node_size")
@@ -64,48 +55,22 @@ def decided_structures(spec: TimeJoin) -> tuple[str, str]:
     return (BUFFER, BUFFER) if served_range(spec) is None else (TTREE, TTREE)
 
 
-def structure_names(text: str) -> tuple[str, str]:
-    """The two names in `hash/ttree`.
-
-    Raises:
-        PlanError: they are not two, or not names of structures.
-    """
-    names = tuple(name.strip().lower() for name in str(text).split("/"))
-    if len(names) != 2 or not set(names) <= set(NAMES):
-        raise PlanError(
-            "unknown-structure",
-            f"structure = {text!r} does not say in what the two windows are kept",
-            hint=f"two of {', '.join(NAMES)}, the first stream's and the second's: 'hash/ttree'",
-        )
-    return names[0], names[1]
-
-
 def check_sizes(options: Options) -> None:
-    """Refuses sizes of buckets and nodes that cannot be, or that nothing asked for has.
+    """Refuses sizes of buckets and nodes that nothing asked for has.
 
     Raises:
-        PlanError: the size of one is no such number, or the structures have no such parts.
+        PlanError: the structures have no such parts.
     """
-    for name, size, least, kinds in (
-        ("bucket_size", options.bucket_size, LEAST_BUCKET, (HASH,)),
-        ("node_size", options.node_size, LEAST_NODE, TREES),
-    ):
-        if size is None:
+    asked = options.structure
+    for name, kinds in zip(SIZES, ((HASH,), TREES), strict=True):
+        size = getattr(options, name)
+        if size is None or asked is None or set(kinds) & set(structure_names(asked)):
             continue
-        if type(size) is not int or not least <= size <= MOST:
-            raise PlanError(
-                "bad-option",
-                f"{name} = {size!r} is no number of tuples for a"
-                f" {'bucket' if kinds == (HASH,) else 'node'}",
-                hint=f"a whole number from {least} to {MOST:,}",
-            )
-        asked = options.structure
-        if asked is not None and not set(kinds) & set(structure_names(asked)):
-            raise PlanError(
-                "size-of-no-structure",
-                f"{name} = {size}, but structure = {asked!r} has no {' or '.join(kinds)}",
-                hint=f"leave {name} out, or keep a window in a {kinds[0]}",
-            )
+        raise PlanError(
+            "size-of-no-structure",
+            f"{name} = {size}, but structure = {asked!r} has no {' or '.join(kinds)}",
+            hint=f"leave {name} out, or keep a window in a {kinds[0]}",
+        )
 
 
 def _check(spec: TimeJoin, node: WindowJoin, name: str, alias: str) -> None:

@@ -18,7 +18,7 @@ from typing import NoReturn
 
 from windrow.allocation.dividing import ROUNDING
 from windrow.errors import PlanError, Span, UnsupportedError
-from windrow.optimize.shedding.options import least_of, per_tick, rate_said
+from windrow.optimize.shedding.options import least_of, per_tick
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.filter_rows import FilterRows
 from windrow.physical.nodes.multi_join import MultiJoin
@@ -28,6 +28,7 @@ from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.options import Options
+from windrow.physical.shed_values import rate_said
 from windrow.physical.shedding.errors import too_little
 from windrow.physical.shedding.limits import (
     BEST,

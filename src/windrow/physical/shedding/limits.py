@@ -20,11 +20,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 from windrow.schema import Field
 
 BEST = "best"
-STRATEGIES = (BEST, "equal", "rates", "windows", "inverse")
+ShedStrategy = Literal["best", "equal", "rates", "windows", "inverse"]
+STRATEGIES = get_args(ShedStrategy)
 PANES_PER_WINDOW = 8
 """Into how many panes, in each of which chances are constant, the shortest window is cut."""
 

@@ -73,9 +73,10 @@ class AggregateFunction:
         kept: what is kept per group.
         kept_in_order: the same where rows leave in the order in which they came, if that is less.
         adds_up: whether a value is taken back by subtracting it, with no need of the others.
-        merging: what equal-timed rows are merged into; None: they stay apart.
+        merging: what rows that come and go together are merged into, which Windrow's own accumulators
+            alone take; None: they stay apart.
         estimated_by: over a join that sheds, what its estimate is made of, in the words of EXPLAIN;
-            "" where it cannot be estimated.
+            "" where it cannot be estimated, as COUNT, SUM and AVG alone can.
     """
 
     name: str

@@ -17,6 +17,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from windrow.errors import BindError, ParseError, Span, WindrowError, nearest
+from windrow.physical.options import HINTS
 from windrow.plan.nodes.query import Hint
 from windrow.sql.grammar.dialect import Windrow
 from windrow.sql.grammar.spans import span_of
@@ -190,28 +191,6 @@ def refuse_numbers(tokens: Iterable[Token]) -> None:
                 span=Span(token.start, token.end + 1),
             )
 
-
-HINTS = (
-    "algorithm",
-    "structure",
-    "bucket_size",
-    "node_size",
-    "order",
-    "strategy",
-    "scheduling",
-    "memory",
-    "service_rate",
-    "updates",
-    "on_late",
-    "on_memory",
-    "on_service_rate",
-    "shed_strategy",
-    "shed_least",
-    "shed_least_rate",
-    "seed",
-    "buckets",
-    "polling",
-)
 
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _HINT = re.compile(r"\s*,?\s*([A-Za-z_]\w*)\s*(?:\(([^()]*)\)|=\s*([\w./-]+))\s*")

@@ -1,0 +1,156 @@
+"""What a session asks of the runner that answers its questions."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from windrow.optimize.planner import QueryPlanner
+    from windrow.physical.query import PhysicalQuery, Runner
+    from windrow.plan.catalog import StreamInfo
+    from windrow.plan.changelogs import Instant
+    from windrow.plan.functions import UserFunction
+    from windrow.plan.nodes.query import Query
+    from windrow.plan.statistics import Measured
+    from windrow.plan.types import TypeResolver
+    from windrow.run.local.checkpoint import Checkpoint
+    from windrow.run.progress import Progress
+    from windrow.run.spark.progress import ProgressReader
+    from windrow.schema import OnArrival, Schema
+
+
+@dataclass
+class Registered:
+    """What has been registered with a session, by name: what is known of it, and the data."""
+
+    catalog: dict[str, StreamInfo] = field(default_factory=dict)
+    data: dict[str, Any] = field(default_factory=dict)
+    functions: dict[str, UserFunction] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Data as the runner wants it.
+
+    Attributes:
+        data: the data.
+        columns: its columns.
+        is_streaming: whether it is endless.
+        is_bounded: whether all of it is there when a query begins.
+    """
+
+    data: Any
+    columns: Schema
+    is_streaming: bool
+    is_bounded: bool
+
+
+@dataclass(frozen=True)
+class Question:
+    """A planned query, and how it was asked.
+
+    Attributes:
+        logical: what is asked.
+        physical: how it is computed.
+        options: those that the user has set by keyword.
+        resume: where an earlier run stopped.
+        progress: how to show it.
+    """
+
+    logical: Query
+    physical: PhysicalQuery
+    options: Mapping[str, Any]
+    resume: Checkpoint | None = None
+    progress: str = "none"
+
+    def planner(self, registered: Registered, tables: Measured[str] | None) -> QueryPlanner:
+        """What plans the query again while it runs, by what is known of its streams by then.
+
+        Args:
+            registered: what has been said of the streams.
+            tables: looks numbers up in those that are there as a whole.
+        """
+        from windrow.calibration.stored import this_machine  # noqa: PLC0415
+        from windrow.optimize.options import by_keyword  # noqa: PLC0415
+        from windrow.optimize.planner import QueryPlanner  # noqa: PLC0415
+        from windrow.physical.query import Runner  # noqa: PLC0415
+
+        return QueryPlanner(
+            self.logical,
+            by_keyword(self.options),
+            self.physical.options,
+            {name: info.statistics for name, info in registered.catalog.items()},
+            this_machine(),
+            tables,
+            is_bounded=self.physical.runner is Runner.spark_batch,
+        )
+
+
+class SessionRunner(ABC):
+    """One way to answer the questions of a session."""
+
+    @abstractmethod
+    def source(self, name: str, data: Any, schema: pa.Schema | None) -> Source:
+        """The data of a stream or table, as a user gives it.
+
+        Raises:
+            BindError: it cannot be read.
+        """
+
+    @abstractmethod
+    def stamped(self, data: Any, time: str | OnArrival | None) -> Any:
+        """A stream's data, with the time of arrival where its rows get one here."""
+
+    @abstractmethod
+    def whole(self, name: str, data: Any) -> Any:
+        """A table's data, all of it at hand."""
+
+    @property
+    @abstractmethod
+    def types(self) -> TypeResolver:
+        """Who knows the types of expressions."""
+
+    def has_function(self, name: str) -> bool:
+        """Whether what evaluates expressions has a function of that name that is not from here."""
+        return self.types.has_function(name)
+
+    @abstractmethod
+    def know(self, functions: Mapping[str, UserFunction]) -> None:
+        """Has what evaluates expressions know functions of the user's, where that is needed."""
+
+    @abstractmethod
+    def measured(self, registered: Registered) -> Measured[str] | None:
+        """Who looks numbers up in what is registered, for the planner; None where nobody does."""
+
+    @abstractmethod
+    def check(self, logical: Query, physical: PhysicalQuery) -> None:
+        """Refuses what works with the other runner alone."""
+
+    @abstractmethod
+    def kind(self, streams: list[StreamInfo]) -> Runner:
+        """How a query over these streams runs."""
+
+    @abstractmethod
+    def run(self, question: Question, registered: Registered) -> Any:
+        """The answer."""
+
+    @abstractmethod
+    def progress(self, answer: object) -> Progress | None:
+        """The figures of an answer; None where it is none of this runner's."""
+
+    @abstractmethod
+    def progress_reader(self, plan: Callable[[], PhysicalQuery]) -> ProgressReader:
+        """What turns reports of a streaming query into progress records.
+
+        Raises:
+            UnsupportedError: nobody reports; the query is then not planned.
+        """
+
+    @abstractmethod
+    def state_at(self, changelog: Any, instant: Instant) -> Any:
+        """The answer of a query at an instant, from its changelog."""

@@ -1,0 +1,127 @@
+"""Questions answered in this process, without a JVM."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from windrow.errors import UnsupportedError
+from windrow.plan.deep_calls import FEW_LEVELS
+from windrow.runners.base import Question, Registered, SessionRunner, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+
+    import pyarrow as pa
+
+    from windrow.physical.query import PhysicalQuery, Runner
+    from windrow.plan.catalog import StreamInfo
+    from windrow.plan.changelogs import Instant
+    from windrow.plan.functions import UserFunction
+    from windrow.plan.nodes.query import Query
+    from windrow.plan.statistics import Measured
+    from windrow.plan.types import TypeResolver
+    from windrow.run.local.execution import Execution
+    from windrow.run.local.result import Result
+    from windrow.run.progress import Progress
+    from windrow.run.spark.progress import ProgressReader
+    from windrow.schema import OnArrival
+
+
+class InProcess(SessionRunner):
+    """The runner of a session without Spark.
+
+    Args:
+        clock: the present instant for streams whose time is given on arrival; None: the system's.
+    """
+
+    def __init__(self, clock: Callable[[], datetime] | None) -> None:
+        self._clock = clock
+
+    def source(self, name: str, data: Any, schema: pa.Schema | None) -> Source:
+        """The data as batches; read for its columns where nobody says them."""
+        from windrow.run.local.sources import source_of  # noqa: PLC0415
+
+        source = source_of(name, data, schema)
+        return Source(source, source.schema, is_streaming=False, is_bounded=source.is_bounded)
+
+    def stamped(self, data: Any, time: str | OnArrival | None) -> Any:  # noqa: ARG002
+        """The data as it is: rows get their time when a query takes them."""
+        return data
+
+    def whole(self, name: str, data: Any) -> Any:
+        """All rows of a table, however they were given."""
+        from windrow.run.local.sources import whole  # noqa: PLC0415
+
+        return whole(name, data)
+
+    @cached_property
+    def types(self) -> TypeResolver:
+        """DuckDB, which evaluates expressions in process."""
+        from windrow.operators.expressions.evaluate import DuckdbTypes  # noqa: PLC0415
+
+        return DuckdbTypes()
+
+    def know(self, functions: Mapping[str, UserFunction]) -> None:
+        """Nothing to do: DuckDB is given the values of such functions."""
+
+    def measured(self, registered: Registered) -> Measured[str] | None:
+        """Numbers counted in the tables and streams that are at hand."""
+        from windrow.run.local.stream_statistics import TableStatistics  # noqa: PLC0415
+
+        return TableStatistics(registered.catalog, registered.data)
+
+    def check(self, logical: Query, physical: PhysicalQuery) -> None:
+        """In process everything works that Spark does."""
+
+    def kind(self, streams: list[StreamInfo]) -> Runner:  # noqa: ARG002
+        """In process."""
+        from windrow.physical.query import Runner  # noqa: PLC0415
+
+        return Runner.process
+
+    def run(self, question: Question, registered: Registered) -> Result:
+        """A result, whose rows are computed as they are asked for."""
+        from windrow.physical.query import levels  # noqa: PLC0415
+        from windrow.run.local.execution import Execution  # noqa: PLC0415
+        from windrow.run.local.feeds import system_clock  # noqa: PLC0415
+        from windrow.run.local.result import Result  # noqa: PLC0415
+        from windrow.run.progress import renderer  # noqa: PLC0415
+
+        planner = question.planner(registered, self.measured(registered))
+        # The answer may be asked for again when names stand for other data.
+        data = dict(registered.data)
+
+        def begin() -> Execution:
+            return Execution(
+                question.physical,
+                data,
+                resume=question.resume,
+                renderer=renderer(question.progress),
+                arrival_clock=self._clock or system_clock,
+                planner=planner,
+            )
+
+        return Result(begin, is_deep=levels(question.physical.root) > FEW_LEVELS)
+
+    def progress(self, answer: object) -> Progress | None:
+        """Those of a result."""
+        from windrow.run.progress import Progress  # noqa: PLC0415
+
+        own = getattr(answer, "progress", None)
+        return own if isinstance(own, Progress) else None
+
+    def progress_reader(self, plan: Callable[[], PhysicalQuery]) -> ProgressReader:  # noqa: ARG002
+        """Nothing reports but the result itself."""
+        raise UnsupportedError(
+            "no-spark-progress",
+            "a query in process has no reports of Spark's",
+            hint="look at the progress of its result: session.sql(..).progress",
+        )
+
+    def state_at(self, changelog: Any, instant: Instant) -> pa.Table:
+        """The rows as an Arrow table."""
+        from windrow.run.local.result import state_at  # noqa: PLC0415
+
+        return state_at(changelog, instant)

@@ -1,0 +1,138 @@
+"""Questions answered on Spark, batch or streaming."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from windrow.errors import BindError, UnsupportedError
+from windrow.runners.base import Question, Registered, SessionRunner, Source
+from windrow.schema import OnArrival
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from windrow.physical.query import PhysicalQuery, Runner
+    from windrow.plan.catalog import StreamInfo
+    from windrow.plan.changelogs import Instant
+    from windrow.plan.functions import UserFunction
+    from windrow.plan.nodes.query import Query
+    from windrow.plan.statistics import Measured
+    from windrow.plan.types import TypeResolver
+    from windrow.run.progress import Progress
+    from windrow.run.spark.launch import Frame, Spark
+    from windrow.run.spark.progress import BatchFigures, ProgressReader
+
+
+class OnSpark(SessionRunner):
+    """The runner of a session on Spark.
+
+    Args:
+        spark: the SparkSession, classic or Connect.
+    """
+
+    def __init__(self, spark: Spark) -> None:
+        self._spark = spark
+        self._figures: WeakKeyDictionary[Any, BatchFigures] = WeakKeyDictionary()
+
+    def source(self, name: str, data: Any, schema: pa.Schema | None) -> Source:
+        """The DataFrame; nothing but its columns is asked of it."""
+        from windrow.run.spark.frames import describe  # noqa: PLC0415
+
+        if schema is not None:
+            raise BindError(
+                "needless-schema",
+                f"{name} is a DataFrame, which has columns of its own",
+                hint="leave schema out: it says what the batches of an iterator look like",
+            )
+        columns, is_streaming = describe(data)
+        return Source(data, columns, is_streaming, is_bounded=not is_streaming)
+
+    def stamped(self, data: Any, time: str | OnArrival | None) -> Any:
+        """The DataFrame with a column of the time of arrival, where that is its time."""
+        if not isinstance(time, OnArrival):
+            return data
+        from windrow.run.spark.frames import with_arrival  # noqa: PLC0415
+
+        return with_arrival(data, time.column)
+
+    def whole(self, name: str, data: Any) -> Any:  # noqa: ARG002
+        """The DataFrame, which Spark reads."""
+        return data
+
+    @cached_property
+    def types(self) -> TypeResolver:
+        """Spark itself."""
+        from windrow.run.spark.frames import SparkTypes  # noqa: PLC0415
+
+        return SparkTypes(self._spark)
+
+    def has_function(self, name: str) -> bool:
+        """Whether Spark has a function of that name that no session of Windrow gave it."""
+        from windrow.run.spark.functions import is_ours  # noqa: PLC0415
+
+        return not is_ours(self._spark, name) and super().has_function(name)
+
+    def know(self, functions: Mapping[str, UserFunction]) -> None:
+        """Registers functions of the user's with Spark."""
+        if functions:
+            from windrow.run.spark.functions import register  # noqa: PLC0415
+
+            register(self._spark, functions)
+
+    def measured(self, registered: Registered) -> Measured[str] | None:  # noqa: ARG002
+        """Nobody: DataFrames are left alone."""
+        return None
+
+    def check(self, logical: Query, physical: PhysicalQuery) -> None:
+        """Refuses options that work in process alone."""
+        from windrow.optimize.options import check_on_spark  # noqa: PLC0415
+
+        check_on_spark(physical.options, logical.hints)
+
+    def kind(self, streams: list[StreamInfo]) -> Runner:
+        """Streaming, where a stream is."""
+        from windrow.physical.query import Runner  # noqa: PLC0415
+
+        is_streaming = any(stream.is_streaming for stream in streams)
+        return Runner.spark_streaming if is_streaming else Runner.spark_batch
+
+    def run(self, question: Question, registered: Registered) -> Frame:
+        """A DataFrame."""
+        from windrow.run.spark.failures import within_sparks_stack  # noqa: PLC0415
+        from windrow.run.spark.progress import BatchFigures  # noqa: PLC0415
+        from windrow.run.spark.query import dataframe  # noqa: PLC0415
+
+        if question.resume is not None:
+            raise UnsupportedError(
+                "unsupported-option",
+                "resume works in process alone",
+                hint="on Spark set checkpointLocation where you write the stream",
+            )
+        physical = question.physical
+        figures = BatchFigures(physical)
+        planner = question.planner(registered, None)
+        with within_sparks_stack():
+            answer = dataframe(self._spark, physical, registered.data, figures, planner)
+        if not answer.isStreaming:
+            self._figures[answer] = figures
+        return answer
+
+    def progress(self, answer: object) -> Progress | None:
+        """Those of a batch query on whose DataFrame an action has run."""
+        figures = self._figures.get(answer)
+        return None if figures is None else figures.read()
+
+    def progress_reader(self, plan: Callable[[], PhysicalQuery]) -> ProgressReader:
+        """What reads Spark's reports of a streaming query."""
+        from windrow.run.spark.progress import ProgressReader  # noqa: PLC0415
+
+        return ProgressReader(plan())
+
+    def state_at(self, changelog: Any, instant: Instant) -> Frame:
+        """The rows as a DataFrame."""
+        from windrow.run.spark.changelogs import state_at  # noqa: PLC0415
+
+        return state_at(changelog, instant)
