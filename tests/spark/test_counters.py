@@ -71,7 +71,7 @@ class Records:
 def in_process(streams: Streams, sql: str) -> list[Progress]:
     """The records of a run in process; the last is that of the end of the stream."""
     session, records = streams.in_process(), Records()
-    execution = Execution(planned(session, sql), session._data, renderer=records)
+    execution = Execution(planned(session, sql), session._registered.data, renderer=records)
     while execution.next() is not None:
         pass
     return records.kept
@@ -118,7 +118,7 @@ def test_figures_are_those_of_an_answer_that_was_computed(spark: Any, streams: S
     session = streams.on_spark(spark, is_streaming=False)
     answer = session.sql(FAMILIES["join"])
     with pytest.raises(PlanError) as none_yet:
-        session._figures[answer].read(wait_s=0.1)
+        session._runner._figures[answer].read(wait_s=0.1)
     assert none_yet.value.condition == "no-figures"
     with pytest.raises(PlanError) as another:
         session.progress(answer.limit(1))
