@@ -14,6 +14,7 @@ from windrow.run.progress import KINDS
 from windrow.session import ProgressStyle
 
 ROOT = Path(__file__).resolve().parents[2]
+NAME = "script_of_a_user.py"
 RESULT, FRAME = "windrow.run.local.result.Result", "pyspark.sql.dataframe.DataFrame"
 
 SCRIPT = f"""\
@@ -51,7 +52,7 @@ windrow.Session(3)  # No overload variant of "Session"
 @pytest.fixture(scope="module")
 def found(tmp_path_factory) -> dict[int, str]:
     """What mypy says of each line of the script."""
-    script = tmp_path_factory.mktemp("user") / "script.py"
+    script = tmp_path_factory.mktemp("user") / NAME
     script.write_text(SCRIPT)
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--config-file", "pyproject.toml", "--strict", str(script)],
@@ -62,7 +63,8 @@ def found(tmp_path_factory) -> dict[int, str]:
     )
     said: dict[int, str] = {}
     for line in done.stdout.splitlines():
-        match = re.match(rf"{re.escape(str(script))}:(\d+): (.*)", line)
+        # By its name alone: what mypy has kept of an earlier run has the folder of that one.
+        match = re.search(rf"{re.escape(NAME)}:(\d+): (.*)", line)
         if match:
             said[int(match[1])] = f"{said.get(int(match[1]), '')}{match[2]}\n"
     assert said, done.stdout + done.stderr
