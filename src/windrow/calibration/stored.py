@@ -1,4 +1,4 @@
-"""What measured weights hold for: this machine, these versions, these sizes."""
+"""Weights in the user's cache folder: written once, read while what they hold for holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `windrow cost` says: every figure of the cost model for one workload."""
+"""`windrow cost`: what a join of two streams costs, by the structures that keep its windows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The demo's answers the slow way: no windows that slide, no state, no code of Windrow's.
+"""The three questions of the demo, one of each family.
+
+The demo's answers the slow way: no windows that slide, no state, no code of Windrow's.
 
 Each function looks at whole streams and gives the rows that must be out once the watermark is at
 `watermark` (microseconds since 1970).

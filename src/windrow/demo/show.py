@@ -1,4 +1,4 @@
-"""The sliding aggregate over time, as a picture."""
+"""The demo on the terminal: each question explained, run on Spark as a stream, shown, checked."""
 
 from __future__ import annotations
 

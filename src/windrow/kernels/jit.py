@@ -1,4 +1,30 @@
-"""What a kernel returns leaves compiled code without a line of Python being run.
+"""The one way to compile a loop: `@kernel`.
+
+Every kernel releases the interpreter lock, keeps IEEE arithmetic (no fastmath: NaN and signed zero
+are data here), and is compiled once per machine, not once per process.
+
+Why the on-disk cache is on. A Spark job starts a fresh Python worker per core, and each would
+compile every kernel it calls, which takes seconds; to read them takes a fraction of one. To see it,
+run any query twice, with and without `WINDROW_KERNEL_CACHE=off`.
+
+Why it is safe:
+
+- The folder belongs to the user alone (mode 0700, owner checked): cached code is code.
+- A kernel has the code of those that it calls in it, and numba notices only changes of its own
+  file. So each module has a folder of its own, whose name holds numba's, numpy's and Python's
+  versions, how far LLVM optimizes (`NUMBA_OPT`), and a digest of all that its kernels are made of
+  (`sources.py`). What changes in one module changes the folder of every module that leads to it, and
+  of no other.
+- numba writes cache files under a temporary name and renames them. Of processes that need a kernel
+  at the same time one compiles it (`_once.py`), and where there are no locks, each for itself.
+
+`WINDROW_KERNEL_CACHE` names another folder, or says `off`. Where no folder can be written, kernels
+are compiled in each process.
+
+Kernels take C-contiguous arrays. A read-only array is another type to numba, and would compile the
+kernel again: `writable` gives kernels one kind.
+
+What a kernel returns leaves compiled code without a line of Python being run.
 
 numba makes the arrays and named tuples that a kernel returns with the help of Python: it asks a
 function for their pickled classes, and calls that of a tuple. Between any two instructions of Python
@@ -31,32 +57,6 @@ waits for another process with it in hand cannot be waited for by a thread of it
 
 numba does not take it well to be left in the middle: what it knows of its own functions may then be
 incomplete for good. So Ctrl-C is put off to the end of the kernel that is compiled.
-
-The one way to compile a loop: `@kernel`.
-
-Every kernel releases the interpreter lock, keeps IEEE arithmetic (no fastmath: NaN and signed zero
-are data here), and is compiled once per machine, not once per process.
-
-Why the on-disk cache is on. A Spark job starts a fresh Python worker per core, and each would
-compile every kernel it calls, which takes seconds; to read them takes a fraction of one. To see it,
-run any query twice, with and without `WINDROW_KERNEL_CACHE=off`.
-
-Why it is safe:
-
-- The folder belongs to the user alone (mode 0700, owner checked): cached code is code.
-- A kernel has the code of those that it calls in it, and numba notices only changes of its own
-  file. So each module has a folder of its own, whose name holds numba's, numpy's and Python's
-  versions, how far LLVM optimizes (`NUMBA_OPT`), and a digest of all that its kernels are made of
-  (`sources.py`). What changes in one module changes the folder of every module that leads to it, and
-  of no other.
-- numba writes cache files under a temporary name and renames them. Of processes that need a kernel
-  at the same time one compiles it (`_once.py`), and where there are no locks, each for itself.
-
-`WINDROW_KERNEL_CACHE` names another folder, or says `off`. Where no folder can be written, kernels
-are compiled in each process.
-
-Kernels take C-contiguous arrays. A read-only array is another type to numba, and would compile the
-kernel again: `writable` gives kernels one kind.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""How large the parts of window structures are made.
-
-The window structures of an asymmetric join: their names, and the key that they are kept by.
+"""The window structures of an asymmetric join: their names, and the key that they are kept by.
 
 Each direction of a binary join looks tuples up in the other window, which may be kept in a
 structure of its own. All structures of a join are kept by one key:

@@ -1,4 +1,4 @@
-"""EMIT CHANGES: the answer as a changelog, of a query that would otherwise take nothing back."""
+"""The door of this room: SQL text in, a logical query out."""
 
 from __future__ import annotations
 

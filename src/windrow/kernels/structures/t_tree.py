@@ -1,19 +1,4 @@
-r"""How a T-tree stays balanced: heights, rotations, and nodes that are too empty.
-
-After a leaf came or went, the nodes above it are gone through from the bottom up. The heights of
-the two subtrees of a node differ by at most one; where they differ by two, a rotation mends it:
-
-        c                b                       c              b
-       / \              / \                     / \            / \
-      b   .    ->      a   c                   a   .   ->     a   c
-     / \                  / \                   \
-    a   .                .   .                   b
-
-On the right the new leaf b, of one entry perhaps, comes to stand between two others. A node with
-two children must be nearly full (that is what makes a T-tree small), so it takes entries of its
-neighbors in order, which have one child at most.
-
-A T-tree: a balanced binary tree whose nodes hold many entries, and so have bounds.
+r"""A T-tree: a balanced binary tree whose nodes hold many entries, and so have bounds.
 
                     [ 31 .. 45 ]                 a key below a node's least entry is to the left,
                    /            \                one above its greatest to the right, and between
@@ -31,6 +16,21 @@ remove      a node with two children that falls below its least takes the greate
 balance     as in an AVL tree (`t_tree_balance.py`).
 
 Equal keys may lie in several nodes, one after the other; the newest goes behind all of them.
+
+How a T-tree stays balanced: heights, rotations, and nodes that are too empty.
+
+After a leaf came or went, the nodes above it are gone through from the bottom up. The heights of
+the two subtrees of a node differ by at most one; where they differ by two, a rotation mends it:
+
+        c                b                       c              b
+       / \              / \                     / \            / \
+      b   .    ->      a   c                   a   .   ->     a   c
+     / \                  / \                   \
+    a   .                .   .                   b
+
+On the right the new leaf b, of one entry perhaps, comes to stand between two others. A node with
+two children must be nearly full (that is what makes a T-tree small), so it takes entries of its
+neighbors in order, which have one child at most.
 """
 
 from __future__ import annotations

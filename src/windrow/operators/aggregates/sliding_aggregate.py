@@ -1,4 +1,12 @@
-"""Gives accumulators that keep values the rows that are alive, when they need them.
+"""Aggregates over a sliding window, exact at every instant: rows in, a changelog out.
+
+Rows, groups and versions are as `sliding.py` has them. What is kept per group is the number of its
+rows, and accumulators (`accumulators/build.py` says which). Groups come and go with their rows; the
+one group of an aggregate without keys stays from the first instant on at which a row is there: what
+comes and is taken back at one instant, as joins of changelogs give it, is none. Rows may have been
+merged before they come (`merged_rows.py`): each then says how many tuples, and values, it counts for.
+
+Gives accumulators that keep values the rows that are alive, when they need them.
 
 What they keep follows from the rows alive, so it is no state of its own. It is made
 
@@ -11,14 +19,6 @@ Rows without an end are in no window, and are kept here, as few as say the same:
     + 7   + 7   - 7   + 5        ->     + 7   + 5
 
 once half or more of them cancel out, and none at all once all do.
-
-Aggregates over a sliding window, exact at every instant: rows in, a changelog out.
-
-Rows, groups and versions are as `sliding.py` has them. What is kept per group is the number of its
-rows, and accumulators (`accumulators/build.py` says which). Groups come and go with their rows; the
-one group of an aggregate without keys stays from the first instant on at which a row is there: what
-comes and is taken back at one instant, as joins of changelogs give it, is none. Rows may have been
-merged before they come (`merged_rows.py`): each then says how many tuples, and values, it counts for.
 """
 
 from __future__ import annotations

@@ -1,16 +1,4 @@
-"""The pairs of a full outer bestmatch join that came out for one side, and not yet for the other.
-
-A pair of r and s is proven twice, and comes out with the first proof:
-
-    t(r)      t(s)      t(r) + hi            t(s) + lo
-     |---------|------------|--------------------|-------> watermark
-                            |<------ told ------>|
-                            best for r?          best for s? then it came out already
-
-(or the other way round). Rows are numbered as they arrive, and a told pair is noted by the numbers
-of its rows, at the time of the row that is still to be judged: it is forgotten with that judgement.
-
-Outer bestmatch joins of two streams in time order (MatWin of the bestmatch paper).
+"""Outer bestmatch joins of two streams in time order (MatWin of the bestmatch paper).
 
 For each row of a judged input: its pairs with rows of the other, none dominated by another of its
 candidates. Judged are left rows (left outer), right rows (right outer) or both (full outer).
@@ -48,6 +36,18 @@ What came out for one side is noted until the other is judged (`told_pairs`).
 Example in seconds, lo = hi = 10: r at 12:00:30 reaches 12:00:20 to 12:00:40 and is final at the
 watermark 12:00:41. Then a right row of 12:00:30 goes, unless a left row of 12:00:31 to 12:00:40
 still waits.
+
+The pairs of a full outer bestmatch join that came out for one side, and not yet for the other.
+
+A pair of r and s is proven twice, and comes out with the first proof:
+
+    t(r)      t(s)      t(r) + hi            t(s) + lo
+     |---------|------------|--------------------|-------> watermark
+                            |<------ told ------>|
+                            best for r?          best for s? then it came out already
+
+(or the other way round). Rows are numbered as they arrive, and a told pair is noted by the numbers
+of its rows, at the time of the row that is still to be judged: it is forgotten with that judgement.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Arrays as sets: the elements of two columns as numbers, NULL elements left out.
-
-one      ["a", NULL, "b"]  ["b"]          owners 0 0 1      codes 0 1 1
-other    []  [NULL, "b", "b"]             owners 1 1        codes 1 1        dictionary a b
-
-Orders of a bestmatch join that look at the values of a pair, not at a distance or at times.
+"""Orders of a bestmatch join that look at the values of a pair, not at a distance or at times.
 
 Candidates are found by keys, times and distances. Those of one row are a run; of each run, what
 every pair is worth in such a dimension:
@@ -17,6 +12,11 @@ every pair is worth in such a dimension:
 Codes are compared by the kernel. A partial order needs every two pairs of a run compared, those
 that the codes do not set apart by the function: as arrays of comparisons, but as many as the square
 of the run. It is the slow path.
+
+Arrays as sets: the elements of two columns as numbers, NULL elements left out.
+
+one      ["a", NULL, "b"]  ["b"]          owners 0 0 1      codes 0 1 1
+other    []  [NULL, "b", "b"]             owners 1 1        codes 1 1        dictionary a b
 """
 
 from __future__ import annotations

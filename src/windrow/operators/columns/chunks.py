@@ -1,15 +1,4 @@
-"""Chunks on disk: the same chunk, read by memory mapping.
-
-A chunk never changes, so that moving it to disk changes nothing but where its bytes are. All of it
-goes, with what algorithms derived from it (an index is as large as the rows), into one file without
-a name, which the system removes with the last reference, whatever happens to the process:
-
-    file   [ array ][ array ][ array ] ...        each at a multiple of 64 bytes
-    chunk  the same arrays, over the mapped file
-
-Pickle's out-of-band buffers find the arrays: Arrow's and numpy's alike.
-
-Windows kept as immutable chunks of rows in time order.
+"""Windows kept as immutable chunks of rows in time order.
 
 A buffer is a list of chunks. New rows become a new chunk; small neighbours are merged, so that the
 number of chunks grows with the logarithm of the window; old rows leave from a chunk's front, and
@@ -24,6 +13,17 @@ holds, whatever the window holds, and a chunk's content can be stored, hashed an
 
 Merging is by tiers of four: a row is copied at most once per tier (log4 of the window in rows),
 and at most three chunks of each tier stay.
+
+Chunks on disk: the same chunk, read by memory mapping.
+
+A chunk never changes, so that moving it to disk changes nothing but where its bytes are. All of it
+goes, with what algorithms derived from it (an index is as large as the rows), into one file without
+a name, which the system removes with the last reference, whatever happens to the process:
+
+    file   [ array ][ array ][ array ] ...        each at a multiple of 64 bytes
+    chunk  the same arrays, over the mapped file
+
+Pickle's out-of-band buffers find the arrays: Arrow's and numpy's alike.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""From a node to what computes it, which the node names by import path.
-
-Drivers: each runs one node of a plan. They are connected by queues, which a scheduler has them work off.
+"""Drivers: each runs one node of a plan. They are connected by queues, which a scheduler has them work off.
 
     scan --[rows, clock 7]--> filter --[rows]--> operator --> ..
 

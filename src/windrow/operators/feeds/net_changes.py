@@ -1,9 +1,4 @@
-"""Changes made net: what is deleted and inserted at one instant is no change.
-
-An aggregate's own changes are net. Where the answer shows less of a row than the aggregate has
-(`SELECT store .. HAVING COUNT(*) > 2`), two versions may look alike, and this takes them out.
-
-Changes of a bag made net, where rows come and go by signs alone: rows in, a changelog out.
+"""Changes of a bag made net, where rows come and go by signs alone: rows in, a changelog out.
 
 What stands below takes its rows back by itself, so that the changes of an instant are the sum of
 its signs, row by row, whatever was there before:
@@ -13,6 +8,11 @@ its signs, row by row, whatever was there before:
 
 Nothing is kept but the rows that wait until the watermark has passed their instant. Where rows end
 by themselves, copies have to be counted (`set_operation.py`).
+
+Changes made net: what is deleted and inserted at one instant is no change.
+
+An aggregate's own changes are net. Where the answer shows less of a row than the aggregate has
+(`SELECT store .. HAVING COUNT(*) > 2`), two versions may look alike, and this takes them out.
 """
 
 from __future__ import annotations

@@ -1,4 +1,12 @@
-"""What a step of a window join asks of its candidates, beyond windows and keys.
+"""How combinations of a window join are found: extended from new rows, one input at a time.
+
+Depth first by blocks, breadth first within a block: a block of partial combinations is extended
+by one input into blocks of bounded size, and each of those is completed before the next is made.
+So memory is bounded by the number of inputs, whatever the fan-out.
+
+Predicates are tested as soon as their inputs are there (`bew_tests`): what fails is not extended.
+
+What a step of a window join asks of its candidates, beyond windows and keys.
 
 A step adds a row of one input to combinations of others. The predicates that this makes testable
 fall into two kinds:
@@ -6,14 +14,6 @@ fall into two kinds:
     compared    comparisons of a column of the added input with one of an input chosen before:
                 tested by rank, inside the loop that scans the period, or on what a hash found
     rest        anything else: tested on blocks of candidates (`theta`)
-
-How combinations of a window join are found: extended from new rows, one input at a time.
-
-Depth first by blocks, breadth first within a block: a block of partial combinations is extended
-by one input into blocks of bounded size, and each of those is completed before the next is made.
-So memory is bounded by the number of inputs, whatever the fan-out.
-
-Predicates are tested as soon as their inputs are there (`bew_tests`): what fails is not extended.
 """
 
 from __future__ import annotations

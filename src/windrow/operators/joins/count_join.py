@@ -1,13 +1,4 @@
-"""How a count-window join finds combinations: those of the row that enters last.
-
-The steps are those of the join by time (`bew_search`), over numbers in the place of times: a row
-that enters looks the other inputs up for rows that are there, with the same keys. Which are there
-depends on that row alone, not on those chosen on the way:
-
-    numbers of an input   --------[===================)------->
-                             first there            the row that enters
-
-The inner join of two or more inputs of which some windows count rows (`plan/count_windows.py`).
+"""The inner join of two or more inputs of which some windows count rows (`plan/count_windows.py`).
 
 Which rows are the newest is known only once no earlier one can come: a row waits until the
 watermark has passed its time.
@@ -34,6 +25,15 @@ Example: a [ROWS 1], b [ROWS 1] on equal k, all of one k; the watermark passes 2
 
     a at 10, a at 14, b at 14, a at 17     numbers 0, 1, 2, 3 (a is first in FROM)
     b (2) meets a (1): a at 10 left as a at 14 entered;  a (3) meets b (2)
+
+How a count-window join finds combinations: those of the row that enters last.
+
+The steps are those of the join by time (`bew_search`), over numbers in the place of times: a row
+that enters looks the other inputs up for rows that are there, with the same keys. Which are there
+depends on that row alone, not on those chosen on the way:
+
+    numbers of an input   --------[===================)------->
+                             first there            the row that enters
 """
 
 from __future__ import annotations

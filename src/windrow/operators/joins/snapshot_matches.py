@@ -1,4 +1,8 @@
-"""How a snapshot join finds combinations: rows with equal keys that are alive together.
+"""Combinations of rows that are alive together: what joins of rows that come and go find.
+
+A combination has the greatest time, the least end and the product of the signs of its rows.
+
+How a snapshot join finds combinations: rows with equal keys that are alive together.
 
 The steps are those of the join by time (`bew_search`), over ends in the place of times: chunks are
 ordered by end, so that the rows which are still alive are found at once, and those which come too
@@ -7,10 +11,6 @@ late for a combination are stepped over (`kernels/alive_index`), whether there i
     chosen          max(t) |===================| min(end)
     found                     |======================|     end > max(t), t < min(end)
     too late                                      |==|     t >= min(end): never looked at
-
-Combinations of rows that are alive together: what joins of rows that come and go find.
-
-A combination has the greatest time, the least end and the product of the signs of its rows.
 """
 
 from __future__ import annotations

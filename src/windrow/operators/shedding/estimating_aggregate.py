@@ -1,6 +1,4 @@
-"""The estimates of one argument column with their intervals, version by version.
-
-Aggregates over a join that sheds: of each total the estimate, and the interval that holds it.
+"""Aggregates over a join that sheds: of each total the estimate, and the interval that holds it.
 
 As the sliding aggregate, with three answers for one: the estimate, and the ends of an interval that
 holds what the whole join would have given in 95 of 100 cases.

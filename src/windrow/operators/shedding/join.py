@@ -1,6 +1,4 @@
-"""What a tuple takes in memory, by its content: the same however rows are cut into chunks.
-
-The window join that sheds: some arrivals probe, some tuples are kept, all at random.
+"""The window join that sheds: some arrivals probe, some tuples are kept, all at random.
 
 Event time is cut into panes. A pane is decided once the watermark has passed its end:
 

@@ -1,17 +1,4 @@
-"""A window of a join that sheds, kept in a structure of its own beside its rows.
-
-The rows lie in chunks, as those of every window join do; what is held, stored and restored are
-these. The structure follows them, pane by pane: what has come is inserted, in the order of time,
-and what has gone is let go of, from its front; what was drawn out of its middle is marked:
-
-    rows held before    a  b  c  d  e
-    rows held now             c     e  f  g          a, b are old; d is not in the sample any more
-    structure                 c (d) e  f  g          built anew where too many are marked
-
-So a structure has at most a quarter more entries than the window has rows. It is built anew too
-where those that come find no room, with room for as many as it may have.
-
-The join of two streams that sheds, each window looked up in a structure of its own.
+"""The join of two streams that sheds, each window looked up in a structure of its own.
 
 A join of two streams is two one-way joins (Kang, Naughton and Viglas, section 4). What is kept of
 each window is inserted into its structure, whether it probes or not, and arrivals drawn to probe
@@ -25,6 +12,19 @@ come before it in the order of time, and of input at one time. Who is drawn, and
 what it is without structures; so is the state, which structures are made from. Where memory is in
 bytes each tuple counts with its place in a structure, and a structure that is larger yet, for it has
 room to spare, is let go of between two steps.
+
+A window of a join that sheds, kept in a structure of its own beside its rows.
+
+The rows lie in chunks, as those of every window join do; what is held, stored and restored are
+these. The structure follows them, pane by pane: what has come is inserted, in the order of time,
+and what has gone is let go of, from its front; what was drawn out of its middle is marked:
+
+    rows held before    a  b  c  d  e
+    rows held now             c     e  f  g          a, b are old; d is not in the sample any more
+    structure                 c (d) e  f  g          built anew where too many are marked
+
+So a structure has at most a quarter more entries than the window has rows. It is built anew too
+where those that come find no room, with room for as many as it may have.
 """
 
 from __future__ import annotations

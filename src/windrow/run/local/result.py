@@ -1,4 +1,4 @@
-"""The answer at an instant, from a changelog in memory."""
+"""The answer of a query in process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,14 @@
-"""The numbers of a join's inputs in one bucket: of the rows held, and of those that have come.
+"""Which plan a worker runs a bucket of a window join by.
+
+All plans keep the same state, so that a bucket may go on by another one with any micro-batch. It
+does once its numbers have changed: `planned for` are those of the bucket as it was planned last, in
+this worker. Until then the choice costs no more than a look at the times of the rows.
+
+    numbers    rate of each input, rows of the micro-batch
+    planned    |-- 1/4 --------- planned for --------- 4 --|
+               anew             as it was               anew
+
+The numbers of a join's inputs in one bucket: of the rows held, and of those that have come.
 
 A rate is that of all rows at hand. Where none are held, what has come since the newest before:
 
@@ -8,16 +18,6 @@ A rate is that of all rows at hand. Where none are held, what has come since the
 
 A bucket of slices of event time has rows in its own slices alone: ticks without rows far and wide
 do not count, since windows are as full as the rest of the time.
-
-Which plan a worker runs a bucket of a window join by.
-
-All plans keep the same state, so that a bucket may go on by another one with any micro-batch. It
-does once its numbers have changed: `planned for` are those of the bucket as it was planned last, in
-this worker. Until then the choice costs no more than a look at the times of the rows.
-
-    numbers    rate of each input, rows of the micro-batch
-    planned    |-- 1/4 --------- planned for --------- 4 --|
-               anew             as it was               anew
 """
 
 from __future__ import annotations

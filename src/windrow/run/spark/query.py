@@ -1,14 +1,4 @@
-"""A stage in a batch worker: every bucket of the task from its first tick to its last.
-
-The task's rows come ordered by bucket and first tick, so that the first tick of the bucket's next
-blob is a watermark: nothing below it follows.
-
-    blobs            [3 ........ 20]
-                         [7 ........... 31]
-                                    [25 ... 40]
-    watermark after      7          25         end of time
-
-A physical query as one DataFrame: Spark SQL below, between and above the stages.
+"""A physical query as one DataFrame: Spark SQL below, between and above the stages.
 
 One stage, from the bottom up:
 
@@ -18,6 +8,16 @@ One stage, from the bottom up:
     the stage    transformWithStateInPandas; in a batch run mapInArrow over sorted blobs
     counters     observe
     unpack       mapInArrow
+
+A stage in a batch worker: every bucket of the task from its first tick to its last.
+
+The task's rows come ordered by bucket and first tick, so that the first tick of the bucket's next
+blob is a watermark: nothing below it follows.
+
+    blobs            [3 ........ 20]
+                         [7 ........... 31]
+                                    [25 ... 40]
+    watermark after      7          25         end of time
 """
 
 from __future__ import annotations

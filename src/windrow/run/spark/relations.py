@@ -1,4 +1,10 @@
-"""Read-ahead on Spark: what a stream promises by the order in which its rows arrive.
+"""Nodes without state as DataFrame operations: Spark evaluates, and its optimizer sees, all of them.
+
+A relation is a DataFrame with the flat columns of its node, then `__time` (ticks), and `__end` and
+`__sign` where the rows below have them. One of a table has its columns alone. A node names the
+function here that makes it.
+
+Read-ahead on Spark: what a stream promises by the order in which its rows arrive.
 
 Spark keeps no order between the tasks of a micro-batch, but a stream may come in one ordered
 partition: a topic of one partition, one file per micro-batch. Its times are read once more, beside
@@ -12,12 +18,6 @@ its rows:
 The stateful step has no watermark of its own. It remembers the last times of the micro-batches
 before. A micro-batch that comes in several partitions, or from several files, has no order in which
 to count rows: it is refused.
-
-Nodes without state as DataFrame operations: Spark evaluates, and its optimizer sees, all of them.
-
-A relation is a DataFrame with the flat columns of its node, then `__time` (ticks), and `__end` and
-`__sign` where the rows below have them. One of a table has its columns alone. A node names the
-function here that makes it.
 """
 
 from __future__ import annotations

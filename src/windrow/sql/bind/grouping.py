@@ -1,4 +1,4 @@
-"""One call of an aggregate, lowered: what is read of a row, and the type of the answer."""
+"""GROUP BY, HAVING and aggregates: a sliding aggregate with a projection above it."""
 
 from __future__ import annotations
 

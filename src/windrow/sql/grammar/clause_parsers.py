@@ -1,19 +1,17 @@
-"""sqlglot's Spark parser, with the place of every expression kept.
+"""sqlglot's Spark parser with places, ranks and joins of our own, one class over the other.
 
-sqlglot remembers where names and literals stand. Messages that point at a condition, and Spark
-text that is what the user wrote, need the place of whole expressions as well.
+1. `SpannedParser`: the place of every expression is kept. sqlglot remembers where names and literals
+   stand; messages that point at a condition, and Spark text that is what the user wrote, need the place
+   of whole expressions as well.
+2. Operators in the ranks that Spark gives them; sqlglot gives some of them ranks of other engines:
 
-Operators in the ranks that Spark gives them; sqlglot gives some of them ranks of other engines.
+       * / % DIV  before  + - ||  before  << >>  before  &  before  ^  before  |
 
-* / % DIV  before  + - ||  before  << >>  before  &  before  ^  before  |
+3. Joins of two streams by time alone, as clauses of FROM. Added, in any case of letters:
 
-Joins of two streams by time alone, as clauses of FROM.
-
-Added, in any case of letters:
-
-    l [LEFT] ASOF JOIN r MATCH_CONDITION (l.ts >= r.ts) [ON ..] [TOLERANCE w]
-    MATCH_CONDITION (l.ts NEAREST r.ts [AND l.ts <> r.ts])
-    l WINDOW JOIN r [ON ..] RANGE BETWEEN x PRECEDING AND y FOLLOWING
+       l [LEFT] ASOF JOIN r MATCH_CONDITION (l.ts >= r.ts) [ON ..] [TOLERANCE w]
+       MATCH_CONDITION (l.ts NEAREST r.ts [AND l.ts <> r.ts])
+       l WINDOW JOIN r [ON ..] RANGE BETWEEN x PRECEDING AND y FOLLOWING
 """
 
 from __future__ import annotations

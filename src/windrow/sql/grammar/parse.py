@@ -1,4 +1,6 @@
-"""How deep a query may go: what generators write in a row is laid flat, what is too deep is refused.
+"""Text to tree, with every place kept; what cannot be read becomes our ParseError.
+
+How deep a query may go: what generators write in a row is laid flat, what is too deep is refused.
 
 Reading a text, and computing what it says, takes a call within a call for each level: here, in DuckDB
 and in Spark. So levels have a stated limit, and things in a row are no levels:

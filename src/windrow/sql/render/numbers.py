@@ -1,4 +1,4 @@
-"""Precision and scale of decimal arithmetic, as Spark derives them."""
+"""Which type holds the values of two others: exactly, or as near as Spark has them in common."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Expressions for Spark: what the user wrote, with the flat names of the columns.
+"""Resolved trees to `plan.exprs.Expr`: one text for Spark, one for DuckDB, and the type.
+
+Expressions for Spark: what the user wrote, with the flat names of the columns.
 
 Spark reads its own SQL best, so nothing but the names is rewritten. A tree that the user did not
 write (a cast that we add, an alias written out) has no place in the SQL, and is generated.

@@ -1,10 +1,4 @@
-"""The best pairs of final rows, found in pages, as rows of the other input's chunks.
-
-Keys are compared by their words. Where a word is a hash, pairs are compared by value as well: if one
-of a row's pairs is of another key, that pair may have put out true ones, and the row is asked for
-again with all its candidates (as `bestmatch_pairs` does in chunks).
-
-Outer bestmatch joins whose windows go to pages on disk where memory does not hold them.
+"""Outer bestmatch joins whose windows go to pages on disk where memory does not hold them.
 
 While both windows fit into the memory there is, this is the operator that keeps chunks with indexes
 in it. Once they do not, what is met of them is in pages, and of the chunks, which stay the state,
@@ -18,6 +12,12 @@ the rows go to disk as those of any operator do; they are read again for the ans
 
 Which of them it is changes with what the windows hold, and never the answer: the state is the same,
 and that of the other algorithms.
+
+The best pairs of final rows, found in pages, as rows of the other input's chunks.
+
+Keys are compared by their words. Where a word is a hash, pairs are compared by value as well: if one
+of a row's pairs is of another key, that pair may have put out true ones, and the row is asked for
+again with all its candidates (as `bestmatch_pairs` does in chunks).
 """
 
 from __future__ import annotations

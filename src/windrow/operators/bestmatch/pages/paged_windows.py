@@ -1,12 +1,4 @@
-"""Grid materialization for rows that come in batches: a list of pages per cell.
-
-    cell (0, 3)   [page][page][pa..]       the new rows of a cell fill up its last page, which is
-    cell (0, 7)   [p...]                   read and written for it; the rest goes into new ones
-    cell (2, 1)   [page][pag.]
-
-Within a page rows are by time. Pages of one cell may overlap in time where rows come out of order.
-
-The windows of a query's bestmatch join in pages on disk, within the memory there is for them.
+"""The windows of a query's bestmatch join in pages on disk, within the memory there is for them.
 
     room    [ frames: one half | edges of pages: one quarter | rows of chunks: what is left ]
     frames  [ filled by both streams: a third | judged: a third | read: a third ]
@@ -19,6 +11,14 @@ where lines go back but a few times, as from one slab of time to the next, they 
 A row is compared once: when it is final, with all that it can meet. (The paper compares as rows
 come, and keeps the best pairs so far; here they would be state that is not rows, and memory that
 nothing bounds.) So only rows that are met are in pages; those that are judged are asked for.
+
+Grid materialization for rows that come in batches: a list of pages per cell.
+
+    cell (0, 3)   [page][page][pa..]       the new rows of a cell fill up its last page, which is
+    cell (0, 7)   [p...]                   read and written for it; the rest goes into new ones
+    cell (2, 1)   [page][pag.]
+
+Within a page rows are by time. Pages of one cell may overlap in time where rows come out of order.
 """
 
 from __future__ import annotations

@@ -1,14 +1,4 @@
-"""The tape of a running query: one lane per input, which grows at its end and is cut at its front.
-
-    position    first[0]                          first[1]
-    tape        [ gone | tuples ....... | free    | gone | tuples ... | free ]
-                        heads[0]         next[0]          heads[1]     next[1]
-
-Tuples of an input have serial numbers, in order of arrival, for ever; a position is the serial
-number plus the lane's offset. When a lane is full all lanes are laid out anew, each with as much
-free room as it holds tuples: what an arrival costs does not depend on the window.
-
-The rows behind the tuples of a lane.
+"""The rows behind the tuples of a lane.
 
 A machine names a tuple by its position; the row itself lies in a chunk of the input's buffer,
 which merges chunks and drops rows as for every window join. So that a row can be found again, it
@@ -20,6 +10,16 @@ carries its serial number as one more column:
 Whenever chunks are new, the places of their rows are written into the lane; a row is written as
 often as it is copied by merging. The chunks of a snapshot have no serial numbers: they are the
 same for every algorithm.
+
+The tape of a running query: one lane per input, which grows at its end and is cut at its front.
+
+    position    first[0]                          first[1]
+    tape        [ gone | tuples ....... | free    | gone | tuples ... | free ]
+                        heads[0]         next[0]          heads[1]     next[1]
+
+Tuples of an input have serial numbers, in order of arrival, for ever; a position is the serial
+number plus the lane's offset. When a lane is full all lanes are laid out anew, each with as much
+free room as it holds tuples: what an arrival costs does not depend on the window.
 """
 
 from __future__ import annotations
