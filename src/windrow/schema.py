@@ -1,7 +1,7 @@
 """Names and types of columns, and how event time becomes ticks.
 
 Types are written as Spark writes them (`bigint`, `decimal(10,2)`, `array<int>`): one text that
-Spark reads as it is. The mapping to Arrow stays at the edges (`operators/arrow_types.py`).
+Spark reads as it is. The mapping to Arrow stays at the edges (`operators/columns/arrow_types.py`).
 """
 
 from __future__ import annotations

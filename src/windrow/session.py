@@ -1,4 +1,4 @@
-"""The session: streams are registered, questions are asked. The one place where the stages meet."""
+"""The session: streams are registered, questions are asked. Here SQL, planner and runners meet."""
 
 from __future__ import annotations
 

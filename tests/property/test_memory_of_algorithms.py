@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from cases.join_runs import Case, batch_of, cases
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from twins.join import canonical
 
 import windrow
@@ -123,8 +123,7 @@ def test_tuples_are_counted_one_by_one_partial_combinations_among_them(algorithm
     spec = replace(
         case.spec, algorithm=algorithm, method=method if case.spec.classes else methods[-1]
     )
-    if spec.method == HASH and not spec.classes:
-        return
+    assume(spec.method != HASH or spec.classes)
     operator, memory = build(spec), Memory(0, may_spill=False, is_tuples=True)
     memory.watch("join", operator)
     for watermark in steps(case, operator):

@@ -16,7 +16,7 @@ Why it is safe:
   (`sources.py`). What changes in one module changes the folder of every module that leads to it, and
   of no other.
 - numba writes cache files under a temporary name and renames them. Of processes that need a kernel
-  at the same time one compiles it (`_once.py`), and where there are no locks, each for itself.
+  at the same time one compiles it (`alone`), and where there are no locks, each for itself.
 
 `WINDROW_KERNEL_CACHE` names another folder, or says `off`. Where no folder can be written, kernels
 are compiled in each process.

@@ -12,7 +12,7 @@ x (2 s + x). Each argument column has two sums, of its weights and of its weight
 group three squares: weights with weights, weights with values, values with values. From these the
 variance of COUNT, of SUM, and of AVG, as the total of value - average, are read at each version.
 
-All are pairs of doubles (`precise.py`). What is read is rounded to 20 bits, and is 0 where it is far
+All are pairs of doubles, high + low. What is read is rounded to 20 bits, and is 0 where it is far
 below what it once was, a trace of what has gone. So margins do not depend on what came and went
 before, and a query that was stopped goes on with the same ones.
 

@@ -3,7 +3,7 @@
 A kernel has the code of the kernels that it calls in it, and the values of the constants it reads.
 Both come from its own module, or from kernel modules that this one imports, and so on:
 
-    few.py -> few_loops.py -> sweep.py -> bew_period.py -> _jit.py
+    few.py -> few_loops.py -> sweep.py -> bew_period.py -> jit.py
 
 Imports are read from the text. One that names no module, but a package or a place relative to its
 own, counts as an import of every kernel module there is: to compile too often is never wrong.

@@ -1,5 +1,5 @@
-"""How each node will be computed: frozen, picklable specifications.
+"""How a query will be computed: physical nodes, frozen and picklable, and all that is told of them.
 
-In: a logical plan. Out: a tree of nodes, cut into stages for Spark.
+`optimize` makes them. Here they are explained, spread over buckets, and cut into stages for Spark.
 Knows nothing of arrays, numba or Spark. Runners read it; nothing edits it.
 """

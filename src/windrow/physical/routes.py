@@ -2,11 +2,9 @@
 
 The operators follow these functions, and EXPLAIN shows them.
 
-In which order a left-deep pipeline takes its streams.
-
-As the plan says, if it does. Else along a path of windows, if there is one: each level then needs the period of the last stream
-only. By hash, every level must have a key then. Otherwise as BEW's probes go: by keys, then by the
-narrowest window.
+A left-deep pipeline takes its streams as the plan says, if it does. Else along a path of windows, if
+there is one: each level then needs the period of the last stream only. By hash, every level must have a
+key then. Otherwise as BEW's probes go: by keys, then by the narrowest window.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ insert      into the node that bounds the key. If that is full its least entry m
             bounds the key, into the last node of the search, or a new leaf below it.
 remove      a node with two children that falls below its least takes the greatest entry before
             it. A leaf that is empty goes; one that fits into its parent, the only child, joins it.
-balance     as in an AVL tree (`t_tree_balance.py`).
+balance     as in an AVL tree.
 
 Equal keys may lie in several nodes, one after the other; the newest goes behind all of them.
 

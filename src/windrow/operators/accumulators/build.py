@@ -13,11 +13,11 @@ COUNT(DISTINCT x), ..      distinct.py    how many copies of each value, around 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 
 from windrow.operators.accumulators.base import Accumulator
 from windrow.operators.accumulators.distinct import DistinctValues
 from windrow.plan.nodes.window_aggregate import Aggregate
+from windrow.registry import load
 
 
 def key_of(aggregate: Aggregate) -> str | None:
@@ -65,6 +65,5 @@ def accumulators_of(aggregates: Sequence[Aggregate]) -> dict[str, Accumulator]:
 
 def _accumulator(aggregates: Sequence[Aggregate]) -> Accumulator:
     """One accumulator for aggregates of one name; a worker loads, and compiles, those of its own."""
-    module, name = aggregates[0].definition.accumulator.split(":")
-    made: Accumulator = getattr(import_module(module), name)(aggregates)
+    made: Accumulator = load(aggregates[0].definition.accumulator)(aggregates)
     return DistinctValues(made) if aggregates[0].is_distinct else made

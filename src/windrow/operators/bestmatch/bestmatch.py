@@ -31,7 +31,7 @@ In a full outer join a row waits to be judged, and is kept to be met after that:
        |<- waiting ->|<--------- met ---------->|
 
 A pair comes out with the first of its two proofs: for r at W > t(r) + hi, for s at W > t(s) + lo.
-What came out for one side is noted until the other is judged (`told_pairs`).
+What came out for one side is noted until the other is judged (`EmittedPairs`).
 
 Example in seconds, lo = hi = 10: r at 12:00:30 reaches 12:00:20 to 12:00:40 and is final at the
 watermark 12:00:41. Then a right row of 12:00:30 goes, unless a left row of 12:00:31 to 12:00:40
@@ -83,7 +83,7 @@ FIRST, SECOND = "$first", "$second"
 Numbers = NDArray[np.int64]
 
 
-class ToldPairs:
+class EmittedPairs:
     """What one side has told.
 
     Args:
@@ -172,7 +172,7 @@ class MatwinBestmatchOp(Operator):
         self._rows = RowBuilder(spec)
         self._needed = (_needed_columns(spec, LEFT), _needed_columns(spec, RIGHT))
         self._sides = (_Side(), _Side())
-        self._told = (ToldPairs(), ToldPairs())
+        self._told = (EmittedPairs(), EmittedPairs())
         self._next_number = 0
 
     def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:

@@ -4,7 +4,7 @@
                that 64 bits do not hold as their words (`wide_numbers`)
     shared     of SUBSET, the elements that both arrays have, each once
     said       of a partial order, what the user's function says of two pairs; asked as they are
-               compared (`rival_pairs`)
+               compared (`dominance`)
 
 The first two are computed once, as a pair comes, and kept with it.
 """

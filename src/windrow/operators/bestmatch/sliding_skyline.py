@@ -10,7 +10,7 @@ of groups, and a pair is in its answer while it is best in either.
                fill memory, those alone that are best among them at some instant
     advance    compares those passed with the ones there, group by group; gives what comes and goes
 
-What is kept of a pair: what the answer shows, what it is worth (`pair_worth.py`), and per list of
+What is kept of a pair: what the answer shows, what it is worth (`pair_scores.py`), and per list of
 groups from when on it is free of all that dominate it (`kernels/sliding_skyline.py`). Whether the
 answer has it follows: from then on it does. A pair that is never free again in any group is dropped.
 

@@ -1,6 +1,6 @@
 """How much of its state a query may hold in memory, and what happens when it would hold more.
 
-Looked at after every step of every stage: `memory` is a bound on what stays in memory between
+Looked at after every step of every operator: `memory` is a bound on what stays in memory between
 steps, the batch at hand and its results apart. A query that would hold more
 
     fails     with an error that says how much it holds, and where; or
@@ -8,7 +8,7 @@ steps, the batch at hand and its results apart. A query that would hold more
 
 A join that sheds keeps to its memory by itself.
 
-Only chunks of rows can be spilled. What a stage keeps beside them (the groups of an aggregate) stays in
+Only chunks of rows can be spilled. What an operator keeps beside them (the groups of an aggregate) stays in
 memory, and fails the query if it alone is too much. Algorithms of window joins that keep more than rows
 are not run where memory spills: the planner takes none, and refuses those asked for.
 """
@@ -49,7 +49,7 @@ class Memory:
     """The memory of one query, or of one bucket of it on Spark.
 
     Args:
-        limit: bytes, or tuples, that its stages may hold together.
+        limit: bytes, or tuples, that its operators may hold together.
         may_spill: whether old chunks go to disk, rather than the query fails.
         folder: where spilled chunks go; None: where temporary files go.
         part: where the query's memory is divided, which part this one is of; None: it is all.
@@ -78,7 +78,7 @@ class Memory:
         self._watched: dict[str, Operator] = {}
 
     def watch(self, name: str, operator: Operator) -> None:
-        """Counts what the operator holds; `name` is what messages call its stage."""
+        """Counts what the operator holds; `name` is what messages call it."""
         twin = f"{name}, stage {len(self._watched) + 1}"
         self._watched[twin if name in self._watched else name] = operator
         operator.keep_within(self)
@@ -90,7 +90,7 @@ class Memory:
 
     @property
     def held(self) -> int:
-        """Bytes, or tuples, that all stages hold in memory."""
+        """Bytes, or tuples, that all operators hold in memory."""
         return sum(map(self._held, self._watched.values()))
 
     @property

@@ -229,7 +229,7 @@ def stage_scheduler(nodes: Sequence[PhysicalNode], setting: Setting) -> Schedule
     """What runs one stage of a query in a worker: what one operator gives goes straight into the next.
 
     Args:
-        nodes: the stateful nodes of the stage (`physical/shared_stages.py`), from the bottom up.
+        nodes: the stateful nodes of the stage (`physical/partitioning/shared_stages.py`), from the bottom up.
         setting: what drivers are given; `own` is what the lowest answers for.
     """
     lowest, *above = nodes

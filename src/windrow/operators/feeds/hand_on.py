@@ -1,4 +1,4 @@
-"""Rows that pass as they are: what is left of a stage whose late rows are dealt with in front of it."""
+"""Rows that pass as they are: what is left of an operator whose late rows are dealt with in front of it."""
 
 from __future__ import annotations
 

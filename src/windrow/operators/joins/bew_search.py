@@ -4,7 +4,7 @@ Depth first by blocks, breadth first within a block: a block of partial combinat
 by one input into blocks of bounded size, and each of those is completed before the next is made.
 So memory is bounded by the number of inputs, whatever the fan-out.
 
-Predicates are tested as soon as their inputs are there (`bew_tests`): what fails is not extended.
+Predicates are tested as soon as their inputs are there (`step_tests`): what fails is not extended.
 
 What a step of a window join asks of its candidates, beyond windows and keys.
 
@@ -13,7 +13,7 @@ fall into two kinds:
 
     compared    comparisons of a column of the added input with one of an input chosen before:
                 tested by rank, inside the loop that scans the period, or on what a hash found
-    rest        anything else: tested on blocks of candidates (`theta`)
+    rest        anything else: tested on blocks of candidates (`join_predicates`)
 """
 
 from __future__ import annotations

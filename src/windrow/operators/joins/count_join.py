@@ -11,7 +11,7 @@ A watermark takes the rows below it through four steps, some thousands of rows a
 1. They are put in the one order: by time and input, those of one time and input by their columns
    (`total_order`). Their numbers go on where the last ones ended.
 2. Each finds the rows of the other inputs that were there as it entered, with equal keys
-   (`count_search`); those of the same step count as soon as their number is lower.
+   (`CountSearch`); those of the same step count as soon as their number is lower.
 3. Combinations are tested and gathered as in the join by time. The event time of one is that of
    the row that entered last.
 4. The rows join the state, and those that no later row can find leave it (`count_window`).

@@ -11,7 +11,7 @@ back what it was part of:
     - a b c                                    9                   with the first that goes
 
 Rows wait until the watermark has passed them. `advance(W)` then takes all that comes or goes below
-a bound, at most W, in two searches (`snapshot_search`):
+a bound, at most W, in two searches (`snapshot_matches`):
 
 1. Rows that come meet the rows there, and one another: each combination that one of them is part
    of, once, at the greatest of its times.

@@ -15,7 +15,7 @@ So no order of processing is needed. A push goes through four steps:
 2. What is gone of the rows kept meets what is kept, and one another: those combinations are taken
    back from then on.
 3. New rows meet what is kept, and one another: each combination of rows with equal keys that are
-   alive together comes out in the push that brings its last row (`snapshot_search`). How each is
+   alive together comes out in the push that brings its last row (`snapshot_matches`). How each is
    found once, `bew_join` says, with ends in the place of times.
 4. The new rows are kept until the watermark has passed their ends.
 

@@ -1,4 +1,4 @@
-"""Which buckets the rows of a bestmatch join go to: `physical/cells.py` over arrays."""
+"""Which buckets the rows of a bestmatch join go to: `physical/partitioning/cells.py` over arrays."""
 
 from __future__ import annotations
 

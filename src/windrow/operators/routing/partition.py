@@ -1,4 +1,4 @@
-"""Which bucket, or buckets, each row of a batch goes to: `physical/partitioning.py` over arrays.
+"""Which bucket, or buckets, each row of a batch goes to: `physical/partitioning/buckets.py` over arrays.
 
 Routing reads values alone, so that a replayed batch goes the way it went before. Rows that can
 meet no other (a NULL in a join key, no position in a cell) are still sent to one bucket, where the

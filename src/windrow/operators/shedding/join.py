@@ -16,7 +16,7 @@ of a combination, by time and then by input, is new when the combination is foun
 the others were kept. After each pane no more is held than there is memory for.
 
 Where totals are estimated above, results carry which draws made them, and by which chances: the
-columns of `physical.shedding.hidden_fields`. Marks among them tell where some may be missing
+columns of `physical.shedding.limits.hidden_fields`. Marks among them tell where some may be missing
 (`marks.py`).
 """
 

@@ -14,7 +14,7 @@ What counts is the product, tuples handled by tuples held: nta is taken where it
 How much is held is told by hints alone (`rate=`, `distinct=`): the choice then stays when a running
 query is planned again, and when it is resumed.
 
-How many tuples the operators of a plan hold once its windows are full, by rates and different keys.
+What operators hold once windows are full is told by rates and different keys (`held_rows`):
 
     SlidingAggregate sum(x)      tpa: the pairs alive           nta: none, the sum alone
       join a.k = b.k             the tuples of both windows     the same: pairs leave with them

@@ -1,16 +1,15 @@
 """What the compiled loops of each plan take, in microseconds of processor per unit of work.
 
-One unit for all plans: only so can a pipeline be weighed against a hash table. The figures of
-sweeps, pipelines and asymmetric joins (those that shed apart) were fitted, by relative least squares, to runs over random
-workloads in process (`python -m benchmarks.planner --fit` repeats that); those of backward
+One unit for all plans: only so can a pipeline be weighed against a hash table. The figures of sweeps,
+pipelines and asymmetric joins (those that shed apart) were fitted, by relative least squares, to runs
+over random workloads in process (`python -m benchmarks.planner --fit` repeats that); those of backward
 evaluation were set by hand after 30 such joins; outer joins and joins of count windows have the
 latter's, for their loops are alike. The structures' are what `windrow cost --calibrate` found on
 the same machine. On another machine all of them shrink or grow together, more or less: where its
 structures have been measured, the rest is scaled by how they compare.
 
-What it costs to take up a state in every micro-batch, as the workers of a streaming query do.
-
-The rows that are held come from the worker's cache as they are. Backward evaluation looks tuples up
+The workers of a streaming query take up a state in every micro-batch, which costs as well. The rows
+that are held come from the worker's cache as they are. Backward evaluation looks tuples up
 by indexes that stay with them. Every other plan lays the rows out anew, tuple by tuple, and puts
 each into its structure, or builds the combinations anew that a pipeline keeps:
 

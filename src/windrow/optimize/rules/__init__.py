@@ -1,1 +1,1 @@
-"""Rewrites of logical plans: one file, one function, one reason."""
+"""Rewrites of plans, each a function that keeps the answer: logical ones by theme, physical ones."""

@@ -1,7 +1,7 @@
 """Where a query sheds: its one window join is told what it may hold and do, or it is refused.
 
 Where an aggregate stands above, the join's results carry which draws made them and by which chances
-(`physical.shedding.hidden_fields`), and what lies between hands those on.
+(`physical.shedding.limits.hidden_fields`), and what lies between hands those on.
 
 Aggregates over a join that sheds become estimates, each with the ends of its interval.
 

@@ -1,14 +1,15 @@
 """The first lines of EXPLAIN: at most a dozen that a person can act on.
 
     answer      changelog: rows come and go
-    runs        window join a, b, then sliding aggregate count(*) by k
+    runs        in process: window join of a, b, then sliding aggregate count(*)
     keeps       a <= rate(a) x (10m + lateness 5s + distance) + one batch
-    waits       a tuple for its last match: 2d behind the watermark
-    cost        0.8% of a core at 1,010 rows per second; a core takes 130,000 rows per second
+    emits       each combination in the batch of its last tuple; adds no delay
     memory      as much as the windows need (not limited)
-    attention   on Spark one task does all the work: ..
+    cost        0.8% of a core, at 1,010 per second; one core takes about 130,000 rows per second
+    attention   lateness is 0 for b: a row that comes out of order there is late
 
-What it says is taken from what the whole EXPLAIN says of each node, further down.
+A stateful node is in it by its `brief` (runs), and by those of its facts that are called "state" (keeps)
+and "emits"; by its estimate, where it `is_priced`; and with a warning where it cannot be spread.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class MultiJoin(Inner):
         functions: the user's functions that the predicates call.
         orders: per input, the order in which its new tuples meet the others; of a pipeline one
             order, of all inputs from the bottom up. () leaves it to `physical.routes` and
-            `physical.pipeline`.
+            `physical.routes`.
         estimate: what it and other plans cost, where enough is known.
     """
 

@@ -38,7 +38,7 @@ class SetOp(Inner):
 
     Attributes:
         inputs: the inputs.
-        kind: one of those of `plan.nodes.SetOperation`, but not "union all", which needs no state;
+        kind: one of those of `SetOperation`, but not "union all", which needs no state;
             or "rows", which hands rows on as they are, late ones aside.
         expected: per input, how many rows it is expected to hold, and how many different ones;
             None where too little is known.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class SheddingJoin(TimeJoin):
     """An inner join by time of which a random part of tuples is kept, or probes.
 
-    Where totals are estimated from its results, `schema` ends with `physical.shedding.hidden_fields`.
+    Where totals are estimated from its results, `schema` ends with `physical.shedding.limits.hidden_fields`.
 
     Attributes:
         shedding: what it may hold and do.

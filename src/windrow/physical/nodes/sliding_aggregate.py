@@ -41,7 +41,7 @@ class SlidingAggregate(MakesChanges, OneInput):
     computes them). Output: keys under their own names, then aggregates.
 
     `estimated_from`: the rows are combinations of a join of so many inputs that sheds, and carry
-    `physical.shedding.hidden_fields`. Each aggregate is then estimated, and gives three columns,
+    `physical.shedding.limits.hidden_fields`. Each aggregate is then estimated, and gives three columns,
     the estimate and the ends of its interval. 0: the rows are all there are.
 
     `is_merged`: rows that come and go together were added up before they reach it.

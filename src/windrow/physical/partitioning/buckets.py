@@ -31,7 +31,7 @@ A full outer join judges the tuples of both inputs, so that both are copied like
 a home as well, the slice it falls into. A tuple without a match comes from its home, which sees
 all tuples that it can meet; a pair comes from the home of its first tuple.
 
-Everything here is plain arithmetic on nodes; `operators/partition.py` routes arrays by it.
+Everything here is plain arithmetic on nodes; `operators/routing/partition.py` routes arrays by it.
 """
 
 from __future__ import annotations

@@ -173,7 +173,7 @@ class WindowJoin(Node):
         """Conditions over several inputs are tested as soon as a combination holds those inputs.
 
         That is before further inputs multiply the combination. What stays above: a condition on which
-        the engine of the session and that of the join would not agree (see `sql/portable.py`), and one
+        the engine of the session and that of the join would not agree (see `sql/render/render.py`), and one
         that reads no column. Only inner joins: in any other, a condition above the join says which of
         its rows to keep, one inside says which rows match.
         """

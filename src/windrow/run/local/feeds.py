@@ -5,7 +5,7 @@
     query      --------|                                 the least of them
 
 Where a stream promises by read-ahead or punctuations, its watermark is as far as those reach
-(`operators/read_ahead.py`, `complete_by_punctuations`), or its lateness if that reaches further.
+(`operators/feeds/read_ahead.py`, `complete_by_punctuations`), or its lateness if that reaches further.
 
 A stream that has delivered nothing holds the query's watermark at minus infinity; one that has
 ended does not hold it at all. A stream whose time is given on arrival delivers nothing before the

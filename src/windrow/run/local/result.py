@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from html import escape
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
 
@@ -100,6 +101,7 @@ class Result:
     def __init__(self, run: Callable[[], Execution], *, is_deep: bool = False) -> None:
         self._run = run
         self._room = deep_calls if is_deep else nullcontext
+        self._rows = 0
         self.execution = self._begun()
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
@@ -112,9 +114,11 @@ class Result:
             batch = self.execution.next()
         if batch is None:
             raise StopIteration
+        self._rows += batch.num_rows
         return batch
 
     def _begun(self) -> Execution:
+        self._rows = 0
         with self._room():
             return self._run()
 
@@ -160,6 +164,29 @@ class Result:
             >>> result.response.average, result.response.maximum  # doctest: +SKIP
         """
         return self.progress.response
+
+    def __repr__(self) -> str:
+        columns = ", ".join(f"{field.name}: {field.type}" for field in self.execution.schema)
+        return f"<Result ({columns}); {self._stage_of_life}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: columns and how far it has come. No row is computed for it."""
+        cells = "".join(
+            f"<tr><td>{escape(field.name)}</td><td>{escape(str(field.type))}</td></tr>"
+            for field in self.execution.schema
+        )
+        return (
+            f"<table><thead><tr><th>column</th><th>type</th></tr></thead><tbody>{cells}</tbody></table>"
+            f"<p>{escape(self._stage_of_life)}. Rows: loop over it, or <code>to_arrow()</code>,"
+            " <code>to_pandas()</code>, <code>to_polars()</code>; how: <code>explain()</code></p>"
+        )
+
+    @property
+    def _stage_of_life(self) -> str:
+        told = f"{self._rows:,} row{'' if self._rows == 1 else 's'}"
+        if self.execution.is_at_end:
+            return f"answered, {told}"
+        return f"{told} so far" if self._rows else "no row yet"
 
     def explain(self) -> str:
         """EXPLAIN of the query as it runs now: by the numbers seen so far, once they count."""

@@ -84,7 +84,7 @@ class StagePlan:
         letters: per port, the type of the column that carries each row as it arrived, so that a
             late one can be kept whole; None where late rows are not kept.
         choice: what of the plan is left to workers; None where it stays as `spec` says.
-        above: the specs that share the stage with it (`physical.shared_stages`).
+        above: the specs that share the stage with it (`physical.partitioning.shared_stages`).
         demand: how a join that sheds is divided among its buckets, where there are several.
         question: the fingerprint of the whole query.
     """

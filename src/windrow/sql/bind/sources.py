@@ -59,7 +59,7 @@ class Relation:
 class From:
     """FROM with its joins: sources, conditions of ON, and the bestmatch join if it is one.
 
-    `kind` is the kind of window join, one of those of `plan.nodes.WindowJoin`. Where that is not
+    `kind` is the kind of window join, one of those of `WindowJoin`. Where that is not
     inner, `conditions` are its own, and `filters` those of the inner joins with tables. `paired` is
     the as-of join or WINDOW JOIN, if it is one.
     """

@@ -31,7 +31,7 @@ _NAMES: dict[type[exp.SetOperation], str] = {
 
 
 def kind_of(tree: exp.SetOperation) -> str:
-    """The kind, as `plan.nodes.SetOperation` has it; clauses that do not belong are refused."""
+    """The kind, as `SetOperation` has it; clauses that do not belong are refused."""
     name = _NAMES[type(tree)]
     refuse_modifiers(tree)
     if tree.args.get("by_name"):

@@ -17,7 +17,7 @@ The best pairs of final rows, found in pages, as rows of the other input's chunk
 
 Keys are compared by their words. Where a word is a hash, pairs are compared by value as well: if one
 of a row's pairs is of another key, that pair may have put out true ones, and the row is asked for
-again with all its candidates (as `bestmatch_pairs` does in chunks).
+again with all its candidates (as `candidates` does in chunks).
 """
 
 from __future__ import annotations
