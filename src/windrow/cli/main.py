@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import replace
 from enum import StrEnum
@@ -132,7 +133,7 @@ def explain(
         stdout = Terminal()
         for text in explain_all(asked, stream or [], format.value):
             if format is ExplainFormat.json:
-                typer.echo(text)
+                typer.echo(json.dumps(json.loads(text), indent=1))
             else:
                 stdout.say(text)
 

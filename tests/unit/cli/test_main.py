@@ -257,6 +257,15 @@ def test_explain_takes_sql_over_streams_without_data():
     assert "x: time ts (timestamp), lateness 2s" in done.stdout
 
 
+def test_explain_gives_json_for_machines():
+    stream = "x(k BIGINT, ts TIMESTAMP) time=ts lateness=2 seconds"
+    done = windrow("explain", "SELECT x.k FROM x", "--stream", stream, "--format", "json")
+    assert done.exit_code == 0
+    found = json.loads(done.stdout)
+    assert found["version"] == 1
+    assert [node["node"] for node in found["physical"]] == ["ProjectRows", "ScanStream"]
+
+
 def test_explain_takes_streams_whose_time_is_given_on_arrival():
     done = windrow(
         "explain", "SELECT COUNT(*) AS n FROM s [RANGE INTERVAL '5' SECONDS]",
