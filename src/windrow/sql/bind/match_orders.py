@@ -73,11 +73,10 @@ class OrderReader:
     def _function(self, order: MatchOrder, name: str) -> UserFunction:
         function = self.renderer.functions.get(name) or ORDERS.get(name)
         if function is None:
-            others = "".join(f", {other.upper()}" for other in ORDERS)
             raise BindError(
                 "unknown-order",
                 f"there is no order {order.args['order']}",
-                hint=f"write MINDIST, SUBSET or YOUNGEST{others}, or register an order of your own:"
+                hint="write MINDIST, SUBSET or YOUNGEST, or register an order of your own:"
                 f" session.function({name!r}, .., returns='double')",
                 span=span_of(order),
             )
