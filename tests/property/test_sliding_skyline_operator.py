@@ -14,8 +14,8 @@ from cases.tape import tapes
 from hypothesis import given, settings
 from twins.bestmatch import BETTER, EQUAL, less_is_better, superset_is_better
 
-from windrow.operators.bestmatch.bestmatch import dominance as rival_pairs
-from windrow.operators.bestmatch.bestmatch import sliding_skyline
+from windrow.operators.bestmatch import dominance as rival_pairs
+from windrow.operators.bestmatch import sliding_skyline
 from windrow.operators.bestmatch.sliding_skyline import SlidingSkylineOp, ever_best
 from windrow.operators.columns.changes import ChangeBatch, concat
 from windrow.physical.nodes.range_rows import RangeRows

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from windrow.errors import InternalError
+from windrow.operators.bestmatch import bestmatch as bestmatch_module
 from windrow.operators.bestmatch.bestmatch import MatwinBestmatchOp
-from windrow.operators.bestmatch.bestmatch import bestmatch as bestmatch_module
 from windrow.operators.columns.arrow_types import arrow_type
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.engine.base import Snapshot
