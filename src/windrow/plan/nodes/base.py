@@ -156,9 +156,9 @@ class Node:
 
     # What EXPLAIN asks.
 
-    def title(self, time_type: str, show: ColumnTexts) -> str:
+    def title(self, time_type: str, show: ColumnTexts) -> str:  # noqa: ARG002
         """The node in a line, as the user wrote things."""
-        raise NotImplementedError
+        return type(self).__name__
 
 
 class Leaf(Node):
@@ -206,6 +206,31 @@ class OneInput(Node):
     def _over(self, inputs: Sequence[Node]) -> Self:
         made: Any = replace(self, input=inputs[0])  # type: ignore[type-var]
         return made  # type: ignore[no-any-return]
+
+
+class PerRow(Node):
+    """A node whose rows are those of its `input`, each with its time and end."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def input(self) -> Node:
+            """What it reads."""
+
+    @property
+    def rows_end(self) -> bool:
+        """As in the input."""
+        return self.input.rows_end
+
+    @property
+    def alive_ticks(self) -> int | None:
+        """As long as in the input."""
+        return self.input.alive_ticks
+
+    @property
+    def event_times(self) -> frozenset[str]:
+        """Those of the input."""
+        return self.input.event_times
 
 
 class SameColumns(OneInput):

@@ -5,33 +5,18 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 
-from windrow.plan.nodes.base import Node, Predicates, SameColumns, read_by
+from windrow.plan.nodes.base import Node, PerRow, Predicates, SameColumns, read_by
 from windrow.plan.texts import ColumnTexts, show_predicates
 
 
 @dataclass(frozen=True)
-class Filter(SameColumns):
+class Filter(PerRow, SameColumns):
     """The rows for which every predicate is true."""
 
     input: Node
     predicates: Predicates
 
     physical = "windrow.physical.nodes.filter_rows:FilterRows.of"
-
-    @property
-    def rows_end(self) -> bool:
-        """As in the input."""
-        return self.input.rows_end
-
-    @property
-    def alive_ticks(self) -> int | None:
-        """As long as in the input."""
-        return self.input.alive_ticks
-
-    @property
-    def event_times(self) -> frozenset[str]:
-        """Those of the input."""
-        return self.input.event_times
 
     def required_columns(self, wanted: Set[str]) -> list[set[str]]:
         """What is wanted, and what the conditions read."""

@@ -6,14 +6,14 @@ from collections.abc import Set
 from dataclasses import dataclass
 
 from windrow.plan.exprs import Named, column, rename
-from windrow.plan.nodes.base import Node, OneInput, Predicates, kept_of, read_by, without
+from windrow.plan.nodes.base import Node, OneInput, PerRow, Predicates, kept_of, read_by, without
 from windrow.plan.nodes.filter import Filter
 from windrow.plan.texts import ColumnTexts, show_items
 from windrow.schema import Schema
 
 
 @dataclass(frozen=True)
-class Project(OneInput):
+class Project(PerRow, OneInput):
     """Computed columns; event time, end and sign pass through."""
 
     input: Node
@@ -26,16 +26,6 @@ class Project(OneInput):
     def passed_on(self) -> dict[str, str]:
         """The columns that are only passed on, with their names in the input."""
         return {item.name: item.expr.columns[0] for item in self.items if item.expr.is_column}
-
-    @property
-    def rows_end(self) -> bool:
-        """As in the input."""
-        return self.input.rows_end
-
-    @property
-    def alive_ticks(self) -> int | None:
-        """As long as in the input."""
-        return self.input.alive_ticks
 
     @property
     def event_times(self) -> frozenset[str]:

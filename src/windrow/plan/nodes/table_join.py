@@ -8,7 +8,7 @@ from typing import Self
 
 from windrow.errors import Span
 from windrow.plan.exprs import Expr
-from windrow.plan.nodes.base import Node, Predicates, read_by, reads_only, without
+from windrow.plan.nodes.base import Node, PerRow, Predicates, read_by, reads_only, without
 from windrow.plan.nodes.filter import filtered
 from windrow.plan.texts import ColumnTexts, show_table_join
 from windrow.schema import Schema
@@ -25,7 +25,7 @@ class TableKey:
 
 
 @dataclass(frozen=True)
-class TableJoin(Node):
+class TableJoin(PerRow):
     """Each row of the input with the rows of a table that it matches.
 
     The table's rows are there at every instant: a result has the time, end and sign of its row.
@@ -79,21 +79,6 @@ class TableJoin(Node):
         if self.kind in {"semi", "anti"}:
             return self.input.schema
         return Schema(self.input.schema.fields + self.table.schema.fields)
-
-    @property
-    def rows_end(self) -> bool:
-        """As in the input."""
-        return self.input.rows_end
-
-    @property
-    def alive_ticks(self) -> int | None:
-        """As long as in the input."""
-        return self.input.alive_ticks
-
-    @property
-    def event_times(self) -> frozenset[str]:
-        """Those of the input."""
-        return self.input.event_times
 
     def required_columns(self, wanted: Set[str]) -> list[set[str]]:
         """What is wanted of each side, and what the conditions read."""
