@@ -126,8 +126,8 @@ def per_change(name: str, sizes: Sequence[int], changes: int) -> dict[int, dict[
 def _stream(name: str, alive: int) -> Stream:
     if name in SET_OPERATIONS:
         inputs = SET_OPERATIONS[name]
-        spec = SetOp((scan_of(Field("k", "bigint")),) * inputs, name)
-        return Stream(SetOperationOp(spec), alive, alive, inputs=inputs)
+        node = SetOp((scan_of(Field("k", "bigint")),) * inputs, name)
+        return Stream(SetOperationOp(node), alive, alive, inputs=inputs)
     function, is_distinct = FUNCTIONS[name]
     op = operator((), function, is_distinct=is_distinct)
     return Stream(op, alive, 1, mixed=name.endswith("out of order"))

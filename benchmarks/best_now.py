@@ -38,7 +38,7 @@ PAIRS_PER_TUPLE = 8
 COLUMNS = ("a.id", "a.x", "a.y", "b.x", "b.y")
 
 
-def spec() -> SlidingSkyline:
+def node() -> SlidingSkyline:
     """SELECT * FROM a [RANGE w] LEFT OUTER BESTMATCH JOIN b [RANGE w], by distance in x and y."""
     schema = Schema(tuple(Field(name, "bigint") for name in COLUMNS))
     pairs = RangeRows(ScanStream("p", "p", COLUMNS, schema, "ts", "bigint", 0), 1)
@@ -52,7 +52,7 @@ class Steady:
     def __init__(self, kept: int, batch: int) -> None:
         self.kept, self.batch = kept, batch
         self.random = np.random.default_rng([7, kept])
-        self.operator = SlidingSkylineOp(spec())
+        self.operator = SlidingSkylineOp(node())
         self.time, self.changes, self.seconds = 0, 0, 0.0
         self.written = 0
         self.names: set[str] = set()
@@ -77,7 +77,7 @@ class Steady:
         list(self.operator.push([rows]))
         self.changes += sum(map(len, self.operator.advance(self.time)))
         snapshot = self.operator.snapshot()
-        self.operator = SlidingSkylineOp(spec())
+        self.operator = SlidingSkylineOp(node())
         self.operator.restore(snapshot)
         self.seconds += time.process_time() - began
         self._write(snapshot)

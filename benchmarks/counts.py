@@ -29,7 +29,7 @@ ROWS, BATCHES = 2, 60
 NAMES = ("a", "b")
 
 
-def spec() -> CountJoin:
+def node() -> CountJoin:
     """SELECT both ids FROM a [PARTITION BY k ROWS 2], b [PARTITION BY k ROWS 2] on equal k."""
     schemas = [Schema((Field(f"{n}.k", "bigint"), Field(f"{n}.v", "bigint"))) for n in NAMES]
     scans = tuple(
@@ -50,7 +50,7 @@ class Full:
     def __init__(self, keys: int, batch: int) -> None:
         self.keys, self.batch = keys, batch
         self.random = np.random.default_rng([11, keys])
-        self.operator = CountJoinOp(spec())
+        self.operator = CountJoinOp(node())
         self.time, self.results, self.seconds = 0, 0, 0.0
         for _ in range(ROWS):
             for start in range(0, keys, batch):

@@ -66,17 +66,17 @@ def best_of(runs: int, work: Callable[[], int]) -> tuple[int, float]:
     return answer, min(seconds)
 
 
-def search_all(spec: TimeJoin, batches: list[ChangeBatch]) -> int:
+def search_all(node: TimeJoin, batches: list[ChangeBatch]) -> int:
     """Indexes and joins whole streams at once; combinations are found but not gathered."""
     windows = [JoinWindow((), Chunk(batch, batch.times)) for batch in batches]
-    search = Search(spec, windows, Counters(), Predicates(spec))
-    routes = [route_from(spec, start) for start in range(len(windows))]
+    search = Search(node, windows, Counters(), Predicates(node))
+    routes = [route_from(node, start) for start in range(len(windows))]
     return sum(len(found) for route in routes for found in search.combinations(route))
 
 
-def push_all(spec: TimeJoin, batches: list[ChangeBatch], rows: int) -> int:
+def push_all(node: TimeJoin, batches: list[ChangeBatch], rows: int) -> int:
     """The same through the operator: pushes of some rows per stream, results gathered."""
-    operator = BewJoinOp(spec)
+    operator = BewJoinOp(node)
     total = 0
     for start in range(0, TUPLES, rows):
         cut = [batch.slice(start, min(start + rows, TUPLES)) for batch in batches]
@@ -133,16 +133,16 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     as_json = parser.parse_args().json
     figures: dict[str, float] = {}
-    spec = three_way(WINDOW_S)
+    node = three_way(WINDOW_S)
     batches = [stream(n, rows=TUPLES, keys=KEYS, first_s=0, span_s=SPAN_S, seed=1) for n in NAMES]
     small = [batch.slice(0, 20_000) for batch in batches]
-    search_all(spec, small)  # compiles
-    found, seconds = best_of(5, lambda: search_all(spec, batches))
+    search_all(node, small)  # compiles
+    found, seconds = best_of(5, lambda: search_all(node, batches))
     rate = 3 * TUPLES / seconds / 1e6
     figures["kernel_million_tuples_per_s"] = round(rate, 1)
     print(f"index and search: {found:,} results in {seconds:.3f} s, {rate:.1f} M tuples/s")
     for rows in (50_000, 200_000):
-        found, seconds = best_of(3, lambda: push_all(spec, batches, rows))  # noqa: B023
+        found, seconds = best_of(3, lambda: push_all(node, batches, rows))  # noqa: B023
         rate = 3 * TUPLES / seconds / 1e6
         print(f"operator, {rows:,} per push: {found:,} results in {seconds:.3f} s, "
               f"{rate:.1f} M tuples/s")  # fmt: skip

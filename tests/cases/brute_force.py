@@ -87,6 +87,6 @@ class BruteForce:
         )
 
 
-def machine(spec: TimeJoin, first: Numbers) -> BruteForce:
+def machine(node: TimeJoin, first: Numbers) -> BruteForce:
     """Made where the join runs."""
-    return BruteForce(conditions_of(spec), first)
+    return BruteForce(conditions_of(node), first)

@@ -28,10 +28,10 @@ def aggregate(asked=ASKED, *, inputs=2, is_keyed=True):
     ends = ("", "_low", "_high") if inputs else ("",)
     names = (*keys, *(each.name + end for each in aggregates for end in ends))
     scan = ScanStream("s", "s", (), Schema(()), "t", "bigint", 0)
-    spec = SlidingAggregate(
+    node = SlidingAggregate(
         scan, keys, aggregates, Schema(tuple(Field(name, "double") for name in names)), inputs
     )
-    return EstimatingAggregateOp(spec) if inputs else SlidingAggregateOp(spec)
+    return EstimatingAggregateOp(node) if inputs else SlidingAggregateOp(node)
 
 
 def combinations(keys, values, draws, chances, times, ends):

@@ -42,7 +42,7 @@ END_TICKS = (*range(MIN_TICK + 1, MIN_TICK + 10), *range(MAX_TICK - 9, MAX_TICK)
 class Case:
     """A join, the rows of each input in order of arrival, and how the run is cut."""
 
-    spec: TimeJoin
+    node: TimeJoin
     types: dict[str, pa.DataType]
     rows: tuple[tuple[Row, ...], ...]
     cuts: tuple[tuple[int, ...], ...]  # per push, how many more rows of each input
@@ -75,7 +75,7 @@ def draw_case(random: Random, most_inputs: int) -> Case:
         kept = tuple(name for name in own if random.getrandbits(1))
         keep.append(kept)
         fields += [Field(name, "bigint") for name in kept]
-    spec = TimeJoin(
+    node = TimeJoin(
         tuple(scan(alias, Schema(())) for alias in aliases),
         aliases, classes, WindowGraph(aliases, bounds), tuple(keep),
         random.choice(["hash", "nested-loop"]), Schema(tuple(fields)),
@@ -93,7 +93,7 @@ def draw_case(random: Random, most_inputs: int) -> Case:
             cuts.append(tuple(left))
             break
     resumes = tuple(n for n in range(len(cuts)) if random.getrandbits(1))
-    return Case(spec, types, rows, tuple(cuts), resumes, random.randint(0, 5))
+    return Case(node, types, rows, tuple(cuts), resumes, random.randint(0, 5))
 
 
 def draw_case_near_the_ends(random: Random) -> Case:
@@ -160,9 +160,9 @@ def draw_rows(
 
 
 def batch_of(case: Case, port: int, rows: tuple[Row, ...]) -> ChangeBatch:
-    alias = case.spec.aliases[port]
+    alias = case.node.aliases[port]
     names = [f"{alias}.id"]
-    names += [key.columns[port] for key in case.spec.classes if key.columns[port] is not None]
+    names += [key.columns[port] for key in case.node.classes if key.columns[port] is not None]
     arrays = [
         pa.array([row.values[name] for row in rows], case.types.get(name, pa.int64()))
         for name in names
@@ -205,7 +205,7 @@ def run(case: Case, operators: Callable[[int], Operator]) -> list[tuple[int, tup
             positions[port] += taken
         for result in operator.push(batches):
             assert len(result)
-            out += [(number, row) for row in result_rows(result, case.spec)]
+            out += [(number, row) for row in result_rows(result, case.node)]
         rest = [row.time for own, at in zip(case.rows, positions, strict=True) for row in own[at:]]
         watermark = min(rest) - case.slack if rest else MAX_TICK
         due = operator.due()
@@ -217,7 +217,7 @@ def run(case: Case, operators: Callable[[int], Operator]) -> list[tuple[int, tup
         assert operator.counters.stored == sum(buffer.rows for buffer in operator.buffers())
         for port in range(len(case.rows)):
             for part in operator.snapshot().buffers[str(port)]:
-                assert part.first + case.spec.retention(port) >= watermark or watermark == MAX_TICK
+                assert part.first + case.node.retention(port) >= watermark or watermark == MAX_TICK
         if number in case.resumes:
             snapshot = stored_and_read_back(operator.snapshot())
             resumed += 1
@@ -227,8 +227,8 @@ def run(case: Case, operators: Callable[[int], Operator]) -> list[tuple[int, tup
     return out
 
 
-def result_rows(result: ChangeBatch, spec: TimeJoin) -> list[tuple]:
-    assert tuple(result.columns.schema.names) == spec.schema.names
+def result_rows(result: ChangeBatch, node: TimeJoin) -> list[tuple]:
+    assert tuple(result.columns.schema.names) == node.schema.names
     columns = [[canonical(v) for v in column.to_pylist()] for column in result.columns.columns]
     ends = [None] * len(result) if result.ends is None else result.ends.tolist()
     ends = [None if end == MAX_TICK else end for end in ends]
@@ -237,7 +237,7 @@ def result_rows(result: ChangeBatch, spec: TimeJoin) -> list[tuple]:
 
 def expected(case: Case) -> list[tuple[int, tuple]]:
     """The twin's answer, each combination in the push of its last-arriving row."""
-    spec = case.spec
+    node = case.node
     arrival = {}
     positions = [0] * len(case.rows)
     for number, cut in enumerate(case.cuts):
@@ -247,15 +247,15 @@ def expected(case: Case) -> list[tuple[int, tuple]]:
             positions[port] += taken
     equalities = [
         Equal({i: name for i, name in enumerate(key.columns) if name is not None}, key.null_safe)
-        for key in spec.classes
+        for key in node.classes
     ]
-    ways = [[TwinBound(b.left, b.right, b.lo, b.hi) for b in graph.stated] for graph in spec.ways]
+    ways = [[TwinBound(b.left, b.right, b.lo, b.hi) for b in graph.stated] for graph in node.ways]
     answers = []
     for found in window_join(case.rows, equalities, *ways):
-        names = [(port, name) for port, kept in enumerate(spec.keep) for name in kept]
+        names = [(port, name) for port, kept in enumerate(node.keep) for name in kept]
         values = tuple(canonical(found.rows[port].values[name]) for port, name in names)
         last = max(
-            arrival[port, row.values[f"{spec.aliases[port]}.id"]]
+            arrival[port, row.values[f"{node.aliases[port]}.id"]]
             for port, row in enumerate(found.rows)
         )
         answers.append((last, (*values, found.time, found.end)))

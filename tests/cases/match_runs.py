@@ -92,7 +92,7 @@ class MatchRun:
     """Left rows, right rows (by place), watermark after, and whether to restart then."""
     algorithm: str = MATWIN
 
-    def spec(self) -> MatwinBestmatch:
+    def node(self) -> MatwinBestmatch:
         """The join."""
         fields = [("t", "bigint"), ("id", "bigint")]
         fields += [(f"y{i}", kind) for i, kind in enumerate(self.kinds)]

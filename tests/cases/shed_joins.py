@@ -19,7 +19,7 @@ from windrow.schema import MAX_TICK, Field, Schema
 WINDOW, SPAN = 80, 250
 
 
-def spec(size=2, window=WINDOW):
+def node(size=2, window=WINDOW):
     names = tuple("abc"[:size])
     bounds = [Bound(i, j, window, window) for i in range(size) for j in range(i + 1, size)]
     kept = tuple((f"{name}.v",) for name in names)

@@ -85,9 +85,9 @@ class QuietOp(Operator):
 
     kind = "quiet"
 
-    def __init__(self, spec: QuietRows) -> None:
+    def __init__(self, node: QuietRows) -> None:
         super().__init__()
-        self._ticks = spec.ticks
+        self._ticks = node.ticks
         self._waiting = ChunkBuffer("time")
         self._last = MIN_TICK
 

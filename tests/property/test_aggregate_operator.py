@@ -138,10 +138,10 @@ class Case:
         return keys + [(f"x{i}", kind) for i, kind in enumerate(self.argument_kinds)]
 
     def operator(self):
-        return SlidingAggregateOp(self.spec)
+        return SlidingAggregateOp(self.node)
 
     @property
-    def spec(self):
+    def node(self):
         schema = Schema(tuple(Field(name, kind) for name, kind in self.fields))
         scan = ScanStream("s", "s", schema.names, schema, "t", "bigint", 0)
         aggregates = tuple(
@@ -317,21 +317,21 @@ def cases_that_merge(draw):
 @given(cases_that_merge(), st.sampled_from([0, merging.LEAST_MERGED]), st.integers(1, 3))
 def test_rows_that_were_merged_before_give_the_same_changes(case, least, tasks):
     expected = changelog(list(case.rows), case.keys, list(case.asked))
-    spec = replace(case.spec, is_merged=True)
-    operator, changes = SlidingAggregateOp(spec), []
+    node = replace(case.node, is_merged=True)
+    operator, changes = SlidingAggregateOp(node), []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(merging, "LEAST_MERGED", least)
         for start, stop, watermark in case.batches:
             for task in range(tasks):
                 rows = case.rows[start:stop][task::tasks]
                 if rows:
-                    merged = merging.merged_rows(spec, case.batch(rows))
+                    merged = merging.merged_rows(node, case.batch(rows))
                     assert merged.tuples().sum() == len(rows)
                     list(operator.push([merged]))
             changes += shown(operator.advance(watermark))
             assert Counter(changes) == Counter(each for each in expected if each[0] < watermark)
             before = operator.snapshot()
-            operator = SlidingAggregateOp(spec)
+            operator = SlidingAggregateOp(node)
             operator.restore(through_storage(before))
             assert content(operator.snapshot()) == content(before)
     assert not operator.counters.stored

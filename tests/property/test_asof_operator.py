@@ -100,9 +100,9 @@ def check(random: Random) -> None:
     kinds = random.choice([["bigint"], ["string"], ["bigint", "string"], []])
     rules = draw_rules(random, kinds)
     left, right = draw_rows(random, kinds), draw_rows(random, kinds)
-    spec = spec_of(kinds, rules)
+    node = spec_of(kinds, rules)
     note(f"{rules} {kinds}")
-    operator = AsofSweepOp(spec)
+    operator = AsofSweepOp(node)
     expected = Counter(asof(left, right, rules))
     produced: Counter[Any] = Counter()
     arrived: list[Row] = []
@@ -123,7 +123,7 @@ def check(random: Random) -> None:
         assert produced == Counter({p: n for p, n in expected.items() if p[0] in final})
         check_state(operator, rules, watermark, {r["id"] for r in arrived} - final)
         if restarts:
-            operator = restarted(operator, AsofSweepOp(spec), "waiting")
+            operator = restarted(operator, AsofSweepOp(node), "waiting")
     assert produced == expected
 
 
@@ -181,12 +181,12 @@ real_key_words = keys.key_words
 
 def test_a_null_that_is_kept_is_not_taken_for_a_value_after_a_restart() -> None:
     rules = Rules("backward", null_safe=(True,), is_left=True)
-    spec = spec_of(["bigint"], rules)
-    operator = AsofSweepOp(spec)
+    node = spec_of(["bigint"], rules)
+    operator = AsofSweepOp(node)
     right = [{"t": 0, "k": (None,), "columns": (0, 0), "id": 0}]
     list(operator.push([None, batch_of("r", right, ["bigint"])]))
     list(operator.advance(5))
-    operator = restarted(operator, AsofSweepOp(spec), "waiting")
+    operator = restarted(operator, AsofSweepOp(node), "waiting")
     left = [{"t": 6, "k": (0,), "columns": (0, 0), "id": 0}]
     list(operator.push([batch_of("l", left, ["bigint"]), None]))
     (found,) = operator.advance(MAX_TICK)

@@ -54,8 +54,8 @@ SMALL = PartSizes(bucket=2, node=3)
 
 
 def operator(case: Case, pair: tuple[str, str]) -> ArrivalJoinOp:
-    own = pair if case.spec.classes else ("buffer", "buffer")
-    return ArrivalJoinOp(replace(case.spec, algorithm="asymmetric", structures=own, sizes=SMALL))
+    own = pair if case.node.classes else ("buffer", "buffer")
+    return ArrivalJoinOp(replace(case.node, algorithm="asymmetric", structures=own, sizes=SMALL))
 
 
 @EVERY
@@ -72,9 +72,9 @@ def test_any_structures_go_on_from_the_state_of_any_other_algorithm(case, choice
 
     def next_operator(_):
         if choices.random() < 0.3:
-            return BewJoinOp(case.spec)
+            return BewJoinOp(case.node)
         if choices.random() < 0.2:
-            return ArrivalJoinOp(replace(case.spec, algorithm="closure"))
+            return ArrivalJoinOp(replace(case.node, algorithm="closure"))
         return operator(case, choices.choice(ALL))
 
     same_bag(run(case, next_operator), expected(case))
@@ -315,13 +315,13 @@ def test_trees_find_what_lies_at_the_ends_of_64_bits():
 @pytest.mark.parametrize("pair", [("hash", "ttree"), ("btree", "buffer"), ("ttree", "btree")])
 def test_what_is_held_does_not_grow_while_windows_slide_or_a_stream_stalls(pair, stalls):
     aliases = ("a", "b")
-    spec = TimeJoin(
+    node = TimeJoin(
         tuple(scan(alias, Schema((Field(f"{alias}.k", "bigint"),))) for alias in aliases),
         aliases, (KeyClass(("a.k", "b.k"), "bigint"),),
         WindowGraph(aliases, (Bound(0, 1, 10, 10),)), (("a.k",), ()), "hash",
         Schema((Field("a.k", "bigint"),)), algorithm="asymmetric", structures=pair,
     )  # fmt: skip
-    join = ArrivalJoinOp(spec)
+    join = ArrivalJoinOp(node)
     held, rows = [], 0
     for start in range(0, 10_000, 200):
         times = np.arange(start, start + 200)

@@ -24,7 +24,7 @@ from windrow.schema import MAX_TICK, MIN_TICK
 EXAMPLES = settings(max_examples=100, deadline=None, derandomize=True)
 
 
-def restarted(operator, spec, own=None):
+def restarted(operator, node, own=None):
     """Another operator with the first one's state, every chunk by way of its bytes."""
     snapshot = operator.snapshot()
     buffers = {}
@@ -34,7 +34,7 @@ def restarted(operator, spec, own=None):
             for part in slices
             for batch in [decode(encode(part.chunk.batch))]
         )
-    fresh = MatwinBestmatchOp(spec, own)
+    fresh = MatwinBestmatchOp(node, own)
     fresh.restore(Snapshot(snapshot.kind, buffers, snapshot.numbers, snapshot.version))
     return fresh
 
@@ -50,8 +50,8 @@ def ids(batches):
 
 def check(case):
     """Runs a case step by step; what comes out, when, and what stays are all checked."""
-    spec, rules = case.spec(), case.rules
-    operator = MatwinBestmatchOp(spec)
+    node, rules = case.node(), case.rules
+    operator = MatwinBestmatchOp(node)
     proven = proofs(case.left, case.right, rules)
     expected = Counter(proven.keys())
     produced: Counter = Counter()
@@ -74,7 +74,7 @@ def check(case):
         assert (due <= watermark and due < MAX_TICK) == (before != after)
         assert operator.counters.stored == sum(map(len, after.values()))
         if restart:
-            operator = restarted(operator, spec)
+            operator = restarted(operator, node)
     assert produced == expected
     assert operator.counters.stored == 0
     assert operator.counters.state_bytes == 0
@@ -82,10 +82,10 @@ def check(case):
 
 def in_buckets(case, buckets):
     """The answer of a case that is cut into cells, bucket by bucket."""
-    spec = case.spec()
-    cells = spec.partitioning(buckets)
-    owns = [own_rows(spec, cells, bucket) for bucket in range(buckets)]
-    operators = [MatwinBestmatchOp(spec, own) for own in owns]
+    node = case.node()
+    cells = node.partitioning(buckets)
+    owns = [own_rows(node, cells, bucket) for bucket in range(buckets)]
+    operators = [MatwinBestmatchOp(node, own) for own in owns]
     produced: Counter = Counter()
     for left, right, watermark, restart in case.batches:
         arrived = []
@@ -93,7 +93,7 @@ def in_buckets(case, buckets):
             if batch is None:
                 arrived.append(None)
             else:
-                arrived.append((batch, *route(spec, cells, port, batch, buckets)))
+                arrived.append((batch, *route(node, cells, port, batch, buckets)))
         for bucket, own in enumerate(owns):
             operator = operators[bucket]
             batches = [
@@ -103,7 +103,7 @@ def in_buckets(case, buckets):
             assert list(operator.push(batches)) == []
             produced.update(ids(operator.advance(watermark)))
             if restart:
-                operators[bucket] = restarted(operator, spec, own)
+                operators[bucket] = restarted(operator, node, own)
     assert not any(operator.counters.stored for operator in operators)
     return produced
 

@@ -44,7 +44,7 @@ COLUMNS = ("w", "k", "m", "id")
 class Case:
     """A join, the rows of each input in order of arrival, and how the run is cut."""
 
-    spec: CountJoin
+    node: CountJoin
     rows: tuple[tuple[Row, ...], ...]
     cuts: tuple[tuple[int, ...], ...]  # per push, how many more rows of each input
     slack: int  # how far the watermark trails what is still to come
@@ -66,7 +66,7 @@ def draw_case(random: Random) -> Case:
     if within is None:
         own[0] = replace(own[0], rows=own[0].rows or 2, ticks=None)
     bounds = (Bound(0, 1, random.randint(0, 4), 3),) if random.randrange(4) == 0 else ()
-    spec = CountJoin(
+    node = CountJoin(
         tuple(_scan(alias, columns) for alias, columns in zip(aliases, names, strict=True)),
         aliases, classes, WindowGraph(aliases, bounds),
         tuple((f"{alias}.id",) for alias in aliases),
@@ -82,7 +82,7 @@ def draw_case(random: Random) -> Case:
         cuts.append(tuple(left) if len(cuts) > 4 else cut)
         left = [n - taken for n, taken in zip(left, cuts[-1], strict=True)]
     types = {"w": pa.list_(pa.int64()), "k": KEYS[kind][0], "m": pa.int64(), "id": pa.int64()}
-    return Case(spec, rows, tuple(cuts), random.randint(0, 4), types)
+    return Case(node, rows, tuple(cuts), random.randint(0, 4), types)
 
 
 def draw_own_window(random: Random, alias: str, *, may_lack: bool) -> OwnWindow:
@@ -126,7 +126,7 @@ def _scan(alias: str, names: tuple[str, ...]) -> ScanStream:
 
 
 def batch_of(case: Case, port: int, rows: tuple[Row, ...]) -> ChangeBatch:
-    names = case.spec.inputs[port].schema.names
+    names = case.node.inputs[port].schema.names
     arrays = [
         pa.array([row.values[name] for row in rows], case.types[name.split(".")[1]])
         for name in names
@@ -153,7 +153,7 @@ def stored_and_read_back(snapshot: Snapshot) -> Snapshot:
 
 def run(case: Case, *, resumes: bool) -> Iterator[tuple[tuple[int, ...], int]]:
     """All results with their times; after every batch the state is within its bound."""
-    operator = CountJoinOp(case.spec)
+    operator = CountJoinOp(case.node)
     positions = [0] * len(case.rows)
     before = MIN_TICK
     for number, cut in enumerate(case.cuts):
@@ -179,14 +179,14 @@ def run(case: Case, *, resumes: bool) -> Iterator[tuple[tuple[int, ...], int]]:
         check_bound(case, operator, positions, watermark)
         if resumes:
             snapshot = stored_and_read_back(operator.snapshot())
-            operator = CountJoinOp(case.spec)
+            operator = CountJoinOp(case.node)
             operator.restore(snapshot)
     assert operator.counters.stored == 0
 
 
 def check_bound(case: Case, operator: CountJoinOp, positions: list[int], watermark: int) -> None:
     """Below the watermark the newest n of each k, or what is alive; from it on what has come."""
-    counts = case.spec.counts
+    counts = case.node.counts
     assert counts is not None
     for port, own in enumerate(counts.own):
         come = case.rows[port][: positions[port]]
@@ -199,7 +199,7 @@ def check_bound(case: Case, operator: CountJoinOp, positions: list[int], waterma
             below = []
         if own.rows is not None:
             names = [name.split(".")[1] for name in own.partition]
-            alias = case.spec.aliases[port]
+            alias = case.node.aliases[port]
             sizes = Counter(
                 repr([canonical(row.values[f"{alias}.{name}"]) for name in names]) for row in below
             )
@@ -211,9 +211,9 @@ def check_bound(case: Case, operator: CountJoinOp, positions: list[int], waterma
 
 
 def expected(case: Case) -> list[tuple[tuple[int, ...], int]]:
-    counts = case.spec.counts
+    counts = case.node.counts
     assert counts is not None
-    equalities = [Equal(dict(enumerate(key.columns)), key.null_safe) for key in case.spec.classes]
+    equalities = [Equal(dict(enumerate(key.columns)), key.null_safe) for key in case.node.classes]
     windows = [Window(own.rows, own.partition, own.ticks) for own in counts.own]
 
     def holds(rows: tuple[Row, ...]) -> bool:
@@ -223,10 +223,10 @@ def expected(case: Case) -> list[tuple[tuple[int, ...], int]]:
                 return False
             if any(canonical(value) != canonical(values[0]) for value in values):
                 return False
-        distances = [(b, rows[b.right].time - rows[b.left].time) for b in case.spec.graph.stated]
+        distances = [(b, rows[b.right].time - rows[b.left].time) for b in case.node.graph.stated]
         return all(-bound.lo <= distance <= bound.hi for bound, distance in distances)
 
-    columns = [child.schema.names for child in case.spec.inputs]
+    columns = [child.schema.names for child in case.node.inputs]
     return [
         (
             tuple(row.values[f"{alias}.id"] for alias, row in zip("abc", rows, strict=False)),

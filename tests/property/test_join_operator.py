@@ -16,7 +16,7 @@ EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
 
 
 def run(case: Case) -> list[tuple[int, tuple]]:
-    return run_case(case, lambda _: BewJoinOp(case.spec))
+    return run_case(case, lambda _: BewJoinOp(case.node))
 
 
 @EXAMPLES
@@ -28,8 +28,8 @@ def test_every_combination_comes_once_in_the_push_of_its_last_row(case):
 @EXAMPLES
 @given(cases())
 def test_both_methods_give_the_same_bag(case):
-    hashed = run(replace(case, spec=replace(case.spec, method="hash")))
-    looped = run(replace(case, spec=replace(case.spec, method="nested-loop")))
+    hashed = run(replace(case, node=replace(case.node, method="hash")))
+    looped = run(replace(case, node=replace(case.node, method="nested-loop")))
     same_bag(hashed, looped)
 
 

@@ -62,28 +62,28 @@ def steps(case: Case, operator: Operator) -> Iterator[int]:
         yield watermark
 
 
-def partial_combinations(spec: TimeJoin, operator: Operator, watermark: int) -> int:
+def partial_combinations(node: TimeJoin, operator: Operator, watermark: int) -> int:
     """Those that a pipeline must keep of the rows that it holds, by trying all."""
-    if spec.chosen.kind != PIPELINE:
+    if node.chosen.kind != PIPELINE:
         return 0
-    order = pipeline_order(spec)
-    held = [list(rows_of(spec, operator, port)) for port in range(len(spec.inputs))]
+    order = pipeline_order(node)
+    held = [list(rows_of(node, operator, port)) for port in range(len(node.inputs))]
     found = 0
     for level in range(2, len(order)):
         below, right = order[:level], order[level]
-        bounding = below[-1:] if is_along_path(spec, order) else below
+        bounding = below[-1:] if is_along_path(node, order) else below
         for chosen in product(*(held[port] for port in below)):
             tuples = dict(zip(below, chosen, strict=True))
-            last = min(tuples[port][0] + widest(spec, port, right) for port in bounding)
-            found += belong_together(spec, tuples) and last >= watermark
+            last = min(tuples[port][0] + widest(node, port, right) for port in bounding)
+            found += belong_together(node, tuples) and last >= watermark
     return found
 
 
-def rows_of(spec: TimeJoin, operator: Operator, port: int) -> Iterator[tuple[int, tuple]]:
+def rows_of(node: TimeJoin, operator: Operator, port: int) -> Iterator[tuple[int, tuple]]:
     """The time and the keys of each row held of an input."""
     for part in operator.snapshot().buffers[str(port)]:
         rows = part.rows()
-        names = [key.columns[port] for key in spec.classes]
+        names = [key.columns[port] for key in node.classes]
         keys = [
             [None] * len(rows) if name is None else rows.columns.column(name).to_pylist()
             for name in names
@@ -92,7 +92,7 @@ def rows_of(spec: TimeJoin, operator: Operator, port: int) -> Iterator[tuple[int
         yield from zip(rows.times.tolist(), lines, strict=True)
 
 
-def belong_together(spec: TimeJoin, tuples: dict[int, tuple[int, tuple]]) -> bool:
+def belong_together(node: TimeJoin, tuples: dict[int, tuple[int, tuple]]) -> bool:
     ways = [
         all(
             tuples[j][0] - tuples[i][0] <= graph.upper[i][j]
@@ -100,36 +100,36 @@ def belong_together(spec: TimeJoin, tuples: dict[int, tuple[int, tuple]]) -> boo
             for j in tuples
             if i != j
         )
-        for graph in spec.ways
+        for graph in node.ways
     ]
     own = [
         {canonical(keys[at]) for port, (_, keys) in tuples.items() if port in key.inputs}
-        for at, key in enumerate(spec.classes)
+        for at, key in enumerate(node.classes)
     ]
     return any(ways) and all(len(values) <= 1 for values in own)
 
 
-def widest(spec: TimeJoin, left: int, right: int) -> int:
-    return max(graph.upper[left][right] for graph in spec.ways)
+def widest(node: TimeJoin, left: int, right: int) -> int:
+    return max(graph.upper[left][right] for graph in node.ways)
 
 
 @pytest.mark.parametrize("algorithm", MULTIWAY)
 @EXAMPLES
 @given(case=cases())
 def test_tuples_are_counted_one_by_one_partial_combinations_among_them(algorithm, case):
-    case = in_order(replace(case, spec=replace(case.spec, alternative=None)))
+    case = in_order(replace(case, node=replace(case.node, alternative=None)))
     methods = ALGORITHMS[algorithm].methods
-    method = case.spec.method if case.spec.method in methods else methods[0]
-    spec = replace(
-        case.spec, algorithm=algorithm, method=method if case.spec.classes else methods[-1]
+    method = case.node.method if case.node.method in methods else methods[0]
+    node = replace(
+        case.node, algorithm=algorithm, method=method if case.node.classes else methods[-1]
     )
-    assume(spec.method != HASH or spec.classes)
-    operator, memory = build(spec), Memory(0, may_spill=False, is_tuples=True)
+    assume(node.method != HASH or node.classes)
+    operator, memory = build(node), Memory(0, may_spill=False, is_tuples=True)
     memory.watch("join", operator)
     for watermark in steps(case, operator):
         slices = operator.snapshot().buffers.values()
         held = sum(len(part) for own in slices for part in own)
-        held += partial_combinations(spec, operator, watermark)
+        held += partial_combinations(node, operator, watermark)
         if algorithm in OLD_TUPLES_STAY:
             assert memory.held >= held
         else:

@@ -53,7 +53,7 @@ EXAMPLES = settings(max_examples=40, deadline=None, derandomize=True)
 class Case:
     """A join, the rows of each input in order of arrival, and how the run is cut."""
 
-    spec: OuterJoin
+    node: OuterJoin
     types: dict[str, pa.DataType]
     rows: tuple[tuple[Row, ...], tuple[Row, ...]]
     cuts: tuple[tuple[int, int], ...]  # per push, how many more rows of each input
@@ -63,13 +63,13 @@ class Case:
     @property
     def reach(self) -> tuple[int, int]:
         """How long after a row of each input one of the other may come."""
-        (bound,) = self.spec.graph.stated
+        (bound,) = self.node.graph.stated
         return bound.hi, bound.lo
 
     def pairs(self) -> list[tuple[Row, Row]]:
-        equalities = [Equal(dict(enumerate(c.columns)), c.null_safe) for c in self.spec.classes]
-        bounds = [TwinBound(b.left, b.right, b.lo, b.hi) for b in self.spec.graph.stated]
-        tests = [PREDICATES[p.text] for p in self.spec.predicates]
+        equalities = [Equal(dict(enumerate(c.columns)), c.null_safe) for c in self.node.classes]
+        bounds = [TwinBound(b.left, b.right, b.lo, b.hi) for b in self.node.graph.stated]
+        tests = [PREDICATES[p.text] for p in self.node.predicates]
         return matches(
             *self.rows, equalities, bounds,
             lambda a, b: all(test(a.values, b.values) for test in tests),
@@ -108,7 +108,7 @@ def draw_case(random: Random, kind: str, *, windowed: bool = False, keyed: bool 
         schema = Schema(tuple(Field(n, t) for n, t in types.items() if n.startswith(alias)))
         scan = ScanStream(alias, alias, schema.names, schema, "ts", "bigint", 0)
         inputs.append(RangeRows(scan, width) if windowed else scan)
-    spec = OuterJoin(
+    node = OuterJoin(
         inputs=tuple(inputs),
         aliases=("a", "b"),
         classes=classes,
@@ -130,7 +130,7 @@ def draw_case(random: Random, kind: str, *, windowed: bool = False, keyed: bool 
     cuts.append(tuple(left))
     resumes = random.choice([range(0), range(len(cuts)), range(0, len(cuts), 2)])
     arrow = {name: KEYS[t][0] for name, t in types.items()}
-    return Case(spec, arrow, rows, tuple(cuts), frozenset(resumes), random.randint(0, 5))
+    return Case(node, arrow, rows, tuple(cuts), frozenset(resumes), random.randint(0, 5))
 
 
 def draw_rows(random: Random, alias: str, names: list[str], width: int | None) -> tuple[Row, ...]:
@@ -150,9 +150,9 @@ def some(random: Random, values: Sequence[Any]) -> Any:
 
 def batch_of(case: Case, port: int, rows: Iterable[Row]) -> ChangeBatch:
     rows = list(rows)
-    names = case.spec.inputs[port].schema.names
+    names = case.node.inputs[port].schema.names
     arrays = [pa.array([row.values[name] for row in rows], case.types[name]) for name in names]
-    has_ends = isinstance(case.spec.inputs[port], RangeRows)
+    has_ends = isinstance(case.node.inputs[port], RangeRows)
     return ChangeBatch(
         pa.RecordBatch.from_arrays(arrays, names=list(names)),
         np.array([row.time for row in rows], np.int64),
@@ -173,7 +173,7 @@ class Given:
 
 def run(case: Case) -> list[Given]:
     """All results; checks the laws of state and delay on the way."""
-    operator = OuterJoinOp(case.spec)
+    operator = OuterJoinOp(case.node)
     out: list[Given] = []
     at, before = [0, 0], MIN_TICK
     for step, cut in enumerate(case.cuts):
@@ -190,11 +190,11 @@ def run(case: Case) -> list[Given]:
         assert changes == (stored > 0 and (due <= watermark or watermark == MAX_TICK))
         assert changes or not advanced
         for row in (*pushed, *advanced):
-            assert before == MIN_TICK or row.time >= before - case.spec.delay
+            assert before == MIN_TICK or row.time >= before - case.node.delay
         check_state(case, operator, watermark)
         if step in case.resumes:
             snapshot = stored_and_read_back(operator.snapshot())
-            operator = OuterJoinOp(case.spec)
+            operator = OuterJoinOp(case.node)
             operator.restore(snapshot)
         out += [*pushed, *advanced]
         before = watermark
@@ -204,17 +204,17 @@ def run(case: Case) -> list[Given]:
 
 def run_in_buckets(case: Case, buckets: int) -> list[Given]:
     """All results of a join that is cut into slices of time, bucket by bucket."""
-    partitioning = case.spec.partitioning(buckets)
+    partitioning = case.node.partitioning(buckets)
     assert isinstance(partitioning, Slices)
-    owns = [own_rows(case.spec, partitioning, bucket) for bucket in range(buckets)]
-    operators = [OuterJoinOp(case.spec, own) for own in owns]
+    owns = [own_rows(case.node, partitioning, bucket) for bucket in range(buckets)]
+    operators = [OuterJoinOp(case.node, own) for own in owns]
     out: list[Given] = []
     at = [0, 0]
     for step, (cut, watermark) in enumerate(zip(case.cuts, watermarks(case), strict=True)):
         arrived = []
         for port, taken in enumerate(cut):
             batch = batch_of(case, port, case.rows[port][at[port] : at[port] + taken])
-            arrived.append((batch, *route(case.spec, partitioning, port, batch, buckets)))
+            arrived.append((batch, *route(case.node, partitioning, port, batch, buckets)))
             at[port] += taken
         for bucket, own in enumerate(owns):
             batches = [batch.take(rows[homes == bucket]) for batch, rows, homes in arrived]
@@ -222,7 +222,7 @@ def run_in_buckets(case: Case, buckets: int) -> list[Given]:
             out += given_rows(operator.push(batches), step, is_pushed=True)
             out += given_rows(operator.advance(watermark), step, is_pushed=False)
             if step in case.resumes:
-                operators[bucket] = OuterJoinOp(case.spec, own)
+                operators[bucket] = OuterJoinOp(case.node, own)
                 operators[bucket].restore(stored_and_read_back(operator.snapshot()))
     assert not any(operator.counters.stored for operator in operators)
     return out
@@ -245,7 +245,7 @@ def check_state(case: Case, operator: OuterJoinOp, watermark: int) -> None:
         for part in parts:
             assert watermark < MAX_TICK
             assert part.first + case.reach[port] >= watermark
-        if name.startswith("log") and not isinstance(case.spec.inputs[0], RangeRows):
+        if name.startswith("log") and not isinstance(case.node.inputs[0], RangeRows):
             numbers = [n for part in parts for n in part.rows().columns.column(NUMBER).to_pylist()]
             assert len(numbers) == len(set(numbers))
 
@@ -265,7 +265,7 @@ def given_rows(results: Iterable[ChangeBatch], step: int, *, is_pushed: bool) ->
 def values_of(case: Case, pair: Pair) -> tuple[Any, ...]:
     return tuple(
         None if row is None else canonical(row.values[name])
-        for row, kept in zip(pair, case.spec.keep, strict=True)
+        for row, kept in zip(pair, case.node.keep, strict=True)
         for name in kept
     )
 
@@ -280,11 +280,11 @@ def expected(case: Case) -> list[Given]:
             arrival[id(row)] = int(np.searchsorted(stops, at, side="right"))
     marks = watermarks(case)
     answer = []
-    for pair in outer_join(case.spec.kind, *case.rows, pairs):
+    for pair in outer_join(case.node.kind, *case.rows, pairs):
         rows = [row for row in pair if row is not None]
         time = max(row.time for row in rows)
         end = min((row.end for row in rows if row.end is not None), default=None)
-        if case.spec.kind == "semi":
+        if case.node.kind == "semi":
             partners = [arrival[id(b)] for a, b in pairs if a is pair[0]]
             step, is_pushed = max(arrival[id(pair[0])], min(partners)), True
         elif len(rows) == 2:

@@ -41,7 +41,7 @@ class Bounded:
     """
 
     def __init__(self, random: Random, case: MatchRun, own=None, *, is_tiny=False) -> None:
-        self.random, self.spec, self.own = random, case.spec(), own
+        self.random, self.node, self.own = random, case.node(), own
         self.is_tuples = random.random() < 0.5
         self.limit = random.randrange(24, 60) if self.is_tuples else random.randrange(1_300, 6_000)
         self.sizes = None
@@ -55,7 +55,7 @@ class Bounded:
         """Begins, or goes on from a state, now and then by the algorithm without pages."""
         is_paged = snapshot is None or self.random.random() < 0.8
         self.operator = (
-            build(self.spec, self.own) if is_paged else MatwinBestmatchOp(self.spec, self.own)
+            build(self.node, self.own) if is_paged else MatwinBestmatchOp(self.node, self.own)
         )
         assert isinstance(self.operator, PagedBestmatchOp) == is_paged
         self.memory = Memory(self.limit, may_spill=True, is_tuples=self.is_tuples)
@@ -171,16 +171,16 @@ def test_a_full_join_in_buckets_gives_each_pair_once_from_pages():
     @given(drawn(partial(draw_run, kind="full outer", most_rows=25, key_kinds=()), BYTES))
     def hold(drawn_case):
         case, random = drawn_case
-        spec, buckets = case.spec(), 3
-        cells = spec.partitioning(buckets)
+        node, buckets = case.node(), 3
+        cells = node.partitioning(buckets)
         runs = [
-            Bounded(random, case, own_rows(spec, cells, bucket), is_tiny=True)
+            Bounded(random, case, own_rows(node, cells, bucket), is_tiny=True)
             for bucket in range(buckets)
         ]
         produced: Counter = Counter()
         for left, right, watermark, restart in case.batches:
             arrived = [
-                None if batch is None else (batch, *route(spec, cells, port, batch, buckets))
+                None if batch is None else (batch, *route(node, cells, port, batch, buckets))
                 for port, batch in enumerate([case.batch("l", left), case.batch("r", right)])
             ]
             for bucket, run in enumerate(runs):
@@ -244,7 +244,7 @@ def test_a_search_finds_the_best_in_hundreds_of_pages_and_reads_what_it_foresaw(
             for first in (random.choice([0, 20]), 0)
         ]
         case = MatchRun(("bigint", "double"), ("mindist",) * 2, ("bigint",), rules, *sides, ())
-        indexer = MatchIndexer(case.spec(), 0)
+        indexer = MatchIndexer(case.node(), 0)
         counts, sizes = Counts(), PageSizes(random.randrange(2, 9), random.randrange(6, 20), 10**6)
         coder = LineCoder(indexer)
         windows = PagedWindows(coder, sizes, counts, by_cell=algorithm == GRID_PAGES)

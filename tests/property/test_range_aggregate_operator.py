@@ -97,8 +97,8 @@ def test_every_row_comes_once_its_range_is_complete_and_nothing_is_held_longer(
     own = Range(lo, hi, (random.random() < 0.5,))
     note(f"{own}")
     left, right = draw_rows(random), draw_rows(random)
-    spec = spec_of(own)
-    operator = RangeAggregateOp(spec)
+    node = spec_of(own)
+    operator = RangeAggregateOp(node)
     names = ["id", "rows", *FUNCTIONS]
     expected = {}
     for row in left:
@@ -126,7 +126,7 @@ def test_every_row_comes_once_its_range_is_complete_and_nothing_is_held_longer(
         assert operator.due() > watermark or watermark == MAX_TICK
         assert operator.counters.stored == len(kept) + len(held(operator, "left"))
         if restarts:
-            operator = restarted(operator, RangeAggregateOp(spec), "alive")
+            operator = restarted(operator, RangeAggregateOp(node), "alive")
     assert operator.counters.stored == 0
 
 

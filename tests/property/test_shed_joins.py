@@ -43,7 +43,7 @@ LIMITS = st.builds(
 
 
 def by_backward_evaluation(case: Case, limit: Shedding) -> ShedJoinOp:
-    return build(SheddingJoin.of(case.spec, limit, case.spec.schema))
+    return build(SheddingJoin.of(case.node, limit, case.node.schema))
 
 
 def run(
@@ -74,7 +74,7 @@ def run(
             assert operator.counters.stored == stored
         assert not list(operator.settle())  # no totals, no marks
         for result in results:
-            out.update(map(repr, result_rows(result, case.spec)))
+            out.update(map(repr, result_rows(result, case.node)))
         held = bytes_held(operator) if limit.is_in_bytes else operator.counters.stored
         assert limit.memory is None or held <= limit.memory
         assert operator.counters.stored == sum(buffer.rows for buffer in operator.buffers())
@@ -138,9 +138,9 @@ def little_room():
 
 def by_structures(pair: tuple[str, str]) -> Callable:
     def made(case: Case, limit: Shedding) -> ShedJoinOp:
-        own = pair if case.spec.classes else ("buffer", "buffer")
-        spec = replace(case.spec, algorithm="asymmetric", structures=own, sizes=SMALL)
-        operator = build(SheddingJoin.of(spec, limit, spec.schema))
+        own = pair if case.node.classes else ("buffer", "buffer")
+        node = replace(case.node, algorithm="asymmetric", structures=own, sizes=SMALL)
+        operator = build(SheddingJoin.of(node, limit, node.schema))
         assert isinstance(operator, structured_join.StructuredShedJoinOp)
         return operator
 

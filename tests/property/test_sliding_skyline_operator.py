@@ -57,7 +57,7 @@ class Case:
         marks = ("a.id", "b.id") if self.keeps else ()
         shown = Schema(tuple(f for f in SCHEMA.fields if f.type == "bigint"))
         groups = GROUPS[kind]
-        self.spec = SlidingSkyline(
+        self.node = SlidingSkyline(
             RangeRows(scan, 5), kind, dimensions, groups, groups[0], shown, marks
         )
 
@@ -90,7 +90,7 @@ class Case:
 
     def changes(self, sent=lambda batch: batch):
         """Every change as (time, sign, row); `sent` is what becomes of a batch on its way."""
-        operator, found, watermark = SlidingSkylineOp(self.spec), [], 0
+        operator, found, watermark = SlidingSkylineOp(self.node), [], 0
         for places, to, stops in self.batches:
             if places:
                 assert not list(operator.push([sent(self.batch(places))]))
@@ -104,7 +104,7 @@ class Case:
             assert all((rows.ends_or_never() >= watermark).all() for rows in held)
             if stops:
                 saved = pickle.loads(pickle.dumps(operator.snapshot()))
-                operator = SlidingSkylineOp(self.spec)
+                operator = SlidingSkylineOp(self.node)
                 operator.restore(saved)
         return found
 
@@ -172,7 +172,7 @@ def test_what_comes_and_goes_is_what_is_best(kind, random):
         patch.setattr(sliding_skyline, "MOST_UNJUDGED", random.choice([1, 2, 5, 1 << 17]))
         patch.setattr(sliding_skyline, "MOST_AT_ONCE", random.choice([1, 3, 1 << 16]))
         changes = case.changes()
-        sent = case.changes(lambda batch: ever_best(case.spec, batch))
+        sent = case.changes(lambda batch: ever_best(case.node, batch))
     for instant in range(16):
         assert at(changes, instant) == case.expected(instant)
         assert at(sent, instant) == case.expected(instant)
@@ -181,10 +181,10 @@ def test_what_comes_and_goes_is_what_is_best(kind, random):
 def test_a_step_writes_the_pairs_that_change_and_no_others():
     case = Case("left outer", Random(1))
     many = 5000
-    spec = SlidingSkyline(
-        case.spec.input, "left outer", (ORDERS["x"][0],), (("a.id",),), ("a.id",), SCHEMA
+    node = SlidingSkyline(
+        case.node.input, "left outer", (ORDERS["x"][0],), (("a.id",),), ("a.id",), SCHEMA
     )
-    operator = SlidingSkylineOp(spec)
+    operator = SlidingSkylineOp(node)
 
     def pairs(ids, x, time):
         columns = {f.name: pa.nulls(len(ids), ARROW[f.type]) for f in SCHEMA.fields}
@@ -209,10 +209,10 @@ def test_a_step_writes_the_pairs_that_change_and_no_others():
 def test_pairs_that_wait_are_no_more_than_may_be_in_the_answer_and_those_that_came_last():
     """However many candidates a push brings: one left tuple, and ever nearer and farther ones."""
     case = Case("left outer", Random(1))
-    spec = SlidingSkyline(
-        case.spec.input, "left outer", (ORDERS["x"][0],), (("a.id",),), ("a.id",), SCHEMA
+    node = SlidingSkyline(
+        case.node.input, "left outer", (ORDERS["x"][0],), (("a.id",),), ("a.id",), SCHEMA
     )
-    operator, slice_rows, best = SlidingSkylineOp(spec), 50, 3
+    operator, slice_rows, best = SlidingSkylineOp(node), 50, 3
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sliding_skyline, "MOST_UNJUDGED", slice_rows)
         for _ in range(100):

@@ -46,20 +46,20 @@ KEYS = {
 class Case:
     """A join, what changes in each input, and the watermarks at which the run is cut."""
 
-    spec: SnapshotJoin
+    node: SnapshotJoin
     inputs: tuple[tuple[Change, ...], ...]
     marks: tuple[int, ...]
     kind: str
 
     def matches(self, rows: Sequence[Content]) -> bool:
         """Whether keys are equal, as SQL has it, and times near enough where a bound says so."""
-        for key in self.spec.classes:
+        for key in self.node.classes:
             values = [rows[port][0] for port in key.inputs]
             if len(set(values)) > 1 or (None in values and not key.null_safe):
                 return False
         return all(
             -bound.lo <= rows[bound.right][2] - rows[bound.left][2] <= bound.hi
-            for bound in self.spec.graph.stated
+            for bound in self.node.graph.stated
         )
 
 
@@ -79,7 +79,7 @@ def draw_case(random: Random) -> Case:
         bounds = (Bound(0, 1, random.randrange(5), random.randrange(5)),)
     ending = [own in {"stream", "changelog"} for own in kinds]
     names = [tuple(f"{alias}.{name}" for name in ("k", "v", "t")) for alias in aliases]
-    spec = SnapshotJoin(
+    node = SnapshotJoin(
         tuple(
             RangeRows(_scan(alias, own), 9) if is_stream else _scan(alias, own)
             for alias, own, is_stream in zip(aliases, names, ending, strict=True)
@@ -90,7 +90,7 @@ def draw_case(random: Random) -> Case:
     )  # fmt: skip
     inputs = tuple(INPUTS[own](random, kind) for own in kinds)
     marks = sorted(random.randrange(30) for _ in range(random.randrange(5)))
-    return Case(spec, inputs, (*marks, MAX_TICK), kind)
+    return Case(node, inputs, (*marks, MAX_TICK), kind)
 
 
 def draw_stream(random: Random, kind: str) -> tuple[Change, ...]:
@@ -146,7 +146,7 @@ def batch_of(case: Case, port: int, changes: Sequence[Change]) -> ChangeBatch | 
     kinds = (KEYS[case.kind][0], pa.int64(), pa.int64())
     values = zip(*(change.values for change in changes), strict=True)
     arrays = [pa.array(own, type_) for own, type_ in zip(values, kinds, strict=True)]
-    names = list(case.spec.inputs[port].schema.names)
+    names = list(case.node.inputs[port].schema.names)
     return ChangeBatch(
         pa.RecordBatch.from_arrays(arrays, names=names),
         np.array([change.time for change in changes]),
@@ -168,7 +168,7 @@ def read_back(snapshot: Snapshot) -> Snapshot:
 
 def run(case: Case, random: Random, *, resumes: bool) -> list[Change]:
     """The changes that come out, of input that comes in any order between two watermarks."""
-    operator = build(case.spec)
+    operator = build(case.node)
     results: list[Change] = []
     ahead = random.choice([0, 6])  # rows may come before the watermark comes to them
     before = before_mark = -1
@@ -184,7 +184,7 @@ def run(case: Case, random: Random, *, resumes: bool) -> list[Change]:
         assert operator.due() > mark or mark == MAX_TICK
         check_state(case, operator, mark, reached)
         if resumes:
-            restored = build(case.spec)
+            restored = build(case.node)
             restored.restore(read_back(operator.snapshot()))
             operator = restored
         before = reached
@@ -214,7 +214,7 @@ def check_state(case: Case, operator: Operator, mark: int, reached: int) -> None
     What was taken back below it is gone, with what took it. Who expires rows at the watermark has
     yet to take back what ends there.
     """
-    last = mark - isinstance(case.spec, ExpiringJoin)
+    last = mark - isinstance(case.node, ExpiringJoin)
     held = 0
     for changes in case.inputs:
         came = [change for change in changes if change.time < reached]
@@ -237,7 +237,7 @@ def rows_of(batch: ChangeBatch) -> list[Change]:
 @pytest.mark.parametrize("expires", [False, True])
 def test_at_every_instant_it_is_the_join_of_what_is_alive(expires: bool, drawn_case: Any) -> None:
     case, random = drawn_case
-    case = replace(case, spec=ExpiringJoin(**case.spec.common()) if expires else case.spec)
+    case = replace(case, node=ExpiringJoin(**case.node.common()) if expires else case.node)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(expiring_join, "STEP_ROWS", random.choice([2, 100]))
         results = run(case, random, resumes=bool(random.randrange(2)))
@@ -245,7 +245,7 @@ def test_at_every_instant_it_is_the_join_of_what_is_alive(expires: bool, drawn_c
         snapshot = [alive(changes, instant) for changes in case.inputs]
         assert alive(results, instant) == joined(snapshot, case.matches), instant
     assert all(change.time < change.end for change in results)
-    if not case.spec.has_ends:
+    if not case.node.has_ends:
         assert all(change.end == MAX_TICK for change in results)
     if expires:
         order = [(change.time, change.sign) for change in results]
@@ -254,14 +254,14 @@ def test_at_every_instant_it_is_the_join_of_what_is_alive(expires: bool, drawn_c
 
 def test_a_row_that_takes_back_what_never_came_is_bad_data() -> None:
     names = ("a.k", "a.v", "a.t"), ("b.k", "b.v", "b.t")
-    spec = SnapshotJoin(
+    node = SnapshotJoin(
         tuple(_scan(alias, own) for alias, own in zip("ab", names, strict=True)),
         ("a", "b"), (), WindowGraph(("a", "b"), ()), names, "nested-loop",
         Schema(tuple(Field(name, "bigint") for own in names for name in own)),
     )  # fmt: skip
-    case = Case(spec, ((), ()), (), "bigint")
+    case = Case(node, ((), ()), (), "bigint")
     unsound = batch_of(case, 0, [Change((1, 1, 0), 5, MAX_TICK, -1)])
-    for operator, due in ((SnapshotJoinOp(spec), 5), (ExpiringJoinOp(spec), 6)):
+    for operator, due in ((SnapshotJoinOp(node), 5), (ExpiringJoinOp(node), 6)):
         list(operator.push([unsound, None]))
         assert operator.due() == due
         with pytest.raises(DataError, match="deletes a row that the stream does not hold"):
@@ -281,18 +281,18 @@ def test_versions_of_a_row_cost_what_is_alive_together(
         names = tuple(tuple(f"{alias}.{name}" for name in ("k", "v", "t")) for alias in aliases)
         classes = (KeyClass(tuple(f"{a}.k" for a in aliases), "bigint", False),) if by_key else ()
         kind = ExpiringJoin if expires else SnapshotJoin
-        spec = kind(
+        node = kind(
             tuple(_scan(alias, own) for alias, own in zip(aliases, names, strict=True)),
             aliases, classes, WindowGraph(aliases, ()), names, "hash" if by_key else "nested-loop",
             Schema(tuple(Field(name, "bigint") for own in names for name in own)),
         )  # fmt: skip
-        case = Case(spec, (), (), "bigint")
+        case = Case(node, (), (), "bigint")
         stays = [Change((1, -1, 0), 0, MAX_TICK)]
         batches = [
             batch_of(case, port, [*stays, *one_after_another(versions, port)])
             for port in range(size)
         ]
-        operator = build(spec)
+        operator = build(node)
         rows = sum(len(batch) for batch in operator.push(batches))
         rows += sum(len(batch) for batch in operator.advance(10 * versions))
         return operator.counters.comparisons, rows

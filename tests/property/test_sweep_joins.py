@@ -33,9 +33,9 @@ EXAMPLES = settings(max_examples=35, deadline=None, derandomize=True)
 
 def operator(case: Case, algorithm: str) -> Operator:
     if algorithm == "production":
-        return BewJoinOp(case.spec)
+        return BewJoinOp(case.node)
     make = SweepJoinOp if algorithm in ALGORITHMS else ArrivalJoinOp
-    return make(replace(case.spec, algorithm=algorithm))
+    return make(replace(case.node, algorithm=algorithm))
 
 
 @dataclass
@@ -49,12 +49,12 @@ class Run:
 
     def step(self, batches, watermark: int) -> None:
         for result in self.operator.push(batches):
-            self.out += result_rows(result, self.case.spec)
+            self.out += result_rows(result, self.case.node)
         due, held = self.operator.due(), self.operator.counters.stored
         given_before = len(self.out)
         for result in self.operator.advance(watermark):
             assert len(result)
-            self.out += result_rows(result, self.case.spec)
+            self.out += result_rows(result, self.case.node)
         if watermark < due:
             assert len(self.out) == given_before
             assert self.operator.counters.stored == held
@@ -67,7 +67,7 @@ class Run:
         for port, slices in self.operator.snapshot().buffers.items():
             held += sum(map(len, slices))
             for part in slices:
-                needed = part.first + self.case.spec.retention(int(port)) >= self.watermark
+                needed = part.first + self.case.node.retention(int(port)) >= self.watermark
                 assert needed
                 assert self.watermark < MAX_TICK
         assert self.operator.counters.stored == held

@@ -89,28 +89,28 @@ def test_every_batch_gives_what_testing_every_pair_gives(
 ) -> None:
     monkeypatch.setattr(operator, "BLOCK_PAIRS", random.choice((1 << 18, 3)))
     types = [random.choice(list(KEYS)) for _ in range(random.randrange(3))]
-    spec = spec_of(random, types)
+    node = spec_of(random, types)
     table, rows = drawn_rows(random, types, 8), drawn_rows(random, types, 12)
 
     def holds(row: Row, place: Row) -> bool:
         equal = (
             same(row[f"k{n}"], place[f"k{n}"], null_safe=k.null_safe)
-            for n, k in enumerate(spec.keys)
+            for n, k in enumerate(node.keys)
         )
-        if spec.predicates == (OF_ROW,):
+        if node.predicates == (OF_ROW,):
             return all(equal) and row["x"] is not None and row["x"] > 0
         known = row["x"] is not None and place["x"] is not None
-        return all(equal) and (not spec.predicates or (known and row["x"] < place["x"]))
+        return all(equal) and (not node.predicates or (known and row["x"] < place["x"]))
 
     expected = Counter(
         (None if place is None else place["id"], row["id"], 10 + row["id"], 20 + row["id"], -1)
-        for row, place in table_join(spec.kind, rows, table, holds)
+        for row, place in table_join(node.kind, rows, table, holds)
     )
     columns_of_table = batch_of("t", types, table)
-    if spec.predicates != (LESS,) and not spec.keys and not spec.may_multiply:
+    if node.predicates != (LESS,) and not node.keys and not node.may_multiply:
         columns_of_table = columns_of_table.select([])  # as plans leave it where nothing is read
     places = ChangeBatch(columns_of_table, np.zeros(len(table), np.int64))
-    joiner = operator.TableJoiner(spec, places, Evaluator())
+    joiner = operator.TableJoiner(node, places, Evaluator())
     found: Counter[tuple[Any, ...]] = Counter()
     cut = random.randrange(len(rows) + 1)
     for part in (rows[:cut], rows[cut:]):
@@ -119,7 +119,7 @@ def test_every_batch_gives_what_testing_every_pair_gives(
         batch = ChangeBatch(batch_of("a", types, part), numbers + 10, numbers + 20, signs)
         for result in joiner.join(batch):
             columns = [c.to_pylist() for c in result.columns.columns]
-            matched = columns[0] if spec.may_multiply else [None] * len(result)
+            matched = columns[0] if node.may_multiply else [None] * len(result)
             marks = [m.tolist() for m in (result.times, result.ends, result.signs)]
             found.update(zip(matched, columns[-1], *marks, strict=True))
     assert found == expected

@@ -37,7 +37,7 @@ EXAMPLES = settings(max_examples=30, deadline=None, derandomize=True)
 
 
 def operator(case: Case, algorithm: str) -> Operator:
-    return ArrivalJoinOp(replace(case.spec, algorithm=algorithm))
+    return ArrivalJoinOp(replace(case.node, algorithm=algorithm))
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -54,7 +54,7 @@ def test_any_algorithm_goes_on_from_the_state_of_any_other(case, choices):
 
     def next_operator(_):
         algorithm = choices.choice([*ALGORITHMS, "production"])
-        return BewJoinOp(case.spec) if algorithm == "production" else operator(case, algorithm)
+        return BewJoinOp(case.node) if algorithm == "production" else operator(case, algorithm)
 
     same_bag(run(case, next_operator), expected(case))
 
@@ -96,8 +96,8 @@ def test_rows_on_disk_are_joined_as_those_in_memory(algorithm, case, tmp_path_fa
                 for part in buffer.slices:
                     part.chunk.spill(folder)
 
-    spec = replace(case.spec, algorithm=algorithm)
-    same_bag(run(case, lambda _: Spilling(spec)), expected(case))
+    node = replace(case.node, algorithm=algorithm)
+    same_bag(run(case, lambda _: Spilling(node)), expected(case))
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -140,12 +140,12 @@ def test_what_is_held_does_not_grow_while_one_stream_stalls(algorithm, method):
     aliases = ("a", "b", "c")
     classes = (KeyClass(("a.k", "b.k", "c.k"), "bigint"),)
     bounds = (Bound(0, 1, 10, 10), Bound(1, 2, 10, 10))
-    spec = TimeJoin(
+    node = TimeJoin(
         tuple(scan(alias, Schema((Field(f"{alias}.k", "bigint"),))) for alias in aliases),
         aliases, classes, WindowGraph(aliases, bounds), ((), (), ("c.k",)),
         method, Schema((Field("c.k", "bigint"),)), algorithm=algorithm,
     )  # fmt: skip
-    join = ArrivalJoinOp(spec)
+    join = ArrivalJoinOp(node)
     held = []
     for start in range(0, 30_000, 200):
         times = np.arange(start, start + 200)

@@ -160,11 +160,11 @@ def test_what_is_told_to_spark_never_closes_early(spark: Any) -> None:
     """Microseconds are told as milliseconds: a punctuation closes less than one of them late."""
     ticks = [n * 1000 + beside for n in (-3, 0, 7) for beside in (-1, 0, 1, 998, 999)]
     for time_type, lateness in (("timestamp", 0), ("timestamp", 1500), ("bigint", 3), ("date", 2)):
-        spec = replace(scan_of("x", lateness=lateness, punctuation="told"), time_type=time_type)
+        node = replace(scan_of("x", lateness=lateness, punctuation="told"), time_type=time_type)
         rows = spark.createDataFrame(
             [(t, False) for t in ticks], "__time bigint, __is_data boolean"
         )
-        told = rows.selectExpr("__time", f"unix_millis({watermark_told(spec)}) AS millis").collect()
+        told = rows.selectExpr("__time", f"unix_millis({watermark_told(node)}) AS millis").collect()
         delay = int(lateness_text(lateness, time_type).split()[0])
         late = [t + 1 - watermark_ticks(millis - delay, time_type) for t, millis in told]
         assert min(late) == 0

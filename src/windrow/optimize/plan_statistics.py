@@ -46,9 +46,9 @@ class PlanStatistics:
     is_running: bool = False
     is_restored: bool = False
 
-    def rate(self, spec: PhysicalNode) -> Figure | None:
+    def rate(self, node: PhysicalNode) -> Figure | None:
         """Rows of a node per tick; None where that is not known."""
-        return spec.rate(self)
+        return node.rate(self)
 
     def of_stream(self, stream: str) -> Figure | None:
         """Tuples of a stream per tick; None where nobody knows."""
@@ -56,37 +56,37 @@ class PlanStatistics:
         found = self.measured.rate(stream) if self.measured else None
         return (found or said) if self.is_running else (said or found)
 
-    def passing_rate(self, spec: PhysicalNode, predicates: tuple[Expr, ...]) -> Figure | None:
+    def passing_rate(self, node: PhysicalNode, predicates: tuple[Expr, ...]) -> Figure | None:
         """Rows of a node per tick that pass all of some conditions."""
-        rate = self.rate(spec)
+        rate = self.rate(node)
         if rate is None:
             return None
-        share = self.passing(predicates, [spec])
+        share = self.passing(predicates, [node])
         if share is None:
             share = Figure(SHARE_OF_OTHERS ** len(predicates), ASSUMED)
         passing = f"{rate.source}, of which {share.value:.2g} pass: {share.source}"
         return Figure(rate.value * share.value, passing)
 
-    def is_bounded(self, spec: PhysicalNode) -> bool:
-        """Whether all streams below a spec are there as a whole."""
-        return all(scan.stream in self.bounded for scan in spec.scans)
+    def is_bounded(self, node: PhysicalNode) -> bool:
+        """Whether all streams below a node are there as a whole."""
+        return all(scan.stream in self.bounded for scan in node.scans)
 
-    def different(self, spec: PhysicalNode, column: str) -> Figure:
-        """How many different values a column of a spec has."""
-        found = self._looked_up(spec, column)
+    def different(self, node: PhysicalNode, column: str) -> Figure:
+        """How many different values a column of a node has."""
+        found = self._looked_up(node, column)
         return found or Figure(ASSUMED_KEYS, ASSUMED)
 
-    def held(self, spec: PhysicalNode) -> tuple[Figure, Figure] | None:
-        """How many rows of a spec are alive, and how many different ones; None where unknown.
+    def held(self, node: PhysicalNode) -> tuple[Figure, Figure] | None:
+        """How many rows of a node are alive, and how many different ones; None where unknown.
 
         The paper's equation 1: of n equally likely rows, n (1 - (1 - 1/n)^(rate x w)) are alive. Those
         of a UNION ALL may all be different from each other's.
         """
-        parts = _united(spec)
+        parts = _united(node)
         if len(parts) > 1:
             return self._held_together(parts)
-        rate, ticks = self.rate(spec), spec.alive_ticks
-        columns = [self._looked_up(spec, name) for name in spec.schema.names]
+        rate, ticks = self.rate(node), node.alive_ticks
+        columns = [self._looked_up(node, name) for name in node.schema.names]
         known = [figure for figure in columns if figure is not None]
         if rate is None or ticks is None or len(known) < len(columns):
             return None
@@ -96,18 +96,18 @@ class PlanStatistics:
         different = -possible * expm1(rows * log1p(-1 / possible)) if possible > 1 else min(rows, 1)
         return Figure(rows, rate.source), Figure(different, ", ".join(sources))
 
-    def ahead(self, spec: PhysicalNode) -> float:
+    def ahead(self, node: PhysicalNode) -> float:
         """The rows of a stream that come at once, and run ahead of the others."""
-        sources = spec.scans
+        sources = node.scans
         if self.measured is None or len(sources) != 1:
             return 0.0
         return float(self.measured.at_once(sources[0].stream))
 
-    def missing(self, spec: PhysicalNode) -> str:
-        """What to give so that the rate of a spec is known; "" where nothing helps."""
-        if not all(part.has_rate for part in spec.walk()):
+    def missing(self, node: PhysicalNode) -> str:
+        """What to give so that the rate of a node is known; "" where nothing helps."""
+        if not all(part.has_rate for part in node.walk()):
             return ""
-        names = [s.stream for s in spec.scans if self.rate(s) is None]
+        names = [s.stream for s in node.scans if self.rate(s) is None]
         return ", ".join(f"rate= of {name}" for name in dict.fromkeys(names))
 
     def within(
@@ -136,8 +136,8 @@ class PlanStatistics:
         alive, different = (total(own) for own in zip(*held, strict=True))
         return None if alive is None or different is None else (alive, different)
 
-    def _looked_up(self, spec: PhysicalNode, column: str) -> Figure | None:
-        origin = spec.source_of(column)
+    def _looked_up(self, node: PhysicalNode, column: str) -> Figure | None:
+        origin = node.source_of(column)
         if origin is None:
             return None
         stream, own = origin
@@ -145,14 +145,14 @@ class PlanStatistics:
         return said or (self.measured.different(stream, own) if self.measured else None)
 
 
-def _united(spec: PhysicalNode) -> list[PhysicalNode]:
+def _united(node: PhysicalNode) -> list[PhysicalNode]:
     """The inputs of a UNION ALL, each below what is computed of it; else the node alone."""
-    whole = spec.whole_inputs
+    whole = node.whole_inputs
     if len(whole) > 1:
         return list(whole)
     if len(whole) == 1 and len(whole[0].whole_inputs) > 1:
-        return [spec.with_inputs([own]) for own in whole[0].whole_inputs]
-    return [spec]
+        return [node.with_inputs([own]) for own in whole[0].whole_inputs]
+    return [node]
 
 
 def _read(side: PhysicalNode, names: list[str]) -> tuple[str, dict[str, str]] | None:

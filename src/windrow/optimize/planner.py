@@ -127,29 +127,29 @@ class InputStatistics(PlanStatistics):
     partitioning: Partitioning
     seen: Measured[int]
 
-    def rate(self, spec: PhysicalNode) -> Figure | None:
+    def rate(self, node: PhysicalNode) -> Figure | None:
         """Rows of an input per tick: as seen, or else a bucket's part of what was said."""
-        port = self._port(spec)
+        port = self._port(node)
         if port is None:
-            return super().rate(spec)
+            return super().rate(node)
         found = self.seen.rate(port)
         if found is not None:
             return found
-        said = super().rate(spec)
+        said = super().rate(node)
         return said and Figure(said.value * self._part_of_rows(port), said.source)
 
-    def different(self, spec: PhysicalNode, column: str) -> Figure:
+    def different(self, node: PhysicalNode, column: str) -> Figure:
         """How many different values a column of an input has in the bucket."""
-        port = self._port(spec)
+        port = self._port(node)
         assert port is not None
-        said = self._looked_up(spec, column)
+        said = self._looked_up(node, column)
         if said is not None:
             return Figure(max(1.0, said.value / self._parts_of_key(port, column)), said.source)
         return self.seen.different(port, column) or Figure(ASSUMED_KEYS, ASSUMED)
 
-    def ahead(self, spec: PhysicalNode) -> float:
+    def ahead(self, node: PhysicalNode) -> float:
         """The rows of an input that come at once."""
-        port = self._port(spec)
+        port = self._port(node)
         return 0.0 if port is None else float(self.seen.at_once(port))
 
     def within(
@@ -161,9 +161,9 @@ class InputStatistics(PlanStatistics):
             return None
         return self.seen.within((ports[0], left[1]), (ports[1], right[1]), band.low, band.high)
 
-    def _port(self, spec: PhysicalNode) -> int | None:
-        """Which input a spec is; None for what lies below one."""
-        return next((at for at, child in enumerate(self.join.inputs) if child is spec), None)
+    def _port(self, node: PhysicalNode) -> int | None:
+        """Which input a node is; None for what lies below one."""
+        return next((at for at, child in enumerate(self.join.inputs) if child is node), None)
 
     def _part_of_rows(self, port: int) -> float:
         """The share of an input's rows that a bucket has. Of slices it has few, and these whole."""

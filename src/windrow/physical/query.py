@@ -84,7 +84,7 @@ def levels(root: PhysicalNode) -> int:
     """The length of the longest way from the root down to a stream or a table."""
     most, waiting = 0, [(root, 1)]
     while waiting:
-        spec, level = waiting.pop()
+        node, level = waiting.pop()
         most = max(most, level)
-        waiting += [(child, level + 1) for child in spec.inputs]
+        waiting += [(child, level + 1) for child in node.inputs]
     return most

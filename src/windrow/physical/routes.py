@@ -22,37 +22,37 @@ if TYPE_CHECKING:
     from windrow.physical.nodes.multi_join import MultiJoin
 
 
-def probe_order(spec: MultiJoin, start: int) -> list[int]:
+def probe_order(node: MultiJoin, start: int) -> list[int]:
     """The other inputs in the order in which a new tuple of input `start` meets them."""
     chosen = [start]
-    while len(chosen) < len(spec.inputs):
-        chosen.append(next_input(spec, chosen))
+    while len(chosen) < len(node.inputs):
+        chosen.append(next_input(node, chosen))
     return chosen[1:]
 
 
-def next_input(spec: MultiJoin, chosen: Sequence[int]) -> int:
+def next_input(node: MultiJoin, chosen: Sequence[int]) -> int:
     """The input to meet after those chosen: the one that leaves fewest combinations.
 
-    As `spec.orders` says, if it does. Else one that a key class connects to those chosen, if there
+    As `node.orders` says, if it does. Else one that a key class connects to those chosen, if there
     is any; else one that a predicate does; else any. Among these the one with the narrowest window,
     then the first in FROM.
     """
-    if spec.orders:
-        return spec.orders[chosen[0]][len(chosen) - 1]
-    upper = spec.graph.upper
+    if node.orders:
+        return node.orders[chosen[0]][len(chosen) - 1]
+    upper = node.graph.upper
 
     def preference(candidate: int) -> tuple[bool, bool, int, int]:
         shares_key = any(
             candidate in key.inputs and not set(chosen).isdisjoint(key.inputs)
-            for key in spec.classes
+            for key in node.classes
         )
         width = min(upper[i][candidate] + upper[candidate][i] for i in chosen)
-        return not shares_key, not first_ready(spec, chosen, candidate), width, candidate
+        return not shares_key, not first_ready(node, chosen, candidate), width, candidate
 
-    return min(set(range(len(spec.inputs))) - set(chosen), key=preference)
+    return min(set(range(len(node.inputs))) - set(chosen), key=preference)
 
 
-def first_ready(spec: MultiJoin, chosen: Collection[int], added: int) -> tuple[int, ...]:
+def first_ready(node: MultiJoin, chosen: Collection[int], added: int) -> tuple[int, ...]:
     """The predicates that can be tested once `added` joins `chosen`, and could not before.
 
     A predicate is given by its number. One that reads no column can be tested on the first input.
@@ -60,15 +60,15 @@ def first_ready(spec: MultiJoin, chosen: Collection[int], added: int) -> tuple[i
     before, now = set(chosen), {*chosen, added}
     return tuple(
         number
-        for number, inputs in enumerate(predicate_inputs(spec))
+        for number, inputs in enumerate(predicate_inputs(node))
         if inputs <= now and not (before and inputs <= before)
     )
 
 
-def predicate_inputs(spec: MultiJoin) -> list[frozenset[int]]:
+def predicate_inputs(node: MultiJoin) -> list[frozenset[int]]:
     """The inputs that each predicate reads."""
-    owner = {name: port for port, child in enumerate(spec.inputs) for name in child.schema.names}
-    return [frozenset(owner[name] for name in p.columns) for p in spec.predicates]
+    owner = {name: port for port, child in enumerate(node.inputs) for name in child.schema.names}
+    return [frozenset(owner[name] for name in p.columns) for p in node.predicates]
 
 
 @dataclass(frozen=True)
@@ -90,11 +90,11 @@ class OrderedPair:
     is_strict: bool
 
 
-def ordered_pairs(spec: MultiJoin) -> list[OrderedPair]:
+def ordered_pairs(node: MultiJoin) -> list[OrderedPair]:
     """The comparisons that a sweep tests as it meets tuples: all that order values of two inputs."""
-    owner = {name: port for port, child in enumerate(spec.inputs) for name in child.schema.names}
+    owner = {name: port for port, child in enumerate(node.inputs) for name in child.schema.names}
     found = []
-    for number, predicate in enumerate(spec.predicates):
+    for number, predicate in enumerate(node.predicates):
         for one in predicate.comparisons:
             sides = [(owner[side.column], side) for side in (one.left, one.right)]
             if one.operator == "<>" or sides[0][0] == sides[1][0]:
@@ -105,24 +105,24 @@ def ordered_pairs(spec: MultiJoin) -> list[OrderedPair]:
     return found
 
 
-def pipeline_order(spec: MultiJoin) -> tuple[int, ...]:
+def pipeline_order(node: MultiJoin) -> tuple[int, ...]:
     """The inputs of a join from the bottom of the pipeline to its top."""
-    if spec.orders:
-        return spec.orders[0]
-    graph = spec.graph
+    if node.orders:
+        return node.orders[0]
+    graph = node.graph
     if graph.form in {"binary", "path"}:
         order = path_order(graph)
         if all(graph.upper[a][b] <= 0 for a, b in pairwise(order)):
             order.reverse()  # directed windows lead the other way
-        if spec.method != HASH or _keys_connect(spec, order):
+        if node.method != HASH or _keys_connect(node, order):
             return tuple(order)
-    return (0, *probe_order(spec, 0))
+    return (0, *probe_order(node, 0))
 
 
-def is_along_path(spec: MultiJoin, order: tuple[int, ...]) -> bool:
+def is_along_path(node: MultiJoin, order: tuple[int, ...]) -> bool:
     """Whether every stated window joins two inputs that follow one another in the order."""
     steps = {(min(a, b), max(a, b)) for a, b in pairwise(order)}
-    return spec.alternative is None and spec.graph.stated_pairs <= steps
+    return node.alternative is None and node.graph.stated_pairs <= steps
 
 
 def path_order(graph: WindowGraph) -> list[int]:
@@ -142,12 +142,12 @@ def path_order(graph: WindowGraph) -> list[int]:
     return order
 
 
-def _keys_connect(spec: MultiJoin, order: list[int]) -> bool:
+def _keys_connect(node: MultiJoin, order: list[int]) -> bool:
     """Whether each input shares a key with those before it."""
-    return all(_shares_key(spec, order[:n], order[n]) for n in range(1, len(order)))
+    return all(_shares_key(node, order[:n], order[n]) for n in range(1, len(order)))
 
 
-def _shares_key(spec: MultiJoin, chosen: list[int], candidate: int) -> bool:
+def _shares_key(node: MultiJoin, chosen: list[int], candidate: int) -> bool:
     return any(
-        candidate in key.inputs and not set(chosen).isdisjoint(key.inputs) for key in spec.classes
+        candidate in key.inputs and not set(chosen).isdisjoint(key.inputs) for key in node.classes
     )

@@ -80,14 +80,14 @@ class Served:
         return has_low and any(band.high is not None for band in self.bands)
 
 
-def served_range(spec: MultiJoin) -> Served | None:
+def served_range(node: MultiJoin) -> Served | None:
     """The bands by which structures of a join are probed; None where there are none.
 
     They are those of one pair of columns that is bounded from both sides, if there is any.
     """
-    names = [set(child.schema.names) for child in spec.inputs]
+    names = [set(child.schema.names) for child in node.inputs]
     found: dict[tuple[object, ...], list[tuple[Band, int]]] = {}
-    for number, predicate in enumerate(spec.predicates):
+    for number, predicate in enumerate(node.predicates):
         for band in predicate.bands:
             own = band if band.left in names[0] else band.turned
             if own.left in names[0] and own.right in names[1]:

@@ -68,11 +68,11 @@ class Rates(Protocol):
         """Tuples of a stream per tick; None where nobody knows."""
         ...
 
-    def rate(self, spec: Any) -> Figure | None:
+    def rate(self, node: Any) -> Figure | None:
         """Rows of a node per tick; None where that is not known."""
         ...
 
-    def passing_rate(self, spec: Any, predicates: tuple[Expr, ...]) -> Figure | None:
+    def passing_rate(self, node: Any, predicates: tuple[Expr, ...]) -> Figure | None:
         """Rows of a node per tick that pass all of some conditions."""
         ...
 

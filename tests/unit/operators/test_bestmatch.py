@@ -27,7 +27,7 @@ def scan(alias):
     return ScanStream(alias, alias, names, schema, f"{alias}.ts", "bigint", 0)
 
 
-def spec(lo=10, hi=10, *, eps=None, keep_unmatched=False, classes=(), time_dimension=True):
+def node(lo=10, hi=10, *, eps=None, keep_unmatched=False, classes=(), time_dimension=True):
     time = (Dimension("l.ts", "r.ts", "mindist", None, is_time=True),) if time_dimension else ()
     return MatwinBestmatch(
         left=scan("l"),
@@ -79,7 +79,7 @@ def test_a_left_row_gives_its_pairs_once_the_watermark_is_beyond_its_reach():
     #           R10                       reaches 0 to 20
     #               S15                   0 apart in x, 5 in time: neither dominates the other
     #                 S17                 dominated by S15 in both
-    operator = MatwinBestmatchOp(spec())
+    operator = MatwinBestmatchOp(node())
     right = batch("r", (8, 1, 101), (15, 2, 100), (17, 3, 100))
     assert list(operator.push([batch("l", (10, 7, 100)), right])) == []
     assert operator.due() == 21
@@ -89,14 +89,14 @@ def test_a_left_row_gives_its_pairs_once_the_watermark_is_beyond_its_reach():
 
 
 def test_both_ends_of_the_reach_count():
-    operator = MatwinBestmatchOp(spec(lo=3, hi=5, time_dimension=False))
+    operator = MatwinBestmatchOp(node(lo=3, hi=5, time_dimension=False))
     right = batch("r", (6, 1, 0), (7, 2, 0), (15, 3, 0), (16, 4, 0))
     list(operator.push([batch("l", (10, 7, 0)), right]))
     assert rows(operator.advance(MAX_TICK)) == [(7, 2, 10), (7, 3, 15)]
 
 
 def test_equal_distances_stay_side_by_side():
-    operator = MatwinBestmatchOp(spec())
+    operator = MatwinBestmatchOp(node())
     right = batch("r", (8, 1, 3), (12, 2, 7), (12, 3, 3), (12, 4, 8))
     list(operator.push([batch("l", (10, 7, 5)), right]))
     assert sorted(rows(operator.advance(MAX_TICK))) == [(7, 1, 10), (7, 2, 12), (7, 3, 12)]
@@ -105,13 +105,13 @@ def test_equal_distances_stay_side_by_side():
 def test_a_left_row_without_candidates_is_absent_unless_it_is_to_be_kept():
     left = batch("l", (10, 7, 5), (11, 8, None), (12, 9, 5))
     for keep_unmatched, expected in ((False, []), (True, [(7, None, 10), (8, None, 11)])):
-        operator = MatwinBestmatchOp(spec(eps=2, keep_unmatched=keep_unmatched))
+        operator = MatwinBestmatchOp(node(eps=2, keep_unmatched=keep_unmatched))
         list(operator.push([left, batch("r", (22, 1, 5), (10, 2, 8), (10, 3, None))]))
         assert rows(operator.advance(MAX_TICK)) == [*expected, (9, 1, 22)]
 
 
 def test_unmatched_rows_have_typed_nulls_even_when_nothing_came_from_the_right():
-    operator = MatwinBestmatchOp(spec(keep_unmatched=True))
+    operator = MatwinBestmatchOp(node(keep_unmatched=True))
     list(operator.push([batch("l", (10, 7, 5)), None]))
     (result,) = operator.advance(MAX_TICK)
     assert result.columns.schema.types == [pa.int64(), pa.int64(), pa.string()]
@@ -119,7 +119,7 @@ def test_unmatched_rows_have_typed_nulls_even_when_nothing_came_from_the_right()
 
 
 def test_an_end_is_the_earlier_of_both_and_an_unmatched_row_keeps_its_own():
-    operator = MatwinBestmatchOp(spec(keep_unmatched=True))
+    operator = MatwinBestmatchOp(node(keep_unmatched=True))
     left = batch("l", (10, 7, 5), (11, 8, 5), (50, 9, 5), ends=[30, 18, 70])
     list(operator.push([left, batch("r", (10, 1, 5), ends=[20])]))
     (result,) = operator.advance(MAX_TICK)
@@ -129,7 +129,7 @@ def test_an_end_is_the_earlier_of_both_and_an_unmatched_row_keeps_its_own():
 
 
 def test_rows_without_ends_never_end_beside_rows_that_do():
-    operator = MatwinBestmatchOp(spec())
+    operator = MatwinBestmatchOp(node())
     list(operator.push([batch("l", (10, 7, 5)), batch("r", (10, 1, 5), ends=[20])]))
     (result,) = operator.advance(MAX_TICK)
     assert result.ends.tolist() == [20]
@@ -140,7 +140,7 @@ def test_rows_without_ends_never_end_beside_rows_that_do():
 
 def test_a_right_row_goes_as_soon_as_no_left_row_can_reach_it():
     # lo = 4, hi = 10:    S20 is reached by left rows from 10 to 24
-    operator = MatwinBestmatchOp(spec(lo=4, hi=10))
+    operator = MatwinBestmatchOp(node(lo=4, hi=10))
     list(operator.push([None, batch("r", (20, 1, 0))]))
     assert operator.due() == 25
     list(operator.advance(24))
@@ -151,7 +151,7 @@ def test_a_right_row_goes_as_soon_as_no_left_row_can_reach_it():
 
 
 def test_a_right_row_stays_while_a_waiting_left_row_reaches_it():
-    operator = MatwinBestmatchOp(spec(lo=4, hi=10))
+    operator = MatwinBestmatchOp(node(lo=4, hi=10))
     list(operator.push([batch("l", (24, 7, 0)), batch("r", (20, 1, 0), (19, 2, 0))]))
     assert operator.due() == 24  # S19 is out of reach of L24, and of all to come from 24 on
     list(operator.advance(34))
@@ -164,7 +164,7 @@ def test_a_right_row_stays_while_a_waiting_left_row_reaches_it():
 
 def test_a_reach_that_lies_wholly_before_the_left_row_needs_no_waiting():
     # t(right) - t(left) in [-9, -5]: R10 reaches 1 to 5 and is final once the watermark is 6
-    operator = MatwinBestmatchOp(spec(lo=9, hi=-5, time_dimension=False))
+    operator = MatwinBestmatchOp(node(lo=9, hi=-5, time_dimension=False))
     list(operator.push([batch("l", (10, 7, 0)), batch("r", (5, 1, 0), (6, 2, 0), (0, 3, 0))]))
     assert rows(operator.advance(5)) == []
     assert rows(operator.advance(6)) == [(7, 1, 10)]
@@ -174,19 +174,19 @@ def test_a_reach_that_lies_wholly_before_the_left_row_needs_no_waiting():
 
 
 def test_results_trail_the_watermark_by_what_a_left_row_waits_and_never_lead_it():
-    assert spec(lo=4, hi=10).delay == 10
-    assert spec(lo=9, hi=-5).delay == 0
+    assert node(lo=4, hi=10).delay == 10
+    assert node(lo=9, hi=-5).delay == 0
 
 
 def test_a_watermark_of_minus_infinity_changes_nothing():
-    operator = MatwinBestmatchOp(spec())
+    operator = MatwinBestmatchOp(node())
     list(operator.push([batch("l", (-(2**62), 7, 0)), batch("r", (-(2**62), 1, 0))]))
     assert rows(operator.advance(MIN_TICK)) == []
     assert operator.counters.stored == 2
 
 
 def test_times_at_the_edge_of_what_ticks_can_count_do_not_wrap():
-    operator = MatwinBestmatchOp(spec(lo=2**62, hi=2**62))
+    operator = MatwinBestmatchOp(node(lo=2**62, hi=2**62))
     left = batch("l", (MIN_TICK + 1, 1, 0), (MAX_TICK - 1, 2, 0))
     list(operator.push([left, batch("r", (MIN_TICK + 2, 1, 0), (MAX_TICK - 2, 2, 0))]))
     assert rows(operator.advance(MAX_TICK)) == [(1, 1, MIN_TICK + 2), (2, 2, MAX_TICK - 1)]
@@ -197,20 +197,20 @@ def test_keys_must_be_equal_and_null_meets_null_only_where_asked():
     right = batch("r", (10, 1, 9, "a"), (10, 2, 5, "b"), (10, 3, 5, None))
     for null_safe, expected in ((False, [(7, 1, 10)]), (True, [(7, 1, 10), (8, 3, 10)])):
         classes = (KeyClass(("l.k", "r.k"), "string", null_safe),)
-        operator = MatwinBestmatchOp(spec(classes=classes))
+        operator = MatwinBestmatchOp(node(classes=classes))
         list(operator.push([left, right]))
         assert rows(operator.advance(MAX_TICK)) == expected
 
 
 def test_a_negative_constraint_leaves_no_candidates():
-    operator = MatwinBestmatchOp(spec(eps=-1, keep_unmatched=True))
+    operator = MatwinBestmatchOp(node(eps=-1, keep_unmatched=True))
     list(operator.push([batch("l", (10, 7, 5)), batch("r", (10, 1, 5))]))
     assert rows(operator.advance(MAX_TICK)) == [(7, None, 10)]
 
 
 def test_final_rows_come_in_blocks_in_time_order(monkeypatch):
     monkeypatch.setattr(bestmatch_module, "BLOCK_ROWS", 4)
-    operator = MatwinBestmatchOp(spec(lo=0, hi=0))
+    operator = MatwinBestmatchOp(node(lo=0, hi=0))
     times = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3]
     list(operator.push([batch("l", *[(t, t, 0) for t in times]), batch("r", (4, 1, 0))]))
     list(operator.push([None, batch("r", (9, 2, 0))]))
@@ -219,7 +219,7 @@ def test_final_rows_come_in_blocks_in_time_order(monkeypatch):
 
 
 def test_state_keeps_only_the_columns_that_the_join_needs():
-    operator = MatwinBestmatchOp(spec())
+    operator = MatwinBestmatchOp(node())
     list(operator.push([batch("l", (10, 7, 5)), batch("r", (10, 1, 5))]))
     buffers = operator.snapshot().buffers
     assert buffers["left"][0].chunk.batch.columns.schema.names == ["l.id", "l.x"]
@@ -227,7 +227,7 @@ def test_state_keeps_only_the_columns_that_the_join_needs():
 
 
 def test_counters_tell_rows_in_out_probed_compared_dropped_and_stored():
-    operator = MatwinBestmatchOp(spec(lo=2, hi=2))
+    operator = MatwinBestmatchOp(node(lo=2, hi=2))
     list(operator.push([batch("l", (10, 7, 5), (30, 8, 5)), batch("r", (9, 1, 5), (12, 2, 9))]))
     list(operator.advance(20))
     figures = operator.counters.as_dict()
@@ -238,7 +238,7 @@ def test_counters_tell_rows_in_out_probed_compared_dropped_and_stored():
 
 
 def test_a_chunk_is_indexed_once_however_often_it_is_read():
-    operator = MatwinBestmatchOp(spec(lo=100, hi=0))
+    operator = MatwinBestmatchOp(node(lo=100, hi=0))
     list(operator.push([None, batch("r", *[(t, t, t) for t in range(50)])]))
     (part,) = operator.snapshot().buffers["right"]
     indexes = []
@@ -252,4 +252,4 @@ def test_a_chunk_is_indexed_once_however_often_it_is_read():
 
 def test_the_state_of_another_operator_is_refused():
     with pytest.raises(InternalError, match="cannot read the state of a window-join"):
-        MatwinBestmatchOp(spec()).restore(Snapshot("window-join", {}))
+        MatwinBestmatchOp(node()).restore(Snapshot("window-join", {}))

@@ -149,12 +149,12 @@ def test_the_end_of_the_streams_gives_the_rest_and_keeps_nothing():
 
 
 def test_waiting_rows_keep_all_columns_and_numbered_ones_those_that_are_needed():
-    spec = join(OwnWindow(1), OwnWindow(1))
-    spec = CountJoin(
-        spec.inputs, spec.aliases, (), spec.graph, ((), ()), "nested-loop", Schema(()),
-        counts=spec.counts,
+    node = join(OwnWindow(1), OwnWindow(1))
+    node = CountJoin(
+        node.inputs, node.aliases, (), node.graph, ((), ()), "nested-loop", Schema(()),
+        counts=node.counts,
     )  # fmt: skip
-    operator = CountJoinOp(spec)
+    operator = CountJoinOp(node)
     assert pushed(operator, 2, rows("a", 1, 3), rows("b", 9)) == []
     kept = operator.snapshot().buffers
     assert kept["waiting 0"][0].chunk.batch.columns.schema.names == ["a.v", "a.k"]

@@ -106,8 +106,8 @@ def test_an_expression_that_duckdb_refuses_comes_with_what_to_write(text, hint):
 
 
 def test_a_filter_keeps_times_ends_and_signs_with_their_rows(evaluator):
-    spec = FilterRows(SCAN, (sql('"s.price" > 4', "boolean", "s.price"),))
-    kept = evaluator.apply(spec, rows(price=[5.0, 3.0, None, 9.0], item=["a", "b", "c", "d"]))
+    node = FilterRows(SCAN, (sql('"s.price" > 4', "boolean", "s.price"),))
+    kept = evaluator.apply(node, rows(price=[5.0, 3.0, None, 9.0], item=["a", "b", "c", "d"]))
     assert kept.columns.column("s.item").to_pylist() == ["a", "d"]
     assert kept.times.tolist() == [0, 30]
     assert kept.ends.tolist() == [1_000, 1_003]
@@ -115,31 +115,31 @@ def test_a_filter_keeps_times_ends_and_signs_with_their_rows(evaluator):
 
 
 def test_a_predicate_is_asked_only_where_those_before_it_hold(evaluator):
-    spec = FilterRows(
+    node = FilterRows(
         SCAN,
         (
             sql('"s.quantity" <> 0', "boolean", "s.quantity"),
             sql('"s.price" / "s.quantity" > 1', "boolean", "s.price", "s.quantity"),
         ),
     )
-    kept = evaluator.apply(spec, rows(price=[8.0, 8.0, 1.0, 8.0], quantity=[4, 0, 4, None]))
+    kept = evaluator.apply(node, rows(price=[8.0, 8.0, 1.0, 8.0], quantity=[4, 0, 4, None]))
     assert kept.times.tolist() == [0]
 
 
 def test_a_projection_computes_and_renames_in_the_specs_order(evaluator):
-    spec = project(
+    node = project(
         Named("what", column("s.item", "string")),
         Named("total", sql('"s.price" * "s.quantity"', "double", "s.price", "s.quantity")),
         Named("again", sql('"s.price" * "s.quantity"', "double", "s.price", "s.quantity")),
         Named("one", sql("1", "int")),
     )
-    first = evaluator.apply(spec, rows(item=["a", "b"], price=[1.5, None], quantity=[2, 3]))
+    first = evaluator.apply(node, rows(item=["a", "b"], price=[1.5, None], quantity=[2, 3]))
     assert first.columns.to_pylist() == [
         {"what": "a", "total": 3.0, "again": 3.0, "one": 1},
         {"what": "b", "total": None, "again": None, "one": 1},
     ]
     assert first.times.tolist() == [0, 10]
-    second = evaluator.apply(spec, rows(item=["c"], price=[2.0], quantity=[5]))
+    second = evaluator.apply(node, rows(item=["c"], price=[2.0], quantity=[5]))
     assert second.columns.to_pylist() == [{"what": "c", "total": 10.0, "again": 10.0, "one": 1}]
     assert second.columns.schema == first.columns.schema
 
@@ -147,9 +147,9 @@ def test_a_projection_computes_and_renames_in_the_specs_order(evaluator):
 def test_rows_come_back_in_their_order_across_many_vectors(evaluator):
     count = 300_000
     batch = ChangeBatch(pa.record_batch({"s.n": np.arange(count)}), np.arange(count))
-    spec = project(Named("m", sql('"s.n" + 1', "bigint", "s.n")))
+    node = project(Named("m", sql('"s.n" + 1', "bigint", "s.n")))
     assert np.array_equal(
-        evaluator.apply(spec, batch).columns.column(0).to_numpy(), np.arange(1, count + 1)
+        evaluator.apply(node, batch).columns.column(0).to_numpy(), np.arange(1, count + 1)
     )
 
 
@@ -163,8 +163,8 @@ def test_results_are_cast_to_the_expressions_type(evaluator):
         "keyed": sql("MAP {'k': \"s.quantity\"}", "map<string,int>", "s.quantity"),
         "clock": sql("TIME '01:02:03'", "time(6)"),
     }
-    spec = project(*(Named(name, expr) for name, expr in values.items()))
-    found = evaluator.apply(spec, rows(quantity=[7])).columns
+    node = project(*(Named(name, expr) for name, expr in values.items()))
+    found = evaluator.apply(node, rows(quantity=[7])).columns
     assert [str(kind) for kind in found.schema.types] == [
         "int64",
         "decimal128(12, 2)",
@@ -180,15 +180,15 @@ def test_results_are_cast_to_the_expressions_type(evaluator):
 
 def test_picking_and_renaming_columns_never_touches_duckdb(evaluator, monkeypatch):
     monkeypatch.setitem(sys.modules, "duckdb", None)
-    spec = project(Named("x", column("s.item", "string")))
-    assert evaluator.apply(spec, rows(item=["a"])).columns.to_pylist() == [{"x": "a"}]
+    node = project(Named("x", column("s.item", "string")))
+    assert evaluator.apply(node, rows(item=["a"])).columns.to_pylist() == [{"x": "a"}]
     assert evaluator.apply(FilterRows(SCAN, ()), rows(item=["a"])).times.tolist() == [0]
 
 
 def test_an_empty_batch_keeps_its_schema(evaluator):
-    spec = project(Named("x", sql('upper("s.item")', "string", "s.item")))
+    node = project(Named("x", sql('upper("s.item")', "string", "s.item")))
     empty = rows(item=["a"]).slice(0, 0)
-    assert evaluator.apply(spec, empty).columns.schema == pa.schema([("x", pa.string())])
+    assert evaluator.apply(node, empty).columns.schema == pa.schema([("x", pa.string())])
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_an_empty_batch_keeps_its_schema(evaluator):
     ],
 )
 def test_a_value_that_cannot_be_computed_names_its_expression(evaluator, text, type_, reason):
-    spec = project(
+    node = project(
         Named("fine", sql('upper("s.item")', "string", "s.item")),
         Named("bad", sql(text, type_, "s.quantity", "s.item")),
     )
@@ -211,7 +211,7 @@ def test_a_value_that_cannot_be_computed_names_its_expression(evaluator, text, t
         np.array([0]),
     )
     with pytest.raises(DataError) as error:
-        evaluator.apply(spec, batch)
+        evaluator.apply(node, batch)
     first, why, hint = str(error.value).splitlines()
     assert first == f"DataError[bad-value]: the expression {text} cannot be computed for a row"
     assert reason in why
@@ -222,10 +222,10 @@ def test_a_value_that_cannot_be_computed_names_its_expression(evaluator, text, t
 
 
 def test_an_evaluator_works_again_after_it_was_closed(evaluator):
-    spec = project(Named("x", sql('upper("s.item")', "string", "s.item")))
-    evaluator.apply(spec, rows(item=["a"]))
+    node = project(Named("x", sql('upper("s.item")', "string", "s.item")))
+    evaluator.apply(node, rows(item=["a"]))
     evaluator.close()
-    assert evaluator.apply(spec, rows(item=["b"])).columns.to_pylist() == [{"x": "B"}]
+    assert evaluator.apply(node, rows(item=["b"])).columns.to_pylist() == [{"x": "B"}]
 
 
 def test_columns_that_change_their_type_are_bound_again(evaluator):
@@ -243,11 +243,11 @@ def test_columns_that_change_their_type_are_bound_again(evaluator):
 
 def test_evaluators_do_not_see_each_others_rows(evaluator):
     other = Evaluator()
-    spec = project(Named("x", sql('"s.n" + 1', "bigint", "s.n")))
-    assert evaluator.apply(spec, rows(n=[1])).columns.to_pylist() == [{"x": 2}]
-    assert other.apply(spec, rows(n=[5, 6])).columns.to_pylist() == [{"x": 6}, {"x": 7}]
+    node = project(Named("x", sql('"s.n" + 1', "bigint", "s.n")))
+    assert evaluator.apply(node, rows(n=[1])).columns.to_pylist() == [{"x": 2}]
+    assert other.apply(node, rows(n=[5, 6])).columns.to_pylist() == [{"x": 6}, {"x": 7}]
     other.close()
-    assert evaluator.apply(spec, rows(n=[2])).columns.to_pylist() == [{"x": 3}]
+    assert evaluator.apply(node, rows(n=[2])).columns.to_pylist() == [{"x": 3}]
 
 
 def test_connections_compute_in_utc():

@@ -18,7 +18,7 @@ Row = tuple[int, int, int]
 """Key, time, end."""
 
 
-def spec(aliases: str = "ab") -> ExpiringJoin:
+def node(aliases: str = "ab") -> ExpiringJoin:
     names = [(f"{alias}.k",) for alias in aliases]
     schemas = [Schema((Field(name, "bigint"),)) for (name,) in names]
     return ExpiringJoin(
@@ -59,7 +59,7 @@ def given(operator: ExpiringJoinOp, watermark: int) -> list[tuple[int, int]]:
 
 
 def test_a_combination_comes_with_its_last_row_and_goes_with_the_first_that_ends():
-    join = spec("abc")
+    join = node("abc")
     operator = pushed(join, [(1, 3, 9)], [(1, 5, 16)], [(1, 7, 12)])
     assert given(operator, 8) == [(7, 1)]
     assert operator.counters.stored == 3  # the rows, and no combination
@@ -71,13 +71,13 @@ def test_a_combination_comes_with_its_last_row_and_goes_with_the_first_that_ends
 
 @pytest.mark.parametrize("marks", [(MAX_TICK,), (5, 9, MAX_TICK), range(1, 20)])
 def test_rows_that_end_together_take_their_combination_back_once(marks):
-    operator = pushed(spec("abc"), [(1, 3, 9)], [(1, 3, 9), (1, 4, 9)], [(1, 2, 9)])
+    operator = pushed(node("abc"), [(1, 3, 9)], [(1, 3, 9), (1, 4, 9)], [(1, 2, 9)])
     found = [pair for mark in marks for pair in given(operator, mark)]
     assert found == [(3, 1), (4, 1), (9, -1), (9, -1)]
 
 
 def test_rows_wait_until_the_watermark_has_passed_them():
-    operator = pushed(spec(), [(1, 5, 20)], [(1, 3, 20)])
+    operator = pushed(node(), [(1, 5, 20)], [(1, 3, 20)])
     assert operator.due() == 4
     assert given(operator, 5) == []
     assert operator.counters.stored == 2
@@ -85,7 +85,7 @@ def test_rows_wait_until_the_watermark_has_passed_them():
 
 
 def test_a_row_that_is_taken_back_takes_its_combinations_back_and_none_again_at_its_end():
-    join = spec()
+    join = node()
     operator = ExpiringJoinOp(join)
     first = batch(join, 0, [(1, 2, 12), (1, 6, 12)], [1, -1])
     list(operator.push([first, batch(join, 1, [(1, 3, 30)])]))
@@ -96,7 +96,7 @@ def test_a_row_that_is_taken_back_takes_its_combinations_back_and_none_again_at_
 
 def test_a_row_that_ends_before_another_is_taken_back_leaves_it_alone():
     """Both happen in one step: at 5 the first row ends, at 7 the second is taken back."""
-    join = spec()
+    join = node()
     operator = ExpiringJoinOp(join)
     second = batch(join, 1, [(1, 3, MAX_TICK), (1, 7, MAX_TICK)], [1, -1])
     list(operator.push([batch(join, 0, [(1, 2, 5)]), second]))
@@ -104,13 +104,13 @@ def test_a_row_that_ends_before_another_is_taken_back_leaves_it_alone():
 
 
 def test_nothing_is_held_when_time_has_ended():
-    operator = pushed(spec(), [(1, 2, MAX_TICK)], [(2, 3, MAX_TICK)])
+    operator = pushed(node(), [(1, 2, MAX_TICK)], [(2, 3, MAX_TICK)])
     assert given(operator, MAX_TICK) == []
     assert operator.counters.stored == 0
 
 
 def test_rows_that_can_match_nothing_are_not_held():
-    operator = ExpiringJoinOp(spec())
+    operator = ExpiringJoinOp(node())
     columns = pa.RecordBatch.from_pydict({"a.k": pa.array([None, 1], pa.int64())})
     rows = ChangeBatch(columns, np.array([1, 5]), np.array([9, 5]))  # the second ends as it comes
     list(operator.push([rows, None]))

@@ -68,15 +68,15 @@ def test_rows_whose_sum_does_not_fit_stay_apart(values):
 
 
 def test_rows_stay_apart_where_hardly_any_come_together_or_are_needed_as_they_are():
-    spec, four = aggregate("bigint", ["sum"]), pa.array([1, None, 3, 4])
-    assert merged_rows(spec, batch(four, [1, 1, 2, 3])).columns.to_pydict() == {
+    node, four = aggregate("bigint", ["sum"]), pa.array([1, None, 3, 4])
+    assert merged_rows(node, batch(four, [1, 1, 2, 3])).columns.to_pydict() == {
         "x": [1, None, 3, 4],
         "__weight0": [1, 0, 1, 1],
         TUPLES: [1, 1, 1, 1],
     }
-    letters = merged_rows(spec, batch(four, [1] * 4, letters=list("abcd")), ["letter"])
+    letters = merged_rows(node, batch(four, [1] * 4, letters=list("abcd")), ["letter"])
     assert letters.columns.column("letter").to_pylist() == list("abcd")
-    assert len(merged_rows(spec, batch(four, [1] * 4))) == 1
+    assert len(merged_rows(node, batch(four, [1] * 4))) == 1
 
 
 def test_what_was_merged_and_what_stayed_apart_go_on_together():
@@ -84,8 +84,8 @@ def test_what_was_merged_and_what_stayed_apart_go_on_together():
     schema = Schema((Field("x", "bigint"), Field("y", "double")))
     scan = ScanStream("s", "s", schema.names, schema, "t", "bigint", 0)
     asked = tuple(Aggregate("sum", column(f.name, f.type), f.name, f.type) for f in schema.fields)
-    spec = SlidingAggregate(scan, (), asked, schema, is_merged=True)
-    forms = [merged_rows(spec, ChangeBatch(columns, np.array(times))) for times in ([1, 1], [1, 2])]
+    node = SlidingAggregate(scan, (), asked, schema, is_merged=True)
+    forms = [merged_rows(node, ChangeBatch(columns, np.array(times))) for times in ([1, 1], [1, 2])]
     assert [len(form) for form in forms] == [1, 2]
     assert concat(forms).tuples().sum() == 4
 

@@ -65,8 +65,8 @@ def test_the_operator_gives_it_once_an_instant_is_over(
     rows: list[Change], cuts: list[int], stops: bool
 ) -> None:
     schema = Schema((Field("k", "string"),))
-    spec = SetOp((ScanStream("s", "s", ("k",), schema, "t", "bigint", 0),), "changes")
-    operator, found = build(spec), []
+    node = SetOp((ScanStream("s", "s", ("k",), schema, "t", "bigint", 0),), "changes")
+    operator, found = build(node), []
     assert isinstance(operator, NetChangesOp)
     edges = [0, *sorted(cut for cut in cuts if cut < len(rows)), len(rows)]
     for start, stop in itertools.pairwise(edges):
@@ -76,7 +76,7 @@ def test_the_operator_gives_it_once_an_instant_is_over(
         found += operator.advance(watermark)
         assert operator.due() > watermark
         if stops:
-            kept, operator = operator.snapshot(), build(spec)
+            kept, operator = operator.snapshot(), build(node)
             operator.restore(kept)
     assert bag_of(found) == net_of(rows)
     assert operator.counters.stored == 0

@@ -209,9 +209,9 @@ def test_one_side_that_never_comes_leaves_the_other_unmatched():
 
 
 def test_columns_of_the_answer_have_the_types_of_the_schema():
-    spec = replace(join("left"), keep=(("a.v",), ("b.k",)))
-    spec = replace(spec, schema=Schema((Field("a.v", "string"), Field("b.k", "bigint"))))
-    join_op = OuterJoinOp(spec)
+    node = replace(join("left"), keep=(("a.v",), ("b.k",)))
+    node = replace(node, schema=Schema((Field("a.v", "string"), Field("b.k", "bigint"))))
+    join_op = OuterJoinOp(node)
     list(join_op.push([rows("a", (5, 1)), None]))
     (alone,) = join_op.advance(MAX_TICK)
     assert alone.columns.schema.types == [pa.string(), pa.int64()]

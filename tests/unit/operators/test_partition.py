@@ -105,8 +105,8 @@ def test_copies_are_those_that_the_partitioning_states():
 
 @pytest.mark.parametrize("values", [range(10_000), [f"k{n}" for n in range(10_000)]])
 def test_uniform_keys_leave_no_bucket_of_four_with_over_forty_percent(values):
-    spec = join(KeyClass(("a.k", "b.k"), "bigint"))
-    _, homes = route(spec, spec.partitioning(4), 0, batch(a_k=pa.array(values)), 4)
+    node = join(KeyClass(("a.k", "b.k"), "bigint"))
+    _, homes = route(node, node.partitioning(4), 0, batch(a_k=pa.array(values)), 4)
     assert np.bincount(homes, minlength=4).max() < 0.4 * len(values)
 
 
@@ -118,10 +118,10 @@ def test_null_keys_are_spread_and_sent_once():
 
 
 def test_null_keys_of_a_null_safe_class_meet():
-    spec = join(KeyClass(("a.k", "b.k"), "bigint", null_safe=True))
-    shares = spec.partitioning(5)
-    _, left = route(spec, shares, 0, batch(a_k=pa.array([None, None], pa.int64())), 5)
-    _, right = route(spec, shares, 1, batch(b_k=pa.array([7, None], pa.int64())), 5)
+    node = join(KeyClass(("a.k", "b.k"), "bigint", null_safe=True))
+    shares = node.partitioning(5)
+    _, left = route(node, shares, 0, batch(a_k=pa.array([None, None], pa.int64())), 5)
+    _, right = route(node, shares, 1, batch(b_k=pa.array([7, None], pa.int64())), 5)
     assert left[0] == left[1] == right[1]
 
 
@@ -133,27 +133,27 @@ def test_rows_without_an_event_time_go_to_bucket_zero_once():
 
 
 def test_groups_have_one_bucket_each_nulls_included():
-    spec = SlidingAggregate(scan("s"), ("s.g",), (), Schema(()))
-    by_key = spec.partitioning(4)
+    node = SlidingAggregate(scan("s"), ("s.g",), (), Schema(()))
+    by_key = node.partitioning(4)
     assert isinstance(by_key, HashKeys)
-    rows, homes = route(spec, by_key, 0, batch(s_g=pa.array(["x", None, "x", None])), 4)
+    rows, homes = route(node, by_key, 0, batch(s_g=pa.array(["x", None, "x", None])), 4)
     assert rows.tolist() == [0, 1, 2, 3]
     assert homes[0] == homes[2]
     assert homes[1] == homes[3]
 
 
 def test_marks_of_results_that_may_be_missing_go_to_every_bucket_of_estimates():
-    spec = SlidingAggregate(scan("s"), ("s.g",), (), Schema(()), estimated_from=2)
+    node = SlidingAggregate(scan("s"), ("s.g",), (), Schema(()), estimated_from=2)
     came = batch(s_g=pa.array(["x", None, "y"]))
     columns = came.columns.append_column("$chance_0", pa.array([0.5, 0.0, 1.0]))
-    rows, homes = route(spec, spec.partitioning(4), 0, replace(came, columns=columns), 4)
+    rows, homes = route(node, node.partitioning(4), 0, replace(came, columns=columns), 4)
     assert rows.tolist() == [0, 1, 1, 1, 1, 2]
     assert homes[1:5].tolist() == [0, 1, 2, 3]
 
 
 def test_a_single_bucket_takes_everything():
-    spec = SlidingAggregate(scan("s"), (), (), Schema(()))
-    rows, homes = route(spec, Single("one group"), 0, batch(s_g=[1, 2]), 3)
+    node = SlidingAggregate(scan("s"), (), (), Schema(()))
+    rows, homes = route(node, Single("one group"), 0, batch(s_g=[1, 2]), 3)
     assert rows.tolist() == [0, 1]
     assert homes.tolist() == [0, 0]
 
@@ -173,12 +173,12 @@ def test_every_candidate_pair_meets_in_the_bucket_of_its_left_row(lefts, offsets
         None if x is None else x + (0.0 if offset == 0 else round(offset) * eps)
         for x, offset in zip(lefts, offsets, strict=False)
     ]
-    spec = bestmatch(eps, "double")
-    cells = spec.partitioning(buckets)
+    node = bestmatch(eps, "double")
+    cells = node.partitioning(buckets)
     assert isinstance(cells, Cells)
     real = pa.float64()
-    left = route(spec, cells, 0, batch(l_x=pa.array(lefts, real)), buckets)
-    right = route(spec, cells, 1, batch(r_x=pa.array(rights, real)), buckets)
+    left = route(node, cells, 0, batch(l_x=pa.array(lefts, real)), buckets)
+    right = route(node, cells, 1, batch(r_x=pa.array(rights, real)), buckets)
     assert left[0].tolist() == sorted(left[0].tolist()) or len(left[0]) == len(lefts)
     assert set(right[0].tolist()) == set(range(len(rights)))
     for i, x in enumerate(lefts):
@@ -194,13 +194,13 @@ def test_every_candidate_pair_meets_in_the_bucket_of_its_left_row(lefts, offsets
     st.integers(1, 5),
 )
 def test_time_cells_let_every_pair_in_reach_meet(times, buckets):
-    spec = bestmatch(None, "double")
-    cells = spec.partitioning(buckets)
+    node = bestmatch(None, "double")
+    cells = node.partitioning(buckets)
     assert [axis.dimension for axis in cells.axes] == [None]
-    left = route(spec, cells, 0, batch(times=times, l_x=[0.0] * len(times)), buckets)
-    for shift in range(-spec.lo, spec.hi + 1):
+    left = route(node, cells, 0, batch(times=times, l_x=[0.0] * len(times)), buckets)
+    for shift in range(-node.lo, node.hi + 1):
         moved = [time + shift for time in times]
-        right = route(spec, cells, 1, batch(times=moved, r_x=[0.0] * len(times)), buckets)
+        right = route(node, cells, 1, batch(times=moved, r_x=[0.0] * len(times)), buckets)
         for row in range(len(times)):
             (home,) = buckets_of(*left, row)
             assert home in buckets_of(*right, row)
@@ -224,13 +224,13 @@ def sliced_joins(draw):
 
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(sliced_joins(), st.data(), st.integers(1, 6))
-def test_every_combination_within_the_windows_meets_in_one_slice(spec, data, buckets):
+def test_every_combination_within_the_windows_meets_in_one_slice(node, data, buckets):
     times = st.lists(st.integers(-40, 40), min_size=1, max_size=5)
-    streams = [data.draw(times) for _ in spec.inputs]
-    slices = spec.partitioning(buckets)
+    streams = [data.draw(times) for _ in node.inputs]
+    slices = node.partitioning(buckets)
     homes = []
     for port, own in enumerate(streams):
-        rows, found = route(spec, slices, port, batch(own, x=[0] * len(own)), buckets)
+        rows, found = route(node, slices, port, batch(own, x=[0] * len(own)), buckets)
         homes.append([buckets_of(rows, found, row) for row in range(len(own))])
         assert all(homes[-1])
     assert all(len(home) == 1 for home in homes[slices.anchor])
@@ -238,7 +238,7 @@ def test_every_combination_within_the_windows_meets_in_one_slice(spec, data, buc
         at = [own[row] for own, row in zip(streams, rows, strict=True)]
         if all(
             at[b.right] - at[b.left] <= b.hi and at[b.left] - at[b.right] <= b.lo
-            for b in spec.graph.stated
+            for b in node.graph.stated
         ):
             shared = set.intersection(*(homes[port][row] for port, row in enumerate(rows)))
             assert shared == homes[slices.anchor][rows[slices.anchor]]
@@ -250,16 +250,16 @@ def test_rows_of_a_full_outer_join_meet_all_they_can_where_each_has_its_home(
     least, length, data, buckets
 ):
     keyed = join(KeyClass((None, None), "int"))
-    spec = OuterJoin(**keyed.common() | {"classes": ()}, kind="full")
+    node = OuterJoin(**keyed.common() | {"classes": ()}, kind="full")
     bound = Bound(0, 1, -least, least + length)
-    spec = replace(spec, graph=WindowGraph(spec.aliases, (bound,)))
-    slices = spec.partitioning(buckets)
+    node = replace(node, graph=WindowGraph(node.aliases, (bound,)))
+    slices = node.partitioning(buckets)
     times = [data.draw(st.lists(st.integers(-40, 40), min_size=1, max_size=6)) for _ in "ab"]
     sent, homes = [], []
     for port, own in enumerate(times):
-        rows, found = route(spec, slices, port, batch(own, x=[0] * len(own)), buckets)
+        rows, found = route(node, slices, port, batch(own, x=[0] * len(own)), buckets)
         sent.append([buckets_of(rows, found, row) for row in range(len(own))])
-        held = [own_rows(spec, slices, n).holds(np.array(own)) for n in range(buckets)]
+        held = [own_rows(node, slices, n).holds(np.array(own)) for n in range(buckets)]
         assert np.sum(held, axis=0).tolist() == [1] * len(own)
         homes.append(np.argmax(held, axis=0).tolist())
         assert all(home in of for home, of in zip(homes[-1], sent[-1], strict=True))
@@ -270,27 +270,27 @@ def test_rows_of_a_full_outer_join_meet_all_they_can_where_each_has_its_home(
 
 
 def test_only_a_full_outer_join_is_told_which_rows_it_answers_for():
-    spec = OuterJoin(**join(KeyClass((None, None), "int")).common() | {"classes": ()}, kind="left")
-    assert own_rows(spec, spec.partitioning(4), 0) is None
+    node = OuterJoin(**join(KeyClass((None, None), "int")).common() | {"classes": ()}, kind="left")
+    assert own_rows(node, node.partitioning(4), 0) is None
     keyed = join(KeyClass(("a.k", "b.k"), "int"))
     assert own_rows(keyed, keyed.partitioning(4), 0) is None
 
 
 def test_slices_at_the_ends_of_time_do_not_wrap_around():
-    spec = join(KeyClass((None, None), "int"))
-    slices = replace(spec, classes=()).partitioning(4)
+    node = join(KeyClass((None, None), "int"))
+    slices = replace(node, classes=()).partitioning(4)
     ends = [MIN_TICK + 1, MAX_TICK]
-    rows, homes = route(spec, slices, 1, batch(ends, x=[0, 0]), 4)
-    anchors = route(spec, slices, 0, batch(ends, x=[0, 0]), 4)[1]
+    rows, homes = route(node, slices, 1, batch(ends, x=[0, 0]), 4)
+    anchors = route(node, slices, 0, batch(ends, x=[0, 0]), 4)[1]
     for row in (0, 1):
         assert int(anchors[row]) in buckets_of(rows, homes, row)
 
 
 def test_uniform_times_leave_no_bucket_of_four_slices_with_over_forty_percent():
-    spec = replace(join(KeyClass((None, None), "int")), classes=())
+    node = replace(join(KeyClass((None, None), "int")), classes=())
     times = np.random.default_rng(0).integers(0, 4 * 10, 4_000)
     homes = [
-        route(spec, spec.partitioning(4), port, batch(times, x=times), 4)[1] for port in (0, 1)
+        route(node, node.partitioning(4), port, batch(times, x=times), 4)[1] for port in (0, 1)
     ]
     shares = np.bincount(np.concatenate(homes)) / sum(map(len, homes))
     assert shares.max() < 0.4
@@ -298,13 +298,13 @@ def test_uniform_times_leave_no_bucket_of_four_slices_with_over_forty_percent():
 
 @pytest.mark.parametrize("kind", ["left outer", "right outer", "full outer"])
 def test_a_crowded_cell_is_split_by_slices_of_time(kind):
-    spec = replace(bestmatch(1.0, "double"), kind=kind)
+    node = replace(bestmatch(1.0, "double"), kind=kind)
     times = np.random.default_rng(0).integers(0, 4_000, 8_000)  # 143 slices of 28 ticks
     crowd = np.zeros(len(times))
-    cells = spec.partitioning(4)
+    cells = node.partitioning(4)
     sent = [
-        route(spec, cells, 0, batch(times, l_x=crowd), 4)[1],
-        route(spec, cells, 1, batch(times, r_x=crowd), 4)[1],
+        route(node, cells, 0, batch(times, l_x=crowd), 4)[1],
+        route(node, cells, 1, batch(times, r_x=crowd), 4)[1],
     ]
     shares = np.bincount(np.concatenate(sent), minlength=4) / sum(map(len, sent))
     assert shares.max() < 0.375
@@ -316,12 +316,12 @@ def test_rows_are_copied_as_often_as_explain_says(kind, buckets):
     """Twice too often was said where two cells share a bucket, too seldom for short windows."""
     random = np.random.default_rng(0)
     for type_, positions in (("double", random.uniform(0, 500, 8_000)), ("bigint", None)):
-        spec = replace(bestmatch(1.0, type_), kind=kind)
-        cells = spec.partitioning(buckets)
+        node = replace(bestmatch(1.0, type_), kind=kind)
+        cells = node.partitioning(buckets)
         at = random.integers(0, 500, 8_000) if positions is None else positions
         times = random.integers(0, 4_000, len(at))
         for port, name in enumerate(("l_x", "r_x")):
-            rows, _ = route(spec, cells, port, batch(times, **{name: at}), buckets)
+            rows, _ = route(node, cells, port, batch(times, **{name: at}), buckets)
             if port != cells.anchor:
                 assert len(rows) / len(at) == pytest.approx(cells.copies(port), rel=0.03)
 
@@ -332,12 +332,12 @@ def test_a_limit_beyond_all_values_cuts_no_cells():
 
 
 def test_decimal_positions_are_cut_exactly_at_the_constraint():
-    spec = bestmatch(0.1, "decimal(10,1)")
-    cells = spec.partitioning(3)
+    node = bestmatch(0.1, "decimal(10,1)")
+    cells = node.partitioning(3)
     tenths = [pa.scalar(n / 10).cast(pa.decimal128(10, 1)).as_py() for n in range(-20, 20)]
     kind = pa.decimal128(10, 1)
-    left = route(spec, cells, 0, batch(l_x=pa.array(tenths[1:], kind)), 3)
-    right = route(spec, cells, 1, batch(r_x=pa.array(tenths[:-1], kind)), 3)
+    left = route(node, cells, 0, batch(l_x=pa.array(tenths[1:], kind)), 3)
+    right = route(node, cells, 1, batch(r_x=pa.array(tenths[:-1], kind)), 3)
     for row in range(len(tenths) - 1):
         assert buckets_of(*left, row) <= buckets_of(*right, row)
 

@@ -11,8 +11,8 @@ ROWS = pa.record_batch({"k": ["u", "v"], "n": [1, 2], "at": pa.array([7, None], 
 
 def test_a_scan_picks_columns_and_gives_them_flat_names():
     schema = Schema((Field("x.n", "bigint"), Field("x.k", "string")))
-    spec = ScanStream("a", "x", ("n", "k"), schema, "at", "bigint", 0)
-    batch = scan(spec, ROWS)
+    node = ScanStream("a", "x", ("n", "k"), schema, "at", "bigint", 0)
+    batch = scan(node, ROWS)
     assert batch.columns.to_pydict() == {"x.n": [1, 2], "x.k": ["u", "v"]}
     assert batch.times.tolist() == [7, MIN_TICK]
     assert batch.ends is None
@@ -20,5 +20,5 @@ def test_a_scan_picks_columns_and_gives_them_flat_names():
 
 
 def test_a_scan_of_no_columns_still_has_rows():
-    spec = ScanStream("a", "x", (), Schema(()), "at", "bigint", 0)
-    assert len(scan(spec, ROWS)) == 2
+    node = ScanStream("a", "x", (), Schema(()), "at", "bigint", 0)
+    assert len(scan(node, ROWS)) == 2

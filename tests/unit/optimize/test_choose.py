@@ -198,10 +198,10 @@ def test_an_aggregate_over_rows_that_never_end_is_refused():
 
 def test_a_join_ends_its_rows_as_soon_as_one_of_its_streams_does():
     windowed = {**INPUTS, "b": Range(INPUTS["b"], HOUR)}
-    spec = grouped(join(windowed, "a.k = b.k", *HOURS)).input
-    assert isinstance(spec, SlidingAggregate)
-    assert spec.keys == ("a.k",)
-    assert spec.input.schema.names == ("a.k",)
+    node = grouped(join(windowed, "a.k = b.k", *HOURS)).input
+    assert isinstance(node, SlidingAggregate)
+    assert node.keys == ("a.k",)
+    assert node.input.schema.names == ("a.k",)
 
 
 def bestmatch(lo: int = 5, hi: int = 7) -> BestmatchJoin:
@@ -211,11 +211,11 @@ def bestmatch(lo: int = 5, hi: int = 7) -> BestmatchJoin:
 
 
 def test_a_bestmatch_join_becomes_matwin():
-    spec = optimize(query(renamed(bestmatch(), {"x": "a.x", "y": "b.y"})), Options()).root.input
-    assert isinstance(spec, MatwinBestmatch)
-    assert (spec.lo, spec.hi, spec.keep) == (5, 7, (("a.x",), ("b.y",)))
-    assert spec.keep_unmatched
-    assert spec.schema.names == ("a.x", "b.y")
+    node = optimize(query(renamed(bestmatch(), {"x": "a.x", "y": "b.y"})), Options()).root.input
+    assert isinstance(node, MatwinBestmatch)
+    assert (node.lo, node.hi, node.keep) == (5, 7, (("a.x",), ("b.y",)))
+    assert node.keep_unmatched
+    assert node.schema.names == ("a.x", "b.y")
 
 
 @pytest.mark.parametrize(

@@ -48,10 +48,10 @@ def rewritten(sql: str, **options: str) -> PhysicalNode:
     return with_negative_tuples(planned(sql, **options).root)
 
 
-def shape(spec: PhysicalNode) -> str:
-    """The names of specs from the top down, projections left out."""
-    name = type(spec).__name__
-    below = [shape(child) for child in spec.inputs]
+def shape(node: PhysicalNode) -> str:
+    """The names of nodes from the top down, projections left out."""
+    name = type(node).__name__
+    below = [shape(child) for child in node.inputs]
     if name == "ProjectRows":
         return below[0]
     if not below:
@@ -114,13 +114,13 @@ def test_rows_get_their_negatives_over_the_scan_or_where_they_are_kept_anyway(sq
 
 
 def test_of_two_windows_of_one_stream_the_shorter_one_counts():
-    spec = planned("SELECT DISTINCT x FROM a [RANGE 7]").root
-    while not isinstance(spec, RangeRows):
-        (spec,) = spec.inputs
-    spec = with_negative_tuples(RangeRows(spec, 3))
-    while not isinstance(spec, RangeRows):
-        (spec,) = spec.inputs
-    assert (spec.ticks, type(spec.input)) == (3, ScanStream)
+    node = planned("SELECT DISTINCT x FROM a [RANGE 7]").root
+    while not isinstance(node, RangeRows):
+        (node,) = node.inputs
+    node = with_negative_tuples(RangeRows(node, 3))
+    while not isinstance(node, RangeRows):
+        (node,) = node.inputs
+    assert (node.ticks, type(node.input)) == (3, ScanStream)
 
 
 def test_totals_that_are_estimated_keep_the_windows_that_they_are_estimated_by():
@@ -145,9 +145,9 @@ def test_a_join_of_rows_that_do_not_all_end_keeps_them_by_its_windows():
     assert with_negative_tuples(bounded) == ExpireRows(bounded)
 
 
-def stages(spec: PhysicalNode) -> list[PhysicalNode]:
-    below = [found for child in spec.inputs for found in stages(child)]
-    return [*below, spec] if spec.is_stateful else below
+def stages(node: PhysicalNode) -> list[PhysicalNode]:
+    below = [found for child in node.inputs for found in stages(child)]
+    return [*below, node] if node.is_stateful else below
 
 
 def test_every_stage_is_named_spread_and_told_apart():

@@ -1,4 +1,4 @@
-"""Outer, semi and anti joins on their way from a logical plan to a spec."""
+"""Outer, semi and anti joins on their way from a logical plan to a node."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ def test_rows_that_are_final_as_they_come_trail_nothing():
 
 def test_a_semi_or_anti_join_carries_columns_of_the_first_input_alone():
     for kind in ("semi", "anti"):
-        spec = planned(kind, Bound(0, 1, 5, 5))
-        assert spec.keep == (("a.x",), ())
-        assert spec.inputs[1].schema.names == ("b.k",)
+        node = planned(kind, Bound(0, 1, 5, 5))
+        assert node.keep == (("a.x",), ())
+        assert node.inputs[1].schema.names == ("b.k",)
 
 
 def test_a_condition_reads_columns_that_the_answer_does_not_show():
-    spec = planned("left", Bound(0, 1, 5, 5), predicates=(expr("a.y < b.y"),))
-    assert spec.keep == (("a.x",), ())
-    assert [p.text for p in spec.predicates] == ["a.y < b.y"]
-    assert spec.inputs[1].schema.names == ("b.k", "b.y")
+    node = planned("left", Bound(0, 1, 5, 5), predicates=(expr("a.y < b.y"),))
+    assert node.keep == (("a.x",), ())
+    assert [p.text for p in node.predicates] == ["a.y < b.y"]
+    assert node.inputs[1].schema.names == ("b.k", "b.y")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -63,8 +63,8 @@ def test_an_algorithm_for_inner_joins_alone_is_refused(kind):
 
 @pytest.mark.parametrize("algorithm", ["bew", "bew-hash", "bew-nested-loop"])
 def test_bew_takes_every_kind(algorithm):
-    spec = planned("full", Bound(0, 1, 5, 5), Options(algorithm=algorithm))
-    assert spec.method == ("nested-loop" if algorithm == "bew-nested-loop" else "hash")
+    node = planned("full", Bound(0, 1, 5, 5), Options(algorithm=algorithm))
+    assert node.method == ("nested-loop" if algorithm == "bew-nested-loop" else "hash")
 
 
 def test_a_condition_on_which_engines_differ_is_refused_unless_it_can_go_below():

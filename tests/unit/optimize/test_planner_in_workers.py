@@ -53,16 +53,16 @@ def join(sql: str, **hints: Any):
     for name in "abc":
         session.stream(name, iter(()), time="at", schema=COLUMNS, **hints)
     query, physical = plans_of(session, sql)
-    spec = physical.root
-    while not hasattr(spec, "classes"):
-        spec = spec.input
+    node = physical.root
+    while not hasattr(node, "classes"):
+        node = node.input
     said = {name: info.statistics for name, info in session._catalog.items()}
-    return spec, QueryPlanner(query, Options(), Options(), said, REFERENCE_MACHINE)
+    return node, QueryPlanner(query, Options(), Options(), said, REFERENCE_MACHINE)
 
 
 def planned(sql: str, seen: Seen, buckets: int = 1, **hints: Any):
-    spec, planner = join(sql, **hints)
-    return planner.planned(spec, spec.partitioning(buckets), seen)
+    node, planner = join(sql, **hints)
+    return planner.planned(node, node.partitioning(buckets), seen)
 
 
 def test_a_band_over_many_rows_is_answered_by_trees():
@@ -79,8 +79,8 @@ def test_what_is_laid_out_in_every_micro_batch_counts(rows, is_by_trees):
 
 
 def test_hints_hold_for_a_bucket_in_proportion():
-    spec = planned(KEYED, Seen((0.5, None), keys=None), 4, rate=8, distinct={"k": 1_000})
-    assert dict(spec.estimate.known) == {
+    node = planned(KEYED, Seen((0.5, None), keys=None), 4, rate=8, distinct={"k": 1_000})
+    assert dict(node.estimate.known) == {
         "rate(a)": Figure(0.5, "seen"),
         "rate(b)": Figure(2.0, "hint"),
         "keys(a.k)": Figure(250.0, "hint"),
@@ -89,45 +89,45 @@ def test_hints_hold_for_a_bucket_in_proportion():
 
 
 def test_without_a_rate_the_join_stays_as_it_was_planned():
-    spec, planner = join(KEYED)
-    assert planner.planned(spec, spec.partitioning(4), Seen((1.0, None))) is spec
+    node, planner = join(KEYED)
+    assert planner.planned(node, node.partitioning(4), Seen((1.0, None))) is node
 
 
 def test_keys_that_are_hashed_together_are_not_spread_one_by_one():
     both = "SELECT a.k FROM a, b WHERE a.k = b.k AND a.x = b.x WINDOW = 50"
-    spec = planned(both, Seen((1.0, 1.0)), 4, distinct={"k": 1_000})
-    assert dict(spec.estimate.known)["keys(a.k)"].value == 1_000
+    node = planned(both, Seen((1.0, 1.0)), 4, distinct={"k": 1_000})
+    assert dict(node.estimate.known)["keys(a.k)"].value == 1_000
 
 
 def test_plans_are_named_where_there_is_a_choice():
-    spec, planner = join(KEYED)
-    names = planner.names(spec)
+    node, planner = join(KEYED)
+    names = planner.names(node)
     assert {"bew-hash", "bew-nested-loop", "hw", "nlw", "hash/ttree"} < set(names)
     assert not any(name.startswith("few") for name in names)  # they would answer later
-    in_batch = replace(planner, is_bounded=True).names(spec)
+    in_batch = replace(planner, is_bounded=True).names(node)
     assert {*names, "few-hash", "few-nested-loop"} == set(in_batch)
     three, _ = join("SELECT a.k FROM a, b, c WHERE a.k = b.k AND b.k = c.k WINDOW = 50")
     assert "bew-hash, ordered by cost" in planner.names(three)
     for options in (Options(algorithm="few"), Options(order="a, b"), Options(memory=1 << 20)):
-        assert replace(planner, options=options, hints={}).names(spec) == ()
+        assert replace(planner, options=options, hints={}).names(node) == ()
 
 
 @pytest.mark.parametrize("is_bounded", [True, False])
 def test_a_worker_takes_few_in_a_batch_run_alone(monkeypatch, is_bounded):
     cost = kernels.KernelCost(1e-6, lookup=0, touched=0, result=0)
     monkeypatch.setitem(kernels.KERNELS, "few-hash", cost)
-    spec, planner = join(KEYED)
+    node, planner = join(KEYED)
     planner = replace(planner, is_bounded=is_bounded)
-    found = planner.planned(spec, spec.partitioning(4), Seen((5.0, 5.0), keys=10.0))
+    found = planner.planned(node, node.partitioning(4), Seen((5.0, 5.0), keys=10.0))
     assert (found.algorithm == "few") == is_bounded
-    assert plan_kind(found) in planner.names(spec)
+    assert plan_kind(found) in planner.names(node)
 
 
 def test_every_plan_taken_has_a_name_that_was_given():
     for rate in (0.01, 1.0, 100.0):
         for keys in (1.0, 10_000.0):
             for sql in (KEYED, BAND.format(500), KEYED.replace("FROM a, b", "FROM a, b, c")):
-                spec, planner = join(sql)
+                node, planner = join(sql)
                 seen = Seen((rate, 1.0, rate), keys=keys)
-                found = planner.planned(spec, spec.partitioning(4), seen)
-                assert plan_kind(found) in planner.names(spec)
+                found = planner.planned(node, node.partitioning(4), seen)
+                assert plan_kind(found) in planner.names(node)

@@ -24,14 +24,14 @@ def set_operations(sql: str, **options: str) -> list[SetOp]:
     logical = compile_query(sql, CATALOG, DuckdbTypes())
     found: list[SetOp] = []
 
-    def walk(spec: PhysicalNode) -> None:
-        if isinstance(spec, SetOp):
-            found.append(spec)
-        if isinstance(spec, MultiJoin):
-            assert isinstance(spec, SnapshotJoin) == any(
-                isinstance(child, SetOp) for child in spec.inputs
+    def walk(node: PhysicalNode) -> None:
+        if isinstance(node, SetOp):
+            found.append(node)
+        if isinstance(node, MultiJoin):
+            assert isinstance(node, SnapshotJoin) == any(
+                isinstance(child, SetOp) for child in node.inputs
             )
-        for child in spec.inputs:
+        for child in node.inputs:
             walk(child)
 
     walk(optimize(logical, Options(**options)).root)

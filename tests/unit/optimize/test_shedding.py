@@ -38,8 +38,8 @@ def planned(sql: str, **options: object):
     return optimize(query, by_keyword(options)).root
 
 
-def join_of(spec) -> TimeJoin:
-    return spec if isinstance(spec, TimeJoin) else join_of(spec.inputs[0])
+def join_of(node) -> TimeJoin:
+    return node if isinstance(node, TimeJoin) else join_of(node.inputs[0])
 
 
 def refusal(sql: str, **options: object) -> str:
@@ -85,14 +85,14 @@ def test_results_below_an_aggregate_carry_their_draws_up_to_it():
     assert join.schema.names[-4:] == hidden
     assert join.shedding.is_estimated
     assert join.shedding.least_windows == (Least(0.1, is_share=True),) * 2
-    between, spec = [], root
-    while not isinstance(spec, TimeJoin):
-        between.append(spec)
-        spec = spec.inputs[0]
-    above = next(n for n, spec in enumerate(between) if isinstance(spec, SlidingAggregate))
-    assert all(spec.schema.names[-4:] == hidden for spec in between[above + 1 :])
-    assert any(isinstance(spec, ProjectRows) for spec in between[above + 1 :])
-    assert not any(name in hidden for spec in between[: above + 1] for name in spec.schema.names)
+    between, node = [], root
+    while not isinstance(node, TimeJoin):
+        between.append(node)
+        node = node.inputs[0]
+    above = next(n for n, node in enumerate(between) if isinstance(node, SlidingAggregate))
+    assert all(node.schema.names[-4:] == hidden for node in between[above + 1 :])
+    assert any(isinstance(node, ProjectRows) for node in between[above + 1 :])
+    assert not any(name in hidden for node in between[: above + 1] for name in node.schema.names)
 
 
 def test_an_aggregate_over_a_join_that_only_fails_is_as_ever():
@@ -391,7 +391,7 @@ def test_every_bucket_needs_something_for_every_stream():
     options = {"memory": "128000 B", "on_memory": "shed"}
     query = optimize(compile_query(JOIN, CATALOG, DuckdbTypes()), by_keyword(options))
     join = join_of(query.root)
-    assert plan_stage(query, (join,), 0, Spread(500, 4)).spec.shedding.parts == 500
+    assert plan_stage(query, (join,), 0, Spread(500, 4)).node.shedding.parts == 500
     with pytest.raises(WindrowError) as caught:
         plan_stage(query, (join,), 0, Spread(501, 4))
     assert str(caught.value) == (
@@ -405,7 +405,7 @@ def test_every_bucket_needs_something_for_every_stream():
 def test_every_bucket_needs_memory_for_a_tuple_of_every_stream():
     query = optimize(compile_query(JOIN, CATALOG, DuckdbTypes()), by_keyword(MEMORY))
     join = join_of(query.root)
-    part = plan_stage(query, (join,), 0, Spread(250, 4)).spec
+    part = plan_stage(query, (join,), 0, Spread(250, 4)).node
     assert part.shedding.memory == 2
     with pytest.raises(WindrowError) as caught:
         plan_stage(query, (join,), 0, Spread(251, 4))

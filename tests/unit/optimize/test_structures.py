@@ -54,8 +54,8 @@ def test_the_structures_follow_the_conditions_unless_the_user_says_otherwise(
 
 
 def test_a_structure_alone_asks_for_the_algorithm(session):
-    spec = planned(session, "a.k = b.k", structure="Hash / TTREE")
-    assert (spec.algorithm, spec.structures) == ("asymmetric", ("hash", "ttree"))
+    node = planned(session, "a.k = b.k", structure="Hash / TTREE")
+    assert (node.algorithm, node.structures) == ("asymmetric", ("hash", "ttree"))
     hinted = JOIN.replace("SELECT", "SELECT /*+ structure = btree/buffer */").format("a.k = b.k")
     physical = plans_of(session, hinted)[1]
     assert physical.root.input.structures == ("btree", "buffer")
@@ -79,8 +79,8 @@ def test_a_band_without_an_equality_is_answered_by_trees_though_nothing_is_known
     columns = pa.schema([(name, pa.int64()) for name in ("ts", "k", "x")])
     for name in "ab":
         made.stream(name, iter(()), time="ts", schema=columns)
-    spec = planned(made, where)
-    assert spec.structures == structures
+    node = planned(made, where)
+    assert node.structures == structures
     assert planned(made, where, memory="1 GB").structures == ()
     assert planned(made, where, algorithm="bew").structures == ()
     if structures:
@@ -173,8 +173,8 @@ def test_buckets_and_nodes_are_as_large_as_the_user_says(session):
 
 
 def test_the_structures_are_made_with_those_sizes(session):
-    spec = planned(session, "a.k = b.k", structure="hash/ttree", bucket_size=4, node_size=32)
-    machine = asymmetric(spec, np.array([0, 8, 16]))
+    node = planned(session, "a.k = b.k", structure="hash/ttree", bucket_size=4, node_size=32)
+    machine = asymmetric(node, np.array([0, 8, 16]))
     assert [int(store.numbers[SIZE]) for store in machine._stores] == [4, 32]
 
 
@@ -185,9 +185,9 @@ def test_costs_are_those_of_the_sizes_asked_for():
         made.stream(name, table, time="ts")
     costs = []
     for size in (2, 50):
-        spec = planned(made, "a.x = b.x", bucket_size=size)
-        costs.append({plan.name: plan.seconds for plan in spec.estimate.plans})
-        assert spec.estimate.weights.endswith("(with buckets of 10 and nodes of 100)")
+        node = planned(made, "a.x = b.x", bucket_size=size)
+        costs.append({plan.name: plan.seconds for plan in node.estimate.plans})
+        assert node.estimate.weights.endswith("(with buckets of 10 and nodes of 100)")
     few, many = costs
     assert few["hash/hash"] < many["hash/hash"]
     assert few["ttree/ttree"] == many["ttree/ttree"]

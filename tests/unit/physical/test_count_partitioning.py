@@ -30,7 +30,7 @@ def by(*names: str) -> OwnWindow:
 
 
 @pytest.mark.parametrize(
-    ("spec", "classes"),
+    ("node", "classes"),
     [
         (counted(by("a.k"), by("b.k")), (0,)),
         (counted(by("a.k", "a.x"), by("b.k")), (0,)),
@@ -39,12 +39,12 @@ def by(*names: str) -> OwnWindow:
         (counted(by("a.k", "a.m"), by("b.m"), keys=(K, M)), (1,)),
     ],
 )
-def test_windows_divided_by_a_join_key_are_spread_by_it(spec, classes):
-    assert spec.partitioning(8) == HashShares((classes,), (8,), (1, 1))
+def test_windows_divided_by_a_join_key_are_spread_by_it(node, classes):
+    assert node.partitioning(8) == HashShares((classes,), (8,), (1, 1))
 
 
 @pytest.mark.parametrize(
-    ("spec", "reason"),
+    ("node", "reason"),
     [
         (
             counted(OwnWindow(5), by("b.k")),
@@ -76,5 +76,5 @@ def test_windows_divided_by_a_join_key_are_spread_by_it(spec, classes):
         ),
     ],
 )
-def test_any_other_window_is_kept_in_one_place_with_what_to_write_instead(spec, reason):
-    assert spec.partitioning(8) == Single(reason)
+def test_any_other_window_is_kept_in_one_place_with_what_to_write_instead(node, reason):
+    assert node.partitioning(8) == Single(reason)

@@ -209,6 +209,6 @@ def joins(draw):
 
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(joins())
-def test_the_probe_order_shown_is_the_one_that_the_operator_takes(spec):
-    for start in range(len(spec.inputs)):
-        assert (start, *probe_order(spec, start)) == route_from(spec, start).order
+def test_the_probe_order_shown_is_the_one_that_the_operator_takes(node):
+    for start in range(len(node.inputs)):
+        assert (start, *probe_order(node, start)) == route_from(node, start).order

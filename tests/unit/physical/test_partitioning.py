@@ -53,56 +53,56 @@ TIME = Dimension("t.ts", "h.ts", "mindist", 20, is_time=True)
 
 
 def test_a_key_that_every_input_has_takes_all_buckets_and_copies_nothing():
-    spec = bew(3, {0: "k", 1: "k", 2: "k"}, {0: "x", 1: "x"})
-    assert spec.partitioning(8) == HashShares(((0,),), (8,), (1, 1, 1))
+    node = bew(3, {0: "k", 1: "k", 2: "k"}, {0: "x", 1: "x"})
+    assert node.partitioning(8) == HashShares(((0,),), (8,), (1, 1, 1))
 
 
 def test_several_common_keys_are_hashed_together():
-    spec = bew(2, {0: "k", 1: "k"}, {0: "x", 1: "x"})
-    partitioning = spec.partitioning(4)
+    node = bew(2, {0: "k", 1: "k"}, {0: "x", 1: "x"})
+    partitioning = node.partitioning(4)
     assert partitioning == HashShares(((0, 1),), (4,), (1, 1))
-    assert partitioning.describe(spec, str) == "partitioned by a.k = b.k, a.x = b.x (4)"
+    assert partitioning.describe(node, str) == "partitioned by a.k = b.k, a.x = b.x (4)"
 
 
 def test_differing_keys_share_the_buckets():
-    spec = bew(3, {0: "x", 1: "x"}, {1: "y", 2: "y"})
-    partitioning = spec.partitioning(4)
+    node = bew(3, {0: "x", 1: "x"}, {1: "y", 2: "y"})
+    partitioning = node.partitioning(4)
     assert partitioning == HashShares(((0,), (1,)), (2, 2), (2, 1, 2))
-    assert partitioning.describe(spec, str) == (
+    assert partitioning.describe(node, str) == (
         "partitioned by a.x = b.x (2) x b.y = c.y (2); a and c copied 2 times"
     )
 
 
 def test_a_composite_key_of_two_inputs_is_one_dimension():
-    spec = bew(3, {0: "x", 1: "x"}, {1: "y", 2: "y"}, {0: "z", 1: "z"})
-    assert spec.partitioning(4) == HashShares(((0, 2), (1,)), (2, 2), (2, 1, 2))
+    node = bew(3, {0: "x", 1: "x"}, {1: "y", 2: "y"}, {0: "z", 1: "z"})
+    assert node.partitioning(4) == HashShares(((0, 2), (1,)), (2, 2), (2, 1, 2))
 
 
 def test_a_prime_number_of_buckets_leaves_one_unused_rather_than_copying_everything():
-    spec = bew(3, {0: "x", 1: "x"}, {1: "y", 2: "y"})
-    assert spec.partitioning(7) == HashShares(((0,), (1,)), (3, 2), (2, 1, 3))
+    node = bew(3, {0: "x", 1: "x"}, {1: "y", 2: "y"})
+    assert node.partitioning(7) == HashShares(((0,), (1,)), (3, 2), (2, 1, 3))
 
 
 def test_an_input_without_any_key_goes_everywhere():
-    spec = bew(3, {0: "k", 1: "k"})
-    partitioning = spec.partitioning(4)
+    node = bew(3, {0: "k", 1: "k"})
+    partitioning = node.partitioning(4)
     assert partitioning == HashShares(((0,),), (4,), (1, 1, 4))
-    assert partitioning.describe(spec, str) == "partitioned by a.k = b.k (4); c copied 4 times"
+    assert partitioning.describe(node, str) == "partitioned by a.k = b.k (4); c copied 4 times"
 
 
 def sliced(*bounds: Bound, kind: str = "inner") -> MultiJoin:
     """A join of as many inputs as the bounds name, without an equality."""
     size = 1 + max(max(bound.left, bound.right) for bound in bounds)
-    spec = bew(size)
-    join = replace(spec, graph=WindowGraph(spec.aliases, bounds))
+    node = bew(size)
+    join = replace(node, graph=WindowGraph(node.aliases, bounds))
     return join if kind == "inner" else OuterJoin(**join.common(), kind=kind)
 
 
 def test_a_join_without_equality_is_cut_into_slices_of_time():
-    spec = sliced(Bound(0, 1, MINUTE, 2 * MINUTE))
-    partitioning = spec.partitioning(4)
+    node = sliced(Bound(0, 1, MINUTE, 2 * MINUTE))
+    partitioning = node.partitioning(4)
     assert partitioning == Slices(0, 3 * MINUTE, (0, 2 * MINUTE), (0, MINUTE), 4)
-    assert partitioning.describe(spec, str) == (
+    assert partitioning.describe(node, str) == (
         "partitioned by slices of event time, 3m wide (4); b copied 2 times on average"
     )
 
@@ -120,11 +120,11 @@ def test_rows_that_may_come_out_unmatched_have_one_home(kind, anchor):
 
 
 def test_the_rows_of_a_full_outer_join_without_equality_are_copied_to_all_that_they_meet():
-    spec = sliced(Bound(0, 1, MINUTE, 2 * MINUTE), kind="full")
-    partitioning = spec.partitioning(4)
+    node = sliced(Bound(0, 1, MINUTE, 2 * MINUTE), kind="full")
+    partitioning = node.partitioning(4)
     reaches = (MINUTE, 2 * MINUTE), (2 * MINUTE, MINUTE)
     assert partitioning == Slices(None, 3 * MINUTE, *reaches, 4)
-    assert partitioning.describe(spec, str) == (
+    assert partitioning.describe(node, str) == (
         "partitioned by slices of event time, 3m wide (4); "
         "a copied 2 times, b copied 2 times on average"
     )
@@ -145,8 +145,8 @@ def test_groups_go_by_all_their_keys_and_a_global_aggregate_nowhere():
 
 def test_a_bestmatch_join_with_an_equality_goes_by_it():
     keys = (KeyClass(("t.k", "h.k"), "int"), KeyClass(("t.j", "h.j"), "int"))
-    spec = matwin(TIME, keys=keys)
-    assert spec.partitioning(4) == HashShares(((0, 1),), (4,), (1, 1))
+    node = matwin(TIME, keys=keys)
+    assert node.partitioning(4) == HashShares(((0, 1),), (4,), (1, 1))
 
 
 @pytest.mark.parametrize(
@@ -158,17 +158,17 @@ def test_a_bestmatch_join_with_an_equality_goes_by_it():
     ],
 )
 def test_cells_follow_the_first_constrained_dimension_that_is_not_time_and_time(eps, axis):
-    spec = matwin(TIME, Dimension("t.x", "h.x", "mindist", eps), lo=MINUTE, hi=MINUTE)
+    node = matwin(TIME, Dimension("t.x", "h.x", "mindist", eps), lo=MINUTE, hi=MINUTE)
     slices = Axis(None, 8 * MINUTE, (0, MINUTE), (0, MINUTE))
-    assert spec.partitioning(4) == Cells((axis, slices), 0, 4)
+    assert node.partitioning(4) == Cells((axis, slices), 0, 4)
 
 
 def test_without_a_constrained_dimension_cells_are_cut_in_time():
-    spec = matwin(TIME, Dimension("t.x", "h.x", "mindist", None), lo=MINUTE, hi=2 * MINUTE)
-    partitioning = spec.partitioning(4)
+    node = matwin(TIME, Dimension("t.x", "h.x", "mindist", None), lo=MINUTE, hi=2 * MINUTE)
+    partitioning = node.partitioning(4)
     slices = Axis(None, 12 * MINUTE, (0, 2 * MINUTE), (0, MINUTE))
     assert partitioning == Cells((slices,), 0, 4)
-    assert partitioning.describe(spec, str) == (
+    assert partitioning.describe(node, str) == (
         "partitioned by cells of event time, 12m wide (4); right rows copied 1.19 times on average,"
         " and held as often"
     )
@@ -177,22 +177,22 @@ def test_without_a_constrained_dimension_cells_are_cut_in_time():
 
 
 def test_cells_of_a_right_outer_join_are_the_mirror_of_those_of_a_left_one():
-    spec = matwin(TIME, Dimension("t.x", "h.x", "mindist", 5), lo=MINUTE, hi=2 * MINUTE)
-    cells = replace(spec, kind="right outer").partitioning(4)
+    node = matwin(TIME, Dimension("t.x", "h.x", "mindist", 5), lo=MINUTE, hi=2 * MINUTE)
+    cells = replace(node, kind="right outer").partitioning(4)
     slices = Axis(None, 12 * MINUTE, (MINUTE, 0), (2 * MINUTE, 0))
     assert cells == Cells((Axis(1, 20, (5, 0), (5, 0)), slices), 1, 4)
-    assert cells.describe(spec, str) == (
+    assert cells.describe(node, str) == (
         "partitioned by cells of t.x ~ h.x, 20 wide and event time, 12m wide (4);"
         " left rows copied 1.59 times on average, and held as often"
     )
 
 
 def test_left_rows_of_a_full_outer_join_reach_twice_as_far_as_right_ones():
-    spec = matwin(TIME, Dimension("t.x", "h.x", "mindist", 5), lo=MINUTE, hi=2 * MINUTE)
-    cells = replace(spec, kind="full outer").partitioning(8)
+    node = matwin(TIME, Dimension("t.x", "h.x", "mindist", 5), lo=MINUTE, hi=2 * MINUTE)
+    cells = replace(node, kind="full outer").partitioning(8)
     slices = Axis(None, 12 * MINUTE, (3 * MINUTE, 2 * MINUTE), (3 * MINUTE, MINUTE))
     assert cells == Cells((Axis(1, 20, (10, 5), (10, 5)), slices), None, 8)
-    assert cells.describe(spec, str) == (
+    assert cells.describe(node, str) == (
         "partitioned by cells of t.x ~ h.x, 20 wide and event time, 12m wide (8);"
         " left rows copied 2.59 times, right rows copied 1.73 times on average, and held as often"
     )
@@ -216,15 +216,15 @@ def joins(draw):
 
 @EXAMPLES
 @given(joins(), st.integers(1, 40), st.lists(st.integers(0, 1000), min_size=4, max_size=4))
-def test_every_combination_meets_in_exactly_one_bucket(spec, buckets, values):
+def test_every_combination_meets_in_exactly_one_bucket(node, buckets, values):
     """A combination has one value per class; each of its rows knows those of its own classes."""
-    shares = spec.partitioning(buckets)
+    shares = node.partitioning(buckets)
     assert shares.buckets <= buckets
     homes = []
-    for i in range(len(spec.inputs)):
+    for i in range(len(node.inputs)):
         ranges = [
             [sum(values[c] for c in group) % share]
-            if all(i in spec.classes[c].inputs for c in group)
+            if all(i in node.classes[c].inputs for c in group)
             else range(share)
             for group, share in zip(shares.classes, shares.shares, strict=True)
         ]
@@ -243,16 +243,16 @@ def paths(draw):
 
 @EXAMPLES
 @given(paths(), st.integers(2, 24))
-def test_no_other_factorization_of_the_buckets_leaves_less_in_each(spec, buckets):
-    shares = spec.partitioning(buckets)
-    members = [spec.classes[group[0]].inputs for group in shares.classes]
-    assert len(members) == len(spec.classes)
+def test_no_other_factorization_of_the_buckets_leaves_less_in_each(node, buckets):
+    shares = node.partitioning(buckets)
+    members = [node.classes[group[0]].inputs for group in shares.classes]
+    assert len(members) == len(node.classes)
     chosen = sum(shares.copies) / shares.buckets
     for other in product(range(1, buckets + 1), repeat=len(members)):
         if math.prod(other) == buckets:
             copies = sum(
                 math.prod(s for m, s in zip(members, other, strict=True) if i not in m)
-                for i in range(len(spec.inputs))
+                for i in range(len(node.inputs))
             )
             assert chosen <= copies / buckets
 

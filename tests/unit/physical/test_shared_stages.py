@@ -18,7 +18,7 @@ def shared(sql: str, **options: str) -> list[tuple[str, ...]]:
     for name in ("a", "b"):
         session.stream(name, pa.table({"ts": [1], "k": [1], "v": [1]}), time="ts")
     found = stages(planned(session, sql, options).root, 4)
-    return [tuple(spec.title.split(" ")[0] for spec in stage.specs) for stage in found]
+    return [tuple(node.title.split(" ")[0] for node in stage.nodes) for stage in found]
 
 
 @pytest.mark.parametrize(

@@ -22,57 +22,57 @@ if TYPE_CHECKING:
     from windrow.physical.nodes.time_join import TimeJoin
 
 
-def bew(spec: TimeJoin, first: Numbers) -> ArrivalMachine:
+def bew(node: TimeJoin, first: Numbers) -> ArrivalMachine:
     """Backward evaluation, by nested loops or by hash."""
     from windrow_papers.kernels.bew import BewNestedLoop  # noqa: PLC0415
     from windrow_papers.kernels.bew_hash import BewHash  # noqa: PLC0415
 
-    conditions = conditions_of(spec)
-    make = BewHash if spec.method == "hash" else BewNestedLoop
+    conditions = conditions_of(node)
+    make = BewHash if node.method == "hash" else BewNestedLoop
     return make(conditions, first, order_by_keys(conditions))
 
 
-def bew_graph(spec: TimeJoin, first: Numbers) -> ArrivalMachine:
+def bew_graph(node: TimeJoin, first: Numbers) -> ArrivalMachine:
     """Backward evaluation along the stated windows."""
     from windrow_papers.kernels.bew_graph import BewGraph  # noqa: PLC0415
 
-    return BewGraph(stated_conditions(spec), conditions_of(spec).upper, first)
+    return BewGraph(stated_conditions(node), conditions_of(node).upper, first)
 
 
-def closure(spec: TimeJoin, first: Numbers) -> ArrivalMachine:
+def closure(node: TimeJoin, first: Numbers) -> ArrivalMachine:
     """The join by the closed bound of each pair."""
     from windrow_papers.kernels.closure import Closure  # noqa: PLC0415
 
-    conditions = conditions_of(spec)
+    conditions = conditions_of(node)
     return Closure(conditions, first, order_by_keys(conditions))
 
 
-def ripple(spec: TimeJoin, first: Numbers) -> ArrivalMachine:
+def ripple(node: TimeJoin, first: Numbers) -> ArrivalMachine:
     """The adapted ripple join."""
     from windrow_papers.kernels.ripple import Ripple  # noqa: PLC0415
 
-    conditions = conditions_of(spec)
+    conditions = conditions_of(node)
     return Ripple(conditions, first, order_by_keys(conditions))
 
 
-def xjoin(spec: TimeJoin, first: Numbers) -> ArrivalMachine:
+def xjoin(node: TimeJoin, first: Numbers) -> ArrivalMachine:
     """The adapted XJoin."""
     from windrow_papers.kernels.xjoin import XJoinLoops  # noqa: PLC0415
 
-    return pipeline(spec, first, XJoinLoops)
+    return pipeline(node, first, XJoinLoops)
 
 
-def gca(spec: TimeJoin, first: Numbers) -> SweepMachine:
+def gca(node: TimeJoin, first: Numbers) -> SweepMachine:
     """The global conservative approach."""
     from windrow_papers.kernels.conservative_machines import GcaMachine  # noqa: PLC0415
 
-    stated = stated_conditions(spec).upper
-    return GcaMachine(conditions_of(spec), stated, first, method=spec.method)
+    stated = stated_conditions(node).upper
+    return GcaMachine(conditions_of(node), stated, first, method=node.method)
 
 
-def lca(spec: TimeJoin, first: Numbers) -> SweepMachine:
+def lca(node: TimeJoin, first: Numbers) -> SweepMachine:
     """The local conservative approach."""
     from windrow_papers.kernels.conservative_machines import LcaMachine  # noqa: PLC0415
 
-    stated = stated_conditions(spec).upper
-    return LcaMachine(conditions_of(spec), stated, first, method=spec.method)
+    stated = stated_conditions(node).upper
+    return LcaMachine(conditions_of(node), stated, first, method=node.method)

@@ -63,17 +63,17 @@ def weight_column(argument: int) -> str:
 
 
 def merged_rows(
-    spec: SlidingAggregate, batch: ChangeBatch, kept: Sequence[str] = ()
+    node: SlidingAggregate, batch: ChangeBatch, kept: Sequence[str] = ()
 ) -> ChangeBatch:
     """The rows of an aggregate, merged.
 
     Args:
-        spec: the aggregate, which may be merged.
+        node: the aggregate, which may be merged.
         batch: its rows, in any order.
         kept: further columns that are needed as they are, for which tuples stay apart.
     """
-    names = argument_columns(spec.aggregates)
-    own = readers(spec.aggregates, accumulators_of(spec.aggregates))
+    names = argument_columns(node.aggregates)
+    own = readers(node.aggregates, accumulators_of(node.aggregates))
     keepers = [_keeper(own[name]) for name in names]
     columns = [
         _conformed(keeper, batch.columns.column(name))

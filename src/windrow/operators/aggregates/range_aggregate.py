@@ -61,15 +61,15 @@ class RangeAggregateOp(SlidingAggregateOp):
 
     kind = "range-aggregate"
 
-    def __init__(self, spec: RangeAggregate) -> None:
-        self._join = spec
+    def __init__(self, node: RangeAggregate) -> None:
+        self._join = node
         self._keys = tuple(
-            tuple(str(one.columns[port]) for one in spec.classes) for port in (LEFT, RIGHT)
+            tuple(str(one.columns[port]) for one in node.classes) for port in (LEFT, RIGHT)
         )
-        self._asks = tuple(dict.fromkeys([*spec.keep, *self._keys[LEFT]]))
-        self._ahead = max(spec.hi, 0)
+        self._asks = tuple(dict.fromkeys([*node.keep, *self._keys[LEFT]]))
+        self._ahead = max(node.hi, 0)
         super().__init__(
-            SlidingAggregate(spec.right, self._keys[RIGHT], spec.aggregates, spec.schema)
+            SlidingAggregate(node.right, self._keys[RIGHT], node.aggregates, node.schema)
         )
 
     def _reset(self) -> None:
@@ -229,7 +229,7 @@ class RangeAggregateOp(SlidingAggregateOp):
         return empty
 
 
-def _no_rows(spec: RangeAggregate) -> ChangeBatch:
-    columns = [pa.array([], arrow_type(field.type)) for field in spec.schema.fields]
-    batch = pa.RecordBatch.from_arrays(columns, names=list(spec.schema.names))
+def _no_rows(node: RangeAggregate) -> ChangeBatch:
+    columns = [pa.array([], arrow_type(field.type)) for field in node.schema.fields]
+    batch = pa.RecordBatch.from_arrays(columns, names=list(node.schema.names))
     return ChangeBatch(batch, np.empty(0, np.int64))

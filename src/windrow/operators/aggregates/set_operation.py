@@ -47,10 +47,10 @@ class SetOperationOp(SlidingOp):
 
     kind = "set-operation"
 
-    def __init__(self, spec: SetOp) -> None:
-        self._spec = spec
+    def __init__(self, node: SetOp) -> None:
+        self._node = node
         self.cases = np.zeros((2, 2), np.int64)
-        self._operation = OPERATIONS[spec.kind]
+        self._operation = OPERATIONS[node.kind]
         super().__init__()
 
     def _reset(self) -> None:
@@ -62,12 +62,12 @@ class SetOperationOp(SlidingOp):
         if not columns:
             # Rows of which nothing is used but their number are all alike.
             columns["key0"] = pa.array(np.zeros(len(batch), np.int8))
-        if len(self._spec.inputs) > 1:
+        if len(self._node.inputs) > 1:
             columns["input"] = pa.array(np.full(len(batch), port, np.int8))
         return columns
 
     def _changes(self, versions: Versions, rows: ChangeBatch) -> ChangeBatch:
-        if len(self._spec.inputs) > 1:
+        if len(self._node.inputs) > 1:
             inputs = writable(rows.columns.column("input").to_numpy())
         else:
             inputs = np.zeros(len(rows), np.int8)
@@ -76,7 +76,7 @@ class SetOperationOp(SlidingOp):
             raise nothing_to_delete()
         kernels.count_cases(versions, outputs, self.cases)
         changes = kernels.copies_changed(versions, outputs)
-        names = list(self._spec.schema.names)
+        names = list(self._node.schema.names)
         keys = self._directory.keys_of(versions.slots[changes.versions])[: len(names)]
         shown = pa.RecordBatch.from_arrays(keys, names=names)
         return ChangeBatch(shown, changes.times, None, changes.signs)
@@ -90,11 +90,11 @@ class SetOperationOp(SlidingOp):
         self._copies[slots] = 0
 
     def _group_columns(self, slots: Slots) -> tuple[dict[str, pa.Array], dict[str, int]]:
-        inputs = range(len(self._spec.inputs))
+        inputs = range(len(self._node.inputs))
         return {f"copies{port}": pa.array(self._copies[slots, port]) for port in inputs}, {}
 
     def _load_groups(self, slots: Slots, columns: pa.RecordBatch, _: dict[str, int]) -> None:
-        for port in range(len(self._spec.inputs)):
+        for port in range(len(self._node.inputs)):
             self._copies[slots, port] = columns.column(f"copies{port}").to_numpy()
 
     def _resize(self, room: int) -> None:

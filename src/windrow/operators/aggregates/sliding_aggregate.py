@@ -179,20 +179,20 @@ class SlidingAggregateOp(SlidingOp):
 
     kind = "sliding-aggregate"
 
-    def __init__(self, spec: SlidingAggregate) -> None:
-        self._spec = spec
+    def __init__(self, node: SlidingAggregate) -> None:
+        self._node = node
         super().__init__()
 
     def _reset(self) -> None:
         super()._reset()
         self._accumulators = self._new_accumulators()
-        self._readers = readers(self._spec.aggregates, self._accumulators)
+        self._readers = readers(self._node.aggregates, self._accumulators)
         self._values = self._alive_values()
         self._row_counts: NDArray[np.int64] = np.zeros(0, np.int64)
         self._has_begun = False
 
     def _new_accumulators(self) -> dict[str, Accumulator]:
-        return accumulators_of(self._spec.aggregates)
+        return accumulators_of(self._node.aggregates)
 
     def _alive_values(self, lasting: tuple[ChunkSlice, ...] = ()) -> AliveValues:
         stored = {f"argument{i}": own for i, own in enumerate(self._readers.values())}
@@ -225,7 +225,7 @@ class SlidingAggregateOp(SlidingOp):
 
     def _kept_columns(self, port: int, batch: ChangeBatch) -> dict[str, pa.Array]:  # noqa: ARG002
         """Keys and arguments."""
-        columns = {f"key{i}": batch.columns.column(k) for i, k in enumerate(self._spec.keys)}
+        columns = {f"key{i}": batch.columns.column(k) for i, k in enumerate(self._node.keys)}
         if not columns:
             # One group: all rows have the same key.
             columns["key0"] = pa.array(np.zeros(len(batch), np.int8))
@@ -238,16 +238,16 @@ class SlidingAggregateOp(SlidingOp):
             # What only counts keeps the least; what others keep serves it too.
             reader = next((each for each in own if not isinstance(each, CountOnly)), own[0])
             kept[f"argument{i}"] = reader.kept(columns.column(name))
-            if self._spec.is_merged:
+            if self._node.is_merged:
                 kept[f"weight{i}"] = columns.column(weight_column(i))
-        if self._spec.is_merged:
+        if self._node.is_merged:
             kept["tuples"] = columns.column(TUPLES)
         return kept
 
     def _group_columns(self, slots: Slots) -> tuple[dict[str, pa.Array], dict[str, int]]:
         """Row counts and accumulators; what is no column goes into the numbers."""
         columns = {"rows": pa.array(self._row_counts[slots])}
-        numbers = {} if self._spec.keys else {HAS_BEGUN: int(self._has_begun)}
+        numbers = {} if self._node.keys else {HAS_BEGUN: int(self._has_begun)}
         for i, accumulator in enumerate(self._accumulators.values()):
             numbers[f"low{i}"], parts = accumulator.state(slots)
             columns |= {f"state{i}_{j}": part for j, part in enumerate(parts)}
@@ -278,7 +278,7 @@ class SlidingAggregateOp(SlidingOp):
         for answer in answers:
             answer.check()  # the answer has every instant
         exists = row_counts > 0
-        if not self._spec.keys:
+        if not self._node.keys:
             exists = np.logical_or.accumulate(exists) | self._has_begun
             self._has_begun = bool(exists.any())
         return self._differences(versions, answers, exists)
@@ -292,12 +292,12 @@ class SlidingAggregateOp(SlidingOp):
         answers: dict[str | None, dict[str, Answers]] = {
             None: {"count": Answers(row_counts, None, pa.int64())}
         }
-        for each in self._spec.aggregates:
+        for each in self._node.aggregates:
             key = key_of(each)
             if each.argument is not None and key not in answers:
                 name = columns[each.argument.columns[0]]
                 answers[key] = self._slid(self._accumulators[str(key)], name, versions, rows)
-        return [answers[key_of(each)][each.function] for each in self._spec.aggregates]
+        return [answers[key_of(each)][each.function] for each in self._node.aggregates]
 
     def _slid(
         self, accumulator: Accumulator, name: str, versions: Versions, rows: ChangeBatch
@@ -310,7 +310,7 @@ class SlidingAggregateOp(SlidingOp):
 
     def _weights(self, rows: ChangeBatch, name: str) -> NDArray[np.int32] | None:
         """How many tuples or values each row counts for; None where each is one."""
-        if not self._spec.is_merged:
+        if not self._node.is_merged:
             return None
         return writable(fixed_values(rows.columns.column(name), "<i4"))
 
@@ -323,15 +323,15 @@ class SlidingAggregateOp(SlidingOp):
             answer.mark_changed(versions.previous, changed)
         changes = changes_of(versions, exists, changed)
         keys: list[pa.Array] = []
-        if self._spec.keys:
+        if self._node.keys:
             keys = self._directory.keys_of(versions.slots[changes.versions])
         columns = [*keys, *(answer.take(changes.versions) for answer in answers)]
-        shown = pa.RecordBatch.from_arrays(columns, names=list(self._spec.schema.names))
+        shown = pa.RecordBatch.from_arrays(columns, names=list(self._node.schema.names))
         return ChangeBatch(shown, changes.times, None, changes.signs)
 
     def _has_nothing(self, slots: Slots) -> NDArray[np.bool_]:
         """The groups without rows; the one group without keys stays once it has had some."""
-        if not self._spec.keys:
+        if not self._node.keys:
             return np.full(len(slots), not self._has_begun)
         empty: NDArray[np.bool_] = self._row_counts[slots] == 0
         return empty

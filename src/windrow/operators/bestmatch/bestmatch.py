@@ -158,19 +158,19 @@ class MatwinBestmatchOp(Operator):
     """The state and the steps of one outer bestmatch join; ports: 0 left, 1 right.
 
     Args:
-        spec: the join.
+        node: the join.
         own: in one bucket of several, which rows of a full outer join it answers for: only pairs
             with a left row among them come, and only such rows come alone. None: all rows.
     """
 
-    def __init__(self, spec: MatwinBestmatch, own: OwnCells | None = None) -> None:
+    def __init__(self, node: MatwinBestmatch, own: OwnCells | None = None) -> None:
         super().__init__()
-        self._spec = spec
+        self._node = node
         self._own = own
-        self._is_full = len(spec.judged) > 1
-        self._finders = {port: PairFinder(spec, port, self.counters) for port in spec.judged}
-        self._rows = RowBuilder(spec)
-        self._needed = (_needed_columns(spec, LEFT), _needed_columns(spec, RIGHT))
+        self._is_full = len(node.judged) > 1
+        self._finders = {port: PairFinder(node, port, self.counters) for port in node.judged}
+        self._rows = RowBuilder(node)
+        self._needed = (_needed_columns(node, LEFT), _needed_columns(node, RIGHT))
         self._sides = (_Side(), _Side())
         self._told = (EmittedPairs(), EmittedPairs())
         self._next_number = 0
@@ -187,7 +187,7 @@ class MatwinBestmatchOp(Operator):
 
     def advance(self, watermark: int) -> Iterator[ChangeBatch]:
         """Gives the best pairs of the rows that are final, then forgets."""
-        size = BLOCK_BY_VALUE if any(d.is_by_value for d in self._spec.dimensions) else BLOCK_ROWS
+        size = BLOCK_BY_VALUE if any(d.is_by_value for d in self._node.dimensions) else BLOCK_ROWS
         for port, final in self._final(watermark):
             for start in range(0, len(final), size):
                 block = final.slice(start, min(start + size, len(final)))
@@ -205,7 +205,7 @@ class MatwinBestmatchOp(Operator):
         """
         due = MAX_TICK
         for port, side in enumerate(self._sides):
-            wait = self._spec.wait(port)
+            wait = self._node.wait(port)
             if side.waiting.rows:
                 due = min(due, side.waiting.first + wait + 1)
             if side.met.rows and side.met.first + wait < self._sides[1 - port].waiting.first:
@@ -234,7 +234,7 @@ class MatwinBestmatchOp(Operator):
 
     def _named_buffers(self) -> dict[str, ChunkBuffer]:
         named = {
-            name: side.waiting if port in self._spec.judged else side.met
+            name: side.waiting if port in self._node.judged else side.met
             for port, (name, side) in enumerate(zip(NAMES, self._sides, strict=True))
         }
         if self._is_full:
@@ -246,7 +246,7 @@ class MatwinBestmatchOp(Operator):
     def _keep(self, port: int, rows: ChangeBatch) -> None:
         side = self._sides[port]
         if not self._is_full:
-            (side.waiting if port in self._spec.judged else side.met).append(rows)
+            (side.waiting if port in self._node.judged else side.met).append(rows)
             return
         rows = numbered(rows, self._next_number)
         self._next_number += len(rows)
@@ -262,14 +262,14 @@ class MatwinBestmatchOp(Operator):
 
     def _final(self, watermark: int) -> Iterator[tuple[int, ChangeBatch]]:
         """The rows of each judged input that wait no longer, in time order."""
-        for port in self._spec.judged:
+        for port in self._node.judged:
             rows = self._popped(port, self._final_below(port, watermark))
             if rows is not None:
                 yield port, rows
 
     def _final_below(self, port: int, watermark: int) -> int:
         """The time from which on rows of an input are not final yet."""
-        return _final_below(watermark, self._spec.wait(port))
+        return _final_below(watermark, self._node.wait(port))
 
     def _popped(self, port: int, bound: int) -> ChangeBatch | None:
         """The rows of an input that wait and have times below a bound: they wait no longer."""
@@ -284,7 +284,7 @@ class MatwinBestmatchOp(Operator):
     def _met_below(self, port: int, watermark: int) -> int:
         """The time from which on rows of an input can still be met."""
         needed_from = min(watermark, self._sides[1 - port].waiting.first)
-        return _final_below(needed_from, self._spec.wait(port))
+        return _final_below(needed_from, self._node.wait(port))
 
     def _forget(self, watermark: int) -> None:
         for port, side in enumerate(self._sides):
@@ -301,7 +301,7 @@ class MatwinBestmatchOp(Operator):
         slices = self._sides[1 - port].slices
         found = self._best(port, rows, slices)
         alone = np.empty(0, np.int64)
-        if self._spec.keep_unmatched:
+        if self._node.keep_unmatched:
             is_alone = np.ones(len(rows), np.bool_)
             is_alone[found.asked] = False
             if self._own is not None:
@@ -348,11 +348,11 @@ def _numbers(rows: ChangeBatch) -> NDArray[np.int64]:
     return numbers
 
 
-def _needed_columns(spec: MatwinBestmatch, port: int) -> tuple[str, ...]:
+def _needed_columns(node: MatwinBestmatch, port: int) -> tuple[str, ...]:
     """The columns that the join reads or gives, each once; the rest need not be kept."""
-    dimensions = [(d.left, d.right)[port] for d in spec.dimensions if not d.is_time]
-    keys = [name for one in spec.classes if (name := one.columns[port]) is not None]
-    return tuple(dict.fromkeys([*spec.keep[port], *dimensions, *keys]))
+    dimensions = [(d.left, d.right)[port] for d in node.dimensions if not d.is_time]
+    keys = [name for one in node.classes if (name := one.columns[port]) is not None]
+    return tuple(dict.fromkeys([*node.keep[port], *dimensions, *keys]))
 
 
 def _final_below(watermark: int, reach: int) -> int:

@@ -47,15 +47,15 @@ class PairFinder:
         right rows   t(left)  in [t - hi, t + lo]
 
     Args:
-        spec: the join.
+        node: the join.
         port: the input whose rows are asked for.
         counters: where work is counted.
     """
 
-    def __init__(self, spec: MatwinBestmatch, port: int, counters: Counters) -> None:
-        self.orders = ValueOrders(spec.dimensions)
-        self.rows = MatchIndexer(spec, port)
-        self.classes = spec.classes
+    def __init__(self, node: MatwinBestmatch, port: int, counters: Counters) -> None:
+        self.orders = ValueOrders(node.dimensions)
+        self.rows = MatchIndexer(node, port)
+        self.classes = node.classes
         self.port, self.other = port, 1 - port
         self.counters = counters
 

@@ -67,28 +67,28 @@ class MatchIndexer:
     """Reads rows of one join for the search of one input's rows, and indexes those of the other.
 
     Args:
-        spec: the join.
+        node: the join.
         port: the input whose rows are asked for. Their candidates lie in [t - back, t + on].
     """
 
-    def __init__(self, spec: MatwinBestmatch, port: int) -> None:
+    def __init__(self, node: MatwinBestmatch, port: int) -> None:
         measures = [
-            Measure.of(d, spec.left.schema, spec.right.schema)
-            for d in spec.dimensions
+            Measure.of(d, node.left.schema, node.right.schema)
+            for d in node.dimensions
             if not d.is_by_value
         ]
         # Constraints that can end a comparison early come first; time is within bounds already.
         self.measures = sorted(measures, key=lambda m: (not m.is_constrained, m.columns[0] is None))
         self.port, self.other = port, 1 - port
-        self.back, self.on = spec.wait(self.other), spec.wait(port)
-        self.classes = spec.classes
-        self.is_nested = spec.algorithm == NESTED_LOOPS
-        self._algorithm = spec.algorithm
-        self._by_value = [(d.left, d.right) for d in spec.dimensions if d.is_by_value]
+        self.back, self.on = node.wait(self.other), node.wait(port)
+        self.classes = node.classes
+        self.is_nested = node.algorithm == NESTED_LOOPS
+        self._algorithm = node.algorithm
+        self._by_value = [(d.left, d.right) for d in node.dimensions if d.is_by_value]
         # Of one chunk's derived data, what belongs to joins that measure and group alike.
         self.name = (
-            f"bestmatch {measures} {self._by_value} {spec.classes} {self.back} {self.on}"
-            f" {port} {spec.algorithm}"
+            f"bestmatch {measures} {self._by_value} {node.classes} {self.back} {self.on}"
+            f" {port} {node.algorithm}"
         )
         self.kernel_measures = self._kernel_measures()
 

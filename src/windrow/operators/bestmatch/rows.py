@@ -43,14 +43,14 @@ class Found:
 class RowBuilder:
     """Puts the rows of one join together, left columns first, whichever side was judged."""
 
-    def __init__(self, spec: MatwinBestmatch) -> None:
-        self._keep = spec.keep
+    def __init__(self, node: MatwinBestmatch) -> None:
+        self._keep = node.keep
         types = {
             field.name: arrow_type(field.type)
-            for side in (spec.left, spec.right)
+            for side in (node.left, node.right)
             for field in side.schema.fields
         }
-        self._types = [[types[name] for name in kept] for kept in spec.keep]
+        self._types = [[types[name] for name in kept] for kept in node.keep]
 
     def build(
         self,

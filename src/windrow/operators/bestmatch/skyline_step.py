@@ -43,15 +43,15 @@ Numbers = NDArray[np.int64]
 class PairReader:
     """Reads pairs as they are kept: what is shown, what tells groups apart, what they are worth."""
 
-    def __init__(self, spec: SlidingSkyline) -> None:
-        self.worth = PairWorth(spec.dimensions, spec.input.schema)
-        self.groups = spec.groups
-        self.shown = spec.schema.names
-        self.free_names = [FREE.format(number) for number in range(len(spec.groups))]
-        self.code_names = [*([ALONE] if spec.marks else []), *self.worth.code_names]
-        self._marks = spec.marks
-        self._group_marks = spec.group_marks
-        self._needed = spec.needed
+    def __init__(self, node: SlidingSkyline) -> None:
+        self.worth = PairWorth(node.dimensions, node.input.schema)
+        self.groups = node.groups
+        self.shown = node.schema.names
+        self.free_names = [FREE.format(number) for number in range(len(node.groups))]
+        self.code_names = [*([ALONE] if node.marks else []), *self.worth.code_names]
+        self._marks = node.marks
+        self._group_marks = node.group_marks
+        self._needed = node.needed
 
     def read(self, batch: ChangeBatch) -> tuple[Numbers, ChangeBatch]:
         """The rows that may ever be in the answer, by place, and as they are kept."""

@@ -66,9 +66,9 @@ MOST_AT_ONCE = 1 << 16
 class SlidingSkylineOp(Operator):
     """The state and the steps of one search for the best pairs."""
 
-    def __init__(self, spec: SlidingSkyline) -> None:
+    def __init__(self, node: SlidingSkyline) -> None:
         super().__init__()
-        self._reader = PairReader(spec)
+        self._reader = PairReader(node)
         self._waiting = ChunkBuffer()
         self._there = ChunkBuffer()
         self._unjudged = 0
@@ -143,7 +143,7 @@ class SlidingSkylineOp(Operator):
 
 
 def ever_best(
-    spec: SlidingSkyline,
+    node: SlidingSkyline,
     pairs: ChangeBatch,
     kept: Sequence[str] = (),  # noqa: ARG001  # pairs stay whole
 ) -> ChangeBatch:
@@ -153,7 +153,7 @@ def ever_best(
     without them, for whatever dominates them at an instant dominates it as well. So local skylines
     are all that a search needs.
     """
-    reader = PairReader(spec)
+    reader = PairReader(node)
     places, rows = reader.read(pairs)
     step = Step(reader, ChunkBuffer(), None, rows)
     return pairs.take(np.sort(places[step.ever_shown()]))

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from windrow.physical.nodes.table_join_rows import TableJoinRows
 
 
-def scan(spec: ScanStream, rows: pa.RecordBatch) -> ChangeBatch:
+def scan(node: ScanStream, rows: pa.RecordBatch) -> ChangeBatch:
     """The rows under the plan's flat names, with their event times in ticks.
 
     Args:
-        spec: which columns to read, their new names, and the time column.
+        node: which columns to read, their new names, and the time column.
         rows: rows of the stream, in canonical Arrow types (see `arrow_types`).
 
     Returns:
@@ -42,17 +42,17 @@ def scan(spec: ScanStream, rows: pa.RecordBatch) -> ChangeBatch:
         >>> from windrow.physical.nodes.scan_stream import ScanStream
         >>> from windrow.schema import Field, Schema
         >>> columns = Schema((Field("x.k", "string"),))
-        >>> spec = ScanStream("a", "x", ("k",), columns, "t", "bigint", 0)
-        >>> scan(spec, pa.record_batch({"k": ["u"], "t": [7]})).times
+        >>> node = ScanStream("a", "x", ("k",), columns, "t", "bigint", 0)
+        >>> scan(node, pa.record_batch({"k": ["u"], "t": [7]})).times
         array([7])
     """
     columns = pa.RecordBatch.from_arrays(
-        [rows.column(name) for name in spec.columns], names=list(spec.schema.names)
+        [rows.column(name) for name in node.columns], names=list(node.schema.names)
     )
-    times = ticks_of(rows.column(spec.time))
-    if spec.changes is None:
+    times = ticks_of(rows.column(node.time))
+    if node.changes is None:
         return ChangeBatch(columns, times)
-    return ChangeBatch(columns, times, None, signs_of(rows.column(spec.changes), spec.changes))
+    return ChangeBatch(columns, times, None, signs_of(rows.column(node.changes), node.changes))
 
 
 class LeafDriver(Driver):

@@ -193,7 +193,7 @@ def _bound_types(rows: Schema, texts: tuple[str, ...]) -> tuple[pa.DataType, ...
 
 
 class Evaluator:
-    """Applies stateless specs to change batches; times, ends and signs travel along.
+    """Applies stateless nodes to change batches; times, ends and signs travel along.
 
     Keeps one DuckDB connection, opened when the first expression needs it.
 
@@ -208,19 +208,19 @@ class Evaluator:
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._expressions: dict[tuple[Expr, ...], BoundExprs] = {}
 
-    def apply(self, spec: PhysicalNode, batch: ChangeBatch) -> ChangeBatch:
-        """The rows of the batch after the spec.
+    def apply(self, node: PhysicalNode, batch: ChangeBatch) -> ChangeBatch:
+        """The rows of the batch after the node.
 
         Raises:
             DataError: a value cannot be computed (overflow, division by zero, a bad cast).
         """
-        if spec.range_ticks is not None:
-            ends = range_ends(batch, spec.range_ticks)
+        if node.range_ticks is not None:
+            ends = range_ends(batch, node.range_ticks)
             return ChangeBatch(batch.columns, batch.times, ends, batch.signs)
-        if isinstance(spec, FilterRows):
-            return self._filter(spec, batch)
-        assert isinstance(spec, ProjectRows)
-        return self._project(spec, batch)
+        if isinstance(node, FilterRows):
+            return self._filter(node, batch)
+        assert isinstance(node, ProjectRows)
+        return self._project(node, batch)
 
     def close(self) -> None:
         """Closes DuckDB; the evaluator can be used again and then opens anew."""
@@ -269,21 +269,21 @@ class Evaluator:
             for expr in expressions
         ]
 
-    def _filter(self, spec: FilterRows, batch: ChangeBatch) -> ChangeBatch:
-        if not spec.predicates or not len(batch):
+    def _filter(self, node: FilterRows, batch: ChangeBatch) -> ChangeBatch:
+        if not node.predicates or not len(batch):
             return batch
-        kept = np.flatnonzero(self.verdicts(spec.predicates, batch.columns, len(batch)))
+        kept = np.flatnonzero(self.verdicts(node.predicates, batch.columns, len(batch)))
         return batch if len(kept) == len(batch) else batch.take(kept)
 
-    def _project(self, spec: ProjectRows, batch: ChangeBatch) -> ChangeBatch:
-        computed = [item.expr for item in spec.items if item.expr != EVENT_TIME]
+    def _project(self, node: ProjectRows, batch: ChangeBatch) -> ChangeBatch:
+        computed = [item.expr for item in node.items if item.expr != EVENT_TIME]
         values = iter(self.compute(computed, batch.columns, len(batch)))
         arrays = [
             pa.array(batch.times) if item.expr == EVENT_TIME else next(values)
-            for item in spec.items
+            for item in node.items
         ]
-        # The schema is the spec's, so that every batch of a relation has one schema.
-        columns = pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(spec.schema))
+        # The schema is the node's, so that every batch of a relation has one schema.
+        columns = pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(node.schema))
         return ChangeBatch(columns, batch.times, batch.ends, batch.signs)
 
     def _verdicts(

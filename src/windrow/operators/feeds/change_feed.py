@@ -52,10 +52,10 @@ class ResolveChangesOp(Operator):
 
     kind = "change-feed"
 
-    def __init__(self, spec: ResolveChanges) -> None:
+    def __init__(self, node: ResolveChanges) -> None:
         super().__init__()
-        self._spec = spec
-        self._lasts = MAX_TICK if spec.ticks is None else min(spec.ticks, MAX_TICK - 1) + 1
+        self._node = node
+        self._lasts = MAX_TICK if node.ticks is None else min(node.ticks, MAX_TICK - 1) + 1
         self._arriving = ChunkBuffer("time")
         self._there = ChunkBuffer("time")
         self._first = MAX_TICK
@@ -66,7 +66,7 @@ class ResolveChangesOp(Operator):
         (batch,) = batches
         if batch is not None and len(batch):
             self.counters.rows_in += len(batch)
-            columns = select(batch.columns, self._spec.compared)
+            columns = select(batch.columns, self._node.compared)
             self._arriving.append(ChangeBatch(columns, batch.times, None, batch.signs))
             self._measure()
         return iter(())
@@ -81,7 +81,7 @@ class ResolveChangesOp(Operator):
             rows = self._arriving.pop_below(bound_of_step([self._arriving], watermark, STEP_ROWS))
             assert rows is not None
             yield from self._resolved(rows)
-        if self._spec.ticks is not None:
+        if self._node.ticks is not None:
             self.counters.drops += self._there.drop_below(self._last_alive(watermark))
         self._measure()
 
@@ -148,7 +148,7 @@ class ResolveChangesOp(Operator):
 
     def _taken_back(self, rows: ChangeBatch, ends: Numbers) -> tuple[Numbers, Numbers, Numbers]:
         """The places and times of rows there that equal a deleted one; what each change takes back."""
-        names = self._spec.compared
+        names = self._node.compared
         signs = rows.signs_or_insert()
         words = partition_words(Chunk(rows, rows.times), names)
         wanted = np.unique(words[signs < 0])
@@ -201,15 +201,15 @@ class ResolveChangesOp(Operator):
         return ends
 
     def _shown(self, rows: ChangeBatch, came: Numbers, ends: Numbers) -> ChangeBatch:
-        """Changes with the columns of the spec; in the time column, when the row came."""
-        spec = self._spec
+        """Changes with the columns of the node; in the time column, when the row came."""
+        node = self._node
         arrays = [
-            instants(came, spec.time_type) if name == spec.time else rows.columns.column(name)
-            for name in spec.schema.names
+            instants(came, node.time_type) if name == node.time else rows.columns.column(name)
+            for name in node.schema.names
         ]
-        columns = pa.RecordBatch.from_arrays(arrays, names=list(spec.schema.names))
+        columns = pa.RecordBatch.from_arrays(arrays, names=list(node.schema.names))
         return ChangeBatch(
-            columns, rows.times, None if spec.ticks is None else ends, rows.signs_or_insert()
+            columns, rows.times, None if node.ticks is None else ends, rows.signs_or_insert()
         )
 
     def _refuse(self, rows: ChangeBatch, is_unmatched: NDArray[np.bool_]) -> None:
@@ -218,10 +218,10 @@ class ResolveChangesOp(Operator):
         if self._has_lost:
             self.counters.late += len(unmatched)
         elif len(unmatched):
-            at = show_instant(int(rows.times[unmatched[0]]), self._spec.time_type)
+            at = show_instant(int(rows.times[unmatched[0]]), self._node.time_type)
             raise DataError(
                 "delete-without-row",
-                f"a change of {self._spec.alias} at {at} deletes a row that is not there",
+                f"a change of {self._node.alias} at {at} deletes a row that is not there",
                 reason="a delete takes back an equal row, apart from its time, that was inserted "
                 "at its instant or before",
                 hint="check that the changelog is complete and starts with its inserts",

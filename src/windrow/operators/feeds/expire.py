@@ -44,7 +44,7 @@ class ExpireRowsOp(Operator):
 
     kind = "expire-rows"
 
-    def __init__(self, spec: ExpireRows) -> None:  # noqa: ARG002  # rows say all there is to know
+    def __init__(self, node: ExpireRows) -> None:  # noqa: ARG002  # rows say all there is to know
         super().__init__()
         self._waiting = ChunkBuffer("time")
         self._alive = ChunkBuffer("end")

@@ -22,9 +22,9 @@ class HandOnOp(Operator):
 
     kind: ClassVar[str] = "hand-on"
 
-    def __init__(self, spec: SetOp) -> None:
+    def __init__(self, node: SetOp) -> None:
         super().__init__()
-        self._names = list(spec.schema.names)
+        self._names = list(node.schema.names)
 
     def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
         """Gives the rows."""

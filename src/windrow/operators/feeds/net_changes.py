@@ -59,9 +59,9 @@ class NetChangesOp(Operator):
 
     kind: ClassVar[str] = "net-changes"
 
-    def __init__(self, spec: SetOp) -> None:
+    def __init__(self, node: SetOp) -> None:
         super().__init__()
-        self._names = list(spec.schema.names)
+        self._names = list(node.schema.names)
         self._waiting = ChunkBuffer("time")
 
     def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:

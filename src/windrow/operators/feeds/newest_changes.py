@@ -48,9 +48,9 @@ class NewestChangesOp(NumberedRowsOp):
 
     kind = "newest-changes"
 
-    def __init__(self, spec: CountRows) -> None:
-        super().__init__(spec)
-        self._compared = spec.input.schema.names
+    def __init__(self, node: CountRows) -> None:
+        super().__init__(node)
+        self._compared = node.input.schema.names
 
     def _entered(self, changes: ChangeBatch) -> ChangeBatch:
         """Applies changes, which are in the one order; gives what enters and leaves."""
@@ -77,7 +77,7 @@ class NewestChangesOp(NumberedRowsOp):
             event_rows[order],
             np.ascontiguousarray(is_delete[order]),
             slot_count,
-            self._spec.rows,
+            self._node.rows,
         )
         self.counters.comparisons += stored
         self._replace(new, deleted, len(slices))
@@ -126,7 +126,7 @@ class NewestChangesOp(NumberedRowsOp):
         found_at = taken[deletes]
         if (found_at == NOTHING).any():
             raise InternalError(
-                "wrong-state", f"a row of {self._spec.alias} goes that is not in its count window"
+                "wrong-state", f"a row of {self._node.alias} goes that is not in its count window"
             )
         of_before = found_at < len(stored)
         places[asked[deletes[of_before]]] = stored[found_at[of_before]]
@@ -138,12 +138,12 @@ class NewestChangesOp(NumberedRowsOp):
     ) -> Numbers:
         """The places of rows that may be in a window that changes, and of those that come; in order."""
         coming = (len(slices) << ROW_BITS) + np.arange(len(new))
-        if self._spec.partition:
-            names = self._spec.partition
+        if self._node.partition:
+            names = self._node.partition
             wanted = np.unique(partition_words(Chunk(changes, changes.times), names))
             stored = _places([rows_of_partitions(part, names, wanted) for part in slices])
             return np.concatenate([stored, coming])
-        parts, missing = [coming], self._spec.rows + len(deleted)
+        parts, missing = [coming], self._node.rows + len(deleted)
         for at in range(len(slices) - 1, -1, -1):
             if missing > 0:
                 newest = _newest_of(slices[at], missing)
@@ -153,10 +153,10 @@ class NewestChangesOp(NumberedRowsOp):
 
     def _partitions(self, places: Numbers, chunks: Sequence[Chunk]) -> tuple[Numbers, int]:
         """Per row the partition that it is of, and how many there are."""
-        if not self._spec.partition or not len(places):
+        if not self._node.partition or not len(places):
             return np.zeros(len(places), np.int64), 1
         keys = Places(places).columns(
-            lambda at: chunks[at].batch.columns.select(list(self._spec.partition))
+            lambda at: chunks[at].batch.columns.select(list(self._node.partition))
         )
         directory = KeyDirectory()
         return writable(directory.slots_of(keys.columns)), directory.slot_count

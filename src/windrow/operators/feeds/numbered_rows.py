@@ -38,10 +38,10 @@ class NumberedRowsOp(Operator):
 
     kind: ClassVar[str]
 
-    def __init__(self, spec: CountRows) -> None:
+    def __init__(self, node: CountRows) -> None:
         super().__init__()
-        self._spec = spec
-        self._shown = list(spec.schema.names)
+        self._node = node
+        self._shown = list(node.schema.names)
         self._waiting = ChunkBuffer("time")
         self._there = ChunkBuffer("end")  # in place of an end, each row has its number
         self._next_number = 0

@@ -40,15 +40,15 @@ class CountRowsOp(NumberedRowsOp):
 
     kind = "count-rows"
 
-    def __init__(self, spec: CountRows) -> None:
-        super().__init__(spec)
-        self._kept = list(dict.fromkeys([*self._shown, *spec.partition]))
+    def __init__(self, node: CountRows) -> None:
+        super().__init__(node)
+        self._kept = list(dict.fromkeys([*self._shown, *node.partition]))
 
     def _entered(self, rows: ChangeBatch) -> ChangeBatch:
         """Takes rows in their order; gives them, and what they push out."""
         numbers = self._numbers_of(len(rows))
         new = ChangeBatch(select(rows.columns, self._kept), rows.times, numbers)
-        divides = self._divided_window if self._spec.partition else self._whole_window
+        divides = self._divided_window if self._node.partition else self._whole_window
         leaving, exits = divides(Chunk(new, numbers))
         comes = ChangeBatch(
             select(rows.columns, self._shown), rows.times, None, np.ones(len(rows), np.int8)
@@ -68,18 +68,18 @@ class CountRowsOp(NumberedRowsOp):
         Without PARTITION BY the oldest leave, and numbers tell which these are.
         """
         self._there.append(new.batch)
-        leaving = self._there.pop_below(self._next_number - self._spec.rows)
+        leaving = self._there.pop_below(self._next_number - self._node.rows)
         if leaving is None:
             return new.batch.columns.slice(0, 0), np.zeros(0, np.int64)
         self.counters.drops += len(leaving)
-        return leaving.columns, leaving.ends_or_never() + self._spec.rows
+        return leaving.columns, leaving.ends_or_never() + self._node.rows
 
     def _divided_window(self, new: Chunk) -> tuple[pa.RecordBatch, Numbers]:
         """The same with PARTITION BY: rows leave from the middle."""
         slices = self._there.slices
-        divided = divided_by(slices, new, self._spec.partition)
+        divided = divided_by(slices, new, self._node.partition)
         self.counters.comparisons += len(divided.places)
-        exits = partition_exits(divided.partitions, divided.numbers, self._spec.rows)
+        exits = partition_exits(divided.partitions, divided.numbers, self._node.rows)
         leaves = np.flatnonzero(exits != NEVER)
         places = divided.places[leaves]
         if not len(places):

@@ -69,25 +69,25 @@ EARLIER = "$earlier"
 class AsofSweepOp(Operator):
     """The state and the steps of one as-of join; ports: 0 left, 1 right."""
 
-    def __init__(self, spec: AsofSweep) -> None:
+    def __init__(self, node: AsofSweep) -> None:
         super().__init__()
-        self._spec = spec
+        self._node = node
         self._keys = tuple(
-            tuple(str(one.columns[port]) for one in spec.classes) for port in (LEFT, RIGHT)
+            tuple(str(one.columns[port]) for one in node.classes) for port in (LEFT, RIGHT)
         )
-        self._asks = tuple(dict.fromkeys([*spec.keep[LEFT], *self._keys[LEFT]]))
-        self._answers = tuple(dict.fromkeys([*spec.keep[RIGHT], *self._keys[RIGHT]]))
-        own, other = spec.left.schema.fields, spec.right.schema.fields
+        self._asks = tuple(dict.fromkeys([*node.keep[LEFT], *self._keys[LEFT]]))
+        self._answers = tuple(dict.fromkeys([*node.keep[RIGHT], *self._keys[RIGHT]]))
+        own, other = node.left.schema.fields, node.right.schema.fields
         self._left_schema = _schema(self._asks, own)
-        self._right_schema = _schema(spec.right.schema.names, other)
-        self._shown = _schema(spec.keep[RIGHT], other)
+        self._right_schema = _schema(node.right.schema.names, other)
+        self._shown = _schema(node.keep[RIGHT], other)
         self._before_schema = self._shown.append(pa.field(EARLIER, pa.int64()))
-        self._looks_back = spec.match.direction != "forward"
-        self._looks_ahead = spec.match.direction != "backward"
+        self._looks_back = node.match.direction != "forward"
+        self._looks_ahead = node.match.direction != "backward"
         # A left row is final at t < W; where right rows of its own time are no match, at t <= W.
-        is_strict = spec.match.is_strict and not self._looks_ahead
+        is_strict = node.match.is_strict and not self._looks_ahead
         self._final_at = 0 if is_strict else 1
-        self._key_slots = KeySlots(spec.classes)
+        self._key_slots = KeySlots(node.classes)
         self._left, self._right = ChunkBuffer(), ChunkBuffer()
         self._newest, self._waiting = ChunkBuffer(), ChunkBuffer("end")
 
@@ -118,8 +118,8 @@ class AsofSweepOp(Operator):
     def due(self) -> int:
         """When the first row that waits for the watermark, or for its deadline, is passed."""
         dues = [self._left.first + self._final_at, self._right.first + 1, self._waiting.first + 1]
-        if self._spec.match.tolerance is not None:
-            dues.append(self._newest.first + self._spec.match.tolerance + 1)
+        if self._node.match.tolerance is not None:
+            dues.append(self._newest.first + self._node.match.tolerance + 1)
         return min(*dues, MAX_TICK)
 
     def buffers(self) -> Sequence[ChunkBuffer]:
@@ -157,7 +157,7 @@ class AsofSweepOp(Operator):
         newest = np.full(len(keys) + 1, NOTHING)  # the last is for rows without a key
         newest[kept.owners] = len(answers) + np.arange(len(kept))
         matches = find_matches(
-            self._spec.match,
+            self._node.match,
             Timed(writable(asking.times), np.where(asking.slots < 0, len(keys), asking.slots)),
             Candidates(
                 Timed(writable(answers.times), answers.slots),
@@ -248,12 +248,12 @@ class AsofSweepOp(Operator):
 
     def _drop_unreached(self, bound: int) -> None:
         """Forgets the newest rows that no left row to come can reach."""
-        if self._spec.match.tolerance is not None:
+        if self._node.match.tolerance is not None:
             self._newest.drop_below(self._reached(bound))
 
     def _reached(self, bound: int) -> int:
         """The earliest time that left rows to come can reach."""
-        tolerance = self._spec.match.tolerance
+        tolerance = self._node.match.tolerance
         return MIN_TICK if tolerance is None else max(bound - tolerance, MIN_TICK)
 
     def _keep_waiting(
@@ -283,19 +283,19 @@ class AsofSweepOp(Operator):
         is_final: NDArray[np.bool_],
     ) -> list[ChangeBatch]:
         """The rows of the answer, in the order of their left rows, part by part."""
-        is_shown = is_final if self._spec.kind == "left" else is_final & (places != NOTHING)
+        is_shown = is_final if self._node.kind == "left" else is_final & (places != NOTHING)
         times = np.append(whole.times, MIN_TICK)
         results, start = [], 0
         for part in asking.parts:
             own = slice(start, start + len(part))
             start = own.stop
-            shown = ChangeBatch(select(part.columns, self._spec.keep[LEFT]), part.times)
+            shown = ChangeBatch(select(part.columns, self._node.keep[LEFT]), part.times)
             found = places[own]
             if not is_shown[own].all():
                 rows = np.flatnonzero(is_shown[own])
                 shown, found = shown.take(rows), found[rows]
             columns = [*shown.columns.columns, *_taken(whole.columns, found)]
-            answer = pa.RecordBatch.from_arrays(columns, names=list(self._spec.schema.names))
+            answer = pa.RecordBatch.from_arrays(columns, names=list(self._node.schema.names))
             results.append(ChangeBatch(answer, np.maximum(shown.times, times[found])))
         return [result for result in results if len(result)]
 

@@ -54,15 +54,15 @@ from windrow.schema import MAX_TICK, MIN_TICK
 class BewJoinOp(Operator):
     """Joins two or more inputs of inserts by time windows and equal keys."""
 
-    def __init__(self, spec: MultiJoin) -> None:
+    def __init__(self, node: MultiJoin) -> None:
         super().__init__()
-        self._spec = spec
-        ports = range(len(spec.inputs))
+        self._node = node
+        ports = range(len(node.inputs))
         self._buffers = [ChunkBuffer("time") for _ in ports]
-        self._routes = routes_of(spec)
-        self._retention = [spec.retention(port) for port in ports]
-        self._predicates = Predicates(spec)
-        self._columns = [spec.columns_needed(port) for port in ports]
+        self._routes = routes_of(node)
+        self._retention = [node.retention(port) for port in ports]
+        self._predicates = Predicates(node)
+        self._columns = [node.columns_needed(port) for port in ports]
         self._joined_to = MIN_TICK
         self._waiting: list[list[ChunkSlice]] = [[] for _ in ports]
 
@@ -118,7 +118,7 @@ class BewJoinOp(Operator):
 
     def restore(self, snapshot: Snapshot) -> None:
         """Puts the rows of each input back; those not joined yet count as new in the next step."""
-        buffers, self._joined_to = stored_state(snapshot, len(self._spec.inputs))
+        buffers, self._joined_to = stored_state(snapshot, len(self._node.inputs))
         parts = [parted(slices, self._joined_to) for slices in buffers]
         self._buffers = [ChunkBuffer("time", joined) for joined, _ in parts]
         self._waiting = [waiting for _, waiting in parts]
@@ -129,8 +129,8 @@ class BewJoinOp(Operator):
         if batch is None or not len(batch):
             return None
         self.counters.rows_in += len(batch)
-        rows = only_inserts(self._spec, port, batch, self._columns[port])
-        possible = can_match(self._spec, port, rows)
+        rows = only_inserts(self._node, port, batch, self._columns[port])
+        possible = can_match(self._node, port, rows)
         if not possible.all():
             self._set_aside(port, rows.take(np.flatnonzero(~possible)))
             rows = rows.take(np.flatnonzero(possible))
@@ -158,7 +158,7 @@ class BewJoinOp(Operator):
 
     def _search(self, windows: Sequence[JoinWindow]) -> Search:
         """What finds the combinations of a push."""
-        return Search(self._spec, windows, self.counters, self._predicates)
+        return Search(self._node, windows, self.counters, self._predicates)
 
     def _gathered(self, windows: Sequence[JoinWindow], found: FoundBlock) -> ChangeBatch:
         """The rows of complete combinations, side by side."""
@@ -167,11 +167,11 @@ class BewJoinOp(Operator):
         for port, window in enumerate(windows):
             chosen = [partial.places[route.order.index(port)] for route, partial in found]
             places = Places(np.concatenate(chosen))
-            arrays += window.columns(self._spec.keep[port], places)
+            arrays += window.columns(self._node.keep[port], places)
             if window.has_ends:
                 own = window.ends(places)
                 ends = own if ends is None else np.minimum(ends, own)
-        names = [name for own in self._spec.keep for name in own]
+        names = [name for own in self._node.keep for name in own]
         times = np.concatenate([partial.times.max(axis=0) for _, partial in found])
         return ChangeBatch(pa.RecordBatch.from_arrays(arrays, names=names), times, ends)
 

@@ -93,13 +93,13 @@ class StepTests:
 
 
 def step_tests(
-    spec: MultiJoin, windows: Sequence[JoinWindow], route: Route, at: int, numbers: Sequence[int]
+    node: MultiJoin, windows: Sequence[JoinWindow], route: Route, at: int, numbers: Sequence[int]
 ) -> StepTests:
     """Sorts the predicates that step `at` of a route makes testable."""
     compared: list[Asked] = []
     rest: list[int] = []
     for number in numbers:
-        found = [_asked(c, windows, route, at) for c in spec.predicates[number].comparisons]
+        found = [_asked(c, windows, route, at) for c in node.predicates[number].comparisons]
         known = [asked for asked in found if asked is not None]
         if known and len(known) == len(found):
             compared += known
@@ -237,7 +237,7 @@ class Search:
     """The combinations that the new rows of one push complete.
 
     Args:
-        spec: the join.
+        node: the join.
         windows: per input, the rows stored and the new ones.
         counters: where probes and comparisons are counted.
         predicates: those of the join.
@@ -245,12 +245,12 @@ class Search:
 
     def __init__(
         self,
-        spec: MultiJoin,
+        node: MultiJoin,
         windows: Sequence[JoinWindow],
         counters: Counters,
         predicates: Predicates,
     ) -> None:
-        self._spec = spec
+        self._node = node
         self._windows = windows
         self._counters = counters
         self._predicates = predicates
@@ -291,7 +291,7 @@ class Search:
         assert chunk is not None
         base = np.int64(window.stored << ROW_BITS)
         classes = route.steps[0].classes
-        if self._spec.method == "hash":
+        if self._node.method == "hash":
             # In the order of their buckets, which is that of every other index too: probes then
             # walk through memory front to back.
             index = buckets(chunk, self._columns(route.start, classes))
@@ -301,7 +301,7 @@ class Search:
         for start in range(0, len(chunk), START_ROWS):
             block = slice(start, start + START_ROWS)
             places = base + rows[block]
-            if self._spec.method == "hash" and len(classes) == 1 and classes == route.keys[0]:
+            if self._node.method == "hash" and len(classes) == 1 and classes == route.keys[0]:
                 words = {classes[0]: index.entries[block, WORD].copy().view(np.uint64)}
             else:
                 words = self._words(route, 0, places)
@@ -394,7 +394,7 @@ class Search:
         return Scan(columns, tests.lines, asked, may_ask)
 
     def _is_hashed(self, route: Route, at: int) -> bool:
-        return self._spec.method == "hash" and bool(route.steps[at].classes)
+        return self._node.method == "hash" and bool(route.steps[at].classes)
 
     def _kept(
         self, partial: Partial, route: Route, at: int, probes: Numbers, places: Numbers
@@ -427,7 +427,7 @@ class Search:
     def _step_tests(self, route: Route, at: int) -> StepTests:
         if (id(route), at) not in self._tests:
             numbers = route.steps[at].predicates
-            self._tests[id(route), at] = step_tests(self._spec, self._windows, route, at, numbers)
+            self._tests[id(route), at] = step_tests(self._node, self._windows, route, at, numbers)
         return self._tests[id(route), at]
 
     def _same_keys(
@@ -463,7 +463,7 @@ class Search:
 
     def _columns(self, chosen: int, classes: tuple[int, ...]) -> tuple[str, ...]:
         """The key columns of an input in some classes that it is part of."""
-        columns = [self._spec.classes[key].columns[chosen] for key in classes]
+        columns = [self._node.classes[key].columns[chosen] for key in classes]
         return tuple(column for column in columns if column is not None)
 
     def _room(self, at: int) -> Found:

@@ -68,27 +68,27 @@ class Route:
         return (self.start, *(step.input for step in self.steps))
 
 
-def routes_of(spec: MultiJoin) -> list[Route]:
+def routes_of(node: MultiJoin) -> list[Route]:
     """A route from every input; under EITHER WAY one for each way.
 
     Tuples at one instant may meet the windows both ways. Such combinations come by the first way;
     the routes of the second leave them out.
     """
-    starts = range(len(spec.inputs))
-    routes = [route_from(spec, start) for start in starts]
-    if spec.alternative is None:
+    starts = range(len(node.inputs))
+    routes = [route_from(node, start) for start in starts]
+    if node.alternative is None:
         return routes
-    turned = replace(spec, graph=spec.alternative)
+    turned = replace(node, graph=node.alternative)
     others = [route_from(turned, start) for start in starts]
-    return routes + [replace(route, leaves_out=spec.graph) for route in others]
+    return routes + [replace(route, leaves_out=node.graph) for route in others]
 
 
-def route_from(spec: MultiJoin, start: int) -> Route:
+def route_from(node: MultiJoin, start: int) -> Route:
     """The steps that complete a combination from a tuple of input `start`."""
     chosen = [start]
     steps = []
-    while len(chosen) < len(spec.inputs):
-        step = _step(spec, chosen)
+    while len(chosen) < len(node.inputs):
+        step = _step(node, chosen)
         steps.append(step)
         chosen.append(step.input)
     keys = [
@@ -104,32 +104,32 @@ def route_from(spec: MultiJoin, start: int) -> Route:
         )
         for position in range(len(chosen))
     ]
-    return Route(start, tuple(steps), tuple(keys), predicates=first_ready(spec, (), start))
+    return Route(start, tuple(steps), tuple(keys), predicates=first_ready(node, (), start))
 
 
-def _step(spec: MultiJoin, chosen: list[int]) -> Step:
-    upper = spec.graph.upper
-    added = next_input(spec, chosen)
-    classes = _shared(spec, chosen, added)
+def _step(node: MultiJoin, chosen: list[int]) -> Step:
+    upper = node.graph.upper
+    added = next_input(node, chosen)
+    classes = _shared(node, chosen, added)
     return Step(
         input=added,
         classes=classes,
         sources=tuple(
-            next(at for at, i in enumerate(chosen) if i in spec.classes[key].inputs)
+            next(at for at, i in enumerate(chosen) if i in node.classes[key].inputs)
             for key in classes
         ),
         reach_back=_ticks([upper[added][i] for i in chosen]),
         reach_on=_ticks([upper[i][added] for i in chosen]),
         is_strict=added > chosen[0],
-        predicates=first_ready(spec, chosen, added),
+        predicates=first_ready(node, chosen, added),
     )
 
 
-def _shared(spec: MultiJoin, chosen: list[int], candidate: int) -> tuple[int, ...]:
+def _shared(node: MultiJoin, chosen: list[int], candidate: int) -> tuple[int, ...]:
     """The classes of a candidate that an input chosen before has too."""
     return tuple(
         at
-        for at, key in enumerate(spec.classes)
+        for at, key in enumerate(node.classes)
         if candidate in key.inputs and any(i in key.inputs for i in chosen)
     )
 

@@ -63,7 +63,7 @@ class CountSearch(Search):
     """The combinations that rows give as they enter.
 
     Args:
-        spec: the join.
+        node: the join.
         windows: per input, the rows that are there and those that enter, keyed by number.
         counted: the same, by when they leave.
         counters: where probes and comparisons are counted.
@@ -72,16 +72,16 @@ class CountSearch(Search):
 
     def __init__(
         self,
-        spec: CountJoin,
+        node: CountJoin,
         windows: Sequence[JoinWindow],
         counted: Sequence[CountWindow],
         counters: Counters,
         predicates: Predicates,
     ) -> None:
-        super().__init__(spec, windows, counters, predicates)
-        self._join = spec
+        super().__init__(node, windows, counters, predicates)
+        self._join = node
         self._counted = counted
-        self._bounds = spec.graph.stated
+        self._bounds = node.graph.stated
         self._first: dict[tuple[int, int], Numbers] = {}
 
     def _period(self, partial: Partial, route: Route, at: int) -> tuple[Numbers, Numbers]:
@@ -141,27 +141,27 @@ looks at all rows of its key that entered in the same step, those that have left
 class CountJoinOp(Operator):
     """Joins inputs of inserts by count windows, and by time windows beside them."""
 
-    def __init__(self, spec: CountJoin) -> None:
+    def __init__(self, node: CountJoin) -> None:
         super().__init__()
-        assert spec.counts is not None
-        self._spec = spec
-        self._counts = spec.counts
-        ports = range(len(spec.inputs))
+        assert node.counts is not None
+        self._node = node
+        self._counts = node.counts
+        ports = range(len(node.inputs))
         self._waiting = [ChunkBuffer("time") for _ in ports]
         self._there = [ChunkBuffer("end") for _ in ports]
         self._next_number = 0
-        self._routes = routes_of(spec)
-        self._predicates = Predicates(spec)
-        partitions = [window.partition for window in spec.counts.own]
+        self._routes = routes_of(node)
+        self._predicates = Predicates(node)
+        partitions = [window.partition for window in node.counts.own]
         self._kept = [
-            list(dict.fromkeys([*spec.columns_needed(port), *partitions[port]])) for port in ports
+            list(dict.fromkeys([*node.columns_needed(port), *partitions[port]])) for port in ports
         ]
         self._ordered = [
-            list(spec.inputs[port].schema.names) if port in spec.counts.sealed else self._kept[port]
+            list(node.inputs[port].schema.names) if port in node.counts.sealed else self._kept[port]
             for port in ports
         ]
         asks_any = [
-            partition_keys(spec, start, port) is None
+            partition_keys(node, start, port) is None
             for start in ports
             for port in ports
             if port != start
@@ -215,11 +215,11 @@ class CountJoinOp(Operator):
 
     def _wait(self, port: int, batch: ChangeBatch) -> None:
         self.counters.rows_in += len(batch)
-        rows = only_inserts(self._spec, port, batch, self._ordered[port])
+        rows = only_inserts(self._node, port, batch, self._ordered[port])
         rows = ChangeBatch(rows.columns, rows.times)
         is_usable = rows.times != MIN_TICK
         if port not in self._counts.sealed:  # a row that takes no place, and matches nothing
-            is_usable = can_match(self._spec, port, rows)
+            is_usable = can_match(self._node, port, rows)
         if not is_usable.all():
             rows = rows.take(np.flatnonzero(is_usable))
         self._waiting[port].append(rows)
@@ -237,9 +237,9 @@ class CountJoinOp(Operator):
         windows = [
             JoinWindow(buffer.slices, chunk) for buffer, chunk in zip(self._there, new, strict=True)
         ]
-        counted = [CountWindow(self._spec, port, own) for port, own in enumerate(windows)]
+        counted = [CountWindow(self._node, port, own) for port, own in enumerate(windows)]
         if all(windows):
-            search = CountSearch(self._spec, windows, counted, self.counters, self._predicates)
+            search = CountSearch(self._node, windows, counted, self.counters, self._predicates)
             for found in search.blocks(self._routes):
                 yield self._gathered(windows, counted, found)
         for port, chunk in enumerate(new):
@@ -275,11 +275,11 @@ class CountJoinOp(Operator):
         arrays: list[pa.Array] = []
         for port, window in enumerate(windows):
             chosen = [partial.places[route.order.index(port)] for route, partial in found]
-            arrays += window.columns(self._spec.keep[port], Places(np.concatenate(chosen)))
+            arrays += window.columns(self._node.keep[port], Places(np.concatenate(chosen)))
         starts = [(counted[route.start], partial.places[0]) for route, partial in found]
         times = np.concatenate([own.times_at(places) for own, places in starts])
         self.counters.rows_out += len(times)
-        names = list(self._spec.schema.names)
+        names = list(self._node.schema.names)
         return ChangeBatch(pa.RecordBatch.from_arrays(arrays, names=names), times)
 
     def _enter(self, port: int, new: Chunk, counted: CountWindow) -> None:

@@ -49,16 +49,16 @@ class CountWindow:
     """The rows of one input that are there, with those that enter now.
 
     Args:
-        spec: the join.
+        node: the join.
         port: which input.
         rows: the same rows, as a search sees them; their keys are their numbers.
     """
 
-    def __init__(self, spec: CountJoin, port: int, rows: JoinWindow) -> None:
-        assert spec.counts is not None
-        self._spec, self._port = spec, port
-        self._own = spec.counts.own[port]
-        self._within = spec.counts.within
+    def __init__(self, node: CountJoin, port: int, rows: JoinWindow) -> None:
+        assert node.counts is not None
+        self._node, self._port = node, port
+        self._own = node.counts.own[port]
+        self._within = node.counts.within
         self._parts = rows.slices
         self._stored = rows.stored
         self._has_gone = any(part.gone for part in rows.slices)
@@ -174,15 +174,15 @@ class CountWindow:
         )
 
     def _unmatched(self, chunk: Chunk) -> Numbers:
-        return _unmatched(self._spec, self._port, chunk)
+        return _unmatched(self._node, self._port, chunk)
 
 
-def partition_keys(spec: CountJoin, start: int, port: int) -> tuple[str, ...] | None:
+def partition_keys(node: CountJoin, start: int, port: int) -> tuple[str, ...] | None:
     """The columns of one input that equal those of another's PARTITION BY; None if some do not."""
-    assert spec.counts is not None
+    assert node.counts is not None
     found = []
-    for name in spec.counts.own[port].partition:
-        equal = [key.columns[start] for key in spec.classes if key.columns[port] == name]
+    for name in node.counts.own[port].partition:
+        equal = [key.columns[start] for key in node.classes if key.columns[port] == name]
         columns = [column for column in equal if column is not None]
         if not columns:
             return None
@@ -202,11 +202,11 @@ def _both(first: Flags | None, second: Flags) -> Flags:
     return second if first is None else first & second
 
 
-def _unmatched(spec: CountJoin, port: int, chunk: Chunk) -> Numbers:
+def _unmatched(node: CountJoin, port: int, chunk: Chunk) -> Numbers:
     """The rows of a chunk with a key that can equal no other, ascending."""
-    keys = [(key.columns[port], key.null_safe) for key in spec.classes]
+    keys = [(key.columns[port], key.null_safe) for key in node.classes]
     name = f"unmatched by {keys}"
     if name not in chunk.derived:
-        chunk.derived[name] = np.flatnonzero(~can_match(spec, port, chunk.batch))
+        chunk.derived[name] = np.flatnonzero(~can_match(node, port, chunk.batch))
     known: Numbers = chunk.derived[name]
     return known

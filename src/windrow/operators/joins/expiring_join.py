@@ -56,12 +56,12 @@ STEP_ROWS = 1 << 13
 class ExpiringJoinOp(Operator):
     """Joins inputs whose rows end or are taken back; gives combinations as rows with signs."""
 
-    def __init__(self, spec: ExpiringJoin) -> None:
+    def __init__(self, node: ExpiringJoin) -> None:
         super().__init__()
-        ports = range(len(spec.inputs))
+        ports = range(len(node.inputs))
         self._waiting = [ChunkBuffer("time") for _ in ports]
         self._alive = [AliveRows() for _ in ports]
-        self._together = AliveTogether(spec, self.counters)
+        self._together = AliveTogether(node, self.counters)
 
     def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
         """Lets the rows wait that can match; gives nothing."""

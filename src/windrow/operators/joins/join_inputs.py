@@ -30,21 +30,21 @@ SHEDDING_KIND = "shedding-join"
 JOINED_TO = "joined_to"
 
 
-def only_inserts(spec: MultiJoin, port: int, batch: ChangeBatch, columns: list[str]) -> ChangeBatch:
+def only_inserts(node: MultiJoin, port: int, batch: ChangeBatch, columns: list[str]) -> ChangeBatch:
     """The rows of a batch with some of their columns; none may take a row back."""
     if batch.signs is not None and bool(np.any(batch.signs < 0)):
         raise InternalError(
             "join-retraction",
-            f"input {spec.aliases[port]!r} of a window join takes a row back",
+            f"input {node.aliases[port]!r} of a window join takes a row back",
             reason="a window join reads inserts only; rows leave it by their ends",
         )
     return ChangeBatch(select(batch.columns, columns), batch.times, batch.ends)
 
 
-def can_match(spec: MultiJoin, port: int, rows: ChangeBatch) -> NDArray[np.bool_]:
+def can_match(node: MultiJoin, port: int, rows: ChangeBatch) -> NDArray[np.bool_]:
     """False for rows without an event time, and for NULLs in keys that NULL never equals."""
     possible: NDArray[np.bool_] = rows.times != MIN_TICK
-    for key in spec.classes:
+    for key in node.classes:
         name = key.columns[port]
         if name is not None and not key.null_safe:
             column = rows.columns.column(name)

@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 
 
 class Predicates:
-    """The predicates of a join by their number, as `spec.predicates` lists them.
+    """The predicates of a join by their number, as `node.predicates` lists them.
 
     Examples:
-        >>> predicates = Predicates(spec)  # a.x < b.x AND similar(b.o, c.o)  # doctest: +SKIP
+        >>> predicates = Predicates(node)  # a.x < b.x AND similar(b.o, c.o)  # doctest: +SKIP
         >>> predicates.first_ready(chosen=[0], added=1)  # doctest: +SKIP
         (0,)
         >>> predicates.mask(
@@ -52,12 +52,12 @@ class Predicates:
         ... )  # doctest: +SKIP
     """
 
-    def __init__(self, spec: MultiJoin) -> None:
-        self._spec = spec
-        self._predicates = spec.predicates
-        self._inputs = predicate_inputs(spec)
+    def __init__(self, node: MultiJoin) -> None:
+        self._node = node
+        self._predicates = node.predicates
+        self._inputs = predicate_inputs(node)
         self._owner = {
-            name: port for port, child in enumerate(spec.inputs) for name in child.schema.names
+            name: port for port, child in enumerate(node.inputs) for name in child.schema.names
         }
         self._evaluator = Evaluator()
         self._undecided: set[int] = set()
@@ -74,7 +74,7 @@ class Predicates:
 
         One that reads no input can be tested from the first one on.
         """
-        return first_ready(self._spec, chosen, added)
+        return first_ready(self._node, chosen, added)
 
     def columns(self, numbers: Iterable[int], port: int | None = None) -> tuple[str, ...]:
         """The columns that some predicates read, each once; of one input or of all."""
@@ -86,7 +86,7 @@ class Predicates:
 
         Complete ones are asked also those that could not be computed for what they began as.
         """
-        if not self._undecided or inputs < len(self._spec.inputs):
+        if not self._undecided or inputs < len(self._node.inputs):
             return numbers
         return sorted(self._undecided.union(numbers))
 
@@ -118,7 +118,7 @@ class Predicates:
             return np.ones(rows, np.bool_) if holds is None else holds
         names = self.columns(rest)
         table = pa.RecordBatch.from_arrays([columns[name] for name in names], names=list(names))
-        is_complete = inputs == len(self._spec.inputs)
+        is_complete = inputs == len(self._node.inputs)
         if holds is None:
             return self._verdicts(rest, table, rows, is_complete=is_complete)
         asked = np.flatnonzero(holds)

@@ -68,21 +68,21 @@ class OuterJoinOp(BewJoinOp):
     """Joins two inputs; rows of one or both come alone.
 
     Args:
-        spec: the join.
+        node: the join.
         own: in one bucket of several, which rows it answers for: only these come alone, and only
             pairs with a first row among them come. None: all rows.
     """
 
-    def __init__(self, spec: OuterJoin, own: OwnSlices | None = None) -> None:
-        super().__init__(spec)
-        self._spec: OuterJoin = spec
+    def __init__(self, node: OuterJoin, own: OwnSlices | None = None) -> None:
+        super().__init__(node)
+        self._node: OuterJoin = node
         self._own = own
-        self._by_instant = spec.is_by_instant
-        self._matched = {port: Matched(by_instant=self._by_instant) for port in spec.awaited}
+        self._by_instant = node.is_by_instant
+        self._matched = {port: Matched(by_instant=self._by_instant) for port in node.awaited}
         self._arrived: list[tuple[int, ChangeBatch]] = []
         self._next_number = 0
-        types = {field.name: arrow_type(field.type) for field in spec.schema.fields}
-        self._types = [[types[name] for name in kept if name in types] for kept in spec.keep]
+        types = {field.name: arrow_type(field.type) for field in node.schema.fields}
+        self._types = [[types[name] for name in kept if name in types] for kept in node.keep]
 
     def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
         """Gives the pairs whose last row is among these, and the rows that come at once."""
@@ -163,11 +163,11 @@ class OuterJoinOp(BewJoinOp):
         timed = np.flatnonzero(rows.times != MIN_TICK)
         if self._comes_at_once(port):
             self._arrived.append((port, rows.take(timed)))
-        elif port in self._matched and self._spec.kind != "semi":
+        elif port in self._matched and self._node.kind != "semi":
             self._matched[port].lone.append(rows.take(timed))
 
     def _comes_at_once(self, port: int) -> bool:
-        return self._spec.at_once and port in self._spec.tracked
+        return self._node.at_once and port in self._node.tracked
 
     def _results(self, windows: Sequence[JoinWindow]) -> Iterator[ChangeBatch]:
         """The pairs, or the rows of a semi join that they are the first matches of."""
@@ -179,7 +179,7 @@ class OuterJoinOp(BewJoinOp):
                 if answered_for:
                     own.append(self._matches(windows, port, answered_for))
             pairs = self._answered_for(0, found)
-            if pairs and self._spec.kind not in {"semi", "anti"}:
+            if pairs and self._node.kind not in {"semi", "anti"}:
                 yield self._gathered(windows, pairs)
         for port, own in matches.items():
             if own:
@@ -224,10 +224,10 @@ class OuterJoinOp(BewJoinOp):
         self, port: int, window: JoinWindow, found: Sequence[Intervals]
     ) -> Iterator[ChangeBatch]:
         """Logs the matches of a push; gives the rows of a semi join that come with them."""
-        matched, is_semi = self._matched[port], self._spec.kind == "semi"
+        matched, is_semi = self._matched[port], self._node.kind == "semi"
         matches = Intervals(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
         own, numbers = np.unique(matches.rows, return_inverse=True)
-        names = [*(self._spec.keep[port] if is_semi else ()), NUMBER]
+        names = [*(self._node.keep[port] if is_semi else ()), NUMBER]
         rows = window.rows(names, Places(own))
         if self._by_instant:
             matched.note_instants(rows, matches._replace(rows=numbers))
@@ -253,7 +253,7 @@ class OuterJoinOp(BewJoinOp):
         self.counters.drops += sum(len(part) for part in (rows, lone) if part is not None)
         if rows is not None and self._own is not None:
             rows = rows.take(np.flatnonzero(self._own.holds(rows.times)))
-        if rows is not None and self._spec.kind != "semi":
+        if rows is not None and self._node.kind != "semi":
             yield matched.alone(rows, log)
         elif rows is not None and self._by_instant:
             yield matched.in_company(rows, log)
@@ -265,10 +265,10 @@ class OuterJoinOp(BewJoinOp):
         arrays: list[pa.Array] = []
         for side, types in enumerate(self._types):
             if side == port:
-                arrays += select(rows.columns, self._spec.keep[port]).columns
+                arrays += select(rows.columns, self._node.keep[port]).columns
             else:
                 arrays += [pa.nulls(len(rows), kind) for kind in types]
-        names = list(self._spec.schema.names)
+        names = list(self._node.schema.names)
         return ChangeBatch(pa.RecordBatch.from_arrays(arrays, names=names), rows.times, rows.ends)
 
     def _count_state(self) -> None:

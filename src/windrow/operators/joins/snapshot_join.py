@@ -48,12 +48,12 @@ STATE_KIND = "snapshot-join"
 class SnapshotJoinOp(Operator):
     """Joins inputs whose rows come and go, by equal keys and predicates."""
 
-    def __init__(self, spec: SnapshotJoin) -> None:
+    def __init__(self, node: SnapshotJoin) -> None:
         super().__init__()
-        ports = range(len(spec.inputs))
+        ports = range(len(node.inputs))
         self._rows = [AliveRows() for _ in ports]
-        self._together = AliveTogether(spec, self.counters)
-        self._has_ends = any(child.has_ends for child in spec.inputs)
+        self._together = AliveTogether(node, self.counters)
+        self._has_ends = any(child.has_ends for child in node.inputs)
 
     def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
         """Gives the combinations whose last row is among these, and those that these take back."""

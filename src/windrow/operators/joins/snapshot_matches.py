@@ -43,13 +43,13 @@ class SnapshotSearch(Search):
 
     def __init__(
         self,
-        spec: MultiJoin,
+        node: MultiJoin,
         windows: Sequence[JoinWindow],
         counters: Counters,
         predicates: Predicates,
     ) -> None:
-        super().__init__(spec, windows, counters, predicates)
-        self._bounds = spec.graph.stated
+        super().__init__(node, windows, counters, predicates)
+        self._bounds = node.graph.stated
 
     def _period(
         self,
@@ -117,28 +117,28 @@ class AliveTogether:
     """The combinations of a join of two or more inputs, by equal keys and predicates.
 
     Args:
-        spec: the join.
+        node: the join.
         counters: where probes and comparisons are counted.
     """
 
-    def __init__(self, spec: MultiJoin, counters: Counters) -> None:
-        self._spec = spec
+    def __init__(self, node: MultiJoin, counters: Counters) -> None:
+        self._node = node
         self._counters = counters
-        self._routes = routes_of(spec)
-        self._predicates = Predicates(spec)
-        self._columns = [spec.columns_needed(port) for port in range(len(spec.inputs))]
+        self._routes = routes_of(node)
+        self._predicates = Predicates(node)
+        self._columns = [node.columns_needed(port) for port in range(len(node.inputs))]
 
     def candidates(self, port: int, batch: ChangeBatch) -> ChangeBatch:
         """The rows that can match and are ever alive, with the columns that are needed."""
         rows = replace(batch, columns=select(batch.columns, self._columns[port]))
-        possible = can_match(self._spec, port, rows) & (rows.times < rows.ends_or_never())
+        possible = can_match(self._node, port, rows) & (rows.times < rows.ends_or_never())
         return rows if possible.all() else rows.take(np.flatnonzero(possible))
 
     def found(self, windows: Sequence[JoinWindow]) -> Iterator[ChangeBatch]:
         """The combinations that have a new row, each once; chunks are in order of their ends."""
         if not all(windows):
             return
-        search = SnapshotSearch(self._spec, windows, self._counters, self._predicates)
+        search = SnapshotSearch(self._node, windows, self._counters, self._predicates)
         for block in search.blocks(self._routes):
             yield self._gathered(windows, block)
 
@@ -150,12 +150,12 @@ class AliveTogether:
         for port, window in enumerate(windows):
             chosen = [partial.places[route.order.index(port)] for route, partial in found]
             places = np.concatenate(chosen)
-            arrays += window.columns(self._spec.keep[port], Places(places))
+            arrays += window.columns(self._node.keep[port], Places(places))
             np.maximum(times, times_at(window, places), out=times)
             signs *= _signs_at(window, places)
         # A window's keys are ends here: so are the "times" of what was found.
         ends = np.concatenate([partial.times.min(axis=0) for _, partial in found])
-        columns = pa.RecordBatch.from_arrays(arrays, names=list(self._spec.schema.names))
+        columns = pa.RecordBatch.from_arrays(arrays, names=list(self._node.schema.names))
         return ChangeBatch(columns, times, ends, signs)
 
 

@@ -100,27 +100,27 @@ class TableJoiner:
     """Joins batches with one table.
 
     Args:
-        spec: the join.
+        node: the join.
         table: the rows of the table, filtered, with the columns that the join reads.
         evaluator: computes keys and conditions; the caller's, who closes it.
     """
 
-    def __init__(self, spec: TableJoinRows, table: ChangeBatch, evaluator: Evaluator) -> None:
-        self._spec = spec
+    def __init__(self, node: TableJoinRows, table: ChangeBatch, evaluator: Evaluator) -> None:
+        self._node = node
         self._table = table.columns
         self._places = len(table)
         self._evaluator = evaluator
-        self._schema = arrow_schema(spec.schema)
-        own = set(spec.input.schema.names)
-        self._shown = [name for name in spec.schema.names if name not in own]
-        self._read = list(dict.fromkeys(name for p in spec.predicates for name in p.columns))
+        self._schema = arrow_schema(node.schema)
+        own = set(node.input.schema.names)
+        self._shown = [name for name in node.schema.names if name not in own]
+        self._read = list(dict.fromkeys(name for p in node.predicates for name in p.columns))
         self._index: TableIndex | None = None
         self._joined: BoundPairs | None = None
-        if spec.keys:
-            keys = evaluator.compute([k.table for k in spec.keys], table.columns, len(table))
-            self._index = TableIndex(keys, [key.null_safe for key in spec.keys])
-        elif spec.predicates:
-            self._joined = BoundPairs(spec.predicates, table.columns, len(table))
+        if node.keys:
+            keys = evaluator.compute([k.table for k in node.keys], table.columns, len(table))
+            self._index = TableIndex(keys, [key.null_safe for key in node.keys])
+        elif node.predicates:
+            self._joined = BoundPairs(node.predicates, table.columns, len(table))
 
     def join(self, batch: ChangeBatch) -> Iterator[ChangeBatch]:
         """The results of a batch, in parts, in the order of its rows.
@@ -129,7 +129,7 @@ class TableJoiner:
             DataError: a key or a condition cannot be computed for some value.
         """
         for found in self._matches(batch):
-            rows, places = found[1:] if self._spec.kind == "inner" else self._of_kind(*found)
+            rows, places = found[1:] if self._node.kind == "inner" else self._of_kind(*found)
             if len(rows):
                 yield self._results(batch, rows, places)
 
@@ -137,8 +137,8 @@ class TableJoiner:
         """What a join that is not inner gives for some rows; -1 stands for no row of the table."""
         matched = np.zeros(len(block), np.bool_)
         matched[rows - block.start] = True
-        alone = block.start + np.flatnonzero(matched if self._spec.kind == "semi" else ~matched)
-        if self._spec.kind != "left":
+        alone = block.start + np.flatnonzero(matched if self._node.kind == "semi" else ~matched)
+        if self._node.kind != "left":
             return alone, np.full(len(alone), NO_PLACE)
         rows = np.concatenate([rows, alone])
         places = np.concatenate([places, np.full(len(alone), NO_PLACE)])
@@ -147,7 +147,7 @@ class TableJoiner:
 
     def _results(self, batch: ChangeBatch, rows: Rows, places: Rows) -> ChangeBatch:
         """The given rows of the batch, each beside a row of the table."""
-        of_rows = [name for name in self._spec.schema.names if name not in self._shown]
+        of_rows = [name for name in self._node.schema.names if name not in self._shown]
         own = ChangeBatch(select(batch.columns, of_rows), batch.times, batch.ends, batch.signs)
         taken = own.take(rows)
         of_table = pa.array(places, mask=places == NO_PLACE)
@@ -155,7 +155,7 @@ class TableJoiner:
             self._table.column(name).take(of_table)
             if name in self._shown
             else taken.columns.column(name)
-            for name in self._spec.schema.names
+            for name in self._node.schema.names
         ]
         columns = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
         return ChangeBatch(columns, taken.times, taken.ends, taken.signs)
@@ -176,14 +176,14 @@ class TableJoiner:
 
     def _holds(self, batch: ChangeBatch, rows: Rows, places: Rows) -> NDArray[np.bool_]:
         """Which candidates meet the conditions beside the equalities."""
-        if not self._spec.predicates or not len(rows):
+        if not self._node.predicates or not len(rows):
             return np.ones(len(rows), np.bool_)
         columns = self._candidate_columns(batch, rows, places)
-        return self._evaluator.verdicts(self._spec.predicates, columns, len(rows))
+        return self._evaluator.verdicts(self._node.predicates, columns, len(rows))
 
     def _candidates(self, batch: ChangeBatch) -> Iterator[Pairs]:
         if self._index is not None:
-            keys = [key.row for key in self._spec.keys]
+            keys = [key.row for key in self._node.keys]
             yield from self._index.pairs(self._evaluator.compute(keys, batch.columns, len(batch)))
             return
         places = np.arange(self._places)

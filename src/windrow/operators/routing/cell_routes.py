@@ -30,34 +30,34 @@ _SIGN_BIT = np.uint64(1 << 63)
 class OwnCells:
     """What a bucket of a full outer bestmatch join answers for: the rows at home in its cells."""
 
-    spec: MatwinBestmatch
+    node: MatwinBestmatch
     cells: Cells
     bucket: int
 
     def holds(self, port: int, rows: ChangeBatch) -> Flags:
         """Which rows of an input are at home here."""
-        at_home: Flags = home_cells(self.spec, self.cells, port, rows) == self.bucket
+        at_home: Flags = home_cells(self.node, self.cells, port, rows) == self.bucket
         return at_home
 
 
 def by_cells(
-    spec: MatwinBestmatch, cells: Cells, port: int, batch: ChangeBatch
+    node: MatwinBestmatch, cells: Cells, port: int, batch: ChangeBatch
 ) -> tuple[Rows, Buckets]:
     """The bucket of a judged row's cell; those of all cells within another row's reach."""
     if port == cells.anchor:
-        return np.arange(len(batch)), home_cells(spec, cells, port, batch)
+        return np.arange(len(batch)), home_cells(node, cells, port, batch)
     usable = np.ones(len(batch), np.bool_)
     spans = []
     for axis in cells.axes:
-        at, is_somewhere = _positions(spec, axis, port, batch)
+        at, is_somewhere = _positions(node, axis, port, batch)
         usable &= is_somewhere
         before, after = float(axis.before[port]), float(axis.after[port])
         # Wider by some units in the last place than the sums below can be off, and distances. A cell
         # number grows with its position, rounding or not, so that no cell of a candidate is missed.
         # Sums of whole numbers are not off.
         farthest = np.abs(at) + abs(before) + abs(after)
-        is_exact = _is_whole(spec, axis) & (farthest < _MOST_EXACT)
-        rounded = 2 * _rounding(spec, axis) * (abs(before) + abs(after))
+        is_exact = _is_whole(node, axis) & (farthest < _MOST_EXACT)
+        rounded = 2 * _rounding(node, axis) * (abs(before) + abs(after))
         slack = np.where(is_exact, 0.0, 4 * np.spacing(farthest) + rounded)
         first = _cell_numbers(at - before - slack, axis)
         spans.append((first, _cell_numbers(at + after + slack, axis)))
@@ -65,28 +65,28 @@ def by_cells(
     return with_strays(batch, rows, homes, usable, cells.buckets)
 
 
-def _is_whole(spec: MatwinBestmatch, axis: Axis) -> bool:
+def _is_whole(node: MatwinBestmatch, axis: Axis) -> bool:
     """Whether positions and reach are whole numbers."""
     if axis.dimension is None:
         return True
-    measure = Measure.of(spec.dimensions[axis.dimension], spec.left.schema, spec.right.schema)
+    measure = Measure.of(node.dimensions[axis.dimension], node.left.schema, node.right.schema)
     return measure.scale == 0 and float(measure.eps or 0).is_integer()
 
 
-def _rounding(spec: MatwinBestmatch, axis: Axis) -> float:
+def _rounding(node: MatwinBestmatch, axis: Axis) -> float:
     """How far distances along an axis may be off, relative to themselves."""
     if axis.dimension is None:
         return 0.0
-    dimension = spec.dimensions[axis.dimension]
-    return Measure.of(dimension, spec.left.schema, spec.right.schema).rounding
+    dimension = node.dimensions[axis.dimension]
+    return Measure.of(dimension, node.left.schema, node.right.schema).rounding
 
 
-def home_cells(spec: MatwinBestmatch, cells: Cells, port: int, batch: ChangeBatch) -> Buckets:
+def home_cells(node: MatwinBestmatch, cells: Cells, port: int, batch: ChangeBatch) -> Buckets:
     """The bucket of the cell that each row falls into."""
     usable = np.ones(len(batch), np.bool_)
     numbers = []
     for axis in cells.axes:
-        at, is_somewhere = _positions(spec, axis, port, batch)
+        at, is_somewhere = _positions(node, axis, port, batch)
         usable &= is_somewhere
         numbers.append(_cell_numbers(at, axis))
     homes = spread(_cell_words(numbers), cells.buckets)
@@ -94,13 +94,13 @@ def home_cells(spec: MatwinBestmatch, cells: Cells, port: int, batch: ChangeBatc
 
 
 def _positions(
-    spec: MatwinBestmatch, axis: Axis, port: int, batch: ChangeBatch
+    node: MatwinBestmatch, axis: Axis, port: int, batch: ChangeBatch
 ) -> tuple[NDArray[np.float64], Flags]:
     """Where the rows are along an axis, and which are somewhere."""
     if axis.dimension is None:
         return batch.times.astype(np.float64), np.ones(len(batch), np.bool_)
-    dimension = spec.dimensions[axis.dimension]
-    measure = Measure.of(dimension, spec.left.schema, spec.right.schema)
+    dimension = node.dimensions[axis.dimension]
+    measure = Measure.of(dimension, node.left.schema, node.right.schema)
     values, has_value = measure.values(batch, port)
     positions: NDArray[np.float64]
     if measure.scale is None:

@@ -37,14 +37,14 @@ from windrow.schema import MIN_TICK
 
 
 def route(
-    spec: PhysicalNode, partitioning: Partitioning, port: int, batch: ChangeBatch, buckets: int
+    node: PhysicalNode, partitioning: Partitioning, port: int, batch: ChangeBatch, buckets: int
 ) -> tuple[Rows, Buckets]:
     """Rows of a batch, and the bucket of each; a row that is copied appears once per bucket.
 
     Every row appears at least once. A row without an event time goes to bucket 0.
 
     Args:
-        spec: the stage.
+        node: the stage.
         partitioning: how the stage is partitioned.
         port: the input that the rows belong to.
         batch: the rows.
@@ -63,22 +63,22 @@ def route(
             others = [batch.columns.column(name) for name in partitioning.otherwise]
             keys = [pc.coalesce(*both) for both in zip(keys, others, strict=True)]
         homes = spread(key_words(keys, nulls_match=True).words, partitioning.buckets)
-        return _timed(batch, *_with_marks(spec, batch, homes, partitioning.buckets))
+        return _timed(batch, *_with_marks(node, batch, homes, partitioning.buckets))
     if isinstance(partitioning, HashShares):
-        assert isinstance(spec, MultiJoin | PairJoin)
-        return _timed(batch, *_by_shares(spec, partitioning, port, batch))
+        assert isinstance(node, MultiJoin | PairJoin)
+        return _timed(batch, *_by_shares(node, partitioning, port, batch))
     if isinstance(partitioning, Slices):
         return _timed(batch, *_by_slices(partitioning, port, batch.times))
-    assert isinstance(spec, MatwinBestmatch)
-    return _timed(batch, *by_cells(spec, partitioning, port, batch))
+    assert isinstance(node, MatwinBestmatch)
+    return _timed(batch, *by_cells(node, partitioning, port, batch))
 
 
 def _with_marks(
-    spec: PhysicalNode, batch: ChangeBatch, homes: Buckets, buckets: int
+    node: PhysicalNode, batch: ChangeBatch, homes: Buckets, buckets: int
 ) -> tuple[Rows, Buckets]:
     """Rows in their homes; in every bucket those that tell all groups of results that may miss."""
     rows = np.arange(len(batch))
-    if not spec.estimated_from:
+    if not node.estimated_from:
         return rows, homes
     marks = is_mark(batch.columns)
     counts = np.where(marks, buckets, 1)
@@ -101,7 +101,7 @@ def _timed(batch: ChangeBatch, rows: Rows, buckets: Buckets) -> tuple[Rows, Buck
 
 
 def _by_shares(
-    spec: MultiJoin | PairJoin, shares: HashShares, port: int, batch: ChangeBatch
+    node: MultiJoin | PairJoin, shares: HashShares, port: int, batch: ChangeBatch
 ) -> tuple[Rows, Buckets]:
     """The one bucket of rows that have a key in every dimension; else all along the others.
 
@@ -110,7 +110,7 @@ def _by_shares(
     homes = np.zeros((len(batch), 1), np.int32)  # one column per copy
     can_match = np.ones(len(batch), np.bool_)
     for group, share in zip(shares.classes, shares.shares, strict=True):
-        columns = [spec.classes[key].columns[port] for key in group]
+        columns = [node.classes[key].columns[port] for key in group]
         if columns[0] is None:  # all classes of a dimension are over the same inputs
             along = np.arange(share, dtype=np.int32)
             homes = (homes[:, :, None] * np.int32(share) + along).reshape(len(batch), -1)
@@ -119,7 +119,7 @@ def _by_shares(
         own = spread(key_words(keys, nulls_match=True).words, share)
         homes = homes * np.int32(share) + own[:, None]
         for key, column in zip(group, keys, strict=True):
-            valid = None if spec.classes[key].null_safe else validity(column)
+            valid = None if node.classes[key].null_safe else validity(column)
             if valid is not None:
                 can_match &= valid
     rows = np.repeat(np.arange(len(batch)), homes.shape[1])
@@ -160,11 +160,11 @@ class OwnSlices:
 Own: TypeAlias = OwnSlices | OwnCells
 
 
-def own_rows(spec: PhysicalNode, partitioning: Partitioning, bucket: int) -> Own | None:
+def own_rows(node: PhysicalNode, partitioning: Partitioning, bucket: int) -> Own | None:
     """What a bucket answers for; None where it answers for all that it finds."""
     if isinstance(partitioning, Slices) and partitioning.anchor is None:
         return OwnSlices(partitioning, bucket)
     if isinstance(partitioning, Cells) and partitioning.anchor is None:
-        assert isinstance(spec, MatwinBestmatch)
-        return OwnCells(spec, partitioning, bucket)
+        assert isinstance(node, MatwinBestmatch)
+        return OwnCells(node, partitioning, bucket)
     return None

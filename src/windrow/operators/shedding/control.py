@@ -51,13 +51,13 @@ class SharesMet:
     """Sums up what arrivals of each input meet.
 
     Args:
-        spec: the join.
+        node: the join.
     """
 
-    def __init__(self, spec: SheddingJoin) -> None:
-        self._meeting = Meeting(spec)
-        self._met = np.zeros(len(spec.inputs))
-        self._all = np.zeros(len(spec.inputs))
+    def __init__(self, node: SheddingJoin) -> None:
+        self._meeting = Meeting(node)
+        self._met = np.zeros(len(node.inputs))
+        self._all = np.zeros(len(node.inputs))
 
     def of(
         self, counted: Counted, start: int, arrived: Sequence[int], spans: Sequence[Span]
@@ -132,17 +132,17 @@ class Control:
     """Counts arrivals, and divides what there is.
 
     Args:
-        spec: the join.
+        node: the join.
         shedding: what it may hold and do.
     """
 
-    def __init__(self, spec: SheddingJoin, shedding: Shedding) -> None:
-        self._spec = spec
+    def __init__(self, node: SheddingJoin, shedding: Shedding) -> None:
+        self._node = node
         self._shedding = shedding
-        self._pane = spec.pane
-        self._inputs = len(spec.inputs)
-        self.counted = Counted(spec)
-        self._shares = SharesMet(spec)
+        self._pane = node.pane
+        self._inputs = len(node.inputs)
+        self.counted = Counted(node)
+        self._shares = SharesMet(node)
         self._tokens = self._tokens_of(shedding)
         self._sent: SentTo | None = None
         self._steady: tuple[Load, ...] | None = None
@@ -322,7 +322,7 @@ class Control:
         return _rounded(shares, there_is)
 
     def _too_many(self, arrived: int, there_is: int) -> DataError:
-        time_type = self._spec.time_type
+        time_type = self._node.time_type
         unit = USUAL_UNIT[time_type]
         rate = 0.0 if self._tokens is None else self._tokens.rate
         allowed = rate * (ticks_per_unit(unit, time_type) or 1.0)
@@ -332,7 +332,7 @@ class Control:
             "service-rate-exceeded",
             f"{who} bring {arrived:,} tuples within {span}, and the"
             f" service rate of {allowed:,.4g} per {unit} has {there_is:,} probes left for them",
-            reason=f"in the join of {', '.join(self._spec.aliases)}; probes of a lull are saved up,"
+            reason=f"in the join of {', '.join(self._node.aliases)}; probes of a lull are saved up,"
             " a window's worth or one per stream"
             + (
                 f"; {self._shedding.parts} buckets divide them by what each is sent"

@@ -26,12 +26,12 @@ class Counted:
     """Per input, the arrivals of each block.
 
     Args:
-        spec: the join.
+        node: the join.
     """
 
-    def __init__(self, spec: SheddingJoin) -> None:
-        self._pane = spec.pane
-        self.retention = [spec.retention(port) for port in range(len(spec.inputs))]
+    def __init__(self, node: SheddingJoin) -> None:
+        self._pane = node.pane
+        self.retention = [node.retention(port) for port in range(len(node.inputs))]
         self._blocks = [block_panes(own, self._pane) for own in self.retention]
         self._arrived: list[dict[int, int]] = [{} for _ in self.retention]
         self._gone: list[dict[int, int]] = [{} for _ in self.retention]

@@ -134,19 +134,19 @@ class EstimatingAggregateOp(SlidingAggregateOp):
 
     kind = "estimating-aggregate"
 
-    def __init__(self, spec: SlidingAggregate) -> None:
-        named = [None if a.argument is None else a.argument.columns[0] for a in spec.aggregates]
+    def __init__(self, node: SlidingAggregate) -> None:
+        named = [None if a.argument is None else a.argument.columns[0] for a in node.aggregates]
         self._columns = list(dict.fromkeys(named))
         self._places = [self._columns.index(name) for name in named]
         self._asked = np.zeros((len(self._columns), len(FUNCTIONS)), np.bool_)
-        for aggregate, place in zip(spec.aggregates, self._places, strict=True):
+        for aggregate, place in zip(node.aggregates, self._places, strict=True):
             self._asked[place, FUNCTIONS[aggregate.function]] = True
         self._is_added = [bool(own[SUM] or own[AVERAGE]) for own in self._asked]
-        super().__init__(spec)
+        super().__init__(node)
 
     def _reset(self) -> None:
         super()._reset()
-        self._keeper = MarginKeeper(self._spec.estimated_from, self._asked)
+        self._keeper = MarginKeeper(self._node.estimated_from, self._asked)
         self._knows_alive = True
         self._doubt = Doubt()
         self._was_in_doubt = False
@@ -188,13 +188,13 @@ class EstimatingAggregateOp(SlidingAggregateOp):
 
     def _stored_groups(self) -> tuple[tuple[ChunkSlice, ...], dict[str, int]]:
         groups, numbers = super()._stored_groups()
-        if groups and not self._spec.keys:
+        if groups and not self._node.keys:
             numbers["has_shed"] = int(self._keeper.has_shed(0))
         return groups, numbers
 
     def _load_groups(self, slots: Slots, columns: pa.RecordBatch, numbers: dict[str, int]) -> None:
         super()._load_groups(slots, columns, numbers)
-        if not self._spec.keys:
+        if not self._node.keys:
             self._keeper.mark_shed(np.zeros(1, np.int64), has_shed=bool(numbers["has_shed"]))
 
     def _kept_values(self, columns: pa.RecordBatch) -> dict[str, pa.Array]:
@@ -208,7 +208,7 @@ class EstimatingAggregateOp(SlidingAggregateOp):
                 kept[f"argument{i}"] = column.cast(pa.float64(), safe=False)
             else:
                 kept[f"argument{i}"] = pa.array(np.ones(len(column)), mask=~validity(column))
-        for at in range(self._spec.estimated_from):
+        for at in range(self._node.estimated_from):
             kept[f"draw{at}"] = columns.column(draw_column(at))
             kept[f"chance{at}"] = columns.column(chance_column(at))
         return kept
@@ -228,7 +228,7 @@ class EstimatingAggregateOp(SlidingAggregateOp):
             self._touch_groups(turn)
         if super()._first >= bound:
             # Doubt begins or ends while there is no group.
-            nothing = pa.RecordBatch.from_pylist([], arrow_schema(self._spec.schema))
+            nothing = pa.RecordBatch.from_pylist([], arrow_schema(self._node.schema))
             return ChangeBatch(nothing, np.empty(0, np.int64))
         return super()._step(bound)
 
@@ -247,7 +247,7 @@ class EstimatingAggregateOp(SlidingAggregateOp):
         for i, name in enumerate(self._columns):
             if name is not None:
                 columns[f"argument{i}"] = pa.nulls(len(slots), pa.float64())
-        for at in range(self._spec.estimated_from):
+        for at in range(self._node.estimated_from):
             columns[f"draw{at}"] = pa.array(np.zeros(len(slots), np.int64))
             columns[f"chance{at}"] = pa.array(np.ones(len(slots)))
         times, never = np.full(len(slots), instant), np.full(len(slots), MAX_TICK)
@@ -268,7 +268,7 @@ class EstimatingAggregateOp(SlidingAggregateOp):
         self.counters.state_bytes += self._keeper.nbytes
 
     def _drawn(self, rows: ChangeBatch) -> Drawn:
-        inputs = range(self._spec.estimated_from)
+        inputs = range(self._node.estimated_from)
         return Drawn(
             rows.columns.column("slot").to_numpy(),
             [rows.columns.column(f"draw{at}").to_numpy() for at in inputs],
@@ -308,7 +308,7 @@ class EstimatingAggregateOp(SlidingAggregateOp):
         is_known = np.where(row_counts > 0, margins.is_certain, ~margins.has_shed & ~in_doubt)
         return [
             answers
-            for aggregate, place in zip(self._spec.aggregates, self._places, strict=True)
+            for aggregate, place in zip(self._node.aggregates, self._places, strict=True)
             for answers in totals[place].shown(
                 aggregate.function, margins, place, is_known, in_doubt
             )

@@ -59,9 +59,9 @@ from windrow.physical.shedding.limits import Shedding, hidden_fields
 from windrow.schema import MAX_TICK, MIN_TICK
 
 
-def row_bytes(spec: SheddingJoin, rows: pa.RecordBatch) -> int:
+def row_bytes(node: SheddingJoin, rows: pa.RecordBatch) -> int:
     """Bytes of the widest of some rows of an input, with its draws and its place in a structure."""
-    return spec.least_row_bytes + sum(map(_width, rows.columns))
+    return node.least_row_bytes + sum(map(_width, rows.columns))
 
 
 def _width(column: pa.Array) -> int:
@@ -98,22 +98,22 @@ count that come before another instant."""
 class ShedJoinOp(BewJoinOp):
     """Joins two or more inputs of inserts, as far as memory and processor go."""
 
-    def __init__(self, spec: SheddingJoin) -> None:
-        super().__init__(spec)
-        self._spec: SheddingJoin = spec
-        shedding = spec.shedding
-        ports = range(len(spec.inputs))
+    def __init__(self, node: SheddingJoin) -> None:
+        super().__init__(node)
+        self._node: SheddingJoin = node
+        shedding = node.shedding
+        ports = range(len(node.inputs))
         self._shedding = shedding
         self._kept_columns = self._columns
         self._columns = [[*own, KEEP, PROBE, PROBE_CHANCE] for own in self._kept_columns]
-        self.pane = spec.pane
-        self._arrivals = Arrivals(self._kept_columns, spec.pane, shedding.seed)
+        self.pane = node.pane
+        self._arrivals = Arrivals(self._kept_columns, node.pane, shedding.seed)
         self._chances = [Chances() for _ in ports]
-        self._caps = [Caps(spec.pane) for _ in ports]
+        self._caps = [Caps(node.pane) for _ in ports]
         self._open_from = MIN_TICK
-        self._control = Control(spec, shedding)
-        self._recall = Recall(spec)
-        self._losses = Losses(spec.schema, len(ports))
+        self._control = Control(node, shedding)
+        self._recall = Recall(node)
+        self._losses = Losses(node.schema, len(ports))
         self._row_bytes = 1
         self._part_at: PartAt | None = None
 
@@ -133,10 +133,10 @@ class ShedJoinOp(BewJoinOp):
             if batch is None or not len(batch):
                 continue
             self.counters.rows_in += len(batch)
-            rows = only_inserts(self._spec, port, batch, self._kept_columns[port])
-            rows = rows.take(np.flatnonzero(can_match(self._spec, port, rows)))
+            rows = only_inserts(self._node, port, batch, self._kept_columns[port])
+            rows = rows.take(np.flatnonzero(can_match(self._node, port, rows)))
             if self._shedding.is_in_bytes and len(rows):
-                self._measure(row_bytes(self._spec, rows.columns))
+                self._measure(row_bytes(self._node, rows.columns))
             self.counters.drops += self._arrivals.take(port, rows, self._losses)
         return iter(())
 
@@ -144,7 +144,7 @@ class ShedJoinOp(BewJoinOp):
         """Takes a tuple for as wide as the widest one."""
         if widest > self._row_bytes:
             self._row_bytes = widest
-            error = too_little_for_rows(self._spec, self._shedding, widest)
+            error = too_little_for_rows(self._node, self._shedding, widest)
             if error is not None:
                 raise error
 
@@ -290,7 +290,7 @@ class ShedJoinOp(BewJoinOp):
         return chance
 
     def _search(self, windows: Sequence[JoinWindow]) -> Search:
-        return ShedSearch(self._spec, windows, self.counters, self._predicates)
+        return ShedSearch(self._node, windows, self.counters, self._predicates)
 
     def _gathered(self, windows: Sequence[JoinWindow], found: FoundBlock) -> ChangeBatch:
         """The rows of complete combinations, counted with what they stand for."""

@@ -66,12 +66,12 @@ class Meeting:
     """How far arrivals look back, and how far ahead.
 
     Args:
-        spec: the join.
+        node: the join.
     """
 
-    def __init__(self, spec: SheddingJoin) -> None:
-        inputs = range(len(spec.inputs))
-        self._reach = [[spec.reach(last, other) for other in inputs] for last in inputs]
+    def __init__(self, node: SheddingJoin) -> None:
+        inputs = range(len(node.inputs))
+        self._reach = [[node.reach(last, other) for other in inputs] for last in inputs]
 
     def combinations(self, windows: Sequence[Blocks], arrived: Sequence[Span]) -> Floats:
         """Per input and amount, the combinations of others that an arrival meets in the mean.

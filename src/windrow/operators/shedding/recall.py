@@ -57,15 +57,15 @@ class Recall:
     """Counts what a pane has found, and then what it should have.
 
     Args:
-        spec: the join.
+        node: the join.
     """
 
-    def __init__(self, spec: SheddingJoin) -> None:
-        self._found = np.zeros(len(spec.inputs), np.int64)
-        self._weights = np.zeros(len(spec.inputs))
+    def __init__(self, node: SheddingJoin) -> None:
+        self._found = np.zeros(len(node.inputs), np.int64)
+        self._weights = np.zeros(len(node.inputs))
         self._sums = np.zeros(len(SUMS))
         self._since = [0] * len(COUNTS)
-        self._meeting = Meeting(spec)
+        self._meeting = Meeting(node)
 
     def found(self, start: int, chances: Floats) -> None:
         """Takes combinations that end with an input, and the chances of their draws by input."""

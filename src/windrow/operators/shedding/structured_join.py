@@ -199,11 +199,11 @@ class StructuredWindow:
 
 
 class StructuredShedJoinOp(ShedJoinOp):
-    """Joins two inputs of inserts, as far as memory and processor go, by the structures of a spec."""
+    """Joins two inputs of inserts, as far as memory and processor go, by the structures of a node."""
 
-    def __init__(self, spec: SheddingJoin) -> None:
-        super().__init__(spec)
-        self._structures = [StructuredWindow(n, spec.sizes.of(n)) for n in spec.structures]
+    def __init__(self, node: SheddingJoin) -> None:
+        super().__init__(node)
+        self._structures = [StructuredWindow(n, node.sizes.of(n)) for n in node.structures]
 
     def advance(self, watermark: int) -> Iterator[ChangeBatch]:
         """Decides the panes that are over, and joins those drawn."""
@@ -240,7 +240,7 @@ class StructuredShedJoinOp(ShedJoinOp):
 
     def _search(self, windows: Sequence[JoinWindow]) -> Search:
         return StructuredSearch(
-            self._spec, windows, self.counters, self._predicates, self._structures
+            self._node, windows, self.counters, self._predicates, self._structures
         )
 
     def _count_state(self) -> None:
@@ -252,7 +252,7 @@ class StructuredSearch(Search):
     """Pairs that start with rows drawn to probe, found in the structure of the other window.
 
     Args:
-        spec: the join.
+        node: the join.
         windows: per input, the rows stored and the new ones.
         counters: where probes and comparisons are counted.
         predicates: those of the join.
@@ -261,15 +261,15 @@ class StructuredSearch(Search):
 
     def __init__(
         self,
-        spec: SheddingJoin,
+        node: SheddingJoin,
         windows: Sequence[JoinWindow],
         counters: Counters,
         predicates: Predicates,
         structures: Sequence[StructuredWindow],
     ) -> None:
-        super().__init__(spec, windows, counters, predicates)
+        super().__init__(node, windows, counters, predicates)
         self._structures = structures
-        self._range = range_of(spec)
+        self._range = range_of(node)
         self._ranges: dict[tuple[int, int], Numbers] = {}
         for port, structure in enumerate(structures):
             structure.follow(sample_of(windows[port]), with_first(self._keys, port))
@@ -320,7 +320,7 @@ class StructuredSearch(Search):
         window = self._windows[port]
         if self._range is not None:
             return Places(places).numbers(lambda at: self._range_words(port, at)[:, KEY])
-        columns = self._columns(port, tuple(range(len(self._spec.classes))))
+        columns = self._columns(port, tuple(range(len(self._node.classes))))
         words = [window.words(column, Places(places)) for column in columns]
         return key_of(words, len(places)).view(np.int64)
 

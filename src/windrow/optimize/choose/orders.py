@@ -69,5 +69,5 @@ def check_order(root: PhysicalNode, options: Options) -> None:
     )
 
 
-def _is_followed(spec: PhysicalNode) -> bool:
-    return any(join.orders for join in spec.window_joins)
+def _is_followed(node: PhysicalNode) -> bool:
+    return any(join.orders for join in node.window_joins)

@@ -69,19 +69,19 @@ class Plan:
     """A way to run a join, and what it costs in seconds of processor per tick.
 
     Attributes:
-        spec: the join, run so.
+        node: the join, run so.
         seconds: what it costs.
         note: why it is never taken by itself; "" where cost alone decides.
     """
 
-    spec: MultiJoin
+    node: MultiJoin
     seconds: float
     note: str = ""
 
     @property
     def name(self) -> str:
         """As options would ask for it."""
-        return plan_name(self.spec)
+        return plan_name(self.node)
 
 
 @dataclass(frozen=True)
@@ -106,25 +106,25 @@ REFERENCE_MACHINE = Machine()
 
 
 def planned(
-    spec: MultiJoin, options: Options, numbers: PlanStatistics, machine: Machine
+    node: MultiJoin, options: Options, numbers: PlanStatistics, machine: Machine
 ) -> MultiJoin:
     """The join by the plan to take, with its estimate; as it was where too little is known."""
-    rates = [numbers.rate(child) for child in spec.inputs]
-    if spec.has_one_plan and None not in rates:
-        return replace(spec, estimate=ONE_PLAN)
+    rates = [numbers.rate(child) for child in node.inputs]
+    if node.has_one_plan and None not in rates:
+        return replace(node, estimate=ONE_PLAN)
     known_rates = [rate for rate in rates if rate is not None]
     if len(known_rates) < len(rates):
-        return replace(spec, estimate=_not_estimated(spec, rates, numbers))
-    join = sized(spec, known_rates, numbers)
-    if isinstance(spec, SheddingJoin):
-        spec = with_expected(spec, join.widest.rates)
-        join = effective(join, spec)
-    plans = _plans(spec, join, machine, is_bounded=numbers.is_bounded(spec))
+        return replace(node, estimate=_not_estimated(node, rates, numbers))
+    join = sized(node, known_rates, numbers)
+    if isinstance(node, SheddingJoin):
+        node = with_expected(node, join.widest.rates)
+        join = effective(join, node)
+    plans = _plans(node, join, machine, is_bounded=numbers.is_bounded(node))
     if numbers.is_restored:
         plans = [_restored(plan, join.widest, machine) for plan in plans]
     plans = sorted(plans, key=lambda plan: plan.seconds)
-    first = next(plan for plan in plans if _is_first(plan, spec, options))
-    estimate = Estimate(known=join.known, output=join.output, weights=_weights(spec, machine))
+    first = next(plan for plan in plans if _is_first(plan, node, options))
+    estimate = Estimate(known=join.known, output=join.output, weights=_weights(node, machine))
     open_ = (
         [plan for plan in plans if _is_open(plan, first, options)]
         if not estimate.is_guessed
@@ -134,11 +134,11 @@ def planned(
     shown = [PlanCost(plan.name, plan.seconds, plan.note) for plan in plans if plan is not taken]
     plans_shown = (PlanCost(taken.name, taken.seconds), *shown)
     return replace(
-        taken.spec, estimate=replace(estimate, plans=plans_shown, is_decisive=bool(open_))
+        taken.node, estimate=replace(estimate, plans=plans_shown, is_decisive=bool(open_))
     )
 
 
-def _is_first(plan: Plan, spec: MultiJoin, options: Options) -> bool:
+def _is_first(plan: Plan, node: MultiJoin, options: Options) -> bool:
     """Whether a plan, by its cost the first of its kind, is the one to begin with.
 
     That is the plan at hand. The structures of two streams that shed are chosen after the
@@ -147,36 +147,36 @@ def _is_first(plan: Plan, spec: MultiJoin, options: Options) -> bool:
     is_asked = (
         options.structure or options.order or options.join_algorithm not in {None, ASYMMETRIC}
     )
-    if spec.shedding is None or len(spec.inputs) > 2 or is_asked or _is_bound(spec, options):
-        return plan.spec.runs_like(spec)
-    return plan.spec.algorithm == ASYMMETRIC
+    if node.shedding is None or len(node.inputs) > 2 or is_asked or _is_bound(node, options):
+        return plan.node.runs_like(node)
+    return plan.node.algorithm == ASYMMETRIC
 
 
-def plan_names(spec: MultiJoin, machine: Machine, *, is_bounded: bool = False) -> tuple[str, ...]:
+def plan_names(node: MultiJoin, machine: Machine, *, is_bounded: bool = False) -> tuple[str, ...]:
     """The plans that may be taken by their cost, whatever the numbers are, by their kinds."""
-    size = len(spec.inputs)
-    even = Joined((1.0,) * size, spec.graph.upper, (Key((1.0,) * size),) * len(spec.classes))
-    plans = _plans(spec, Sized((), (even,), even, 0.0), machine, is_bounded=is_bounded)
-    names = [name for plan in plans if not plan.note for name in plan_kinds(plan.spec)]
+    size = len(node.inputs)
+    even = Joined((1.0,) * size, node.graph.upper, (Key((1.0,) * size),) * len(node.classes))
+    plans = _plans(node, Sized((), (even,), even, 0.0), machine, is_bounded=is_bounded)
+    names = [name for plan in plans if not plan.note for name in plan_kinds(plan.node)]
     return tuple(dict.fromkeys(names))
 
 
 def _restored(plan: Plan, joined: Joined, machine: Machine) -> Plan:
     """The plan with what it costs to take up a state in every micro-batch."""
-    if plan.spec.algorithm == DEFAULT:
+    if plan.node.algorithm == DEFAULT:
         return plan
-    is_pipeline = plan.spec.chosen.kind == PIPELINE
+    is_pipeline = plan.node.chosen.kind == PIPELINE
     replayed_us = plan.seconds / US if is_pipeline else 0.0
-    us = restoring_us(joined, machine.weights, plan.spec.structures, replayed_us)
+    us = restoring_us(joined, machine.weights, plan.node.structures, replayed_us)
     return replace(plan, seconds=plan.seconds + us * US)
 
 
 def _not_estimated(
-    spec: MultiJoin, rates: Sequence[Figure | None], numbers: PlanStatistics
+    node: MultiJoin, rates: Sequence[Figure | None], numbers: PlanStatistics
 ) -> Estimate:
     """What would have to be given for an estimate, or why nothing helps."""
     missing = []
-    for child, alias, rate in zip(spec.inputs, spec.aliases, rates, strict=True):
+    for child, alias, rate in zip(node.inputs, node.aliases, rates, strict=True):
         if rate is None:
             missing.append(numbers.missing(child))
             if not missing[-1]:
@@ -186,25 +186,25 @@ def _not_estimated(
 
 def _is_open(plan: Plan, first: Plan, options: Options) -> bool:
     """Whether a plan may be taken in place of the first one: what the user asks for is not."""
-    if plan.note or options.order or options.structure or _is_bound(first.spec, options):
+    if plan.note or options.order or options.structure or _is_bound(first.node, options):
         return False
     if options.join_algorithm == ASYMMETRIC:  # in which structures, it does not say
-        return plan.spec.algorithm == first.spec.algorithm
+        return plan.node.algorithm == first.node.algorithm
     return options.join_algorithm is None
 
 
-def _is_bound(spec: MultiJoin, options: Options) -> bool:
+def _is_bound(node: MultiJoin, options: Options) -> bool:
     """Whether memory is bounded: what a plan holds beside the rows is not estimated.
 
     A join that sheds keeps to its memory by any of its plans, and waits for its rates alone.
     """
-    is_unknown = spec.shedding is not None and spec.shedding.expected is None
+    is_unknown = node.shedding is not None and node.shedding.expected is None
     return is_unknown or (options.memory is not None and not options.sheds_memory)
 
 
-def _weights(spec: MultiJoin, machine: Machine) -> str:
+def _weights(node: MultiJoin, machine: Machine) -> str:
     """Where the weights are from, and what sizes they were measured for, if others are used."""
-    if spec.sizes == USUAL:
+    if node.sizes == USUAL:
         return machine.source
     return f"{machine.source} (with buckets of {USUAL.bucket} and nodes of {USUAL.node})"
 
@@ -213,43 +213,43 @@ def _cheapest(plans: list[Plan], first: Plan) -> Plan:
     """The plan to take in place of the first: in another order, or another one, if clearly cheaper."""
     if not plans:
         return first
-    alike = next((plan for plan in plans if _loops(plan.spec) == _loops(first.spec)), first)
+    alike = next((plan for plan in plans if _loops(plan.node) == _loops(first.node)), first)
     taken = alike if alike.seconds <= BY_ORDER * first.seconds else first
     return plans[0] if plans[0].seconds <= CLEARLY * taken.seconds else taken
 
 
-def _loops(spec: MultiJoin) -> tuple[str, str]:
-    return spec.algorithm, spec.method
+def _loops(node: MultiJoin) -> tuple[str, str]:
+    return node.algorithm, node.method
 
 
-def _plans(spec: MultiJoin, join: Sized, machine: Machine, *, is_bounded: bool) -> list[Plan]:
+def _plans(node: MultiJoin, join: Sized, machine: Machine, *, is_bounded: bool) -> list[Plan]:
     """Every plan that can run this join, the one at hand among them."""
     plans: list[Plan] = []
-    methods = ALGORITHMS[DEFAULT].methods if spec.classes else (NESTED_LOOP,)
+    methods = ALGORITHMS[DEFAULT].methods if node.classes else (NESTED_LOOP,)
     for method in methods:
-        plans += _backward_plans(spec, join, method, machine)
-    is_plain = isinstance(spec, TimeJoin)
-    if is_plain and spec.shedding is None:
+        plans += _backward_plans(node, join, method, machine)
+    is_plain = isinstance(node, TimeJoin)
+    if is_plain and node.shedding is None:
         note = "" if is_bounded else WAITS
-        plans += [_sweep_plan(spec, join, method, machine, note) for method in methods]
-        for name in ("hw", "nlw") if spec.classes else ("nlw",):
-            plans += _pipeline_plans(spec, join, name, machine)
-    if is_plain and len(spec.inputs) == 2:
-        costs = structure_costs(spec, join, machine.weights)
+        plans += [_sweep_plan(node, join, method, machine, note) for method in methods]
+        for name in ("hw", "nlw") if node.classes else ("nlw",):
+            plans += _pipeline_plans(node, join, name, machine)
+    if is_plain and len(node.inputs) == 2:
+        costs = structure_costs(node, join, machine.weights)
         plans += [Plan(own, us * US) for own, us in costs]
-    if any(plan.spec.runs_like(spec) for plan in plans):
+    if any(plan.node.runs_like(node) for plan in plans):
         return plans
-    return [*plans, _like_another(spec, join, machine)]
+    return [*plans, _like_another(node, join, machine)]
 
 
-def _backward_plans(spec: MultiJoin, join: Sized, method: str, machine: Machine) -> list[Plan]:
+def _backward_plans(node: MultiJoin, join: Sized, method: str, machine: Machine) -> list[Plan]:
     """Backward evaluation in the usual order or the one asked for, and in that which costs least."""
-    orders = spec.orders if spec.algorithm == DEFAULT else ()
-    own = spec.by(DEFAULT, method, orders)
+    orders = node.orders if node.algorithm == DEFAULT else ()
+    own = node.by(DEFAULT, method, orders)
     plans = [_backward_plan(own, join, machine)]
     best = best_orders(*join.ways)
     usual = [tuple(probe_order(own, start)) for start in join.widest.streams]
-    if len(spec.inputs) > 2 and list(best) != usual:
+    if len(node.inputs) > 2 and list(best) != usual:
         plans.append(_backward_plan(replace(own, orders=best), join, machine))
     return plans
 
@@ -263,29 +263,29 @@ def _backward_plan(own: MultiJoin, join: Sized, machine: Machine) -> Plan:
     return Plan(own, _backward_kernel(own).us(work) * machine.seconds_per_us)
 
 
-def _backward_kernel(spec: MultiJoin) -> KernelCost:
-    kind = "outer" if spec.kind != "inner" else DEFAULT
-    return KERNELS[f"{'count' if spec.counts is not None else kind}-{spec.method}"]
+def _backward_kernel(node: MultiJoin) -> KernelCost:
+    kind = "outer" if node.kind != "inner" else DEFAULT
+    return KERNELS[f"{'count' if node.counts is not None else kind}-{node.method}"]
 
 
-def _sweep_plan(spec: MultiJoin, join: Sized, method: str, machine: Machine, note: str) -> Plan:
-    own = spec.by("few", method)
+def _sweep_plan(node: MultiJoin, join: Sized, method: str, machine: Machine, note: str) -> Plan:
+    own = node.by("few", method)
     orders = [probe_order(own, start) for start in join.widest.streams]
     work = sweep_join(join.widest, orders, is_hashed=method == HASH)
     return Plan(own, KERNELS[f"few-{method}"].us(work) * machine.seconds_per_us, note)
 
 
-def _pipeline_plans(spec: MultiJoin, join: Sized, name: str, machine: Machine) -> list[Plan]:
+def _pipeline_plans(node: MultiJoin, join: Sized, name: str, machine: Machine) -> list[Plan]:
     """A pipeline in the usual order or the one asked for, and in that which costs least."""
     method = ALGORITHMS[name].methods[0]
-    orders = spec.orders if spec.algorithm == name else ()
-    own = spec.by(name, method, orders)
-    specs = [own]
-    if len(spec.inputs) > 2:
+    orders = node.orders if node.algorithm == name else ()
+    own = node.by(name, method, orders)
+    nodes = [own]
+    if len(node.inputs) > 2:
         best = best_pipeline(join.widest, KERNELS[name].us, is_hashed=method == HASH)
         if best != pipeline_order(own):
-            specs.append(replace(own, orders=(best,)))
-    return [_pipeline_plan(one, join, machine) for one in specs]
+            nodes.append(replace(own, orders=(best,)))
+    return [_pipeline_plan(one, join, machine) for one in nodes]
 
 
 def _pipeline_plan(own: MultiJoin, join: Sized, machine: Machine) -> Plan:
@@ -293,23 +293,23 @@ def _pipeline_plan(own: MultiJoin, join: Sized, machine: Machine) -> Plan:
     return Plan(own, KERNELS[own.algorithm].us(work) * machine.seconds_per_us)
 
 
-def _like_another(spec: MultiJoin, join: Sized, machine: Machine) -> Plan:
+def _like_another(node: MultiJoin, join: Sized, machine: Machine) -> Plan:
     """An algorithm that the user asked for and no kernel was measured of: as one that was."""
-    name = f"few-{spec.method}" if spec.chosen.kind == SWEEP else "nlw"
-    usual = replace(spec, orders=())
+    name = f"few-{node.method}" if node.chosen.kind == SWEEP else "nlw"
+    usual = replace(node, orders=())
     orders = [probe_order(usual, start) for start in join.widest.streams]
-    work = untested_join(join.widest, orders, is_hashed=spec.method == HASH)
+    work = untested_join(join.widest, orders, is_hashed=node.method == HASH)
     note = f"as {name}: no kernel of its own was measured"
-    return Plan(spec, KERNELS[name].us(work) * machine.seconds_per_us, note)
+    return Plan(node, KERNELS[name].us(work) * machine.seconds_per_us, note)
 
 
 def by_cost(
-    spec: PhysicalNode, options: Options, numbers: PlanStatistics, machine: Machine
+    node: PhysicalNode, options: Options, numbers: PlanStatistics, machine: Machine
 ) -> PhysicalNode:
-    """The spec with its window joins estimated, and changed where another plan is cheaper."""
-    node = spec.with_inputs([by_cost(child, options, numbers, machine) for child in spec.inputs])
-    if isinstance(node, MultiJoin):
-        return planned(node, options, numbers, machine)
-    if isinstance(node, SetOp):
-        return replace(node, expected=tuple(numbers.held(child) for child in node.inputs))
-    return node
+    """The node with its window joins estimated, and changed where another plan is cheaper."""
+    own = node.with_inputs([by_cost(child, options, numbers, machine) for child in node.inputs])
+    if isinstance(own, MultiJoin):
+        return planned(own, options, numbers, machine)
+    if isinstance(own, SetOp):
+        return replace(own, expected=tuple(numbers.held(child) for child in own.inputs))
+    return own

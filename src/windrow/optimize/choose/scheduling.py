@@ -149,9 +149,9 @@ def _is_asked_for(options: Options) -> bool:
     return bool(options.asked_algorithm or options.order or options.sheds)
 
 
-def _operators(spec: PhysicalNode) -> int:
-    below = max(map(_operators, spec.inputs), default=0)
-    return below + spec.is_stateful
+def _operators(node: PhysicalNode) -> int:
+    below = max(map(_operators, node.inputs), default=0)
+    return below + node.is_stateful
 
 
 def _windows(root: PhysicalNode) -> set[tuple[str, int]]:

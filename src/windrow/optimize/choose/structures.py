@@ -16,21 +16,21 @@ SIZES = ("bucket_size", "node_size")
 """The options that say how large the parts of structures are."""
 
 
-def structures_of(spec: TimeJoin, node: WindowJoin, options: Options) -> tuple[str, ...]:
+def structures_of(node: TimeJoin, stated: WindowJoin, options: Options) -> tuple[str, ...]:
     """Per input, the structure that the user asked for, or else the one to take.
 
     Raises:
         PlanError: a structure that was asked for has no key to be kept by.
     """
     if options.structure is None:
-        return decided_structures(spec)
+        return decided_structures(node)
     chosen = structure_names(options.structure)
-    for name, alias in zip(chosen, node.aliases, strict=True):
-        _check(spec, node, name, alias)
+    for name, alias in zip(chosen, stated.aliases, strict=True):
+        _check(node, stated, name, alias)
     return chosen
 
 
-def by_trees(spec: TimeJoin, options: Options) -> TimeJoin:
+def by_trees(node: TimeJoin, options: Options) -> TimeJoin:
     """The join with both windows in trees, where the user leaves that open and they answer best.
 
     So it is where there is no equality and a band is bounded from both sides: a tree looks at what
@@ -40,19 +40,19 @@ def by_trees(spec: TimeJoin, options: Options) -> TimeJoin:
     """
     is_bound = options.memory is not None and not options.sheds_memory
     is_open = options.asked_algorithm is None and options.order is None and not is_bound
-    if spec.classes or len(spec.inputs) != 2 or not (is_open and spec.has_plans):
-        return spec
-    served = served_range(spec)
+    if node.classes or len(node.inputs) != 2 or not (is_open and node.has_plans):
+        return node
+    served = served_range(node)
     if served is None or not served.is_closed:
-        return spec
-    return replace(spec, algorithm=ASYMMETRIC, structures=(TTREE, TTREE))
+        return node
+    return replace(node, algorithm=ASYMMETRIC, structures=(TTREE, TTREE))
 
 
-def decided_structures(spec: TimeJoin) -> tuple[str, str]:
+def decided_structures(node: TimeJoin) -> tuple[str, str]:
     """The structures of a join for which the user asked for none."""
-    if spec.classes:
+    if node.classes:
         return HASH, HASH
-    return (BUFFER, BUFFER) if served_range(spec) is None else (TTREE, TTREE)
+    return (BUFFER, BUFFER) if served_range(node) is None else (TTREE, TTREE)
 
 
 def check_sizes(options: Options) -> None:
@@ -73,23 +73,23 @@ def check_sizes(options: Options) -> None:
         )
 
 
-def _check(spec: TimeJoin, node: WindowJoin, name: str, alias: str) -> None:
-    if name == HASH and not spec.classes:
+def _check(node: TimeJoin, stated: WindowJoin, name: str, alias: str) -> None:
+    if name == HASH and not node.classes:
         raise PlanError(
             "no-key-to-hash",
-            f"the window of {alias} cannot be a hash: the join of {', '.join(node.aliases)} has no"
+            f"the window of {alias} cannot be a hash: the join of {', '.join(stated.aliases)} has no"
             " equality",
             hint="use ttree, btree or buffer in its place, or add an equality between the streams",
-            span=node.span,
+            span=stated.span,
         )
-    if name not in {HASH, BUFFER} and not spec.classes and served_range(spec) is None:
+    if name not in {HASH, BUFFER} and not node.classes and served_range(node) is None:
         raise PlanError(
             "no-key-to-order",
             f"the window of {alias} cannot be a {name}: nothing in the join of"
-            f" {', '.join(node.aliases)} asks for a range of keys",
+            f" {', '.join(stated.aliases)} asks for a range of keys",
             reason="a tree serves an equality, or a comparison of a column of one stream with one"
             " of the other",
             hint="use buffer in its place, or add a condition such as a.x < b.x or"
             " abs(a.x - b.x) < 5",
-            span=node.span,
+            span=stated.span,
         )

@@ -34,63 +34,63 @@ class Sized:
     output: float
 
 
-def sized(spec: MultiJoin, rates: list[Figure], numbers: PlanStatistics) -> Sized:
+def sized(node: MultiJoin, rates: list[Figure], numbers: PlanStatistics) -> Sized:
     """The join with all numbers that its cost rests on.
 
     Args:
-        spec: the join.
+        node: the join.
         rates: of its inputs.
         numbers: where the others are looked up.
     """
-    known = [(f"rate({alias})", rate) for alias, rate in zip(spec.aliases, rates, strict=True)]
-    keys, of_keys = _keys(spec, numbers)
-    tests, of_tests = _tests(spec, numbers)
-    held, of_windows = _held(spec, [rate.value for rate in rates], numbers)
+    known = [(f"rate({alias})", rate) for alias, rate in zip(node.aliases, rates, strict=True)]
+    keys, of_keys = _keys(node, numbers)
+    tests, of_tests = _tests(node, numbers)
+    held, of_windows = _held(node, [rate.value for rate in rates], numbers)
     joined = Joined(
         tuple(rate.value for rate in rates),
-        spec.graph.upper,
+        node.graph.upper,
         tuple(keys),
         tuple(tests),
-        tuple(map(numbers.ahead, spec.inputs)),
+        tuple(map(numbers.ahead, node.inputs)),
         held,
     )
-    ways = tuple(replace(joined, upper=graph.upper) for graph in spec.ways)
-    widest = replace(joined, upper=reduce(_wider, (graph.upper for graph in spec.ways)))
-    return Sized((*known, *of_keys, *of_tests, *of_windows), ways, widest, _out(spec, ways, widest))
+    ways = tuple(replace(joined, upper=graph.upper) for graph in node.ways)
+    widest = replace(joined, upper=reduce(_wider, (graph.upper for graph in node.ways)))
+    return Sized((*known, *of_keys, *of_tests, *of_windows), ways, widest, _out(node, ways, widest))
 
 
 Named = list[tuple[str, Figure]]
 
 
-def _keys(spec: MultiJoin, numbers: PlanStatistics) -> tuple[list[Key], Named]:
+def _keys(node: MultiJoin, numbers: PlanStatistics) -> tuple[list[Key], Named]:
     keys, known = [], []
-    for key in spec.classes:
-        different: list[float | None] = [None] * len(spec.inputs)
+    for key in node.classes:
+        different: list[float | None] = [None] * len(node.inputs)
         for at in key.inputs:
             column = key.columns[at]
             assert column is not None
-            found = numbers.different(spec.inputs[at], column)
+            found = numbers.different(node.inputs[at], column)
             known.append((f"keys({column})", found))
             different[at] = found.value
         keys.append(Key(tuple(different)))
     return keys, known
 
 
-def _tests(spec: MultiJoin, numbers: PlanStatistics) -> tuple[list[Condition], Named]:
-    passing = shares(spec, numbers)
-    known = [(f"share({p.text})", f) for p, f in zip(spec.predicates, passing, strict=True)]
-    both = shares_together(spec, passing, numbers)
+def _tests(node: MultiJoin, numbers: PlanStatistics) -> tuple[list[Condition], Named]:
+    passing = shares(node, numbers)
+    known = [(f"share({p.text})", f) for p, f in zip(node.predicates, passing, strict=True)]
+    both = shares_together(node, passing, numbers)
     known += [
-        (f"share({spec.predicates[one].text} AND {spec.predicates[other].text})", figure)
+        (f"share({node.predicates[one].text} AND {node.predicates[other].text})", figure)
         for (one, other), figure in both.items()
     ]
-    ordered = {pair.predicate for pair in ordered_pairs(spec)}
+    ordered = {pair.predicate for pair in ordered_pairs(node)}
     tests = [
         Condition(
             inputs, figure.value, _test_us(predicate), _us_in_blocks(predicate), at in ordered
         )
         for at, (inputs, figure, predicate) in enumerate(
-            zip(predicate_inputs(spec), passing, spec.predicates, strict=True)
+            zip(predicate_inputs(node), passing, node.predicates, strict=True)
         )
     ]
     return [*tests, *(_correction(tests, pair, figure) for pair, figure in both.items())], known
@@ -117,13 +117,13 @@ def _us_in_blocks(predicate: Expr) -> float:
 
 
 def _held(
-    spec: MultiJoin, rates: list[float], numbers: PlanStatistics
+    node: MultiJoin, rates: list[float], numbers: PlanStatistics
 ) -> tuple[tuple[float, ...], Named]:
     """The tuples that each window holds where windows count them: () where none does."""
-    if spec.counts is None:
+    if node.counts is None:
         return (), []
     held, known = [], []
-    for child, rate, window in zip(spec.inputs, rates, spec.counts.own, strict=True):
+    for child, rate, window in zip(node.inputs, rates, node.counts.own, strict=True):
         most = float("inf")
         if window.rows is not None:
             most = float(window.rows)
@@ -133,8 +133,8 @@ def _held(
                 most *= found.value
         if window.ticks is not None:
             most = min(most, rate * window.ticks)
-        if spec.counts.within is not None:  # its part of the newest of all streams
-            most = min(most, spec.counts.within * rate / sum(rates))
+        if node.counts.within is not None:  # its part of the newest of all streams
+            most = min(most, node.counts.within * rate / sum(rates))
         held.append(most)
     return tuple(held), known
 
@@ -145,17 +145,17 @@ def _wider(
     return tuple(tuple(map(max, mine, theirs)) for mine, theirs in zip(one, other, strict=True))
 
 
-def _out(spec: MultiJoin, ways: tuple[Joined, ...], widest: Joined) -> float:
+def _out(node: MultiJoin, ways: tuple[Joined, ...], widest: Joined) -> float:
     """What comes out: combinations, each once though it meets both ways, and rows alone."""
     pairs = min(sum(map(output, ways)), output(widest))
-    if spec.kind == "inner":
+    if node.kind == "inner":
         return pairs
     alone = [rate * matchless(widest, at, 1 - at) for at, rate in enumerate(widest.rates)]
-    if spec.kind == "semi":
+    if node.kind == "semi":
         return widest.rates[0] - alone[0]
-    if spec.kind == "anti":
+    if node.kind == "anti":
         return alone[0]
-    return pairs + sum(alone[at] for at in spec.tracked)
+    return pairs + sum(alone[at] for at in node.tracked)
 
 
 MOST_PREDICATES = 6
@@ -165,30 +165,30 @@ TELLING = 0.001
 """The least share by which two conditions are expected to pass that a sample can correct."""
 
 
-def shares(spec: MultiJoin, numbers: PlanStatistics) -> list[Figure]:
+def shares(node: MultiJoin, numbers: PlanStatistics) -> list[Figure]:
     """Per predicate, the share that passes, looked up in the data where that can be."""
     return [
-        _within(spec, predicate, numbers)
-        or numbers.passing((predicate,), spec.inputs)
+        _within(node, predicate, numbers)
+        or numbers.passing((predicate,), node.inputs)
         or assumed_share(predicate)
-        for predicate in spec.predicates
+        for predicate in node.predicates
     ]
 
 
-def _within(spec: MultiJoin, predicate: Expr, numbers: PlanStatistics) -> Figure | None:
+def _within(node: MultiJoin, predicate: Expr, numbers: PlanStatistics) -> Figure | None:
     """The share of one that is one band: all pairs of a sample are compared, not some."""
     if len(predicate.bands) != 1:
         return None
     band = predicate.bands[0]
     sides = [
-        next(child for child in spec.inputs if column in child.schema.names)
+        next(child for child in node.inputs if column in child.schema.names)
         for column in (band.left, band.right)
     ]
     return numbers.within((sides[0], band.left), (sides[1], band.right), band)
 
 
 def shares_together(
-    spec: MultiJoin, passing: Sequence[Figure], numbers: PlanStatistics
+    node: MultiJoin, passing: Sequence[Figure], numbers: PlanStatistics
 ) -> dict[tuple[int, int], Figure]:
     """Per two predicates that share a stream, the share that passes both, where data tells it.
 
@@ -196,13 +196,13 @@ def shares_together(
     """
     if len(passing) > MOST_PREDICATES:
         return {}
-    found, read = {}, predicate_inputs(spec)
+    found, read = {}, predicate_inputs(node)
     for one, other in combinations(range(len(passing)), 2):
         is_apart = len(read[one] | read[other]) < 3 or read[one].isdisjoint(read[other])
         if is_apart or passing[one].value * passing[other].value < TELLING:
             continue
-        together = (spec.predicates[one], spec.predicates[other])
-        figure = numbers.passing(together, spec.inputs)
+        together = (node.predicates[one], node.predicates[other])
+        figure = numbers.passing(together, node.inputs)
         if figure is not None:
             found[one, other] = figure
     return found

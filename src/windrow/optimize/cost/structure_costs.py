@@ -23,35 +23,35 @@ from windrow.physical.structures import BUFFER, HASH, NAMES, served_range
 
 
 def structure_costs(
-    spec: MultiJoin, join: Sized, weights: Weights
+    node: MultiJoin, join: Sized, weights: Weights
 ) -> list[tuple[MultiJoin, float]]:
     """The join by every pair of structures that can serve its conditions, in microseconds per tick."""
     names = list(NAMES)
-    if not spec.classes:
-        names = [BUFFER] if served_range(spec) is None else [n for n in names if n != HASH]
-    sizes = Sizes(spec.sizes.bucket, spec.sizes.node)
-    cases = _directions(spec, join.widest)
+    if not node.classes:
+        names = [BUFFER] if served_range(node) is None else [n for n in names if n != HASH]
+    sizes = Sizes(node.sizes.bucket, node.sizes.node)
+    cases = _directions(node, join.widest)
     sides = [
         [(name, fmean(direction_cost(Structure[name], case[at], weights, sizes) for case in cases))
          for name in names]
         for at in (0, 1)
     ]  # fmt: skip
-    kernel = KERNELS[ASYMMETRIC if spec.shedding is None else f"shed-{ASYMMETRIC}"]
-    loops = kernel.us(_matched(join.widest, in_blocks=spec.shedding is None)) * machine_factor(
+    kernel = KERNELS[ASYMMETRIC if node.shedding is None else f"shed-{ASYMMETRIC}"]
+    loops = kernel.us(_matched(join.widest, in_blocks=node.shedding is None)) * machine_factor(
         weights
     )
-    method = ALGORITHMS[ASYMMETRIC].methods[0 if spec.classes else -1]
+    method = ALGORITHMS[ASYMMETRIC].methods[0 if node.classes else -1]
     return [
-        (spec.by(ASYMMETRIC, method, structures=(left, right)), loops + cost_left + cost_right)
+        (node.by(ASYMMETRIC, method, structures=(left, right)), loops + cost_left + cost_right)
         for left, cost_left in sides[0]
         for right, cost_right in sides[1]
     ]
 
 
-def _directions(spec: MultiJoin, joined: Joined) -> list[tuple[Direction, Direction]]:
+def _directions(node: MultiJoin, joined: Joined) -> list[tuple[Direction, Direction]]:
     """Each window, and what happens to it in a tick, in each case that may be."""
-    if isinstance(spec, SheddingJoin) and spec.shedding.expected is not None:
-        return left_directions(spec)
+    if isinstance(node, SheddingJoin) and node.shedding.expected is not None:
+        return left_directions(node)
     return [(_direction(joined, 0), _direction(joined, 1))]
 
 

@@ -43,44 +43,44 @@ SETS = frozenset({"distinct", "union", "except", "intersect"})
 """The set operations that do not count copies."""
 
 
-def push_distinct(spec: PhysicalNode, options: Options, numbers: PlanStatistics) -> PhysicalNode:
-    """The spec with a DISTINCT below those joins under set operations where it pays."""
+def push_distinct(node: PhysicalNode, options: Options, numbers: PlanStatistics) -> PhysicalNode:
+    """The node with a DISTINCT below those joins under set operations where it pays."""
 
     def below(child: PhysicalNode) -> PhysicalNode:
         return push_distinct(child, options, numbers)
 
-    if isinstance(spec, SetOp) and spec.kind in SETS:
+    if isinstance(node, SetOp) and node.kind in SETS:
         said: list[str] = []
-        inputs = tuple(_as_set(child, options, numbers, said) for child in spec.inputs)
-        return replace(spec, inputs=tuple(map(below, inputs)), place=(*spec.place, *said))
-    return spec.with_inputs([below(child) for child in spec.inputs])
+        inputs = tuple(_as_set(child, options, numbers, said) for child in node.inputs)
+        return replace(node, inputs=tuple(map(below, inputs)), place=(*node.place, *said))
+    return node.with_inputs([below(child) for child in node.inputs])
 
 
 def _as_set(
-    spec: PhysicalNode, options: Options, numbers: PlanStatistics, said: list[str]
+    node: PhysicalNode, options: Options, numbers: PlanStatistics, said: list[str]
 ) -> PhysicalNode:
-    """The spec of which it only matters whether a row is there; what is not done is said."""
-    if spec.row_inputs:
-        return spec.with_rows(lambda below: _as_set(below, options, numbers, said))
-    if not isinstance(spec, MultiJoin) or not spec.joins_what_is_alive:
-        return spec
-    if not isinstance(spec, SnapshotJoin) and not options.leaves_plans:
-        return spec
+    """The node of which it only matters whether a row is there; what is not done is said."""
+    if node.row_inputs:
+        return node.with_rows(lambda below: _as_set(below, options, numbers, said))
+    if not isinstance(node, MultiJoin) or not node.joins_what_is_alive:
+        return node
+    if not isinstance(node, SnapshotJoin) and not options.leaves_plans:
+        return node
     inputs = tuple(
-        _pushed_to(port, spec, numbers, said)
+        _pushed_to(port, node, numbers, said)
         if child.alive_ticks is not None
         else _as_set(child, options, numbers, said)
-        for port, child in enumerate(spec.inputs)
+        for port, child in enumerate(node.inputs)
     )
-    return spec if inputs == spec.inputs else _of_what_is_alive(spec, inputs)
+    return node if inputs == node.inputs else _of_what_is_alive(node, inputs)
 
 
-def _of_what_is_alive(spec: MultiJoin, inputs: tuple[PhysicalNode, ...]) -> SnapshotJoin:
+def _of_what_is_alive(node: MultiJoin, inputs: tuple[PhysicalNode, ...]) -> SnapshotJoin:
     """The join of inputs that take rows back, which has one way to look tuples up."""
-    is_own_way = spec.algorithm == DEFAULT
-    method = spec.method if is_own_way else (HASH if spec.classes else NESTED_LOOP)
-    graph = WindowGraph(spec.graph.streams, ())
-    return SnapshotJoin(**spec.common() | {"inputs": inputs, "graph": graph, "method": method})
+    is_own_way = node.algorithm == DEFAULT
+    method = node.method if is_own_way else (HASH if node.classes else NESTED_LOOP)
+    graph = WindowGraph(node.graph.streams, ())
+    return SnapshotJoin(**node.common() | {"inputs": inputs, "graph": graph, "method": method})
 
 
 def _pushed_to(
@@ -115,10 +115,10 @@ def _pushed_to(
     return SetOp((needed,), "distinct", place=(f"pushed below {joined}: {figures}",))
 
 
-def _only(spec: PhysicalNode, names: list[str]) -> PhysicalNode:
+def _only(node: PhysicalNode, names: list[str]) -> PhysicalNode:
     """The columns that are needed, without the others."""
-    if set(names) == set(spec.schema.names):
-        return spec
-    kept = tuple(field for field in spec.schema.fields if field.name in names)
+    if set(names) == set(node.schema.names):
+        return node
+    kept = tuple(field for field in node.schema.fields if field.name in names)
     items = tuple(Named(field.name, column(field.name, field.type)) for field in kept)
-    return ProjectRows(spec, items, Schema(kept))
+    return ProjectRows(node, items, Schema(kept))

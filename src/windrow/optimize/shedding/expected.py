@@ -42,29 +42,29 @@ _ROUNDS = 20
 """Steps in which windows and what waits agree on who has how much."""
 
 
-def with_expected(spec: SheddingJoin, rates: Sequence[float]) -> SheddingJoin:
+def with_expected(node: SheddingJoin, rates: Sequence[float]) -> SheddingJoin:
     """The join with what it is expected to shed at some rates per tick."""
-    shedding = spec.shedding
+    shedding = node.shedding
     if shedding is None:
-        return spec
-    return replace(spec, shedding=replace(shedding, expected=_expected(spec, shedding, rates)))
+        return node
+    return replace(node, shedding=replace(shedding, expected=_expected(node, shedding, rates)))
 
 
-def _expected(spec: SheddingJoin, shedding: Shedding, rates: Sequence[float]) -> Expected:
+def _expected(node: SheddingJoin, shedding: Shedding, rates: Sequence[float]) -> Expected:
     """What the inputs get at some rates."""
     service_rate = shedding.service_rate if shedding.may_skip else None
-    retention = [max(0, spec.retention(at)) for at in range(len(rates))]
+    retention = [max(0, node.retention(at)) for at in range(len(rates))]
     # Memory is divided by what is counted when a pane is decided, which begins with a block, and for
     # what is at hand then: what lies before the window is not held any more, and the pane itself has
     # waited. A window of no length holds the tuples of an instant.
     lengths = [max(1, own) for own in retention]
-    loads = _loads(spec, rates, lengths)
-    width = expected_width(spec)
-    waiting = _Waiting.of(spec, shedding.most_tuples(width.nbytes), loads)
-    ticks = [counted_ticks(own, spec.pane) for own in retention]
+    loads = _loads(node, rates, lengths)
+    width = expected_width(node)
+    waiting = _Waiting.of(node, shedding.most_tuples(width.nbytes), loads)
+    ticks = [counted_ticks(own, node.pane) for own in retention]
     counted = [
         replace(own, at_hand=load.window * share)
-        for own, load, share in zip(_loads(spec, rates, ticks), loads, waiting.shares, strict=True)
+        for own, load, share in zip(_loads(node, rates, ticks), loads, waiting.shares, strict=True)
     ]
     asked = _with_least(counted, shedding, waiting.room)
     divided = _allocation(shedding, asked, Resources(waiting.room, service_rate))
@@ -104,8 +104,8 @@ class _Waiting:
     for_windows: float | None
 
     @classmethod
-    def of(cls, spec: SheddingJoin, memory: float | None, loads: Sequence[Load]) -> _Waiting:
-        ticks = waiting_ticks(spec)
+    def of(cls, node: SheddingJoin, memory: float | None, loads: Sequence[Load]) -> _Waiting:
+        ticks = waiting_ticks(node)
         tuples = tuple(load.rate * ticks for load in loads)
         shares = (1.0,) * len(loads)
         if memory is None:
@@ -122,7 +122,7 @@ class _Waiting:
         return cls(tuples, shares, max(0.0, memory - sum(room)), at_once)
 
 
-def _loads(spec: SheddingJoin, rates: Sequence[float], ticks: Sequence[int]) -> list[Load]:
+def _loads(node: SheddingJoin, rates: Sequence[float], ticks: Sequence[int]) -> list[Load]:
     """The streams, with the tuples that arrive in so many ticks, and what a probe meets of these.
 
     Tuples are taken as spread evenly over ticks: an arrival meets those of the ticks that it reaches.
@@ -132,7 +132,7 @@ def _loads(spec: SheddingJoin, rates: Sequence[float], ticks: Sequence[int]) -> 
         meets = 1.0
         for other, long in enumerate(ticks):
             if other != last:
-                first, until = spec.reach(last, other)
+                first, until = node.reach(last, other)
                 meets *= max(0, until + 1 - first) / long
         loads.append(Load(rate, rate * ticks[last], meets=meets))
     return loads
@@ -149,9 +149,9 @@ def _with_least(loads: Sequence[Load], shedding: Shedding, memory: float | None)
     ]
 
 
-def effective(join: Sized, spec: SheddingJoin) -> Sized:
+def effective(join: Sized, node: SheddingJoin) -> Sized:
     """The streams as a join keeps them and probes with them; the same where nothing is expected."""
-    expected = spec.shedding.expected
+    expected = node.shedding.expected
     if expected is None:
         return join
     ways = tuple(_left_of(way, expected) for way in join.ways)
@@ -160,19 +160,19 @@ def effective(join: Sized, spec: SheddingJoin) -> Sized:
     return replace(join, ways=ways, widest=widest, output=found)
 
 
-def left_directions(spec: SheddingJoin) -> list[tuple[Direction, Direction]]:
+def left_directions(node: SheddingJoin) -> list[tuple[Direction, Direction]]:
     """Each window of two streams as it is kept and probed, once for every division to reckon with.
 
     Of streams that are about as fast, the one or the other gets what there is: a join that runs
     keeps to what it has once decided while rates are about the same. So there are three divisions,
     of the rates expected and of those that are just not taken for others.
     """
-    assert spec.shedding is not None
-    assert spec.shedding.expected is not None
-    rate, other = spec.shedding.expected.rates
+    assert node.shedding is not None
+    assert node.shedding.expected is not None
+    rate, other = node.shedding.expected.rates
     found = []
     for times in (1.0, CLEARLY, 1 / CLEARLY):
-        own = _expected(spec, spec.shedding, (rate * times, other))
+        own = _expected(node, node.shedding, (rate * times, other))
         loads = [Load(*load) for load in zip(own.rates, own.windows, strict=True)]
         found.append(effective_directions(loads, Allocation(own.probing, own.kept)))
     return found
@@ -228,17 +228,17 @@ class Width:
     is_assumed: bool
 
 
-def expected_width(spec: MultiJoin) -> Width:
+def expected_width(node: MultiJoin) -> Width:
     """What a tuple of the widest input takes, as far as types tell."""
-    found = [_of_input(spec, port) for port in range(len(spec.inputs))]
+    found = [_of_input(node, port) for port in range(len(node.inputs))]
     return Width(max(own.nbytes for own in found), any(own.is_assumed for own in found))
 
 
-def _of_input(spec: MultiJoin, port: int) -> Width:
-    types = {field.name: field.type for field in spec.inputs[port].schema.fields}
-    widths = [_of_type(types[name]) for name in spec.columns_needed(port)]
+def _of_input(node: MultiJoin, port: int) -> Width:
+    types = {field.name: field.type for field in node.inputs[port].schema.fields}
+    widths = [_of_type(types[name]) for name in node.columns_needed(port)]
     return Width(
-        spec.least_row_bytes + sum((own or ASSUMED) + _NULL for own in widths), None in widths
+        node.least_row_bytes + sum((own or ASSUMED) + _NULL for own in widths), None in widths
     )
 
 

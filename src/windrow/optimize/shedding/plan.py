@@ -188,13 +188,13 @@ def _check_totals(join: MultiJoin, name: str, least: tuple[Least, ...]) -> None:
             )
 
 
-def _rewritten(spec: PhysicalNode, shedding: Shedding) -> PhysicalNode:
+def _rewritten(node: PhysicalNode, shedding: Shedding) -> PhysicalNode:
     """The plan with the join's shedding, and its hidden columns up to the aggregate."""
-    if isinstance(spec, TimeJoin):
-        hidden = hidden_fields(len(spec.inputs)) if shedding.is_estimated else ()
-        return SheddingJoin.of(spec, shedding, Schema((*spec.schema.fields, *hidden)))
-    inputs = [_rewritten(child, shedding) for child in spec.inputs]
-    return spec.with_inputs(inputs).over_shed_rows(shedding)
+    if isinstance(node, TimeJoin):
+        hidden = hidden_fields(len(node.inputs)) if shedding.is_estimated else ()
+        return SheddingJoin.of(node, shedding, Schema((*node.schema.fields, *hidden)))
+    inputs = [_rewritten(child, shedding) for child in node.inputs]
+    return node.with_inputs(inputs).over_shed_rows(shedding)
 
 
 LOW, HIGH = "_low", "_high"
@@ -214,37 +214,37 @@ def with_estimates(root: PhysicalNode) -> PhysicalNode:
     return _with_estimates(root)[0]
 
 
-def _with_estimates(spec: PhysicalNode) -> tuple[PhysicalNode, frozenset[str]]:
-    """The spec, and which of its columns are estimates."""
-    if isinstance(spec, SlidingAggregate):
-        join = _join_below(spec.input)
+def _with_estimates(node: PhysicalNode) -> tuple[PhysicalNode, frozenset[str]]:
+    """The node, and which of its columns are estimates."""
+    if isinstance(node, SlidingAggregate):
+        join = _join_below(node.input)
         if join is not None and join.shedding is not None and join.shedding.is_estimated:
-            return _estimating(spec, len(join.inputs))
-    if not isinstance(spec, FilterRows | ProjectRows | RangeRows):
-        return spec, frozenset()
-    below, estimates = _with_estimates(spec.input)
+            return _estimating(node, len(join.inputs))
+    if not isinstance(node, FilterRows | ProjectRows | RangeRows):
+        return node, frozenset()
+    below, estimates = _with_estimates(node.input)
     if not estimates:
-        return spec, estimates
-    if isinstance(spec, ProjectRows):
-        return _shown(replace(spec, input=below), estimates)
-    if isinstance(spec, FilterRows):
-        for predicate in spec.predicates:
+        return node, estimates
+    if isinstance(node, ProjectRows):
+        return _shown(replace(node, input=below), estimates)
+    if isinstance(node, FilterRows):
+        for predicate in node.predicates:
             if estimates.intersection(predicate.columns):
                 _refuse(f"the condition {predicate.text} decides by an estimate", predicate.span)
-    return replace(spec, input=below), estimates
+    return replace(node, input=below), estimates
 
 
-def _join_below(spec: PhysicalNode) -> MultiJoin | None:
-    """The join whose combinations are the rows of a spec, some of them or all."""
-    while isinstance(spec, FilterRows | ProjectRows | RangeRows):
-        spec = spec.input
-    return spec if isinstance(spec, MultiJoin) else None
+def _join_below(node: PhysicalNode) -> MultiJoin | None:
+    """The join whose combinations are the rows of a node, some of them or all."""
+    while isinstance(node, FilterRows | ProjectRows | RangeRows):
+        node = node.input
+    return node if isinstance(node, MultiJoin) else None
 
 
-def _estimating(spec: SlidingAggregate, inputs: int) -> tuple[PhysicalNode, frozenset[str]]:
-    if not spec.aggregates:
-        return spec, frozenset()
-    for aggregate in spec.aggregates:
+def _estimating(node: SlidingAggregate, inputs: int) -> tuple[PhysicalNode, frozenset[str]]:
+    if not node.aggregates:
+        return node, frozenset()
+    for aggregate in node.aggregates:
         if not aggregate.definition.estimated_by or aggregate.is_distinct:
             argument = aggregate.argument
             raise UnsupportedError(
@@ -257,7 +257,7 @@ def _estimating(spec: SlidingAggregate, inputs: int) -> tuple[PhysicalNode, froz
     if inputs > MOST_INPUTS:
         raise UnsupportedError(
             "unsupported-estimate",
-            f"{show_aggregate(spec.aggregates[0])} is to be estimated over a join of {inputs}"
+            f"{show_aggregate(node.aggregates[0])} is to be estimated over a join of {inputs}"
             " streams that sheds",
             reason="every set of streams takes part in how far it may be off, and there are"
             f" {2**inputs - 1}",
@@ -265,23 +265,23 @@ def _estimating(spec: SlidingAggregate, inputs: int) -> tuple[PhysicalNode, froz
         )
     ends = [
         Field(name, "double")
-        for aggregate in spec.aggregates
+        for aggregate in node.aggregates
         for name in (aggregate.name, aggregate.name + LOW, aggregate.name + HIGH)
     ]
-    keys = spec.schema.fields[: len(spec.keys)]
-    aggregates = tuple(replace(aggregate, type="double") for aggregate in spec.aggregates)
+    keys = node.schema.fields[: len(node.keys)]
+    aggregates = tuple(replace(aggregate, type="double") for aggregate in node.aggregates)
     estimating = replace(
-        spec, aggregates=aggregates, schema=Schema((*keys, *ends)), estimated_from=inputs
+        node, aggregates=aggregates, schema=Schema((*keys, *ends)), estimated_from=inputs
     )
     return estimating, frozenset(aggregate.name for aggregate in aggregates)
 
 
-def _shown(spec: ProjectRows, estimates: frozenset[str]) -> tuple[PhysicalNode, frozenset[str]]:
+def _shown(node: ProjectRows, estimates: frozenset[str]) -> tuple[PhysicalNode, frozenset[str]]:
     """A projection that shows the ends of each estimate that it shows."""
     items: list[Named] = []
     ends: list[Named] = []
     shown = set()
-    for item in spec.items:
+    for item in node.items:
         expr = item.expr
         if not estimates.intersection(expr.columns):
             items.append(item)
@@ -295,7 +295,7 @@ def _shown(spec: ProjectRows, estimates: frozenset[str]) -> tuple[PhysicalNode, 
         ends += own
     _check_names(items, ends)
     schema = Schema(tuple(Field(item.name, item.expr.type) for item in items))
-    return replace(spec, items=tuple(items), schema=schema), frozenset(shown)
+    return replace(node, items=tuple(items), schema=schema), frozenset(shown)
 
 
 def _end_of(expr: Expr, end: str) -> Expr:

@@ -17,48 +17,48 @@ FEW_ROWS = 256
 """So many rows without an end are kept as they come where values are kept, and cancel out later."""
 
 
-def kept_per_group(spec: SlidingAggregate, *, is_steady: bool) -> list[str]:
+def kept_per_group(node: SlidingAggregate, *, is_steady: bool) -> list[str]:
     """What is kept for each aggregate.
 
     Args:
-        spec: the aggregate.
+        node: the aggregate.
         is_steady: whether all rows live equally long, so that they leave as they came.
     """
     return [
-        f"{show_aggregate(each)}: {_words(spec, each, is_steady=is_steady)}"
-        for each in spec.aggregates
+        f"{show_aggregate(each)}: {_words(node, each, is_steady=is_steady)}"
+        for each in node.aggregates
     ]
 
 
-def _words(spec: SlidingAggregate, aggregate: Aggregate, *, is_steady: bool) -> str:
-    if spec.estimated_from:
+def _words(node: SlidingAggregate, aggregate: Aggregate, *, is_steady: bool) -> str:
+    if node.estimated_from:
         return aggregate.definition.estimated_by
-    kept = _kept(spec, aggregate, is_steady=is_steady)
+    kept = _kept(node, aggregate, is_steady=is_steady)
     if not aggregate.is_distinct:
         return kept.words
     return f"{kept.of_distinct or kept.words}; of each value the number of its copies"
 
 
-def _kept(spec: SlidingAggregate, aggregate: Aggregate, *, is_steady: bool) -> Kept:
+def _kept(node: SlidingAggregate, aggregate: Aggregate, *, is_steady: bool) -> Kept:
     """What is kept for an aggregate, less where all that share its accumulator can do with less."""
     own = aggregate.definition
     sharing = [
         each.definition
-        for each in spec.aggregates
+        for each in node.aggregates
         if each.argument == aggregate.argument and each.definition.accumulator == own.accumulator
     ]
     has_less = is_steady and all(each.kept_in_order for each in sharing)
     return (own.kept_in_order if has_less else None) or own.kept
 
 
-def values_in_state(spec: SlidingAggregate, *, has_ends: bool) -> list[str]:
+def values_in_state(node: SlidingAggregate, *, has_ends: bool) -> list[str]:
     """What is kept beside one accumulator row per group, and is made from the rows alive.
 
     `has_ends`: rows end by themselves, and wait for that; others are kept for their values.
     """
-    beside = [each.definition.kept.beside for each in spec.aggregates]
+    beside = [each.definition.kept.beside for each in node.aggregates]
     kept = list(dict.fromkeys(words for words in beside if words))
-    if any(each.is_distinct for each in spec.aggregates):
+    if any(each.is_distinct for each in node.aggregates):
         kept.append("the copies of each distinct value, made again from the rows alive")
     if kept and not has_ends:
         kept.append(
@@ -67,9 +67,9 @@ def values_in_state(spec: SlidingAggregate, *, has_ends: bool) -> list[str]:
     return kept
 
 
-def cost_of_a_change(spec: SlidingAggregate, *, is_steady: bool) -> list[str]:
+def cost_of_a_change(node: SlidingAggregate, *, is_steady: bool) -> list[str]:
     """Why the aggregate is computed as it is."""
-    kept = [(each, _kept(spec, each, is_steady=is_steady)) for each in spec.aggregates]
+    kept = [(each, _kept(node, each, is_steady=is_steady)) for each in node.aggregates]
     costs: dict[str, list[str]] = {}
     for each, own in sorted(kept, key=lambda pair: pair[1] is pair[0].definition.kept):
         if own.cost:
@@ -78,9 +78,9 @@ def cost_of_a_change(spec: SlidingAggregate, *, is_steady: bool) -> list[str]:
     return said + [f"{', '.join(names)}: {cost}" for cost, names in costs.items()]
 
 
-def estimating_facts(spec: SlidingAggregate) -> list[Fact]:
+def estimating_facts(node: SlidingAggregate) -> list[Fact]:
     """What its answers are, and how they come about; none for one that is exact."""
-    if not spec.estimated_from:
+    if not node.estimated_from:
         return []
     return [
         (
@@ -95,7 +95,7 @@ def estimating_facts(spec: SlidingAggregate) -> list[Fact]:
             [
                 "a combination found weighs 1 / its chance (Horvitz and Thompson)",
                 "variance: squares of the sums over combinations that share a tuple, by each of the"
-                f" {2**spec.estimated_from - 1} sets of streams; Student's quantile",
+                f" {2**node.estimated_from - 1} sets of streams; Student's quantile",
             ],
         ),
     ]

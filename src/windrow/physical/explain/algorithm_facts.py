@@ -18,77 +18,77 @@ if TYPE_CHECKING:
     from windrow.physical.nodes.multi_join import MultiJoin
 
 
-def algorithm_facts(spec: MultiJoin, options: Options, keys: str) -> list[Fact]:
+def algorithm_facts(node: MultiJoin, options: Options, keys: str) -> list[Fact]:
     """The algorithm, how it answers, and why it was taken; `keys` are the join's as text."""
-    algorithm = spec.chosen
-    if spec.algorithm == ASYMMETRIC:
+    algorithm = node.chosen
+    if node.algorithm == ASYMMETRIC:
         return [
-            ("algorithm", [f"{algorithm.title}, {'/'.join(spec.structures)}"]),
+            ("algorithm", [f"{algorithm.title}, {'/'.join(node.structures)}"]),
             ("how", [algorithm.how]),
-            *structure_facts(spec, options, keys),
+            *structure_facts(node, options, keys),
         ]
-    method = f"hash on {keys}" if spec.method == "hash" else "nested loop"
+    method = f"hash on {keys}" if node.method == "hash" else "nested loop"
     return [
         ("algorithm", [f"{algorithm.title}, {method}"]),
         ("how", [algorithm.how]),
-        ("why", [_why(spec, options), *_within_memory(spec, options)]),
+        ("why", [_why(node, options), *_within_memory(node, options)]),
     ]
 
 
-def search_facts(spec: MultiJoin, below: int, time_type: str) -> list[Fact]:
+def search_facts(node: MultiJoin, below: int, time_type: str) -> list[Fact]:
     """In which order streams are met, and which partial combinations are kept on the way.
 
     `below` is what the operator's watermark trails by.
     """
-    if spec.chosen.kind != PIPELINE:
-        return [("probes", _probes(spec))]
-    order = pipeline_order(spec)
+    if node.chosen.kind != PIPELINE:
+        return [("probes", _probes(node))]
+    order = pipeline_order(node)
     return [
-        ("pipeline", [_levels(spec, order)]),
-        ("between", _intermediate(spec, order, below, time_type)),
+        ("pipeline", [_levels(node, order)]),
+        ("between", _intermediate(node, order, below, time_type)),
     ]
 
 
-def _why(spec: MultiJoin, options: Options) -> str:
+def _why(node: MultiJoin, options: Options) -> str:
     if options.algorithm not in {None, DEFAULT}:
         return f"asked for by algorithm = {options.algorithm}"
-    if spec.estimate is not None and spec.estimate.is_decisive:
+    if node.estimate is not None and node.estimate.is_decisive:
         return "of all plans that could run it costs least, or within a fifth of that"
-    if spec.method == "hash":
+    if node.method == "hash":
         return "hash, for an equality narrows each look-up to the tuples of one key"
     return "nested loop, for there is no equality to hash on"
 
 
-def _within_memory(spec: MultiJoin, options: Options) -> list[str]:
+def _within_memory(node: MultiJoin, options: Options) -> list[str]:
     """Why no other algorithm was weighed where memory is bounded; nothing where one was asked for."""
-    if options.memory is None or options.sheds or options.asked_algorithm or not spec.has_plans:
+    if options.memory is None or options.sheds or options.asked_algorithm or not node.has_plans:
         return []
-    title = spec.chosen.title
+    title = node.chosen.title
     if options.spills:
         return [f"{title} alone, for on_memory = 'spill': all that it holds can go to disk"]
     return [f"{title} alone, for memory is bounded: it holds rows and nothing beside them"]
 
 
-def _probes(spec: MultiJoin) -> list[str]:
+def _probes(node: MultiJoin) -> list[str]:
     """What a new tuple of each input meets, in order."""
-    if spec.algorithm == DEFAULT:
-        return probes(spec)
-    word = "an admitted" if spec.chosen.kind == SWEEP else "a new"
+    if node.algorithm == DEFAULT:
+        return probes(node)
+    word = "an admitted" if node.chosen.kind == SWEEP else "a new"
     lines = []
-    for start in range(len(spec.inputs)):
-        others = ", then ".join(spec.aliases[i] for i in _in_turn(spec, start))
-        lines.append(f"{word} {spec.aliases[start]} meets {others}")
+    for start in range(len(node.inputs)):
+        others = ", then ".join(node.aliases[i] for i in _in_turn(node, start))
+        lines.append(f"{word} {node.aliases[start]} meets {others}")
     return lines
 
 
-def _in_turn(spec: MultiJoin, start: int) -> list[int]:
+def _in_turn(node: MultiJoin, start: int) -> list[int]:
     """The other inputs in the order in which a new tuple meets them."""
-    if spec.chosen.meets == BY_ROUTES:
-        return probe_order(spec, start)
-    size = len(spec.inputs)
-    links = [set(key.inputs) for key in spec.classes]
-    if spec.chosen.meets == BY_WINDOWS:
-        links = [set(pair) for graph in spec.ways for pair in graph.stated_pairs]
+    if node.chosen.meets == BY_ROUTES:
+        return probe_order(node, start)
+    size = len(node.inputs)
+    links = [set(key.inputs) for key in node.classes]
+    if node.chosen.meets == BY_WINDOWS:
+        links = [set(pair) for graph in node.ways for pair in graph.stated_pairs]
     chosen, rest = [start], [(start + n) % size for n in range(1, size)]
     while rest:
         linked = [i for i in rest if any(i in link and link & set(chosen) for link in links)]
@@ -97,92 +97,92 @@ def _in_turn(spec: MultiJoin, start: int) -> list[int]:
     return chosen[1:]
 
 
-def _levels(spec: MultiJoin, order: tuple[int, ...]) -> str:
+def _levels(node: MultiJoin, order: tuple[int, ...]) -> str:
     """The levels from the bottom up, with the predicates that each tests."""
-    text = f"{spec.aliases[order[0]]}{_where(spec, first_ready(spec, (), order[0]))}"
+    text = f"{node.aliases[order[0]]}{_where(node, first_ready(node, (), order[0]))}"
     for level in range(1, len(order)):
-        ready = first_ready(spec, order[:level], order[level])
-        joined = f"{spec.aliases[order[level]]}{_where(spec, ready)}"
+        ready = first_ready(node, order[:level], order[level])
+        joined = f"{node.aliases[order[level]]}{_where(node, ready)}"
         text += f" with {joined}" if level == 1 else f", then {joined}"
     return text
 
 
-def _where(spec: MultiJoin, numbers: tuple[int, ...]) -> str:
+def _where(node: MultiJoin, numbers: tuple[int, ...]) -> str:
     if not numbers:
         return ""
-    return f" where {show_predicates([spec.predicates[number] for number in numbers])}"
+    return f" where {show_predicates([node.predicates[number] for number in numbers])}"
 
 
-def _intermediate(spec: MultiJoin, order: tuple[int, ...], below: int, time_type: str) -> list[str]:
+def _intermediate(node: MultiJoin, order: tuple[int, ...], below: int, time_type: str) -> list[str]:
     """Which partial combinations each level keeps, and until when; of two streams there are none."""
     watermark = plus("watermark", -below, time_type)
     lines = []
     for level in range(2, len(order)):
         left, right = order[:level], order[level]
-        names = ", ".join(spec.aliases[i] for i in left)
-        bounding = left[-1:] if is_along_path(spec, order) else left
+        names = ", ".join(node.aliases[i] for i in left)
+        bounding = left[-1:] if is_along_path(node, order) else left
         ends = [
-            plus(event_time(spec.inputs[i], spec.aliases[i]), _reach(spec, i, right), time_type)
+            plus(event_time(node.inputs[i], node.aliases[i]), _reach(node, i, right), time_type)
             for i in bounding
         ]
         last = ends[0] if len(ends) == 1 else f"the least of {', '.join(ends)}"
         until = f"dropped when {watermark} > {last}"
-        if spec.chosen.cleans_at_times:
+        if node.chosen.cleans_at_times:
             until = f"useless once {watermark} > {last}, dropped at the next cleaning"
-        lines.append(f"({names}) that match, for {spec.aliases[right]}: {until}")
+        lines.append(f"({names}) that match, for {node.aliases[right]}: {until}")
     return lines
 
 
-def _reach(spec: MultiJoin, left: int, right: int) -> int:
+def _reach(node: MultiJoin, left: int, right: int) -> int:
     """How long after a tuple of one input one of another may come, whichever way windows go."""
-    return max(graph.upper[left][right] for graph in spec.ways)
+    return max(graph.upper[left][right] for graph in node.ways)
 
 
-def structure_facts(spec: MultiJoin, options: Options, keys: str) -> list[Fact]:
+def structure_facts(node: MultiJoin, options: Options, keys: str) -> list[Fact]:
     """The structure of each window and who probes it, and what all are kept by."""
     lines = []
-    for at, (alias, name) in enumerate(zip(spec.aliases, spec.structures, strict=True)):
-        other = spec.aliases[1 - at]
-        title = spec.sizes.title(name)
-        lines.append(f"window of {alias}: {title}; a new {other} {_found(spec, name)}")
+    for at, (alias, name) in enumerate(zip(node.aliases, node.structures, strict=True)):
+        other = node.aliases[1 - at]
+        title = node.sizes.title(name)
+        lines.append(f"window of {alias}: {title}; a new {other} {_found(node, name)}")
     return [
         ("structures", lines),
-        ("kept by", [_kept_by(spec, keys)]),
-        ("why", _why_structures(spec, options)),
+        ("kept by", [_kept_by(node, keys)]),
+        ("why", _why_structures(node, options)),
     ]
 
 
-def _found(spec: MultiJoin, name: str) -> str:
+def _found(node: MultiJoin, name: str) -> str:
     """What a probe looks at."""
-    served = None if spec.classes else served_range(spec)
+    served = None if node.classes else served_range(node)
     if name == BUFFER:
         return "goes through all of it"
     if name == HASH:
         return "goes through one bucket"
     if served is None:
         return "finds the tuples of its key"
-    predicates = show_predicates([spec.predicates[number] for number in served.predicates])
+    predicates = show_predicates([node.predicates[number] for number in served.predicates])
     return f"finds the range of keys that {predicates} allows"
 
 
-def _kept_by(spec: MultiJoin, keys: str) -> str:
-    if spec.classes:
-        is_by_all = len(spec.classes) == 1 or spec.shedding is not None
+def _kept_by(node: MultiJoin, keys: str) -> str:
+    if node.classes:
+        is_by_all = len(node.classes) == 1 or node.shedding is not None
         return keys if is_by_all else f"the first of {keys}"
-    served = served_range(spec)
+    served = served_range(node)
     if served is None:
         return "nothing: every tuple is a candidate"
     return f"{served.bands[0].left}, {served.bands[0].right}"
 
 
-def _why_structures(spec: MultiJoin, options: Options) -> list[str]:
+def _why_structures(node: MultiJoin, options: Options) -> list[str]:
     asked = f"algorithm = {options.algorithm}" if options.algorithm else ""
     if options.structure:
         both = [asked, f"structure = {options.structure}"]
         return [f"asked for by {', '.join(filter(None, both))}", *_sizes(options)]
-    reason = f"{'/'.join(spec.structures)}: {_reason(spec)}"
-    is_decided = spec.estimate is not None and spec.estimate.is_decisive
-    if not asked and is_decided and not _is_for_what_is_left(spec):
+    reason = f"{'/'.join(node.structures)}: {_reason(node)}"
+    is_decided = node.estimate is not None and node.estimate.is_decisive
+    if not asked and is_decided and not _is_for_what_is_left(node):
         reason = "of all plans that could run it costs least, or within a fifth of that"
     return [*([f"asked for by {asked}"] if asked else []), reason, *_sizes(options)]
 
@@ -194,53 +194,53 @@ def _sizes(options: Options) -> list[str]:
     return [f"sizes asked for by {', '.join(given)}"] if given else []
 
 
-def _is_for_what_is_left(spec: MultiJoin) -> bool:
+def _is_for_what_is_left(node: MultiJoin) -> bool:
     """Whether structures were chosen after an allocation, for what it leaves."""
-    return spec.shedding is not None and spec.shedding.expected is not None
+    return node.shedding is not None and node.shedding.expected is not None
 
 
-def _reason(spec: MultiJoin) -> str:
-    if _is_for_what_is_left(spec):
+def _reason(node: MultiJoin) -> str:
+    if _is_for_what_is_left(node):
         return "each costs least for the tuples that are kept and the arrivals that probe"
-    if spec.estimate is not None and spec.estimate.is_decisive:
+    if node.estimate is not None and node.estimate.is_decisive:
         return "of all pairs of structures they cost least, or within a fifth of that"
-    if spec.classes:
+    if node.classes:
         return "an equality narrows each probe to one bucket, and a bucket costs least to keep"
-    if served_range(spec) is None:
+    if served_range(node) is None:
         return "there is neither an equality nor a comparison to look tuples up by"
     return "there is no equality, and a tree finds the tuples that a comparison allows"
 
 
-def probes(spec: MultiJoin) -> list[str]:
+def probes(node: MultiJoin) -> list[str]:
     """What a new tuple of each input meets; once for both ways of EITHER WAY where they agree."""
-    starts = range(len(spec.inputs))
-    lines = [_probe(spec, start) for start in starts]
-    if spec.alternative is not None:
-        turned = replace(spec, graph=spec.alternative)
+    starts = range(len(node.inputs))
+    lines = [_probe(node, start) for start in starts]
+    if node.alternative is not None:
+        turned = replace(node, graph=node.alternative)
         others = [_probe(turned, start) for start in starts]
         lines += [f"reversed: {line}" for line in others if line not in lines]
     return lines
 
 
-def tests(spec: MultiJoin) -> list[str]:
+def tests(node: MultiJoin) -> list[str]:
     """How each predicate is tested."""
-    return [f"{predicate.text}: {_way(predicate)}" for predicate in spec.predicates]
+    return [f"{predicate.text}: {_way(predicate)}" for predicate in node.predicates]
 
 
-def _probe(spec: MultiJoin, start: int) -> str:
+def _probe(node: MultiJoin, start: int) -> str:
     chosen = [start]
     met = []
-    for added in probe_order(spec, start):
-        met.append(f"{spec.aliases[added]}{_where_tested(spec, first_ready(spec, chosen, added))}")
+    for added in probe_order(node, start):
+        met.append(f"{node.aliases[added]}{_where_tested(node, first_ready(node, chosen, added))}")
         chosen.append(added)
-    alone = _where_tested(spec, first_ready(spec, (), start))
-    return f"a new {spec.aliases[start]}{alone} meets {', then '.join(met)}"
+    alone = _where_tested(node, first_ready(node, (), start))
+    return f"a new {node.aliases[start]}{alone} meets {', then '.join(met)}"
 
 
-def _where_tested(spec: MultiJoin, numbers: tuple[int, ...]) -> str:
+def _where_tested(node: MultiJoin, numbers: tuple[int, ...]) -> str:
     if not numbers:
         return ""
-    return f" where {show_predicates([spec.predicates[number] for number in numbers])}"
+    return f" where {show_predicates([node.predicates[number] for number in numbers])}"
 
 
 def _way(predicate: Expr) -> str:

@@ -85,21 +85,21 @@ def _closed(graph: WindowGraph, a: int, b: int, time_type: str) -> str:
     return show_bound(names[a], names[b], graph.upper[b][a], graph.upper[a][b], time_type)
 
 
-def event_time(spec: PhysicalNode, alias: str) -> str:
+def event_time(node: PhysicalNode, alias: str) -> str:
     """The event time of an input as the user knows it: its time column, or t(alias)."""
-    origin = spec.origin
+    origin = node.origin
     return (
         f"{alias}.{origin.time}" if origin is not None and origin.alias == alias else f"t({alias})"
     )
 
 
-def lag_terms(spec: PhysicalNode, below: int) -> list[str]:
-    """What the watermark trails the newest row of an input of a spec by, as terms of a sum.
+def lag_terms(node: PhysicalNode, below: int) -> list[str]:
+    """What the watermark trails the newest row of an input of a node by, as terms of a sum.
 
     That is the largest lateness, the lead that other promises leave, the delay `below`, and how
     far the stream runs ahead of the slowest one.
     """
-    sources = spec.scans
+    sources = node.scans
     time_type = sources[0].time_type
     lateness = largest_lateness(sources)
     terms = [f"lateness {show_ticks(lateness, time_type)}"] if lateness else []
@@ -118,19 +118,19 @@ def plus(base: str, ticks: int, time_type: str) -> str:
 
 
 def drop_condition(
-    spec: PhysicalNode, alias: str, retention: int, delayed: int, time_type: str
+    node: PhysicalNode, alias: str, retention: int, delayed: int, time_type: str
 ) -> str:
     """When a row of an input goes; `delayed` is what the operator's watermark trails by."""
     watermark = plus("watermark", -delayed, time_type)
-    return f"drop {alias} when {watermark} > {plus(event_time(spec, alias), retention, time_type)}"
+    return f"drop {alias} when {watermark} > {plus(event_time(node, alias), retention, time_type)}"
 
 
-def source_name(spec: PhysicalNode) -> str:
-    """What the rows of a spec are called: the stream, the derived table, or `rows` of a join."""
-    sources = {source.alias for source in spec.scans}
+def source_name(node: PhysicalNode) -> str:
+    """What the rows of a node are called: the stream, the derived table, or `rows` of a join."""
+    sources = {source.alias for source in node.scans}
     if len(sources) == 1:
         return sources.pop()
-    prefixes = {name.split(".", 1)[0] for name in spec.schema.names if "$" not in name}
+    prefixes = {name.split(".", 1)[0] for name in node.schema.names if "$" not in name}
     return prefixes.pop() if len(prefixes) == 1 and not prefixes & sources else "rows"
 
 
@@ -141,17 +141,17 @@ def lifetime(below: PhysicalNode, alive: int | None) -> str:
     return below.lifetime(show_ticks(alive, below.time_type))
 
 
-def alive_bound(spec: PhysicalNode, rows: PhysicalNode, alias: str, alive: int, below: int) -> str:
+def alive_bound(node: PhysicalNode, rows: PhysicalNode, alias: str, alive: int, below: int) -> str:
     """The most rows that are held by what tells that they expire, one tick after they were alive.
 
     ---[=======================|--------)-----> held until the watermark has passed its expiry
        t                   t + alive  + 1 tick
     """
-    return state_bound(spec, rows, alias, alive, below, ["1 tick"])
+    return state_bound(node, rows, alias, alive, below, ["1 tick"])
 
 
 def state_bound(
-    spec: PhysicalNode,
+    node: PhysicalNode,
     rows: PhysicalNode,
     alias: str,
     retention: int,
@@ -173,9 +173,9 @@ def state_bound(
         watermark        watermark - retention                       newest
         ------|--------------------[====================================]---> time
     """
-    time_type = spec.time_type
+    time_type = node.time_type
     terms = [*([show_ticks(retention, time_type)] if retention > 0 else []), *beyond]
-    length = " + ".join(terms + lag_terms(spec, below) or [show_ticks(0, time_type)])
+    length = " + ".join(terms + lag_terms(node, below) or [show_ticks(0, time_type)])
     if retention < 0:
         length = f"max(0, {length} - {show_ticks(-retention, time_type)})"
     else:

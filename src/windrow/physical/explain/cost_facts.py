@@ -63,9 +63,9 @@ def _capacity(rows: float, seconds: float, time_type: str) -> str:
     return f", at {arriving}; one core takes about {most} rows per second"
 
 
-def estimate_facts(spec: PhysicalNode, time_type: str) -> list[Fact]:
+def estimate_facts(node: PhysicalNode, time_type: str) -> list[Fact]:
     """The numbers, the output rate, and what each plan costs."""
-    estimate = spec.estimate
+    estimate = node.estimate
     if estimate is None or not estimate.plans:
         return []
     taken, *others = estimate.plans

@@ -14,28 +14,28 @@ if TYPE_CHECKING:
 ORDERED = ", ordered by cost"
 
 
-def plan_name(spec: MultiJoin) -> str:
+def plan_name(node: MultiJoin) -> str:
     """The algorithm or the structures, and the order where it is not the usual one.
 
     Examples of names: `bew-hash`, `hash/ttree`, `bew-hash, order c, a, b`. Of two streams each
     meets the other, in whatever order: only a pipeline has one.
     """
-    if spec.structures:
-        return "/".join(spec.structures)
-    name = f"{spec.algorithm}-{spec.method}" if spec.chosen.says_method else spec.algorithm
-    return f"{name}, order {_order(spec)}" if _has_order(spec) else name
+    if node.structures:
+        return "/".join(node.structures)
+    name = f"{node.algorithm}-{node.method}" if node.chosen.says_method else node.algorithm
+    return f"{name}, order {_order(node)}" if _has_order(node) else name
 
 
-def plan_kind(spec: MultiJoin) -> str:
+def plan_kind(node: MultiJoin) -> str:
     """The name without the order itself: there are few of these, whatever the numbers are."""
-    usual = plan_name(replace(spec, orders=()))
-    return f"{usual}{ORDERED}" if _has_order(spec) else usual
+    usual = plan_name(replace(node, orders=()))
+    return f"{usual}{ORDERED}" if _has_order(node) else usual
 
 
-def plan_kinds(spec: MultiJoin) -> tuple[str, ...]:
+def plan_kinds(node: MultiJoin) -> tuple[str, ...]:
     """The kinds of a plan in the usual order, and in another one where it has any."""
-    usual = plan_kind(replace(spec, orders=()))
-    return (usual, f"{usual}{ORDERED}") if len(spec.inputs) > 2 else (usual,)
+    usual = plan_kind(replace(node, orders=()))
+    return (usual, f"{usual}{ORDERED}") if len(node.inputs) > 2 else (usual,)
 
 
 def is_of_structures(name: str) -> bool:
@@ -43,27 +43,27 @@ def is_of_structures(name: str) -> bool:
     return set(name.split("/")) <= set(NAMES)
 
 
-def _has_order(spec: MultiJoin) -> bool:
-    is_pipeline = spec.chosen.kind == PIPELINE
-    return bool(spec.orders) and (is_pipeline or len(spec.inputs) > 2)
+def _has_order(node: MultiJoin) -> bool:
+    is_pipeline = node.chosen.kind == PIPELINE
+    return bool(node.orders) and (is_pipeline or len(node.inputs) > 2)
 
 
-def _order(spec: MultiJoin) -> str:
+def _order(node: MultiJoin) -> str:
     """One order for all, where there is one; else for each input its own."""
-    if spec.chosen.kind == PIPELINE:
-        return _listed(spec, spec.orders[0])
+    if node.chosen.kind == PIPELINE:
+        return _listed(node, node.orders[0])
     # An order for all, less its first stream, is what that stream's own tuples meet.
-    for start, others in enumerate(spec.orders):
+    for start, others in enumerate(node.orders):
         together = (start, *others)
         if all(
-            own == tuple(one for one in together if one != at) for at, own in enumerate(spec.orders)
+            own == tuple(one for one in together if one != at) for at, own in enumerate(node.orders)
         ):
-            return _listed(spec, together)
+            return _listed(node, together)
     return "; ".join(
-        f"{spec.aliases[start]}: {_listed(spec, others)}"
-        for start, others in enumerate(spec.orders)
+        f"{node.aliases[start]}: {_listed(node, others)}"
+        for start, others in enumerate(node.orders)
     )
 
 
-def _listed(spec: MultiJoin, numbers: tuple[int, ...]) -> str:
-    return ", ".join(spec.aliases[one] for one in numbers)
+def _listed(node: MultiJoin, numbers: tuple[int, ...]) -> str:
+    return ", ".join(node.aliases[one] for one in numbers)

@@ -91,10 +91,10 @@ def memory_line(options: Options) -> str:
 
 def _processor(root: PhysicalNode) -> list[Fact]:
     """How many arrivals may probe, where someone has said it."""
-    for spec in root.walk():
-        if spec.shedding is not None and spec.shedding.service_rate:
-            rate = show_rate(spec.shedding.service_rate, spec.time_type)
-            beyond = "a random part does" if spec.shedding.may_skip else "the query fails"
+    for node in root.walk():
+        if node.shedding is not None and node.shedding.service_rate:
+            rate = show_rate(node.shedding.service_rate, node.time_type)
+            beyond = "a random part does" if node.shedding.may_skip else "the query fails"
             return [("processor", [f"at most {rate} probe; where more arrive {beyond}"])]
     return []
 

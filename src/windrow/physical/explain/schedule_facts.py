@@ -35,12 +35,12 @@ def as_scheduled(facts: list[Fact], query: PhysicalQuery) -> list[Fact]:
     ]
 
 
-def choice_facts(spec: PhysicalNode, query: PhysicalQuery) -> list[Fact]:
+def choice_facts(node: PhysicalNode, query: PhysicalQuery) -> list[Fact]:
     """Who chooses the plan of a window join; nothing in process, where the plan shown is it."""
-    if query.runner is Runner.process or not isinstance(spec, MultiJoin) or not spec.has_plans:
+    if query.runner is Runner.process or not isinstance(node, MultiJoin) or not node.has_plans:
         return []
     if not query.options.leaves_plans:
-        is_asked = query.options.asked_algorithm or query.options.order or spec.shedding is None
+        is_asked = query.options.asked_algorithm or query.options.order or node.shedding is None
         by = "by the options given" if is_asked else "by the rates known as the query starts"
         return [("chosen", [f"for all buckets, {by}; the state is that of any plan"])]
     anew = f"anew once a rate, or the rows at once, are {CHANGED:g} times as many or as few"
@@ -49,7 +49,7 @@ def choice_facts(spec: PhysicalNode, query: PhysicalQuery) -> list[Fact]:
             "in the worker, for each bucket by its first rows: their rates, and samples of their keys",
             anew,
         ]
-        return [("chosen", [*how, _expected(spec)])]
+        return [("chosen", [*how, _expected(node)])]
     return [
         (
             "chosen",
@@ -57,7 +57,7 @@ def choice_facts(spec: PhysicalNode, query: PhysicalQuery) -> list[Fact]:
                 "in the worker, for each bucket as a micro-batch begins: by the rates of the rows held"
                 " and come, and samples of their keys",
                 anew,
-                _expected(spec),
+                _expected(node),
                 f"workers add to the costs of all plans but {DEFAULT} that rows held are laid out in"
                 " every micro-batch",
                 "the state is the same for every plan",
@@ -66,8 +66,8 @@ def choice_facts(spec: PhysicalNode, query: PhysicalQuery) -> list[Fact]:
     ]
 
 
-def _expected(spec: MultiJoin) -> str:
-    estimate = spec.estimate
+def _expected(node: MultiJoin) -> str:
+    estimate = node.estimate
     if estimate is not None and estimate.plans:
         return f"expected by hints, and run until rates are known: {estimate.plans[0].name}"
-    return f"expected, and run until rates are known: {DEFAULT}-{spec.method}"
+    return f"expected, and run until rates are known: {DEFAULT}-{node.method}"

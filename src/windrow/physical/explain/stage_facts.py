@@ -54,7 +54,7 @@ def stage_facts(physical: PhysicalQuery, show: Show) -> list[StageFacts]:
 
 
 def _stage(stage: SharedStage, buckets: int, show: Show) -> StageFacts:
-    node, *above = stage.specs
+    node, *above = stage.nodes
     partitioning = node.partitioning(buckets)
     found = StageFacts(node.title, partitioning.describe(node, show))
     if node.may_be_merged:

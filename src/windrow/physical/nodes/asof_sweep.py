@@ -107,84 +107,84 @@ _TIES = {
 }
 
 
-def _facts(spec: AsofSweep, show: Show) -> list[Fact]:
+def _facts(node: AsofSweep, show: Show) -> list[Fact]:
     """The facts of an as-of join, in the order they are read."""
-    time_type = spec.time_type
-    below = max(spec.left.delay, spec.right.delay)
-    left, right = spec.aliases
-    match = spec.match
+    time_type = node.time_type
+    below = max(node.left.delay, node.right.delay)
+    left, right = node.aliases
+    match = node.match
     choice = _CHOICES[match.direction].format(right=right, at="" if match.is_strict else "at or ")
     if match.direction == "nearest" and match.is_strict:
         choice += "; never one of its own time"
     if match.tolerance is not None:
         choice += f", at most {show_ticks(match.tolerance, time_type)} away"
-    keys = ", ".join(show_class(key, show) for key in spec.classes)
+    keys = ", ".join(show_class(key, show) for key in node.classes)
     alone = f"rows of {left} without a match "
-    alone += "come with NULLs" if spec.kind == "left" else "are absent"
+    alone += "come with NULLs" if node.kind == "left" else "are absent"
     return [
         ("algorithm", ["one sweep over both inputs in time order, the newest row per key at hand"]),
         ("match", [f"per row of {left}, {choice}", *([f"among rows with {keys}"] if keys else [])]),
         ("ties", [f"of several at one time, {_TIES[match.direction]} by the columns of {right}"]),
         ("unmatched", [alone]),
-        ("final", [_final(spec, below, time_type)]),
-        ("retention", _retention(spec, below, time_type)),
-        ("state", _state(spec, below)),
-        ("emits", [_emission(spec, time_type)]),
+        ("final", [_final(node, below, time_type)]),
+        ("retention", _retention(node, below, time_type)),
+        ("state", _state(node, below)),
+        ("emits", [_emission(node, time_type)]),
         ("why", ["each row is touched once as time passes over it, whatever the windows hold"]),
     ]
 
 
-def _final(spec: AsofSweep, below: int, time_type: str) -> str:
-    left, right = spec.aliases
+def _final(node: AsofSweep, below: int, time_type: str) -> str:
+    left, right = node.aliases
     watermark = plus("watermark", -below, time_type)
-    own = event_time(spec.left, left)
-    tolerance = spec.match.tolerance
-    if spec.match.direction == "backward":
-        return f"a row of {left} once {watermark} {'>=' if spec.match.is_strict else '>'} {own}"
+    own = event_time(node.left, left)
+    tolerance = node.match.tolerance
+    if node.match.direction == "backward":
+        return f"a row of {left} once {watermark} {'>=' if node.match.is_strict else '>'} {own}"
     limit = "" if tolerance is None else f", or is beyond {plus(own, tolerance, time_type)}"
     what = f"its match in {right}"
-    if spec.match.direction == "nearest":
+    if node.match.direction == "nearest":
         what = f"the next row of {right}, or the time at which that would be farther than the last"
     return f"a row of {left} once {watermark} is beyond {what}{limit}"
 
 
-def _retention(spec: AsofSweep, below: int, time_type: str) -> list[str]:
-    left, right = spec.aliases
-    tolerance = spec.match.tolerance
+def _retention(node: AsofSweep, below: int, time_type: str) -> list[str]:
+    left, right = node.aliases
+    tolerance = node.match.tolerance
     lines = [f"drop {left} when final"]
-    if spec.match.direction == "forward":
-        return [*lines, drop_condition(spec.right, right, 0, below, time_type)]
-    newest = "of each key" if spec.classes else "of all"
+    if node.match.direction == "forward":
+        return [*lines, drop_condition(node.right, right, 0, below, time_type)]
+    newest = "of each key" if node.classes else "of all"
     watermark = plus("watermark", -below, time_type)
     lines.append(f"of {right} below {watermark} only the newest row {newest}")
     if tolerance is not None:
-        lines.append(drop_condition(spec.right, right, tolerance, below, time_type))
+        lines.append(drop_condition(node.right, right, tolerance, below, time_type))
     return lines
 
 
-def _state(spec: AsofSweep, below: int) -> list[str]:
-    left, right = spec.aliases
-    match = spec.match
-    keys = f" + one row per key of {right}" if spec.classes else " + one row"
+def _state(node: AsofSweep, below: int) -> list[str]:
+    left, right = node.aliases
+    match = node.match
+    keys = f" + one row per key of {right}" if node.classes else " + one row"
     waits = match.direction != "backward"
     ahead = match.tolerance or 0 if waits else 0
-    mine = state_bound(spec, spec.left, left, ahead, below)
+    mine = state_bound(node, node.left, left, ahead, below)
     if waits and match.tolerance is None:
         mine += f" + rows that no row of {right} follows yet: not bounded; TOLERANCE bounds them"
-    theirs = state_bound(spec, spec.right, right, 0, below)
+    theirs = state_bound(node, node.right, right, 0, below)
     if match.direction != "forward":
         theirs += keys
         if match.tolerance is None:
-            theirs += ", for ever" if spec.classes else ""
+            theirs += ", for ever" if node.classes else ""
     return [mine, theirs]
 
 
-def _emission(spec: AsofSweep, time_type: str) -> str:
-    if spec.own_delay:
-        return f"when final; adds a delay of {show_ticks(spec.own_delay, time_type)}"
-    is_prompt = spec.match.direction == "backward" or (
-        spec.match.direction == "forward" and spec.kind == "inner"
+def _emission(node: AsofSweep, time_type: str) -> str:
+    if node.own_delay:
+        return f"when final; adds a delay of {show_ticks(node.own_delay, time_type)}"
+    is_prompt = node.match.direction == "backward" or (
+        node.match.direction == "forward" and node.kind == "inner"
     )
-    if is_prompt or spec.match.tolerance is not None:
+    if is_prompt or node.match.tolerance is not None:
         return "when final; adds no delay"
     return "when final; the delay has no bound"

@@ -71,15 +71,15 @@ class CountJoin(MultiJoin):
         )
 
 
-def _counted(spec: CountJoin, buckets: int) -> Partitioning:
+def _counted(node: CountJoin, buckets: int) -> Partitioning:
     """By keys of all inputs that every count window is divided by: its partitions stay whole."""
-    counts = spec.counts
+    counts = node.counts
     if counts.within is not None:
         return Single(
             f"{counts.text or 'WINDOW .. ROWS'} numbers the tuples of all streams together;"
             " [PARTITION BY k ROWS n] after each stream, k a join key, would spread it"
         )
-    common = [key for key in spec.classes if len(key.inputs) == len(spec.inputs)]
+    common = [key for key in node.classes if len(key.inputs) == len(node.inputs)]
     if not common:
         return Single(
             "count windows are kept in one place; an equality between all streams, and"
@@ -91,15 +91,15 @@ def _counted(spec: CountJoin, buckets: int) -> Partitioning:
     ]
     if not spread:
         windows = [
-            f"{spec.aliases[i]} [PARTITION BY {_as_written(common[0].columns[i])} ROWS {window.rows}]"
+            f"{node.aliases[i]} [PARTITION BY {_as_written(common[0].columns[i])} ROWS {window.rows}]"
             for i, window in enumerate(counts.own)
             if i in counted and common[0].columns[i] not in window.partition
         ]
         return Single(
             f"count windows are kept in one place; {' and '.join(windows)} would spread them"
         )
-    shared = tuple(spec.classes.index(key) for key in spread)
-    return HashShares((shared,), (buckets,), (1,) * len(spec.inputs))
+    shared = tuple(node.classes.index(key) for key in spread)
+    return HashShares((shared,), (buckets,), (1,) * len(node.inputs))
 
 
 def _as_written(column: str | None) -> str:
@@ -107,11 +107,11 @@ def _as_written(column: str | None) -> str:
     return "k, computed in a derived table," if column is None or "$" in column else column
 
 
-def _windows(spec: CountJoin, counts: CountWindows, time_type: str) -> list[str]:
+def _windows(node: CountJoin, counts: CountWindows, time_type: str) -> list[str]:
     """The windows as the user wrote them, each with its meaning."""
     lines = [
         f"{alias} {window.text}: {_meaning(alias, window, time_type)}"
-        for alias, window in zip(spec.aliases, counts.own, strict=True)
+        for alias, window in zip(node.aliases, counts.own, strict=True)
         if window.rows is not None or window.ticks is not None
     ]
     if counts.within is not None:
@@ -129,10 +129,10 @@ def _meaning(alias: str, window: OwnWindow, time_type: str) -> str:
     return f"the newest {window.rows} of {alias}{per}"
 
 
-def _retention(spec: CountJoin, counts: CountWindows, below: int, time_type: str) -> list[str]:
+def _retention(node: CountJoin, counts: CountWindows, below: int, time_type: str) -> list[str]:
     watermark = plus("the watermark", -below, time_type)
     lines = []
-    for child, alias, window in zip(spec.inputs, spec.aliases, counts.own, strict=True):
+    for child, alias, window in zip(node.inputs, node.aliases, counts.own, strict=True):
         if window.ticks is not None:
             lines.append(drop_condition(child, alias, window.ticks, below, time_type))
         if window.rows is not None:
@@ -145,16 +145,16 @@ def _retention(spec: CountJoin, counts: CountWindows, below: int, time_type: str
     return lines
 
 
-def _state(spec: CountJoin, counts: CountWindows, below: int, time_type: str) -> list[str]:
+def _state(node: CountJoin, counts: CountWindows, below: int, time_type: str) -> list[str]:
     """The most rows of each input that are held after a batch.
 
     the newest n        watermark                       newest
     ------[=================|===============================]---> time
            numbered            lateness + distance + delay: these wait
     """
-    lag = " + ".join(lag_terms(spec, below)) or show_ticks(0, time_type)
+    lag = " + ".join(lag_terms(node, below)) or show_ticks(0, time_type)
     lines = []
-    for alias, window in zip(spec.aliases, counts.own, strict=True):
+    for alias, window in zip(node.aliases, counts.own, strict=True):
         waiting = f"rate({alias}) x ({lag}) + one batch"
         if window.rows is not None:
             per = f" for each {', '.join(window.partition)}" if window.partition else ""

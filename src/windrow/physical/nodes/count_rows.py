@@ -79,19 +79,19 @@ class CountRows(MakesChanges, OneInput):
         return "windrow.operators.feeds.rows_window:CountRowsOp"
 
 
-def _facts(spec: CountRows, show: Show) -> list[Fact]:
-    each = f" of each {', '.join(map(show, spec.partition))}" if spec.partition else ""
+def _facts(node: CountRows, show: Show) -> list[Fact]:
+    each = f" of each {', '.join(map(show, node.partition))}" if node.partition else ""
     order = "time, then the columns from left to right"
-    if spec.input.takes_back:
+    if node.input.takes_back:
         return [
-            ("rows", [f"while it is among the newest {spec.rows}{each} of those there"]),
+            ("rows", [f"while it is among the newest {node.rows}{each} of those there"]),
             ("order", [order]),
             ("state", ["the rows inserted and not deleted: any of them may come back"]),
             ("emits", ["the rows below the watermark, and those that they push out or bring back"]),
         ]
     return [
-        ("rows", [f"from t until the time of row {spec.rows} after it{each}"]),
+        ("rows", [f"from t until the time of row {node.rows} after it{each}"]),
         ("order", [order]),
-        ("state", [f"the newest {spec.rows} rows{each}, and what waits for the watermark"]),
+        ("state", [f"the newest {node.rows} rows{each}, and what waits for the watermark"]),
         ("emits", ["the rows below the watermark, and those that they push out"]),
     ]

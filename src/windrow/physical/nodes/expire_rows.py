@@ -72,12 +72,12 @@ class ExpireRows(MakesChanges, OneInput):
         return "windrow.operators.feeds.expire:ExpireRowsOp"
 
 
-def _facts(spec: ExpireRows) -> list[Fact]:
-    time_type, below = spec.time_type, spec.input.delay
-    source, alive = source_name(spec.input), spec.input.alive_ticks
+def _facts(node: ExpireRows) -> list[Fact]:
+    time_type, below = node.time_type, node.input.delay
+    source, alive = source_name(node.input), node.input.alive_ticks
     trailing = plus("the watermark", -below, time_type)
     facts = [
-        ("rows", [lifetime(spec.input, alive)]),
+        ("rows", [lifetime(node.input, alive)]),
         (
             "emits",
             [f"the rows below {trailing} in the order of time, and each as a negative at its end"],
@@ -88,7 +88,7 @@ def _facts(spec: ExpireRows) -> list[Fact]:
         ),
     ]
     if alive is not None:
-        gone = drop_condition(spec.input, source, alive, below, time_type)
+        gone = drop_condition(node.input, source, alive, below, time_type)
         facts.insert(1, ("retention", [f"{gone} + 1 tick, when its negative is out"]))
-        facts.insert(2, ("state", [alive_bound(spec, spec.input, source, alive, below)]))
+        facts.insert(2, ("state", [alive_bound(node, node.input, source, alive, below)]))
     return facts

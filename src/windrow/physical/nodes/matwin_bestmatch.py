@@ -110,35 +110,35 @@ class MatwinBestmatch(PairJoin):
         return "windrow.operators.bestmatch.bestmatch:MatwinBestmatchOp"
 
 
-def _facts(spec: MatwinBestmatch, options: Options, show: Show) -> list[Fact]:
+def _facts(node: MatwinBestmatch, options: Options, show: Show) -> list[Fact]:
     """The facts of a bestmatch join, in the order they are read."""
-    time_type = spec.time_type
-    below = max(spec.left.delay, spec.right.delay)
-    left, right = spec.aliases
-    keys = [show_class(key, show) for key in spec.classes]
+    time_type = node.time_type
+    below = max(node.left.delay, node.right.delay)
+    left, right = node.aliases
+    keys = [show_class(key, show) for key in node.classes]
     return [
-        ("algorithm", [f"{spec.algorithm}: {MATCH_ALGORITHMS[spec.algorithm]}"]),
-        ("dimensions", [show_dimension(d, time_type, show) for d in spec.dimensions]),
-        ("orders", _orders(spec)),
-        ("candidates", [show_bound(left, right, spec.lo, spec.hi, time_type), *keys]),
-        ("kept", _kept(spec)),
-        ("unmatched", [_unmatched(spec)]),
-        ("final", _final(spec, below, time_type)),
-        ("retention", _retention(spec, below, time_type)),
-        ("state", _state(spec, below)),
-        ("pages", _pages(spec, keys, show)),
-        ("emits", [_emission(spec, time_type)]),
-        ("why", _why(spec, options)),
+        ("algorithm", [f"{node.algorithm}: {MATCH_ALGORITHMS[node.algorithm]}"]),
+        ("dimensions", [show_dimension(d, time_type, show) for d in node.dimensions]),
+        ("orders", _orders(node)),
+        ("candidates", [show_bound(left, right, node.lo, node.hi, time_type), *keys]),
+        ("kept", _kept(node)),
+        ("unmatched", [_unmatched(node)]),
+        ("final", _final(node, below, time_type)),
+        ("retention", _retention(node, below, time_type)),
+        ("state", _state(node, below)),
+        ("pages", _pages(node, keys, show)),
+        ("emits", [_emission(node, time_type)]),
+        ("why", _why(node, options)),
     ]
 
 
-def _pages(spec: MatwinBestmatch, keys: list[str], show: Show) -> list[str]:
+def _pages(node: MatwinBestmatch, keys: list[str], show: Show) -> list[str]:
     """What there is in pages, where windows may go to these."""
-    if spec.algorithm not in PAGED:
+    if node.algorithm not in PAGED:
         return []
-    aliases = spec.aliases
-    met = " and ".join(aliases[1 - port] for port in reversed(spec.judged))
-    cells = [f"{show(d.left)} ~ {show(d.right)}" for d in _limited(spec)]
+    aliases = node.aliases
+    met = " and ".join(aliases[1 - port] for port in reversed(node.judged))
+    cells = [f"{show(d.left)} ~ {show(d.right)}" for d in _limited(node)]
     order = [
         *keys,
         *([f"cells of {', '.join(cells)}, about as wide as the limits"] if cells else []),
@@ -151,32 +151,32 @@ def _pages(spec: MatwinBestmatch, keys: list[str], show: Show) -> list[str]:
     ]
 
 
-def _limited(spec: MatwinBestmatch) -> list[Dimension]:
-    return [d for d in spec.dimensions if d.has_grid]
+def _limited(node: MatwinBestmatch) -> list[Dimension]:
+    return [d for d in node.dimensions if d.has_grid]
 
 
-def _why(spec: MatwinBestmatch, options: Options) -> list[str]:
+def _why(node: MatwinBestmatch, options: Options) -> list[str]:
     chunks = "of what does not fit into memory chunks of rows go to disk, not pages"
-    is_spilled = options.spills and spec.algorithm not in PAGED
+    is_spilled = options.spills and node.algorithm not in PAGED
     if options.match_algorithm is not None:
         asked = f"asked for: algorithm = {options.match_algorithm!r}"
         return [asked, chunks] if is_spilled else [asked]
     lines = ["both streams are ordered by time, so that windows shift over them once"]
-    if spec.algorithm in PAGED:
+    if node.algorithm in PAGED:
         lines.append("pages: on_memory = 'spill', and no dimension is compared by value")
     elif is_spilled:
-        by_value = next(d for d in spec.dimensions if d.is_by_value)
+        by_value = next(d for d in node.dimensions if d.is_by_value)
         lines.append(f"{chunks}: {_order_name(by_value)} looks at values")
-    if spec.classes:
+    if node.classes:
         return [*lines, "rows of one key are looked up together"]
-    if _limited(spec):
+    if _limited(node):
         return [*lines, "each chunk's rows choose: a grid pays where many are in reach of one"]
     return [*lines, "no grid: no dimension but time is a distance with a limit"]
 
 
-def _orders(spec: MatwinBestmatch) -> list[str]:
+def _orders(node: MatwinBestmatch) -> list[str]:
     """What orders that look at values cost."""
-    by_value = [d for d in spec.dimensions if d.is_by_value]
+    by_value = [d for d in node.dimensions if d.is_by_value]
     partial = [d for d in by_value if d.function is not None and d.function.is_partial_order]
     asked = [_order_name(d) for d in by_value if d not in partial]
     lines = []
@@ -194,60 +194,60 @@ def _order_name(dimension: Dimension) -> str:
     return dimension.order if dimension.function is not None else dimension.order.upper()
 
 
-def _kept(spec: MatwinBestmatch) -> list[str]:
-    aliases = spec.aliases
+def _kept(node: MatwinBestmatch) -> list[str]:
+    aliases = node.aliases
     lines = [
         f"per row of {aliases[port]}, its candidates that none of its others dominates"
-        for port in spec.judged
+        for port in node.judged
     ]
     return [*lines, "each pair once"] if len(lines) > 1 else lines
 
 
-def _unmatched(spec: MatwinBestmatch) -> str:
-    aliases = spec.aliases
-    rows = f"rows of {' and of '.join(aliases[port] for port in spec.judged)}"
-    if spec.keep_unmatched:
+def _unmatched(node: MatwinBestmatch) -> str:
+    aliases = node.aliases
+    rows = f"rows of {' and of '.join(aliases[port] for port in node.judged)}"
+    if node.keep_unmatched:
         return f"{rows} without a candidate come with NULLs (KEEP UNMATCHED)"
     return f"{rows} without a candidate are absent"
 
 
-def _final(spec: MatwinBestmatch, below: int, time_type: str) -> list[str]:
-    aliases, inputs = spec.aliases, (spec.left, spec.right)
+def _final(node: MatwinBestmatch, below: int, time_type: str) -> list[str]:
+    aliases, inputs = node.aliases, (node.left, node.right)
     trailing = plus("watermark", -below, time_type)
     return [
         f"the pairs of {aliases[port]} once {trailing} > "
-        f"{plus(event_time(inputs[port], aliases[port]), spec.wait(port), time_type)}"
-        for port in spec.judged
+        f"{plus(event_time(inputs[port], aliases[port]), node.wait(port), time_type)}"
+        for port in node.judged
     ]
 
 
-def _kept_for(spec: MatwinBestmatch, port: int) -> int:
+def _kept_for(node: MatwinBestmatch, port: int) -> int:
     """How long a row stays: until it is judged, or none of those that are judged can meet it."""
-    is_met = 1 - port in spec.judged
-    return spec.lo + spec.hi if is_met else spec.wait(port)
+    is_met = 1 - port in node.judged
+    return node.lo + node.hi if is_met else node.wait(port)
 
 
-def _retention(spec: MatwinBestmatch, below: int, time_type: str) -> list[str]:
-    members = zip((spec.left, spec.right), spec.aliases, strict=True)
+def _retention(node: MatwinBestmatch, below: int, time_type: str) -> list[str]:
+    members = zip((node.left, node.right), node.aliases, strict=True)
     return [
-        drop_condition(child, alias, _kept_for(spec, port), below, time_type)
+        drop_condition(child, alias, _kept_for(node, port), below, time_type)
         for port, (child, alias) in enumerate(members)
     ]
 
 
-def _state(spec: MatwinBestmatch, below: int) -> list[str]:
-    members = zip((spec.left, spec.right), spec.aliases, strict=True)
+def _state(node: MatwinBestmatch, below: int) -> list[str]:
+    members = zip((node.left, node.right), node.aliases, strict=True)
     rows = [
-        state_bound(spec, child, alias, _kept_for(spec, port), below)
+        state_bound(node, child, alias, _kept_for(node, port), below)
         for port, (child, alias) in enumerate(members)
     ]
-    if len(spec.judged) == 1:
+    if len(node.judged) == 1:
         return rows
     return [*rows, "two numbers for each pair that came out for one row, until the other is judged"]
 
 
-def _emission(spec: MatwinBestmatch, time_type: str) -> str:
-    ticks = max(map(spec.wait, spec.judged))
+def _emission(node: MatwinBestmatch, time_type: str) -> str:
+    ticks = max(map(node.wait, node.judged))
     added = f"adds a delay of {show_ticks(ticks, time_type)}" if ticks > 0 else "adds no delay"
-    first = "" if len(spec.judged) == 1 else " for either of its rows"
+    first = "" if len(node.judged) == 1 else " for either of its rows"
     return f"when final{first}; {added}"

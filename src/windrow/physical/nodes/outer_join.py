@@ -124,14 +124,14 @@ class OuterJoin(MultiJoin):
         return f"{pairs}{', unmatched tuples when final' if self.tracked else ''}; {delay}"
 
 
-def _answer(spec: OuterJoin) -> str:
-    first, second = spec.aliases
-    if spec.kind == "semi":
+def _answer(node: OuterJoin) -> str:
+    first, second = node.aliases
+    if node.kind == "semi":
         return f"each tuple of {first} that one of {second} matches, once"
-    if spec.kind == "anti":
+    if node.kind == "anti":
         return f"each tuple of {first} that none of {second} matches"
-    kept = [spec.aliases[port] for port in spec.tracked]
-    if spec.at_once:
+    kept = [node.aliases[port] for port in node.tracked]
+    if node.at_once:
         whose = " and of ".join(kept)
         return f"the pairs, and each tuple of {whose} with NULLs, for what reads it to judge"
     other = second if kept == [first] else first

@@ -109,24 +109,24 @@ class RangeAggregate(PairJoin):
         return "windrow.operators.aggregates.range_aggregate:RangeAggregateOp"
 
 
-def _facts(spec: RangeAggregate, show: Show) -> list[Fact]:
+def _facts(node: RangeAggregate, show: Show) -> list[Fact]:
     """The facts of a WINDOW JOIN, in the order they are read."""
-    time_type = spec.time_type
-    below = max(spec.left.delay, spec.right.delay)
-    left, right = spec.aliases
-    keys = [show_class(key, show) for key in spec.classes]
+    time_type = node.time_type
+    below = max(node.left.delay, node.right.delay)
+    left, right = node.aliases
+    keys = [show_class(key, show) for key in node.classes]
     watermark = plus("watermark", -below, time_type)
-    final = plus(event_time(spec.left, left), spec.own_delay, time_type)
-    reach = spec.lo + spec.own_delay
-    columns = tuple(str(one.columns[1]) for one in spec.classes)
-    sliding = SlidingAggregate(spec.right, columns, spec.aggregates, spec.schema)
-    added = show_ticks(spec.own_delay, time_type)
+    final = plus(event_time(node.left, left), node.own_delay, time_type)
+    reach = node.lo + node.own_delay
+    columns = tuple(str(one.columns[1]) for one in node.classes)
+    sliding = SlidingAggregate(node.right, columns, node.aggregates, node.schema)
+    added = show_ticks(node.own_delay, time_type)
     return [
         ("algorithm", [f"a sliding aggregate of {right} per key, read by each row of {left}"]),
         (
             "counted",
             [
-                show_bound(left, right, spec.lo, spec.hi, time_type) + ", ends included",
+                show_bound(left, right, node.lo, node.hi, time_type) + ", ends included",
                 *keys,
             ],
         ),
@@ -136,19 +136,19 @@ def _facts(spec: RangeAggregate, show: Show) -> list[Fact]:
         (
             "retention",
             [
-                drop_condition(spec.left, left, spec.own_delay, below, time_type),
-                f"{drop_condition(spec.right, right, reach, below, time_type)} + 1 tick",
+                drop_condition(node.left, left, node.own_delay, below, time_type),
+                f"{drop_condition(node.right, right, reach, below, time_type)} + 1 tick",
             ],
         ),
         (
             "state",
             [
-                state_bound(spec, spec.left, left, spec.own_delay, below),
-                alive_bound(spec, spec.right, right, reach, below)
+                state_bound(node, node.left, left, node.own_delay, below),
+                alive_bound(node, node.right, right, reach, below)
                 + ", and one accumulator row per key in reach",
                 *values_in_state(sliding, has_ends=True),
             ],
         ),
-        ("emits", [f"when final; adds {f'a delay of {added}' if spec.own_delay else 'no delay'}"]),
+        ("emits", [f"when final; adds {f'a delay of {added}' if node.own_delay else 'no delay'}"]),
         ("why", cost_of_a_change(sliding, is_steady=True)),
     ]

@@ -100,14 +100,14 @@ class ResolveChanges(OneInput):
         return "windrow.operators.feeds.change_feed:ResolveChangesOp"
 
 
-def _facts(spec: ResolveChanges, show: Show) -> list[Fact]:
+def _facts(node: ResolveChanges, show: Show) -> list[Fact]:
     rows, state = "until it is deleted", "the rows inserted and not deleted"
-    if spec.ticks is not None:
-        rows = f"from t to t + {show_ticks(spec.ticks, spec.time_type)}, both included, or {rows}"
-        state = f"{state_bound(spec, spec.input, spec.alias, spec.ticks, 0)}, less what is deleted"
+    if node.ticks is not None:
+        rows = f"from t to t + {show_ticks(node.ticks, node.time_type)}, both included, or {rows}"
+        state = f"{state_bound(node, node.input, node.alias, node.ticks, 0)}, less what is deleted"
     return [
-        ("changes", [f"{spec.scans[0].changes} says which rows come and which go"]),
-        ("deletes", [f"the newest row that is equal in {', '.join(map(show, spec.compared))}"]),
+        ("changes", [f"{node.scans[0].changes} says which rows come and which go"]),
+        ("deletes", [f"the newest row that is equal in {', '.join(map(show, node.compared))}"]),
         ("rows", [rows]),
         ("state", [state]),
         ("emits", ["the changes below the watermark, each delete with the end of its row"]),

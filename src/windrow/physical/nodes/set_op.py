@@ -158,26 +158,26 @@ COPIES = {
 """Copies in the answer, of n in the first input and m in the second."""
 
 
-def _facts(spec: SetOp) -> list[Fact]:
+def _facts(node: SetOp) -> list[Fact]:
     """The facts of a set operation, in the order they are read."""
-    time_type = spec.time_type
-    below = max(child.delay for child in spec.inputs)
-    names = _names(spec)
+    time_type = node.time_type
+    below = max(child.delay for child in node.inputs)
+    names = _names(node)
     trailing = plus("the watermark", -below, time_type)
     has_two = len(names) > 1
     held = [
-        (child, name, child.alive_ticks) for child, name in zip(spec.inputs, names, strict=True)
+        (child, name, child.alive_ticks) for child, name in zip(node.inputs, names, strict=True)
     ]
     retention = [
         f"{drop_condition(child, name, alive, below, time_type)} + 1 tick, when its expiry is out"
         for child, name, alive in held
         if alive is not None
     ]
-    if spec.hands_on:
+    if node.hands_on:
         return _handed_on(held[0])
-    if spec.adds_signs_up:
-        return _added_up(spec, trailing)
-    of = f"of n in {names[0]}{f' and m in {names[1]}' if has_two else ''}: {COPIES[spec.kind]}"
+    if node.adds_signs_up:
+        return _added_up(node, trailing)
+    of = f"of n in {names[0]}{f' and m in {names[1]}' if has_two else ''}: {COPIES[node.kind]}"
     facts = [
         ("rows", _each(names, [lifetime(child, alive) for child, _, alive in held])),
         ("copies", [of]),
@@ -186,9 +186,9 @@ def _facts(spec: SetOp) -> list[Fact]:
             [f"how many copies {'each input' if has_two else 'the input'} holds of each row"],
         ),
         ("retention", retention),
-        ("state", [*_bounds(spec, held, below), *_expected(spec, names)]),
+        ("state", [*_bounds(node, held, below), *_expected(node, names)]),
         ("emits", [f"the changes of each instant below {trailing}, net, deletes before inserts"]),
-        ("why", ["a change costs its own rows: the copies say what is in the answer", *spec.place]),
+        ("why", ["a change costs its own rows: the copies say what is in the answer", *node.place]),
     ]
     return [fact for fact in facts if fact[1]]
 
@@ -207,10 +207,10 @@ def _handed_on(held: tuple[PhysicalNode, str, int | None]) -> list[Fact]:
     ]
 
 
-def _added_up(spec: SetOp, trailing: str) -> list[Fact]:
+def _added_up(node: SetOp, trailing: str) -> list[Fact]:
     """The facts where the signs of an instant say what changes in it."""
     return [
-        ("rows", [lifetime(spec.inputs[0], None)]),
+        ("rows", [lifetime(node.inputs[0], None)]),
         ("keeps", ["nothing but the changes that wait until their instant is over"]),
         ("state", [f"the changes that wait for {trailing}"]),
         ("emits", [f"the changes of each instant below {trailing}, net, deletes before inserts"]),
@@ -221,9 +221,9 @@ def _added_up(spec: SetOp, trailing: str) -> list[Fact]:
     ]
 
 
-def _names(spec: SetOp) -> list[str]:
+def _names(node: SetOp) -> list[str]:
     """What the inputs are called: by their streams where these differ, else by their places."""
-    names = [source_name(child) for child in spec.inputs]
+    names = [source_name(child) for child in node.inputs]
     if len(names) == 1:
         return names
     is_clear = len(set(names)) == len(names) and "rows" not in names
@@ -237,16 +237,16 @@ def _each(names: list[str], texts: list[str]) -> list[str]:
     return [f"{name}: {text}" for name, text in zip(names, texts, strict=True)]
 
 
-def _bounds(spec: SetOp, held: list[tuple[PhysicalNode, str, int | None]], below: int) -> list[str]:
+def _bounds(node: SetOp, held: list[tuple[PhysicalNode, str, int | None]], below: int) -> list[str]:
     """The paper's terms, one after the other; S_minus is their sum."""
     rows = [
-        alive_bound(spec, child, name, alive, below)
+        alive_bound(node, child, name, alive, below)
         for child, name, alive in held
         if alive is not None
     ]
     counts = "one count per different row" + (" and input" if len(held) > 1 else "")
     lines = [*rows, f"{counts}, from which the copies in the answer follow"]
-    if spec.kind.startswith("except") and len(rows) == len(held):
+    if node.kind.startswith("except") and len(rows) == len(held):
         lines.append(
             "never above 2 (rate x window + different rows) + rate x window, those copies counted,"
             " beside a tick and a batch of each input"
@@ -254,18 +254,18 @@ def _bounds(spec: SetOp, held: list[tuple[PhysicalNode, str, int | None]], below
     return lines
 
 
-def _expected(spec: SetOp, names: list[str]) -> list[str]:
+def _expected(node: SetOp, names: list[str]) -> list[str]:
     """The paper's numbers where rates and different values are known."""
     lines = []
-    for name, figures in zip(names, spec.expected, strict=False):
+    for name, figures in zip(names, node.expected, strict=False):
         if figures is not None:
             rows, different = figures
             lines.append(
                 f"expected: {_about(rows)} alive of {name}, {_about(different)} of them different"
                 f" ({', '.join(dict.fromkeys((rows.source, different.source)))})"
             )
-    known = [figures for figures in spec.expected if figures is not None]
-    if spec.kind.startswith("except") and len(known) == len(names):
+    known = [figures for figures in node.expected if figures is not None]
+    if node.kind.startswith("except") and len(known) == len(names):
         lines.append(f"expected in all: at most {_about(s_minus(known))} rows and counts")
     return lines
 

@@ -142,22 +142,22 @@ _AMONG = {
 }
 
 
-def _facts(spec: SlidingSkyline, show: Show) -> list[Fact]:
+def _facts(node: SlidingSkyline, show: Show) -> list[Fact]:
     """The facts of a search for the best pairs, in the order they are read."""
-    time_type = spec.time_type
-    below, alive = spec.input.delay, spec.input.alive_ticks
+    time_type = node.time_type
+    below, alive = node.input.delay, node.input.alive_ticks
     trailing = plus("the watermark", -below, time_type)
     kept = "the pairs that no pair which stays as long dominates"
-    rows = "for ever" if alive is None else lifetime(spec.input, alive)
+    rows = "for ever" if alive is None else lifetime(node.input, alive)
     state = [f"{kept}, of those alive" if alive is not None else f"{kept}: the best pairs so far"]
-    if spec.marks:
+    if node.marks:
         state.append("and the tuples that may be unmatched yet")
     facts: list[Fact] = [
-        ("dimensions", [show_dimension(d, time_type, show) for d in spec.dimensions]),
-        ("orders", _orders(spec)),
+        ("dimensions", [show_dimension(d, time_type, show) for d in node.dimensions]),
+        ("orders", _orders(node)),
         ("rows", [rows]),
-        ("kept", ["pairs that none alive dominates", *_AMONG[spec.kind]]),
-        ("unmatched", _unmatched(spec)),
+        ("kept", ["pairs that none alive dominates", *_AMONG[node.kind]]),
+        ("unmatched", _unmatched(node)),
         ("state", [*state, f"and those that wait for {trailing}"]),
         (
             "on Spark",
@@ -176,20 +176,20 @@ def _facts(spec: SlidingSkyline, show: Show) -> list[Fact]:
     return [fact for fact in facts if fact[1]]
 
 
-def _orders(spec: SlidingSkyline) -> list[str]:
+def _orders(node: SlidingSkyline) -> list[str]:
     """What a partial order costs, and what is taken for granted of it."""
     return [
         f"{d.order} is asked of every new pair and each that it is compared with: the slow path;"
         " it has to be transitive"
-        for d in spec.dimensions
+        for d in node.dimensions
         if d.is_partial_order
     ]
 
 
-def _unmatched(spec: SlidingSkyline) -> list[str]:
-    if not spec.marks:
+def _unmatched(node: SlidingSkyline) -> list[str]:
+    if not node.marks:
         return []
-    sides = " or ".join(("left", "right")[side] for side in JUDGED[spec.kind])
+    sides = " or ".join(("left", "right")[side] for side in JUDGED[node.kind])
     return [
         f"a {sides} tuple is there with NULLs while no candidate of it is alive (KEEP UNMATCHED):",
         "to the search a pair that all others of the tuple dominate",

@@ -119,49 +119,49 @@ class Cells:
         )
 
 
-def cells_of(spec: MatwinBestmatch, buckets: int) -> Cells:
+def cells_of(node: MatwinBestmatch, buckets: int) -> Cells:
     """The grid of a bestmatch join: its first constrained dimension and event time, or time alone."""
-    axes = [_time_axis(spec)]
-    for index, dimension in enumerate(spec.dimensions):
+    axes = [_time_axis(node)]
+    for index, dimension in enumerate(node.dimensions):
         if dimension.is_measured and dimension.eps is not None and not dimension.is_time:
             eps = float(dimension.eps)
             if eps <= _WIDEST:
-                axes.insert(0, _axis(spec, index, eps))
+                axes.insert(0, _axis(node, index, eps))
                 break
-    return Cells(tuple(axes), spec.judged[0] if len(spec.judged) == 1 else None, buckets)
+    return Cells(tuple(axes), node.judged[0] if len(node.judged) == 1 else None, buckets)
 
 
-def _axis(spec: MatwinBestmatch, index: int, eps: float) -> Axis:
-    reach = _by_kind(spec, (2 * eps, eps), eps)
+def _axis(node: MatwinBestmatch, index: int, eps: float) -> Axis:
+    reach = _by_kind(node, (2 * eps, eps), eps)
     return Axis(index, CELL_WIDTHS * eps if eps > 0 else 1, reach, reach)
 
 
-def _time_axis(spec: MatwinBestmatch) -> Axis:
+def _time_axis(node: MatwinBestmatch) -> Axis:
     """Slices of time.
 
     A candidate has t(right) - t(left) in [-lo, hi]: t(left) lies in [t(right) - hi, t(right) + lo],
     and t(right) in [t(left) - lo, t(left) + hi]. Of left rows that can meet one right row, either
     lies within lo + hi of the other. Whatever the bounds, a row is found at its own time too.
     """
-    lo, hi = spec.lo, spec.hi
+    lo, hi = node.lo, node.hi
     both = max(0, lo + hi)
-    before = _by_kind(spec, (max(both, lo), max(0, hi)), (lo, hi))
-    after = _by_kind(spec, (max(both, hi), max(0, lo)), (hi, lo))
+    before = _by_kind(node, (max(both, lo), max(0, hi)), (lo, hi))
+    after = _by_kind(node, (max(both, hi), max(0, lo)), (hi, lo))
     return Axis(None, max(1, CELL_WIDTHS * (lo + hi)), before, after)
 
 
-def _by_kind(spec: MatwinBestmatch, full: Reach, other: float | Reach) -> Reach:
+def _by_kind(node: MatwinBestmatch, full: Reach, other: float | Reach) -> Reach:
     """Reaches per input: those of a full outer join, or none for the input that is judged."""
-    if len(spec.judged) > 1:
+    if len(node.judged) > 1:
         return full
     left, right = other if isinstance(other, tuple) else (other, other)
-    return (0, right) if spec.judged == (0,) else (left, 0)
+    return (0, right) if node.judged == (0,) else (left, 0)
 
 
-def _describe_axis(axis: Axis, spec: MatwinBestmatch, show: Callable[[str], str]) -> str:
+def _describe_axis(axis: Axis, node: MatwinBestmatch, show: Callable[[str], str]) -> str:
     if axis.dimension is None:
-        return f"event time, {show_ticks(int(axis.width), spec.time_type)} wide"
-    dimension = spec.dimensions[axis.dimension]
+        return f"event time, {show_ticks(int(axis.width), node.time_type)} wide"
+    dimension = node.dimensions[axis.dimension]
     width = f"{axis.width:g}"
     if dimension.unit is not None:
         width = show_ticks(int(axis.width), dimension.unit)

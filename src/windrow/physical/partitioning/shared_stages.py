@@ -1,7 +1,7 @@
-"""Which stateful specs share a stage on Spark: those whose rows have met in one bucket already.
+"""Which stateful nodes share a stage on Spark: those whose rows have met in one bucket already.
 
 The rows of a stage are spread by some of their keys. Where its results hand these keys on, and the
-spec above groups by all of them, or by more, the rows of one of its groups lie in one bucket: it
+node above groups by all of them, or by more, the rows of one of its groups lie in one bucket: it
 runs there, in the same task, without a shuffle and a state store of its own.
 
     MultiJoin x, y           spread by x.k = y.k: a pair lies in the bucket of its k
@@ -33,33 +33,33 @@ Between: TypeAlias = tuple[PhysicalNode, ...]
 
 @dataclass(frozen=True)
 class SharedStage:
-    """The stateful specs of one stage.
+    """The stateful nodes of one stage.
 
     Attributes:
-        specs: from the bottom up; the first one's inputs are the stage's, and spread its rows.
-        by: per spec above the first, its columns that have told the bucket of a row.
+        nodes: from the bottom up; the first one's inputs are the stage's, and spread its rows.
+        by: per node above the first, its columns that have told the bucket of a row.
         handed: what the results of the last one hand on; () where nothing above can share.
     """
 
-    specs: tuple[PhysicalNode, ...]
+    nodes: tuple[PhysicalNode, ...]
     by: tuple[tuple[str, ...], ...] = ()
     handed: Handed = ()
 
 
-def shared_stage(spec: PhysicalNode, buckets: int) -> SharedStage:
-    """The stage that ends with a spec, with as many of those below it as can share it."""
-    steps = below(spec)
+def shared_stage(node: PhysicalNode, buckets: int) -> SharedStage:
+    """The stage that ends with a node, with as many of those below it as can share it."""
+    steps = below(node)
     if steps is not None:
         stage = shared_stage(steps[0], buckets)
         handed = stage.handed
         for step in steps[1]:
             handed = _through(step, handed)
-        by = _told_by(spec, handed, buckets)
+        by = _told_by(node, handed, buckets)
         if by:
-            keys = frozenset(spec.schema.names)
+            keys = frozenset(node.schema.names)
             above = tuple(columns & set(by) & keys for columns in handed)
-            return SharedStage((*stage.specs, spec), (*stage.by, by), _complete(above))
-    return SharedStage((spec,), handed=_handed(spec, buckets))
+            return SharedStage((*stage.nodes, node), (*stage.by, by), _complete(above))
+    return SharedStage((node,), handed=_handed(node, buckets))
 
 
 def stages(root: PhysicalNode, buckets: int) -> list[SharedStage]:
@@ -67,19 +67,19 @@ def stages(root: PhysicalNode, buckets: int) -> list[SharedStage]:
     if not root.is_stateful:
         return [stage for child in root.inputs for stage in stages(child, buckets)]
     stage = shared_stage(root, buckets)
-    earlier = [found for child in stage.specs[0].inputs for found in stages(child, buckets)]
+    earlier = [found for child in stage.nodes[0].inputs for found in stages(child, buckets)]
     return [*earlier, stage]
 
 
-def below(spec: PhysicalNode) -> tuple[PhysicalNode, Between] | None:
-    """The stateful spec right below, and what lies between from the bottom up.
+def below(node: PhysicalNode) -> tuple[PhysicalNode, Between] | None:
+    """The stateful node right below, and what lies between from the bottom up.
 
     None where there are several inputs, or more lies between than can share a stage.
     """
     steps: list[PhysicalNode] = []
-    if len(spec.inputs) > 1:
+    if len(node.inputs) > 1:
         return None
-    (child,) = spec.inputs
+    (child,) = node.inputs
     while not child.is_stateful:
         if not child.keeps_buckets:
             return None
@@ -88,24 +88,24 @@ def below(spec: PhysicalNode) -> tuple[PhysicalNode, Between] | None:
     return child, tuple(reversed(steps))
 
 
-def _handed(spec: PhysicalNode, buckets: int) -> Handed:
+def _handed(node: PhysicalNode, buckets: int) -> Handed:
     """The keys that tell the bucket of a result, by its columns; () where they do not."""
-    partitioning = spec.partitioning(buckets)
-    own = frozenset(spec.schema.names)
-    if isinstance(partitioning, HashKeys) and not spec.estimated_from:
+    partitioning = node.partitioning(buckets)
+    own = frozenset(node.schema.names)
+    if isinstance(partitioning, HashKeys) and not node.estimated_from:
         if partitioning.otherwise:
             return ()
         return _complete(tuple(frozenset((name,)) & own for name in partitioning.columns))
-    if not isinstance(partitioning, HashShares) or not spec.bucket_keys:
+    if not isinstance(partitioning, HashShares) or not node.bucket_keys:
         return ()
-    classes = [spec.bucket_keys[number] for group in partitioning.classes for number in group]
+    classes = [node.bucket_keys[number] for group in partitioning.classes for number in group]
     return _complete(tuple(own.intersection(filter(None, key.columns)) for key in classes))
 
 
-def _told_by(spec: PhysicalNode, handed: Handed, buckets: int) -> tuple[str, ...]:
-    """The keys of a spec that tell the bucket of each of its rows; () where they do not."""
-    partitioning = spec.partitioning(buckets)
-    if not handed or not isinstance(partitioning, HashKeys) or spec.estimated_from:
+def _told_by(node: PhysicalNode, handed: Handed, buckets: int) -> tuple[str, ...]:
+    """The keys of a node that tell the bucket of each of its rows; () where they do not."""
+    partitioning = node.partitioning(buckets)
+    if not handed or not isinstance(partitioning, HashKeys) or node.estimated_from:
         return ()
     if partitioning.otherwise:
         return ()

@@ -26,22 +26,22 @@ _DIVIDED = {
 }
 
 
-def shed_facts(spec: SheddingJoin, time_type: str) -> list[Fact]:
+def shed_facts(node: SheddingJoin, time_type: str) -> list[Fact]:
     """What is shed, by which rule, and what is expected of it."""
-    shedding = spec.shedding
+    shedding = node.shedding
     return [
-        ("sheds", _what(spec, shedding, time_type)),
-        ("divided", _divided(spec, shedding, time_type)),
-        ("expected", _expected(spec, shedding, time_type)),
+        ("sheds", _what(node, shedding, time_type)),
+        ("divided", _divided(node, shedding, time_type)),
+        ("expected", _expected(node, shedding, time_type)),
         ("on Spark", _on_spark(shedding)),
     ]
 
 
-def shed_state(spec: SheddingJoin, time_type: str) -> list[str]:
+def shed_state(node: SheddingJoin, time_type: str) -> list[str]:
     """What it holds."""
-    shedding = spec.shedding
-    pane = show_ticks(spec.pane, time_type)
-    lag = " + ".join([pane, *lag_terms(spec, max(child.delay for child in spec.inputs))])
+    shedding = node.shedding
+    pane = show_ticks(node.pane, time_type)
+    lag = " + ".join([pane, *lag_terms(node, max(child.delay for child in node.inputs))])
     waiting = [
         f"arrivals wait until the watermark has passed their {pane}:",
         f"per stream up to its rate x ({lag}) + one batch",
@@ -52,21 +52,21 @@ def shed_state(spec: SheddingJoin, time_type: str) -> list[str]:
     return [
         *waiting,
         f"windows and arrivals that wait, together <= {show_memory(shedding)}; one batch at hand on top",
-        f"those that wait have 1 / {len(spec.inputs)} of it, and what windows leave; beyond that a"
+        f"those that wait have 1 / {len(node.inputs)} of it, and what windows leave; beyond that a"
         " random part of them waits",
-        *([marked] if spec.algorithm == ASYMMETRIC else []),
+        *([marked] if node.algorithm == ASYMMETRIC else []),
     ]
 
 
-def waiting_ticks(spec: SheddingJoin) -> int:
+def waiting_ticks(node: SheddingJoin) -> int:
     """For how many ticks arrivals wait: for their pane to be over, and for late ones."""
-    below = max(child.delay for child in spec.inputs)
-    return spec.pane + below + largest_lateness(spec.scans)
+    below = max(child.delay for child in node.inputs)
+    return node.pane + below + largest_lateness(node.scans)
 
 
-def shed_emission(spec: SheddingJoin, time_type: str) -> str:
+def shed_emission(node: SheddingJoin, time_type: str) -> str:
     """When the results of a join that sheds come."""
-    pane = show_ticks(spec.pane, time_type)
+    pane = show_ticks(node.pane, time_type)
     return f"each combination once the {pane} of its last tuple are over; adds a delay of {pane}"
 
 
@@ -78,7 +78,7 @@ def show_memory(shedding: Shedding) -> str:
     return f"{int(shedding.memory):,} tuples"
 
 
-def _what(spec: SheddingJoin, shedding: Shedding, time_type: str) -> list[str]:
+def _what(node: SheddingJoin, shedding: Shedding, time_type: str) -> list[str]:
     lines = []
     if shedding.memory is not None:
         lines.append(
@@ -95,7 +95,7 @@ def _what(spec: SheddingJoin, shedding: Shedding, time_type: str) -> list[str]:
         lines.append(
             f"probes: at most {rate}, and a window's worth or one per stream in a burst; {beyond}"
         )
-    lines.append(_pane_by_pane(spec))
+    lines.append(_pane_by_pane(node))
     if shedding.sheds:
         lines.append(
             f"drawn by a hash of the tuple and of seed {shedding.seed}: the same after a restart, and in"
@@ -105,22 +105,22 @@ def _what(spec: SheddingJoin, shedding: Shedding, time_type: str) -> list[str]:
     return lines
 
 
-def _pane_by_pane(spec: SheddingJoin) -> str:
-    if spec.algorithm != ASYMMETRIC:
+def _pane_by_pane(node: SheddingJoin) -> str:
+    if node.algorithm != ASYMMETRIC:
         return "pane by pane, by backward evaluation"
     return "pane by pane: what is kept goes into its window's structure, whether it probes or not"
 
 
-def _divided(spec: SheddingJoin, shedding: Shedding, time_type: str) -> list[str]:
+def _divided(node: SheddingJoin, shedding: Shedding, time_type: str) -> list[str]:
     if not shedding.sheds:
         return []
     lines = [f"{_DIVIDED[shedding.strategy]} (shed_strategy = {shedding.strategy})"]
     windows = [_show_least(own, "tuples") for own in shedding.least_windows]
     rates = [_show_least(own, "", show_rate(own.amount, time_type)) for own in shedding.least_rates]
     if shedding.memory is not None and any(own.amount for own in shedding.least_windows):
-        lines.append(f"kept at least: {_by_alias(spec, windows, 'of the memory')}")
+        lines.append(f"kept at least: {_by_alias(node, windows, 'of the memory')}")
     if shedding.service_rate is not None and any(own.amount for own in shedding.least_rates):
-        lines.append(f"probing at least: {_by_alias(spec, rates, 'of the service rate')}")
+        lines.append(f"probing at least: {_by_alias(node, rates, 'of the service rate')}")
     return lines
 
 
@@ -130,12 +130,12 @@ def _show_least(least: Least, unit: str, amount: str = "") -> str:
     return amount or f"{least.amount:g} {unit}"
 
 
-def _by_alias(spec: SheddingJoin, amounts: list[str], of_what: str) -> str:
-    named = [f"{alias} {own}" for alias, own in zip(spec.aliases, amounts, strict=True)]
+def _by_alias(node: SheddingJoin, amounts: list[str], of_what: str) -> str:
+    named = [f"{alias} {own}" for alias, own in zip(node.aliases, amounts, strict=True)]
     return f"{', '.join(named)}{f' {of_what}' if '%' in amounts[-1] else ''}"
 
 
-def _expected(spec: SheddingJoin, shedding: Shedding, time_type: str) -> list[str]:
+def _expected(node: SheddingJoin, shedding: Shedding, time_type: str) -> list[str]:
     expected = shedding.expected
     if expected is not None and _is_to_fail(expected, shedding):
         arrive, allowed = sum(expected.rates), shedding.service_rate or 0.0
@@ -153,10 +153,10 @@ def _expected(spec: SheddingJoin, shedding: Shedding, time_type: str) -> list[st
         lines.append(f"a tuple is taken for {show_bytes(expected.row_bytes)}{guessed}")
     if expected.recall < 1:
         lines += [
-            _of_input(expected, at, alias, time_type) for at, alias in enumerate(spec.aliases)
+            _of_input(expected, at, alias, time_type) for at, alias in enumerate(node.aliases)
         ]
-        is_decided = spec.estimate is not None and spec.estimate.is_decisive
-        if is_decided and spec.algorithm != ASYMMETRIC:
+        is_decided = node.estimate is not None and node.estimate.is_decisive
+        if is_decided and node.algorithm != ASYMMETRIC:
             lines.append("look-ups and their order were chosen for these rates and windows")
     return lines
 

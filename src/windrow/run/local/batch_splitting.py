@@ -142,11 +142,11 @@ def all_at_once(batch: pa.RecordBatch) -> int:
     return max(1, int(batch.num_rows))
 
 
-def _first_operator(spec: PhysicalNode) -> PhysicalNode:
-    """The first stateful spec of a plan from the answer down; where there are several, what unites them."""
-    while not spec.is_stateful and len(spec.inputs) == 1:
-        (spec,) = spec.inputs
-    return spec
+def _first_operator(node: PhysicalNode) -> PhysicalNode:
+    """The first stateful node of a plan from the answer down; where there are several, what unites them."""
+    while not node.is_stateful and len(node.inputs) == 1:
+        (node,) = node.inputs
+    return node
 
 
 def _follows_a_batch(root: PhysicalNode) -> bool:

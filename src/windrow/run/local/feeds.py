@@ -375,21 +375,21 @@ def open_feeds(
     first_scans = {scan.stream: scan for scan in reversed(scans)}
     feeds = []
     for name in positions or dict.fromkeys(scan.stream for scan in scans):
-        spec, position = first_scans[name], positions.get(name, Position())
+        node, position = first_scans[name], positions.get(name, Position())
         source = sources[name]
         if source.is_spent and not position.has_ended:
             raise already_read(name)
-        time = None if spec.is_on_arrival else spec.time
+        time = None if node.is_on_arrival else node.time
         position = _in_one_order(name, position, is_reordered=source.reorders(time))
         rows = source.batches(time, position.rows)
         if position.whole:
             rows = first_of(rows, position.whole)
         inlet: Inlet = Reader(name, rows, bell) if source.may_block else InMemory(rows)
-        clock = arrivals if spec.is_on_arrival else None
+        clock = arrivals if node.is_on_arrival else None
         # A batch that was stopped in goes on in the same place, though batches are not cut any more.
         at_once = all_at_once if rows_at_once is None and position.part else rows_at_once
         cut = None if at_once is None else BatchSplitter(at_once)
-        feeds.append(Feed(spec, inlet, position, clock, cut=cut))
+        feeds.append(Feed(node, inlet, position, clock, cut=cut))
     return Feeds(feeds, bell, polling or IN_STEP)
 
 

@@ -215,13 +215,13 @@ class Chosen:
     """How a bucket runs.
 
     Attributes:
-        spec: the step by its plan.
+        node: the step by its plan.
         plan: the number of the plan; NO_PLAN where nothing was chosen.
         numbers: what the plan was made for.
         is_change: whether this worker ran the bucket by another plan before.
     """
 
-    spec: PhysicalNode
+    node: PhysicalNode
     plan: int = NO_PLAN
     numbers: tuple[float, ...] = ()
     is_change: bool = False
@@ -243,12 +243,12 @@ class Remembered:
         if before is not None and all(map(_is_like, numbers, before.numbers)):
             self._chosen.move_to_end(name)
             return before
-        found = choice.planner.planned(stage.spec, stage.partitioning, seen)
+        found = choice.planner.planned(stage.node, stage.partitioning, seen)
         chosen = Chosen(found, choice.names.index(found.plan_kind), numbers)
         self._chosen[name] = chosen
         if len(self._chosen) > self._most:
             self._chosen.popitem(last=False)
-        is_change = before is not None and not found.runs_like(before.spec)
+        is_change = before is not None and not found.runs_like(before.node)
         return replace(chosen, is_change=is_change)
 
 
@@ -275,10 +275,10 @@ def chosen_streaming(
         newest: per input, the newest time before it; empty where nothing came.
     """
     if stage.choice is None:
-        return Chosen(stage.spec)
+        return Chosen(stage.node)
     if not any(rows is not None and len(rows) for rows in come):
         # Nothing is joined, and this plan alone holds rows as they are stored.
-        return Chosen(stage.choice.planner.usual(stage.spec))
+        return Chosen(stage.choice.planner.usual(stage.node))
     held = stored_state(snapshot, stage.ports)[0] if snapshot is not None else [()] * stage.ports
     seen = BucketStatistics(held, come, newest, _slices(stage.partitioning), is_restored=True)
     return worker_memory().choose(bucket, stage, seen)
@@ -289,7 +289,7 @@ def chosen_in_batch(
 ) -> Chosen:
     """How a bucket goes through the next rows of a batch run."""
     if stage.choice is None:
-        return Chosen(stage.spec)
+        return Chosen(stage.node)
     seen = BucketStatistics([()] * stage.ports, come, (), _slices(stage.partitioning))
     return memory.choose(bucket, stage, seen)
 

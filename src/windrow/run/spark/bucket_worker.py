@@ -114,7 +114,7 @@ class BucketWorker:
         memory = memory_of_bucket(plan.options, plan.memory_parts, bucket)
         owner = Owner(_property("sql.streaming.queryId"), plan.identity.fingerprint, bucket)
         near = self.cache.turn_of(owner, batch, memory.most_bytes if memory is not None else None)
-        own = own_rows(plan.spec, plan.partitioning, bucket)
+        own = own_rows(plan.node, plan.partitioning, bucket)
         held = apart(self._state.snapshot(manifest, near)) if manifest is not None else []
         before = manifest.newest if manifest is not None else []
         blobs = list(_blobs(rows))
@@ -124,7 +124,7 @@ class BucketWorker:
         newest = _newest(batches, before, shed.newest if shed is not None else {})
         settled = max(watermark, self._settled(newest))
         setting = Setting(plan.on_late, letters.take, memory, own)
-        scheduler = stage_scheduler((chosen.spec, *plan.above), setting)
+        scheduler = stage_scheduler((chosen.node, *plan.above), setting)
         lowest = scheduler.operators[-1]
         left = near.taken()
         if held:
@@ -161,11 +161,11 @@ class BucketWorker:
         another stage, or that promises by punctuations alone, may hold the query's watermark back.
         """
         plan = self.plan
-        if not (plan.spec.only_forgets_ahead and plan.sees_all_streams):
+        if not (plan.node.only_forgets_ahead and plan.sees_all_streams):
             return MIN_TICK
-        if not all(plan.spec.fed_by_streams):
+        if not all(plan.node.fed_by_streams):
             return MIN_TICK
-        streams = [port.scans[0] for port in plan.spec.inputs]
+        streams = [port.scans[0] for port in plan.node.inputs]
         return min(
             promised_ticks(time, stream.lateness, stream.time_type)
             if stream.lateness is not None

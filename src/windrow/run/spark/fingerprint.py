@@ -23,9 +23,9 @@ _FREE = {
 }  # fmt: skip
 
 
-def fingerprint(spec: PhysicalNode) -> str:
-    """A hash of what the spec, and all below it, means."""
-    return hashlib.blake2b(repr(plain(spec)).encode(), digest_size=16).hexdigest()
+def fingerprint(node: PhysicalNode) -> str:
+    """A hash of what the node, and all below it, means."""
+    return hashlib.blake2b(repr(plain(node)).encode(), digest_size=16).hexdigest()
 
 
 def metric_name(root: PhysicalNode, what: str) -> str:
@@ -33,10 +33,10 @@ def metric_name(root: PhysicalNode, what: str) -> str:
     return f"windrow_{fingerprint(root)[:8]}_{what}"
 
 
-def about(*specs: PhysicalNode) -> str:
-    """The specs of a stage in words, for people: what they do, and of which streams."""
-    streams = ", ".join(scan.stream for scan in specs[0].scans)
-    return f"{', then '.join(spec.about for spec in specs)} of {streams}"
+def about(*nodes: PhysicalNode) -> str:
+    """The nodes of a stage in words, for people: what they do, and of which streams."""
+    streams = ", ".join(scan.stream for scan in nodes[0].scans)
+    return f"{', then '.join(node.about for node in nodes)} of {streams}"
 
 
 def _is_unset(name: str, value: Any) -> bool:

@@ -164,7 +164,7 @@ class DeadLetters:
     def write(self) -> None:
         """Writes what was taken, a file per port."""
         for port, kept in self._kept.items():
-            (scan,) = self._plan.spec.inputs[port].scans
+            (scan,) = self._plan.node.inputs[port].scans
             table = as_arrived(scan, concat(kept))
             if table.num_rows:
                 self._write(scan.stream, port, table)

@@ -92,11 +92,11 @@ def counter(plan: StagePlan, port: int) -> Mapper:
     return count
 
 
-def unpacker(spec: PhysicalNode) -> Mapper:
+def unpacker(node: PhysicalNode) -> Mapper:
     """The function that turns a stage's blobs into rows, for `mapInArrow`."""
 
     def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        schema = arrow_schema(row_schema(spec))
+        schema = arrow_schema(row_schema(node))
         for batch in batches:
             for blob in batch.column("blob"):
                 if blob.is_valid:
@@ -212,10 +212,10 @@ def _routed(
     pairs only those that are best here go to where all are compared.
     """
     batch = to_changes(gathered, arrow_schema(plan.packed_schema(port)))
-    if plan.spec.combiner:
+    if plan.node.combiner:
         kept = [LETTER] if plan.letters[port] else []
-        batch = load(plan.spec.combiner)(plan.spec, batch, kept)
-    rows, buckets = route(plan.spec, plan.partitioning, port, batch, plan.partitioning.buckets)
+        batch = load(plan.node.combiner)(plan.node, batch, kept)
+    rows, buckets = route(plan.node, plan.partitioning, port, batch, plan.partitioning.buckets)
     return batch, rows, buckets
 
 

@@ -36,7 +36,7 @@ from windrow.run.spark.stages import (
     PORT_LATE,
     PORT_NULL,
     first_scans,
-    stateful_specs,
+    stateful_nodes,
 )
 from windrow.run.spark.ticks import watermark_ticks
 from windrow.schema import MAX_TICK, MIN_TICK
@@ -84,7 +84,7 @@ class PlanFigures:
     """
 
     def __init__(self, query: PhysicalQuery) -> None:
-        named = zip(operator_names(query), stateful_specs(query.root), strict=True)
+        named = zip(operator_names(query), stateful_nodes(query.root), strict=True)
         self.shown = {name: node.plan_name for name, node in named if node.plan_name}
         self.steps: dict[str, dict[str, int]] = {}
         self.changes = 0
@@ -111,8 +111,8 @@ class PlanFigures:
 def operator_names(query: PhysicalQuery) -> list[str]:
     """The operators' names from the bottom up; equal names are numbered."""
     names: list[str] = []
-    for spec in stateful_specs(query.root):
-        name = spec.title
+    for node in stateful_nodes(query.root):
+        name = node.title
         taken = sum(other.split(" #")[0] == name for other in names)
         names.append(f"{name} #{taken + 1}" if taken else name)
     return names
@@ -190,9 +190,9 @@ class ProgressReader:
                 rows = figures.get("rows", 0)
                 newest = figures.get("newest", MIN_TICK) if rows else MIN_TICK
                 found[scan.stream] = Arrived(rows, newest=newest)
-        for number, spec in enumerate(stateful_specs(self._root)):
+        for number, node in enumerate(stateful_nodes(self._root)):
             figures = of(f"stage_{number}")
-            for port, child in enumerate(spec.inputs):
+            for port, child in enumerate(node.inputs):
                 late = figures.get(f"{PORT_LATE}_{port}", 0)
                 without = figures.get(f"{PORT_NULL}_{port}", 0)
                 # Under a UNION ALL of several, the rows may be any one's: the first's, say.

@@ -89,7 +89,7 @@ from windrow.run.spark.stages import (
     StagePlan,
     plan_stage,
     row_schema,
-    stateful_specs,
+    stateful_nodes,
 )
 from windrow.run.spark.ticks import time_sql
 from windrow.schema import CHANGE_TYPE, EVENT_TIME, MAX_TICK, MIN_TICK, SIGN, TIME, Schema
@@ -126,7 +126,7 @@ def _run_bucket(
     bucket = plan.labels.index(label)
     letters = DeadLetters(plan, "batch", bucket)
     memory = memory_of_bucket(plan.options, plan.memory_parts, bucket)
-    own = own_rows(plan.spec, plan.partitioning, bucket)
+    own = own_rows(plan.node, plan.partitioning, bucket)
     setting = Setting(plan.on_late, letters.take, memory, own)
     scheduler: Scheduler | None = None
     choices = Remembered()
@@ -135,7 +135,7 @@ def _run_bucket(
         batches, copies = by_port(step, plan.ports, MIN_TICK)
         chosen = chosen_in_batch(choices, bucket, plan, batches)
         is_new = scheduler is None or chosen.is_change
-        node = chosen.spec if plan.demand is None else plan.demand.node_of(chosen.spec, bucket)
+        node = chosen.node if plan.demand is None else plan.demand.node_of(chosen.node, bucket)
         if scheduler is None:
             scheduler = stage_scheduler((node, *plan.above), setting)
         elif chosen.is_change:
@@ -221,7 +221,7 @@ def dataframe(
     if len(set(kinds.values())) > 1:
         raise _mixed(kinds)
     is_streaming = any(kinds.values())
-    if is_streaming and stateful_specs(physical.root):
+    if is_streaming and stateful_nodes(physical.root):
         check_settings(spark)
     counting = None if is_streaming else figures or BatchFigures(physical)
     builder = _Builder(spark, physical, frames, counting, planner)
@@ -300,7 +300,7 @@ class _Builder:
     def relation(self, node: PhysicalNode) -> DataFrame:
         """The rows of a node."""
         if node.is_stateful:
-            return self._stage(shared_stage(node, self._spread.buckets).specs)
+            return self._stage(shared_stage(node, self._spread.buckets).nodes)
         rows: DataFrame = load(node.relation)(node, self)
         return rows
 
@@ -341,19 +341,19 @@ class _Builder:
         earlier = [way for way in before if stream_of(way).stream == scan.stream]
         return with_letters(frame, earlier, is_named=scan.stream in self._multiplied)
 
-    def _stage(self, specs: tuple[PhysicalNode, ...]) -> DataFrame:
-        below = [self.relation(child) for child in specs[0].inputs]
-        leftmost = self._scans - len(specs[0].scans)
+    def _stage(self, nodes: tuple[PhysicalNode, ...]) -> DataFrame:
+        below = [self.relation(child) for child in nodes[0].inputs]
+        leftmost = self._scans - len(nodes[0].scans)
         plan = plan_stage(
             self._physical,
-            specs,
+            nodes,
             self._operators,
             self._spread,
             self._letter_types,
             leftmost,
             self._planner,
         )
-        self._operators += len(specs)
+        self._operators += len(nodes)
         if not self._is_streaming and plan.demand is not None:
             plan = replace(plan, demand=_counted(plan, plan.demand, below))
         packed = reduce(
@@ -361,7 +361,7 @@ class _Builder:
             [self._packed(plan, port, rows) for port, rows in enumerate(below)],
         )
         produced = _streaming(plan, packed) if self._is_streaming else _batch(plan, packed)
-        for operator in range(len(specs)):
+        for operator in range(len(nodes)):
             what = f"stage_{plan.number + operator}"
             produced = self.observe(produced, what, *_sums(plan, operator))
         return produced.select("blob").mapInArrow(unpacker(plan.top), row_schema(plan.top).ddl())
@@ -386,7 +386,7 @@ def _sums(plan: StagePlan, operator: int) -> list[Column]:
 
 def _late_sums(plan: StagePlan) -> Iterator[Column]:
     """Per port that streams feed, its late rows over all buckets, and the longest way behind."""
-    for port, is_stream in enumerate(plan.spec.fed_by_streams):
+    for port, is_stream in enumerate(plan.node.fed_by_streams):
         if is_stream:
             is_own = F.col(PORT) == port
             for name in (PORT_LATE, PORT_NULL):
@@ -422,8 +422,8 @@ def _letter_types(physical: PhysicalQuery, frames: Mapping[str, DataFrame]) -> d
             "late rows are to be kept, but there is no folder for them",
             hint="name one with the option dead_letters, a path or a URI that all workers reach",
         )
-    for spec in stateful_specs(physical.root):
-        for port, is_stream in zip(spec.inputs, spec.fed_by_streams, strict=True):
+    for node in stateful_nodes(physical.root):
+        for port, is_stream in zip(node.inputs, node.fed_by_streams, strict=True):
             if is_stream and len(port.scans) > 1:
                 raise _several_letters([scan.stream for scan in port.scans])
     names = {scan.stream for scan in physical.root.scans}

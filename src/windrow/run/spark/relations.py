@@ -281,37 +281,37 @@ class Building(Protocol):
         ...
 
 
-def scan_stream(spec: ScanStream, building: Building) -> DataFrame:
+def scan_stream(node: ScanStream, building: Building) -> DataFrame:
     """The rows of one stream, with its own watermark where it is streaming."""
-    frame, metric, reads_ahead = building.scanned(spec)
-    extra = building.beside(spec)[1:]
+    frame, metric, reads_ahead = building.scanned(node)
+    extra = building.beside(node)[1:]
     columns = [
         f"{quote_spark(source)} AS {quote_spark(name)}"
-        for source, name in zip(spec.columns, spec.schema.names, strict=True)
+        for source, name in zip(node.columns, node.schema.names, strict=True)
     ]
-    ticks = ticks_sql(quote_spark(spec.time), spec.time_type)
+    ticks = ticks_sql(quote_spark(node.time), node.time_type)
     is_data = "true"
-    if spec.punctuation is not None:
-        is_data = f"NOT coalesce({quote_spark(spec.punctuation)}, false)"
-    if spec.changes is not None:
-        sign = F.when(F.expr(is_data), sign_of(spec.changes))
+    if node.punctuation is not None:
+        is_data = f"NOT coalesce({quote_spark(node.punctuation)}, false)"
+    if node.changes is not None:
+        sign = F.when(F.expr(is_data), sign_of(node.changes))
         frame = frame.withColumn(SIGN, sign.cast("tinyint"))
     rows = frame.selectExpr(*columns, f"{ticks} AS {TIME}", f"{is_data} AS {_IS_DATA}", *extra)
     if frame.isStreaming:
-        marked = rows.selectExpr("*", f"{watermark_told(spec)} AS {_WATERMARK}")
-        if reads_ahead and spec.read_ahead is not None:
-            marked = marked.union(_told_ahead(spec, frame.filter(is_data), ticks, marked))
-        marked = marked.withWatermark(_WATERMARK, lateness_text(spec.lateness or 0, spec.time_type))
+        marked = rows.selectExpr("*", f"{watermark_told(node)} AS {_WATERMARK}")
+        if reads_ahead and node.read_ahead is not None:
+            marked = marked.union(_told_ahead(node, frame.filter(is_data), ticks, marked))
+        marked = marked.withWatermark(_WATERMARK, lateness_text(node.lateness or 0, node.time_type))
         # Spark moves filters below a watermark, which would then follow the rows that pass them, not
         # the stream. It moves nothing below metrics.
         counted = F.count_if(_IS_DATA).alias("rows"), F.max(F.expr(TIME)).alias("newest")
         rows = marked.observe(metric, *counted).drop(_WATERMARK)
-    if spec.punctuation is not None or reads_ahead:
+    if node.punctuation is not None or reads_ahead:
         rows = rows.filter(_IS_DATA)
     return rows.drop(_IS_DATA)
 
 
-def watermark_told(spec: ScanStream) -> str:
+def watermark_told(node: ScanStream) -> str:
     """What Spark's watermark follows, in SQL: it trails the newest of these by the lateness.
 
     A punctuation completes its own instant, at once and not when the lateness is over:
@@ -320,22 +320,22 @@ def watermark_told(spec: ScanStream) -> str:
         punctuation    t + 1 tick + lateness       - lateness = what may still come
     """
     of_rows = _NOTHING_TOLD
-    if spec.lateness is not None:
-        of_rows = watermark_sql(TIME, spec.time_type, spec.stream)
-    if spec.punctuation is None:
+    if node.lateness is not None:
+        of_rows = watermark_sql(TIME, node.time_type, node.stream)
+    if node.punctuation is None:
         return of_rows
     completed = f"IF({TIME} > {MIN_TICK}, {TIME} + 1L, {TIME})"
-    return f"IF({_IS_DATA}, {of_rows}, {_told_at(completed, spec)})"
+    return f"IF({_IS_DATA}, {of_rows}, {_told_at(completed, node)})"
 
 
-def _told_ahead(spec: ScanStream, frame: DataFrame, ticks: str, like: DataFrame) -> DataFrame:
+def _told_ahead(node: ScanStream, frame: DataFrame, ticks: str, like: DataFrame) -> DataFrame:
     """Rows that are no data, and tell Spark what the stream promises by its read-ahead."""
-    assert spec.read_ahead is not None
-    ahead = promised_ahead(frame, ticks, spec.stream, spec.read_ahead)
+    assert node.read_ahead is not None
+    ahead = promised_ahead(frame, ticks, node.stream, node.read_ahead)
     beside = {
         TIME: F.lit(MIN_TICK),
         _IS_DATA: F.lit(False),
-        _WATERMARK: F.expr(_told_at(PROMISED, spec)),
+        _WATERMARK: F.expr(_told_at(PROMISED, node)),
     }
     return ahead.select(
         *(
@@ -345,80 +345,80 @@ def _told_ahead(spec: ScanStream, frame: DataFrame, ticks: str, like: DataFrame)
     )
 
 
-def _told_at(completed: str, spec: ScanStream) -> str:
+def _told_at(completed: str, node: ScanStream) -> str:
     """What tells Spark, in SQL, that nothing before these ticks follows, whatever the lateness."""
-    lateness = whole_lateness(spec.lateness or 0, spec.time_type)
+    lateness = whole_lateness(node.lateness or 0, node.time_type)
     later = f"least({completed}, {MAX_TICK - lateness}L) + {lateness}L"
     reached = f"IF({completed} > {MIN_TICK}, {later}, {completed})"
-    return watermark_sql(reached, spec.time_type, spec.stream)
+    return watermark_sql(reached, node.time_type, node.stream)
 
 
-def scan_table(spec: ScanTable, building: Building) -> DataFrame:
+def scan_table(node: ScanTable, building: Building) -> DataFrame:
     """The rows of one table."""
-    return building.table(spec.table).selectExpr(
+    return building.table(node.table).selectExpr(
         *(
             f"{quote_spark(source)} AS {quote_spark(name)}"
-            for source, name in zip(spec.columns, spec.schema.names, strict=True)
+            for source, name in zip(node.columns, node.schema.names, strict=True)
         )
     )
 
 
-def join_table(spec: TableJoinRows, building: Building) -> DataFrame:
+def join_table(node: TableJoinRows, building: Building) -> DataFrame:
     """The rows joined with a table; what they have beside their columns passes through.
 
     Keys are computed below the join: there Spark evaluates functions of the user's too.
     """
-    rows, table = building.relation(spec.input), building.relation(spec.table)
+    rows, table = building.relation(node.input), building.relation(node.table)
     if building.broadcasts_tables:
         table = F.broadcast(table)
-    keys = [(f"__key{n}", f"__place{n}", key) for n, key in enumerate(spec.keys)]
+    keys = [(f"__key{n}", f"__place{n}", key) for n, key in enumerate(node.keys)]
     rows = rows.selectExpr("*", *(f"{embedded(key.row.spark)} AS {name}" for name, _, key in keys))
     table = table.selectExpr(
         "*", *(f"{embedded(key.table.spark)} AS {name}" for _, name, key in keys)
     )
     tests = [f"{left} {'<=>' if key.null_safe else '='} {right}" for left, right, key in keys]
-    tests += [embedded(predicate.spark) for predicate in spec.predicates]
-    joined = rows.join(table, F.expr(" AND ".join(tests) or "true"), JOINS[spec.kind])
-    own = [quote_spark(name) for name in spec.schema.names]
-    return joined.selectExpr(*own, *building.beside(spec.input))
+    tests += [embedded(predicate.spark) for predicate in node.predicates]
+    joined = rows.join(table, F.expr(" AND ".join(tests) or "true"), JOINS[node.kind])
+    own = [quote_spark(name) for name in node.schema.names]
+    return joined.selectExpr(*own, *building.beside(node.input))
 
 
-def filter_rows(spec: FilterRows, building: Building) -> DataFrame:
+def filter_rows(node: FilterRows, building: Building) -> DataFrame:
     """The rows for which every predicate is true."""
-    rows = building.relation(spec.input)
-    for predicate in spec.predicates:
+    rows = building.relation(node.input)
+    for predicate in node.predicates:
         rows = rows.filter(F.expr(predicate.spark))
     return rows
 
 
-def project_rows(spec: ProjectRows, building: Building) -> DataFrame:
+def project_rows(node: ProjectRows, building: Building) -> DataFrame:
     """Computed columns; what rows have beside theirs passes through."""
-    computed = [f"{embedded(item.expr.spark)} AS {quote_spark(item.name)}" for item in spec.items]
-    return building.relation(spec.input).selectExpr(*computed, *building.beside(spec.input))
+    computed = [f"{embedded(item.expr.spark)} AS {quote_spark(item.name)}" for item in node.items]
+    return building.relation(node.input).selectExpr(*computed, *building.beside(node.input))
 
 
-def range_rows(spec: RangeRows, building: Building) -> DataFrame:
+def range_rows(node: RangeRows, building: Building) -> DataFrame:
     """Every row alive for the given ticks, or shorter where it already had an end.
 
     Time plus window plus one: the end is the first instant at which the row is gone, or never
     where BIGINT time comes to its own end before.
     """
-    lasts, beside = spec.ticks + 1, building.beside(spec.input)
+    lasts, beside = node.ticks + 1, building.beside(node.input)
     end = f"IF({TIME} > {MAX_TICK - lasts}L, {MAX_TICK}L, {TIME} + {lasts}L)"
     if END in beside:
         end = f"least({END}, {end})"
-    own = [quote_spark(name) for name in spec.schema.names]
+    own = [quote_spark(name) for name in node.schema.names]
     others = [name for name in beside if name not in {TIME, END}]
-    rows = building.relation(spec.input)
+    rows = building.relation(node.input)
     return rows.selectExpr(*own, TIME, f"{end} AS {END}", *others)
 
 
-def union_rows(spec: UnionRows, building: Building) -> DataFrame:
+def union_rows(node: UnionRows, building: Building) -> DataFrame:
     """The rows of all inputs; where one has no ends, or no signs, its rows never end, or come."""
-    own = [quote_spark(name) for name in spec.schema.names]
+    own = [quote_spark(name) for name in node.schema.names]
     alike = {END: f"{MAX_TICK}L AS {END}", SIGN: f"CAST(1 AS TINYINT) AS {SIGN}"}
-    below = [building.relation(child) for child in spec.inputs]
-    beside = building.beside(spec)
+    below = [building.relation(child) for child in node.inputs]
+    beside = building.beside(node)
     frames = [
         rows.selectExpr(*own, *(name if name in rows.columns else alike[name] for name in beside))
         for rows in below

@@ -90,17 +90,17 @@ class Needs:
                     _add(come, (int(port), start, stop), rows)
         return cls(before, come), newest
 
-    def to_store(self, spec: SheddingJoin, watermark: int) -> list[list[int]]:
+    def to_store(self, node: SheddingJoin, watermark: int) -> list[list[int]]:
         """What is left of all once the query stands at a watermark, as rows of numbers."""
-        instant = less_delay(watermark, max(child.delay for child in spec.inputs))
+        instant = less_delay(watermark, max(child.delay for child in node.inputs))
         if MIN_TICK < instant < MAX_TICK:
-            instant = instant // spec.pane * spec.pane
+            instant = instant // node.pane * node.pane
         spans = dict(self.before)
         for span, rows in self.come.items():
             _add(spans, span, rows)
-        return [[*span, *rows] for span, rows in sorted(_reached(spec, spans, instant).items())]
+        return [[*span, *rows] for span, rows in sorted(_reached(node, spans, instant).items())]
 
-    def held(self, spec: SheddingJoin, instant: int, until: int) -> tuple[int, int]:
+    def held(self, node: SheddingJoin, instant: int, until: int) -> tuple[int, int]:
         """Rows that this bucket, and that all would hold where panes are decided to an instant.
 
         Of the rows at hand those count that begin before another instant:
@@ -110,20 +110,20 @@ class Needs:
         """
         come = {span: rows for span, rows in self.come.items() if span[1] < until}
         alive = [
-            *_reached(spec, self.before, instant).values(),
-            *_reached(spec, come, instant).values(),
+            *_reached(node, self.before, instant).values(),
+            *_reached(node, come, instant).values(),
         ]
         return sum(own for _, own, _ in alive), sum(whole for whole, _, _ in alive)
 
-    def sent(self, spec: SheddingJoin, begun: int) -> SentPanes:
+    def sent(self, node: SheddingJoin, begun: int) -> SentPanes:
         """What buckets are sent, pane by pane.
 
         Args:
-            spec: the join.
+            node: the join.
             begun: the query's watermark when this micro-batch began.
         """
-        instant = less_delay(begun, max(child.delay for child in spec.inputs))
-        return SentPanes(spec.pane, self.before, self.come, instant)
+        instant = less_delay(begun, max(child.delay for child in node.inputs))
+        return SentPanes(node.pane, self.before, self.come, instant)
 
 
 def _add(spans: Spans, span: Span, rows: Sequence[int]) -> None:
@@ -131,9 +131,9 @@ def _add(spans: Spans, span: Span, rows: Sequence[int]) -> None:
     spans[span] = whole + rows[0], own + rows[1], below + rows[2]
 
 
-def _reached(spec: SheddingJoin, spans: Spans, instant: int) -> Spans:
+def _reached(node: SheddingJoin, spans: Spans, instant: int) -> Spans:
     """The spans with rows that are held where panes are decided to an instant."""
-    reach = [max(0, spec.retention(port)) for port in range(len(spec.inputs))]
+    reach = [max(0, node.retention(port)) for port in range(len(node.inputs))]
     return {span: rows for span, rows in spans.items() if span[2] > instant - reach[span[0]]}
 
 
@@ -167,12 +167,12 @@ class Beforehand:
     counted: pa.Table
 
     @classmethod
-    def of(cls, spec: SheddingJoin, counted: pa.Table, buckets: int) -> Beforehand:
+    def of(cls, node: SheddingJoin, counted: pa.Table, buckets: int) -> Beforehand:
         """By all counts, in any order."""
         by_span = [(name, "ascending") for name in ("port", "start", "stop")]
-        return cls(most_held(spec, counted, buckets), counted.sort_by(by_span))
+        return cls(most_held(node, counted, buckets), counted.sort_by(by_span))
 
-    def sent(self, spec: SheddingJoin, bucket: int) -> SentPanes:
+    def sent(self, node: SheddingJoin, bucket: int) -> SentPanes:
         """What all are sent, pane by pane, as one bucket looks at it."""
         homes, *spans, rows = (self.counted.column(name).to_numpy() for name in COUNTED_NAMES)
         is_first = np.ones(len(rows), np.bool_)
@@ -181,7 +181,7 @@ class Beforehand:
         sums = [np.add.reduceat(rows * own, first) for own in (1, homes == bucket, homes < bucket)]
         keys = zip(*(own[first].tolist() for own in spans), strict=True)
         return SentPanes(
-            spec.pane,
+            node.pane,
             dict(zip(keys, zip(*(own.tolist() for own in sums), strict=True), strict=True)),
             {},
             MIN_TICK,

@@ -70,12 +70,12 @@ class Counts(NamedTuple):
 
 
 def counts_of(
-    spec: SheddingJoin, times: Ints, buckets: Buckets, many: int, can_match: Flags | None = None
+    node: SheddingJoin, times: Ints, buckets: Buckets, many: int, can_match: Flags | None = None
 ) -> Counts | None:
     """Counts rows that go to so many buckets; None where no row has a time.
 
     Args:
-        spec: the join.
+        node: the join.
         times: per row and copy of it, its time; MIN_TICK for none.
         buckets: where it goes.
         many: how many buckets there are.
@@ -88,7 +88,7 @@ def counts_of(
     newest = int(times[is_timed].max())
     counted = is_timed if can_match is None else is_timed & can_match
     times, buckets = times[counted], buckets[counted]
-    width = spec.pane
+    width = node.pane
     # Spans without a row do not count: one row that is far from all others does not widen theirs.
     spans = np.unique(times // width)
     while len(spans) > MOST_SPANS:
@@ -122,7 +122,7 @@ def counted_rows(port: int, counts: Counts) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=_ARROW_COUNTED)
 
 
-def most_held(spec: SheddingJoin, counted: pa.Table, buckets: int) -> tuple[int, ...]:
+def most_held(node: SheddingJoin, counted: pa.Table, buckets: int) -> tuple[int, ...]:
     """Per bucket, the most rows that it would ever hold at once, by counts of all its rows.
 
     A row is held from its time on until its window is over:
@@ -132,7 +132,7 @@ def most_held(spec: SheddingJoin, counted: pa.Table, buckets: int) -> tuple[int,
     bucket, port, start, stop, rows = (
         counted.column(name).to_numpy().astype(np.int64) for name in COUNTED_NAMES
     )
-    reach = np.array([max(0, spec.retention(at)) for at in range(len(spec.inputs))])
+    reach = np.array([max(0, node.retention(at)) for at in range(len(node.inputs))])
     until = np.where(stop > MAX_TICK - reach[port], MAX_TICK, stop + reach[port])
     instants = np.concatenate([start, until])
     owners, changes = np.concatenate([bucket, bucket]), np.concatenate([rows, -rows])

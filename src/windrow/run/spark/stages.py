@@ -1,4 +1,4 @@
-"""One or more stateful specs as a stage on Spark: what its workers must know, picklable."""
+"""One or more stateful nodes as a stage on Spark: what its workers must know, picklable."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class StagePlan:
     Attributes:
         sql: the query's text, for messages.
         number: the place of its lowest operator among the query's, from the bottom up, from 0 on.
-        spec: what its lowest operator computes, in one bucket where memory or service rate are
+        node: what its lowest operator computes, in one bucket where memory or service rate are
             divided among them, of merged rows where those of an aggregate can be.
         partitioning: how rows find their buckets.
         partitions: how many shuffle partitions the buckets are spread over.
@@ -83,15 +83,15 @@ class StagePlan:
             aliases.
         letters: per port, the type of the column that carries each row as it arrived, so that a
             late one can be kept whole; None where late rows are not kept.
-        choice: what of the plan is left to workers; None where it stays as `spec` says.
-        above: the specs that share the stage with it (`physical.partitioning.shared_stages`).
+        choice: what of the plan is left to workers; None where it stays as `node` says.
+        above: the nodes that share the stage with it (`physical.partitioning.shared_stages`).
         demand: how a join that sheds is divided among its buckets, where there are several.
         question: the fingerprint of the whole query.
     """
 
     sql: str
     number: int
-    spec: PhysicalNode
+    node: PhysicalNode
     partitioning: Partitioning
     partitions: int
     time_type: str
@@ -114,17 +114,17 @@ class StagePlan:
 
     @property
     def top(self) -> PhysicalNode:
-        """The spec whose results are the stage's."""
-        return self.above[-1] if self.above else self.spec
+        """The node whose results are the stage's."""
+        return self.above[-1] if self.above else self.node
 
     @property
     def ports(self) -> int:
         """How many inputs it has."""
-        return len(self.spec.inputs)
+        return len(self.node.inputs)
 
     def packed_schema(self, port: int) -> Schema:
         """The columns of the rows that are packed for a port."""
-        schema = row_schema(self.spec.inputs[port])
+        schema = row_schema(self.node.inputs[port])
         letter = self.letters[port]
         return schema if letter is None else Schema((*schema.fields, Field(LETTER, letter)))
 
@@ -133,7 +133,7 @@ class StagePlan:
         """What a checkpoint must agree with."""
         return Identity(
             fingerprint=fingerprint(self.top),
-            about=about(self.spec, *self.above),
+            about=about(self.node, *self.above),
             buckets=self.partitioning.buckets,
             partitions=self.partitions,
             question=self.question,
@@ -150,7 +150,7 @@ class Spread:
 
 def plan_stage(
     query: PhysicalQuery,
-    specs: tuple[PhysicalNode, ...],
+    nodes: tuple[PhysicalNode, ...],
     number: int,
     spread: Spread,
     letter_types: Mapping[str, str] = MappingProxyType({}),
@@ -161,46 +161,46 @@ def plan_stage(
 
     Args:
         query: the whole query.
-        specs: its stateful specs, from the bottom up.
+        nodes: its stateful nodes, from the bottom up.
         number: the place of the lowest among all of the query's.
         spread: how widely its rows are spread.
         letter_types: the row type of each stream by name, where late rows are kept.
         leftmost: which of the query's scans, from left to right, is the stage's first.
         planner: chooses plans in workers; None: they stay.
     """
-    spec, *above = specs
-    ports = zip(spec.inputs, spec.fed_by_streams, strict=True)
-    partitioning = spec.partitioning(spread.buckets)
+    node, *above = nodes
+    ports = zip(node.inputs, node.fed_by_streams, strict=True)
+    partitioning = node.partitioning(spread.buckets)
     return StagePlan(
         sql=query.sql,
         number=number,
-        spec=spec.in_bucket(partitioning.buckets),
+        node=node.in_bucket(partitioning.buckets),
         partitioning=partitioning,
         partitions=spread.partitions,
-        time_type=spec.time_type,
+        time_type=node.time_type,
         on_late=query.options.on_late,
         dead_letters=query.options.dead_letters,
         options=query.options,
         memory_parts=sum(
-            stage.specs[0].partitioning(spread.buckets).buckets
+            stage.nodes[0].partitioning(spread.buckets).buckets
             for stage in stages(query.root, spread.buckets)
         ),
-        sees_all_streams=_streams(spec) == _streams(query.root),
-        reads=tuple(_reads(query, spec, leftmost)),
+        sees_all_streams=_streams(node) == _streams(query.root),
+        reads=tuple(_reads(query, node, leftmost)),
         letters=tuple(
             letter_types.get(port.scans[0].stream) if is_stream else None
             for port, is_stream in ports
         ),
-        choice=_choice(spec, planner),
+        choice=_choice(node, planner),
         above=tuple(above),
-        demand=ShedDemand.of(spec, partitioning.buckets),
+        demand=ShedDemand.of(node, partitioning.buckets),
         question=fingerprint(query.root),
     )
 
 
-def _choice(spec: PhysicalNode, planner: Planner | None) -> Choice | None:
+def _choice(node: PhysicalNode, planner: Planner | None) -> Choice | None:
     """What of a stage's plan its workers choose."""
-    names = planner.names(spec) if planner is not None else ()
+    names = planner.names(node) if planner is not None else ()
     return Choice(planner, names, uuid.uuid4().hex) if planner is not None and names else None
 
 
@@ -210,27 +210,27 @@ def first_scans(root: PhysicalNode) -> list[bool]:
     return [streams.index(stream) == number for number, stream in enumerate(streams)]
 
 
-def _reads(query: PhysicalQuery, spec: PhysicalNode, leftmost: int) -> Iterator[bool]:
+def _reads(query: PhysicalQuery, node: PhysicalNode, leftmost: int) -> Iterator[bool]:
     is_first = first_scans(query.root)[leftmost:]
     scan = 0
-    for port, is_stream in zip(spec.inputs, spec.fed_by_streams, strict=True):
+    for port, is_stream in zip(node.inputs, node.fed_by_streams, strict=True):
         stop = scan + len(port.scans)
         yield is_stream and all(is_first[scan:stop])
         scan = stop
 
 
-def _streams(spec: PhysicalNode) -> set[str]:
-    return {scan.stream for scan in spec.scans}
+def _streams(node: PhysicalNode) -> set[str]:
+    return {scan.stream for scan in node.scans}
 
 
-def stateful_specs(spec: PhysicalNode) -> list[PhysicalNode]:
-    """The stateful specs of a plan from the bottom up: the order in which figures are numbered."""
-    below = [found for child in spec.inputs for found in stateful_specs(child)]
-    return [*below, spec] if spec.is_stateful else below
+def stateful_nodes(node: PhysicalNode) -> list[PhysicalNode]:
+    """The stateful nodes of a plan from the bottom up: the order in which figures are numbered."""
+    below = [found for child in node.inputs for found in stateful_nodes(child)]
+    return [*below, node] if node.is_stateful else below
 
 
-def row_schema(spec: PhysicalNode) -> Schema:
-    """The columns of a spec's rows as a DataFrame: its own, then time, end and sign."""
+def row_schema(node: PhysicalNode) -> Schema:
+    """The columns of a node's rows as a DataFrame: its own, then time, end and sign."""
     types = {TIME: "bigint", END: "bigint", SIGN: "tinyint"}
-    extra = tuple(Field(name, types[name]) for name in (TIME, *spec.row_marks))
-    return Schema(spec.schema.fields + extra)
+    extra = tuple(Field(name, types[name]) for name in (TIME, *node.row_marks))
+    return Schema(node.schema.fields + extra)

@@ -133,9 +133,9 @@ def test_a_row_without_a_time_is_fatal_by_choice():
 
 
 def test_only_ports_that_streams_feed_have_late_rows():
-    spec = join(FilterRows(RangeRows(SCAN, 5), ()), BESTMATCH)
-    assert spec.fed_by_streams == (True, False)
-    driven = OperatorDriver(spec)
+    node = join(FilterRows(RangeRows(SCAN, 5), ()), BESTMATCH)
+    assert node.fed_by_streams == (True, False)
+    driven = OperatorDriver(node)
     list(driven.push([None, rows(1)], 10))
     assert driven.operator.log == [[None, [1]]]
 

@@ -46,21 +46,21 @@ def last_stage(sql: str):
     session = windrow.Session()
     for name in ("a", "b"):
         session.stream(name, pa.table({"ts": [1], "k": [1], "v": [1]}), time="ts")
-    return stages(planned(session, sql).root, 4)[-1].specs
+    return stages(planned(session, sql).root, 4)[-1].nodes
 
 
 class OneAfterTheOther:
     """The slow twin: each operator has its whole turn before the next one is handed anything."""
 
-    def __init__(self, specs) -> None:
-        self.drivers = [OperatorDriver(spec) for spec in specs]
+    def __init__(self, nodes) -> None:
+        self.drivers = [OperatorDriver(node) for node in nodes]
 
     def step(self, batches, before, after):
         results = step(self.drivers[0], batches, before, after)
         for driver in self.drivers[1:]:
             evaluator, between = Evaluator(), below(driver.node)[1]
-            for spec in between:
-                results = [evaluator.apply(spec, batch) for batch in results]
+            for node in between:
+                results = [evaluator.apply(node, batch) for batch in results]
             pushed = [row for batch in results for row in driver.push([batch], MIN_TICK)]
             results = [*pushed, *driver.advance(after), *driver.settle()]
         return results
@@ -69,8 +69,8 @@ class OneAfterTheOther:
 class Stage:
     """A stage as a worker has it: run, and its state taken and put back, as a whole."""
 
-    def __init__(self, specs, **setting: Any) -> None:
-        self.scheduler: Scheduler = stage_scheduler(specs, Setting(**setting))
+    def __init__(self, nodes, **setting: Any) -> None:
+        self.scheduler: Scheduler = stage_scheduler(nodes, Setting(**setting))
         self.drivers = self.scheduler.operators[::-1]
 
     @property
@@ -91,10 +91,10 @@ class Stage:
             driver.restore(own)
 
 
-def drawn(spec, random: Random, watermark: int) -> list[ChangeBatch | None]:
-    """Rows for each port of a spec, some of them late."""
+def drawn(node, random: Random, watermark: int) -> list[ChangeBatch | None]:
+    """Rows for each port of a node, some of them late."""
     found: list[ChangeBatch | None] = []
-    for port in spec.inputs:
+    for port in node.inputs:
         times = sorted(random.randrange(watermark - 1, watermark + 8) for _ in range(6))
         columns = [
             pa.array([random.randrange(3) for _ in times], f.type)
@@ -119,25 +119,25 @@ def figures(counters) -> list[dict[str, int]]:
 def test_a_chain_does_what_its_operators_do_one_after_the_other(
     sql: str, operators: int, seed: int
 ) -> None:
-    specs, random = last_stage(sql), Random(seed)
-    assert len(specs) == operators
-    alone, stage = OneAfterTheOther(specs), Stage(specs)
-    restored = Stage(specs)  # a new one in every micro-batch
+    nodes, random = last_stage(sql), Random(seed)
+    assert len(nodes) == operators
+    alone, stage = OneAfterTheOther(nodes), Stage(nodes)
+    restored = Stage(nodes)  # a new one in every micro-batch
     given, before = Counter(), 5
     for after in (*range(9, 41, 4), 60, MAX_TICK):
-        batches = drawn(specs[0], random, before) if after < 41 else [None] * len(specs[0].inputs)
+        batches = drawn(nodes[0], random, before) if after < 41 else [None] * len(nodes[0].inputs)
         expected = bag(alone.step(batches, before, after))
         assert bag(stage.step(batches, before, after)) == expected
         assert figures(stage.counters) == figures(one.counters for one in alone.drivers)
         snapshot = restored.snapshot()
-        restored = Stage(specs)
+        restored = Stage(nodes)
         restored.restore(snapshot)
         assert bag(restored.step(batches, before, after)) == expected
         assert stage.due() == restored.due() == min(one.due() for one in alone.drivers)
         given += expected
         before = after
     assert given
-    assert [one.stored for one in stage.counters] == [0] * len(specs)
+    assert [one.stored for one in stage.counters] == [0] * len(nodes)
 
 
 def test_the_watermark_of_each_operator_is_less_the_delay_below_it() -> None:
@@ -153,22 +153,22 @@ def test_the_watermark_of_each_operator_is_less_the_delay_below_it() -> None:
 
 
 def test_only_rows_of_streams_can_be_late() -> None:
-    specs = last_stage(JOIN)
-    stage, random = Stage(specs), Random(3)
+    nodes = last_stage(JOIN)
+    stage, random = Stage(nodes), Random(3)
     while not stage.counters[0].late:
-        stage.step(drawn(specs[0], random, 20), 20, 20)
+        stage.step(drawn(nodes[0], random, 20), 20, 20)
     assert [one.late for one in stage.counters[1:]] == [0]
 
 
 def test_the_lowest_may_go_on_to_a_watermark_that_those_above_do_not() -> None:
-    specs = last_stage(JOIN)
-    schema = arrow_schema(specs[0].inputs[0].schema)
+    nodes = last_stage(JOIN)
+    schema = arrow_schema(nodes[0].inputs[0].schema)
     rows = ChangeBatch(
         pa.RecordBatch.from_arrays([pa.array([1], f.type) for f in schema], schema=schema),
         np.array([10]),
     )
-    other = rows.columns.rename_columns(specs[0].inputs[1].schema.names)
-    stage = Stage(specs)
+    other = rows.columns.rename_columns(nodes[0].inputs[1].schema.names)
+    stage = Stage(nodes)
     batches = [rows, ChangeBatch(other, np.array([10]))]
     assert stage.step(batches, 5, 5, ahead=30) == []
     assert [one.stored for one in stage.counters] == [0, 1]
@@ -177,9 +177,9 @@ def test_the_lowest_may_go_on_to_a_watermark_that_those_above_do_not() -> None:
 
 
 def test_memory_is_that_of_all_operators_together() -> None:
-    specs = last_stage(JOIN)
-    stage = Stage(specs, memory=Memory(60, may_spill=False, is_tuples=True))
-    schema = [arrow_schema(port.schema) for port in specs[0].inputs]
+    nodes = last_stage(JOIN)
+    stage = Stage(nodes, memory=Memory(60, may_spill=False, is_tuples=True))
+    schema = [arrow_schema(port.schema) for port in nodes[0].inputs]
     batches = [
         ChangeBatch(
             pa.RecordBatch.from_arrays([pa.array([1] * 9, f.type) for f in own], schema=own),
@@ -193,11 +193,11 @@ def test_memory_is_that_of_all_operators_together() -> None:
 
 
 def test_the_state_of_one_operator_alone_stays_as_it_is() -> None:
-    specs = last_stage(JOIN)
-    stage = Stage(specs[:1])
+    nodes = last_stage(JOIN)
+    stage = Stage(nodes[:1])
     snapshot = stage.snapshot()
     assert together([snapshot]) is snapshot
     assert apart(snapshot) == [snapshot]
-    assert snapshot == OperatorDriver(specs[0]).snapshot()
-    both = Stage(specs).snapshot()
+    assert snapshot == OperatorDriver(nodes[0]).snapshot()
+    both = Stage(nodes).snapshot()
     assert together(apart(both)) == both

@@ -24,7 +24,7 @@ def windows(rows, *, by_cell=False, sizes=PageSizes(4, 9, 1_000)):  # noqa: B008
     either = tuple({"id": i, "t": t, "y": (y,), "k": ()} for i, (t, y) in enumerate(rows))
     rules = Rules((10,), (), 50, 50, kind="full outer")
     case = MatchRun(("bigint",), ("mindist",), (), rules, either, either, ())
-    coder = LineCoder(MatchIndexer(case.spec(), LEFT))
+    coder = LineCoder(MatchIndexer(case.node(), LEFT))
     return PagedWindows(coder, sizes, Counts(), by_cell=by_cell), case
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from cases.shed_joins import WINDOW, spec
+from cases.shed_joins import WINDOW, node
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -36,7 +36,7 @@ LIMITS = st.builds(
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(LIMITS, COUNTS)
 def test_no_more_is_given_than_there_is_over_any_span(limit, panes):
-    control = Control(spec(), limit)
+    control = Control(node(), limit)
     probed = []
     for number, arrived in enumerate(panes):
         given_ = control.divide(number, arrived, 1)
@@ -56,15 +56,15 @@ def test_no_more_is_given_than_there_is_over_any_span(limit, panes):
 @settings(max_examples=50, deadline=None, derandomize=True)
 @given(LIMITS, COUNTS)
 def test_who_is_restored_goes_on_as_if_it_had_never_stopped(limit, panes):
-    control, resumed = Control(spec(), limit), Control(spec(), limit)
+    control, resumed = Control(node(), limit), Control(node(), limit)
     for number, arrived in enumerate(panes):
-        before, resumed = resumed, Control(spec(), limit)
+        before, resumed = resumed, Control(node(), limit)
         resumed.restore(before.snapshot())
         assert resumed.divide(number, arrived, 1) == control.divide(number, arrived, 1)
 
 
 def test_a_burst_that_a_lull_makes_up_for_is_probed_with_in_full():
-    control = Control(spec(), Shedding(service_rate=1.0))
+    control = Control(node(), Shedding(service_rate=1.0))
     assert control.divide(0, (40, 40), 1).probes == (40, 40)
     # All tokens are gone: what comes in one pane are those of its length.
     assert sum(control.divide(1, (40, 40), 1).probes) == PANE
@@ -77,34 +77,34 @@ def test_a_burst_that_a_lull_makes_up_for_is_probed_with_in_full():
     [("best", (100, 0)), ("equal", (50, 50)), ("rates", (20, 80)), ("inverse", (80, 20))],
 )
 def test_windows_are_divided_by_the_strategy(strategy, windows):
-    control = Control(spec(), Shedding(memory=100.0, strategy=strategy))
+    control = Control(node(), Shedding(memory=100.0, strategy=strategy))
     for number in range(8):
         control.divide(number, (20, 80), 1)
     assert control.divide(8, (20, 80), 1).windows == windows
 
 
 def test_memory_in_bytes_holds_as_many_tuples_as_fit():
-    control = Control(spec(), Shedding(memory=1_000.0, is_in_bytes=True, strategy="equal"))
+    control = Control(node(), Shedding(memory=1_000.0, is_in_bytes=True, strategy="equal"))
     assert control.divide(0, (20, 20), 100).windows == (5, 5)
 
 
 def test_where_totals_are_estimated_every_input_probes():
     limit = Shedding(service_rate=0.3, least_rates=(Least(0.1, is_share=True),) * 2,
                      is_estimated=True)  # fmt: skip
-    control = Control(spec(), limit)
+    control = Control(node(), limit)
     shares = [control.divide(number, (50, 50), 1).probes for number in range(20)]
     assert all(min(probes) >= 1 for probes in shares)
     assert sum(map(sum, shares)) <= 0.3 * (20 * PANE + WINDOW)
     # Eight of each where there are so many.
     plenty = replace(limit, service_rate=3.0)
-    assert Control(spec(), plenty).divide(0, (500, 500), 1).probes == (24, 216)
+    assert Control(node(), plenty).divide(0, (500, 500), 1).probes == (24, 216)
     least = replace(plenty, least_rates=())
-    assert Control(spec(), least).divide(0, (500, 500), 1).probes == (8, 232)
+    assert Control(node(), least).divide(0, (500, 500), 1).probes == (8, 232)
 
 
 @pytest.mark.parametrize("may_skip", [True, False])
 def test_slow_streams_all_probe_where_a_window_brings_less_than_a_token(may_skip):
-    control = Control(spec(), Shedding(service_rate=0.01, may_skip=may_skip))
+    control = Control(node(), Shedding(service_rate=0.01, may_skip=may_skip))
     # Two tuples in 400 ticks, for which there are four tokens.
     for first in range(0, 400, 40):
         assert control.divide(first, (1, 0), 1).probes == (1, 0)
@@ -122,7 +122,7 @@ def test_what_is_counted_is_no_more_than_what_explain_takes_it_for(retention, pa
 
 
 def test_a_rate_that_must_not_be_exceeded_is_told():
-    control = Control(spec(), Shedding(service_rate=2.0, may_skip=False))
+    control = Control(node(), Shedding(service_rate=2.0, may_skip=False))
     control.divide(0, (80, 80), 1)
     with pytest.raises(DataError) as caught:
         control.divide(1, (15, 15), 1)
@@ -140,7 +140,7 @@ def test_probes_go_to_the_stream_that_comes_last_of_its_instants_where_that_find
 ):
     # Windows of few ticks: of an instant those of the second input come last. Where its tuples are
     # the first of their pane, those of the other meet more.
-    control = Control(spec(window=window), Shedding(service_rate=20.0 if window < 2 else 2.0))
+    control = Control(node(window=window), Shedding(service_rate=20.0 if window < 2 else 2.0))
     pane = 1 if window < 2 else PANE
     for number in range(10):
         start = number * pane
@@ -150,7 +150,7 @@ def test_probes_go_to_the_stream_that_comes_last_of_its_instants_where_that_find
 
 
 def test_rates_that_are_equal_but_for_chance_do_not_change_who_is_kept():
-    control = Control(spec(), Shedding(memory=100.0))
+    control = Control(node(), Shedding(memory=100.0))
     panes = [(20, 22), (22, 20)] * 20
     windows = [control.divide(at, arrived, 1).windows for at, arrived in enumerate(panes)]
     assert len(set(windows[10:])) == 1

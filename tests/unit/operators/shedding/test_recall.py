@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 import pytest
-from cases.shed_joins import WINDOW, spec
+from cases.shed_joins import WINDOW, node
 
 from windrow.allocation.best import allocate
 from windrow.allocation.loads import Load, Resources
@@ -104,7 +104,7 @@ def shares(rates, limits, runs=1, times=TIMES):
     for seed in range(runs):
         drawn_by = rates, seed, SPAN, 1, KEYS * times
         operator = ShedJoinOp(
-            replace(spec(len(rates)), shedding=Shedding(seed=seed, **{**limits, **there_is}))
+            replace(node(len(rates)), shedding=Shedding(seed=seed, **{**limits, **there_is}))
         )
         counted = run(operator, drawn(*drawn_by))
         found.append(counted.shed_found / combinations(*drawn_by))
@@ -142,7 +142,7 @@ def test_recall_is_right_where_most_tuples_share_their_instants(case):
     told = []
     for seed in range(3):
         drawn_by = (32, 32), seed, 40, apart, 2 * KEYS
-        operator = ShedJoinOp(replace(spec(window=window), shedding=Shedding(seed=seed, **limits)))
+        operator = ShedJoinOp(replace(node(window=window), shedding=Shedding(seed=seed, **limits)))
         own = run(operator, drawn(*drawn_by), 40 * apart, 11)
         told.append((own.shed_found / combinations(*drawn_by, window),
                      1_000 * own.shed_found / own.shed_estimated,
@@ -154,7 +154,7 @@ def test_recall_is_right_where_most_tuples_share_their_instants(case):
 
 
 def test_the_only_instant_is_probed_with_the_stream_that_comes_last():
-    operator = ShedJoinOp(replace(spec(), shedding=Shedding(service_rate=0.1)))
+    operator = ShedJoinOp(replace(node(), shedding=Shedding(service_rate=0.1)))
     list(operator.push(drawn((40, 40), 0, 1)))
     list(operator.advance(MAX_TICK))
     # Eight tokens, of 80 arrivals.
@@ -167,7 +167,7 @@ def test_recall_is_right_where_panes_have_few_tuples_and_few_of_them_could_wait(
     # Four tuples per pane, of which 25 panes wait; memory has room for a third of them.
     told = []
     for seed in range(40):
-        operator = ShedJoinOp(replace(spec(), shedding=Shedding(seed=seed, memory=32)))
+        operator = ShedJoinOp(replace(node(), shedding=Shedding(seed=seed, memory=32)))
         list(operator.push(drawn((0.2, 0.2), seed)))
         list(operator.settle())
         list(operator.advance(MAX_TICK))
@@ -190,7 +190,7 @@ def test_panes_without_a_probe_count_with_the_others():
 def test_panes_that_find_more_by_chance_do_not_count_for_more(matching):
     # Of 20 arrivals a few probe a window of 40 tuples, of which some are kept: other ones per pane.
     dice = np.random.default_rng(1)
-    recall, counters, reached = Recall(spec()), Counters(), 0
+    recall, counters, reached = Recall(node()), Counters(), 0
     nothing, pane = Blocks(np.zeros(0), np.zeros(0), np.zeros((3, 0))), Span(0, 9)
     for _ in range(2_000):
         probes, kept = dice.integers(1, 20), dice.integers(1, 40)

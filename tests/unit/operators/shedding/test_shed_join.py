@@ -14,9 +14,9 @@ from cases.shed_joins import (
     WINDOW,
     ahead,
     bytes_held,
+    node,
     run,
     shedding,
-    spec,
     streams,
     taken,
 )
@@ -33,9 +33,9 @@ from windrow.schema import MAX_TICK
 @pytest.mark.parametrize("size", [2, 3])
 def test_where_all_fits_the_join_is_exact(size):
     batches = streams(size, rows=50)
-    exact, *_ = run(BewJoinOp(spec(size)), batches)
+    exact, *_ = run(BewJoinOp(node(size)), batches)
     plenty = shedding(memory=10_000, service_rate=10_000)
-    found, _, operator = run(ShedJoinOp(replace(spec(size), shedding=plenty)), batches, cuts=7)
+    found, _, operator = run(ShedJoinOp(replace(node(size), shedding=plenty)), batches, cuts=7)
     assert found == exact
     counted = operator.counters
     assert counted.shed_found == exact.total()
@@ -47,33 +47,33 @@ def test_where_all_fits_the_join_is_exact(size):
 def test_the_answer_depends_on_the_tuples_alone(there_is):
     batches = streams()
     made = shedding(**there_is)
-    whole, *_ = run(ShedJoinOp(replace(spec(), shedding=made)), batches)
-    exact, *_ = run(BewJoinOp(spec()), batches)
+    whole, *_ = run(ShedJoinOp(replace(node(), shedding=made)), batches)
+    exact, *_ = run(BewJoinOp(node()), batches)
     assert 0 < whole.total() < exact.total()
     assert whole <= exact
     # With every part whole panes come: nothing has to wait from one step to the next.
-    assert run(ShedJoinOp(replace(spec(), shedding=made)), batches, cuts=25)[0] == whole
+    assert run(ShedJoinOp(replace(node(), shedding=made)), batches, cuts=25)[0] == whole
     order = np.random.default_rng(9).permutation(len(batches[0]))
     shuffled = [batch.take(order) for batch in batches]
-    by_9, *_ = run(ShedJoinOp(replace(spec(), shedding=made)), shuffled, cuts=9)
+    by_9, *_ = run(ShedJoinOp(replace(node(), shedding=made)), shuffled, cuts=9)
     again, *_ = run(
-        ShedJoinOp(replace(spec(), shedding=made)),
+        ShedJoinOp(replace(node(), shedding=made)),
         batches,
         9,
-        lambda: ShedJoinOp(replace(spec(), shedding=made)),
+        lambda: ShedJoinOp(replace(node(), shedding=made)),
     )
     assert again == by_9
     # Where memory is short those that wait take some of it; probes have nothing to do with it.
     assert (by_9 == whole) == ("memory" not in there_is)
-    assert run(ShedJoinOp(replace(spec(), shedding=shedding(1, **there_is))), batches)[0] != whole
+    assert run(ShedJoinOp(replace(node(), shedding=shedding(1, **there_is))), batches)[0] != whole
 
 
 @pytest.mark.parametrize("there_is", [{"memory": 70}, {"memory": 70, "service_rate": 0.4}])
 @pytest.mark.parametrize("pair", [("hash", "buffer"), ("btree", "ttree"), ("ttree", "hash")])
 def test_structures_find_the_same_where_much_is_marked_in_them(pair, there_is):
     batches, made = streams(), shedding(**there_is)
-    kept_so = replace(spec(), algorithm="asymmetric", structures=pair)
-    whole, *_ = run(ShedJoinOp(replace(spec(), shedding=made)), batches)
+    kept_so = replace(node(), algorithm="asymmetric", structures=pair)
+    whole, *_ = run(ShedJoinOp(replace(node(), shedding=made)), batches)
     found, most, operator = run(
         StructuredShedJoinOp(replace(kept_so, shedding=made)), batches, cuts=25
     )
@@ -84,7 +84,7 @@ def test_structures_find_the_same_where_much_is_marked_in_them(pair, there_is):
 
 def test_no_more_is_held_than_there_is_memory_for():
     _, most, operator = run(
-        ShedJoinOp(replace(spec(), shedding=shedding(memory=70))), streams(), cuts=25
+        ShedJoinOp(replace(node(), shedding=shedding(memory=70))), streams(), cuts=25
     )
     assert 60 <= most <= 70
     assert operator.counters.stored == 0
@@ -93,24 +93,24 @@ def test_no_more_is_held_than_there_is_memory_for():
 @pytest.mark.parametrize("lead", [1, 5, 15])
 def test_what_waits_for_a_stream_behind_is_part_of_the_memory(lead):
     batches = streams()
-    exact, *_ = run(BewJoinOp(spec()), batches)
+    exact, *_ = run(BewJoinOp(node()), batches)
     found, most, operator = ahead(
-        ShedJoinOp(replace(spec(), shedding=shedding(memory=70))), batches, 25, lead
+        ShedJoinOp(replace(node(), shedding=shedding(memory=70))), batches, 25, lead
     )
     assert 60 <= most <= 70
     assert operator.counters.stored == 0
     assert Counter() < found < exact
     # As much as ever waits, and the windows: nothing has to go.
-    peak = ahead(ShedJoinOp(replace(spec(), shedding=shedding())), batches, 25, lead)[1]
-    room = ShedJoinOp(replace(spec(), shedding=shedding(memory=peak + 36)))
+    peak = ahead(ShedJoinOp(replace(node(), shedding=shedding())), batches, 25, lead)[1]
+    room = ShedJoinOp(replace(node(), shedding=shedding(memory=peak + 36)))
     assert ahead(room, batches, 25, lead)[0] == exact
     assert room.counters.shed_estimated == room.counters.shed_expected == 1_000 * exact.total()
 
 
 def test_no_more_probes_than_the_service_rate_allows():
     batches = streams(keys=1)
-    operator = ShedJoinOp(replace(spec(), shedding=shedding(service_rate=0.5)))
-    exact, *_ = run(BewJoinOp(spec()), batches)
+    operator = ShedJoinOp(replace(node(), shedding=shedding(service_rate=0.5)))
+    exact, *_ = run(BewJoinOp(node()), batches)
     found, *_ = run(operator, batches)
     # 1.8 arrivals per tick, of which 0.5 probe.
     assert found.total() / exact.total() == pytest.approx(0.5 / 1.8, rel=0.1)
@@ -122,15 +122,15 @@ def test_no_more_probes_than_the_service_rate_allows():
 )
 def test_combinations_are_estimated_where_every_stream_has_a_minimum(there_is):
     batches = streams(rows=1_050, keys=30)
-    exact = run(BewJoinOp(spec()), batches)[0].total()
+    exact = run(BewJoinOp(node()), batches)[0].total()
     limits = [shedding(seed, 0.34, **there_is) for seed in range(3)]
-    runs = [run(ShedJoinOp(replace(spec(), shedding=limit)), batches)[2] for limit in limits]
+    runs = [run(ShedJoinOp(replace(node(), shedding=limit)), batches)[2] for limit in limits]
     estimates = [one.counters.shed_estimated / 1_000 for one in runs]
     assert np.mean(estimates) == pytest.approx(exact, rel=0.06)
 
 
 def test_a_pane_waits_for_the_watermark():
-    operator = ShedJoinOp(replace(spec(), shedding=shedding(memory=10)))
+    operator = ShedJoinOp(replace(node(), shedding=shedding(memory=10)))
     assert operator.pane == WINDOW // 8
     assert operator.due() == MAX_TICK
     row = ChangeBatch(pa.record_batch({"a.k": [1], "a.v": [1]}), np.array([25]))
@@ -147,10 +147,10 @@ def test_a_pane_waits_for_the_watermark():
 @pytest.mark.parametrize("lead", [2, 12])
 def test_combinations_are_estimated_though_what_waited_was_thinned(lead):
     batches = streams(rows=1_050, keys=30)
-    exact = run(BewJoinOp(spec()), batches)[0].total()
+    exact = run(BewJoinOp(node()), batches)[0].total()
     limits = [shedding(seed, 0.34, memory=480) for seed in range(4)]
     runs = [
-        ahead(ShedJoinOp(replace(spec(), shedding=limit)), batches, 25, lead) for limit in limits
+        ahead(ShedJoinOp(replace(node(), shedding=limit)), batches, 25, lead) for limit in limits
     ]
     figures = [operator.counters for *_, operator in runs]
     estimates = [own.shed_estimated / 1_000 for own in figures]
@@ -164,9 +164,9 @@ def test_combinations_are_estimated_though_what_waited_was_thinned(lead):
 @pytest.mark.parametrize("size", [2, 3])
 def test_results_carry_the_draws_and_chances_that_totals_are_estimated_from(size):
     batches = streams(size, rows=65)
-    exact = run(BewJoinOp(spec(size)), batches)[0].total()
+    exact = run(BewJoinOp(node(size)), batches)[0].total()
     limit = shedding(3, 0.3, size, memory=35 * size, service_rate=0.4, is_estimated=True)
-    operator = ShedJoinOp(replace(spec(size), shedding=limit))
+    operator = ShedJoinOp(replace(node(size), shedding=limit))
     for port, batch in enumerate(batches):
         list(operator.push([batch if at == port else None for at in range(size)]))
     rows = pa.Table.from_batches([one.columns for one in operator.advance(MAX_TICK)])
@@ -202,7 +202,7 @@ def in_bytes(operator, batches):
 
 
 def test_memory_in_bytes_bounds_what_chunks_take():
-    operator = ShedJoinOp(replace(spec(), shedding=shedding(memory=13_000, is_in_bytes=True)))
+    operator = ShedJoinOp(replace(node(), shedding=shedding(memory=13_000, is_in_bytes=True)))
     assert 4_500 < in_bytes(operator, streams())[1] <= 13_000
 
 
@@ -211,8 +211,8 @@ def test_memory_in_bytes_bounds_what_chunks_take():
 def test_memory_in_bytes_bounds_what_structures_take(pair, memory):
     limit = shedding(memory=memory, is_in_bytes=True)
     batches = streams(rows=500, keys=20)
-    by_index, _ = in_bytes(ShedJoinOp(replace(spec(), shedding=limit)), batches)
-    own = replace(spec(), algorithm="asymmetric", structures=pair, sizes=PartSizes(node=10))
+    by_index, _ = in_bytes(ShedJoinOp(replace(node(), shedding=limit)), batches)
+    own = replace(node(), algorithm="asymmetric", structures=pair, sizes=PartSizes(node=10))
     operator = StructuredShedJoinOp(replace(own, shedding=limit))
     found, most = in_bytes(operator, batches)
     assert found == by_index
@@ -226,7 +226,7 @@ def test_a_part_in_bytes_that_does_not_hold_a_tuple_of_every_stream_is_refused()
     part = shedding(memory=1_500.0, is_in_bytes=True).part(10)
     batch, _ = streams()
     with pytest.raises(DataError) as caught:
-        list(ShedJoinOp(replace(spec(), shedding=part)).push([batch, None]))
+        list(ShedJoinOp(replace(node(), shedding=part)).push([batch, None]))
     assert str(caught.value) == (
         "DataError[too-little-for-rows]: the memory of 1.5 kB is too little for a tuple of each of a, b "
         "in each of 10 buckets\n"
@@ -237,8 +237,8 @@ def test_a_part_in_bytes_that_does_not_hold_a_tuple_of_every_stream_is_refused()
 
 def test_what_an_input_never_finds_is_estimated_from_the_others():
     batches = streams()
-    exact = run(BewJoinOp(spec()), batches)[0].total()
-    operator = run(ShedJoinOp(replace(spec(), shedding=shedding(service_rate=0.5))), batches)[2]
+    exact = run(BewJoinOp(node()), batches)[0].total()
+    operator = run(ShedJoinOp(replace(node(), shedding=shedding(service_rate=0.5))), batches)[2]
     counted = operator.counters
     assert counted.shed_estimated / 1_000 == pytest.approx(exact, rel=0.15)
     assert counted.shed_expected / 1_000 == pytest.approx(counted.shed_found, rel=0.15)
@@ -246,8 +246,8 @@ def test_what_an_input_never_finds_is_estimated_from_the_others():
 
 @pytest.mark.parametrize("other", [shedding(1, memory=70), shedding(memory=70, panes=4), None])
 def test_a_state_that_was_kept_by_other_rules_is_refused(other):
-    snapshot = ShedJoinOp(replace(spec(), shedding=shedding(memory=70))).snapshot()
-    own = replace(spec(), shedding=other)
+    snapshot = ShedJoinOp(replace(node(), shedding=shedding(memory=70))).snapshot()
+    own = replace(node(), shedding=other)
     operator = BewJoinOp(own) if other is None else ShedJoinOp(replace(own, shedding=other))
     with pytest.raises(PlanError, match="checkpoint-of-another-shedding"):
         operator.restore(snapshot)
@@ -255,7 +255,7 @@ def test_a_state_that_was_kept_by_other_rules_is_refused(other):
 
 def test_three_streams_of_which_hardly_anything_is_kept():
     batches = streams(3, rows=75)
-    exact, *_ = run(BewJoinOp(spec(3)), batches)
-    found, most, _ = run(ShedJoinOp(replace(spec(3), shedding=shedding(memory=9))), batches, cuts=9)
+    exact, *_ = run(BewJoinOp(node(3)), batches)
+    found, most, _ = run(ShedJoinOp(replace(node(3), shedding=shedding(memory=9))), batches, cuts=9)
     assert Counter() < found < exact
     assert most <= 9

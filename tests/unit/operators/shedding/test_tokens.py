@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from cases.shed_joins import WINDOW, spec
+from cases.shed_joins import WINDOW, node
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,12 +30,12 @@ def sent_to(panes, bucket):
 
 def probes_of(panes, limit, buckets):
     """Per pane and bucket, how many probe; each is asked only where it has rows, and is restored."""
-    controls = [Control(spec(), limit.part(buckets)) for _ in range(buckets)]
+    controls = [Control(node(), limit.part(buckets)) for _ in range(buckets)]
     probed = []
     for number, came in enumerate(panes):
         probed.append([])
         for bucket, arrived in enumerate(came):
-            control = Control(spec(), limit.part(buckets))
+            control = Control(node(), limit.part(buckets))
             control.restore(controls[bucket].snapshot())
             control.follow(limit, sent_to(panes[: number + 1], bucket))
             some = sum(arrived) > 0
@@ -64,7 +64,7 @@ def test_buckets_keep_to_the_rate_together_and_a_query_that_fits_is_whole(
             span = (last + 1 - first) * PANE
             assert sum(sums[first : last + 1]) <= service_rate * span + saved + 1e-6
     # One bucket does with the same tokens what several do.
-    alone = Control(spec(), limit)
+    alone = Control(node(), limit)
     together = [tuple(map(sum, zip(*own, strict=True))) for own in panes]
     whole = [sum(alone.divide(at, own, 1).probes) for at, own in enumerate(together)]
     if whole == [sum(own) for own in together]:
@@ -102,7 +102,7 @@ def test_panes_that_are_told_of_together_are_paid_for_one_by_one(rate, rows):
     for stop in (5, 12, 20):
         left = []
         for sent in (long, short):
-            control = Control(spec(), limit.part(2))
+            control = Control(node(), limit.part(2))
             control.follow(limit, lambda first, _, sent=sent: sent if first is None else ())
             control.pay_until(stop)
             tokens = control.snapshot()["tokens"]

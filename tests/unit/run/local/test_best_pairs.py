@@ -225,9 +225,9 @@ def test_of_the_pairs_of_a_task_only_local_skylines_go_on():
     schema = Schema((Field("a.x", "bigint"), Field("b.x", "bigint")))
     scan = ScanStream("p", "p", (), schema, "at", "bigint", 0)
     dimension = Dimension("a.x", "b.x", MINDIST, None, is_time=False)
-    spec = SlidingSkyline(scan, "plain", (dimension,), ((),), (), schema)
+    node = SlidingSkyline(scan, "plain", (dimension,), ((),), (), schema)
     columns = {"a.x": [0, 0, 0, 0], "b.x": [5, 2, 3, 2]}
     times, ends = np.array([1, 2, 3, 9]), np.array([9, 7, 6, 12])
     batch = ChangeBatch(pa.RecordBatch.from_pydict(columns), times, ends)
     # The first is best at 1 and from 7 on; the third never, while the second is there.
-    assert ever_best(spec, batch).times.tolist() == [1, 2, 9]
+    assert ever_best(node, batch).times.tolist() == [1, 2, 9]

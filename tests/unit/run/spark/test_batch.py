@@ -15,7 +15,7 @@ from windrow.run.spark import packing
 from windrow.run.spark import query as batch
 from windrow.run.spark.packing import packer, unpacker
 from windrow.run.spark.query import batch_runner
-from windrow.run.spark.stages import Spread, plan_stage, stateful_specs
+from windrow.run.spark.stages import Spread, plan_stage, stateful_nodes
 
 SCHEMA = pa.schema([("ts", pa.int64()), ("k", pa.int64())])
 JOIN = "SELECT a.ts, b.ts AS bts FROM a, b WHERE a.k = b.k WINDOW = 20"
@@ -36,8 +36,8 @@ def test_blobs_of_any_size_give_the_answer_of_the_run_in_process(monkeypatch, sl
     for name, table in zip("ab", tables, strict=True):
         session.stream(name, table, time="ts")
     query = planned(session, JOIN)
-    spec = stateful_specs(query.root)[0]
-    plan = plan_stage(query, (spec,), 0, Spread(3, 2))
+    node = stateful_nodes(query.root)[0]
+    plan = plan_stage(query, (node,), 0, Spread(3, 2))
     packed = []
     for port, table in enumerate(tables):
         schema = arrow_schema(plan.packed_schema(port))
@@ -51,7 +51,7 @@ def test_blobs_of_any_size_give_the_answer_of_the_run_in_process(monkeypatch, sl
     produced = list(batch_runner(plan)(iter(ordered.to_batches(max_chunksize=5))))
     found = Counter(
         tuple(row.values())[:2]
-        for part in unpacker(spec)(iter(produced))
+        for part in unpacker(node)(iter(produced))
         for row in part.to_pylist()
     )
     expected = session.sql(JOIN).to_arrow().to_pylist()

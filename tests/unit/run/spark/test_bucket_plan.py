@@ -15,7 +15,7 @@ from windrow.optimize.choose.plans import REFERENCE_MACHINE
 from windrow.optimize.planner import QueryPlanner
 from windrow.physical.options import Options
 from windrow.run.spark.bucket_plan import Chosen, Remembered, chosen_in_batch
-from windrow.run.spark.stages import Spread, plan_stage, stateful_specs
+from windrow.run.spark.stages import Spread, plan_stage, stateful_nodes
 from windrow.schema import MIN_TICK
 
 KEYED = "SELECT a.ts, b.ts AS bts FROM a, b WHERE a.k = b.k WINDOW = 5"
@@ -30,15 +30,15 @@ FORCED = {
 
 
 def spec_of(sql: str, **options: str):
-    return stateful_specs(planned(sql, **options).root)[0]
+    return stateful_nodes(planned(sql, **options).root)[0]
 
 
 def worker(sql: str, planner=None, buckets: int = 1, **options: str) -> Worker:
     logical, query = compiled(sql, **options)
     usual = QueryPlanner(logical, Options(), query.options, {}, REFERENCE_MACHINE)
     planner = planner or usual
-    (spec,) = stateful_specs(query.root)
-    return Worker(plan_stage(query, (spec,), 0, Spread(buckets, buckets), planner=planner))
+    (node,) = stateful_nodes(query.root)
+    return Worker(plan_stage(query, (node,), 0, Spread(buckets, buckets), planner=planner))
 
 
 class InTurn:
@@ -46,19 +46,19 @@ class InTurn:
 
     def __init__(self, sql: str, *names: str) -> None:
         self.asked = 0
-        self._specs = [spec_of(sql, **FORCED[name]) for name in names]
+        self._nodes = [spec_of(sql, **FORCED[name]) for name in names]
 
-    def names(self, spec):
-        del spec
+    def names(self, node):
+        del node
         return tuple(FORCED)
 
-    def usual(self, spec):
-        return replace(spec, algorithm="bew", method="hash", structures=())
+    def usual(self, node):
+        return replace(node, algorithm="bew", method="hash", structures=())
 
-    def planned(self, spec, partitioning, seen):
-        del spec, partitioning, seen
+    def planned(self, node, partitioning, seen):
+        del node, partitioning, seen
         self.asked += 1
-        return replace(self._specs[(self.asked - 1) % len(self._specs)], estimate=None)
+        return replace(self._nodes[(self.asked - 1) % len(self._nodes)], estimate=None)
 
 
 def drawn(seed: int, start: int, rows: int, ticks: int):

@@ -8,7 +8,7 @@ from plans import planned
 
 import windrow
 from windrow.run.spark.fingerprint import about, fingerprint, plain
-from windrow.run.spark.stages import stateful_specs
+from windrow.run.spark.stages import stateful_nodes
 
 JOIN = "SELECT a.v FROM a, b WHERE a.k = b.k AND a.v > 1 WINDOW = {}"
 
@@ -22,7 +22,7 @@ def root_of(sql: str, *, lateness: int = 0, **options: str):
 
 
 def stage_of(sql: str, *, lateness: int = 0, **options: str):
-    return stateful_specs(root_of(sql, lateness=lateness, **options))[-1]
+    return stateful_nodes(root_of(sql, lateness=lateness, **options))[-1]
 
 
 def test_the_algorithm_and_the_lateness_may_change() -> None:

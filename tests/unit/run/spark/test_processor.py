@@ -22,7 +22,7 @@ from windrow.physical.partitioning.shared_stages import stages
 from windrow.run.spark import bucket_worker
 from windrow.run.spark.chunk_cache import ChunkCache
 from windrow.run.spark.packing import to_changes
-from windrow.run.spark.stages import Spread, plan_stage, stateful_specs
+from windrow.run.spark.stages import Spread, plan_stage, stateful_nodes
 from windrow.run.spark.ticks import shifted_millis
 from windrow.schema import MIN_TICK
 
@@ -39,14 +39,14 @@ def _own_environment(monkeypatch) -> None:
 def worker(sql: str, buckets: int = 3, **options: str) -> Worker:
     query = planned(sql, **options)
     types = dict.fromkeys("ab", "struct<ts:bigint,k:bigint,v:bigint>") if options else {}
-    spec = stateful_specs(query.root)[0]
-    return Worker(plan_stage(query, (spec,), 0, Spread(buckets, buckets), types))
+    node = stateful_nodes(query.root)[0]
+    return Worker(plan_stage(query, (node,), 0, Spread(buckets, buckets), types))
 
 
 def sharing_worker(sql: str, buckets: int) -> Worker:
     query = planned(sql)
     (stage,) = stages(query.root, buckets)
-    return Worker(plan_stage(query, stage.specs, 0, Spread(buckets, buckets)))
+    return Worker(plan_stage(query, stage.nodes, 0, Spread(buckets, buckets)))
 
 
 def test_combinations_come_in_the_batch_of_their_last_row() -> None:
@@ -74,7 +74,7 @@ def test_what_waits_for_the_watermark_comes_without_rows_too() -> None:
 @pytest.mark.parametrize("sql", [JOIN, SUM], ids=["join", "aggregate"])
 def test_one_bucket_does_the_work_of_the_operator_and_no_other(sql: str) -> None:
     stage = worker(sql, buckets=1)
-    alone = OperatorDriver(stage.plan.spec)
+    alone = OperatorDriver(stage.plan.node)
     total = Counter[str]()
     watermark = MIN_TICK
     for rows in ([(1, 7, 5), (4, 7, 1), (3, 8, 2)], [(5, 7, 1), (8, 8, 4)], [(20, 7, 1)], []):
@@ -228,8 +228,8 @@ MATCH = (
 
 def matching_worker(**options: str) -> Worker:
     query = planned(MATCH, **options)
-    (spec,) = stateful_specs(query.root)
-    return Worker(plan_stage(query, (spec,), 0, Spread(1, 1)))
+    (node,) = stateful_nodes(query.root)
+    return Worker(plan_stage(query, (node,), 0, Spread(1, 1)))
 
 
 @pytest.mark.parametrize("is_forgetful", [False, True], ids=["same worker", "another worker"])
@@ -262,7 +262,7 @@ def test_pages_stay_in_the_worker_and_are_made_anew_elsewhere(monkeypatch, is_fo
     ],
 )
 def test_tasks_make_rows_fewer_where_a_node_says_how(sql: str) -> None:
-    nodes = [spec.in_bucket(1) for spec in stateful_specs(planned(sql).root)]
+    nodes = [own.in_bucket(1) for own in stateful_nodes(planned(sql).root)]
     (node,) = (own for own in nodes if own.combiner)
     schema = arrow_schema(node.inputs[0].schema)
     columns = pa.RecordBatch.from_arrays([pa.array([7] * 3, f.type) for f in schema], schema=schema)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from cases.shed_joins import WINDOW, spec, taken
+from cases.shed_joins import WINDOW, node, taken
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,7 +26,7 @@ from windrow.run.spark.shed_pane_counts import (
 from windrow.schema import MAX_TICK, MIN_TICK
 
 BUCKETS = 4
-PANE = spec().pane
+PANE = node().pane
 
 
 def rows(seed: int, many: int = 300, ticks: int = 1_000) -> tuple[np.ndarray, np.ndarray]:
@@ -39,7 +39,7 @@ def told(parts: list[tuple[int, np.ndarray, np.ndarray]]) -> list[list[bytes]]:
     """What each bucket is told by tasks that send such parts of a batch."""
     found: list[list[bytes]] = [[] for _ in range(BUCKETS)]
     for port, times, buckets in parts:
-        counts = counts_of(spec(), times, buckets, BUCKETS)
+        counts = counts_of(node(), times, buckets, BUCKETS)
         if counts is not None:
             for own, message in zip(found, messages(port, counts), strict=True):
                 own.append(message)
@@ -56,9 +56,9 @@ def test_every_bucket_knows_what_all_would_hold_however_tasks_cut_the_rows():
     for decided in (0, 330, 800):
         alive = decided - WINDOW
         for until in (500, MAX_TICK):
-            known = [needs.held(spec(), decided, until) for needs in map(needs_of, told(sent))]
+            known = [needs.held(node(), decided, until) for needs in map(needs_of, told(sent))]
             assert known == [
-                needs.held(spec(), decided, until) for needs in map(needs_of, told(cut))
+                needs.held(node(), decided, until) for needs in map(needs_of, told(cut))
             ]
             assert {whole for _, whole in known} == {sum(own for own, _ in known)}
             for bucket, (own, _) in enumerate(known):
@@ -68,25 +68,25 @@ def test_every_bucket_knows_what_all_would_hold_however_tasks_cut_the_rows():
 
 def test_needs_are_kept_from_one_batch_to_the_next_and_old_spans_forgotten():
     first, second = told([(0, *rows(1, ticks=300))])[0], told([(1, *rows(2, ticks=500))])[0]
-    kept = needs_of(first).to_store(spec(), 205)
+    kept = needs_of(first).to_store(node(), 205)
     together, newest = Needs.told(kept, second)
     assert newest == {1: 499}
     at_once = needs_of([*first, *second])
     for decided in (200, 300):
-        assert together.held(spec(), decided, MAX_TICK) == at_once.held(spec(), decided, MAX_TICK)
-    assert together.to_store(spec(), 400) == at_once.to_store(spec(), 400)
-    assert not together.to_store(spec(), 2_000)
+        assert together.held(node(), decided, MAX_TICK) == at_once.held(node(), decided, MAX_TICK)
+    assert together.to_store(node(), 400) == at_once.to_store(node(), 400)
+    assert not together.to_store(node(), 2_000)
     # What has waited counts whatever panes are decided; what is at hand, with its pane.
-    waited, _ = Needs.told(at_once.to_store(spec(), 205), ())
-    assert waited.held(spec(), 200, 210) == at_once.held(spec(), 200, MAX_TICK)
-    assert together.held(spec(), 200, 210) < at_once.held(spec(), 200, MAX_TICK)
+    waited, _ = Needs.told(at_once.to_store(node(), 205), ())
+    assert waited.held(node(), 200, 210) == at_once.held(node(), 200, MAX_TICK)
+    assert together.held(node(), 200, 210) < at_once.held(node(), 200, MAX_TICK)
 
 
 def test_rows_without_a_time_are_nobodys_and_long_spans_are_counted_together():
     none = np.full(3, MIN_TICK), np.zeros(3, np.int32)
-    assert counts_of(spec(), *none, BUCKETS) is None
+    assert counts_of(node(), *none, BUCKETS) is None
     times = np.arange(0, 10_000_000, 997)
-    counts = counts_of(spec(), times, np.zeros(len(times), np.int32), BUCKETS)
+    counts = counts_of(node(), times, np.zeros(len(times), np.int32), BUCKETS)
     assert MOST_SPANS // 4 < len(counts.stops) <= MOST_SPANS
     assert counts.rows.sum() == len(times)
 
@@ -94,21 +94,21 @@ def test_rows_without_a_time_are_nobodys_and_long_spans_are_counted_together():
 def test_rows_that_can_find_nothing_take_no_probes_and_no_room():
     times, buckets = np.array([5, 15, 25, 95]), np.zeros(4, np.int32)
     # The last one has no key, the first one is late.
-    counts = counts_of(spec(), times, buckets, BUCKETS, np.array([True, True, True, False]))
+    counts = counts_of(node(), times, buckets, BUCKETS, np.array([True, True, True, False]))
     told = [next(messages(0, counts))]
     needs, newest = Needs.told((), told, 10)
     assert newest == {0: 95}
-    assert needs.held(spec(), 10, MAX_TICK) == (2, 2)
-    sent = list(needs.sent(spec(), 10)(None, 100))
+    assert needs.held(node(), 10, MAX_TICK) == (2, 2)
+    sent = list(needs.sent(node(), 10)(None, 100))
     assert [(own.first, own.whole) for own in sent if own.whole] == [(1, 1), (2, 1)]
-    nobody = counts_of(spec(), times, buckets, BUCKETS, np.zeros(4, np.bool_))
+    nobody = counts_of(node(), times, buckets, BUCKETS, np.zeros(4, np.bool_))
     assert Needs.told((), messages(0, nobody)) == (Needs({}, {}), {0: 95})
 
 
 def test_the_most_that_a_bucket_would_hold_is_that_of_its_fullest_window():
     sent = [(port, *rows(port, many=500)) for port in (0, 1)]
-    counted = [counted_rows(p, counts_of(spec(), t, u, BUCKETS)) for p, t, u in sent]
-    most = most_held(spec(), pa.Table.from_batches(counted), BUCKETS)
+    counted = [counted_rows(p, counts_of(node(), t, u, BUCKETS)) for p, t, u in sent]
+    most = most_held(node(), pa.Table.from_batches(counted), BUCKETS)
     for bucket, found in enumerate(most):
         windows = [
             sum(int(np.sum((t >= at - reach) & (t <= at) & (u == bucket))) for _, t, u in sent)
@@ -159,7 +159,7 @@ def batches_of(dice: np.random.Generator, steps: int) -> list[list[ChangeBatch]]
 
 def run_in_buckets(steps: list[list[ChangeBatch]], whole: Shedding) -> tuple[Counter, list[int]]:
     """The results of all buckets, each made anew for every step, and what they store after each."""
-    join = replace(spec(), shedding=whole)
+    join = replace(node(), shedding=whole)
     states, stored = [None] * BUCKETS, [[]] * BUCKETS
     found, held = Counter(), []
     for number, inputs in enumerate(steps):
@@ -214,7 +214,7 @@ def test_a_row_that_is_far_from_all_others_leaves_their_panes_as_they_are(far):
 
 
 def test_late_rows_count_in_no_pane_that_was_over():
-    join = spec()
+    join = node()
     stored = needs_of(told([(0, *rows(1, ticks=300))])[0]).to_store(join, 100)
     late = told([(0, *rows(2, ticks=300))])[0]
     needs, _ = Needs.told(stored, late)
@@ -226,11 +226,11 @@ def test_late_rows_count_in_no_pane_that_was_over():
 
 def test_what_is_sent_is_the_same_by_messages_and_counted_beforehand():
     sent = [(port, *rows(port)) for port in (0, 1)]
-    counted = [counted_rows(p, counts_of(spec(), t, u, BUCKETS)) for p, t, u in sent]
-    beforehand = Beforehand.of(spec(), pa.Table.from_batches(counted), BUCKETS)
+    counted = [counted_rows(p, counts_of(node(), t, u, BUCKETS)) for p, t, u in sent]
+    beforehand = Beforehand.of(node(), pa.Table.from_batches(counted), BUCKETS)
     for bucket, blobs in enumerate(told(sent)):
-        panes = [*needs_of(blobs).sent(spec(), MIN_TICK)(None, 1_000)]
-        assert panes == [*beforehand.sent(spec(), bucket)(None, 1_000)]
+        panes = [*needs_of(blobs).sent(node(), MIN_TICK)(None, 1_000)]
+        assert panes == [*beforehand.sent(node(), bucket)(None, 1_000)]
         for own in panes:
             times = own.first * PANE, (own.first + 1) * PANE
             homes = np.concatenate([u[(t >= times[0]) & (t < times[1])] for _, t, u in sent])

@@ -59,7 +59,7 @@ class PageFinder:
     """The search of one bestmatch join for the rows of one input.
 
     Args:
-        spec: the join.
+        node: the join.
         port: the input.
         windows: the pages.
         indexer: of that input.
@@ -68,16 +68,16 @@ class PageFinder:
 
     def __init__(
         self,
-        spec: MatwinBestmatch,
+        node: MatwinBestmatch,
         port: int,
         windows: PagedWindows,
         indexer: MatchIndexer,
         counters: Counters,
     ) -> None:
         self._search = PageSearch(windows, indexer, port, counters)
-        self._classes = spec.classes
+        self._classes = node.classes
         self._port = port
-        self._are_numbered = len(spec.judged) > 1
+        self._are_numbered = len(node.judged) > 1
 
     def best(self, rows: ChangeBatch, slices: Sequence[ChunkSlice]) -> Found:
         """The best pairs of some rows with the rows of the slices, which pages hold the lines of."""
@@ -133,16 +133,16 @@ class PagedBestmatchOp(MatwinBestmatchOp):
     """The state and the steps of one outer bestmatch join; ports: 0 left, 1 right.
 
     Args:
-        spec: the join.
+        node: the join.
         own: as for the operator that it is while all fits into memory.
     """
 
-    def __init__(self, spec: MatwinBestmatch, own: OwnCells | None = None) -> None:
-        super().__init__(spec, own)
-        self._indexers = {port: self._finders[port].rows for port in spec.judged}
-        self._coder = LineCoder(self._indexers[spec.judged[0]])
-        self._by_cell = spec.algorithm == GRID_PAGES
-        self._met_ports = [1 - port for port in spec.judged]
+    def __init__(self, node: MatwinBestmatch, own: OwnCells | None = None) -> None:
+        super().__init__(node, own)
+        self._indexers = {port: self._finders[port].rows for port in node.judged}
+        self._coder = LineCoder(self._indexers[node.judged[0]])
+        self._by_cell = node.algorithm == GRID_PAGES
+        self._met_ports = [1 - port for port in node.judged]
         self._memory: Memory | None = None
         self._pages: PagedWindows | None = None
         self._are_large = self._has_given_up = False
@@ -302,7 +302,7 @@ class PagedBestmatchOp(MatwinBestmatchOp):
             return
         sizes = self._pages.sizes
         most = min(BLOCK_ROWS, sizes.most_pages * sizes.page_rows)  # they are in pages as well
-        for port in self._spec.judged:
+        for port in self._node.judged:
             waiting, bound = self._sides[port].waiting, self._final_below(port, watermark)
             while waiting.first < bound:
                 rows = self._popped(port, bound_of_step([waiting], bound, most))
@@ -312,7 +312,7 @@ class PagedBestmatchOp(MatwinBestmatchOp):
     def _best(self, port: int, rows: ChangeBatch, slices: Sequence[ChunkSlice]) -> Found:
         if self._pages is None:
             return super()._best(port, rows, slices)
-        finder = PageFinder(self._spec, port, self._pages, self._indexers[port], self.counters)
+        finder = PageFinder(self._node, port, self._pages, self._indexers[port], self.counters)
         with _on_disk():
             return finder.best(rows, slices)
 

@@ -33,9 +33,9 @@ from windrow.schema import MAX_TICK, MIN_TICK
 class ArrivalJoinOp(Operator):
     """Joins two or more inputs of inserts by an algorithm that answers on arrival."""
 
-    def __init__(self, spec: TimeJoin) -> None:
+    def __init__(self, node: TimeJoin) -> None:
         super().__init__()
-        self._spec = spec
+        self._node = node
         self._watermark = MIN_TICK
         self._joined_to = MIN_TICK
         self._waiting: Numbers = np.zeros(0, np.int64)
@@ -56,13 +56,13 @@ class ArrivalJoinOp(Operator):
         yield from self._join_waiting()
         self._watermark = watermark
         self._inputs.drop(watermark)
-        meets_old = self._spec.chosen.cleans_at_times and watermark < MAX_TICK
+        meets_old = self._node.chosen.cleans_at_times and watermark < MAX_TICK
         if not len(self._inputs) and not meets_old:
             self._start_empty()
         else:
             self._machine.trim(self._inputs.lanes.tape, self._coming)
             if self._inputs.is_roomy and not meets_old:
-                nothing = [None] * len(self._spec.inputs)
+                nothing = [None] * len(self._node.inputs)
                 self._machine.moved(self._inputs.make_room(nothing, self._machine.heads()))
         self._count_state()
 
@@ -86,7 +86,7 @@ class ArrivalJoinOp(Operator):
 
     def restore(self, snapshot: Snapshot) -> None:
         """Takes over the rows of a state; those that were not joined yet wait for the next step."""
-        buffers, self._joined_to = stored_state(snapshot, len(self._spec.inputs))
+        buffers, self._joined_to = stored_state(snapshot, len(self._node.inputs))
         self._start_empty()
         times = self._inputs.restore(buffers)
         self._start_machine()
@@ -97,14 +97,14 @@ class ArrivalJoinOp(Operator):
 
     def _start_empty(self) -> None:
         """Lets go of all tuples, and of what was derived from them."""
-        self._inputs = LanedInputs(self._spec, self.counters)
-        self._results = JoinResults(self._spec, self._inputs.lanes, self._inputs.rows)
+        self._inputs = LanedInputs(self._node, self.counters)
+        self._results = JoinResults(self._node, self._inputs.lanes, self._inputs.rows)
         self._start_machine()
         self._waiting = np.zeros(0, np.int64)
 
     def _start_machine(self) -> None:
-        make = load(self._spec.chosen.machine)
-        machine: ArrivalMachine = make(self._spec, self._inputs.lanes.tape.first)
+        make = load(self._node.chosen.machine)
+        machine: ArrivalMachine = make(self._node, self._inputs.lanes.tape.first)
         self._machine = machine
         # Asked once: to compare with a protocol reads every property, so sizes of all buffers.
         self._pipelined = machine if isinstance(machine, PipelinedMachine) else None
@@ -127,7 +127,7 @@ class ArrivalJoinOp(Operator):
     @property
     def _coming(self) -> Numbers:
         """Per input, the least time that may still come."""
-        return np.full(len(self._spec.inputs), self._watermark)
+        return np.full(len(self._node.inputs), self._watermark)
 
     def _count_state(self) -> None:
         self._inputs.count()

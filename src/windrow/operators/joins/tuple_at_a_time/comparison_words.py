@@ -28,9 +28,9 @@ from windrow.schema import MAX_TICK, MIN_TICK
 Words = NDArray[np.uint64]
 
 
-def compared_pairs(spec: MultiJoin) -> tuple[OrderedPair, ...]:
+def compared_pairs(node: MultiJoin) -> tuple[OrderedPair, ...]:
     """The comparisons that the loops of a join test."""
-    return tuple(ordered_pairs(spec)) if spec.chosen.compares else ()
+    return tuple(ordered_pairs(node)) if node.chosen.compares else ()
 
 
 def comparison_words(pairs: Sequence[OrderedPair], port: int, rows: ChangeBatch) -> Words:

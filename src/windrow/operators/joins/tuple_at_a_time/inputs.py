@@ -33,7 +33,7 @@ class LanedInputs:
     """All inputs of a join.
 
     Args:
-        spec: the join.
+        node: the join.
         counters: where rows are counted.
 
     Attributes:
@@ -41,15 +41,15 @@ class LanedInputs:
         rows: the rows behind them, per input.
     """
 
-    def __init__(self, spec: TimeJoin, counters: Counters) -> None:
-        self._spec = spec
+    def __init__(self, node: TimeJoin, counters: Counters) -> None:
+        self._node = node
         self._counters = counters
-        ports = range(len(spec.inputs))
-        self._columns = [spec.columns_needed(port) for port in ports]
-        self._retention = [spec.retention(port) for port in ports]
-        self._range = range_of(spec)
-        self._pairs = compared_pairs(spec)
-        words = len(spec.classes) + len(self._pairs) + (0 if self._range is None else 3)
+        ports = range(len(node.inputs))
+        self._columns = [node.columns_needed(port) for port in ports]
+        self._retention = [node.retention(port) for port in ports]
+        self._range = range_of(node)
+        self._pairs = compared_pairs(node)
+        words = len(node.classes) + len(self._pairs) + (0 if self._range is None else 3)
         self.lanes = Lanes(len(ports), words)
         self.rows = [LaneRows(port, self.lanes) for port in ports]
 
@@ -131,8 +131,8 @@ class LanedInputs:
         if batch is None or not len(batch):
             return None
         self._counters.rows_in += len(batch)
-        rows = only_inserts(self._spec, port, batch, self._columns[port])
-        possible = can_match(self._spec, port, rows)
+        rows = only_inserts(self._node, port, batch, self._columns[port])
+        possible = can_match(self._node, port, rows)
         if not possible.all():
             rows = rows.take(np.flatnonzero(possible))
         return rows.sorted_by(rows.times) if len(rows) else None
@@ -144,9 +144,9 @@ class LanedInputs:
         """
         if self._range is not None:
             return range_words(self._range, port, rows)
-        words = np.zeros((len(rows), len(self._spec.classes) + len(self._pairs)), np.uint64)
-        words[:, len(self._spec.classes) :] = comparison_words(self._pairs, port, rows)
-        for at, key in enumerate(self._spec.classes):
+        words = np.zeros((len(rows), len(self._node.classes) + len(self._pairs)), np.uint64)
+        words[:, len(self._node.classes) :] = comparison_words(self._pairs, port, rows)
+        for at, key in enumerate(self._node.classes):
             name = key.columns[port]
             if name is not None:
                 words[:, at] = mixed_words(column_words(rows.columns.column(name)).words)

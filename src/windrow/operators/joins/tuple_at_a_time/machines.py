@@ -30,67 +30,67 @@ if TYPE_CHECKING:
     from windrow.kernels.tuple_at_a_time.sweep_machine import SweepMachine
 
 
-def conditions_of(spec: TimeJoin) -> Conditions:
+def conditions_of(node: TimeJoin) -> Conditions:
     """The closed bounds and the keys of a join.
 
     Where two graphs are alternatives, a bound is the wider of the two, and the results are tested
     once more: the operator knows both.
     """
-    return Conditions(_widest([graph.upper for graph in spec.ways]), _keyed(spec))
+    return Conditions(_widest([graph.upper for graph in node.ways]), _keyed(node))
 
 
-def stated_conditions(spec: TimeJoin) -> Conditions:
+def stated_conditions(node: TimeJoin) -> Conditions:
     """The bounds of a join as they are stated, MAX_TICK where there is none, and its keys."""
-    return Conditions(_widest([graph.direct for graph in spec.ways]), _keyed(spec))
+    return Conditions(_widest([graph.direct for graph in node.ways]), _keyed(node))
 
 
-def pipeline(spec: TimeJoin, first: Numbers, loops: Callable[[], LevelLoops]) -> ArrivalMachine:
+def pipeline(node: TimeJoin, first: Numbers, loops: Callable[[], LevelLoops]) -> ArrivalMachine:
     """A pipeline whose levels join by some loops, in the order of the plan."""
     from windrow.kernels.tuple_at_a_time.levels import Plan  # noqa: PLC0415
     from windrow.kernels.tuple_at_a_time.pipeline_machine import PipelineMachine  # noqa: PLC0415
 
-    order = pipeline_order(spec)
-    plan = Plan(loops, conditions_of(spec), order, is_path=is_along_path(spec, order))
+    order = pipeline_order(node)
+    plan = Plan(loops, conditions_of(node), order, is_path=is_along_path(node, order))
     return PipelineMachine(plan, first)
 
 
 # A maker imports its kernels itself: a worker compiles those of its own algorithm alone.
 
 
-def nlw(spec: TimeJoin, first: Numbers) -> ArrivalMachine:
+def nlw(node: TimeJoin, first: Numbers) -> ArrivalMachine:
     """A pipeline of nested loops."""
     from windrow.kernels.tuple_at_a_time.nlw import NlwLoops  # noqa: PLC0415
 
-    return pipeline(spec, first, NlwLoops)
+    return pipeline(node, first, NlwLoops)
 
 
-def hw(spec: TimeJoin, first: Numbers) -> ArrivalMachine:
+def hw(node: TimeJoin, first: Numbers) -> ArrivalMachine:
     """A pipeline of hash tables."""
     from windrow.kernels.tuple_at_a_time.hw import HwLoops  # noqa: PLC0415
 
-    return pipeline(spec, first, HwLoops)
+    return pipeline(node, first, HwLoops)
 
 
-def few(spec: TimeJoin, first: Numbers) -> SweepMachine:
+def few(node: TimeJoin, first: Numbers) -> SweepMachine:
     """Forward evaluation, in the orders of the plan, with the comparisons that its loops test."""
     from windrow.kernels.tuple_at_a_time.sweep import Compared  # noqa: PLC0415
     from windrow.kernels.tuple_at_a_time.sweep_machine import FewMachine  # noqa: PLC0415
 
-    starts = range(len(spec.inputs))
+    starts = range(len(node.inputs))
     comparisons = [
-        Compared(len(spec.classes) + at, pair.lesser[0], pair.greater[0])
-        for at, pair in enumerate(compared_pairs(spec))
+        Compared(len(node.classes) + at, pair.lesser[0], pair.greater[0])
+        for at, pair in enumerate(compared_pairs(node))
     ]
     return FewMachine(
-        conditions_of(spec),
+        conditions_of(node),
         first,
-        method=spec.method,
-        order=np.array([[start, *probe_order(spec, start)] for start in starts]),
+        method=node.method,
+        order=np.array([[start, *probe_order(node, start)] for start in starts]),
         comparisons=comparisons,
     )
 
 
-def asymmetric(spec: TimeJoin, first: Numbers) -> ArrivalMachine:
+def asymmetric(node: TimeJoin, first: Numbers) -> ArrivalMachine:
     """Two windows, each in the structure that the plan says."""
     from windrow.kernels.tuple_at_a_time.asymmetric import (  # noqa: PLC0415
         NO_KEY,
@@ -98,12 +98,12 @@ def asymmetric(spec: TimeJoin, first: Numbers) -> ArrivalMachine:
         KeyWords,
     )
 
-    if spec.classes:
+    if node.classes:
         words = KeyWords(0, 0, 0)  # the word of the first key is all that is asked for
     else:
-        words = NO_KEY if range_of(spec) is None else KeyWords(KEY, LOW, HIGH)
-    left, right = ((name, spec.sizes.of(name)) for name in spec.structures)
-    return Asymmetric(conditions_of(spec), first, words, (left, right))
+        words = NO_KEY if range_of(node) is None else KeyWords(KEY, LOW, HIGH)
+    left, right = ((name, node.sizes.of(name)) for name in node.structures)
+    return Asymmetric(conditions_of(node), first, words, (left, right))
 
 
 def _widest(uppers: Sequence[tuple[tuple[int, ...], ...]]) -> Numbers:
@@ -121,9 +121,9 @@ def _as_ticks(bound: int) -> int:
     return MAX_TICK if bound >= UNBOUNDED else max(-MAX_TICK, bound)
 
 
-def _keyed(spec: TimeJoin) -> NDArray[np.bool_]:
+def _keyed(node: TimeJoin) -> NDArray[np.bool_]:
     """Per input and key class, whether the input has a column in it."""
-    keyed = np.zeros((len(spec.inputs), len(spec.classes)), np.bool_)
-    for at, key in enumerate(spec.classes):
+    keyed = np.zeros((len(node.inputs), len(node.classes)), np.bool_)
+    for at, key in enumerate(node.classes):
         keyed[list(key.inputs), at] = True
     return keyed

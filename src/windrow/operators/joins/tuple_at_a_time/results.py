@@ -39,17 +39,17 @@ class JoinResults:
     """Makes the rows of a join's answer.
 
     Args:
-        spec: the join.
+        node: the join.
         lanes: the tuples.
         rows: the rows behind them, per input.
     """
 
-    def __init__(self, spec: TimeJoin, lanes: Lanes, rows: Sequence[LaneRows]) -> None:
-        self._spec = spec
+    def __init__(self, node: TimeJoin, lanes: Lanes, rows: Sequence[LaneRows]) -> None:
+        self._node = node
         self._lanes = lanes
         self._rows = rows
-        self._predicates = Predicates(spec) if spec.predicates else None
-        self._tests_early = spec.chosen.kind == PIPELINE
+        self._predicates = Predicates(node) if node.predicates else None
+        self._tests_early = node.chosen.kind == PIPELINE
 
     def given_by(self, machine: Machine, counters: Counters) -> Iterator[ChangeBatch]:
         """The answers of the turns that a machine was handed; its work is counted on the way."""
@@ -106,11 +106,11 @@ class JoinResults:
         added: int | None,  # noqa: ARG002  (which graph was met is known to all bounds together)
     ) -> Flags | None:
         """Whether combinations meet all bounds of one of two graphs; None where there is one."""
-        if self._spec.alternative is None:
+        if self._node.alternative is None:
             return None
         times = self._lanes.tape.times[positions]
         answer = np.zeros(len(times), np.bool_)
-        for graph in self._spec.ways:
+        for graph in self._node.ways:
             meets = np.ones(len(times), np.bool_)
             for bound in graph.stated:
                 if bound.left not in ports or bound.right not in ports:
@@ -126,7 +126,7 @@ class JoinResults:
     ) -> Flags | None:
         """Whether keys are equal by value; None where words have proven it."""
         same: Flags | None = None
-        for key in self._spec.classes:
+        for key in self._node.classes:
             columns = ((port, key.columns[port]) for port in ports)
             names = {port: name for port, name in columns if name is not None}
             if len(names) < 2 or (added is not None and added not in names):
@@ -168,11 +168,11 @@ class JoinResults:
         arrays: list[pa.Array] = []
         ends: Numbers | None = None
         for port, rows in enumerate(self._rows):
-            arrays += self._columns(positions, port, self._spec.keep[port])
+            arrays += self._columns(positions, port, self._node.keep[port])
             if rows.has_ends:
                 own = rows.ends(self._places(positions, port))
                 ends = own if ends is None else np.minimum(ends, own)
-        columns = pa.RecordBatch.from_arrays(arrays, names=list(self._spec.schema.names))
+        columns = pa.RecordBatch.from_arrays(arrays, names=list(self._node.schema.names))
         return ChangeBatch(columns, self._lanes.tape.times[positions].max(axis=1), ends)
 
     def _columns(self, positions: Numbers, port: int, names: Sequence[str]) -> list[pa.Array]:

@@ -40,11 +40,11 @@ _MARGIN = 8.0
 """Roundings that a bound is widened by; fewer sums than that take part in it."""
 
 
-def range_of(spec: MultiJoin) -> Served | None:
+def range_of(node: MultiJoin) -> Served | None:
     """The bands that a join's structures are probed by; None where it is something else."""
-    if spec.algorithm != ASYMMETRIC or spec.classes:
+    if node.algorithm != ASYMMETRIC or node.classes:
         return None
-    return served_range(spec)
+    return served_range(node)
 
 
 def range_words(served: Served, port: int, rows: ChangeBatch) -> Words:

@@ -46,12 +46,12 @@ from windrow.schema import MIN_TICK
 class SweepJoinOp(Operator):
     """Joins two or more inputs of inserts by an algorithm that sweeps."""
 
-    def __init__(self, spec: TimeJoin) -> None:
+    def __init__(self, node: TimeJoin) -> None:
         super().__init__()
-        self._spec = spec
-        self._retention = [spec.retention(port) for port in range(len(spec.inputs))]
+        self._node = node
+        self._retention = [node.retention(port) for port in range(len(node.inputs))]
         self._joined_to = MIN_TICK
-        self._waiting = [ChunkBuffer("time") for _ in spec.inputs]
+        self._waiting = [ChunkBuffer("time") for _ in node.inputs]
         self._ahead: BewJoinOp | None = None
         self._start_empty()
 
@@ -112,13 +112,13 @@ class SweepJoinOp(Operator):
 
     def restore(self, snapshot: Snapshot) -> None:
         """Takes over the rows of a state, whichever algorithm has left it."""
-        buffers, joined_to = stored_state(snapshot, len(self._spec.inputs))
+        buffers, joined_to = stored_state(snapshot, len(self._node.inputs))
         newest = max((part.last for own in buffers for part in own), default=MIN_TICK)
         self._joined_to = min(joined_to, newest)
         parts = [parted(own, self._joined_to) for own in buffers]
         self._waiting = [ChunkBuffer("time", waiting) for _, waiting in parts]
         self._start_empty()
-        self._ahead = BewJoinOp(self._spec)
+        self._ahead = BewJoinOp(self._node)
         self._ahead.counters = self.counters
         self._ahead.restore(state_of([joined for joined, _ in parts]))
         self._count_state()
@@ -131,15 +131,15 @@ class SweepJoinOp(Operator):
 
     def _start_empty(self) -> None:
         """Lets go of all tuples, and of what was derived from them."""
-        self._inputs = LanedInputs(self._spec, self.counters)
-        self._results = JoinResults(self._spec, self._inputs.lanes, self._inputs.rows)
-        self._machine = _machine_for(self._spec, self._inputs.lanes.tape.first)
+        self._inputs = LanedInputs(self._node, self.counters)
+        self._results = JoinResults(self._node, self._inputs.lanes, self._inputs.rows)
+        self._machine = _machine_for(self._node, self._inputs.lanes.tape.first)
 
     def _catch_up(self, ahead: BewJoinOp) -> None:
         """Lays out the rows of a state: nothing comes any more at or before what it has joined."""
         self._ahead = None
         times = self._inputs.restore([buffer.slices for buffer in ahead.buffers()])
-        self._machine = _machine_for(self._spec, self._inputs.lanes.tape.first)
+        self._machine = _machine_for(self._node, self._inputs.lanes.tape.first)
         self._machine.adopt(self._inputs.lanes.tape, merged_turns(times))
 
     def _swept(self, watermark: int) -> Iterator[ChangeBatch]:
@@ -166,7 +166,7 @@ class SweepJoinOp(Operator):
         ]
         if not any(final):
             return
-        backward = BewJoinOp(self._spec)
+        backward = BewJoinOp(self._node)
         backward.restore(state_of(self._joined_slices()))
         yield from backward.push(final)
         for name in ("rows_out", "probes", "comparisons"):
@@ -187,7 +187,7 @@ class SweepJoinOp(Operator):
         if not len(self._inputs):
             self._start_empty()
         elif self._inputs.is_roomy:
-            nothing = [None] * len(self._spec.inputs)
+            nothing = [None] * len(self._node.inputs)
             self._machine.moved(self._inputs.make_room(nothing, self._machine.heads()))
 
     def _count_state(self) -> None:
@@ -201,9 +201,9 @@ class SweepJoinOp(Operator):
         self.counters.state_bytes += sum(buffer.nbytes for buffer in self._waiting)
 
 
-def _machine_for(spec: TimeJoin, first: Numbers) -> SweepMachine:
+def _machine_for(node: TimeJoin, first: Numbers) -> SweepMachine:
     """A machine that holds no tuple yet."""
-    machine: SweepMachine = load(spec.chosen.machine)(spec, first)
+    machine: SweepMachine = load(node.chosen.machine)(node, first)
     return machine
 
 
