@@ -21,9 +21,8 @@ from windrow.operators.columns.chunks import Chunk
 from windrow.operators.engine.base import Counters
 from windrow.operators.joins.bew_join import BewJoinOp
 from windrow.operators.joins.bew_search import Search
-from windrow.operators.joins.bew_steps import route_from
 from windrow.operators.joins.bew_window import JoinWindow
-from windrow.operators.joins.join_predicates import Predicates
+from windrow.operators.joins.join_steps import Predicates, route_from
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.time_join import TimeJoin

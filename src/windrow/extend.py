@@ -23,8 +23,7 @@ from windrow.io.protocol import SINKS, SOURCES, Sink, Source
 from windrow.physical.algorithms import ALGORITHMS, Algorithm
 from windrow.plan.aggregates import add_aggregate
 from windrow.plan.aggregates.function import AggregateFunction
-from windrow.plan.extensions import ORDERS, TABLE_FUNCTIONS, TableFunction
-from windrow.plan.functions import UserFunction
+from windrow.plan.functions import ORDERS, TABLE_FUNCTIONS, TableFunction, UserFunction
 from windrow.registry import Registry
 
 __all__ = [

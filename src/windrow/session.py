@@ -15,10 +15,8 @@ from windrow.errors import (
 )
 from windrow.plan import arguments as kinds
 from windrow.plan.arguments import takes
-from windrow.plan.catalog import StreamInfo
-from windrow.plan.deep_calls import deep_calls
-from windrow.plan.registering import Lateness, Said, of_changes, stream_info
-from windrow.plan.stream_hints import Hints
+from windrow.plan.catalog import Hints, Lateness, Said, StreamInfo, of_changes, stream_info
+from windrow.plan.exprs import deep_calls
 from windrow.runners.base import Question, Registered, SessionRunner, Source
 from windrow.runners.in_process import InProcess
 from windrow.runners.on_spark import OnSpark
@@ -434,8 +432,8 @@ class Session(Generic[Answer]):
     def _plan(self, sql: str, options: Mapping[str, Any]) -> tuple[Query, PhysicalQuery]:
         # Imported here: `import windrow` and registering streams load neither parser nor planner.
         from windrow.calibration.stored import this_machine  # noqa: PLC0415
-        from windrow.optimize.optimizer import optimize  # noqa: PLC0415
         from windrow.optimize.options import by_keyword  # noqa: PLC0415
+        from windrow.optimize.planner import optimize  # noqa: PLC0415
         from windrow.sql.compile import compile_query  # noqa: PLC0415
 
         chosen, functions = by_keyword(options), self._registered.functions

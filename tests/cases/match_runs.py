@@ -16,7 +16,7 @@ from twins.bestmatch import BETTER, EQUAL, WORSE, Rules
 
 from windrow.operators.columns.arrow_types import arrow_type
 from windrow.operators.columns.changes import ChangeBatch
-from windrow.physical.match_algorithms import MATCH_ALGORITHMS, MATWIN, PAGED
+from windrow.physical.algorithms import MATCH_ALGORITHMS, MATWIN, PAGED
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
 from windrow.physical.nodes.scan_stream import ScanStream

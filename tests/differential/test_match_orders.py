@@ -11,7 +11,7 @@ import pytest
 from match_oracle import Order, best_pairs, least, shared
 
 import windrow
-from windrow.physical.match_algorithms import MATCH_ALGORITHMS, PAGED
+from windrow.physical.algorithms import MATCH_ALGORITHMS, PAGED
 
 ROWS = 120
 SCHEMA = pa.schema(

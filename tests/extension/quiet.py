@@ -21,7 +21,7 @@ from windrow.operators.engine.base import Operator, Snapshot
 from windrow.physical.nodes.base import PhysicalNode, Request
 from windrow.physical.nodes.shapes import OneInput
 from windrow.physical.partitioning.buckets import Single
-from windrow.plan.extensions import TableFunction
+from windrow.plan.functions import TableFunction
 from windrow.plan.nodes.base import Node, SameColumns
 from windrow.schema import MAX_TICK, MIN_TICK, Schema
 

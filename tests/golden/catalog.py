@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from windrow.plan.catalog import Catalog, StreamInfo
-from windrow.plan.registering import Said, of_changes, stream_info
-from windrow.plan.stream_hints import NO_HINTS, Hints
+from windrow.plan.catalog import NO_HINTS, Catalog, Hints, Said, StreamInfo, of_changes, stream_info
 from windrow.schema import Field, Schema
 
 SECOND = 1_000_000

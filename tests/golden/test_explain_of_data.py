@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 
 from windrow.operators.expressions.evaluate import DuckdbTypes
-from windrow.optimize.optimizer import optimize
+from windrow.optimize.planner import optimize
 from windrow.physical.explain.explanation import explain
 from windrow.physical.options import Options
-from windrow.plan.registering import stream_info
+from windrow.plan.catalog import stream_info
 from windrow.run.local.execution import Execution
 from windrow.run.local.sources import source_of
 from windrow.run.local.stream_statistics import TableStatistics

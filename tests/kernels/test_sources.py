@@ -13,7 +13,7 @@ import pytest
 
 import windrow_papers.kernels
 from windrow.kernels import jit as _jit
-from windrow.kernels.sources import KERNELS, digest_of, sources_of
+from windrow.kernels.jit import KERNELS, digest_of, sources_of
 
 PAPERS = Path(windrow_papers.kernels.__file__).parent
 MODULES = sorted(

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.operators.expressions.evaluate import DuckdbTypes
-from windrow.optimize.optimizer import optimize
+from windrow.optimize.planner import optimize
 from windrow.physical.options import Options
-from windrow.plan.registering import Said, stream_info
+from windrow.plan.catalog import Said, stream_info
 from windrow.run.local.execution import Execution
 from windrow.run.local.sources import source_of
 from windrow.run.local.stream_statistics import StreamStatistics

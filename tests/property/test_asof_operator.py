@@ -15,7 +15,7 @@ from cases.tape import TAPES
 from hypothesis import given, note, settings
 from twins.asof import Row, Rules, asof, last_wait
 
-from windrow.operators.columns import keys
+from windrow.operators.columns import key_columns as keys
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.engine.driver import OperatorDriver
 from windrow.operators.joins.asof import AsofSweepOp

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from twins.bestmatch import JUDGED, Rules, bestmatch, proofs
 
 from windrow.operators.bestmatch.bestmatch import MatwinBestmatchOp
-from windrow.operators.columns import keys
+from windrow.operators.columns import key_columns as keys
 from windrow.operators.columns.chunks import Chunk, ChunkSlice, decode, encode
 from windrow.operators.engine.base import Snapshot
 from windrow.operators.routing.partition import own_rows, route

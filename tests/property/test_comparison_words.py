@@ -12,7 +12,7 @@ from twins.theta import compared
 
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.joins.tuple_at_a_time.comparison_words import comparison_words
-from windrow.physical.routes import OrderedPair
+from windrow.physical.probe_orders import OrderedPair
 from windrow.plan.exprs import Comparison, Side
 
 LAST, FIRST = 2**63 - 1, -(2**63)

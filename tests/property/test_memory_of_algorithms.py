@@ -21,7 +21,7 @@ from windrow.operators.engine.driver import build
 from windrow.operators.engine.memory import Memory
 from windrow.physical.algorithms import ALGORITHMS, HASH, PIPELINE, choice, choices
 from windrow.physical.nodes.time_join import TimeJoin
-from windrow.physical.routes import is_along_path, pipeline_order
+from windrow.physical.probe_orders import is_along_path, pipeline_order
 from windrow.schema import MAX_TICK
 
 OLD_TUPLES_STAY = {"ripple", "xjoin"}

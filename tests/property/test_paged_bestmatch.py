@@ -22,13 +22,13 @@ from windrow.operators.bestmatch.pages.page_file import Counts
 from windrow.operators.bestmatch.pages.page_search import PageSearch
 from windrow.operators.bestmatch.pages.paged_bestmatch import PagedBestmatchOp
 from windrow.operators.bestmatch.pages.paged_windows import PagedWindows, PageSizes
-from windrow.operators.columns import keys
+from windrow.operators.columns import key_columns as keys
 from windrow.operators.columns.chunks import Chunk, ChunkSlice, decode, encode
 from windrow.operators.engine.base import Counters, Snapshot
 from windrow.operators.engine.driver import build
 from windrow.operators.engine.memory import Memory
 from windrow.operators.routing.partition import own_rows, route
-from windrow.physical.match_algorithms import GRID_PAGES, PAGED
+from windrow.physical.algorithms import GRID_PAGES, PAGED
 
 EXAMPLES = settings(max_examples=60, deadline=None, derandomize=True)
 BYTES = 4_000

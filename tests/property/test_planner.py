@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from windrow import Session
 from windrow.operators.expressions.evaluate import DuckdbTypes
 from windrow.optimize.cost.kernels import KERNELS, KernelCost
-from windrow.optimize.optimizer import optimize
+from windrow.optimize.planner import optimize
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.options import Options
-from windrow.plan.registering import stream_info
+from windrow.plan.catalog import stream_info
 from windrow.run.local.sources import source_of
 from windrow.run.local.stream_statistics import TableStatistics
 from windrow.sql.compile import compile_query

@@ -8,7 +8,7 @@ import pytest
 
 import windrow
 from windrow.errors import PlanError
-from windrow.physical.match_algorithms import MATCH_ALGORITHMS, PAGED
+from windrow.physical.algorithms import MATCH_ALGORITHMS, PAGED
 
 QUERY = (
     "SELECT l.id AS l, r.id AS r FROM l FULL OUTER BESTMATCH JOIN r"

@@ -11,7 +11,7 @@ from cases import draw_bestmatch
 from cases.in_process import bag, session_of
 
 import windrow
-from windrow.optimize import optimizer
+from windrow.optimize import planner as optimizer
 from windrow.optimize.rules.filters import push_filters
 
 ROWS = {

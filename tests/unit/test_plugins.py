@@ -136,7 +136,7 @@ DRIVER = (
 import base64, pickle
 import cases.brute_force
 from plans import HOUR, Bound, join, query, renamed, scan, stream
-from windrow.optimize.optimizer import optimize
+from windrow.optimize.planner import optimize
 from windrow.physical.options import Options
 
 found, wanted = bag(session.sql(QUERY, algorithm="brute-force")), bag(session.sql(QUERY))

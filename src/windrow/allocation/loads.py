@@ -1,4 +1,19 @@
-"""What streams ask for, what there is, and what they get."""
+"""What can be wrong with what is to be divided.
+
+How many results an allocation gives, and which share of all results that is.
+
+The last tuple of a combination to arrive finds the others in their windows. With n streams
+
+    output = selectivity * sum over i of  rate[i] * product over j != i of  window[j]
+
+which is the paper's equation 12 for two. Where a window is a random part of the full one, and the
+arrivals that probe are a random part of all, each combination is found with the probability that
+its last tuple probes and its others were kept. So the same formula with the effective rates and the
+kept windows is the expected output, and its ratio to the full one the expected recall.
+
+Where a probe meets a share of those in the windows only, for what is of its own instant may count as
+later, its rate counts with that share.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +21,30 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from operator import mul
+from typing import Self
 
-from windrow.allocation.errors import AllocationError
+from windrow.errors import WindrowError
+
+
+class AllocationError(WindrowError, ValueError):
+    """Memory or processor cannot be divided as asked; the one who asked acts."""
+
+    @classmethod
+    def bad_number(cls, name: str, value: float, wanted: str) -> Self:
+        """A rate, a window or an amount that cannot be."""
+        return cls("bad-allocation-number", f"{name} is {value:g}", hint=f"it must be {wanted}")
+
+    @classmethod
+    def least_too_much(cls, what: str, least: float, there_is: float) -> Self:
+        """The streams' minima are more than there is."""
+        return cls(
+            "least-too-much",
+            f"the streams require {least:g} {what} at least, and there are {there_is:g}",
+            reason="every stream gets its minimum before anything else is divided",
+            hint="lower the minima of some streams, or allow more",
+        )
+
 
 ALIKE = 0.9
 """A probe that meets such a share of what another meets, or more, is taken to meet as much."""
@@ -118,3 +155,42 @@ def _check_numbers(given: Load | Resources) -> None:
 
 def _is_short(there_is: float | None, asked: Sequence[float]) -> bool:
     return there_is is not None and sum(asked) > there_is
+
+
+def output_rate(
+    allocation: Allocation, selectivity: float = 1.0, loads: Sequence[Load] = ()
+) -> float:
+    """The expected results per unit of time.
+
+    Args:
+        allocation: what each stream gets.
+        selectivity: the share of all combinations that match.
+        loads: the streams, which know what a probe meets; none where it meets all.
+
+    Examples:
+        >>> output_rate(Allocation(rates=(100.0, 0.0), windows=(500.0, 1000.0)), 0.01)
+        1000.0
+    """
+    rates = meeting_rates(loads, allocation.rates) if loads else allocation.rates
+    others = products_of_others(allocation.windows)
+    found: float = sum(map(mul, rates, others))
+    return selectivity * found
+
+
+def expected_recall(loads: Sequence[Load], allocation: Allocation) -> float:
+    """The expected share of the results of the full join; 1 where that has none."""
+    full = output_rate(everything(loads), loads=loads)
+    return output_rate(allocation, loads=loads) / full if full > 0 else 1.0
+
+
+def meeting_rates(loads: Sequence[Load], rates: Sequence[float]) -> list[float]:
+    """Effective rates, each with the share of the others' combinations that a probe meets."""
+    return [load.meets * rate for load, rate in zip(loads, rates, strict=True)]
+
+
+def products_of_others(windows: Sequence[float]) -> list[float]:
+    """For each stream, the combinations of tuples in the other streams' windows.
+
+    Without a division, which an empty window would spoil.
+    """
+    return [math.prod(windows[:at]) * math.prod(windows[at + 1 :]) for at in range(len(windows))]

@@ -22,15 +22,12 @@ from windrow.optimize.cost.crossovers import (
     reigns,
 )
 from windrow.optimize.cost.directions import Cost, Workload, every_cost
-from windrow.optimize.cost.errors import CostError
 from windrow.optimize.cost.output import output_rate, selectivity_of_keys
-from windrow.optimize.cost.structures import Sizes, Structure
-from windrow.optimize.cost.weights import Weights
+from windrow.optimize.cost.structures import CostError, Sizes, Structure, Weights
 from windrow.run.terminal import Terminal, telling
 
 if TYPE_CHECKING:
-    from windrow.optimize.cost.structures import Sizes
-    from windrow.optimize.cost.weights import Weights
+    from windrow.optimize.cost.structures import Sizes, Weights
 
 
 WORDS = {
@@ -316,7 +313,7 @@ def cost(
 def _weights(source: WeightsFrom, sizes: Sizes) -> Weights:
     """The weights asked for; those of this machine must have been measured."""
     if source is WeightsFrom.paper:
-        from windrow.optimize.cost.weights import PAPER
+        from windrow.optimize.cost.structures import PAPER
 
         return PAPER
     from windrow.calibration.stored import recall
@@ -326,8 +323,12 @@ def _weights(source: WeightsFrom, sizes: Sizes) -> Weights:
 
 def _calibrate(sizes: Sizes, stderr: Terminal) -> Calibrated:
     """Measures the weights of this machine, telling what is measured now, and keeps them."""
-    from windrow.calibration.compiled import CompiledBench
-    from windrow.calibration.measuring import LAST_START_S, measure, weights_in_microseconds
+    from windrow.calibration.measuring import (
+        LAST_START_S,
+        CompiledBench,
+        measure,
+        weights_in_microseconds,
+    )
     from windrow.calibration.stored import keep, prepare
 
     prepare()

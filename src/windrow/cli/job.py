@@ -42,7 +42,7 @@ from windrow.cli.ddl import parse_ddl
 from windrow.cli.errors import JobError
 from windrow.errors import BindError
 from windrow.physical.options import ROWS
-from windrow.plan.durations import to_ticks
+from windrow.plan.units import to_ticks
 from windrow.schema import ON_ARRIVAL, OnArrival, Schema
 
 FORMATS = ("parquet", "csv", "json")

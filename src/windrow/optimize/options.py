@@ -7,7 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 from windrow.errors import PlanError, Span, UnsupportedError, WindrowError, nearest
-from windrow.optimize.option_conflicts import check_together
+from windrow.optimize.choose.physical_node import SIZES, check_sizes
+from windrow.physical.algorithms import (
+    ALGORITHMS,
+    ASYMMETRIC,
+    DEFAULT,
+    MATWIN,
+    PAGED,
+    PIPELINE,
+    choice,
+    choices,
+)
 from windrow.physical.options import ROWS, Options
 from windrow.plan.nodes.query import Hint, Query
 
@@ -84,4 +94,132 @@ def _check_name(name: str) -> None:
             "unknown-option",
             f"there is no option {name!r}",
             hint=f"one of {nearest(name, ROWS)}",
+        )
+
+
+_OF_SHEDDING = ("shed_strategy", "shed_least", "shed_least_rate", "seed")
+
+
+def check_together(options: Options, places: Mapping[str, Span | None]) -> None:
+    """Refuses options of which one needs, or excludes, another.
+
+    Args:
+        options: each of them checked by itself.
+        places: where the query's hints stand, by option.
+    """
+    asked = options.asked_algorithm
+    if options.structure and asked != ASYMMETRIC:
+        raise PlanError(
+            "structure-of-another-algorithm",
+            f"the algorithm {options.algorithm} has no structure to choose",
+            reason=f"structure = {options.structure!r} is for the algorithm {ASYMMETRIC}",
+            hint="leave out one of the two",
+            span=places.get("structure"),
+        )
+    _check_sizes(options, places)
+    if options.order and asked is not None and not _has_order(asked):
+        raise PlanError(
+            "order-of-another-algorithm",
+            f"the algorithm {asked} has no order to choose",
+            reason=f"order = {options.order!r} is for one of"
+            f" {', '.join(filter(_has_order, choices()))}",
+            hint="leave out one of the two",
+            span=places.get("order"),
+        )
+    if options.on_memory is not None and options.memory is None:
+        raise _nothing_to_exceed(options.on_memory, is_hint="on_memory" in places).at(
+            places.get("on_memory")
+        )
+    if options.algorithm in PAGED and not options.spills:
+        raise PlanError(
+            "pages-without-spilling",
+            f"the algorithm {options.algorithm} has pages for what memory does not hold, and"
+            " nothing goes to disk",
+            reason="memory is not bounded"
+            if options.memory is None
+            else f"on_memory is {options.on_memory or 'fail'!r}",
+            hint=f"set memory, and on_memory to 'spill', or use algorithm {MATWIN}",
+            span=places.get("algorithm"),
+        )
+    _check_spilling(options, places)
+    if options.on_service_rate is not None and options.service_rate is None:
+        raise PlanError(
+            "on-service-rate-without-service-rate",
+            f"on_service_rate is {options.on_service_rate!r}, but nothing says what the rate is",
+            reason="without service_rate every tuple probes",
+            hint="say both, for instance service_rate = '1000 per second'",
+            span=places.get("on_service_rate"),
+        )
+    _check_shedding(options, places)
+
+
+def _has_order(asked: str) -> bool:
+    """Whether new tuples meet streams in an order by an algorithm, or a pipeline takes them in it."""
+    found = choice(asked)
+    return found is not None and (found[0] == DEFAULT or ALGORITHMS[found[0]].kind == PIPELINE)
+
+
+def _check_spilling(options: Options, places: Mapping[str, Span | None]) -> None:
+    """Refuses to spill by an algorithm that has more in memory than rows."""
+    asked = options.asked_algorithm
+    found = choice(asked) if options.spills and asked is not None else None
+    if found is None or ALGORITHMS[found[0]].spills:
+        return
+    algorithm = ALGORITHMS[found[0]]
+    kept = "the time and key of every tuple"
+    if algorithm.kind == PIPELINE:
+        kept += ", and partial combinations,"
+    raise PlanError(
+        "algorithm-cannot-spill",
+        f"the algorithm {asked} cannot move what it holds to disk",
+        reason=f"it keeps {kept} in memory, apart from the rows",
+        hint=f"leave algorithm out, or use algorithm {DEFAULT}; or let the query fail beyond its"
+        " memory: on_memory = 'fail'",
+        span=places.get("algorithm") or places.get("structure"),
+    )
+
+
+def _check_shedding(options: Options, places: Mapping[str, Span | None]) -> None:
+    """Refuses to say how to shed what is not shed."""
+    needed = {
+        "shed_least": (options.sheds_memory, "on_memory = 'shed'"),
+        "shed_least_rate": (options.sheds_probes, "on_service_rate = 'shed'"),
+    }
+    either = (options.sheds, "on_memory = 'shed' or on_service_rate = 'shed'")
+    for name in _OF_SHEDDING:
+        does_shed, by = needed.get(name, either)
+        if getattr(options, name) is not None and not does_shed:
+            raise PlanError(
+                "nothing-is-shed",
+                f"{name} is set, but nothing is shed that it could be about",
+                hint=f"set {by}, or leave it out",
+                span=places.get(name),
+            )
+
+
+def _nothing_to_exceed(on_memory: str, *, is_hint: bool) -> PlanError:
+    return PlanError(
+        "on-memory-without-memory",
+        f"on_memory is {on_memory!r}, but nothing says how much memory there is",
+        reason="a query without memory may hold as much as its windows need",
+        hint=f"write both: /*+ memory(512 MB), on_memory({on_memory}) */"
+        if is_hint
+        else "say both, for instance memory = '512 MB'",
+    )
+
+
+def _check_sizes(options: Options, places: Mapping[str, Span | None]) -> None:
+    """Refuses sizes of buckets and nodes that nothing asked for has."""
+    try:
+        check_sizes(options)
+    except PlanError as error:
+        raise error.at(next((places[name] for name in SIZES if name in places), None)) from None
+    sized = [name for name in SIZES if getattr(options, name) is not None]
+    if sized and options.asked_algorithm not in {None, ASYMMETRIC}:
+        raise PlanError(
+            "structure-of-another-algorithm",
+            f"the algorithm {options.asked_algorithm} has no structure whose size to choose",
+            reason=f"{sized[0]} is for the algorithm {ASYMMETRIC}",
+            hint="leave out one of the two",
+            span=places.get(sized[0]),
         )

@@ -10,25 +10,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypedDict, get_args
 
-from windrow.physical.algorithms import ASYMMETRIC
-from windrow.physical.match_algorithms import MATCH_ALGORITHMS
+from windrow.physical.algorithms import ASYMMETRIC, MATCH_ALGORITHMS
 from windrow.physical.option import (
     InProcess,
     Option,
     as_flag,
     as_number,
     as_signed_number,
+    asked_order,
+    check_algorithm,
     of_type,
     one_of,
     readable,
     rows_of,
+    structure_names,
     whole,
 )
-from windrow.physical.option_values import asked_order, check_algorithm, structure_names
-from windrow.physical.shed_values import least_said, rate_said
-from windrow.physical.shedding.limits import STRATEGIES, ShedStrategy
+from windrow.physical.shedding.limits import STRATEGIES, ShedStrategy, least_said, rate_said
 from windrow.physical.structures import LEAST_BUCKET, LEAST_NODE, MOST, USUAL, PartSizes
-from windrow.plan.sizes import Amount, to_amount
+from windrow.plan.units import Amount, to_amount
 
 SHED, SPILL = "shed", "spill"
 

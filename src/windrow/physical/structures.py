@@ -14,13 +14,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from windrow.physical.algorithms import HASH
 from windrow.plan.exprs import ALWAYS, NEVER, Band
 
 if TYPE_CHECKING:
     from windrow.physical.nodes.multi_join import MultiJoin
 
 
-BUFFER, HASH, BTREE, TTREE = "buffer", "hash", "btree", "ttree"
+BUFFER, BTREE, TTREE = "buffer", "btree", "ttree"
 TREES = (BTREE, TTREE)
 
 LEAST_BUCKET, LEAST_NODE, MOST = 1, 3, 10_000

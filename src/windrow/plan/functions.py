@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from windrow.registry import Registry
+
+if TYPE_CHECKING:
+    from windrow.plan.nodes.base import Node
 
 
 @dataclass(frozen=True)
@@ -49,3 +54,28 @@ class FunctionKinds:
     windows: frozenset[str]
     row_makers: frozenset[str]
     volatile: frozenset[str]
+
+
+Constant: TypeAlias = str | int | float | bool | None
+
+ORDERS: Registry[UserFunction] = Registry("order")
+"""Orders of dimensions of bestmatch joins, by the name that stands between both sides."""
+
+
+@dataclass(frozen=True)
+class TableFunction:
+    """A function in FROM: `FROM name(stream, 5, 'x') alias`.
+
+    Attributes:
+        make: gives the relation, a node over the rows of the stream. It is called with the node of
+            these rows, the alias, and the constants; the columns of its rows are to be called
+            `alias.column`. What it refuses it refuses by a WindrowError.
+        usage: how it is written, for errors: "name(stream, how many)".
+    """
+
+    make: Callable[[Node, str, tuple[Constant, ...]], Node]
+    usage: str
+
+
+TABLE_FUNCTIONS: Registry[TableFunction] = Registry("table function")
+"""Functions in FROM, by name."""

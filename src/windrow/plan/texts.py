@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from windrow.plan.durations import show_ticks
 from windrow.plan.exprs import Expr, Named
+from windrow.plan.units import show_ticks
 
 if TYPE_CHECKING:
     from windrow.plan.nodes.base import Equality

@@ -19,9 +19,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.physical.explain.promises import remedy
+from windrow.physical.explain.facts import remedy
 from windrow.physical.nodes.scan_stream import ScanStream
-from windrow.plan.durations import show_ticks
+from windrow.plan.units import show_ticks
 from windrow.schema import MIN_TICK
 
 MOST_LATE = 0.01

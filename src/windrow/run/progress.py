@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO
 from windrow.errors import PlanError, nearest
 from windrow.operators.columns.instants import show_instant
 from windrow.operators.engine.base import THOUSANDTHS, Counters
-from windrow.plan.sizes import show_bytes
+from windrow.plan.units import show_bytes
 from windrow.run.late_rows import StreamFigures
 from windrow.run.response import Response
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windrow.plan.durations import show_ticks
+from windrow.plan.units import show_ticks
 
 if TYPE_CHECKING:
     import numpy as np

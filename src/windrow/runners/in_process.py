@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from windrow.errors import UnsupportedError
-from windrow.plan.deep_calls import FEW_LEVELS
+from windrow.plan.exprs import FEW_LEVELS
 from windrow.runners.base import Question, Registered, SessionRunner, Source
 
 if TYPE_CHECKING:

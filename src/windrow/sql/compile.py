@@ -13,7 +13,7 @@ from windrow.plan.nodes.query import Query
 from windrow.plan.nodes.set_operation import SetOperation
 from windrow.plan.types import TypeResolver
 from windrow.sql.bind.calls import Functions
-from windrow.sql.bind.grouping import refuse_reserved
+from windrow.sql.bind.select_list import refuse_reserved
 from windrow.sql.grammar.functions import name_aggregates
 from windrow.sql.grammar.parse import parse_query, read_hints
 from windrow.sql.grammar.refuse import (

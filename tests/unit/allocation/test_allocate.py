@@ -8,10 +8,17 @@ import random
 import numpy as np
 import pytest
 
-from windrow.allocation.best import allocate
-from windrow.allocation.errors import AllocationError
-from windrow.allocation.loads import Allocation, Case, Load, Resources, case_of
-from windrow.allocation.output import expected_recall, output_rate
+from windrow.allocation.loads import (
+    Allocation,
+    AllocationError,
+    Case,
+    Load,
+    Resources,
+    case_of,
+    expected_recall,
+    output_rate,
+)
+from windrow.allocation.strategies import allocate
 
 STEPS = {2: 60, 3: 30, 4: 12}
 """How finely the grid divides what each stream may have, by number of streams."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from windrow.allocation.dividing import in_order, in_proportion, pot
-from windrow.allocation.loads import Load, Resources
-from windrow.allocation.output import output_rate
+from windrow.allocation.loads import Load, Resources, output_rate
 from windrow.allocation.strategies import (
     allocate_by,
     by_rates,

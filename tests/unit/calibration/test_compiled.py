@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.calibration.compiled import CompiledBench
+from windrow.calibration.measuring import CompiledBench
 from windrow.optimize.cost.structures import Sizes, Structure
 
 

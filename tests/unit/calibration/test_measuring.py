@@ -14,8 +14,7 @@ from windrow.calibration.measuring import (
     weights_in_microseconds,
     weights_in_work,
 )
-from windrow.optimize.cost.structures import Sizes, Structure, touches
-from windrow.optimize.cost.weights import PAPER
+from windrow.optimize.cost.structures import PAPER, Sizes, Structure, touches
 
 
 @dataclass

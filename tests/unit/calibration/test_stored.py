@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from windrow.calibration import stored
-from windrow.calibration.errors import CalibrationError
 from windrow.calibration.stored import (
+    CalibrationError,
     conditions,
     keep,
     prepare,
@@ -21,8 +21,7 @@ from windrow.calibration.stored import (
     weights_file,
 )
 from windrow.optimize.choose.plans import REFERENCE_MACHINE
-from windrow.optimize.cost.structures import Sizes
-from windrow.optimize.cost.weights import PAPER
+from windrow.optimize.cost.structures import PAPER, Sizes
 
 
 @pytest.fixture(autouse=True)

@@ -7,11 +7,10 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from windrow.calibration import compiled
+from windrow.calibration import measuring as compiled
 from windrow.calibration.measuring import Metered
 from windrow.cli.main import app
-from windrow.optimize.cost.structures import Sizes, Structure, touches
-from windrow.optimize.cost.weights import PAPER
+from windrow.optimize.cost.structures import PAPER, Sizes, Structure, touches
 
 SKEWED = ("--rate-a", 2, "--rate-b", 998, "--window-a", 9_500, "--window-b", 500)
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.operators.columns import key_directory
+from windrow.operators.columns.key_columns import KeyWords, key_words
 from windrow.operators.columns.key_directory import KeyDirectory, as_shown
-from windrow.operators.columns.keys import KeyWords, key_words
 
 NAN = float("nan")
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from windrow.errors import UnsupportedError
 from windrow.operators.columns import key_columns
-from windrow.operators.columns.keys import equal_values, key_words, mixed_words
+from windrow.operators.columns.key_columns import equal_values, key_words, mixed_words
 
 whole = st.integers(-(2**63), 2**63 - 1) | st.integers(-2, 2)
 real = st.floats() | st.sampled_from([0.0, -0.0, math.nan, math.inf])
@@ -152,7 +152,7 @@ def test_words_are_the_same_in_every_process_and_for_ever():
     }
     program = """
 import numpy as np, pyarrow as pa
-from windrow.operators.columns.keys import key_words, mixed_words
+from windrow.operators.columns.key_columns import key_words, mixed_words
 word = lambda *columns: int(key_words(columns, nulls_match=False).words[0])
 print({
     "text": word(pa.array(["dddddddddddddd"])),

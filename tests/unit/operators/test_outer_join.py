@@ -15,9 +15,8 @@ from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.engine.base import Snapshot
 from windrow.operators.engine.driver import OperatorDriver, build
 from windrow.operators.joins.bew_join import BewJoinOp
-from windrow.operators.joins.match_log import Matched, numbered
+from windrow.operators.joins.match_log import Intervals, Matched, between, numbered, together
 from windrow.operators.joins.outer_join import FINAL_ROWS, OuterJoinOp
-from windrow.operators.joins.unmatched_intervals import Intervals, between, together
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.outer_join import OuterJoin
 from windrow.physical.nodes.scan_stream import ScanStream

@@ -14,11 +14,11 @@ from plans import expr
 import windrow
 from windrow.errors import DataError
 from windrow.operators.joins import bew_search
-from windrow.operators.joins.join_predicates import Predicates
+from windrow.operators.joins.join_steps import Predicates
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.time_join import TimeJoin
-from windrow.physical.routes import probe_order
+from windrow.physical.probe_orders import probe_order
 from windrow.plan.exprs import Comparison, Expr, Side
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import Field, Schema

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 import windrow
 from windrow.errors import PlanError
 from windrow.operators.columns.changes import ChangeBatch
-from windrow.operators.engine.changelog_output import ChangelogOutput
+from windrow.operators.engine.row_drivers import ChangelogOutput
 from windrow.operators.feeds.updates import CHANGE_TYPES
 
 Change = tuple[int, int, str | None, int]

@@ -7,7 +7,7 @@ import pytest
 from plans import HOUR, Bound, expr, join, query, renamed, scan, stream
 
 from windrow.errors import PlanError, UnsupportedError
-from windrow.optimize.optimizer import optimize
+from windrow.optimize.planner import optimize
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
 from windrow.physical.nodes.scan_stream import ScanStream

@@ -8,7 +8,7 @@ import pytest
 from plans import expr, join, query, renamed, scan, stream
 
 from windrow.errors import PlanError, UnsupportedError
-from windrow.optimize.optimizer import apply_rules, optimize
+from windrow.optimize.planner import apply_rules, optimize
 from windrow.optimize.rules.columns import filter_keys_of_one_input
 from windrow.optimize.rules.filters import absorb_filters, push_filters, push_own_conditions
 from windrow.physical.nodes.count_join import CountJoin

@@ -10,7 +10,7 @@ from plans import Bound, expr, join, query, renamed, scan, stream
 
 from windrow.errors import PlanError, UnsupportedError
 from windrow.optimize.choose.physical_node import choose
-from windrow.optimize.optimizer import optimize
+from windrow.optimize.planner import optimize
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.options import Options
 from windrow.plan.nodes.range import Range

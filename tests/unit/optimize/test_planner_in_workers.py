@@ -13,7 +13,7 @@ from windrow import Session
 from windrow.optimize.choose.plans import REFERENCE_MACHINE
 from windrow.optimize.cost import kernels
 from windrow.optimize.planner import QueryPlanner
-from windrow.physical.explain.plan_names import plan_kind
+from windrow.physical.estimates import plan_kind
 from windrow.physical.options import Options
 from windrow.plan.statistics import Figure
 

@@ -8,7 +8,7 @@ from golden.catalog import CATALOG
 
 import windrow
 from windrow.operators.expressions.evaluate import DuckdbTypes
-from windrow.optimize.optimizer import optimize
+from windrow.optimize.planner import optimize
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.nodes.set_op import SetOp

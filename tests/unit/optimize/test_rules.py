@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from plans import HOUR, Bound, expr, join, renamed, scan, stream
 
-from windrow.optimize.optimizer import apply_rules
+from windrow.optimize.planner import apply_rules
 from windrow.optimize.rules.columns import (
     compute_below_aggregate,
     filter_keys_of_one_input,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from plans import expr, join, renamed, scan, stream
 from twins.plan import rows_of
 
-from windrow.optimize.optimizer import RULES, apply_rules
+from windrow.optimize.planner import RULES, apply_rules
 from windrow.plan.exprs import Named
 from windrow.plan.nodes.filter import Filter
 from windrow.plan.nodes.range import Range

@@ -11,8 +11,8 @@ from windrow.errors import WindrowError
 from windrow.operators.engine.driver import build
 from windrow.operators.expressions.evaluate import DuckdbTypes
 from windrow.operators.shedding.structured_join import StructuredShedJoinOp
-from windrow.optimize.optimizer import optimize
 from windrow.optimize.options import by_keyword
+from windrow.optimize.planner import optimize
 from windrow.optimize.shedding.expected import Width, expected_width
 from windrow.physical.explain.algorithm_facts import algorithm_facts
 from windrow.physical.nodes.project_rows import ProjectRows

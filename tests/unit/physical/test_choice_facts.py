@@ -8,7 +8,7 @@ import pytest
 from golden.catalog import CATALOG
 
 from windrow.operators.expressions.evaluate import DuckdbTypes
-from windrow.optimize.optimizer import optimize
+from windrow.optimize.planner import optimize
 from windrow.physical.explain.explanation import explain
 from windrow.physical.options import Options
 from windrow.physical.query import Runner

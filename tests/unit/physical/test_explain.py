@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plans import HOUR, MINUTE, SECOND, Bound, expr, join, query, renamed, scan, stream
 
-from windrow.operators.joins.bew_steps import route_from
-from windrow.optimize.optimizer import optimize
+from windrow.operators.joins.join_steps import route_from
+from windrow.optimize.planner import optimize
 from windrow.physical.algorithms import ALGORITHMS, choice, choices
 from windrow.physical.explain.bounds_text import (
     implied_windows,
@@ -18,7 +18,7 @@ from windrow.physical.explain.bounds_text import (
 )
 from windrow.physical.explain.explanation import explain
 from windrow.physical.options import Options
-from windrow.physical.routes import probe_order
+from windrow.physical.probe_orders import probe_order
 from windrow.plan.nodes.bestmatch_join import BestmatchJoin, Dimension
 from windrow.plan.texts import show_predicates
 from windrow.plan.windows import UNBOUNDED, WindowGraph

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.errors import BindError
-from windrow.plan.durations import show_ticks, to_ticks
+from windrow.plan.units import show_ticks, to_ticks
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from windrow.errors import PlanError
-from windrow.plan.sizes import Amount, show_bytes, to_amount, to_bytes
+from windrow.plan.units import Amount, show_bytes, to_amount, to_bytes
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from windrow.operators.expressions.evaluate import connect
-from windrow.plan.digits import Digits, digits_of_type
+from windrow.plan.types import Digits, digits_of_type
 from windrow.schema import Field, Schema
 from windrow.sql.grammar.dialect import Windrow
 from windrow.sql.render.duckdb_text import duckdb_text

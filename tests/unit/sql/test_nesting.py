@@ -9,7 +9,7 @@ import pytest
 
 import windrow
 from windrow.errors import ParseError, PlanError, WindrowError
-from windrow.plan.deep_calls import deep_calls
+from windrow.plan.exprs import deep_calls
 from windrow.sql.grammar.parse import MOST_IN_A_ROW, MOST_LEVELS
 
 

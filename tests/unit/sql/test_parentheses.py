@@ -10,7 +10,7 @@ from sqlglot import exp, parse_one
 
 import windrow
 from windrow.plan.exprs import embedded
-from windrow.sql.grammar.parentheses import parenthesized
+from windrow.sql.grammar.spans import parenthesized
 
 B, X = exp.column("b"), exp.column("x")
 

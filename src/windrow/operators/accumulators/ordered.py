@@ -23,11 +23,11 @@ from windrow.operators.accumulators.base import (
     AliveRows,
     Numbers,
     ValueKeeper,
+    as_doubles,
     fitted,
     nothing_to_delete,
 )
 from windrow.operators.accumulators.codes import Codes, codes_of
-from windrow.operators.accumulators.doubles import as_doubles
 from windrow.operators.aggregates.answers import Answers
 from windrow.operators.columns.arrow_types import arrow_type
 from windrow.plan.nodes.window_aggregate import Aggregate

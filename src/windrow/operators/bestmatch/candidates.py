@@ -22,7 +22,7 @@ from windrow.kernels.jit import writable
 from windrow.operators.bestmatch.match_index import ChunkIndex, Features, MatchIndexer, key_column
 from windrow.operators.bestmatch.match_orders import ValueOrders
 from windrow.operators.bestmatch.rows import Found, PairValues
-from windrow.operators.columns import keys
+from windrow.operators.columns import key_columns as keys
 from windrow.schema import MAX_TICK, MIN_TICK
 
 if TYPE_CHECKING:

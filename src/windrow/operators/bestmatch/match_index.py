@@ -18,9 +18,9 @@ from windrow.kernels import bestmatch as kernels
 from windrow.kernels.bestmatch import Index, Measures
 from windrow.kernels.jit import writable
 from windrow.operators.bestmatch.distances import Measure, has_values, shifted
-from windrow.operators.columns import keys
+from windrow.operators.columns import key_columns as keys
 from windrow.operators.columns.instants import moved
-from windrow.physical.match_algorithms import MATWIN_GRID, MATWIN_PLAIN, NESTED_LOOPS
+from windrow.physical.algorithms import MATWIN_GRID, MATWIN_PLAIN, NESTED_LOOPS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

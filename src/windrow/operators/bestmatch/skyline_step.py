@@ -18,8 +18,14 @@ from numpy.typing import NDArray
 
 from windrow.operators.bestmatch.dominance import NO_GROUP, Events, RivalPairs, in_any
 from windrow.operators.bestmatch.pair_scores import PairWorth, codes_in, worst
-from windrow.operators.columns.changes import ChangeBatch, select, take_columns
-from windrow.operators.columns.gather import ROW_BITS, ROW_MASK, Places
+from windrow.operators.columns.changes import (
+    ROW_BITS,
+    ROW_MASK,
+    ChangeBatch,
+    Places,
+    select,
+    take_columns,
+)
 from windrow.operators.columns.key_directory import KeyDirectory
 from windrow.operators.engine.base import Counters
 from windrow.operators.joins.keyed_rows import FoundRows, WantedKeys, rows_with_keys, wanted_keys

@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 
 from windrow.kernels import key_table
 from windrow.kernels.jit import writable
-from windrow.operators.columns.key_columns import Words
-from windrow.operators.columns.keys import equal_values, key_words
+from windrow.operators.columns.key_columns import Words, equal_values, key_words
 
 Slots = NDArray[np.int64]
 

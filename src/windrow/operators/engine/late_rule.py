@@ -19,7 +19,7 @@ import numpy as np
 
 from windrow.errors import DataError
 from windrow.operators.columns.instants import show_instant
-from windrow.physical.explain.promises import remedy, say_promises
+from windrow.physical.explain.facts import remedy, say_promises
 from windrow.schema import MIN_TICK
 
 if TYPE_CHECKING:

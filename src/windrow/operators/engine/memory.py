@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windrow.errors import DataError
-from windrow.plan.sizes import Amount
+from windrow.plan.units import Amount
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -33,9 +33,8 @@ from windrow.errors import InternalError
 from windrow.kernels.change_feed import NOTHING, rows_taken_back
 from windrow.kernels.jit import writable
 from windrow.kernels.newest_changes import window_moves
-from windrow.operators.columns.changes import ChangeBatch, select
+from windrow.operators.columns.changes import ROW_BITS, ROW_MASK, ChangeBatch, Places, select
 from windrow.operators.columns.chunks import Chunk, ChunkSlice
-from windrow.operators.columns.gather import ROW_BITS, ROW_MASK, Places
 from windrow.operators.columns.key_directory import KeyDirectory
 from windrow.operators.feeds.numbered_rows import NumberedRowsOp, Numbers
 from windrow.operators.routing.partition_rows import partition_words, rows_of_partitions

@@ -27,9 +27,15 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.kernels.count_join import NEVER, partition_exits
-from windrow.operators.columns.changes import ChangeBatch, concat, select
+from windrow.operators.columns.changes import (
+    ROW_BITS,
+    ROW_MASK,
+    ChangeBatch,
+    Places,
+    concat,
+    select,
+)
 from windrow.operators.columns.chunks import Chunk
-from windrow.operators.columns.gather import ROW_BITS, ROW_MASK, Places
 from windrow.operators.feeds.numbered_rows import NumberedRowsOp, Numbers
 from windrow.operators.routing.partition_rows import divided_by
 from windrow.physical.nodes.count_rows import CountRows

@@ -31,12 +31,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.operators.columns.changes import ChangeBatch, concat
+from windrow.operators.columns.changes import ChangeBatch, Places, concat
 from windrow.operators.columns.chunks import Chunk, ChunkBuffer, ChunkSlice
-from windrow.operators.columns.gather import Places
 from windrow.operators.engine.base import Operator, Snapshot
 from windrow.operators.joins.bew_search import FoundBlock, Search
-from windrow.operators.joins.bew_steps import routes_of
 from windrow.operators.joins.bew_window import JoinWindow
 from windrow.operators.joins.join_inputs import (
     can_match,
@@ -46,7 +44,7 @@ from windrow.operators.joins.join_inputs import (
     state_of,
     stored_state,
 )
-from windrow.operators.joins.join_predicates import Predicates
+from windrow.operators.joins.join_steps import Predicates, routes_of
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 

@@ -41,14 +41,12 @@ from windrow.kernels.bew_period import (
 )
 from windrow.kernels.bew_scan import Wanted
 from windrow.kernels.jit import writable
-from windrow.operators.columns.gather import ROW_BITS, Places
-from windrow.operators.columns.key_columns import Words
-from windrow.operators.columns.keys import equal_values
+from windrow.operators.columns.changes import ROW_BITS, Places
+from windrow.operators.columns.key_columns import Words, equal_values
 from windrow.operators.columns.ranks import Flags, Ranked, compare, ranked_sides
 from windrow.operators.engine.base import Counters
-from windrow.operators.joins.bew_steps import Route, only_one_way
 from windrow.operators.joins.bew_window import JoinWindow, Scan, buckets, key_of
-from windrow.operators.joins.join_predicates import Predicates
+from windrow.operators.joins.join_steps import Predicates, Route, only_one_way
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.plan.exprs import Comparison
 from windrow.schema import MAX_TICK, MIN_TICK

@@ -19,11 +19,16 @@ from windrow.kernels.bew_hash import Buckets, buckets_of, probe_buckets
 from windrow.kernels.bew_period import Found, Probes, Progress
 from windrow.kernels.bew_scan import Queue, Wanted, scan_queue
 from windrow.kernels.jit import writable
-from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.columns.changes import ROW_BITS, ChangeBatch, Places
 from windrow.operators.columns.chunks import Chunk, ChunkSlice
-from windrow.operators.columns.gather import ROW_BITS, Places
-from windrow.operators.columns.key_columns import Words, is_exact
-from windrow.operators.columns.keys import KeyWords, column_words, combined, mixed_words
+from windrow.operators.columns.key_columns import (
+    KeyWords,
+    Words,
+    column_words,
+    combined,
+    is_exact,
+    mixed_words,
+)
 from windrow.operators.columns.ranks import Ranked, ranks_of, valid_rows
 
 Numbers = NDArray[np.int64]

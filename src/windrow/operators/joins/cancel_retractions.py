@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.columns.chunks import Chunk, ChunkBuffer, ChunkSlice
+from windrow.operators.columns.key_columns import equal_values, key_words
 from windrow.operators.columns.key_directory import KeyDirectory
-from windrow.operators.columns.keys import equal_values, key_words
 
 Numbers = NDArray[np.int64]
 

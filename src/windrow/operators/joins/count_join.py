@@ -43,18 +43,15 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from windrow.operators.columns.changes import ChangeBatch, select
+from windrow.operators.columns.changes import ROW_MASK, ChangeBatch, Places, select
 from windrow.operators.columns.chunks import Chunk, ChunkBuffer, bound_of_step
-from windrow.operators.columns.gather import ROW_MASK, Places
 from windrow.operators.columns.total_order import in_total_order
 from windrow.operators.engine.base import Counters, Operator, Snapshot
 from windrow.operators.joins.bew_search import FoundBlock, Numbers, Partial, Search
-from windrow.operators.joins.bew_steps import Route, routes_of
 from windrow.operators.joins.bew_window import JoinWindow
 from windrow.operators.joins.count_window import CountWindow, partition_keys
 from windrow.operators.joins.join_inputs import can_match, last_needed, only_inserts
-from windrow.operators.joins.join_predicates import Predicates
-from windrow.operators.joins.stated_bounds import both, in_time
+from windrow.operators.joins.join_steps import Predicates, Route, both, in_time, routes_of
 from windrow.physical.nodes.count_join import CountJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 

@@ -32,8 +32,8 @@ from windrow.kernels.count_join import (
     partition_exits,
 )
 from windrow.kernels.jit import writable
+from windrow.operators.columns.changes import ROW_BITS, ROW_MASK, Places
 from windrow.operators.columns.chunks import Chunk
-from windrow.operators.columns.gather import ROW_BITS, ROW_MASK, Places
 from windrow.operators.columns.instants import moved
 from windrow.operators.columns.key_directory import KeyDirectory
 from windrow.operators.joins.bew_window import JoinWindow

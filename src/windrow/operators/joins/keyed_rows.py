@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from windrow.operators.columns import keys
+from windrow.operators.columns import key_columns as keys
 from windrow.operators.columns.changes import ChangeBatch, concat
 from windrow.operators.columns.key_columns import validity
 from windrow.operators.columns.key_directory import KeyDirectory

@@ -40,16 +40,14 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.operators.columns.arrow_types import arrow_type
-from windrow.operators.columns.changes import ChangeBatch, select
+from windrow.operators.columns.changes import ChangeBatch, Places, select
 from windrow.operators.columns.chunks import Chunk, ChunkBuffer
-from windrow.operators.columns.gather import Places
 from windrow.operators.engine.base import Snapshot
 from windrow.operators.joins.bew_join import BewJoinOp
 from windrow.operators.joins.bew_search import FoundBlock
 from windrow.operators.joins.bew_window import JoinWindow
 from windrow.operators.joins.join_inputs import last_needed
-from windrow.operators.joins.match_log import NUMBER, Matched, numbered
-from windrow.operators.joins.unmatched_intervals import Intervals, together
+from windrow.operators.joins.match_log import NUMBER, Intervals, Matched, numbered, together
 from windrow.physical.nodes.outer_join import OuterJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 

@@ -24,16 +24,13 @@ from numpy.typing import NDArray
 
 from windrow.kernels.alive_index import AliveProbes
 from windrow.kernels.bew_period import Found, Probes, Progress
-from windrow.operators.columns.changes import ChangeBatch, select
+from windrow.operators.columns.changes import ChangeBatch, Places, select
 from windrow.operators.columns.chunks import Chunk
-from windrow.operators.columns.gather import Places
 from windrow.operators.engine.base import Counters
 from windrow.operators.joins.bew_search import FoundBlock, LookUp, Numbers, Partial, Search
-from windrow.operators.joins.bew_steps import Route, routes_of
 from windrow.operators.joins.bew_window import JoinWindow, Scan
 from windrow.operators.joins.join_inputs import can_match
-from windrow.operators.joins.join_predicates import Predicates
-from windrow.operators.joins.stated_bounds import both, in_time
+from windrow.operators.joins.join_steps import Predicates, Route, both, in_time, routes_of
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from windrow.operators.bestmatch.distances import Measure
 from windrow.operators.columns.changes import ChangeBatch
-from windrow.operators.columns.key_columns import Words
-from windrow.operators.columns.keys import mixed_words
+from windrow.operators.columns.key_columns import Words, mixed_words
 from windrow.operators.routing.shares import Buckets, Flags, Rows, spread, stray_homes, with_strays
 from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
 from windrow.physical.partitioning.cells import Axis, Cells

@@ -16,15 +16,14 @@ import pyarrow.compute as pc
 from windrow.errors import InternalError
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.columns.instants import moved
-from windrow.operators.columns.key_columns import validity
-from windrow.operators.columns.keys import key_words
+from windrow.operators.columns.key_columns import key_words, validity
 from windrow.operators.routing.cell_routes import OwnCells, by_cells
 from windrow.operators.routing.shares import Buckets, Flags, Rows, spread, with_strays
 from windrow.operators.shedding.marks import is_mark
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
 from windrow.physical.nodes.multi_join import MultiJoin
-from windrow.physical.nodes.pair_join import PairJoin
+from windrow.physical.nodes.shapes import PairJoin
 from windrow.physical.partitioning.buckets import (
     HashKeys,
     HashShares,

@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 
 from windrow.kernels.count_join import Partitions, partitioned
 from windrow.kernels.jit import writable
+from windrow.operators.columns.changes import ROW_BITS, Places
 from windrow.operators.columns.chunks import Chunk, ChunkSlice
-from windrow.operators.columns.gather import ROW_BITS, Places
-from windrow.operators.columns.key_columns import Words
+from windrow.operators.columns.key_columns import Words, key_words
 from windrow.operators.columns.key_directory import KeyDirectory
-from windrow.operators.columns.keys import key_words
 
 Numbers = NDArray[np.int64]
 

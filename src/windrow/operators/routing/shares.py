@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.operators.columns.changes import ChangeBatch
-from windrow.operators.columns.key_columns import Words
-from windrow.operators.columns.keys import mixed_words
+from windrow.operators.columns.key_columns import Words, mixed_words
 
 Rows = NDArray[np.int64]
 Buckets = NDArray[np.int32]

@@ -25,11 +25,18 @@ from numpy.typing import NDArray
 
 from windrow.operators.columns.changes import ChangeBatch, concat
 from windrow.operators.columns.chunks import ChunkBuffer, ChunkSlice
-from windrow.operators.columns.keys import mixed_words
+from windrow.operators.columns.key_columns import mixed_words
 from windrow.operators.shedding.chances import chance_of
-from windrow.operators.shedding.draws import Draws, Purpose, draws_of, row_words
+from windrow.operators.shedding.draws import (
+    Draws,
+    Purpose,
+    bits,
+    draws_of,
+    number_of,
+    numbered,
+    row_words,
+)
 from windrow.operators.shedding.marks import Losses
-from windrow.operators.shedding.numbers import bits, number_of, numbered
 from windrow.operators.shedding.search import KEEP, PROBE
 from windrow.physical.shedding.limits import room_to_wait
 from windrow.schema import MAX_TICK

@@ -27,21 +27,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from windrow.allocation.best import allocate
-from windrow.allocation.dividing import Pot
-from windrow.allocation.loads import Allocation, Load, Resources, alike
-from windrow.allocation.output import products_of_others
-from windrow.allocation.processor import best_rates
-from windrow.allocation.strategies import BY_NAME, allocate_by
+from windrow.allocation.dividing import Pot, best_rates
+from windrow.allocation.loads import Allocation, Load, Resources, alike, products_of_others
+from windrow.allocation.strategies import BY_NAME, allocate, allocate_by
 from windrow.errors import DataError
 from windrow.operators.shedding.counted import Counted
+from windrow.operators.shedding.draws import bits, number_of, numbered
 from windrow.operators.shedding.meeting import Blocks, Meeting, Span
-from windrow.operators.shedding.numbers import bits, number_of, numbered
 from windrow.operators.shedding.tokens import Sent, Tokens, whole_part
 from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.shedding.limits import BEST, CLEARLY, PANES_PER_WINDOW, Least, Shedding
-from windrow.plan.durations import show_ticks
-from windrow.plan.stream_hints import USUAL_UNIT, ticks_per_unit
+from windrow.plan.catalog import USUAL_UNIT, ticks_per_unit
+from windrow.plan.units import show_ticks
 
 ENOUGH = 1_000
 """Arrivals of which shares are known well."""

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from windrow.operators.shedding.draws import numbered
 from windrow.operators.shedding.meeting import Span
-from windrow.operators.shedding.numbers import numbered
 from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.shedding.limits import block_panes
 from windrow.schema import MIN_TICK

@@ -15,14 +15,14 @@ all rows of an instant together.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.operators.columns.keys import key_words, mixed_words
+from windrow.operators.columns.key_columns import key_words, mixed_words
 
 Words = NDArray[np.uint64]
 Draws = NDArray[np.float64]
@@ -87,3 +87,24 @@ def _number_among_equals(words: Words) -> Words:
     numbers = np.empty(len(words), np.uint64)
     numbers[order] = np.arange(len(words)) - np.repeat(starts, np.diff([*starts, len(words)]))
     return numbers
+
+
+def bits(number: float) -> int:
+    """A float as an integer, bit by bit.
+
+    Examples:
+        >>> number_of(bits(0.1))
+        0.1
+    """
+    return int(np.float64(number).view(np.int64))
+
+
+def number_of(held: int) -> float:
+    """The inverse of `bits`."""
+    return float(np.int64(held).view(np.float64))
+
+
+def numbered(numbers: Mapping[str, int], prefix: str) -> dict[int, int]:
+    """The entries whose names are a prefix and a number, by that number, ascending."""
+    found = {int(k.removeprefix(prefix)): v for k, v in numbers.items() if k.startswith(prefix)}
+    return dict(sorted(found.items()))

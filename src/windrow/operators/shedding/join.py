@@ -29,13 +29,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.columns.changes import ChangeBatch, Places
 from windrow.operators.columns.chunks import ChunkBuffer
-from windrow.operators.columns.gather import Places
 from windrow.operators.engine.base import Snapshot
 from windrow.operators.joins.bew_join import BewJoinOp
 from windrow.operators.joins.bew_search import FoundBlock, Partial, Search
-from windrow.operators.joins.bew_steps import Route
 from windrow.operators.joins.bew_window import JoinWindow
 from windrow.operators.joins.join_inputs import (
     SHEDDING_KIND,
@@ -44,13 +42,13 @@ from windrow.operators.joins.join_inputs import (
     can_match,
     only_inserts,
 )
+from windrow.operators.joins.join_steps import Route
 from windrow.operators.shedding.arrivals import Arrivals, Waited, column_of
 from windrow.operators.shedding.chances import Caps, Chances, chance_of
 from windrow.operators.shedding.control import Control, Division, SentTo
-from windrow.operators.shedding.draws import Draws, Purpose, draw_numbers
+from windrow.operators.shedding.draws import Draws, Purpose, bits, draw_numbers, number_of, numbered
 from windrow.operators.shedding.marks import Losses
 from windrow.operators.shedding.meeting import Blocks, Span
-from windrow.operators.shedding.numbers import bits, number_of, numbered
 from windrow.operators.shedding.recall import Recall
 from windrow.operators.shedding.search import KEEP, NOT_DRAWN, PROBE, ShedSearch
 from windrow.physical.nodes.shedding_join import SheddingJoin

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from windrow.operators.columns.arrow_types import arrow_schema
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.columns.chunks import ChunkBuffer
-from windrow.operators.shedding.numbers import numbered
+from windrow.operators.shedding.draws import numbered
 from windrow.physical.shedding.limits import chance_column, draw_column
 from windrow.schema import MAX_TICK, MIN_TICK, Schema
 

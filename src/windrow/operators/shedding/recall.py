@@ -37,8 +37,8 @@ from numpy.typing import NDArray
 
 from windrow.operators.engine.base import THOUSANDTHS, Counters
 from windrow.operators.shedding.control import Division
+from windrow.operators.shedding.draws import bits, number_of
 from windrow.operators.shedding.meeting import Blocks, Meeting
-from windrow.operators.shedding.numbers import bits, number_of
 from windrow.physical.nodes.shedding_join import SheddingJoin
 
 ENOUGH = 300

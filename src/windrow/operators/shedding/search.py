@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from windrow.operators.columns.gather import Places
+from windrow.operators.columns.changes import Places
 from windrow.operators.joins.bew_search import Partial, Search
-from windrow.operators.joins.bew_steps import Route
+from windrow.operators.joins.join_steps import Route
 
 KEEP, PROBE = "$keep", "$probe"
 NOT_DRAWN = 1.0

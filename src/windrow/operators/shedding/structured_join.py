@@ -58,13 +58,11 @@ from windrow.kernels.structures.sample import (
 )
 from windrow.kernels.structures.store import Store, nbytes
 from windrow.kernels.structures.window import STRUCTURES
-from windrow.operators.columns.changes import ChangeBatch
-from windrow.operators.columns.gather import ROW_BITS, ROW_MASK, Places
+from windrow.operators.columns.changes import ROW_BITS, ROW_MASK, ChangeBatch, Places
 from windrow.operators.engine.base import Counters, Snapshot
 from windrow.operators.joins.bew_search import MOST_FOUND, START_ROWS, Numbers, Partial, Search
-from windrow.operators.joins.bew_steps import Route
 from windrow.operators.joins.bew_window import JoinWindow, key_of
-from windrow.operators.joins.join_predicates import Predicates
+from windrow.operators.joins.join_steps import Predicates, Route
 from windrow.operators.joins.tuple_at_a_time.structure_words import (
     HIGH,
     KEY,

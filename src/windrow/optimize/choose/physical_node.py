@@ -7,10 +7,19 @@ from dataclasses import replace
 from typing import Any
 
 from windrow.errors import PlanError, UnsupportedError
-from windrow.optimize.choose.match_algorithm import match_algorithm
-from windrow.optimize.choose.orders import orders_of
-from windrow.optimize.choose.structures import by_trees, structures_of
-from windrow.physical.algorithms import ALGORITHMS, ASYMMETRIC, DEFAULT, HASH, choice
+from windrow.physical.algorithms import (
+    ALGORITHMS,
+    ASYMMETRIC,
+    DEFAULT,
+    HASH,
+    MATWIN,
+    MATWIN_GRID,
+    PAGED,
+    PIPELINE,
+    STANDARD_PAGES,
+    choice,
+)
+from windrow.physical.explain.cost_facts import NO_WINDOW_JOIN
 from windrow.physical.nodes.base import KeyClass, PhysicalNode, Request, key_classes
 from windrow.physical.nodes.count_join import CountJoin
 from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
@@ -19,7 +28,9 @@ from windrow.physical.nodes.set_op import SetOp
 from windrow.physical.nodes.snapshot_join import SnapshotJoin
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.nodes.union_rows import UnionRows
+from windrow.physical.option import ALL, asked_order, structure_names
 from windrow.physical.options import Options
+from windrow.physical.structures import BUFFER, TREES, TTREE, served_range
 from windrow.plan.exprs import functions_of
 from windrow.plan.nodes.base import Node
 from windrow.plan.nodes.bestmatch_join import BestmatchJoin
@@ -193,3 +204,193 @@ def _algorithm(
             span=node.span,
         )
     return name, method or methods[0 if classes else -1]
+
+
+SIZES = ("bucket_size", "node_size")
+"""The options that say how large the parts of structures are."""
+
+
+def structures_of(node: TimeJoin, stated: WindowJoin, options: Options) -> tuple[str, ...]:
+    """Per input, the structure that the user asked for, or else the one to take.
+
+    Raises:
+        PlanError: a structure that was asked for has no key to be kept by.
+    """
+    if options.structure is None:
+        return decided_structures(node)
+    chosen = structure_names(options.structure)
+    for name, alias in zip(chosen, stated.aliases, strict=True):
+        _check(node, stated, name, alias)
+    return chosen
+
+
+def by_trees(node: TimeJoin, options: Options) -> TimeJoin:
+    """The join with both windows in trees, where the user leaves that open and they answer best.
+
+    So it is where there is no equality and a band is bounded from both sides: a tree looks at what
+    lies within, however large the window is, and costs no more than going through a small one. A
+    comparison that is open to one side leaves half of the window to look at, which goes faster
+    through tuples side by side. A tree cannot be spilled; a join that sheds counts what it takes.
+    """
+    is_bound = options.memory is not None and not options.sheds_memory
+    is_open = options.asked_algorithm is None and options.order is None and not is_bound
+    if node.classes or len(node.inputs) != 2 or not (is_open and node.has_plans):
+        return node
+    served = served_range(node)
+    if served is None or not served.is_closed:
+        return node
+    return replace(node, algorithm=ASYMMETRIC, structures=(TTREE, TTREE))
+
+
+def decided_structures(node: TimeJoin) -> tuple[str, str]:
+    """The structures of a join for which the user asked for none."""
+    if node.classes:
+        return HASH, HASH
+    return (BUFFER, BUFFER) if served_range(node) is None else (TTREE, TTREE)
+
+
+def check_sizes(options: Options) -> None:
+    """Refuses sizes of buckets and nodes that nothing asked for has.
+
+    Raises:
+        PlanError: the structures have no such parts.
+    """
+    asked = options.structure
+    for name, kinds in zip(SIZES, ((HASH,), TREES), strict=True):
+        size = getattr(options, name)
+        if size is None or asked is None or set(kinds) & set(structure_names(asked)):
+            continue
+        raise PlanError(
+            "size-of-no-structure",
+            f"{name} = {size}, but structure = {asked!r} has no {' or '.join(kinds)}",
+            hint=f"leave {name} out, or keep a window in a {kinds[0]}",
+        )
+
+
+def _check(node: TimeJoin, stated: WindowJoin, name: str, alias: str) -> None:
+    if name == HASH and not node.classes:
+        raise PlanError(
+            "no-key-to-hash",
+            f"the window of {alias} cannot be a hash: the join of {', '.join(stated.aliases)} has no"
+            " equality",
+            hint="use ttree, btree or buffer in its place, or add an equality between the streams",
+            span=stated.span,
+        )
+    if name not in {HASH, BUFFER} and not node.classes and served_range(node) is None:
+        raise PlanError(
+            "no-key-to-order",
+            f"the window of {alias} cannot be a {name}: nothing in the join of"
+            f" {', '.join(stated.aliases)} asks for a range of keys",
+            reason="a tree serves an equality, or a comparison of a column of one stream with one"
+            " of the other",
+            hint="use buffer in its place, or add a condition such as a.x < b.x or"
+            " abs(a.x - b.x) < 5",
+            span=stated.span,
+        )
+
+
+def orders_of(node: WindowJoin, algorithm: str, options: Options) -> tuple[tuple[int, ...], ...]:
+    """Per input, the others in the order that the user asked for; () where that is another join's.
+
+    Of one order for all, every new tuple leaves out its own stream. A pipeline has one order alone.
+
+    Raises:
+        PlanError: a pipeline is given an order for each stream.
+    """
+    if options.order is None or node.kind != "inner":
+        return ()
+    at = {alias.lower(): number for number, alias in enumerate(node.aliases)}
+    asked = {
+        start: tuple(at.get(name, -1) for name in names)
+        for start, names in asked_order(options.order).items()
+    }
+    everyone = list(range(len(node.aliases)))
+    is_pipeline = ALGORITHMS[algorithm].kind == PIPELINE
+    if ALL in asked:
+        together = asked[ALL]
+        if sorted(together) != everyone:
+            return ()
+        if is_pipeline:
+            return (together,)
+        return tuple(tuple(one for one in together if one != start) for start in everyone)
+    orders = {at.get(start, -1): others for start, others in asked.items()}
+    if sorted(orders) != everyone or any(
+        sorted((start, *others)) != everyone for start, others in orders.items()
+    ):
+        return ()
+    if is_pipeline:
+        raise PlanError(
+            "bad-order",
+            f"order = {options.order!r} gives each stream an order of its own",
+            reason="a pipeline has one order, from its bottom to its top",
+            hint=f"every stream of the join once: '{', '.join(node.aliases)}'",
+            span=node.span,
+        )
+    return tuple(orders[start] for start in everyone)
+
+
+def check_order(root: PhysicalNode, options: Options) -> None:
+    """Refuses an order that no join of the query could follow."""
+    if options.order is None or _is_followed(root):
+        return
+    joins = root.window_joins
+    named = f"the join of {', '.join(joins[0].aliases)}" if joins else "a join"
+    others = " and ".join(root.spoken_names)
+    reason = f"{others} joins two, in no order" if others else NO_WINDOW_JOIN
+    raise PlanError(
+        "order-of-other-streams",
+        f"order = {options.order!r} does not name the streams of {named}",
+        reason="" if joins else reason,
+        hint="every stream of an inner join once, as the query calls it"
+        if joins
+        else "leave it out",
+    )
+
+
+def _is_followed(node: PhysicalNode) -> bool:
+    return any(join.orders for join in node.window_joins)
+
+
+def match_algorithm(node: BestmatchJoin, classes: tuple[KeyClass, ...], options: Options) -> str:
+    """The algorithm asked for; if none is, MatWin, with pages where windows may go to disk.
+
+    A grid with nothing to lay it over is refused, and so are pages of what is compared by value.
+    """
+    by_value = [d for d in node.dimensions if d.is_by_value]
+    asked = options.match_algorithm
+    if asked is None:
+        return STANDARD_PAGES if options.spills and not by_value else MATWIN
+    if asked in PAGED and by_value:
+        raise PlanError(
+            "orders-not-in-pages",
+            f"the windows of the bestmatch join cannot be kept in pages: {by_value[0].text} looks at"
+            " values",
+            reason="a page holds numbers: times, keys and what distances are measured by",
+            hint=f"use algorithm {MATWIN}: chunks of rows go to disk where memory does not hold them",
+            span=by_value[0].span,
+        )
+    has_grid = any(d.has_grid for d in node.dimensions)
+    if asked == MATWIN_GRID and (classes or not has_grid):
+        raise PlanError(
+            "no-epsilon-grid",
+            "the bestmatch join has no epsilon grid to find rows by",
+            reason="rows of one key are found together"
+            if classes
+            else "no dimension but time is a distance with a limit",
+            hint=f"use algorithm {MATWIN}" + ("" if classes else ", or write WITHIN after MINDIST"),
+            span=node.span,
+        )
+    return asked
+
+
+def check_match_algorithm(root: PhysicalNode, options: Options) -> None:
+    """Refuses an algorithm of bestmatch joins for a query that has none."""
+    if options.match_algorithm is None or any(
+        isinstance(node, MatwinBestmatch) for node in root.walk()
+    ):
+        return
+    raise PlanError(
+        "algorithm-of-bestmatch",
+        f"the algorithm {options.match_algorithm} is for bestmatch joins, and the query has none",
+        hint="leave it out, or name an algorithm of window joins, bew for instance",
+    )

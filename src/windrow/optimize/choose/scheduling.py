@@ -30,7 +30,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from windrow.optimize.plan_statistics import PlanStatistics
+from windrow.optimize.cost.statistics import PlanStatistics
 from windrow.optimize.rules.negative_tuples import with_negative_tuples
 from windrow.physical.explain.cost_facts import show_count
 from windrow.physical.nodes.base import PhysicalNode

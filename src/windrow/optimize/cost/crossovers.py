@@ -25,8 +25,7 @@ from windrow.optimize.cost.directions import (
     cheapest,
     combination_cost,
 )
-from windrow.optimize.cost.structures import Sizes, Structure, touches
-from windrow.optimize.cost.weights import Weights
+from windrow.optimize.cost.structures import Sizes, Structure, Weights, touches
 
 PAPER_STRUCTURES = (Structure.buffer, Structure.hash, Structure.ttree)
 """Those of the paper's figures and crossovers: it leaves B+trees out, which cost nearly what
@@ -65,7 +64,7 @@ def crossing(
     None where one of them is the cheaper whatever the ratio is.
 
     Examples:
-        >>> from windrow.optimize.cost.weights import PAPER
+        >>> from windrow.optimize.cost.structures import PAPER
         >>> round(crossing(Structure.buffer, Structure.hash, 500, PAPER, Sizes()), 4)
         0.0094
     """

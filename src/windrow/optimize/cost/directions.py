@@ -13,9 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from windrow.optimize.cost.errors import CostError
-from windrow.optimize.cost.structures import Sizes, Structure, touches
-from windrow.optimize.cost.weights import Weights
+from windrow.optimize.cost.structures import CostError, Sizes, Structure, Weights, touches
 
 EVERY_STRUCTURE = tuple(Structure)
 INSERT_AND_REMOVE = 2
@@ -116,7 +114,7 @@ def direction_cost(
     """Equation 2, with the equation of the structure in it: the cost of one direction.
 
     Examples:
-        >>> from windrow.optimize.cost.weights import PAPER
+        >>> from windrow.optimize.cost.structures import PAPER
         >>> into_b = Direction(window=500, probes=2, arrivals=998)
         >>> round(direction_cost(Structure.buffer, into_b, PAPER, Sizes()), 4)
         0.4996
@@ -147,7 +145,7 @@ def every_cost(
     """The cost of every combination of the structures, the cheapest first.
 
     Examples:
-        >>> from windrow.optimize.cost.weights import PAPER
+        >>> from windrow.optimize.cost.structures import PAPER
         >>> costs = every_cost(Workload(550, 450, 4_000, 6_000), PAPER, Sizes())
         >>> len(costs), str(costs[0].combination), round(costs[0].total, 2)
         (16, 'HH', 7.06)

@@ -24,8 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from windrow.optimize.cost.joins import Joined, Work
-from windrow.optimize.cost.structures import Sizes, Structure, touches
-from windrow.optimize.cost.weights import Weight, Weights
+from windrow.optimize.cost.structures import Sizes, Structure, Weight, Weights, touches
 
 
 @dataclass(frozen=True)

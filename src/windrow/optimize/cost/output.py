@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from windrow.optimize.cost.directions import Workload
-from windrow.optimize.cost.errors import CostError
+from windrow.optimize.cost.structures import CostError
 
 
 def output_rate(workload: Workload, selectivity: float) -> float:

@@ -1,4 +1,6 @@
-"""What a window can be kept in, and how many tuples each structure touches.
+"""What can be wrong with the numbers that the cost model is given.
+
+What a window can be kept in, and how many tuples each structure touches.
 
 A tuple is *touched* when its key is looked at. A search finds the matches of one arrival; an update
 inserts one tuple, or removes one. Inserting and removing touch equally many.
@@ -7,10 +9,42 @@ inserts one tuple, or removes one. Inserting and removing touch equally many.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Self
 
-from windrow.optimize.cost.errors import CostError
+from windrow.errors import WindrowError
+
+
+class CostError(WindrowError, ValueError):
+    """The cost model cannot answer as asked; the one who asked acts."""
+
+    @classmethod
+    def bad_number(cls, name: str, value: float, wanted: str) -> Self:
+        """A rate, a size or a share that cannot be."""
+        return cls("bad-cost-number", f"{name} is {value:g}", hint=f"it must be {wanted}")
+
+    @classmethod
+    def missing(cls, options: Sequence[str]) -> Self:
+        """Rates or windows that the model cannot do without."""
+        return cls(
+            "missing-cost-number",
+            f"{', '.join(options)} {'is' if len(options) == 1 else 'are'} missing",
+            reason="a cost follows from both rates and both windows",
+            hint="for instance  windrow cost --rate-a 2 --rate-b 998 --window-a 9500 --window-b 500",
+        )
+
+    @classmethod
+    def both_shares(cls) -> Self:
+        """The selectivity, given twice."""
+        return cls(
+            "selectivity-twice",
+            "both --selectivity and --keys are given",
+            reason="keys say the selectivity: one pair in so many matches",
+            hint="give one of them",
+        )
+
 
 MOST_TUPLES = 1_000_000
 """The most in a bucket or a node."""
@@ -125,3 +159,52 @@ def _log_up(number: int, base: int) -> int:
         reached *= base
         power += 1
     return power
+
+
+@dataclass(frozen=True)
+class Weight:
+    """The cost of touching one tuple while searching, and while updating."""
+
+    search: float
+    update: float
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The weights of every structure.
+
+    Attributes:
+        buffer: a plain buffer.
+        hash: a hash table with ordered buckets.
+        btree: a B+tree.
+        ttree: a T-tree.
+        unit: what costs made with these weights are counted in.
+    """
+
+    buffer: Weight
+    hash: Weight
+    btree: Weight
+    ttree: Weight
+    unit: str
+
+    def of(self, structure: Structure) -> Weight:
+        """The weight of a structure."""
+        match structure:
+            case Structure.buffer:
+                return self.buffer
+            case Structure.hash:
+                return self.hash
+            case Structure.btree:
+                return self.btree
+            case Structure.ttree:
+                return self.ttree
+
+
+PAPER = Weights(
+    buffer=Weight(search=3e-4, update=1e-4),
+    hash=Weight(search=5.5e-4, update=7.8e-4),
+    btree=Weight(search=2.6e-4, update=2.6e-4),
+    ttree=Weight(search=2.6e-4, update=2.7e-4),
+    unit="units of the paper",
+)
+"""Equation 7: as measured in Java on a machine of 2002."""

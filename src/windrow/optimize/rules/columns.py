@@ -27,8 +27,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from windrow.plan.exprs import Expr, Named, column, quote_duckdb, quote_spark
-from windrow.plan.keys import Class, classes_of
-from windrow.plan.nodes.base import Equality, Node
+from windrow.plan.nodes.base import Class, Equality, Node, classes_of
 from windrow.plan.nodes.filter import filtered
 from windrow.plan.nodes.project import Project, only
 from windrow.plan.nodes.window_aggregate import Aggregate, WindowAggregate

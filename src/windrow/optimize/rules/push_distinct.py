@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from windrow.optimize.plan_statistics import PlanStatistics
+from windrow.optimize.cost.statistics import PlanStatistics
 from windrow.physical.algorithms import DEFAULT, HASH, NESTED_LOOP
 from windrow.physical.explain.cost_facts import show_count, show_rate
 from windrow.physical.nodes.base import PhysicalNode

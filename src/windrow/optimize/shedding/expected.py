@@ -14,13 +14,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import mul
 
-from windrow.allocation.best import allocate
-from windrow.allocation.loads import Allocation, Case, Load, Resources, alike, case_of
-from windrow.allocation.output import expected_recall
-from windrow.allocation.strategies import BY_NAME, allocate_by
+from windrow.allocation.loads import (
+    Allocation,
+    Case,
+    Load,
+    Resources,
+    alike,
+    case_of,
+    expected_recall,
+)
+from windrow.allocation.strategies import BY_NAME, allocate, allocate_by
 from windrow.optimize.cost.directions import Direction
-from windrow.optimize.cost.join_statistics import Sized
 from windrow.optimize.cost.joins import Joined, output
+from windrow.optimize.cost.statistics import Sized
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.shedding.facts import waiting_ticks

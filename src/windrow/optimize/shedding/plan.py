@@ -1,4 +1,6 @@
-"""Where a query sheds: its one window join is told what it may hold and do, or it is refused.
+"""What a user says about shedding, for the streams of a join: rates, and what every one gets at least.
+
+Where a query sheds: its one window join is told what it may hold and do, or it is refused.
 
 Where an aggregate stands above, the join's results carry which draws made them and by which chances
 (`physical.shedding.limits.hidden_fields`), and what lies between hands those on.
@@ -13,12 +15,12 @@ interval of the result would not follow from that of the estimate.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NoReturn
 
 from windrow.allocation.dividing import ROUNDING
-from windrow.errors import PlanError, Span, UnsupportedError
-from windrow.optimize.shedding.options import least_of, per_tick
+from windrow.errors import PlanError, Span, UnsupportedError, nearest
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.filter_rows import FilterRows
 from windrow.physical.nodes.multi_join import MultiJoin
@@ -28,20 +30,72 @@ from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.options import Options
-from windrow.physical.shed_values import rate_said
 from windrow.physical.shedding.errors import too_little
 from windrow.physical.shedding.limits import (
     BEST,
     PANES_PER_WINDOW,
     PANES_WHERE_MEMORY_IS,
     Least,
+    Said,
     Shedding,
     hidden_fields,
+    least_said,
     panes_for_totals,
+    rate_said,
 )
+from windrow.plan.catalog import USUAL_UNIT, ticks_per_unit
 from windrow.plan.exprs import Expr, Named, column
 from windrow.plan.texts import show_aggregate
 from windrow.schema import Field, Schema
+
+
+def per_tick(said: Said, time_type: str) -> float:
+    """A rate in tuples per tick.
+
+    Raises:
+        PlanError: event time does not know the unit.
+    """
+    unit = said.unit or USUAL_UNIT[time_type]
+    ticks = ticks_per_unit(unit, time_type)
+    if ticks is None:
+        usual = USUAL_UNIT[time_type]
+        raise PlanError(
+            "bad-option",
+            f"a rate per {unit} says nothing about streams whose time is {time_type}",
+            hint=f"say it per {usual}, for instance '1000 per {usual}'",
+        )
+    return said.amount / ticks
+
+
+def least_of(
+    name: str, given: object, aliases: Sequence[str], time_type: str | None
+) -> tuple[Least, ...]:
+    """Per stream of a join, what it gets at least; nothing where the option names others alone.
+
+    Raises:
+        PlanError: the option names a stream that is not joined.
+    """
+    said = least_said(name, given)
+    known = {alias.lower() for alias in aliases}
+    unknown = [stream for stream in said if stream and stream not in known]
+    if unknown:
+        raise PlanError(
+            "shed-least-of-other-streams",
+            f"{name} names {unknown[0]!r}, which is no stream of the join of {', '.join(aliases)}",
+            hint=f"one of {nearest(unknown[0], tuple(aliases))}, as the query calls it",
+        )
+    nothing = Said(0.0)
+    return tuple(
+        _least(said.get(alias.lower(), said.get("", nothing)), time_type) for alias in aliases
+    )
+
+
+def _least(said: Said, time_type: str | None) -> Least:
+    """As a minimum; of a rate, per tick of a type of time."""
+    if said.is_share or time_type is None:
+        return Least(said.amount, said.is_share)
+    return Least(per_tick(said, time_type))
+
 
 NEED_ALL_ROWS = (
     "a join with a changelog",

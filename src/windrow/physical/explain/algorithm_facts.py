@@ -5,12 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from windrow.physical.algorithms import ASYMMETRIC, BY_ROUTES, BY_WINDOWS, DEFAULT, PIPELINE, SWEEP
+from windrow.physical.algorithms import (
+    ASYMMETRIC,
+    BY_ROUTES,
+    BY_WINDOWS,
+    DEFAULT,
+    HASH,
+    PIPELINE,
+    SWEEP,
+)
 from windrow.physical.explain.bounds_text import event_time, plus
 from windrow.physical.explain.facts import Fact
 from windrow.physical.options import Options
-from windrow.physical.routes import first_ready, is_along_path, pipeline_order, probe_order
-from windrow.physical.structures import BUFFER, HASH, served_range
+from windrow.physical.probe_orders import first_ready, is_along_path, pipeline_order, probe_order
+from windrow.physical.structures import BUFFER, served_range
 from windrow.plan.exprs import Expr
 from windrow.plan.texts import show_predicates
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from windrow.physical.explain.promises import LEAD, has_lead, largest_lateness
-from windrow.plan.durations import show_ticks
+from windrow.physical.explain.facts import LEAD, has_lead, largest_lateness
+from windrow.plan.units import show_ticks
 from windrow.plan.windows import UNBOUNDED, Bound, WindowGraph
 
 if TYPE_CHECKING:

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windrow.physical.estimates import Estimate, PlanCost
+from windrow.physical.estimates import Estimate, PlanCost, is_of_structures
 from windrow.physical.explain.facts import Fact
-from windrow.physical.explain.plan_names import is_of_structures
-from windrow.plan.stream_hints import USUAL_UNIT, ticks_per_unit
+from windrow.plan.catalog import USUAL_UNIT, ticks_per_unit
 
 if TYPE_CHECKING:
     from windrow.physical.nodes.base import PhysicalNode

@@ -16,9 +16,13 @@ from typing import Any, Self
 
 from windrow.errors import PlanError
 from windrow.physical.explain.facts import Fact
-from windrow.physical.explain.query_facts import query_facts
-from windrow.physical.explain.schedule_facts import as_scheduled, choice_facts
-from windrow.physical.explain.stage_facts import stage_facts, stage_lines
+from windrow.physical.explain.query_facts import (
+    as_scheduled,
+    choice_facts,
+    query_facts,
+    stage_facts,
+    stage_lines,
+)
 from windrow.physical.explain.summary import summary_facts
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.query import PhysicalQuery

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
+from windrow.physical.algorithms import DEFAULT
+from windrow.physical.estimates import CHANGED
 from windrow.physical.explain.cost_facts import show_rate, total_cost
-from windrow.physical.explain.facts import Fact
-from windrow.physical.explain.promises import LEAD, has_lead, show_promises, show_watermarks
-from windrow.physical.explain.schedule_facts import schedule_facts
+from windrow.physical.explain.facts import (
+    LEAD,
+    Fact,
+    Show,
+    has_lead,
+    show_promises,
+    show_watermarks,
+)
 from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.scan_table import ScanTable
-from windrow.physical.options import IN_STEP, ROUND_ROBIN, SPILL, Options
-from windrow.physical.query import PhysicalQuery
+from windrow.physical.options import IN_STEP, ITA, NTA, ROUND_ROBIN, SPILL, Options
+from windrow.physical.partitioning.buckets import Single
+from windrow.physical.partitioning.shared_stages import SharedStage, stages
+from windrow.physical.query import PhysicalQuery, Runner
 from windrow.plan.texts import show_alias
 
 LATE_ROWS = {
@@ -109,3 +121,147 @@ def _stream(source: ScanStream) -> str:
 
 def _table(table: ScanTable) -> str:
     return f"{show_alias(table.table, table.alias)}: read whole as the query starts"
+
+
+TIME_COMES_WITH_ROWS = "no bound while an input brings no rows (ita), for these tell the time; else"
+
+
+def schedule_facts(query: PhysicalQuery) -> list[Fact]:
+    """The scheduling, and why so; nothing where no row is ever taken back.
+
+    Nor on Spark, where stages go by the watermark, unless the plan is one of negative tuples.
+    """
+    schedule = query.schedule
+    if not schedule.why or (query.runner is not Runner.process and schedule.name != NTA):
+        return []
+    rejected = [f"rejected {other}" for other in schedule.rejected]
+    return [("scheduling", [f"{schedule.name} ({schedule.why})", *rejected])]
+
+
+def as_scheduled(facts: list[Fact], query: PhysicalQuery) -> list[Fact]:
+    """The facts of an operator, none of which is a bound that does not hold."""
+    if query.schedule.name != ITA or query.runner is not Runner.process:
+        return facts
+    return [
+        (label, [TIME_COMES_WITH_ROWS, *lines] if label == "state" else lines)
+        for label, lines in facts
+    ]
+
+
+def choice_facts(node: PhysicalNode, query: PhysicalQuery) -> list[Fact]:
+    """Who chooses the plan of a window join; nothing in process, where the plan shown is it."""
+    if query.runner is Runner.process or not isinstance(node, MultiJoin) or not node.has_plans:
+        return []
+    if not query.options.leaves_plans:
+        is_asked = query.options.asked_algorithm or query.options.order or node.shedding is None
+        by = "by the options given" if is_asked else "by the rates known as the query starts"
+        return [("chosen", [f"for all buckets, {by}; the state is that of any plan"])]
+    anew = f"anew once a rate, or the rows at once, are {CHANGED:g} times as many or as few"
+    if query.runner is Runner.spark_batch:
+        how = [
+            "in the worker, for each bucket by its first rows: their rates, and samples of their keys",
+            anew,
+        ]
+        return [("chosen", [*how, _expected(node)])]
+    return [
+        (
+            "chosen",
+            [
+                "in the worker, for each bucket as a micro-batch begins: by the rates of the rows held"
+                " and come, and samples of their keys",
+                anew,
+                _expected(node),
+                f"workers add to the costs of all plans but {DEFAULT} that rows held are laid out in"
+                " every micro-batch",
+                "the state is the same for every plan",
+            ],
+        )
+    ]
+
+
+def _expected(node: MultiJoin) -> str:
+    estimate = node.estimate
+    if estimate is not None and estimate.plans:
+        return f"expected by hints, and run until rates are known: {estimate.plans[0].name}"
+    return f"expected, and run until rates are known: {DEFAULT}-{node.method}"
+
+
+ASSUMED_BUCKETS = 4
+"""Buckets that EXPLAIN shows where the user set none: enough to see what is copied."""
+
+PRE_AGGREGATED = (
+    "pre-aggregated per instant before the one bucket: rows that come and go together are one there"
+)
+
+
+@dataclass
+class StageFacts:
+    """One stage.
+
+    Attributes:
+        title: the node whose inputs are shuffled.
+        partitioned: by what.
+        notes: what is done before the shuffle, and what to know.
+        warning: why one task does all the work; "" where many do.
+        shared: what else runs in its tasks: the title, and why without a shuffle.
+    """
+
+    title: str
+    partitioned: str
+    notes: list[str] = field(default_factory=list)
+    warning: str = ""
+    shared: list[tuple[str, str]] = field(default_factory=list)
+
+    def lines(self, number: int) -> list[str]:
+        """The stage as EXPLAIN shows it."""
+        lines = [f"  stage {number}: {self.title}", f"    {self.partitioned}"]
+        lines += [f"    {note}" for note in self.notes]
+        if self.warning:
+            lines.append(f"    warning: one task does all the work: {self.warning}")
+        for title, why in self.shared:
+            lines += [f"    shared by {title}", f"      {why}"]
+        return lines
+
+
+def stage_facts(physical: PhysicalQuery, show: Show) -> list[StageFacts]:
+    """The stages of a query, from the streams up."""
+    buckets = physical.options.buckets or ASSUMED_BUCKETS
+    return [_stage(stage, buckets, show) for stage in stages(physical.root, buckets)]
+
+
+def _stage(stage: SharedStage, buckets: int, show: Show) -> StageFacts:
+    node, *above = stage.nodes
+    partitioning = node.partitioning(buckets)
+    found = StageFacts(node.title, partitioning.describe(node, show))
+    if node.may_be_merged:
+        found.notes.append(PRE_AGGREGATED)
+    if isinstance(partitioning, Single):
+        found.warning = partitioning.reason
+    for shared, by in zip(above, stage.by, strict=True):
+        names = ", ".join(map(show, by))
+        why = f"without a shuffle: rows of one {names} are in one bucket already"
+        found.shared.append((shared.title, why))
+    return found
+
+
+def stage_lines(physical: PhysicalQuery, found: list[StageFacts]) -> list[str]:
+    """The stages as EXPLAIN shows them."""
+    if not found:
+        return ["  none: each row is answered on its own"]
+    set_by_user = physical.options.buckets
+    known = "set by buckets" if set_by_user else "assumed; one per shuffle partition if not set"
+    lines = [f"  on Spark, {set_by_user or ASSUMED_BUCKETS} buckets ({known})"]
+    lines += _read_ahead_lines(physical.root)
+    for number, stage in enumerate(found, 1):
+        lines += stage.lines(number)
+    return lines
+
+
+def _read_ahead_lines(root: PhysicalNode) -> list[str]:
+    """What Spark streaming asks of the streams that promise by read-ahead."""
+    streams = dict.fromkeys(scan.stream for scan in root.scans if scan.read_ahead is not None)
+    return [
+        f"  streaming, {stream} must come in one ordered partition; its times are read once more, in"
+        " one task"
+        for stream in streams
+    ]

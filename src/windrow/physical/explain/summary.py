@@ -17,10 +17,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from windrow.physical.explain.cost_facts import total_cost
-from windrow.physical.explain.facts import Fact
-from windrow.physical.explain.promises import show_promises
-from windrow.physical.explain.query_facts import memory_line
-from windrow.physical.explain.stage_facts import StageFacts
+from windrow.physical.explain.facts import Fact, show_promises
+from windrow.physical.explain.query_facts import StageFacts, memory_line
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.query import PhysicalQuery, Runner
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from windrow.physical.explain.bounds_text import drop_condition, event_time, plus, state_bound
 from windrow.physical.nodes.base import key_classes
-from windrow.physical.nodes.pair_join import PairJoin
+from windrow.physical.nodes.shapes import PairJoin
 from windrow.physical.partitioning.buckets import show_class
-from windrow.plan.durations import show_ticks
 from windrow.plan.texts import KIND_NAMES
+from windrow.plan.units import show_ticks
 
 if TYPE_CHECKING:
     from windrow.physical.explain.facts import Fact, Show

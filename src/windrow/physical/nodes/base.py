@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from windrow.errors import InternalError
-from windrow.plan.keys import classes_of
-from windrow.plan.nodes.base import Node, kept_of
+from windrow.plan.nodes.base import Node, classes_of, kept_of
 from windrow.schema import END, SIGN
 
 if TYPE_CHECKING:

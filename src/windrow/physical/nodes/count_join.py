@@ -12,7 +12,7 @@ from windrow.physical.explain.facts import said
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.partitioning.buckets import HashShares, Single, show_class
 from windrow.plan.count_windows import CountWindows, OwnWindow
-from windrow.plan.durations import show_ticks
+from windrow.plan.units import show_ticks
 
 if TYPE_CHECKING:
     from windrow.physical.explain.facts import Fact, Show

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from windrow.physical.algorithms import MATCH_ALGORITHMS, MATWIN, PAGED
 from windrow.physical.explain.bounds_text import (
     drop_condition,
     event_time,
@@ -13,14 +14,13 @@ from windrow.physical.explain.bounds_text import (
     state_bound,
 )
 from windrow.physical.explain.facts import said
-from windrow.physical.match_algorithms import MATCH_ALGORITHMS, MATWIN, PAGED
-from windrow.physical.nodes.pair_join import PairJoin
+from windrow.physical.nodes.shapes import PairJoin
 from windrow.physical.options import Options
 from windrow.physical.partitioning.buckets import show_class
 from windrow.physical.partitioning.cells import cells_of
-from windrow.plan.durations import show_ticks
 from windrow.plan.nodes.bestmatch_join import JUDGED, Dimension
 from windrow.plan.texts import show_dimension
+from windrow.plan.units import show_ticks
 
 if TYPE_CHECKING:
     from windrow.physical.explain.facts import Fact, Show

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from windrow.physical.algorithms import ALGORITHMS, ASYMMETRIC, DEFAULT
+from windrow.physical.estimates import plan_kind, plan_name
 from windrow.physical.explain.algorithm_facts import algorithm_facts, search_facts, tests
 from windrow.physical.explain.bounds_text import (
     drop_condition,
@@ -17,11 +18,10 @@ from windrow.physical.explain.bounds_text import (
 )
 from windrow.physical.explain.cost_facts import estimate_facts
 from windrow.physical.explain.facts import said
-from windrow.physical.explain.plan_names import plan_kind, plan_name
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.shapes import Inner
 from windrow.physical.partitioning.buckets import Slices, hypercube, show_class
-from windrow.physical.routes import path_order
+from windrow.physical.probe_orders import path_order
 from windrow.physical.shedding.limits import least_row_bytes
 from windrow.physical.structures import USUAL, PartSizes
 from windrow.plan.statistics import Figure

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from windrow.physical.explain.bounds_text import event_time, plus
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.partitioning.buckets import Slices
-from windrow.plan.durations import show_ticks
 from windrow.plan.nodes.window_join import PRESERVED
 from windrow.plan.texts import KIND_NAMES
+from windrow.plan.units import show_ticks
 
 if TYPE_CHECKING:
     from windrow.physical.explain.facts import Fact

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windrow.physical.nodes.shapes import OneInput
-from windrow.plan.durations import show_ticks
+from windrow.plan.units import show_ticks
 from windrow.schema import END, SIGN
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from windrow.physical.explain.bounds_text import state_bound
 from windrow.physical.nodes.shapes import OneInput
 from windrow.physical.partitioning.buckets import NO_COLUMNS, by_keys
-from windrow.plan.durations import show_ticks
+from windrow.plan.units import show_ticks
 from windrow.schema import END, SIGN
 
 if TYPE_CHECKING:

@@ -42,7 +42,7 @@ from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from windrow.plan.durations import show_ticks
+from windrow.plan.units import show_ticks
 
 if TYPE_CHECKING:
     from windrow.physical.nodes.base import KeyClass

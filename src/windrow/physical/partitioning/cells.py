@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from windrow.plan.durations import show_ticks
+from windrow.plan.units import show_ticks
 
 if TYPE_CHECKING:
     from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from windrow.errors import DataError, PlanError, WindrowError
 from windrow.physical.explain.cost_facts import show_rate
 from windrow.physical.shedding.limits import Shedding, pane_ticks
-from windrow.plan.durations import show_ticks
-from windrow.plan.sizes import show_bytes
+from windrow.plan.units import show_bytes, show_ticks
 
 if TYPE_CHECKING:
     from windrow.physical.nodes.multi_join import MultiJoin

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 from windrow.physical.algorithms import ASYMMETRIC
 from windrow.physical.explain.bounds_text import lag_terms
 from windrow.physical.explain.cost_facts import show_count, show_rate
-from windrow.physical.explain.facts import Fact
-from windrow.physical.explain.promises import largest_lateness
+from windrow.physical.explain.facts import Fact, largest_lateness
 from windrow.physical.shedding.limits import BEST, Expected, Least, Shedding
-from windrow.plan.durations import show_ticks
-from windrow.plan.sizes import show_bytes
+from windrow.plan.units import show_bytes, show_ticks
 
 if TYPE_CHECKING:
     from windrow.physical.nodes.shedding_join import SheddingJoin

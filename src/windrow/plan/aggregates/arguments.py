@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from windrow.plan.digits import digits_of_type
+from windrow.plan.types import digits_of_type
 
 _FLOATS = {"float", "double"}
 _ORDERED = {"string", "binary", "boolean", "date", "timestamp", "timestamp_ntz"}

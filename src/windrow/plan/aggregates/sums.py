@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from windrow.plan.aggregates.arguments import NUMBERS
 from windrow.plan.aggregates.function import AggregateFunction, Distinct, Kept, Merging
-from windrow.plan.digits import MOST_DIGITS, digits_of_type
+from windrow.plan.types import MOST_DIGITS, digits_of_type
 
 ACCUMULATOR = "windrow.operators.accumulators.sums:totals"
 KEPT = Kept("its exact sum and the count of its non-NULL values")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 
-from windrow.plan.durations import show_ticks
 from windrow.plan.nodes.base import Node, SameColumns
 from windrow.plan.texts import ColumnTexts
+from windrow.plan.units import show_ticks
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from windrow.plan.durations import show_ticks
 from windrow.plan.nodes.base import Node, Predicates, SameColumns
 from windrow.plan.nodes.filter import filtered
 from windrow.plan.texts import ColumnTexts
+from windrow.plan.units import show_ticks
 
 
 @dataclass(frozen=True)

@@ -24,22 +24,21 @@ from windrow.operators.columns.arrow_types import arrow_schema, arrow_type
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.columns.instants import instants, ticks_of
 from windrow.operators.engine.base import Counters
-from windrow.operators.engine.changelog_output import ChangelogOutput
 from windrow.operators.engine.driver import MicroBatch, Setting
 from windrow.operators.engine.late_rule import late_rows
 from windrow.operators.engine.memory import memory_of
+from windrow.operators.engine.row_drivers import ChangelogOutput
 from windrow.operators.engine.scheduler import SCHEDULINGS, Scheduler, driver_of
 from windrow.operators.feeds.updates import CHANGE_TYPES
 from windrow.physical.nodes.scan_table import ScanTable
 from windrow.physical.query import PhysicalQuery
 from windrow.run.late_rows import Arrived, StreamCounts
-from windrow.run.local.adapting import Adapting
 from windrow.run.local.batch_splitting import rows_at_once
 from windrow.run.local.checkpoint import Checkpoint, columns_read, operators_of
 from windrow.run.local.feeds import ArrivalClock, WallClock, open_feeds, system_clock
-from windrow.run.local.inlets import Bell
-from windrow.run.local.interrupts import PAUSED, Pause, broken_off, put_off
+from windrow.run.local.inlets import PAUSED, Bell, Pause, broken_off, put_off
 from windrow.run.local.sources import NOTHING_NOW, Silence, Source
+from windrow.run.local.stream_statistics import Adapting
 from windrow.run.planner import Planner
 from windrow.run.progress import Progress, Renderer, Silent, recall_of
 from windrow.run.response import NONE_YET

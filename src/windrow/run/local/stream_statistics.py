@@ -9,6 +9,12 @@ newest of them, so that a stream which has slowed down is seen to.
     batches     |----b1----|--b2--|-----b3-----|
     newest      x          x      x            x
                            |<-- rows(b2, b3) ->|      over these ticks
+
+A running query goes on by another plan once the rates of its streams have changed.
+
+Between two micro-batches the state of a join is its rows and the time up to which they have been
+joined, the same for every algorithm, structure and order. So a driver takes the state of its
+operator, builds another one, and gives it the state: no result is lost, and none comes twice.
 """
 
 from __future__ import annotations
@@ -24,11 +30,14 @@ from numpy.typing import NDArray
 
 from windrow.operators.columns.changes import take_columns
 from windrow.operators.columns.instants import ticks_of
+from windrow.operators.engine.scheduler import Scheduler
 from windrow.physical.estimates import is_near
+from windrow.physical.query import PhysicalQuery
 from windrow.plan.catalog import StreamInfo
 from windrow.plan.exprs import Expr
 from windrow.plan.statistics import Figure
 from windrow.run.local.sources import SLICE_ROWS, Source, TableSource
+from windrow.run.planner import Planner
 from windrow.run.sampled_selectivity import (
     MOST_TESTED,
     SEED,
@@ -292,3 +301,46 @@ def _different(source: TableSource, column: str) -> Figure | None:
 
 def _numbers_in(source: TableSource, column: str) -> NDArray[np.float64] | None:
     return sampled_numbers(source.sample(column, MOST_ROWS, STRETCHES))
+
+
+class Adapting:
+    """Watches the streams of a query, and changes the plans of its joins.
+
+    Args:
+        query: as it was planned first.
+        planner: plans it again; None where plans stay.
+    """
+
+    def __init__(self, query: PhysicalQuery, planner: Planner | None) -> None:
+        self.query = query
+        self.changes = 0
+        self._planner = planner
+        estimates = [node.estimate for node in query.root.walk() if node.plan_name]
+        self._has_plans = bool(estimates)
+        self._is_guessed = any(own.is_guessed for own in estimates if own is not None)
+        times = {scan.stream: scan.time for scan in query.root.scans}
+        self._known = StreamStatistics(times, planner.rates if planner is not None else {})
+
+    def adapt(self, stream: str, arrived: pa.RecordBatch, scheduler: Scheduler) -> None:
+        """Before a micro-batch: plans again if rates have changed, and follows the new plan.
+
+        Where the plan rests on assumed numbers it is made again, once, by those of the batches.
+        """
+        if self._planner is None or not self._has_plans:
+            return
+        self._known.take(stream, arrived)
+        if self._known.has_changed or (self._is_guessed and self._known.is_known):
+            self._is_guessed = False
+            self._known.planned()
+            self.query = self._planner.again(self._known)
+            self.changes += scheduler.root.follow(self.query.root)
+
+    def explain(self) -> str:
+        """EXPLAIN of the query as it runs now."""
+        return "" if self._planner is None else self._planner.explain(self.query)
+
+    @staticmethod
+    def plans(scheduler: Scheduler) -> dict[str, str]:
+        """How each window join is run now, by its name in EXPLAIN."""
+        nodes = [driver.node for driver in reversed(scheduler.operators)]
+        return {node.title: node.plan_name for node in nodes if node.plan_name}

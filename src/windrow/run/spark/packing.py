@@ -21,8 +21,8 @@ from pyspark import TaskContext
 from windrow.operators.columns.arrow_types import arrow_schema, conform
 from windrow.operators.columns.changes import ChangeBatch, concat
 from windrow.operators.columns.chunks import decode, encode
-from windrow.operators.engine.changelog_output import ChangelogOutput
 from windrow.operators.engine.late_rule import in_time
+from windrow.operators.engine.row_drivers import ChangelogOutput
 from windrow.operators.routing.partition import route
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.query import PhysicalQuery

@@ -36,9 +36,9 @@ from pyspark.sql.types import StringType, StructField, StructType
 from windrow.errors import PlanError, ResourceError, UnsupportedError
 from windrow.operators.columns.arrow_types import arrow_schema
 from windrow.operators.columns.chunks import encode
-from windrow.operators.engine.changelog_output import ChangelogOutput
 from windrow.operators.engine.driver import MicroBatch, Setting
 from windrow.operators.engine.memory import memory_of_bucket
+from windrow.operators.engine.row_drivers import ChangelogOutput
 from windrow.operators.engine.scheduler import Scheduler, stage_scheduler
 from windrow.operators.feeds.updates import CHANGE_TYPES
 from windrow.operators.routing.partition import own_rows

@@ -10,7 +10,7 @@ from math import ceil
 from sqlglot import exp
 
 from windrow.errors import BindError, UnsupportedError
-from windrow.plan.durations import parts_to_ticks, whole_ticks
+from windrow.plan.units import parts_to_ticks, whole_ticks
 from windrow.plan.windows import UNBOUNDED
 from windrow.sql.grammar.spans import span_of, text_of
 

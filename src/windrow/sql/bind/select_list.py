@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
 from windrow.errors import BindError, Span, UnknownColumn, nearest
+from windrow.plan.aggregates import AGGREGATES
+from windrow.plan.aggregates.arguments import Argument
+from windrow.plan.aggregates.function import AggregateFunction, Distinct
+from windrow.plan.exprs import Expr, Named
+from windrow.plan.nodes.base import Node
+from windrow.plan.nodes.filter import Filter
+from windrow.plan.nodes.window_aggregate import Aggregate, WindowAggregate
+from windrow.schema import Schema
+from windrow.sql.bind.keys import bare
 from windrow.sql.bind.scope import Scope, flat_column
-from windrow.sql.grammar.refuse import unsupported
-from windrow.sql.grammar.spans import span_of, text_of
+from windrow.sql.grammar.clauses import AggregateCall
+from windrow.sql.grammar.dialect import Windrow
+from windrow.sql.grammar.refuse import refuse_expressions, unsupported
+from windrow.sql.grammar.spans import forget, is_flat, mark_flat, span_of, text_of
+from windrow.sql.render.render import Renderer
 
 
 @dataclass(frozen=True)
@@ -121,3 +134,345 @@ def _with_unique_names(items: list[Item]) -> list[Item]:
 def _suggestion(item: Item) -> str:
     base = item.name if item.name.isidentifier() else "value"
     return f"{base}2"
+
+
+_PLACE = re.compile(r"\{(\d)\}")
+_NEEDS_NO_PARENTHESIS = (exp.Column, exp.Literal, exp.Func, exp.Paren)
+
+
+def lower_call(
+    call: AggregateCall,
+    where: exp.Expr | None,
+    name: str,
+    columns: Schema,
+    renderer: Renderer,
+) -> Aggregate:
+    """The aggregate that a call asks for.
+
+    Args:
+        call: the call, resolved.
+        where: the condition of its FILTER, if it has one.
+        name: of the column that holds its answers.
+        columns: of the rows that are aggregated.
+        renderer: makes expressions over them.
+    """
+    function = AGGREGATES[call.args["function"]]
+    arguments = call.arguments
+    if _counts_rows(function, call):
+        if where is None:
+            return Aggregate("count", None, name, "bigint", registered=function)
+        arguments = [exp.Literal.number(1)]
+    conditions = [
+        a for a, kind in zip(arguments, function.takes, strict=False) if kind.is_condition
+    ]
+    conditions += [] if where is None else [where]
+    renderer.predicates(columns, conditions)
+    # An aggregate leaves NULL out: so it does what the condition does not let through.
+    read = [_read(function.reads, arguments)] if function.reads else list(arguments)
+    if where is not None:
+        read[0] = exp.Case().when(where.copy(), read[0].copy())
+    is_whole = call.is_distinct or not function.counts_rows
+    expr = _argument(read, columns, renderer, is_whole=is_whole)
+    computed = function.computed
+    taken = [expr]
+    if computed.reads or len(computed.takes) > 1:
+        taken = renderer.typed(columns, arguments)
+        text = ", ".join(each.text for each in taken)
+        if where is not None:
+            text = f"CASE WHEN {text_of(where, renderer.sql)} THEN {text} END"
+        expr = replace(expr, text=text)
+    for each, kind in zip(taken, computed.takes, strict=True):
+        if not kind.fits(each.type):
+            raise _undefined(function, kind, each, span_of(call))
+    type_ = computed.type_of(tuple(each.type for each in taken))
+    is_distinct = call.is_distinct and function.distinct is Distinct.once
+    return Aggregate(computed.name, expr, name, type_, is_distinct, registered=computed)
+
+
+def _counts_rows(function: AggregateFunction, call: AggregateCall) -> bool:
+    """Whether it is COUNT(*), or COUNT of a constant."""
+    only = call.arguments[0] if len(call.arguments) == 1 else None
+    is_row = isinstance(only, exp.Star | exp.Literal) and not call.is_distinct
+    return function.counts_rows and is_row
+
+
+def _read(template: str, arguments: Sequence[exp.Expr]) -> exp.Expr:
+    """What an aggregate reads of a row: its template, with arguments in their places."""
+    tree: exp.Expr = exp.maybe_parse(_PLACE.sub(r"`{\1}`", template), dialect=Windrow)
+    for node in tree.walk():
+        node.meta.clear()  # its places are those of the template, not of the query
+    for place in list(tree.find_all(exp.Column)):
+        argument = arguments[int(place.name.strip("{}"))].copy()
+        is_part = isinstance(place.parent, exp.Binary | exp.Unary)
+        if is_part and not isinstance(argument, _NEEDS_NO_PARENTHESIS):
+            argument = exp.Paren(this=argument)
+        place.replace(argument)
+    return tree
+
+
+def _argument(
+    read: Sequence[exp.Expr], columns: Schema, renderer: Renderer, *, is_whole: bool
+) -> Expr:
+    """What an aggregate reads: several expressions are one value, NULL where one of them is.
+
+    Where it `is_whole` the value has all of theirs; else it only says that there is one.
+    """
+    if len(read) == 1:
+        return renderer.typed(columns, read)[0]
+    whole = exp.Struct(expressions=[each.copy() for each in read])
+    value = whole if is_whole else exp.Literal.number(1)
+    known = exp.and_(*(each.copy().is_(exp.null()).not_() for each in read))
+    (expr,) = renderer.typed(columns, [exp.Case().when(known, value)])
+    return replace(expr, text=", ".join(text_of(each, renderer.sql) for each in read))
+
+
+def _undefined(
+    function: AggregateFunction, kind: Argument, expr: Expr, span: Span | None
+) -> BindError:
+    name = function.name.upper()
+    return BindError(
+        "aggregate-type",
+        f"{name} of {expr.text} is not defined: it is {expr.type}",
+        hint=kind.hint.format(name=name, text=expr.text),
+        span=span,
+    )
+
+
+RESERVED = {"_change_type", "_event_time"}
+"""Columns that every changelog has beside those of the query."""
+
+
+def is_aggregate_query(select: exp.Select) -> bool:
+    """Whether a SELECT groups: GROUP BY, HAVING, or an aggregate in its list.
+
+    Those of a WINDOW JOIN are no groups: it gives each of its left rows once.
+    """
+    if select.args.get("group") or select.args.get("having"):
+        return True
+    if any(join.args.get("kind") == "WINDOW" for join in select.args.get("joins") or []):
+        return False
+    return any(expression.find(exp.AggFunc) for expression in select.expressions)
+
+
+@dataclass
+class Grouping:
+    """Lowers the grouped part of one SELECT.
+
+    Trees above the aggregate read its output: a key by its name, an aggregate as `$agg0`.
+    """
+
+    select: exp.Select
+    items: Sequence[Item]
+    scope: Scope
+    renderer: Renderer
+    keys: list[tuple[str, exp.Expr]] = field(default_factory=list)
+    aggregates: list[exp.Expr] = field(default_factory=list)
+
+    def lower(
+        self, node: Node, span: Span | None
+    ) -> tuple[Node, list[Item], tuple[str, ...] | None]:
+        """The aggregate over `node`, the items over it, and the names of the key columns.
+
+        None for the names where a key is not among the items.
+        """
+        self._read_keys()
+        key_names = self._key_names()
+        items = [
+            Item(self._item_above(item), item.name, item.fallback, item.span) for item in self.items
+        ]
+        having = self._having()
+        keys = tuple(
+            Named(name, expr)
+            for (name, _), expr in zip(
+                self.keys, self.renderer.typed(node.schema, [t for _, t in self.keys]), strict=True
+            )
+        )
+        aggregates = tuple(self._aggregate(i, node) for i in range(len(self.aggregates)))
+        result: Node = WindowAggregate(node, keys, aggregates, span)
+        if having is not None:
+            result = Filter(result, self.renderer.predicates(result.schema, [having]))
+        return result, items, key_names
+
+    def _read_keys(self) -> None:
+        group = self.select.args.get("group")
+        if group is None:
+            return
+        sets = group.find(exp.GroupingSets, exp.Cube, exp.Rollup)
+        if sets is not None or group.args.get("totals"):
+            raise unsupported(
+                "grouping-sets",
+                "GROUPING SETS, CUBE and ROLLUP are not supported",
+                "run one query per grouping",
+                span_of(group),
+            )
+        if group.args.get("all"):
+            trees = [item.tree for item in self.items if not item.tree.find(exp.AggFunc)]
+        else:
+            trees = [self._key_tree(expression) for expression in group.expressions]
+        for tree in map(bare, trees):
+            if all(tree != known for _, known in self.keys):
+                is_plain = isinstance(tree, exp.Column)
+                name = tree.name if is_plain else f"$group{len(self.keys)}"
+                self.keys.append((name, tree))
+
+    def _key_tree(self, expression: exp.Expr) -> exp.Expr:
+        expression = bare(expression)
+        if isinstance(expression, exp.Tuple):
+            raise unsupported(
+                "group-by-tuple",
+                f"GROUP BY {text_of(expression, self.renderer.sql)} is not supported",
+                "write the keys without parentheses: GROUP BY a, b; without keys leave GROUP BY out",
+                span_of(expression),
+            )
+        tree = self._ordinal(expression)
+        if tree is None:
+            tree = self._resolve(expression)
+        refuse_expressions(expression)
+        aggregate = tree.find(exp.AggFunc)
+        if aggregate is not None:
+            raise BindError(
+                "aggregate-in-group-by",
+                f"GROUP BY holds the aggregate {text_of(aggregate, self.renderer.sql)}",
+                hint="group by the columns themselves",
+                span=span_of(expression),
+            )
+        return tree
+
+    def _ordinal(self, expression: exp.Expr) -> exp.Expr | None:
+        if not isinstance(expression, exp.Literal) or expression.is_string:
+            return None
+        position = int(expression.name) if expression.name.isdigit() else 0
+        if not 1 <= position <= len(self.items):
+            raise BindError(
+                "group-by-position",
+                f"GROUP BY {expression.name} names no item of the SELECT list",
+                hint=f"positions go from 1 to {len(self.items)}",
+                span=span_of(expression),
+            )
+        return self.items[position - 1].tree
+
+    def _resolve(self, expression: exp.Expr) -> exp.Expr:
+        """The tree over the input; a name that no stream has may be an alias of the list."""
+        copy = expression.copy()
+        for column in list(copy.find_all(exp.Column)):
+            item = self._alias(column)
+            if item is None:
+                continue
+            if column is copy:
+                return item.tree
+            column.replace(exp.Paren(this=item.tree.copy()))
+            forget(copy)
+        return _resolve_rest(copy, self.scope)
+
+    def _alias(self, column: exp.Column) -> Item | None:
+        if column.table or any(s.find(column.name) for s in self.scope.sources):
+            return None
+        return next((i for i in self.items if i.name.lower() == column.name.lower()), None)
+
+    def _key_names(self) -> tuple[str, ...] | None:
+        """The output names of the keys; None where one is not in the SELECT list."""
+        for item in self.items:
+            refuse_reserved([item.name], item.span)
+        names = []
+        for _, tree in self.keys:
+            found = [item.name for item in self.items if bare(item.tree) == tree]
+            if not found:
+                return None
+            names.append(found[0])
+        return tuple(names)
+
+    def _having(self) -> exp.Expr | None:
+        having = self.select.args.get("having")
+        if having is None:
+            return None
+        refuse_expressions(having.this)
+        return self._above(self._resolve(having.this))
+
+    def _item_above(self, item: Item) -> exp.Expr:
+        try:
+            return self._above(item.tree)
+        except BindError as error:
+            raise error.at(item.span) from None
+
+    def _above(self, tree: exp.Expr) -> exp.Expr:
+        """The tree with keys and aggregates replaced by the columns that hold them."""
+
+        def output(node: exp.Expr) -> exp.Expr:
+            for name, key in self.keys:
+                if node == key:
+                    return _column_at(name, node)
+            if isinstance(node, exp.AggFunc) or is_filtered(node):
+                return _column_at(self._aggregate_name(node), node)
+            return self._plain_column(node) if isinstance(node, exp.Column) else node
+
+        return tree.transform(output)
+
+    def _plain_column(self, node: exp.Column) -> exp.Expr:
+        """What a column stands for that is neither a key nor inside an aggregate."""
+        raise self._not_grouped(node)
+
+    def _aggregate_name(self, node: exp.Expr) -> str:
+        own = node.this if is_filtered(node) else node
+        nested = next((n for n in node.find_all(exp.AggFunc) if n is not own), None)
+        if nested is not None:
+            raise BindError(
+                "nested-aggregate",
+                "an aggregate stands inside another one",
+                hint="compute the inner one in a derived table",
+                span=span_of(nested),
+            )
+        if node not in self.aggregates:
+            self.aggregates.append(node)
+        return f"$agg{self.aggregates.index(node)}"
+
+    def _not_grouped(self, column: exp.Column) -> BindError:
+        text = text_of(column, self.renderer.sql)
+        return BindError(
+            "not-grouped",
+            f"the column {text} is neither in GROUP BY nor inside an aggregate",
+            hint=f"add {text} to GROUP BY, or aggregate it, for instance SUM({text})",
+            span=span_of(column),
+        )
+
+    def _aggregate(self, index: int, node: Node) -> Aggregate:
+        tree = self.aggregates[index]
+        where = tree.expression.this if is_filtered(tree) else None
+        call = tree if where is None else tree.this
+        assert isinstance(call, AggregateCall), "all others were refused"
+        return lower_call(call, where, f"$agg{index}", node.schema, self.renderer)
+
+
+def is_filtered(node: exp.Expr) -> bool:
+    """Whether the node is an aggregate with FILTER (WHERE ..)."""
+    return isinstance(node, exp.Filter) and isinstance(node.this, exp.AggFunc)
+
+
+def refuse_reserved(names: Sequence[str], span: Span | None) -> None:
+    """Refuses a column of a changelog that has the name of one that all have."""
+    for name in names:
+        if name.lower() in RESERVED:
+            raise BindError(
+                "reserved-name",
+                f"the name {name} is taken",
+                reason="every changelog has the columns _change_type and _event_time",
+                hint="give the column another name with AS",
+                span=span,
+            )
+
+
+def _column_at(name: str, replaced: exp.Expr) -> exp.Column:
+    column = flat_column(name)
+    mark_flat(column, replaced)
+    return column
+
+
+def _resolve_rest(tree: exp.Expr, scope: Scope) -> exp.Expr:
+    """Resolves the columns that an alias did not bring in resolved already."""
+    for column in list(tree.find_all(exp.Column)):
+        if is_flat(column) or (column.parent is not None and is_flat(column.parent)):
+            continue
+        resolved = scope.resolve(column)
+        if column is tree:
+            return resolved
+        column.replace(resolved)
+    return tree

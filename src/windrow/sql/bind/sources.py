@@ -1,9 +1,10 @@
-"""FROM: the streams and derived tables of one SELECT, with their times and windows."""
+"""WITH: the queries that others may read by their names."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from sqlglot import exp
 
@@ -12,12 +13,10 @@ from windrow.plan.catalog import Catalog, StreamInfo
 from windrow.plan.nodes.project import Project
 from windrow.plan.nodes.scan import Scan
 from windrow.schema import TIME_TYPES, Field, Schema
-from windrow.sql.bind.change_feeds import change_feed
-from windrow.sql.bind.count_windows import rows_window
-from windrow.sql.bind.inner_windows import refuse_second_window, with_window_inside
 from windrow.sql.bind.join_kinds import FIRST_ONLY, join_kind, kind_of
 from windrow.sql.bind.lengths import window_ticks
-from windrow.sql.bind.scope import InnerWindow, Source
+from windrow.sql.bind.scope import InnerWindow, Source, change_feed
+from windrow.sql.bind.stream_windows import refuse_second_window, rows_window, with_window_inside
 from windrow.sql.bind.table_sources import (
     FromTable,
     called_source,
@@ -27,10 +26,52 @@ from windrow.sql.bind.table_sources import (
     refuse_tables_alone,
     table_source,
 )
-from windrow.sql.bind.with_queries import Reach, with_queries
 from windrow.sql.grammar.clauses import UniformWindow
 from windrow.sql.grammar.refuse import NAMES, as_query, refuse_join, unsupported
 from windrow.sql.grammar.spans import span_of, text_of
+
+
+@dataclass(frozen=True)
+class WithQuery:
+    """A query of WITH, and those that it may read itself: the ones before it."""
+
+    tree: exp.Expr
+    reach: Reach
+
+
+Reach: TypeAlias = Mapping[str, WithQuery]
+"""The queries of WITH that may be read, by their names."""
+
+
+def with_queries(query: exp.Expr, outside: Reach) -> Reach:
+    """What a query may read by name: its own queries of WITH, and those outside of it."""
+    with_ = query.args.get("with_")
+    if with_ is None:
+        return outside
+    if with_.args.get("recursive"):
+        raise unsupported(
+            "recursive", "WITH RECURSIVE is not supported", "write the steps out", span_of(with_)
+        )
+    reach, own = outside, set[str]()
+    for cte in with_.expressions:
+        name = cte.alias.lower()
+        if cte.args["alias"].args.get("columns"):
+            raise unsupported(
+                "column-aliases",
+                "column names in an alias are not supported",
+                "name the columns with AS in the inner SELECT",
+                span_of(cte.args["alias"]),
+            )
+        if name in own:
+            raise BindError(
+                "with-name-twice",
+                f"two queries of WITH are called {cte.alias!r}",
+                hint="give one of them another name",
+                span=span_of(cte.this),
+            )
+        own.add(name)
+        reach = {**reach, name: WithQuery(cte.this, reach)}
+    return reach
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from windrow.errors import BindError, PlanError, cover
 from windrow.plan.catalog import StreamInfo
-from windrow.plan.extensions import TABLE_FUNCTIONS, Constant, TableFunction
+from windrow.plan.functions import TABLE_FUNCTIONS, Constant, TableFunction
 from windrow.plan.nodes.table_scan import TableScan
 from windrow.schema import Field, Schema
 from windrow.sql.bind.join_kinds import FIRST_ONLY, kind_of, words_of

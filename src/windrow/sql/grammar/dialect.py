@@ -31,10 +31,10 @@ from sqlglot.parsers.spark2 import build_as_cast
 from sqlglot.tokenizer_core import TokenType
 
 from windrow.errors import Span
-from windrow.sql.grammar.clause_parsers import PairJoinParser
 from windrow.sql.grammar.clauses import (
     HintText,
     MatchOrder,
+    PairJoinParser,
     PairWindow,
     StreamWindow,
     UniformWindow,

@@ -16,13 +16,11 @@ from windrow.plan.nodes.filter import Filter
 from windrow.plan.nodes.window_join import WindowJoin
 from windrow.plan.windows import UNBOUNDED, Bound, WindowGraph
 from windrow.sql.bind.conditions import sort_conditions
-from windrow.sql.bind.count_windows import refuse_count_windows
-from windrow.sql.bind.dimensions import MatchDimension, distance_limit
 from windrow.sql.bind.keys import Condition, add_keys, free_name, with_columns
-from windrow.sql.bind.match_orders import OrderReader
+from windrow.sql.bind.match_orders import MatchDimension, OrderReader, distance_limit
 from windrow.sql.bind.scope import Scope, Source, flat_column
-from windrow.sql.bind.window_checks import Places, check_contradiction, example_length
-from windrow.sql.bind.windows import read_windows
+from windrow.sql.bind.stream_windows import refuse_count_windows
+from windrow.sql.bind.windows import Places, check_contradiction, example_length, read_windows
 from windrow.sql.grammar.refuse import unsupported
 from windrow.sql.grammar.spans import forget, mark_flat, span_of, text_of
 from windrow.sql.lower.best_pairs import (

@@ -16,11 +16,10 @@ from sqlglot import exp
 from windrow.plan.catalog import Catalog
 from windrow.plan.texts import KIND_NAMES
 from windrow.plan.windows import Bound
-from windrow.sql.bind.grouping import is_aggregate_query
 from windrow.sql.bind.scope import Scope, Source
-from windrow.sql.bind.sources import From, find_stream, items_of
+from windrow.sql.bind.select_list import is_aggregate_query
+from windrow.sql.bind.sources import From, Reach, find_stream, items_of, with_queries
 from windrow.sql.bind.windows import StatedWindows
-from windrow.sql.bind.with_queries import Reach, with_queries
 from windrow.sql.grammar.clauses import PairWindow
 from windrow.sql.grammar.refuse import NAMES, as_query, unsupported
 from windrow.sql.grammar.spans import span_of

@@ -10,9 +10,9 @@ from sqlglot import exp
 from windrow.plan.nodes.base import Node
 from windrow.plan.nodes.filter import Filter
 from windrow.sql.bind.conditions import conjuncts, refuse_misplaced
-from windrow.sql.bind.count_windows import refuse_count_windows
 from windrow.sql.bind.keys import Condition, equality_of
 from windrow.sql.bind.scope import Scope
+from windrow.sql.bind.stream_windows import refuse_count_windows
 from windrow.sql.grammar.clauses import PairWindow, UniformWindow
 from windrow.sql.grammar.refuse import NAMES, SLUGS, unsupported
 from windrow.sql.grammar.spans import span_of, text_of

@@ -12,11 +12,10 @@ from windrow.plan.exprs import Named, column
 from windrow.plan.nodes.base import Node
 from windrow.plan.nodes.range_aggregate_join import RangeAggregateJoin
 from windrow.plan.nodes.window_aggregate import Aggregate
-from windrow.sql.bind.grouping import Grouping
 from windrow.sql.bind.keys import add_keys, free_name, with_columns
 from windrow.sql.bind.lengths import window_ticks
 from windrow.sql.bind.scope import Scope
-from windrow.sql.bind.select_list import Item
+from windrow.sql.bind.select_list import Grouping, Item
 from windrow.sql.bind.sources import From
 from windrow.sql.grammar.clauses import RangeWindow
 from windrow.sql.grammar.refuse import unsupported

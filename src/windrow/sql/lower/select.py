@@ -27,11 +27,29 @@ from windrow.plan.types import TypeResolver
 from windrow.plan.windows import WindowGraph
 from windrow.schema import Field, Schema
 from windrow.sql.bind.calls import Functions
-from windrow.sql.bind.change_feeds import newest_rows, within_window
 from windrow.sql.bind.conditions import Conditions, sort_conditions, sort_filters
-from windrow.sql.bind.count_windows import count_windows, refuse_count_windows
-from windrow.sql.bind.grouping import Grouping, is_aggregate_query, refuse_reserved
-from windrow.sql.bind.inner_windows import (
+from windrow.sql.bind.join_kinds import one_key_each, windows_in_where
+from windrow.sql.bind.keys import add_keys
+from windrow.sql.bind.scope import Scope, Source, newest_rows, within_window
+from windrow.sql.bind.select_list import (
+    Grouping,
+    Item,
+    is_aggregate_query,
+    read_items,
+    refuse_reserved,
+)
+from windrow.sql.bind.sources import (
+    From,
+    FromReader,
+    Reach,
+    Relation,
+    items_of,
+    uniform_window,
+    with_queries,
+)
+from windrow.sql.bind.stream_windows import (
+    count_windows,
+    refuse_count_windows,
     refuse_uniform_window,
     refuse_windows_apart,
     refuse_windows_inside_match,
@@ -39,20 +57,15 @@ from windrow.sql.bind.inner_windows import (
     windows_handed_on,
     with_lives,
 )
-from windrow.sql.bind.join_kinds import one_key_each, windows_in_where
-from windrow.sql.bind.keys import add_keys
-from windrow.sql.bind.scope import Scope, Source
-from windrow.sql.bind.select_list import Item, read_items
-from windrow.sql.bind.sources import From, FromReader, Relation, items_of, uniform_window
-from windrow.sql.bind.window_checks import (
+from windrow.sql.bind.windows import (
     Places,
+    StatedWindows,
     check_contradiction,
     check_graph,
     check_reversed,
     example_length,
+    read_windows,
 )
-from windrow.sql.bind.windows import StatedWindows, read_windows
-from windrow.sql.bind.with_queries import Reach, with_queries
 from windrow.sql.grammar.parse import MOST_LEVELS, too_deep
 from windrow.sql.grammar.refuse import (
     as_query,

@@ -29,19 +29,22 @@ from decimal import Decimal
 from sqlglot import exp
 
 from windrow.errors import WindrowError
-from windrow.plan.digits import digits_of_type
 from windrow.plan.exprs import ABOVE, NEVER, Band, Comparison, Side
+from windrow.plan.types import digits_of_type
 from windrow.sql.bind.lengths import constant_length
-from windrow.sql.render.distances import (
+from windrow.sql.render.linear import (
     Distance,
     WholeDistance,
+    compared,
+    difference_of,
     distance_of,
     has_double,
+    may_raise,
     plain,
     units_of,
+    whole_comparison,
     whole_distance,
 )
-from windrow.sql.render.linear import compared, difference_of, may_raise, whole_comparison
 from windrow.sql.render.numbers import INTEGERS, wider_type
 
 _REAL = {"float", "double"}

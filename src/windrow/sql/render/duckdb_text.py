@@ -21,8 +21,14 @@ from sqlglot.optimizer.annotate_types import annotate_types
 from windrow.errors import BindError, WindrowError
 from windrow.plan.exprs import embedded
 from windrow.schema import Schema
-from windrow.sql.grammar.parentheses import is_operand, is_operator, parenthesized
-from windrow.sql.grammar.spans import called_name, own_span, span_of
+from windrow.sql.grammar.spans import (
+    called_name,
+    is_operand,
+    is_operator,
+    own_span,
+    parenthesized,
+    span_of,
+)
 from windrow.sql.grammar.syntax import UNFORESEEN, UNREADABLE_CALL
 from windrow.sql.render.numbers import digits_of, note_digits, result_digits
 

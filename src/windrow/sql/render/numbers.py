@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from windrow.plan.digits import MOST_DIGITS, Digits, digits_of_type
+from windrow.plan.types import MOST_DIGITS, Digits, digits_of_type
 
 _LEAST_SCALE = 6
 """Digits after the point that Spark keeps when a result needs more than 38 in all."""

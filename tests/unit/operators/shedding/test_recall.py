@@ -12,9 +12,8 @@ import pyarrow as pa
 import pytest
 from cases.shed_joins import WINDOW, node
 
-from windrow.allocation.best import allocate
-from windrow.allocation.loads import Load, Resources
-from windrow.allocation.output import expected_recall
+from windrow.allocation.loads import Load, Resources, expected_recall
+from windrow.allocation.strategies import allocate
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.engine.base import Counters
 from windrow.operators.shedding.control import Division

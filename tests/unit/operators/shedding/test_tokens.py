@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from windrow.errors import DataError
 from windrow.operators.shedding.control import Control
-from windrow.operators.shedding.numbers import number_of
+from windrow.operators.shedding.draws import number_of
 from windrow.operators.shedding.tokens import Sent
 from windrow.physical.shedding.limits import Least, Shedding
 

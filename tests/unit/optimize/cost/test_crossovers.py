@@ -10,8 +10,7 @@ import pytest
 
 from windrow.optimize.cost.crossovers import PAPER_STRUCTURES, crossing, paper_crossovers, reigns
 from windrow.optimize.cost.directions import Workload, every_cost
-from windrow.optimize.cost.structures import Sizes, Structure
-from windrow.optimize.cost.weights import PAPER, Weight
+from windrow.optimize.cost.structures import PAPER, Sizes, Structure, Weight
 
 SIZES = Sizes()
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from windrow.allocation.best import allocate
 from windrow.allocation.loads import Allocation, Load, Resources
+from windrow.allocation.strategies import allocate
 from windrow.optimize.cost.directions import Direction, cheapest
-from windrow.optimize.cost.structures import Sizes, Structure
-from windrow.optimize.cost.weights import PAPER
+from windrow.optimize.cost.structures import PAPER, Sizes, Structure
 from windrow.optimize.shedding.expected import effective_directions
 
 

@@ -15,10 +15,8 @@ from windrow.optimize.cost.directions import (
     direction_cost,
     every_cost,
 )
-from windrow.optimize.cost.errors import CostError
 from windrow.optimize.cost.output import output_rate, selectivity_of_keys
-from windrow.optimize.cost.structures import Sizes, Structure, touches
-from windrow.optimize.cost.weights import PAPER
+from windrow.optimize.cost.structures import PAPER, CostError, Sizes, Structure, touches
 
 SIZES = Sizes()
 EIGHT = ("HH", "TT", "HT", "TH", "HN", "NH", "TN", "NT")

@@ -20,7 +20,7 @@ from plans import physical
 
 from windrow import DataError, PlanError, ResourceError, Session, WindrowError
 from windrow.operators.expressions.evaluate import DuckdbTypes
-from windrow.optimize.optimizer import optimize
+from windrow.optimize.planner import optimize
 from windrow.physical.options import Options
 from windrow.physical.query import PhysicalQuery
 from windrow.run.local.checkpoint import Checkpoint

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
-from windrow.calibration.compiled import CompiledBench
 from windrow.calibration.measuring import (
     ROUNDS,
     WINDOWS,
+    CompiledBench,
     Metered,
     measure,
     weights_in_microseconds,
@@ -22,8 +22,7 @@ from windrow.calibration.measuring import (
 )
 from windrow.optimize.cost.crossovers import crossing
 from windrow.optimize.cost.directions import Combination
-from windrow.optimize.cost.structures import Sizes, Structure
-from windrow.optimize.cost.weights import Weights
+from windrow.optimize.cost.structures import Sizes, Structure, Weights
 from windrow_papers.experiments.charts import Chart, Line, Panel
 from windrow_papers.experiments.claims import Case, Claim, Finding, Reading, below
 from windrow_papers.experiments.experiment import Experiment, Findings, Say, Size

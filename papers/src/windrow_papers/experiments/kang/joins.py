@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from windrow.calibration.compiled import filled, look_ups
-from windrow.calibration.measuring import Metered
+from windrow.calibration.measuring import Metered, filled, look_ups
 from windrow.errors import InternalError
 from windrow.kernels.structures.runs import work_of
 from windrow.optimize.cost.directions import Combination, Workload

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from windrow.allocation.best import allocate
 from windrow.allocation.loads import Allocation, Load, Resources
-from windrow.allocation.strategies import allocate_by, equally, favoring
+from windrow.allocation.strategies import allocate, allocate_by, equally, favoring
 from windrow_papers.experiments.claims import Case, Claim, Finding, Reading
 from windrow_papers.experiments.experiment import Experiment, Findings, Say, Size
 from windrow_papers.experiments.kang.combinations import PAPER

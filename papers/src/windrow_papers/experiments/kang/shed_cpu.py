@@ -6,9 +6,9 @@ streams, over the same tuples, and the one that `allocate` decides on.
 
 from __future__ import annotations
 
-from windrow.allocation.best import allocate
 from windrow.allocation.loads import Load, Resources
 from windrow.allocation.strategies import (
+    allocate,
     allocate_by,
     by_rates,
     by_windows,

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from windrow.allocation.best import allocate
 from windrow.allocation.loads import Load, Resources
 from windrow.allocation.strategies import (
+    allocate,
     allocate_by,
     by_rates,
     equally,

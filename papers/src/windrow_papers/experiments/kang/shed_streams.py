@@ -18,8 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from windrow.allocation.loads import Allocation, Load
-from windrow.allocation.output import output_rate
+from windrow.allocation.loads import Allocation, Load, output_rate
 from windrow.operators.shedding.draws import Purpose, draws_of, row_words
 from windrow_papers.experiments.charts import Chart, Line, Panel
 from windrow_papers.experiments.claims import Case, Reading

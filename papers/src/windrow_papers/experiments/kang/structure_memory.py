@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from windrow.calibration.compiled import filled
+from windrow.calibration.measuring import filled
 from windrow.kernels.structures.runs import update_only
 from windrow.kernels.structures.store import FREE_NODES, nbytes
 from windrow.optimize.cost.structures import Sizes, Structure

@@ -36,10 +36,10 @@ from windrow.operators.bestmatch.pages.page_search import Candidates, PageSearch
 from windrow.operators.bestmatch.pages.paged_windows import PagedWindows, PageSizes
 from windrow.operators.bestmatch.rows import Found, Gathered
 from windrow.operators.columns.chunks import bound_of_step
-from windrow.operators.columns.equality import equal_values
+from windrow.operators.columns.key_columns import equal_values
 from windrow.operators.engine.memory import cannot_spill
 from windrow.operators.joins.match_log import NUMBER
-from windrow.physical.match_algorithms import GRID_PAGES
+from windrow.physical.algorithms import GRID_PAGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

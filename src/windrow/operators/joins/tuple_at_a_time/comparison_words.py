@@ -22,7 +22,7 @@ from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.columns.ranks import numbers_of, ranked_sides, ranks_of, valid_rows
 from windrow.operators.joins.tuple_at_a_time.structure_words import saturated_sum
 from windrow.physical.nodes.multi_join import MultiJoin
-from windrow.physical.routes import OrderedPair, ordered_pairs
+from windrow.physical.probe_orders import OrderedPair, ordered_pairs
 from windrow.schema import MAX_TICK, MIN_TICK
 
 Words = NDArray[np.uint64]

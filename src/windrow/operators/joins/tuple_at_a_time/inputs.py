@@ -16,7 +16,7 @@ from windrow.kernels.tuple_at_a_time.machine import Move
 from windrow.kernels.tuple_at_a_time.tape import Numbers
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.columns.chunks import ChunkSlice
-from windrow.operators.columns.keys import column_words, mixed_words
+from windrow.operators.columns.key_columns import column_words, mixed_words
 from windrow.operators.engine.base import Counters
 from windrow.operators.joins.join_inputs import can_match, last_needed, only_inserts
 from windrow.operators.joins.tuple_at_a_time.comparison_words import (

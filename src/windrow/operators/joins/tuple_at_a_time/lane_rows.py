@@ -32,9 +32,8 @@ from numpy.typing import NDArray
 
 from windrow.kernels.tuple_at_a_time.machine import Move
 from windrow.kernels.tuple_at_a_time.tape import Numbers, Tape
-from windrow.operators.columns.changes import ChangeBatch, select
+from windrow.operators.columns.changes import ROW_BITS, ChangeBatch, Places, select
 from windrow.operators.columns.chunks import Chunk, ChunkBuffer, ChunkSlice
-from windrow.operators.columns.gather import ROW_BITS, Places
 from windrow.operators.columns.key_columns import is_exact
 
 LEAST_ROOM = 64

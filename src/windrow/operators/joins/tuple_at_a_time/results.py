@@ -20,11 +20,10 @@ from numpy.typing import NDArray
 
 from windrow.kernels.tuple_at_a_time.machine import Machine, blocks
 from windrow.kernels.tuple_at_a_time.tape import PROBES, TOUCHED, Numbers, room_for
-from windrow.operators.columns.changes import ChangeBatch
-from windrow.operators.columns.gather import Places
-from windrow.operators.columns.keys import equal_values
+from windrow.operators.columns.changes import ChangeBatch, Places
+from windrow.operators.columns.key_columns import equal_values
 from windrow.operators.engine.base import Counters
-from windrow.operators.joins.join_predicates import Predicates
+from windrow.operators.joins.join_steps import Predicates
 from windrow.operators.joins.tuple_at_a_time.lane_rows import LaneRows, Lanes
 from windrow.physical.algorithms import PIPELINE
 from windrow.physical.nodes.time_join import TimeJoin

@@ -1,4 +1,9 @@
-"""Windows of streams inside derived tables, and a second one outside of them.
+"""Windows that count tuples: `[ROWS n]`, `[PARTITION BY k ROWS n]` and `WINDOW = n ROWS`.
+
+Read here, bound to columns, and refused where their meaning would be unclear. What they mean stands
+in `plan/count_windows.py`.
+
+Windows of streams inside derived tables, and a second one outside of them.
 
 A window says when rows leave, and which rows meet. A stream that is joined inside has its window
 used there. One that is only selected from hands it on:
@@ -17,11 +22,187 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from windrow.errors import PlanError, Span
+from windrow.errors import (
+    BindError,
+    ParseError,
+    PlanError,
+    Span,
+    UnknownColumn,
+    UnsupportedError,
+    nearest,
+)
+from windrow.plan.count_windows import CountWindows, OwnWindow
+from windrow.sql.bind.lengths import constant_length
 from windrow.sql.bind.scope import InnerWindow, Scope, Source
-from windrow.sql.bind.window_checks import example_length
+from windrow.sql.bind.windows import example_length, goes_either_way
+from windrow.sql.grammar.clauses import PairWindow, StreamWindow
 from windrow.sql.grammar.refuse import unsupported
 from windrow.sql.grammar.spans import span_of, text_of
+
+MOST_ROWS = 2**62
+"""Numbers of tuples have 64 bits; a window of so many would never lose one."""
+
+
+def rows_window(window: StreamWindow, source: Source, sql: str) -> OwnWindow:
+    """The window that `[ROWS n]` or `[PARTITION BY k, .. ROWS n]` gives a source."""
+    partition = [_column(tree, source, sql) for tree in window.args.get("partition") or []]
+    return OwnWindow(
+        rows=_number(window.this, sql),
+        partition=tuple(dict.fromkeys(partition)),
+        text=text_of(window, sql),
+        span=span_of(window),
+    )
+
+
+def count_windows(
+    clauses: Sequence[exp.Expr], scope: Scope, sql: str
+) -> tuple[CountWindows | None, tuple[exp.Expr, ...]]:
+    """The count windows of a SELECT, None for none, and the clauses that are of time.
+
+    Raises:
+        PlanError: count windows beside windows of time between streams, or beside a stream that
+            has no window at all.
+    """
+    counted = tuple(clause for clause in clauses if clause.args.get("rows"))
+    timed = tuple(clause for clause in clauses if not clause.args.get("rows"))
+    if not _is_counted(scope, clauses):
+        return None, timed
+    goes_either_way(clauses)
+    within = None
+    for clause in counted:
+        if isinstance(clause, PairWindow):
+            raise _of_a_pair(clause, sql)
+        if within is not None:
+            raise ParseError(
+                "window-twice", "WINDOW = .. is stated twice", hint="state it once",
+                span=span_of(clause),
+            )  # fmt: skip
+        within = _number(clause.this, sql)
+    if timed:
+        raise _beside_time(timed[0], scope, sql)
+    own = tuple(map(_own, scope.sources))
+    for source, window in zip(scope.sources, own, strict=True):
+        if within is None and window.rows is None and window.ticks is None:
+            raise _no_window(source)
+    text = text_of(counted[0], sql) if counted else ""
+    return CountWindows(own, within, text), timed
+
+
+def refuse_count_windows(
+    scope: Scope, clauses: Sequence[exp.Expr], over: str, instead: str, sql: str, why: str = ""
+) -> None:
+    """Refuses count windows under what does not run over them yet.
+
+    Args:
+        scope: the sources, with their windows.
+        clauses: the WINDOW clauses.
+        over: what stands over the windows, for the sentence: "an aggregate".
+        instead: what to write.
+        sql: the text.
+        why: the reason, where there is more to say than that it is not built.
+    """
+    windows = [source.rows for source in scope.sources if source.rows is not None]
+    places = [(window.text, window.span) for window in windows]
+    places += [(text_of(c, sql), span_of(c)) for c in clauses if c.args.get("rows")]
+    for text, span in places:
+        raise UnsupportedError(
+            "unsupported-over-count-window",
+            f"{over} over the count window {text} is not supported",
+            reason=f"count windows are built for inner joins of two or more streams{why}",
+            hint=instead,
+            span=span,
+        )
+
+
+def _is_counted(scope: Scope, clauses: Sequence[exp.Expr]) -> bool:
+    return any(source.rows is not None for source in scope.sources) or any(
+        clause.args.get("rows") for clause in clauses
+    )
+
+
+def _own(source: Source) -> OwnWindow:
+    if source.rows is not None:
+        return source.rows
+    return OwnWindow(ticks=source.range_ticks, text=source.range_text)
+
+
+def _number(node: exp.Expr, sql: str) -> int:
+    """A number of tuples: whole, and 1 or more."""
+    constant = constant_length(node)
+    if constant is not None and not constant.parts and constant.number.denominator == 1:
+        number = int(constant.number)
+        if 1 <= number < MOST_ROWS:
+            return number
+    raise BindError(
+        "bad-row-count",
+        f"{text_of(node, sql)} is no number of rows",
+        reason="a count window holds a whole number of tuples, one or more",
+        hint="write a plain number, for instance [ROWS 100] or WINDOW = 100 ROWS",
+        span=span_of(node),
+    )
+
+
+def _column(tree: exp.Expr, source: Source, sql: str) -> str:
+    """The flat name of a column of PARTITION BY; the stream's name or alias may stand before it."""
+    if not isinstance(tree, exp.Column) or isinstance(tree.this, exp.Star):
+        raise BindError(
+            "partition-by-expression",
+            f"PARTITION BY {text_of(tree, sql)} is no column of {source.alias}",
+            hint="compute it in a derived table: FROM (SELECT .., f(x) AS k FROM a) a"
+            " [PARTITION BY k ROWS 5]",
+            span=span_of(tree),
+        )
+    owners = {source.alias.lower(), source.stream.lower()}
+    found = source.find(tree.name) if not tree.table or tree.table.lower() in owners else None
+    if found is None:
+        raise UnknownColumn(
+            "unknown-column",
+            f"PARTITION BY names {text_of(tree, sql)}, which {source.alias} does not have",
+            reason="a window is divided by columns of its own stream",
+            hint=f"{source.alias} has {nearest(tree.name, [name for name, _ in source.columns])}",
+            span=span_of(tree),
+        )
+    return found
+
+
+def _of_a_pair(clause: PairWindow, sql: str) -> PlanError:
+    return PlanError(
+        "count-window-of-a-pair",
+        f"{text_of(clause, sql)} counts tuples between two streams",
+        reason="the tuples of all joined streams are numbered together, not those of a pair",
+        hint="write WINDOW = n ROWS for all of them, or [ROWS n] after each stream",
+        span=span_of(clause),
+    )
+
+
+def _beside_time(clause: exp.Expr, scope: Scope, sql: str) -> PlanError:
+    sources = scope.sources
+    hint = f"write {sources[0].alias} [RANGE ..] in FROM"
+    if len(sources) > 1 and sources[0].time and sources[1].time:
+        length = example_length(sources[0].time_type)
+        hint += (
+            f", or a condition in WHERE: {sources[1].time} BETWEEN {sources[0].time} - {length}"
+            f" AND {sources[0].time} + {length}"
+        )
+    return PlanError(
+        "count-window-beside-window",
+        f"{text_of(clause, sql)} stands beside count windows",
+        reason="it would be unclear which of them says when a tuple leaves",
+        hint=hint,
+        span=span_of(clause),
+    )
+
+
+def _no_window(source: Source) -> PlanError:
+    length = example_length(source.time_type)
+    return PlanError(
+        "no-window-per-stream",
+        f"{source.alias} has no window of its own",
+        reason="beside a count window, each stream says which of its tuples are there; without a"
+        " window they would be kept for ever",
+        hint=f"add it in FROM: {source.alias} [ROWS 100] or {source.alias} [RANGE {length}]",
+        span=source.span,
+    )
 
 
 def windows_handed_on(

@@ -1,4 +1,17 @@
-"""The predicates of a window join, tested on blocks of candidates.
+"""In which order a new tuple of a window join meets the other inputs, and by what.
+
+Starting at input s, each step adds the input that narrows combinations most (`next_input`). The
+step probes by all classes that the input shares with those chosen, and tests the predicates that
+it makes testable.
+
+    a.x = b.x AND b.y = c.y, starting at c:    b by y (from c), then a by x (from b)
+
+Conditions on the times of rows, tested as combinations grow: t(right) - t(left) in [-lo, hi].
+
+A join by time looks rows up by them. Where rows are looked up by something else (their numbers,
+their ends), the conditions are tested on what is found.
+
+The predicates of a window join, tested on blocks of candidates.
 
 A candidate is a combination of rows, complete or not, that the windows and the keys allow. Joins
 propose candidates in blocks of bounded size, gather the columns that the predicates read, and keep
@@ -19,25 +32,221 @@ when these are.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from windrow.errors import DataError
 from windrow.operators.columns.changes import take_columns
 from windrow.operators.columns.ranks import compare, ranked_sides, ranks_of, valid_rows, wide_sums
 from windrow.operators.expressions.evaluate import Evaluator
-from windrow.physical.routes import first_ready, predicate_inputs
+from windrow.physical.nodes.multi_join import MultiJoin
+from windrow.physical.probe_orders import first_ready, next_input, predicate_inputs
+from windrow.plan.windows import UNBOUNDED, Bound, WindowGraph
+from windrow.schema import MAX_TICK
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from windrow.physical.nodes.multi_join import MultiJoin
     from windrow.plan.exprs import Comparison, Expr
 
     Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One input to add.
+
+    Attributes:
+        input: the input.
+        classes: the key classes to probe by.
+        sources: per class, which of the inputs chosen so far gives the key (position in order).
+        reach_back: per input i chosen so far, the largest t(i) - t(this).
+        reach_on: per input i chosen so far, the largest t(this) - t(i).
+        is_strict: of rows that came in the same push, only those before the start tuple count;
+            whether equal times are after it (see `BewJoinOp`).
+        predicates: those that can be tested once the input is there (by number).
+    """
+
+    input: int
+    classes: tuple[int, ...]
+    sources: tuple[int, ...]
+    reach_back: NDArray[np.int64]
+    reach_on: NDArray[np.int64]
+    is_strict: bool
+    predicates: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Route:
+    """The steps from one start input.
+
+    Attributes:
+        start: the input whose new tuples are extended.
+        steps: the other inputs, one after the other.
+        keys: per input chosen, the classes that later steps take from it.
+        predicates: those that can be tested on the start tuple alone (by number).
+        leaves_out: windows whose combinations other routes give (EITHER WAY), to be left out here.
+    """
+
+    start: int
+    steps: tuple[Step, ...]
+    keys: tuple[tuple[int, ...], ...]
+    leaves_out: WindowGraph | None = None
+    predicates: tuple[int, ...] = ()
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The inputs as they are chosen, the start first."""
+        return (self.start, *(step.input for step in self.steps))
+
+
+def routes_of(node: MultiJoin) -> list[Route]:
+    """A route from every input; under EITHER WAY one for each way.
+
+    Tuples at one instant may meet the windows both ways. Such combinations come by the first way;
+    the routes of the second leave them out.
+    """
+    starts = range(len(node.inputs))
+    routes = [route_from(node, start) for start in starts]
+    if node.alternative is None:
+        return routes
+    turned = replace(node, graph=node.alternative)
+    others = [route_from(turned, start) for start in starts]
+    return routes + [replace(route, leaves_out=node.graph) for route in others]
+
+
+def route_from(node: MultiJoin, start: int) -> Route:
+    """The steps that complete a combination from a tuple of input `start`."""
+    chosen = [start]
+    steps = []
+    while len(chosen) < len(node.inputs):
+        step = _step(node, chosen)
+        steps.append(step)
+        chosen.append(step.input)
+    keys = [
+        tuple(
+            sorted(
+                {
+                    key
+                    for step in steps
+                    for key, source in zip(step.classes, step.sources, strict=True)
+                    if source == position
+                }
+            )
+        )
+        for position in range(len(chosen))
+    ]
+    return Route(start, tuple(steps), tuple(keys), predicates=first_ready(node, (), start))
+
+
+def _step(node: MultiJoin, chosen: list[int]) -> Step:
+    upper = node.graph.upper
+    added = next_input(node, chosen)
+    classes = _shared(node, chosen, added)
+    return Step(
+        input=added,
+        classes=classes,
+        sources=tuple(
+            next(at for at, i in enumerate(chosen) if i in node.classes[key].inputs)
+            for key in classes
+        ),
+        reach_back=_ticks([upper[added][i] for i in chosen]),
+        reach_on=_ticks([upper[i][added] for i in chosen]),
+        is_strict=added > chosen[0],
+        predicates=first_ready(node, chosen, added),
+    )
+
+
+def _shared(node: MultiJoin, chosen: list[int], candidate: int) -> tuple[int, ...]:
+    """The classes of a candidate that an input chosen before has too."""
+    return tuple(
+        at
+        for at, key in enumerate(node.classes)
+        if candidate in key.inputs and any(i in key.inputs for i in chosen)
+    )
+
+
+def _ticks(bounds: list[int]) -> NDArray[np.int64]:
+    return np.array([max(-MAX_TICK, min(MAX_TICK, bound)) for bound in bounds], np.int64)
+
+
+def only_one_way(route: Route, times: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    """Which complete combinations are the route's to give; None for all.
+
+    Args:
+        route: how they were found.
+        times: the event times, one line per input in the order of the route.
+    """
+    if route.leaves_out is None:
+        return None
+    meets = np.ones(times.shape[1], np.bool_)
+    line = {port: times[at] for at, port in enumerate(route.order)}
+    for bound in route.leaves_out.stated:
+        # No overflow: the route's own windows have bounded every difference.
+        distance = line[bound.right] - line[bound.left]
+        meets &= (distance >= -bound.lo) & (distance <= bound.hi)
+    return None if not meets.any() else np.flatnonzero(~meets)
+
+
+Numbers = NDArray[np.int64]
+
+
+def in_time(
+    bounds: Sequence[Bound], route: Route, at: int, times_of: Callable[[int], Numbers]
+) -> NDArray[np.bool_] | None:
+    """For which matches of step `at` the conditions that it completes hold; None: there are none.
+
+    Args:
+        bounds: the conditions.
+        route: whose step it is.
+        at: the step.
+        times_of: the times of the matches' rows of the input at a position of the route's order.
+    """
+    added = route.steps[at].input
+    chosen = route.order[: at + 1]
+    holds: NDArray[np.bool_] | None = None
+    for bound in bounds:
+        other = bound.left if bound.right == added else bound.right
+        if added not in {bound.left, bound.right} or other not in chosen:
+            continue
+        lo, hi = (bound.lo, bound.hi) if bound.right == added else (bound.hi, bound.lo)
+        own = _lies_within(times_of(chosen.index(other)), times_of(at + 1), lo, hi)
+        holds = both(holds, own)
+    return holds
+
+
+def both(
+    first: NDArray[np.bool_] | None, second: NDArray[np.bool_] | None
+) -> NDArray[np.bool_] | None:
+    """Where both hold; None stands for everywhere."""
+    if first is None or second is None:
+        return second if first is None else first
+    return first & second
+
+
+def _lies_within(start: Numbers, time: Numbers, lo: int, hi: int) -> NDArray[np.bool_]:
+    """Whether time - start lies in [-lo, hi]; differences beyond 64 bits count as the greatest."""
+    ahead = time >= start
+    # As unsigned numbers, differences of any two times are exact.
+    distance = np.where(ahead, time.view(np.uint64) - start.view(np.uint64), 0)
+    behind = np.where(ahead, 0, start.view(np.uint64) - time.view(np.uint64))
+    within: NDArray[np.bool_] = _at_most(distance, behind, hi) & _at_most(behind, distance, lo)
+    return within
+
+
+def _at_most(
+    distance: NDArray[np.uint64], back: NDArray[np.uint64], most: int
+) -> NDArray[np.bool_]:
+    """Whether distance - back, one of which is zero, is at most a number of either sign."""
+    if most >= UNBOUNDED:
+        return np.ones(len(distance), np.bool_)
+    if most >= 0:
+        return distance <= np.uint64(most)
+    return back >= np.uint64(-most)
 
 
 class Predicates:
