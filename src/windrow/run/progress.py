@@ -21,7 +21,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from windrow.errors import PlanError, nearest
-from windrow.operators.columns.instants import show_instant
+from windrow.operators.columns.arrow_types import show_instant
 from windrow.operators.engine.base import THOUSANDTHS, Counters
 from windrow.plan.units import show_bytes
 from windrow.run.late_rows import StreamFigures

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from windrow.operators.columns.instants import instants, less_delay, show_instant, ticks_of
+from windrow.operators.columns.arrow_types import instants, less_delay, show_instant, ticks_of
 from windrow.schema import MAX_TICK, MIN_TICK
 
 TYPES = {

@@ -33,10 +33,9 @@ from windrow.kernels.sliding_aggregate import slide_counts
 from windrow.kernels.versions import Versions
 from windrow.operators.aggregates.sliding import STEP_ROWS
 from windrow.operators.aggregates.sliding_aggregate import SlidingAggregateOp
-from windrow.operators.columns.arrow_types import arrow_type
+from windrow.operators.columns.arrow_types import arrow_type, less_delay, moved
 from windrow.operators.columns.changes import ChangeBatch, concat, select
 from windrow.operators.columns.chunks import ChunkBuffer, bound_of_step
-from windrow.operators.columns.instants import less_delay, moved
 from windrow.operators.columns.key_columns import validity
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.schema import MAX_TICK, MIN_TICK

@@ -19,7 +19,7 @@ from windrow.kernels.bestmatch import Index, Measures
 from windrow.kernels.jit import writable
 from windrow.operators.bestmatch.distances import Measure, has_values, shifted
 from windrow.operators.columns import key_columns as keys
-from windrow.operators.columns.instants import moved
+from windrow.operators.columns.arrow_types import moved
 from windrow.physical.algorithms import MATWIN_GRID, MATWIN_PLAIN, NESTED_LOOPS
 
 if TYPE_CHECKING:

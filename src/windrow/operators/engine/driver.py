@@ -26,8 +26,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, cast
 
+from windrow.operators.columns.arrow_types import less_delay
 from windrow.operators.columns.changes import ChangeBatch
-from windrow.operators.columns.instants import less_delay
 from windrow.operators.engine.late_rule import LateRule
 from windrow.operators.expressions.evaluate import Evaluator
 from windrow.registry import load

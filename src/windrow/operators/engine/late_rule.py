@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from windrow.errors import DataError
-from windrow.operators.columns.instants import show_instant
+from windrow.operators.columns.arrow_types import show_instant
 from windrow.physical.explain.facts import remedy, say_promises
 from windrow.schema import MIN_TICK
 

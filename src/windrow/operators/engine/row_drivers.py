@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import pyarrow as pa
 
+from windrow.operators.columns.arrow_types import ticks_of
 from windrow.operators.columns.changes import ChangeBatch, concat
-from windrow.operators.columns.instants import ticks_of
 from windrow.operators.engine.driver import Clock, Driver, InTime, MicroBatch, Setting
 from windrow.operators.engine.late_rule import late_rows
 from windrow.operators.expressions.evaluate import RowByRow

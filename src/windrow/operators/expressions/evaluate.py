@@ -21,9 +21,8 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.errors import DataError
-from windrow.operators.columns.arrow_types import arrow_schema, arrow_type, spark_type
+from windrow.operators.columns.arrow_types import arrow_schema, arrow_type, moved, spark_type
 from windrow.operators.columns.changes import ChangeBatch, take_columns
-from windrow.operators.columns.instants import moved
 from windrow.operators.expressions.duckdb_engine import (
     BoundExprs,
     conjunction,

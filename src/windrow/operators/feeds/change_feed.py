@@ -29,9 +29,9 @@ from numpy.typing import NDArray
 from windrow.errors import DataError
 from windrow.kernels.change_feed import NOTHING, rows_taken_back
 from windrow.kernels.jit import writable
+from windrow.operators.columns.arrow_types import instants, show_instant
 from windrow.operators.columns.changes import ROW_BITS, ROW_MASK, ChangeBatch, Places, select
 from windrow.operators.columns.chunks import Chunk, ChunkBuffer, bound_of_step
-from windrow.operators.columns.instants import instants, show_instant
 from windrow.operators.columns.key_directory import KeyDirectory
 from windrow.operators.engine.base import Operator, Snapshot
 from windrow.operators.routing.partition_rows import partition_words, rows_of_partitions

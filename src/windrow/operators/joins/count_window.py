@@ -32,9 +32,9 @@ from windrow.kernels.count_join import (
     partition_exits,
 )
 from windrow.kernels.jit import writable
+from windrow.operators.columns.arrow_types import moved
 from windrow.operators.columns.changes import ROW_BITS, ROW_MASK, Places
 from windrow.operators.columns.chunks import Chunk
-from windrow.operators.columns.instants import moved
 from windrow.operators.columns.key_directory import KeyDirectory
 from windrow.operators.joins.bew_window import JoinWindow
 from windrow.operators.joins.join_inputs import can_match

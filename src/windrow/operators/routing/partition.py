@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow.compute as pc
 
 from windrow.errors import InternalError
+from windrow.operators.columns.arrow_types import moved
 from windrow.operators.columns.changes import ChangeBatch
-from windrow.operators.columns.instants import moved
 from windrow.operators.columns.key_columns import key_words, validity
 from windrow.operators.routing.cell_routes import OwnCells, by_cells
 from windrow.operators.routing.shares import Buckets, Flags, Rows, spread, with_strays

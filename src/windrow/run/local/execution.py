@@ -20,9 +20,8 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.errors import PlanError, ResourceError, WindrowError
-from windrow.operators.columns.arrow_types import arrow_schema, arrow_type
+from windrow.operators.columns.arrow_types import arrow_schema, arrow_type, instants, ticks_of
 from windrow.operators.columns.changes import ChangeBatch
-from windrow.operators.columns.instants import instants, ticks_of
 from windrow.operators.engine.base import Counters
 from windrow.operators.engine.driver import MicroBatch, Setting
 from windrow.operators.engine.late_rule import late_rows
@@ -33,10 +32,9 @@ from windrow.operators.feeds.updates import CHANGE_TYPES
 from windrow.physical.nodes.scan_table import ScanTable
 from windrow.physical.query import PhysicalQuery
 from windrow.run.late_rows import Arrived, StreamCounts
-from windrow.run.local.batch_splitting import rows_at_once
 from windrow.run.local.checkpoint import Checkpoint, columns_read, operators_of
 from windrow.run.local.feeds import ArrivalClock, WallClock, open_feeds, system_clock
-from windrow.run.local.inlets import PAUSED, Bell, Pause, broken_off, put_off
+from windrow.run.local.inlets import PAUSED, Bell, Pause, broken_off, put_off, rows_at_once
 from windrow.run.local.sources import NOTHING_NOW, Silence, Source
 from windrow.run.local.stream_statistics import Adapting
 from windrow.run.planner import Planner

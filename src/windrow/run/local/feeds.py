@@ -28,13 +28,22 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from windrow.errors import BindError, DataError
-from windrow.operators.columns.arrow_types import arrow_type
-from windrow.operators.columns.instants import less_delay, ticks_of
+from windrow.operators.columns.arrow_types import arrow_type, less_delay, ticks_of
 from windrow.operators.feeds.read_ahead import complete_by_read_ahead
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.options import IN_STEP
-from windrow.run.local.batch_splitting import BatchSplitter, RowsAtOnce, all_at_once, first_of
-from windrow.run.local.inlets import PAUSE_S, Bell, Inlet, InMemory, Reader, Taken
+from windrow.run.local.inlets import (
+    PAUSE_S,
+    BatchSplitter,
+    Bell,
+    Inlet,
+    InMemory,
+    Reader,
+    RowsAtOnce,
+    Taken,
+    all_at_once,
+    first_of,
+)
 from windrow.run.local.sources import NOTHING_NOW, Source, already_read
 from windrow.schema import ARRIVAL_TYPE, MAX_TICK, MIN_TICK
 

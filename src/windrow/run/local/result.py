@@ -12,9 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.errors import ResourceError
-from windrow.operators.columns.arrow_types import arrow_schema
+from windrow.operators.columns.arrow_types import arrow_schema, ticks_of
 from windrow.operators.columns.changes import select, take_columns
-from windrow.operators.columns.instants import ticks_of
 from windrow.operators.columns.key_directory import KeyDirectory
 from windrow.operators.feeds.updates import signs_of
 from windrow.plan.changelogs import (

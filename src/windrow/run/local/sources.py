@@ -20,8 +20,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.errors import BindError, DataError, WindrowError
-from windrow.operators.columns.arrow_types import arrow_schema, conform, spark_schema, spark_type
-from windrow.operators.columns.instants import ticks_of
+from windrow.operators.columns.arrow_types import (
+    arrow_schema,
+    conform,
+    spark_schema,
+    spark_type,
+    ticks_of,
+)
 from windrow.schema import Schema
 
 if TYPE_CHECKING:

@@ -28,8 +28,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from windrow.operators.columns.arrow_types import ticks_of
 from windrow.operators.columns.changes import take_columns
-from windrow.operators.columns.instants import ticks_of
 from windrow.operators.engine.scheduler import Scheduler
 from windrow.physical.estimates import is_near
 from windrow.physical.query import PhysicalQuery

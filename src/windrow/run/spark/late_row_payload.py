@@ -33,8 +33,8 @@ import pyarrow.fs
 import pyarrow.parquet
 
 from windrow.errors import UnsupportedError
+from windrow.operators.columns.arrow_types import instants
 from windrow.operators.columns.changes import ChangeBatch, concat
-from windrow.operators.columns.instants import instants
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.plan.exprs import quote_spark

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import pyarrow as pa
 
-from windrow.operators.columns.instants import less_delay
+from windrow.operators.columns.arrow_types import less_delay
 from windrow.operators.joins.join_inputs import can_match
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.shedding_join import SheddingJoin

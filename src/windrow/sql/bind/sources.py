@@ -13,19 +13,21 @@ from windrow.plan.catalog import Catalog, StreamInfo
 from windrow.plan.nodes.project import Project
 from windrow.plan.nodes.scan import Scan
 from windrow.schema import TIME_TYPES, Field, Schema
-from windrow.sql.bind.join_kinds import FIRST_ONLY, join_kind, kind_of
-from windrow.sql.bind.lengths import window_ticks
-from windrow.sql.bind.scope import InnerWindow, Source, change_feed
-from windrow.sql.bind.stream_windows import refuse_second_window, rows_window, with_window_inside
-from windrow.sql.bind.table_sources import (
+from windrow.sql.bind.joins import (
+    FIRST_ONLY,
     FromTable,
     called_source,
+    join_kind,
+    kind_of,
     read_tables,
     refuse_matched_table,
     refuse_paired_table,
     refuse_tables_alone,
     table_source,
 )
+from windrow.sql.bind.lengths import window_ticks
+from windrow.sql.bind.scope import InnerWindow, Source, change_feed
+from windrow.sql.bind.stream_windows import refuse_second_window, rows_window, with_window_inside
 from windrow.sql.grammar.clauses import UniformWindow
 from windrow.sql.grammar.refuse import NAMES, as_query, refuse_join, unsupported
 from windrow.sql.grammar.spans import span_of, text_of

@@ -31,9 +31,9 @@ _MATCHES = {
 _MIRRORED = {">=": "<=", ">": "<", "<=": ">=", "<": ">"}
 
 
-def named_times(join: exp.Join | None, scope: Scope) -> list[exp.Expr]:
+def named_times(join: exp.Join, scope: Scope) -> list[exp.Expr]:
     """The columns that MATCH_CONDITION names, for their names to be looked up."""
-    condition = join.args.get("match_condition") if join is not None else None
+    condition = join.args.get("match_condition")
     if not isinstance(condition, AsofCondition):
         return []
     trees = [condition.this, condition.expression]

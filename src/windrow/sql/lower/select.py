@@ -28,7 +28,7 @@ from windrow.plan.windows import WindowGraph
 from windrow.schema import Field, Schema
 from windrow.sql.bind.calls import Functions
 from windrow.sql.bind.conditions import Conditions, sort_conditions, sort_filters
-from windrow.sql.bind.join_kinds import one_key_each, windows_in_where
+from windrow.sql.bind.joins import one_key_each, windows_in_where
 from windrow.sql.bind.keys import add_keys
 from windrow.sql.bind.scope import Scope, Source, newest_rows, within_window
 from windrow.sql.bind.select_list import (
@@ -181,10 +181,11 @@ class Lowering:
             # What is best now takes rows back by itself, whatever stands above it.
             is_now = says_what_is_best_now(from_.bestmatch, items_of(select))
             refuse_match(from_.bestmatch, "" if is_now else above)
+        in_from = [*from_.conditions, *_match_orders(from_)]
         if from_.paired is not None:
             refuse_join_of_changelog(from_)
             refuse_above_pair(from_.paired, above)
-        in_from = [*from_.conditions, *_match_orders(from_), *named_times(from_.paired, scope)]
+            in_from += named_times(from_.paired, scope)
         in_seen = [*from_.filters, *(in_from if from_.kind == "inner" else [])]
         for condition in (*from_.conditions, *from_.filters, *from_.on_tables, *filters):
             refuse_subquery_conditions(condition)

@@ -24,10 +24,10 @@ from windrow.plan.nodes.filter import Filter
 from windrow.plan.nodes.table_join import TableJoin, TableKey
 from windrow.plan.texts import KIND_NAMES
 from windrow.sql.bind.conditions import conjuncts, refuse_misplaced
+from windrow.sql.bind.joins import FromTable
 from windrow.sql.bind.keys import Condition, bare, compared_in_one_type
 from windrow.sql.bind.scope import Scope
 from windrow.sql.bind.sources import From
-from windrow.sql.bind.table_sources import FromTable
 from windrow.sql.grammar.clauses import PairWindow, UniformWindow
 from windrow.sql.grammar.refuse import counts_rows, unsupported
 from windrow.sql.grammar.spans import span_of

@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 
 import windrow
-from windrow.run.local import batch_splitting, execution
+from windrow.run.local import execution
+from windrow.run.local import inlets as batch_splitting
 
 SUMS = "(SELECT k, SUM(x) AS s FROM a [RANGE 9] GROUP BY k) p"
 COUNTS = "(SELECT k, COUNT(*) AS n FROM b [RANGE 7] GROUP BY k) q"

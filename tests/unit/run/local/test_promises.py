@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from plans import scan_of
 
 import windrow
-from windrow.run.local.batch_splitting import BatchSplitter
 from windrow.run.local.feeds import Feed, Position
-from windrow.run.local.inlets import Bell, InMemory
+from windrow.run.local.inlets import BatchSplitter, Bell, InMemory
 from windrow.schema import MIN_TICK
 
 QUERIES = (
