@@ -1,4 +1,4 @@
-"""Writes src/windrow/sql/grammar/functions.py: what DuckDB and Spark say of their functions.
+"""Writes src/windrow/sql/grammar/function_catalog.py: what DuckDB and Spark say of their functions.
 
 Run it with both engines installed, after one of them has a new version:
 
@@ -18,7 +18,7 @@ from windrow.plan.functions import FunctionKinds
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PLACE = Path(__file__).parents[1] / "src/windrow/sql/grammar/functions.py"
+PLACE = Path(__file__).parents[1] / "src/windrow/sql/grammar/function_catalog.py"
 
 _NONDETERMINISTIC = "org.apache.spark.sql.catalyst.expressions.Nondeterministic"
 _OF_NOW = re.compile(r"\.(CurrentTimestamp|CurrentDate|CurrentTime|Now|LocalTimestamp)\"")

@@ -57,7 +57,7 @@ def kernels(tmp_path) -> Path:
     folder.mkdir(parents=True)
     (tmp_path / "windrow" / "__init__.py").touch()
     (folder / "__init__.py").touch()
-    for name in ("jit.py", "signals.py", "sources.py"):
+    for name in ("jit.py", "signals.py"):
         shutil.copy(KERNELS / name, folder)
     for name, text in texts.items():
         (folder / name).write_text(text)

@@ -13,7 +13,7 @@ from windrow.errors import BindError, UnsupportedError
 from windrow.plan.exprs import Expr
 from windrow.run.spark.frames import SparkTypes
 from windrow.schema import Field, Schema
-from windrow.sql.grammar.functions import DUCKDB, PLAIN_IN_SPARK, SPARK
+from windrow.sql.grammar.function_catalog import DUCKDB, PLAIN_IN_SPARK, SPARK
 
 pytestmark = pytest.mark.spark
 
@@ -22,10 +22,10 @@ COLUMNS = Schema((Field("x", "bigint"), Field("l", "array<bigint>")))
 
 
 def test_the_catalog_is_what_the_installed_spark_says(spark):
-    node = spec_from_file_location("function_catalog_script", SCRIPT)
-    script = module_from_spec(node)
-    sys.modules[node.name] = script
-    node.loader.exec_module(script)
+    spec = spec_from_file_location("function_catalog_script", SCRIPT)
+    script = module_from_spec(spec)
+    sys.modules[spec.name] = script
+    spec.loader.exec_module(script)
     assert script.spark_kinds(spark) == SPARK, "make it anew with scripts/function_catalog.py"
     names = script.spark_names(spark)
     assert names >= PLAIN_IN_SPARK

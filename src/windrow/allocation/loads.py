@@ -1,6 +1,4 @@
-"""What can be wrong with what is to be divided.
-
-How many results an allocation gives, and which share of all results that is.
+"""What streams ask for, what there is, what they get, and how many of all results that gives.
 
 The last tuple of a combination to arrive finds the others in their windows. With n streams
 

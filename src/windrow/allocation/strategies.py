@@ -1,6 +1,4 @@
-"""The allocation that gives the most results: the four cases of the paper's table 2.
-
-Other ways to divide, for comparison: those of the paper's figures 5 to 7.
+"""Ways to divide: the one that gives the most results (the paper's table 2), and others (its figures 5 to 7).
 
 A strategy divides probes, or memory. Whatever it says, no stream gets more than it can use or less
 than it requires, and what one leaves goes to the others.

@@ -1,4 +1,4 @@
-"""What can be wrong with stored weights."""
+"""Weights in the user's cache folder: written once, read while what they hold for holds."""
 
 from __future__ import annotations
 

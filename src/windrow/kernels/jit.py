@@ -1,17 +1,4 @@
-"""Which files the compiled code of a kernel is made of: its module's, and all that this leads to.
-
-A kernel has the code of the kernels that it calls in it, and the values of the constants it reads.
-Both come from its own module, or from kernel modules that this one imports, and so on:
-
-    few.py -> few_loops.py -> sweep.py -> bew_period.py -> jit.py
-
-Imports are read from the text. One that names no module, but a package or a place relative to its
-own, counts as an import of every kernel module there is: to compile too often is never wrong.
-
-Kernels of another package are made of modules of that package, and of ours: whatever one of its
-modules imports from its own package counts as well.
-
-The one way to compile a loop: `@kernel`.
+"""The one way to compile a loop: `@kernel`.
 
 Every kernel releases the interpreter lock, keeps IEEE arithmetic (no fastmath: NaN and signed zero
 are data here), and is compiled once per machine, not once per process.
@@ -26,7 +13,7 @@ Why it is safe:
 - A kernel has the code of those that it calls in it, and numba notices only changes of its own
   file. So each module has a folder of its own, whose name holds numba's, numpy's and Python's
   versions, how far LLVM optimizes (`NUMBA_OPT`), and a digest of all that its kernels are made of
-  (`sources.py`). What changes in one module changes the folder of every module that leads to it, and
+  (below). What changes in one module changes the folder of every module that leads to it, and
   of no other.
 - numba writes cache files under a temporary name and renames them. Of processes that need a kernel
   at the same time one compiles it (`alone`), and where there are no locks, each for itself.
@@ -70,6 +57,19 @@ waits for another process with it in hand cannot be waited for by a thread of it
 
 numba does not take it well to be left in the middle: what it knows of its own functions may then be
 incomplete for good. So Ctrl-C is put off to the end of the kernel that is compiled.
+
+Which files the compiled code of a kernel is made of: its module's, and all that this leads to.
+
+A kernel has the code of the kernels that it calls in it, and the values of the constants it reads.
+Both come from its own module, or from kernel modules that this one imports, and so on:
+
+    few.py -> few_loops.py -> sweep.py -> bew_period.py -> jit.py
+
+Imports are read from the text. One that names no module, but a package or a place relative to its
+own, counts as an import of every kernel module there is: to compile too often is never wrong.
+
+Kernels of another package are made of modules of that package, and of ours: whatever one of its
+modules imports from its own package counts as well.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The user's options and the hints in a query, checked by the table of options and merged."""
+"""The user's options and the hints in a query: checked by the table of options, merged, refused where they contradict."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """From a logical query to a physical one: rules, verification, choice of algorithms.
 
-Plans a query that runs, by what is known of its data by now: hints, samples, what workers have seen.
+`QueryPlanner` does it again for a query that runs, by what is known of its data by now: hints, samples, what
+workers have seen.
 
 In process the whole query is planned again, by the batches that its streams have brought. On Spark each
 worker plans the window join of its bucket. It sees the bucket's rows at every input: their rates,

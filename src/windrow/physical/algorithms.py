@@ -1,4 +1,4 @@
-"""The algorithms of window joins: their names, what each is, and what it can do.
+"""The algorithms of window joins and of bestmatch joins: their names, what each is, and what it can do.
 
 All give the same answer. They differ in the work they do, in what they hold, and in when they
 answer; `docs/algorithms.md` says which to take. Below are those that plans take by themselves;
@@ -29,7 +29,7 @@ BY_WINDOWS = "windows"
 """As BY_KEYS; it is a stated window that joins them."""
 
 BY_ROUTES = "routes"
-"""In the order that `physical.routes` says: by keys, then by the narrowest window."""
+"""In the order that `physical.probe_orders` says: by keys, then by the narrowest window."""
 
 BEW_JOIN = "windrow.operators.joins.bew_join:BewJoinOp"
 ARRIVAL_JOIN = "windrow.operators.joins.tuple_at_a_time.arrival_join:ArrivalJoinOp"

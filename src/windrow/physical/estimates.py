@@ -1,4 +1,4 @@
-"""What the planner has estimated of a window join, for EXPLAIN: numbers, and where they are from."""
+"""What the planner has estimated of a window join, for EXPLAIN: numbers, where they are from, and plans by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One option of a query, as a row of the table of options (`options.py`).
+"""One option of a query, as a row of the table of options (`options.py`), and how its text is read.
 
     seed: Annotated[
         int | None,

@@ -1,6 +1,4 @@
-"""What is registered: streams and tables, without their data.
-
-What a stream is registered as: its columns, its time and its promises, checked.
+"""What is registered: streams and tables, without their data; their columns, times, promises and hints, checked.
 
 A promise is about disorder, and says how far the stream is known to be complete:
 

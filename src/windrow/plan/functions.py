@@ -1,4 +1,4 @@
-"""Functions of the user's own, which queries call by name."""
+"""What others add to the language: functions that queries call by name, orders of bestmatch joins, functions in FROM."""
 
 from __future__ import annotations
 

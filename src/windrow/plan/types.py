@@ -1,4 +1,4 @@
-"""Who knows the type of an expression: the engine that will evaluate it."""
+"""Types of expressions: who knows them, the engine that will evaluate one, and how many digits exact numbers have."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
-"""COUNT, SUM, AVG and VARIANCE of distinct values: an accumulator that is given each value once.
+"""Which accumulators serve a list of aggregates: one per argument column and way of keeping it.
 
-How many copies of a value a group holds is kept in a hash table (`kernels/distinct_values.py`). It
+Of distinct values, how many copies of each a group holds is kept in a hash table (`kernels/distinct_values.py`). It
 lets through the events by which a first copy comes and a last one goes; what they add up to, the
 accumulator inside keeps, and stores.
-
-Which accumulators serve a list of aggregates: one per argument column and way of keeping it.
 
 An aggregate's definition names its accumulator (`plan/aggregates`); those that name the same one and
 read the same column share it.
@@ -13,7 +11,7 @@ COUNT, SUM, AVG            sums.py        counts, and exact sums
 VAR_*, STDDEV_*            variances.py   exact sums of values and of squares
 MIN, MAX, MEDIAN           ordered.py     the values alive, in order
 MIN_BY, MAX_BY             value_by.py    pairs of values, in the order of the second
-COUNT(DISTINCT x), ..      distinct.py    how many copies of each value, around one of the above
+COUNT(DISTINCT x), ..      here           how many copies of each value, around one of the above
 """
 
 from __future__ import annotations

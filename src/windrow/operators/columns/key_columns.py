@@ -1,6 +1,6 @@
-"""One key column as 64-bit words: read from its Arrow buffers, slices and NULLs respected.
+"""Key columns: as 64-bit words for the kernels, and compared by value.
 
-Words of one type are one function of the value in every process, so that rows can be routed by
+Words are read from Arrow buffers, slices and NULLs respected. Those of one type are one function of the value in every process, so that rows can be routed by
 them on any machine. -0.0 counts as 0.0 and all NaN as one, as Spark groups and joins them.
 
 Whether two columns hold the same value, row by row.

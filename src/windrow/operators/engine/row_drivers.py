@@ -1,4 +1,4 @@
-"""The last step of a changelog, over whole instants: changes made net, updates told apart."""
+"""Drivers of nodes without state, row by row or over whole instants: scan, filter, project, net changes."""
 
 from __future__ import annotations
 

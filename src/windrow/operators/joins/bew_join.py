@@ -6,7 +6,7 @@ ordered pairs comes out in the push that brings its last row. A push goes throug
 1. New rows are put in time order. Rows that can match nothing (a NULL key, no event time) are
    counted and left out.
 2. From each new row, the start tuple, combinations are extended by one input at a time, along a
-   route (`bew_steps`). The period in which the next tuple may lie shrinks with each tuple chosen
+   route (`join_steps`). The period in which the next tuple may lie shrinks with each tuple chosen
    (`kernels/bew_period`), and the rows in it with the same key are found by bucket or by scan.
 3. Words that are not the keys themselves are checked by value, and predicates are tested once
    their inputs are there (`step_tests`), before combinations are extended further.

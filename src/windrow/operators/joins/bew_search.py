@@ -13,7 +13,7 @@ fall into two kinds:
 
     compared    comparisons of a column of the added input with one of an input chosen before:
                 tested by rank, inside the loop that scans the period, or on what a hash found
-    rest        anything else: tested on blocks of candidates (`join_predicates`)
+    rest        anything else: tested on blocks of candidates (`join_steps`)
 """
 
 from __future__ import annotations

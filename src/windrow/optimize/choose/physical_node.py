@@ -1,4 +1,4 @@
-"""Logical node to physical node: which algorithm, over which key classes, keeping which columns."""
+"""Logical node to physical node: which algorithm and structures, in which order, over which keys, keeping what."""
 
 from __future__ import annotations
 

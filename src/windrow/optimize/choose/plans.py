@@ -1,9 +1,4 @@
-"""What a join of two streams costs with its windows in structures, for every pair of these.
-
-Where the join sheds, the allocation has come first: windows are as large as what is kept of them,
-and as many probe as are allowed to.
-
-The plans of a window join: which could run, what each costs, and which one is taken.
+"""The plans of a window join: which could run, what each costs, and which one is taken.
 
 The plan that the conditions alone suggest (`choose`) stays unless another one costs less by
 `CLEARLY`, every number that says so is known and not assumed, and results come as early. Where all

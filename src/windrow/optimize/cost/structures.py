@@ -1,6 +1,4 @@
-"""What can be wrong with the numbers that the cost model is given.
-
-What a window can be kept in, and how many tuples each structure touches.
+"""What a window can be kept in, how many tuples each structure touches, and what touching one costs.
 
 A tuple is *touched* when its key is looked at. A search finds the matches of one arrival; an update
 inserts one tuple, or removes one. Inserting and removing touch equally many.

@@ -1,6 +1,4 @@
-"""What a user says about shedding, for the streams of a join: rates, and what every one gets at least.
-
-Where a query sheds: its one window join is told what it may hold and do, or it is refused.
+"""Where a query sheds: its one window join is told what it may hold and do, or it is refused.
 
 Where an aggregate stands above, the join's results carry which draws made them and by which chances
 (`physical.shedding.limits.hidden_fields`), and what lies between hands those on.

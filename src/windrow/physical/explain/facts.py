@@ -1,4 +1,4 @@
-"""What EXPLAIN tells of a node: a fact is a label and one or more lines."""
+"""What EXPLAIN tells of a node: a fact is a label and one or more lines. What streams promise, in words."""
 
 from __future__ import annotations
 

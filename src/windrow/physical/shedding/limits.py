@@ -1,9 +1,9 @@
-"""What a user says about shedding, read: rates, and what every stream gets at least.
+"""How a window join sheds: what it may hold and do, and how that is divided among its inputs.
 
-shed_least        100   '100 tuples'   '10%'   'a = 100, b = 10%'
-shed_least_rate   50    '50 per second'   '10%'   'a = 50 per second'
+What every stream gets at least is read here:
 
-How a window join sheds: what it may hold and do, and how that is divided among its inputs.
+    shed_least        100   '100 tuples'   '10%'   'a = 100, b = 10%'
+    shed_least_rate   50    '50 per second'   '10%'   'a = 50 per second'
 
 Where an aggregate estimates totals from what a join has found, the join's rows carry two columns
 more per input, after all others: `hidden_fields`.

@@ -3,7 +3,7 @@
 One thread at a time works on a query; it waits for streams without keeping others from asking for
 a checkpoint. `stop` may come from any thread, at any moment: it ends the waiting, and whoever is
 the last to work on the query puts its things away. Interrupts come between two steps
-(`interrupts.py`).
+(`inlets.py`).
 """
 
 from __future__ import annotations

@@ -1,15 +1,4 @@
-"""Ctrl-C in a query: it comes between two steps of the operators, so that the query can go on.
-
-A step changes state; left in the middle, rows would be lost or doubled. So while a query works in
-the main thread, interrupts are put off, and the scheduler pauses after the step under way:
-
-    steps       |---- a ----|-- b --|------- c -------|-- d --
-    Ctrl-C                              x             ^ KeyboardInterrupt; later d
-                                        x    x ^        the second is not put off: the query breaks
-
-A query that waits for its streams is woken. Of a query that broke, nothing more can be had.
-
-How the batches of a stream come in: at once from memory, or through a reader on its own thread.
+"""What comes into a running query from outside: batches, whole or in parts, and Ctrl-C.
 
 Tables and lists are in memory: whoever asks gets the next batch. Any other iterator may block, so
 that a thread of its own asks it, and hands over what comes:
@@ -42,6 +31,17 @@ fails beyond its memory, takes parts by that.
 
 What is not taken yet is the caller's. The rows of a batch that has parts are put in the order of time first: those
 that were not late as the batch began are not late when their part does.
+
+Ctrl-C in a query: it comes between two steps of the operators, so that the query can go on.
+
+A step changes state; left in the middle, rows would be lost or doubled. So while a query works in
+the main thread, interrupts are put off, and the scheduler pauses after the step under way:
+
+    steps       |---- a ----|-- b --|------- c -------|-- d --
+    Ctrl-C                              x             ^ KeyboardInterrupt; later d
+                                        x    x ^        the second is not put off: the query breaks
+
+A query that waits for its streams is woken. Of a query that broke, nothing more can be had.
 """
 
 from __future__ import annotations

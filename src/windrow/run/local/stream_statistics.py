@@ -10,9 +10,7 @@ newest of them, so that a stream which has slowed down is seen to.
     newest      x          x      x            x
                            |<-- rows(b2, b3) ->|      over these ticks
 
-A running query goes on by another plan once the rates of its streams have changed.
-
-Between two micro-batches the state of a join is its rows and the time up to which they have been
+`Adapting` goes on by another plan once the rates of streams have changed. Between two micro-batches the state of a join is its rows and the time up to which they have been
 joined, the same for every algorithm, structure and order. So a driver takes the state of its
 operator, builds another one, and gives it the state: no result is lost, and none comes twice.
 """

@@ -1,4 +1,4 @@
-"""Which join FROM states: inner, or of two streams left, right, full, semi or anti."""
+"""Which join FROM states: inner or outer, of streams, and with tables beside them."""
 
 from __future__ import annotations
 

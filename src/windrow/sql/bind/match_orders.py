@@ -1,4 +1,4 @@
-"""One dimension of a bestmatch join, and the constraint that makes pairs candidates."""
+"""The dimensions of a bestmatch join: what each compares, by which order, and which pairs are candidates."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """What a name means inside one SELECT: its sources and their columns.
 
-Sources whose rows come and go by themselves: streams of changes, and windows that count rows.
-
-Either is a changelog. Its deletes have times of their own, so that what is asked of the time column
+A stream of changes, or a window that counts rows, is a changelog. Its deletes have times of their own, so that what is asked of the time column
 is a plain condition on that column, never a window between streams.
 """
 

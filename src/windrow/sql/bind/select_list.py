@@ -1,4 +1,4 @@
-"""The SELECT list: stars written out, and the name of every output column."""
+"""The SELECT list and GROUP BY: stars written out, names of output columns, aggregates and what they group."""
 
 from __future__ import annotations
 

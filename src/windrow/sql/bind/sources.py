@@ -1,4 +1,4 @@
-"""WITH: the queries that others may read by their names."""
+"""FROM and WITH: which sources a SELECT reads, joined by which conditions."""
 
 from __future__ import annotations
 

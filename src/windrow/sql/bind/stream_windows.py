@@ -1,9 +1,7 @@
-"""Windows that count tuples: `[ROWS n]`, `[PARTITION BY k ROWS n]` and `WINDOW = n ROWS`.
+"""Windows of single streams: those that count tuples, and those inside derived tables.
 
-Read here, bound to columns, and refused where their meaning would be unclear. What they mean stands
-in `plan/count_windows.py`.
-
-Windows of streams inside derived tables, and a second one outside of them.
+`[ROWS n]`, `[PARTITION BY k ROWS n]` and `WINDOW = n ROWS` are bound to columns, and refused where their
+meaning would be unclear. What they mean stands in `plan/count_windows.py`.
 
 A window says when rows leave, and which rows meet. A stream that is joined inside has its window
 used there. One that is only selected from hands it on:

@@ -1,6 +1,4 @@
-"""Refuses window graphs that cannot be answered, naming the streams and what to add.
-
-Window clauses to bounds: what each way to state a window says about two event times.
+"""Window clauses to bounds: what each way to state a window says about two event times, and which graphs are refused.
 
 EITHER WAY: all DWINDOWs as written, or all of them reversed.
 

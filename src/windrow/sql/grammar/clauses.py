@@ -1,6 +1,6 @@
-"""Tree nodes for the clauses that Windrow adds to SQL.
+"""The clauses that Windrow adds to SQL: their tree nodes, and the parsers that read them.
 
-sqlglot's Spark parser with places, ranks and joins of our own, one class over the other.
+The parsers are sqlglot's for Spark with places, ranks and joins of our own, one class over the other.
 
 1. `SpannedParser`: the place of every expression is kept. sqlglot remembers where names and literals
    stand; messages that point at a condition, and Spark text that is what the user wrote, need the place

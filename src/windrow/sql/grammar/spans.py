@@ -1,6 +1,4 @@
-"""Where in the SQL text a piece of the tree came from.
-
-Trees that read back as they are: parentheses wherever an operand would be read otherwise.
+"""Trees and their text: where a piece of a tree came from, and parentheses where it would be read otherwise.
 
 A tree says by its shape what belongs together, and a text by parentheses and by the ranks of its
 operators. Trees that Windrow makes, out of pieces that users wrote, have no parentheses of their own;
