@@ -121,9 +121,14 @@ class Tokens:
         self.use(min(own.whole, there_is))
         if own.whole <= there_is:
             return None
-        rest = max(0.0, there_is - each * buckets) / own.whole
+        rest = max(0.0, there_is - each * buckets)
         shift = own.first * _SHIFT_BY % _SHIFTS / _SHIFTS
-        return each + math.floor(own.up_to * rest + shift) - math.floor(own.below * rest + shift)
+
+        def tokens_before(row: float) -> int:
+            # The share first: that of the last row is exactly 1, and no token falls off the end.
+            return math.floor(row / own.whole * rest + shift)
+
+        return each + tokens_before(own.up_to) - tokens_before(own.below)
 
     def snapshot(self) -> dict[str, int]:
         """What is left, as numbers by name; nothing before the first pane."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from windrow.errors import DataError
 from windrow.operators.shedding.control import Control
 from windrow.operators.shedding.draws import number_of
-from windrow.operators.shedding.tokens import Sent
+from windrow.operators.shedding.tokens import Sent, Tokens
 from windrow.physical.shedding.limits import Least, Shedding
 
 PANE = WINDOW // 8
@@ -44,6 +44,16 @@ def probes_of(panes, limit, buckets):
                 control.pay_until(number + 1)
             controls[bucket] = control
     return probed
+
+
+def test_no_token_falls_off_the_end_of_the_line():
+    for rows in range(2, 60):
+        for tokens in range(1, rows):
+            parts = [
+                Tokens(1.0, 1, tokens).part(Sent(0, 1, rows, at, at + 1), each=0, buckets=rows)
+                for at in range(rows)
+            ]
+            assert sum(parts) == tokens, (rows, tokens)
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
