@@ -262,10 +262,10 @@ def test_every_batch_gives_the_changes_below_its_watermark_and_keeps_no_row_long
 
 
 @EXAMPLES
-@given(cases(), st.sampled_from([1, 2, sliding.STEP_ROWS]))
+@given(cases(), st.sampled_from([1, 2, sliding.SlidingOp.step_rows]))
 def test_the_law_of_the_changelog_holds_at_every_instant_whatever_the_steps(case, step_rows):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sliding, "STEP_ROWS", step_rows)
+        patch.setattr(sliding.SlidingOp, "step_rows", step_rows)
         *_, (_, _, _, changes, operator) = run(case, restart=False)
     for instant in range(-5, 18):
         standing = Counter()

@@ -142,7 +142,7 @@ def test_steps_of_any_size_give_the_same(case):
             whole, _ = case.results()
         except DataError:
             reject()
-        patch.setattr(change_feed, "STEP_ROWS", 2)
+        patch.setattr(change_feed.ResolveChangesOp, "step_rows", 2)
         parts, _ = case.results()
     for instant in range(40):
         assert sums_at(whole, instant) == sums_at(parts, instant)

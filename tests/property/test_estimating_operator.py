@@ -106,7 +106,7 @@ def test_estimates_are_those_of_the_twin_at_every_instant(stream, is_keyed):
     streams(),
     st.lists(st.integers(0, 12), max_size=5).map(sorted),
     st.booleans(),
-    st.sampled_from([1, sliding.STEP_ROWS]),
+    st.sampled_from([1, sliding.SlidingOp.step_rows]),
     SPANS,
 )
 def test_the_same_rows_come_out_whatever_the_batches_and_the_stops(
@@ -115,6 +115,6 @@ def test_the_same_rows_come_out_whatever_the_batches_and_the_stops(
     inputs, rows = stream
     whole = run(inputs, rows, is_keyed=is_keyed, spans=spans)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sliding, "STEP_ROWS", step_rows)
+        patch.setattr(sliding.SlidingOp, "step_rows", step_rows)
         made = run(inputs, rows, watermarks, is_keyed=is_keyed, restart=True, spans=spans)
         assert Counter(made) == Counter(whole)

@@ -122,5 +122,5 @@ def test_every_row_comes_at_its_time_and_goes_at_its_end(case: Case) -> None:
 def test_steps_of_any_size_give_the_same(case: Case) -> None:
     with pytest.MonkeyPatch.context() as patch:
         whole = case.changes()
-        patch.setattr(expire, "STEP_ROWS", 2)
+        patch.setattr(expire.ExpireRowsOp, "step_rows", 2)
         assert net(case.changes()) == net(whole)

@@ -122,7 +122,7 @@ def test_at_every_instant_the_newest_of_the_rows_not_deleted_are_there(case):
 @given(drawn(draw_case))
 def test_steps_of_any_size_give_the_same(case):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(numbered_rows, "STEP_ROWS", 2)
+        patch.setattr(numbered_rows.NumberedRowsOp, "step_rows", 2)
         total = Counter()
         for _, sign, row in case.given():
             total[row] += sign

@@ -120,5 +120,5 @@ def test_at_every_instant_the_newest_rows_are_there(case):
 def test_steps_of_any_size_give_the_same(case):
     with pytest.MonkeyPatch.context() as patch:
         whole = Counter(case.changes())
-        patch.setattr(numbered_rows, "STEP_ROWS", 2)
+        patch.setattr(numbered_rows.NumberedRowsOp, "step_rows", 2)
         assert Counter(case.changes()) == whole

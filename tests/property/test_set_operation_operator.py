@@ -127,7 +127,7 @@ def test_every_batch_gives_the_changes_below_its_watermark_and_keeps_no_row_long
 def test_the_law_of_the_changelog_holds_at_every_instant_whatever_the_steps(case):
     case.is_restarted = False  # a new operator counts anew
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sliding, "STEP_ROWS", 1)
+        patch.setattr(sliding.SlidingOp, "step_rows", 1)
         *_, (_, _, _, changes, operator) = run(case)
     for instant in range(-1, 16):
         standing = Counter()

@@ -239,7 +239,7 @@ def test_at_every_instant_it_is_the_join_of_what_is_alive(expires: bool, drawn_c
     case, random = drawn_case
     case = replace(case, node=ExpiringJoin(**case.node.common()) if expires else case.node)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(expiring_join, "STEP_ROWS", random.choice([2, 100]))
+        patch.setattr(expiring_join.ExpiringJoinOp, "step_rows", random.choice([2, 100]))
         results = run(case, random, resumes=bool(random.randrange(2)))
     for instant in instants(case.inputs, LAST):
         snapshot = [alive(changes, instant) for changes in case.inputs]

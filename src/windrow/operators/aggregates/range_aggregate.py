@@ -31,11 +31,10 @@ import pyarrow as pa
 
 from windrow.kernels.sliding_aggregate import slide_counts
 from windrow.kernels.versions import Versions
-from windrow.operators.aggregates.sliding import STEP_ROWS
 from windrow.operators.aggregates.sliding_aggregate import SlidingAggregateOp
 from windrow.operators.columns.arrow_types import arrow_type, less_delay, moved
 from windrow.operators.columns.changes import ChangeBatch, concat, select
-from windrow.operators.columns.chunks import ChunkBuffer, bound_of_step
+from windrow.operators.columns.chunks import ChunkBuffer
 from windrow.operators.columns.key_columns import validity
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.schema import MAX_TICK, MIN_TICK
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
 
     from windrow.operators.aggregates.answers import Answers
     from windrow.operators.aggregates.sliding import Slots
-    from windrow.operators.engine.base import Snapshot
     from windrow.physical.nodes.range_aggregate import RangeAggregate
 
 LEFT, RIGHT = 0, 1
@@ -67,68 +65,40 @@ class RangeAggregateOp(SlidingAggregateOp):
         )
         self._asks = tuple(dict.fromkeys([*node.keep, *self._keys[LEFT]]))
         self._ahead = max(node.hi, 0)
+        self._left = ChunkBuffer("time")
         super().__init__(
             SlidingAggregate(node.right, self._keys[RIGHT], node.aggregates, node.schema)
         )
+        self._named["left"] = self._left
 
     def _reset(self) -> None:
         super()._reset()
-        self._left = ChunkBuffer("time")
         self._asking: ChangeBatch | None = None
         self._asked: NDArray[np.int64] = np.empty(0, np.int64)
 
-    def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
+    def _admit(self, port: int, batch: ChangeBatch) -> None:
         """Keeps the left rows, and the right rows that a left one can count."""
-        left, right = batches
-        for batch in (left, right):
-            self.counters.rows_in += 0 if batch is None else len(batch)
-        if left is not None and len(left):
-            self._left.append(ChangeBatch(select(left.columns, self._asks), left.times))
-        if right is not None:
-            usable = self._has_key(RIGHT, right)
-            right = right if usable.all() else right.take(np.flatnonzero(usable))
-            if len(right):
-                since = np.maximum(moved(right.times, -self._join.hi), MIN_TICK + 1)
-                ends = moved(right.times, self._join.lo + 1)
-                alive = replace(right, times=since, ends=ends)
-                self._arriving.append(self._kept(RIGHT, alive))
-        self._measure()
-        return iter(())
+        if port == LEFT:
+            self._left.append(ChangeBatch(select(batch.columns, self._asks), batch.times))
+            return
+        usable = self._has_key(RIGHT, batch)
+        right = batch if usable.all() else batch.take(np.flatnonzero(usable))
+        if len(right):
+            since = np.maximum(moved(right.times, -self._join.hi), MIN_TICK + 1)
+            ends = moved(right.times, self._join.lo + 1)
+            self._arriving.append(self._kept(RIGHT, replace(right, times=since, ends=ends)))
 
     def advance(self, watermark: int) -> Iterator[ChangeBatch]:
         """Gives the left rows whose intervals the watermark has passed, in steps."""
-        clock = less_delay(watermark, self._ahead)
-        while self._first < clock:
-            rows = self._step(bound_of_step((*super().buffers(), self._left), clock, STEP_ROWS))
-            self.counters.rows_out += len(rows)
-            self._measure()
-            if len(rows):
-                yield rows
-
-    @property
-    def _first(self) -> int:
-        """The instant of the first event that waits."""
-        return min(self._left.first, self._arriving.first, self._alive.first)
+        return super().advance(less_delay(watermark, self._ahead))
 
     def due(self) -> int:
         """When the interval of the first left row is complete, or the first right row goes."""
         return min(self._first + self._ahead + 1, MAX_TICK)
 
-    def buffers(self) -> Sequence[ChunkBuffer]:
+    def _timed(self) -> Sequence[ChunkBuffer]:
         """The left rows that wait, and the right rows."""
-        return (*super().buffers(), self._left)
-
-    def snapshot(self) -> Snapshot:
-        """As of a sliding aggregate, and the left rows."""
-        made = super().snapshot()
-        made.buffers["left"] = tuple(self._left.slices)
-        return made
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """Puts a state back."""
-        super().restore(snapshot)
-        self._left = ChunkBuffer("time", snapshot.buffers["left"])
-        self._measure()
+        return (*super()._timed(), self._left)
 
     def _has_key(self, port: int, rows: ChangeBatch) -> NDArray[np.bool_]:
         """Which rows have a key that equals another: no NULL, but where NULLs match."""

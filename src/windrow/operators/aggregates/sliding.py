@@ -24,9 +24,8 @@ small constant per group for what is indexed by slot and stored anew.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -36,35 +35,30 @@ from windrow.kernels.jit import writable
 from windrow.kernels.versions import OPENING, Events, Versions, versions_of
 from windrow.operators.accumulators.base import resized
 from windrow.operators.columns.changes import ChangeBatch, concat
-from windrow.operators.columns.chunks import Chunk, ChunkBuffer, ChunkSlice, bound_of_step
+from windrow.operators.columns.chunks import Chunk, ChunkBuffer, ChunkSlice
 from windrow.operators.columns.key_directory import KeyDirectory
-from windrow.operators.engine.base import Operator, Snapshot
+from windrow.operators.engine.base import Snapshot, SteppingOp
 from windrow.schema import MAX_TICK
-
-STEP_ROWS = 1 << 17
-"""About how many rows of a chunk are worked on at once: their arrays then stay in the cache."""
 
 Slots = NDArray[np.int64]
 Stored = tuple[tuple[ChunkSlice, ...], dict[str, int]]
 """Groups as they are stored: one chunk or none, and numbers."""
 
 
-class SlidingOp(Operator):
+class SlidingOp(SteppingOp):
     """What sliding aggregates and set operations have in common.
 
     Rows are stored with their keys in the columns `key0`, `key1`, .. and with what else is kept of
     them; in `alive` the column `slot` stands for the keys.
     """
 
-    kind: ClassVar[str]
-
     def __init__(self) -> None:
-        super().__init__()
+        self._arriving, self._alive = ChunkBuffer("time"), ChunkBuffer("end")
+        super().__init__({"arriving": self._arriving, "alive": self._alive})
         self._reset()
 
     def _reset(self) -> None:
-        self._arriving = ChunkBuffer("time")
-        self._alive = ChunkBuffer("end")
+        """Begins without groups."""
         self._directory = KeyDirectory()
         self._held: NDArray[np.int64] = np.zeros(0, np.int64)
         self._latest: NDArray[np.int64] = np.full(0, OPENING)
@@ -94,34 +88,10 @@ class SlidingOp(Operator):
     def _load_groups(self, slots: Slots, columns: pa.RecordBatch, numbers: dict[str, int]) -> None:
         """Puts back what `_group_columns` gave."""
 
-    def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
-        """Stores the rows; gives nothing."""
-        for port, batch in enumerate(batches):
-            if batch is not None and len(batch):
-                self.counters.rows_in += len(batch)
-                self._arriving.append(self._kept(port, batch))
-                self._measure()
-        return iter(())
+    def _admit(self, port: int, batch: ChangeBatch) -> None:
+        self._arriving.append(self._kept(port, batch))
 
-    def advance(self, watermark: int) -> Iterator[ChangeBatch]:
-        """Applies all events below the watermark, in steps, and gives their changes."""
-        while self._first < watermark:
-            changes = self._step(self._bound_of_step(watermark))
-            self.counters.rows_out += len(changes)
-            self._measure()
-            if len(changes):
-                yield changes
-
-    def due(self) -> int:
-        """One tick after the first event that waits."""
-        return self._first + 1 if self._first < MAX_TICK else MAX_TICK
-
-    @property
-    def _first(self) -> int:
-        """The first event that waits; MAX_TICK for none."""
-        return min(self._arriving.first, self._alive.first)
-
-    def buffers(self) -> Sequence[ChunkBuffer]:
+    def _timed(self) -> Sequence[ChunkBuffer]:
         """The rows that have yet to come into effect, and those alive."""
         return (self._arriving, self._alive)
 
@@ -130,18 +100,14 @@ class SlidingOp(Operator):
         if self._groups is None:
             self._groups = self._stored_groups()
         groups, numbers = self._groups
-        buffers = {
-            "arriving": tuple(self._arriving.slices),
-            "alive": tuple(self._alive.slices),
-            "groups": groups,
-        }
-        return Snapshot(self.kind, buffers, numbers)
+        made = super().snapshot()
+        return replace(made, buffers=made.buffers | {"groups": groups}, numbers=numbers)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Puts a state back."""
-        snapshot.check_kind(self.kind)
-        groups = snapshot.buffers["groups"]
         self._reset()
+        super().restore(replace(snapshot, numbers={}))
+        groups = snapshot.buffers["groups"]
         if groups:
             columns = groups[0].rows().columns
             slots = columns.column("slot").to_numpy()
@@ -150,8 +116,6 @@ class SlidingOp(Operator):
             self._fit()
             self._load_groups(slots, columns, snapshot.numbers)
         self._groups = groups, snapshot.numbers
-        self._arriving = ChunkBuffer("time", snapshot.buffers["arriving"])
-        self._alive = ChunkBuffer("end", snapshot.buffers["alive"])
         for part in self._alive.slices:
             np.add.at(self._held, _slots(part.rows()), 1)
         self._measure()
@@ -174,10 +138,6 @@ class SlidingOp(Operator):
             return kept
         is_alive = batch.ends > batch.times
         return kept if is_alive.all() else kept.take(np.flatnonzero(is_alive))
-
-    def _bound_of_step(self, watermark: int) -> int:
-        """How far a step goes: to the watermark, or to an earlier instant."""
-        return bound_of_step((self._arriving, self._alive), watermark, STEP_ROWS)
 
     def _step(self, bound: int) -> ChangeBatch:
         """Applies the events below the bound, and gives the changes they make."""
@@ -267,13 +227,9 @@ class SlidingOp(Operator):
         self._latest = np.full(room, OPENING)
 
     def _measure(self) -> None:
-        self.counters.stored = sum(buffer.rows for buffer in self.buffers())
-        self.counters.state_bytes = (
-            sum(buffer.nbytes for buffer in self.buffers())
-            + self._directory.nbytes
-            + self._held.nbytes
-            + self._latest.nbytes
-            + self._group_bytes()
+        super()._measure()
+        self.counters.state_bytes += (
+            self._directory.nbytes + self._held.nbytes + self._latest.nbytes + self._group_bytes()
         )
 
     @abstractmethod

@@ -185,11 +185,23 @@ def in_time_order(rows: ChangeBatch) -> ChangeBatch:
     return rows.take(np.lexsort((rows.signs_or_insert(), rows.times)))
 
 
+def counted(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The numbers from 0 up to before each count, one row after another: of 2, 3 these are 0 1 0 1 2."""
+    numbers: NDArray[np.int64] = np.arange(int(counts.sum()))
+    return numbers - np.repeat(np.cumsum(counts) - counts, counts)
+
+
 ROW_BITS = 32
 ROW_MASK = (1 << ROW_BITS) - 1
 
 Numbers = NDArray[np.int64]
 Item = TypeVar("Item", bound=np.generic)
+
+
+def rows_by_chunk(places: Numbers, chunks: int) -> list[Numbers]:
+    """Per chunk of so many, its rows at some places."""
+    owners, rows = places >> ROW_BITS, places & ROW_MASK
+    return [rows[owners == at] for at in range(chunks)]
 
 
 class Places:

@@ -35,7 +35,7 @@ import tempfile
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -44,11 +44,13 @@ from windrow.operators.columns.changes import ChangeBatch, concat
 from windrow.schema import MAX_TICK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
+
+Derived = TypeVar("Derived")
 
 ALIGNMENT = 64
 """Arrow wants its buffers so."""
@@ -114,6 +116,13 @@ class Chunk:
         # the pickle's: kept here too, a checkpoint would leave a copy of all rows behind.
         blob = self.__dict__.get("blob") or encode(self.batch)
         return (_unpickled, (blob, self.keys))
+
+    def derive(self, name: str, make: Callable[[], Derived]) -> Derived:
+        """What is computed from the rows, once, and kept under a name as long as the chunk lives."""
+        if name not in self.derived:
+            self.derived[name] = make()
+        found: Derived = self.derived[name]
+        return found
 
     @property
     def memory_bytes(self) -> int:
@@ -279,9 +288,12 @@ class ChunkBuffer:
 
     def append(self, batch: ChangeBatch) -> None:
         """Adds rows as a new chunk, and merges small neighbours."""
-        if not len(batch):
-            return
-        self.slices.append(ChunkSlice(self._chunk(batch)))
+        if len(batch):
+            self.put(self._chunk(batch))
+
+    def put(self, chunk: Chunk) -> None:
+        """Adds a chunk of this order, with what was derived from it, and merges small neighbours."""
+        self.slices.append(ChunkSlice(chunk))
         while (start := tail_to_merge([len(part) for part in self.slices])) is not None:
             merged = concat([part.rows() for part in self.slices[start:]])
             self.slices[start:] = [ChunkSlice(self._chunk(merged))]

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from windrow.errors import UnsupportedError
 from windrow.kernels import key_words as kernels
 from windrow.kernels.jit import writable
+from windrow.operators.columns.changes import counted
 
 Words = NDArray[np.uint64]
 
@@ -252,9 +253,7 @@ def _equal_lists(left: pa.Array, right: pa.Array) -> Flags:
 
 def _elements(offsets: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     """The positions of the first `lengths[i]` elements of each row i, one row after another."""
-    shift = offsets[:-1] - (np.cumsum(lengths) - lengths)
-    positions: NDArray[np.int64] = np.arange(int(lengths.sum())) + np.repeat(shift, lengths)
-    return positions
+    return np.repeat(offsets[:-1], lengths) + counted(lengths)
 
 
 def _equal_entries(

@@ -9,21 +9,27 @@ A micro-batch is one `push` with a batch (or None) per input port, then one `adv
 
 The laws: the same rows come out however the input is cut into pushes; `restore(snapshot())`
 changes nothing; after `advance(W)` no row is held that the operator's bound excludes.
+
+Most operators are more alike than that. Their state is buffers of rows by name (`BufferedOp`); they
+let rows wait until the watermark has passed them (`WaitingOp`), and then take what comes and goes
+below it some thousands of rows at a time (`SteppingOp`).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from windrow.errors import InternalError
+from windrow.operators.columns.chunks import ChunkBuffer, bound_of_step
+from windrow.schema import MAX_TICK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from windrow.operators.columns.changes import ChangeBatch
-    from windrow.operators.columns.chunks import ChunkBuffer, ChunkSlice
+    from windrow.operators.columns.chunks import ChunkSlice
     from windrow.operators.engine.memory import Memory
 
 STATE_VERSION = 6
@@ -173,3 +179,98 @@ class Operator(ABC):
 
     def take_up(self, left: Left) -> None:  # noqa: B027  # most leave nothing
         """Takes up what another one left, if the state that was restored is the one it is for."""
+
+
+class BufferedOp(Operator):
+    """An operator whose state is buffers of rows by name, and perhaps a few numbers.
+
+    Args:
+        buffers: the buffers, which it keeps all the time.
+        numbers: the numbers as they are in the beginning.
+    """
+
+    kind: ClassVar[str]
+    """The layout of its snapshots, of which the names of buffers and numbers are a part."""
+
+    def __init__(
+        self, buffers: Mapping[str, ChunkBuffer], numbers: Mapping[str, int] | None = None
+    ) -> None:
+        super().__init__()
+        self._named = dict(buffers)
+        self._numbers = dict(numbers or {})
+
+    def buffers(self) -> Sequence[ChunkBuffer]:
+        """All of them."""
+        return tuple(self._named.values())
+
+    def snapshot(self) -> Snapshot:
+        """The rows of each buffer, and the numbers."""
+        buffers = {name: tuple(buffer.slices) for name, buffer in self._named.items()}
+        return Snapshot(self.kind, buffers, dict(self._numbers))
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Puts rows and numbers back."""
+        snapshot.check_kind(self.kind)
+        for name, buffer in self._named.items():
+            buffer.slices = list(snapshot.buffers.get(name, ()))
+        self._numbers |= snapshot.numbers
+        self._measure()
+
+    def _measure(self) -> None:
+        """Counts what is held."""
+        self.counters.stored = sum(buffer.rows for buffer in self.buffers())
+        self.counters.state_bytes = sum(buffer.nbytes for buffer in self.buffers())
+
+
+class WaitingOp(BufferedOp):
+    """An operator that gives nothing in `push`: below the watermark more may still come."""
+
+    def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
+        """Lets rows wait; gives nothing."""
+        for port, batch in enumerate(batches):
+            if batch is not None and len(batch):
+                self.counters.rows_in += len(batch)
+                self._admit(port, batch)
+        self._measure()
+        return iter(())
+
+    @abstractmethod
+    def _admit(self, port: int, batch: ChangeBatch) -> None:
+        """Keeps what matters of some rows of an input."""
+
+
+class SteppingOp(WaitingOp):
+    """An operator that takes in steps what comes and goes below the watermark, in the order of time."""
+
+    step_rows: ClassVar[int] = 1 << 17
+    """About how many rows of a chunk are worked on at once: their arrays then stay in the cache."""
+
+    @abstractmethod
+    def _step(self, bound: int) -> ChangeBatch | None:
+        """Takes what comes and goes below the bound; gives what that changes, None for nothing."""
+
+    def advance(self, watermark: int) -> Iterator[ChangeBatch]:
+        """Gives what comes and goes below the watermark, step by step."""
+        while self._first < watermark:
+            changes = self._step(self._bound_of_step(watermark))
+            self.counters.rows_out += 0 if changes is None else len(changes)
+            self._measure()
+            if changes is not None and len(changes):
+                yield changes
+
+    def due(self) -> int:
+        """One tick after the first row that waits, or that ends."""
+        return min(self._first, MAX_TICK - 1) + 1
+
+    def _timed(self) -> Sequence[ChunkBuffer]:
+        """The buffers whose rows come or go by the watermark: all, unless some are not in time order."""
+        return self.buffers()
+
+    @property
+    def _first(self) -> int:
+        """When the first row comes that waits, or ends; MAX_TICK for none."""
+        return min(buffer.first for buffer in self._timed())
+
+    def _bound_of_step(self, watermark: int) -> int:
+        """How far a step goes: to the watermark, or to an earlier instant."""
+        return bound_of_step(self._timed(), watermark, self.step_rows)

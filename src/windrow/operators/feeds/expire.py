@@ -21,7 +21,6 @@ State: the rows alive, and those from the watermark on. An advance costs what co
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -29,68 +28,26 @@ from numpy.typing import NDArray
 
 from windrow.operators.accumulators.base import nothing_to_delete
 from windrow.operators.columns.changes import ChangeBatch, concat, in_time_order, signs_alone
-from windrow.operators.columns.chunks import ChunkBuffer, bound_of_step
-from windrow.operators.engine.base import Operator, Snapshot
+from windrow.operators.columns.chunks import ChunkBuffer
+from windrow.operators.engine.base import SteppingOp
 from windrow.operators.joins.cancel_retractions import take_back
 from windrow.physical.nodes.expire_rows import ExpireRows
 from windrow.schema import MAX_TICK
 
-STEP_ROWS = 1 << 15
-"""About how many rows are worked on at once."""
 
-
-class ExpireRowsOp(Operator):
+class ExpireRowsOp(SteppingOp):
     """Gives rows with ends as rows with signs."""
 
     kind = "expire-rows"
+    step_rows = 1 << 15
 
     def __init__(self, node: ExpireRows) -> None:  # noqa: ARG002  # rows say all there is to know
-        super().__init__()
-        self._waiting = ChunkBuffer("time")
-        self._alive = ChunkBuffer("end")
+        self._waiting, self._alive = ChunkBuffer("time"), ChunkBuffer("end")
+        super().__init__({"waiting": self._waiting, "alive": self._alive})
 
-    def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
-        """Lets the rows wait that are ever alive; gives nothing."""
-        (batch,) = batches
-        if batch is not None and len(batch):
-            self.counters.rows_in += len(batch)
-            self._waiting.append(_those(batch, batch.times < batch.ends_or_never()))
-            self._measure()
-        return iter(())
-
-    def advance(self, watermark: int) -> Iterator[ChangeBatch]:
-        """Gives the rows below the watermark, and takes back those that end below it."""
-        while self._first < watermark:
-            changes = self._step(bound_of_step(self.buffers(), watermark, STEP_ROWS))
-            self.counters.rows_out += len(changes)
-            self._measure()
-            if len(changes):
-                yield changes
-
-    def due(self) -> int:
-        """One tick after the first row that waits, or that ends."""
-        return self._first + 1 if self._first < MAX_TICK else MAX_TICK
-
-    @property
-    def _first(self) -> int:
-        """When the first row comes that waits, or ends; MAX_TICK for none."""
-        return min(self._waiting.first, self._alive.first)
-
-    def buffers(self) -> Sequence[ChunkBuffer]:
-        """The rows that have yet to come, and those alive."""
-        return (self._waiting, self._alive)
-
-    def snapshot(self) -> Snapshot:
-        """The rows that wait, and those alive."""
-        buffers = {"waiting": tuple(self._waiting.slices), "alive": tuple(self._alive.slices)}
-        return Snapshot(self.kind, buffers)
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """Puts a state back."""
-        snapshot.check_kind(self.kind)
-        self._waiting = ChunkBuffer("time", snapshot.buffers["waiting"])
-        self._alive = ChunkBuffer("end", snapshot.buffers["alive"])
-        self._measure()
+    def _admit(self, port: int, batch: ChangeBatch) -> None:  # noqa: ARG002
+        """Lets the rows wait that are ever alive."""
+        self._waiting.append(_those(batch, batch.times < batch.ends_or_never()))
 
     def _step(self, bound: int) -> ChangeBatch:
         """What comes and what goes below the bound."""
@@ -116,10 +73,6 @@ class ExpireRowsOp(Operator):
         if take_back(self._alive, goes, bound) != len(goes):
             raise nothing_to_delete()
         self.counters.drops += len(goes)
-
-    def _measure(self) -> None:
-        self.counters.stored = sum(buffer.rows for buffer in self.buffers())
-        self.counters.state_bytes = sum(buffer.nbytes for buffer in self.buffers())
 
 
 def _those(rows: ChangeBatch, are_meant: NDArray[np.bool_]) -> ChangeBatch:

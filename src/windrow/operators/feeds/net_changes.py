@@ -7,27 +7,25 @@ its signs, row by row, whatever was there before:
           + b          of the answer
 
 Nothing is kept but the rows that wait until the watermark has passed their instant. Where rows end
-by themselves, copies have to be counted (`set_operation.py`).
-
-Changes made net: what is deleted and inserted at one instant is no change.
+by themselves, copies have to be counted (`set_operation.py`). Where there is nothing to be made net,
+rows are handed on as they come.
 
 An aggregate's own changes are net. Where the answer shows less of a row than the aggregate has
-(`SELECT store .. HAVING COUNT(*) > 2`), two versions may look alike, and this takes them out.
+(`SELECT store .. HAVING COUNT(*) > 2`), two versions may look alike: `net_changes` takes them out.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from windrow.operators.aggregates.sliding import STEP_ROWS
-from windrow.operators.columns.changes import ChangeBatch, in_time_order
-from windrow.operators.columns.chunks import ChunkBuffer, bound_of_step
+from windrow.operators.columns.changes import ChangeBatch, in_time_order, select
+from windrow.operators.columns.chunks import ChunkBuffer
 from windrow.operators.columns.key_directory import KeyDirectory, as_shown
-from windrow.operators.engine.base import Operator, Snapshot
+from windrow.operators.engine.base import BufferedOp, SteppingOp
 from windrow.schema import MAX_TICK
 
 if TYPE_CHECKING:
@@ -54,59 +52,51 @@ def net_changes(rows: ChangeBatch) -> ChangeBatch:
     return rows if keeps.all() else rows.take(np.flatnonzero(keeps))
 
 
-class NetChangesOp(Operator):
+class NetChangesOp(SteppingOp):
     """The changes of each instant below the watermark, net, deletes before inserts."""
 
-    kind: ClassVar[str] = "net-changes"
+    kind = "net-changes"
 
     def __init__(self, node: SetOp) -> None:
-        super().__init__()
         self._names = list(node.schema.names)
         self._waiting = ChunkBuffer("time")
+        super().__init__({"waiting": self._waiting})
+
+    def _admit(self, port: int, batch: ChangeBatch) -> None:  # noqa: ARG002
+        columns = batch.columns.select(self._names)
+        self._waiting.append(ChangeBatch(columns, batch.times, None, batch.signs_or_insert()))
+
+    def _step(self, bound: int) -> ChangeBatch | None:
+        rows = self._waiting.pop_below(bound)
+        assert rows is not None
+        self.counters.drops += len(rows)
+        return _as_shown(in_time_order(net_changes(rows)))
+
+
+class HandOnOp(BufferedOp):
+    """Rows that pass as they are: what is left where late rows are dealt with in front of it."""
+
+    kind = "hand-on"
+
+    def __init__(self, node: SetOp) -> None:
+        super().__init__({})
+        self._names = list(node.schema.names)
 
     def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
-        """Lets rows wait; gives nothing."""
+        """Gives the rows."""
         (batch,) = batches
         if batch is not None and len(batch):
             self.counters.rows_in += len(batch)
-            columns = batch.columns.select(self._names)
-            self._waiting.append(ChangeBatch(columns, batch.times, None, batch.signs_or_insert()))
-            self._measure()
+            self.counters.rows_out += len(batch)
+            yield replace(batch, columns=select(batch.columns, self._names))
+
+    def advance(self, watermark: int) -> Iterator[ChangeBatch]:  # noqa: ARG002
+        """Gives nothing: no row waits."""
         return iter(())
 
-    def advance(self, watermark: int) -> Iterator[ChangeBatch]:
-        """Gives the changes of every instant that the watermark has passed."""
-        while self._waiting.first < watermark:
-            rows = self._waiting.pop_below(bound_of_step([self._waiting], watermark, STEP_ROWS))
-            assert rows is not None
-            changes = _as_shown(in_time_order(net_changes(rows)))
-            self.counters.drops += len(rows)
-            self.counters.rows_out += len(changes)
-            self._measure()
-            if len(changes):
-                yield changes
-
     def due(self) -> int:
-        """One tick after the first row that waits."""
-        return self._waiting.first + 1 if self._waiting.slices else MAX_TICK
-
-    def buffers(self) -> Sequence[ChunkBuffer]:
-        """The rows that wait."""
-        return (self._waiting,)
-
-    def snapshot(self) -> Snapshot:
-        """The rows that wait."""
-        return Snapshot(self.kind, {"waiting": tuple(self._waiting.slices)})
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """Puts them back."""
-        snapshot.check_kind(self.kind)
-        self._waiting = ChunkBuffer("time", snapshot.buffers["waiting"])
-        self._measure()
-
-    def _measure(self) -> None:
-        self.counters.stored = self._waiting.rows
-        self.counters.state_bytes = self._waiting.nbytes
+        """Never."""
+        return MAX_TICK
 
 
 def _as_shown(rows: ChangeBatch) -> ChangeBatch:

@@ -10,7 +10,7 @@ that comes pushes one out, and a deleted one brings one back:
 1. Changes wait for the watermark (`numbered_rows`).
 2. Of those below it the rows that come are numbered on from the last ones, and the row is found that
    each delete is of: one equal to it in all columns, the time at which it came among them, looked
-   up chunk by chunk by its words (`partition_rows`).
+   up chunk by chunk by its words (`keyed_rows`).
 3. Of the rows there, those that can be in the window while these changes are applied are looked at:
    with PARTITION BY, of the partitions that change; without it, the newest n and one more for each
    delete. `kernels/newest_changes.py` goes through the changes, and says what enters and leaves.
@@ -26,18 +26,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.errors import InternalError
-from windrow.kernels.change_feed import NOTHING, rows_taken_back
+from windrow.kernels.change_feed import NOTHING
 from windrow.kernels.jit import writable
 from windrow.kernels.newest_changes import window_moves
-from windrow.operators.columns.changes import ROW_BITS, ROW_MASK, ChangeBatch, Places, select
+from windrow.operators.columns.changes import ROW_BITS, ChangeBatch, Places, select
 from windrow.operators.columns.chunks import Chunk, ChunkSlice
 from windrow.operators.columns.key_directory import KeyDirectory
+from windrow.operators.feeds.change_feed import find_deleted
 from windrow.operators.feeds.numbered_rows import NumberedRowsOp, Numbers
-from windrow.operators.routing.partition_rows import partition_words, rows_of_partitions
+from windrow.operators.joins.keyed_rows import partition_words, places_of_partitions
 from windrow.physical.nodes.count_rows import CountRows
 from windrow.schema import MAX_TICK
 
@@ -79,7 +79,7 @@ class NewestChangesOp(NumberedRowsOp):
             self._node.rows,
         )
         self.counters.comparisons += stored
-        self._replace(new, deleted, len(slices))
+        self._replace(new, deleted)
         times = changes.times[order][moves.events]
         return self._given(looked_at[moves.rows], moves.signs, times, chunks)
 
@@ -92,44 +92,16 @@ class NewestChangesOp(NumberedRowsOp):
         places[coming] = (now << ROW_BITS) + np.arange(len(coming))
         if not is_delete.any():
             return places
-        names = tuple(self._compared)
-        words = partition_words(Chunk(changes, changes.times), names)
-        wanted = np.unique(words[is_delete])
-        chosen = [rows_of_partitions(part, names, wanted) for part in self._there.slices]
-        stored = _places(chosen)
         self.counters.probes += int(np.count_nonzero(is_delete))
-        asked = np.flatnonzero(np.isin(words, wanted))
-        # Of one instant `rows_taken_back` wants deletes first; it looks at inserts after them.
-        asked = asked[np.lexsort((~is_delete[asked], changes.times[asked]))]
-        columns = select(changes.columns, names).take(pa.array(asked))
-        times = np.zeros(0, np.int64)
-        if len(stored):
-            found = Places(stored)
-            chunk = self._there.slices
-            before = found.columns(lambda at: select(chunk[at].chunk.batch.columns, names))
-            times = found.numbers(lambda at: chunk[at].chunk.batch.times)
-            columns = pa.concat_batches([before, columns])
-        directory = KeyDirectory()
-        slots = writable(directory.slots_of(columns.columns))
-        never = np.full(len(slots), MAX_TICK, np.int64)
-        taken = rows_taken_back(
-            slots,
-            np.concatenate([times, changes.times[asked]]),
-            never,
-            np.concatenate([np.zeros(len(stored), np.bool_), is_delete[asked]]),
-            len(stored),
-            directory.slot_count,
-            MAX_TICK,
-        )[len(stored) :]
-        deletes = np.flatnonzero(is_delete[asked])
-        found_at = taken[deletes]
-        if (found_at == NOTHING).any():
+        found = find_deleted(self._there.slices, changes, self._compared, _never, MAX_TICK)
+        taken, stored = found.taken[is_delete], len(found.places)
+        if (taken == NOTHING).any():
             raise InternalError(
                 "wrong-state", f"a row of {self._node.alias} goes that is not in its count window"
             )
-        of_before = found_at < len(stored)
-        places[asked[deletes[of_before]]] = stored[found_at[of_before]]
-        places[asked[deletes[~of_before]]] = places[asked[found_at[~of_before] - len(stored)]]
+        of_before, deletes = taken < stored, np.flatnonzero(is_delete)
+        places[deletes[of_before]] = found.places[taken[of_before]]
+        places[deletes[~of_before]] = places[taken[~of_before] - stored]
         return places
 
     def _looked_at(
@@ -139,9 +111,8 @@ class NewestChangesOp(NumberedRowsOp):
         coming = (len(slices) << ROW_BITS) + np.arange(len(new))
         if self._node.partition:
             names = self._node.partition
-            wanted = np.unique(partition_words(Chunk(changes, changes.times), names))
-            stored = _places([rows_of_partitions(part, names, wanted) for part in slices])
-            return np.concatenate([stored, coming])
+            wanted = np.unique(partition_words(changes, names))
+            return np.concatenate([places_of_partitions(slices, names, wanted), coming])
         parts, missing = [coming], self._node.rows + len(deleted)
         for at in range(len(slices) - 1, -1, -1):
             if missing > 0:
@@ -160,16 +131,6 @@ class NewestChangesOp(NumberedRowsOp):
         directory = KeyDirectory()
         return writable(directory.slots_of(keys.columns)), directory.slot_count
 
-    def _replace(self, new: Chunk, deleted: Numbers, stored: int) -> None:
-        """Takes the deleted rows out, and keeps those that came and were not deleted."""
-        chunks, rows = deleted >> ROW_BITS, deleted & ROW_MASK
-        if stored:
-            ordered = [np.sort(rows[chunks == at]) for at in range(stored)]
-            self.counters.drops += self._there.drop(ordered)
-        stays = np.ones(len(new), np.bool_)
-        stays[rows[chunks == stored]] = False
-        self._there.append(new.batch.take(np.flatnonzero(stays)))
-
     def _given(
         self, places: Numbers, signs: NDArray[np.int8], times: Numbers, chunks: Sequence[Chunk]
     ) -> ChangeBatch:
@@ -180,10 +141,9 @@ class NewestChangesOp(NumberedRowsOp):
         return ChangeBatch(columns, times, None, signs)
 
 
-def _places(chosen: Sequence[Numbers]) -> Numbers:
-    """Places of rows, given chunk by chunk."""
-    parts = [(at << ROW_BITS) + rows for at, rows in enumerate(chosen)]
-    return np.concatenate([np.zeros(0, np.int64), *parts])
+def _never(times: Numbers) -> Numbers:
+    """The ends of rows of a count window."""
+    return np.full(len(times), MAX_TICK, np.int64)
 
 
 def _newest_of(part: ChunkSlice, count: int) -> Numbers:

@@ -14,7 +14,7 @@ Rows below the watermark (`numbered_rows`) go through three steps:
 
 1. They are numbered on from the last ones.
 2. Each row that has n rows after it, of its partition, leaves: with a partition, rows of the same
-   ones are looked up by their words (`partition_rows`), so that a step costs what enters.
+   ones are looked up by their words (`keyed_rows`), so that a step costs what enters.
 3. Out come all new rows, and those that leave, each with the columns it came with, at the time of
    the row that pushes it out.
 
@@ -27,17 +27,10 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.kernels.count_join import NEVER, partition_exits
-from windrow.operators.columns.changes import (
-    ROW_BITS,
-    ROW_MASK,
-    ChangeBatch,
-    Places,
-    concat,
-    select,
-)
+from windrow.operators.columns.changes import ChangeBatch, Places, concat, select
 from windrow.operators.columns.chunks import Chunk
-from windrow.operators.feeds.numbered_rows import NumberedRowsOp, Numbers
-from windrow.operators.routing.partition_rows import divided_by
+from windrow.operators.feeds.numbered_rows import NEXT_NUMBER, NumberedRowsOp, Numbers
+from windrow.operators.joins.keyed_rows import divided_by
 from windrow.physical.nodes.count_rows import CountRows
 
 
@@ -74,7 +67,7 @@ class CountRowsOp(NumberedRowsOp):
         Without PARTITION BY the oldest leave, and numbers tell which these are.
         """
         self._there.append(new.batch)
-        leaving = self._there.pop_below(self._next_number - self._node.rows)
+        leaving = self._there.pop_below(self._numbers[NEXT_NUMBER] - self._node.rows)
         if leaving is None:
             return new.batch.columns.slice(0, 0), np.zeros(0, np.int64)
         self.counters.drops += len(leaving)
@@ -93,10 +86,5 @@ class CountRowsOp(NumberedRowsOp):
             return new.batch.columns.slice(0, 0), exits[leaves]
         all_chunks = [*(part.chunk for part in slices), new]
         leaving = Places(places).columns(lambda at: all_chunks[at].batch.columns)
-        chunks, rows = places >> ROW_BITS, places & ROW_MASK
-        stored = len(slices)
-        self.counters.drops += self._there.drop([rows[chunks == at] for at in range(stored)])
-        stays = np.ones(len(new), np.bool_)
-        stays[rows[chunks == stored]] = False  # what comes and leaves in one step is never stored
-        self._there.append(new.batch.take(np.flatnonzero(stays)))
+        self._replace(new, places)  # what comes and leaves in one step is never stored
         return leaving, exits[leaves]

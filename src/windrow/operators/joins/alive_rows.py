@@ -74,8 +74,12 @@ class AliveRows:
     """
 
     def __init__(self, come: Iterable[ChunkSlice] = (), back: Iterable[ChunkSlice] = ()) -> None:
-        self.come = ChunkBuffer("end", come)
-        self.back = ChunkBuffer("end")
+        self.come, self.back = ChunkBuffer("end", come), ChunkBuffer("end", back)
+        self.meet_again()
+
+    def meet_again(self) -> None:
+        """Lets rows of `back` find what they take back: some that a snapshot kept never looked."""
+        back, self.back.slices = self.back.slices, []
         for part in back:
             left = self.meet(part.rows()).new  # what is gone has been joined
             if left is not None:
@@ -85,11 +89,6 @@ class AliveRows:
     def slices(self) -> list[ChunkSlice]:
         """All rows kept."""
         return [*self.come.slices, *self.back.slices]
-
-    @property
-    def buffers(self) -> tuple[ChunkBuffer, ChunkBuffer]:
-        """The rows that have come, and those that wait for what they take back."""
-        return self.come, self.back
 
     @property
     def first_waiting(self) -> int:
@@ -137,7 +136,7 @@ class AliveRows:
     def drop_ended(self, watermark: int) -> int:
         """Drops the rows whose end is not after the watermark; at the end of time, all."""
         dropped = 0
-        for buffer in self.buffers:
+        for buffer in (self.come, self.back):
             if watermark < MAX_TICK:
                 dropped += buffer.drop_below(watermark + 1)
             else:
@@ -193,10 +192,11 @@ class AliveRows:
         own = kind_of[directory.find(contents(new, with_ends=False))]  # the last one: no kind
         first_change = np.full(len(firsts), MAX_TICK)
         np.minimum.at(first_change, own[own != NOBODY], new.times[own != NOBODY])
-        found = [_equal(own, kinds, new.slice(0, 0), with_ends=False) for own in self.buffers]
+        buffers = (self.come, self.back)
+        found = [_equal(own, kinds, new.slice(0, 0), with_ends=False) for own in buffers]
         cut = [
             self._cut(buffer, equal, first_change)
-            for buffer, equal in zip(self.buffers, found, strict=True)
+            for buffer, equal in zip(buffers, found, strict=True)
         ]
         gone = concat([rows for _, rows in cut])
         involved = new.take(np.flatnonzero(own != NOBODY))

@@ -43,7 +43,7 @@ from windrow.operators.columns.arrow_types import arrow_type
 from windrow.operators.columns.changes import POOL, ChangeBatch, concat, select
 from windrow.operators.columns.chunks import ChunkBuffer, bound_of_step
 from windrow.operators.columns.total_order import order_with_tied
-from windrow.operators.engine.base import Operator, Snapshot
+from windrow.operators.engine.base import WaitingOp
 from windrow.operators.joins.asof_match import Candidates, Matches, Waited, find_matches
 from windrow.operators.joins.keyed_rows import NO_KEY, FoundRows, KeySlots, rows_with_keys
 from windrow.schema import MAX_TICK, MIN_TICK
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from windrow.physical.nodes.asof_sweep import AsofSweep
     from windrow.schema import Field
 
-KIND = "asof-join"
 LEFT, RIGHT = 0, 1
 
 STEP_ROWS = 1 << 18
@@ -66,11 +65,12 @@ EARLIER = "$earlier"
 """The column of waiting rows that holds the time of the match before each; NULL where none is."""
 
 
-class AsofSweepOp(Operator):
+class AsofSweepOp(WaitingOp):
     """The state and the steps of one as-of join; ports: 0 left, 1 right."""
 
+    kind = "asof-join"
+
     def __init__(self, node: AsofSweep) -> None:
-        super().__init__()
         self._node = node
         self._keys = tuple(
             tuple(str(one.columns[port]) for one in node.classes) for port in (LEFT, RIGHT)
@@ -90,18 +90,13 @@ class AsofSweepOp(Operator):
         self._key_slots = KeySlots(node.classes)
         self._left, self._right = ChunkBuffer(), ChunkBuffer()
         self._newest, self._waiting = ChunkBuffer(), ChunkBuffer("end")
+        buffers = (self._left, self._right, self._newest, self._waiting)
+        super().__init__(dict(zip(("left", "right", "newest", "waiting"), buffers, strict=True)))
 
-    def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
-        """Keeps the rows; nothing is final before the watermark says so."""
-        for port, buffer in ((LEFT, self._left), (RIGHT, self._right)):
-            batch = batches[port]
-            if batch is not None and len(batch):
-                self.counters.rows_in += len(batch)
-                # All right columns: they say which of several rows of one time is the last.
-                names = (self._left_schema, self._right_schema)[port].names
-                buffer.append(ChangeBatch(select(batch.columns, names), batch.times))
-        self._count_stored()
-        return iter(())
+    def _admit(self, port: int, batch: ChangeBatch) -> None:
+        """Keeps the rows; all right columns say which of several rows of one time is the last."""
+        buffer, schema = ((self._left, self._left_schema), (self._right, self._right_schema))[port]
+        buffer.append(ChangeBatch(select(batch.columns, schema.names), batch.times))
 
     def advance(self, watermark: int) -> Iterator[ChangeBatch]:
         """Gives the matches of the left rows that are final, then forgets."""
@@ -110,7 +105,7 @@ class AsofSweepOp(Operator):
             bound = bound_of_step((self._left, self._right), watermark, STEP_ROWS)
             before = self.counters.stored
             results = self._step(bound)
-            self._count_stored()
+            self._measure()
             self.counters.drops += before - self.counters.stored
             self.counters.rows_out += sum(map(len, results))
             yield from results
@@ -121,30 +116,6 @@ class AsofSweepOp(Operator):
         if self._node.match.tolerance is not None:
             dues.append(self._newest.first + self._node.match.tolerance + 1)
         return min(*dues, MAX_TICK)
-
-    def buffers(self) -> Sequence[ChunkBuffer]:
-        """The rows of either side, the newest of each key, and those that wait."""
-        return (self._left, self._right, self._newest, self._waiting)
-
-    def snapshot(self) -> Snapshot:
-        """All four, as chunks."""
-        names = ("left", "right", "newest", "waiting")
-        parts = zip(names, self.buffers(), strict=True)
-        return Snapshot(KIND, {name: tuple(buffer.slices) for name, buffer in parts})
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """Puts them back."""
-        snapshot.check_kind(KIND)
-        stored = snapshot.buffers
-        self._left = ChunkBuffer(slices=stored["left"])
-        self._right = ChunkBuffer(slices=stored["right"])
-        self._newest = ChunkBuffer(slices=stored["newest"])
-        self._waiting = ChunkBuffer("end", stored["waiting"])
-        self._count_stored()
-
-    def _count_stored(self) -> None:
-        self.counters.stored = sum(buffer.rows for buffer in self.buffers())
-        self.counters.state_bytes = sum(buffer.nbytes for buffer in self.buffers())
 
     def _step(self, bound: int) -> list[ChangeBatch]:
         """Matches what lies below the bound; the numbers are those of the head of this file."""

@@ -77,7 +77,7 @@ class BewJoinOp(Operator):
                 yield result
         for buffer, window in zip(self._buffers, windows, strict=True):
             if window.new is not None:
-                _keep(buffer, window.new)
+                buffer.put(window.new)
         self._count_state()
 
     def advance(self, watermark: int) -> Iterator[ChangeBatch]:
@@ -160,18 +160,10 @@ class BewJoinOp(Operator):
 
     def _gathered(self, windows: Sequence[JoinWindow], found: FoundBlock) -> ChangeBatch:
         """The rows of complete combinations, side by side."""
-        arrays: list[pa.Array] = []
-        ends: NDArray[np.int64] | None = None
-        for port, window in enumerate(windows):
-            chosen = [partial.places[route.order.index(port)] for route, partial in found]
-            places = Places(np.concatenate(chosen))
-            arrays += window.columns(self._node.keep[port], places)
-            if window.has_ends:
-                own = window.ends(places)
-                ends = own if ends is None else np.minimum(ends, own)
-        names = [name for own in self._node.keep for name in own]
+        columns, places = gathered(self._node, windows, found)
+        own = [w.ends(at) for w, at in zip(windows, places, strict=True) if w.has_ends]
         times = np.concatenate([partial.times.max(axis=0) for _, partial in found])
-        return ChangeBatch(pa.RecordBatch.from_arrays(arrays, names=names), times, ends)
+        return ChangeBatch(columns, times, np.minimum.reduce(own) if own else None)
 
     def _count_state(self) -> None:
         waiting = sum(len(part) for own in self._waiting for part in own)
@@ -179,9 +171,18 @@ class BewJoinOp(Operator):
         self.counters.state_bytes = sum(buffer.nbytes for buffer in self._buffers)
 
 
-def _keep(buffer: ChunkBuffer, new: Chunk) -> None:
-    """Adds the new rows to the state, with what was derived from them unless they were merged."""
-    buffer.append(new.batch)
-    kept = buffer.slices[-1].chunk
-    if kept.batch is new.batch:
-        kept.derived.update(new.derived)
+def found_places(found: FoundBlock, port: int) -> NDArray[np.int64]:
+    """Where the rows of an input are in complete combinations."""
+    return np.concatenate([partial.places[route.order.index(port)] for route, partial in found])
+
+
+def gathered(
+    node: MultiJoin, windows: Sequence[JoinWindow], found: FoundBlock
+) -> tuple[pa.RecordBatch, list[Places]]:
+    """The rows of complete combinations, side by side, and where each input's are."""
+    places = [Places(found_places(found, port)) for port in range(len(windows))]
+    arrays: list[pa.Array] = []
+    for window, kept, own in zip(windows, node.keep, places, strict=True):
+        arrays += window.columns(kept, own)
+    names = [name for kept in node.keep for name in kept]
+    return pa.RecordBatch.from_arrays(arrays, names=names), places

@@ -46,7 +46,7 @@ from windrow.operators.columns.key_columns import Words, equal_values
 from windrow.operators.columns.ranks import Flags, Ranked, compare, ranked_sides
 from windrow.operators.engine.base import Counters
 from windrow.operators.joins.bew_window import JoinWindow, Scan, buckets, key_of
-from windrow.operators.joins.join_steps import Predicates, Route, only_one_way
+from windrow.operators.joins.join_steps import Predicates, Route, in_time, only_one_way
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.plan.exprs import Comparison
 from windrow.schema import MAX_TICK, MIN_TICK
@@ -231,6 +231,10 @@ LookUp: TypeAlias = Callable[[int, Probes, Found, Progress], None]
 """Looks probes up in one chunk of a window, into the room for what is found."""
 
 
+MatchTest: TypeAlias = Callable[[Partial, Route, int, Numbers, Numbers], Numbers | None]
+"""Which matches of a step, told probes and places, pass a test; None: all."""
+
+
 class Search:
     """The combinations that the new rows of one push complete.
 
@@ -364,14 +368,12 @@ class Search:
         room = self._room(at)
         probes, times = room.probes[:filled], room.times[:filled]
         places = room.rows[:filled].copy()  # the room is used again
-        same = self._same_keys(partial, route, at, probes, places)
-        if same is not None:
-            probes, times, places = probes[same], times[same], places[same]
-        kept = self._kept(partial, route, at, probes, places)
-        if kept is not None:
-            probes, times, places = probes[kept], times[kept], places[kept]
-        if not len(places):
-            return
+        for passing in self._match_tests():
+            kept = passing(partial, route, at, probes, places)
+            if kept is not None:
+                probes, times, places = probes[kept], times[kept], places[kept]
+            if not len(places):
+                return
         all_times = np.empty((len(partial.places) + 1, len(probes)), np.int64)
         for line, before in zip(all_times, partial.times, strict=False):
             np.take(before, probes, out=line, mode="clip")
@@ -391,6 +393,24 @@ class Search:
         asked, may_ask = scan_tests(tests, self._windows, route, partial.places)
         return Scan(columns, tests.lines, asked, may_ask)
 
+    def _match_tests(self) -> Sequence[MatchTest]:
+        """What matches have to pass that a look-up has found, one after the other."""
+        return (self._same_keys, self._kept)
+
+    def _in_time(
+        self, partial: Partial, route: Route, at: int, probes: Numbers, places: Numbers
+    ) -> Flags | None:
+        """For which matches the conditions on times hold that step `at` completes; None: all.
+
+        For searches that look rows up by something else than their times.
+        """
+
+        def times_of(position: int) -> Numbers:
+            chosen = places if position > at else partial.places[position][probes]
+            return self._windows[route.order[position]].times(Places(chosen))
+
+        return in_time(self._node.graph.stated, route, at, times_of)
+
     def _is_hashed(self, route: Route, at: int) -> bool:
         return self._node.method == "hash" and bool(route.steps[at].classes)
 
@@ -401,7 +421,7 @@ class Search:
         tests = self._step_tests(route, at)
         compared = tests.compared if self._is_hashed(route, at) else ()
         rest = self._predicates.asked(tests.rest, inputs=at + 2)
-        if not len(places) or not (compared or rest):
+        if not (compared or rest):
             return None
         chosen = (*(before[probes] for before in partial.places), places)
         if not compared:

@@ -109,7 +109,11 @@ class JoinWindow:
         times = places.numbers(lambda at: self.slices[at].chunk.keys)
         return ChangeBatch(columns, times, self.ends(places) if self.has_ends else None)
 
-    def ends(self, places: Places) -> NDArray[np.int64]:
+    def times(self, places: Places) -> Numbers:
+        """The event times of the rows at some places."""
+        return places.numbers(lambda at: self.slices[at].chunk.batch.times)
+
+    def ends(self, places: Places) -> Numbers:
         """The ends of the rows at some places."""
         return places.numbers(lambda at: self.slices[at].chunk.batch.ends_or_never())
 
@@ -164,20 +168,20 @@ class JoinWindow:
 
 def buckets(chunk: Chunk, columns: tuple[str, ...]) -> Buckets:
     """The rows of a chunk in buckets by a key."""
-    name = f"buckets by {columns}"
-    if name not in chunk.derived:
-        chunk.derived[name] = buckets_of(_key(chunk, columns), writable(chunk.keys))
-    index: Buckets = chunk.derived[name]
-    return index
+
+    def made() -> Buckets:
+        return buckets_of(_key(chunk, columns), writable(chunk.keys))
+
+    return chunk.derive(f"buckets by {columns}", made)
 
 
 def _alive_index(chunk: Chunk, columns: tuple[str, ...]) -> AliveIndex:
     """The rows of a chunk in buckets by a key, with the least starts of stretches."""
-    name = f"alive by {columns}"
-    if name not in chunk.derived:
-        chunk.derived[name] = alive_index(buckets(chunk, columns), writable(chunk.batch.times))
-    index: AliveIndex = chunk.derived[name]
-    return index
+
+    def made() -> AliveIndex:
+        return alive_index(buckets(chunk, columns), writable(chunk.batch.times))
+
+    return chunk.derive(f"alive by {columns}", made)
 
 
 def key_of(parts: Sequence[Words], rows: int) -> Words:
@@ -189,40 +193,32 @@ def key_of(parts: Sequence[Words], rows: int) -> Words:
 
 def _queue(chunk: Chunk, columns: tuple[str, ...], lines: tuple[Ranked, ...]) -> Queue:
     """The rows of a chunk as a scan sees them."""
-    name = f"queue by {columns} and {lines}"
-    if name not in chunk.derived:
+
+    def made() -> Queue:
         compared = dict.fromkeys(line.side.column for line in lines)
         with_null = [c for c in compared if chunk.batch.columns.column(c).null_count]
         is_valid = [_valid(chunk, column) for column in with_null]
-        chunk.derived[name] = Queue(
+        values = [_known(_ranks(chunk, line)) for line in lines]
+        return Queue(
             times=writable(chunk.keys),
             skip=0,
             words=_key(chunk, columns) if columns else np.empty(0, np.uint64),
-            values=np.array([_known(_ranks(chunk, line)) for line in lines], np.int64).reshape(
-                len(lines), len(chunk)
-            ),
+            values=np.array(values, np.int64).reshape(len(lines), len(chunk)),
             is_valid=np.logical_and.reduce(is_valid) if is_valid else np.empty(0, np.bool_),
         )
-    queue: Queue = chunk.derived[name]
-    return queue
+
+    return chunk.derive(f"queue by {columns} and {lines}", made)
 
 
 def _ranks(chunk: Chunk, line: Ranked) -> Numbers | None:
     """The ranks of a column; None where some value has none."""
-    name = f"ranks of {line}"
-    if name not in chunk.derived:
-        chunk.derived[name] = ranks_of(chunk.batch.columns.column(line.side.column), line)
-    ranks: Numbers | None = chunk.derived[name]
-    return ranks
+    column = chunk.batch.columns.column(line.side.column)
+    return chunk.derive(f"ranks of {line}", lambda: ranks_of(column, line))
 
 
 def _valid(chunk: Chunk, column: str) -> Flags:
     """Which rows of a chunk have a value in a column."""
-    name = f"valid {column}"
-    if name not in chunk.derived:
-        chunk.derived[name] = valid_rows(chunk.batch.columns.column(column))
-    is_valid: Flags = chunk.derived[name]
-    return is_valid
+    return chunk.derive(f"valid {column}", lambda: valid_rows(chunk.batch.columns.column(column)))
 
 
 def _known(ranks: Numbers | None) -> Numbers:
@@ -237,8 +233,4 @@ def _key(chunk: Chunk, columns: tuple[str, ...]) -> Words:
 
 def _column_words(chunk: Chunk, column: str) -> Words:
     """The words of a key column, kept: only keys of several classes gather them."""
-    name = f"words of {column}"
-    if name not in chunk.derived:
-        chunk.derived[name] = _key(chunk, (column,))
-    words: Words = chunk.derived[name]
-    return words
+    return chunk.derive(f"words of {column}", lambda: _key(chunk, (column,)))

@@ -14,10 +14,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.operators.columns.changes import ChangeBatch
-from windrow.operators.columns.chunks import Chunk, ChunkBuffer, ChunkSlice
+from windrow.operators.columns.changes import ChangeBatch, counted
+from windrow.operators.columns.chunks import ChunkBuffer, ChunkSlice
 from windrow.operators.columns.key_columns import equal_values, key_words
 from windrow.operators.columns.key_directory import KeyDirectory
+from windrow.operators.joins.keyed_rows import word_index
 
 Numbers = NDArray[np.int64]
 
@@ -65,15 +66,14 @@ def equal_rows(
     part: ChunkSlice, kinds: list[pa.Array], *, with_ends: bool = True
 ) -> tuple[Numbers, Numbers]:
     """The rows of a slice that are of one of the kinds given: which kind, and which row."""
-    words, order = _by_content(part.chunk, with_ends=with_ends)
-    asked = key_words(kinds, nulls_match=True).words
-    starts = np.searchsorted(words, asked, side="left")
-    counts = np.searchsorted(words, asked, side="right") - starts
-    kind = np.repeat(np.arange(len(asked)), counts)
-    before = np.cumsum(counts) - counts
-    rows = order[np.arange(len(kind)) - np.repeat(before - starts, counts)]
-    is_same = (rows >= part.skip) & ~part.is_gone(rows)
-    kind, rows = kind[is_same], rows[is_same]
+    index = word_index(
+        part.chunk,
+        "by content and end" if with_ends else "by content",
+        lambda: contents(part.chunk.batch, with_ends=with_ends),
+    )
+    rows, kind = index.rows_of(key_words(kinds, nulls_match=True).words)
+    is_there = (rows >= part.skip) & ~part.is_gone(rows)
+    kind, rows = kind[is_there], rows[is_there]
     is_same = np.ones(len(rows), np.bool_)
     own_content = contents(part.chunk.batch, with_ends=with_ends)
     for theirs, own in zip(kinds, own_content, strict=True):
@@ -81,22 +81,10 @@ def equal_rows(
     return kind[is_same], rows[is_same]
 
 
-def _by_content(chunk: Chunk, *, with_ends: bool) -> tuple[NDArray[np.uint64], Numbers]:
-    """The words of the rows of a chunk in ascending order, and whose each is; made once."""
-    name = "by content and end" if with_ends else "by content"
-    if name not in chunk.derived:
-        words = key_words(contents(chunk.batch, with_ends=with_ends), nulls_match=True).words
-        order = np.argsort(words, kind="stable")
-        chunk.derived[name] = (words[order], order)
-    words, order = chunk.derived[name]
-    return words, order
-
-
 def _first_of_each(kind: Numbers, wanted: Numbers) -> NDArray[np.bool_]:
     """Marks the first so many rows of each kind as are wanted."""
     order = np.argsort(kind, kind="stable")
     counts = np.bincount(kind, minlength=len(wanted))
-    place = np.arange(len(kind)) - np.repeat(np.cumsum(counts) - counts, counts)
     marks = np.zeros(len(kind), np.bool_)
-    marks[order] = place < np.repeat(wanted, counts)
+    marks[order] = counted(counts) < np.repeat(wanted, counts)
     return marks

@@ -41,17 +41,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import pyarrow as pa
 
 from windrow.operators.columns.changes import ROW_MASK, ChangeBatch, Places, select
 from windrow.operators.columns.chunks import Chunk, ChunkBuffer, bound_of_step
 from windrow.operators.columns.total_order import in_total_order
-from windrow.operators.engine.base import Counters, Operator, Snapshot
-from windrow.operators.joins.bew_search import FoundBlock, Numbers, Partial, Search
+from windrow.operators.engine.base import Counters, WaitingOp
+from windrow.operators.joins.bew_join import gathered
+from windrow.operators.joins.bew_search import FoundBlock, MatchTest, Numbers, Partial, Search
 from windrow.operators.joins.bew_window import JoinWindow
 from windrow.operators.joins.count_window import CountWindow, partition_keys
 from windrow.operators.joins.join_inputs import can_match, last_needed, only_inserts
-from windrow.operators.joins.join_steps import Predicates, Route, both, in_time, routes_of
+from windrow.operators.joins.join_steps import Predicates, Route, both, routes_of
 from windrow.physical.nodes.count_join import CountJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 
@@ -78,7 +78,6 @@ class CountSearch(Search):
         super().__init__(node, windows, counters, predicates)
         self._join = node
         self._counted = counted
-        self._bounds = node.graph.stated
         self._first: dict[tuple[int, int], Numbers] = {}
 
     def _period(self, partial: Partial, route: Route, at: int) -> tuple[Numbers, Numbers]:
@@ -101,29 +100,18 @@ class CountSearch(Search):
             )
         return self._first[start, port]
 
-    def _kept(
+    def _match_tests(self) -> Sequence[MatchTest]:
+        return (self._there, *super()._match_tests())
+
+    def _there(
         self, partial: Partial, route: Route, at: int, probes: Numbers, places: Numbers
     ) -> Numbers | None:
-        """The matches that are there, that conditions on time hold for, and that pass the tests."""
-        if not len(places):
-            return None
-        added = route.steps[at].input
-        there = self._counted[added].is_there(places, partial.times[0][probes])
+        """The matches that are there as a row enters, and in time."""
+        counted = self._counted[route.steps[at].input]
+        there = counted.is_there(places, partial.times[0][probes])
+        holds = both(there, self._in_time(partial, route, at, probes, places))
+        return None if holds is None else np.flatnonzero(holds)
 
-        def times_of(position: int) -> Numbers:
-            chosen = places if position > at else partial.places[position][probes]
-            return self._counted[route.order[position]].times_at(chosen)
-
-        holds = both(there, in_time(self._bounds, route, at, times_of))
-        if holds is None:
-            return super()._kept(partial, route, at, probes, places)
-        kept = np.flatnonzero(holds)
-        tested = super()._kept(partial, route, at, probes[kept], places[kept])
-        return kept if tested is None else kept[tested]
-
-
-STATE_KIND = "count-join"
-"""Buffers `0`, `1`, .. of numbered rows and `waiting 0`, .. of those that wait; one scalar."""
 
 NEXT_NUMBER = "next_number"
 
@@ -135,18 +123,24 @@ FEWER_ROWS = 1 << 11
 looks at all rows of its key that entered in the same step, those that have left included."""
 
 
-class CountJoinOp(Operator):
-    """Joins inputs of inserts by count windows, and by time windows beside them."""
+class CountJoinOp(WaitingOp):
+    """Joins inputs of inserts by count windows, and by time windows beside them.
+
+    Buffers `0`, `1`, .. are of numbered rows, and `waiting 0`, .. of those that wait.
+    """
+
+    kind = "count-join"
 
     def __init__(self, node: CountJoin) -> None:
-        super().__init__()
         assert node.counts is not None
         self._node = node
         self._counts = node.counts
         ports = range(len(node.inputs))
         self._waiting = [ChunkBuffer("time") for _ in ports]
         self._there = [ChunkBuffer("end") for _ in ports]
-        self._next_number = 0
+        there = {str(port): self._there[port] for port in ports}
+        waiting = {f"waiting {port}": self._waiting[port] for port in ports}
+        super().__init__(there | waiting, {NEXT_NUMBER: 0})
         self._routes = routes_of(node)
         self._predicates = Predicates(node)
         partitions = [window.partition for window in node.counts.own]
@@ -165,14 +159,6 @@ class CountJoinOp(Operator):
         ]
         self._step_rows = FEWER_ROWS if any(asks_any) else SETTLED_ROWS
 
-    def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
-        """Lets rows wait; gives nothing."""
-        for port, batch in enumerate(batches):
-            if batch is not None and len(batch):
-                self._wait(port, batch)
-        self._count_state()
-        yield from ()
-
     def advance(self, watermark: int) -> Iterator[ChangeBatch]:
         """Gives the combinations whose last row is below the watermark."""
         for bound in self._steps(watermark):
@@ -180,7 +166,7 @@ class CountJoinOp(Operator):
             if any(own is not None for own in rows):
                 yield from self._settle(rows)
             self._forget_before(bound)
-        self._count_state()
+        self._measure()
 
     def due(self) -> int:
         """The least watermark that some row waits for, or that ends some row's [RANGE w]."""
@@ -190,28 +176,7 @@ class CountJoinOp(Operator):
                 dues.append(_first_time(buffer) + own.ticks + 1)
         return max(MIN_TICK, min([*dues, MAX_TICK]))
 
-    def buffers(self) -> Sequence[ChunkBuffer]:
-        """The rows of each input, those that wait and those that are there."""
-        return [*self._there, *self._waiting]
-
-    def snapshot(self) -> Snapshot:
-        """The rows of each input, and the number of the next one."""
-        buffers = {str(port): tuple(buffer.slices) for port, buffer in enumerate(self._there)}
-        for port, buffer in enumerate(self._waiting):
-            buffers[f"waiting {port}"] = tuple(buffer.slices)
-        return Snapshot(STATE_KIND, buffers, {NEXT_NUMBER: self._next_number})
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """Puts the rows of each input back."""
-        snapshot.check_kind(STATE_KIND)
-        kept, ports = snapshot.buffers, range(len(self._there))
-        self._there = [ChunkBuffer("end", kept.get(str(port), ())) for port in ports]
-        self._waiting = [ChunkBuffer("time", kept.get(f"waiting {port}", ())) for port in ports]
-        self._next_number = snapshot.numbers.get(NEXT_NUMBER, 0)
-        self._count_state()
-
-    def _wait(self, port: int, batch: ChangeBatch) -> None:
-        self.counters.rows_in += len(batch)
+    def _admit(self, port: int, batch: ChangeBatch) -> None:
         rows = only_inserts(self._node, port, batch, self._ordered[port])
         rows = ChangeBatch(rows.columns, rows.times)
         is_usable = rows.times != MIN_TICK
@@ -238,7 +203,7 @@ class CountJoinOp(Operator):
         if all(windows):
             search = CountSearch(self._node, windows, counted, self.counters, self._predicates)
             for found in search.blocks(self._routes):
-                yield self._gathered(windows, counted, found)
+                yield self._gathered(windows, found)
         for port, chunk in enumerate(new):
             if chunk is not None:
                 self._enter(port, chunk, counted[port])
@@ -253,8 +218,9 @@ class CountJoinOp(Operator):
         times = np.concatenate([own.times for own in ordered if own is not None])
         inputs = np.repeat(np.arange(len(rows)), sizes)
         numbers = np.empty(len(times), np.int64)
-        numbers[np.lexsort((inputs, times))] = np.arange(len(times)) + self._next_number
-        self._next_number += len(times)
+        next_number = self._numbers[NEXT_NUMBER]
+        numbers[np.lexsort((inputs, times))] = np.arange(len(times)) + next_number
+        self._numbers[NEXT_NUMBER] += len(times)
         chunks: list[Chunk | None] = []
         for port, own in enumerate(ordered):
             if own is None:
@@ -265,50 +231,38 @@ class CountJoinOp(Operator):
             chunks.append(Chunk(kept, mine))
         return chunks
 
-    def _gathered(
-        self, windows: Sequence[JoinWindow], counted: Sequence[CountWindow], found: FoundBlock
-    ) -> ChangeBatch:
+    def _gathered(self, windows: Sequence[JoinWindow], found: FoundBlock) -> ChangeBatch:
         """The rows of complete combinations, side by side."""
-        arrays: list[pa.Array] = []
-        for port, window in enumerate(windows):
-            chosen = [partial.places[route.order.index(port)] for route, partial in found]
-            arrays += window.columns(self._node.keep[port], Places(np.concatenate(chosen)))
-        starts = [(counted[route.start], partial.places[0]) for route, partial in found]
-        times = np.concatenate([own.times_at(places) for own, places in starts])
+        columns, _ = gathered(self._node, windows, found)
+        starts = [(windows[route.start], Places(partial.places[0])) for route, partial in found]
+        times = np.concatenate([own.times(places) for own, places in starts])
         self.counters.rows_out += len(times)
-        names = list(self._node.schema.names)
-        return ChangeBatch(pa.RecordBatch.from_arrays(arrays, names=names), times)
+        return ChangeBatch(columns, times)
 
     def _enter(self, port: int, new: Chunk, counted: CountWindow) -> None:
         """Puts rows in their window, and takes out those that had to leave it."""
         buffer, own = self._there[port], self._counts.own[port]
         stored, passing = counted.leaving()
         self.counters.drops += buffer.drop(stored) + len(passing)
-        batch = new.batch
         if len(passing):  # what came and left in this step never gets into a chunk
-            batch = batch.take(np.delete(np.arange(len(batch)), passing))
-        buffer.append(batch)
-        entered = buffer.slices[-1].chunk
-        if entered.batch is new.batch:
-            entered.derived.update(new.derived)
+            buffer.append(new.batch.take(np.delete(np.arange(len(new)), passing)))
+        else:
+            buffer.put(new)
         if own.rows is not None and not own.partition:
             self.counters.drops += buffer.drop_below(_first_of_newest(buffer, own.rows))
 
     def _forget_before(self, watermark: int) -> None:
         """Drops the rows that no row from the watermark on can find, by their time or number."""
+        next_number = self._numbers[NEXT_NUMBER]
         for buffer, own in zip(self._there, self._counts.own, strict=True):
             first = 0
             if watermark == MAX_TICK:
-                first = self._next_number
+                first = next_number
             elif own.ticks is not None:
                 first = _first_number_since(buffer, last_needed(watermark, own.ticks))
             if self._counts.within is not None:
-                first = max(first, self._next_number - self._counts.within)
+                first = max(first, next_number - self._counts.within)
             self.counters.drops += buffer.drop_below(first)
-
-    def _count_state(self) -> None:
-        self.counters.stored = sum(buffer.rows for buffer in self.buffers())
-        self.counters.state_bytes = sum(buffer.nbytes for buffer in self.buffers())
 
 
 def _first_of_newest(buffer: ChunkBuffer, rows: int) -> int:

@@ -33,12 +33,12 @@ from windrow.kernels.count_join import (
 )
 from windrow.kernels.jit import writable
 from windrow.operators.columns.arrow_types import moved
-from windrow.operators.columns.changes import ROW_BITS, ROW_MASK, Places
+from windrow.operators.columns.changes import ROW_BITS, Places, rows_by_chunk
 from windrow.operators.columns.chunks import Chunk
 from windrow.operators.columns.key_directory import KeyDirectory
 from windrow.operators.joins.bew_window import JoinWindow
 from windrow.operators.joins.join_inputs import can_match
-from windrow.operators.routing.partition_rows import divided_by
+from windrow.operators.joins.keyed_rows import divided_by
 from windrow.physical.nodes.count_join import CountJoin
 
 Numbers = NDArray[np.int64]
@@ -70,10 +70,6 @@ class CountWindow:
         self._exits: Numbers = np.zeros(0, np.int64)  # the number at which each of them leaves
         if self._own.partition and rows.new is not None:
             self._divide(rows.new)
-
-    def times_at(self, places: Numbers) -> Numbers:
-        """The event times of rows at some places."""
-        return Places(places).numbers(lambda at: self._parts[at].chunk.batch.times)
 
     def first_there(
         self, entering: Numbers, times: Numbers, keys: Sequence[pa.Array] | None
@@ -131,8 +127,8 @@ class CountWindow:
 
     def leaving(self) -> tuple[list[Numbers], Numbers]:
         """Per slice stored the rows of its chunk that leave in this step, and those of the new."""
-        chunks, rows = self._leaving >> ROW_BITS, self._leaving & ROW_MASK
-        return [rows[chunks == at] for at in range(self._stored)], rows[chunks == self._stored]
+        *stored, new = rows_by_chunk(self._leaving, self._stored + 1)
+        return stored, new
 
     def _newest_before(self, entering: Numbers, rows: int) -> Numbers:
         """The number of the oldest row in [ROWS n] as each of some others enters.
@@ -205,8 +201,8 @@ def _both(first: Flags | None, second: Flags) -> Flags:
 def _unmatched(node: CountJoin, port: int, chunk: Chunk) -> Numbers:
     """The rows of a chunk with a key that can equal no other, ascending."""
     keys = [(key.columns[port], key.null_safe) for key in node.classes]
-    name = f"unmatched by {keys}"
-    if name not in chunk.derived:
-        chunk.derived[name] = np.flatnonzero(~can_match(node, port, chunk.batch))
-    known: Numbers = chunk.derived[name]
-    return known
+
+    def found() -> Numbers:
+        return np.flatnonzero(~can_match(node, port, chunk.batch))
+
+    return chunk.derive(f"unmatched by {keys}", found)

@@ -35,82 +35,49 @@ twice. A combination is searched for twice, and the results of a step are put in
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from windrow.operators.columns.changes import ChangeBatch, concat, in_time_order, signs_alone
-from windrow.operators.columns.chunks import ChunkBuffer, bound_of_step
-from windrow.operators.engine.base import Operator, Snapshot
+from windrow.operators.columns.chunks import ChunkBuffer
+from windrow.operators.engine.base import SteppingOp
 from windrow.operators.joins.alive_rows import AliveRows
 from windrow.operators.joins.bew_window import JoinWindow
 from windrow.operators.joins.snapshot_matches import AliveTogether, by_end
 from windrow.physical.nodes.expiring_join import ExpiringJoin
 from windrow.schema import MAX_TICK
 
-STATE_KIND = "expiring-join"
-"""Buffers `0`, `1`, .. of the rows alive, and `waiting 0`, .. of those from the watermark on."""
 
-STEP_ROWS = 1 << 13
-"""About how many rows of an input are worked on at once: what they form is held together."""
+class ExpiringJoinOp(SteppingOp):
+    """Joins inputs whose rows end or are taken back; gives combinations as rows with signs.
 
+    Buffers `0`, `1`, .. are of the rows alive, and `waiting 0`, .. of those from the watermark on.
+    """
 
-class ExpiringJoinOp(Operator):
-    """Joins inputs whose rows end or are taken back; gives combinations as rows with signs."""
+    kind = "expiring-join"
+    step_rows = 1 << 13  # what the rows of a step form is held together
 
     def __init__(self, node: ExpiringJoin) -> None:
-        super().__init__()
-        ports = range(len(node.inputs))
-        self._waiting = [ChunkBuffer("time") for _ in ports]
-        self._alive = [AliveRows() for _ in ports]
+        self._waiting = [ChunkBuffer("time") for _ in node.inputs]
+        self._alive = [AliveRows() for _ in node.inputs]
+        alive = {str(port): rows.come for port, rows in enumerate(self._alive)}
+        waiting = {f"waiting {port}": own for port, own in enumerate(self._waiting)}
+        super().__init__(alive | waiting)
         self._together = AliveTogether(node, self.counters)
 
-    def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
-        """Lets the rows wait that can match; gives nothing."""
-        for port, batch in enumerate(batches):
-            if batch is not None and len(batch):
-                self.counters.rows_in += len(batch)
-                self._waiting[port].append(self._together.candidates(port, batch))
-        self._count_state()
-        return iter(())
+    def _admit(self, port: int, batch: ChangeBatch) -> None:
+        """Lets the rows wait that can match."""
+        self._waiting[port].append(self._together.candidates(port, batch))
 
     def advance(self, watermark: int) -> Iterator[ChangeBatch]:
         """Gives the combinations that come or go below the watermark, in the order of time."""
-        while self._first < watermark:
-            bound = bound_of_step(self.buffers(), watermark, STEP_ROWS)
-            changes = [*self._come(bound), *self._go(bound)]
-            self._count_state()
-            if changes:
-                result = in_time_order(concat(changes))
-                self.counters.rows_out += len(result)
-                yield result
-        if watermark == MAX_TICK:
-            self._end()
+        yield from super().advance(watermark)
+        if watermark == MAX_TICK:  # nothing more comes for the rows to meet that never end
+            self.counters.drops += sum(rows.drop_ended(MAX_TICK) for rows in self._alive)
+            self._measure()
 
-    def due(self) -> int:
-        """One tick after the first row that waits, or that ends."""
-        return self._first + 1 if self._first < MAX_TICK else MAX_TICK
-
-    @property
-    def _first(self) -> int:
-        """When the first row comes that waits, or ends; MAX_TICK for none."""
-        return min(buffer.first for buffer in self.buffers())
-
-    def buffers(self) -> Sequence[ChunkBuffer]:
-        """The rows of each input that have yet to come, and those alive."""
-        return [*self._waiting, *(rows.come for rows in self._alive)]
-
-    def snapshot(self) -> Snapshot:
-        """The rows of each input."""
-        alive = {str(port): tuple(rows.come.slices) for port, rows in enumerate(self._alive)}
-        waiting = {f"waiting {port}": tuple(own.slices) for port, own in enumerate(self._waiting)}
-        return Snapshot(STATE_KIND, alive | waiting)
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """Puts the rows of each input back."""
-        snapshot.check_kind(STATE_KIND)
-        kept, ports = snapshot.buffers, range(len(self._alive))
-        self._alive = [AliveRows(kept.get(str(port), ())) for port in ports]
-        self._waiting = [ChunkBuffer("time", kept.get(f"waiting {port}", ())) for port in ports]
-        self._count_state()
+    def _step(self, bound: int) -> ChangeBatch | None:
+        changes = [*self._come(bound), *self._go(bound)]
+        return in_time_order(concat(changes)) if changes else None
 
     def _come(self, bound: int) -> Iterator[ChangeBatch]:
         """Takes the rows below the bound in; gives what they form.
@@ -140,13 +107,3 @@ class ExpiringJoinOp(Operator):
             windows.append(JoinWindow(rows.slices, leaving))
         for found in self._together.found(windows):
             yield signs_alone(found, found.ends_or_never(), -1)
-
-    def _end(self) -> None:
-        """Drops the rows that never end: nothing more comes for them to meet."""
-        for rows in self._alive:
-            self.counters.drops += rows.drop_ended(MAX_TICK)
-        self._count_state()
-
-    def _count_state(self) -> None:
-        self.counters.stored = sum(buffer.rows for buffer in self.buffers())
-        self.counters.state_bytes = sum(buffer.nbytes for buffer in self.buffers())

@@ -1,8 +1,13 @@
-"""Rows of a chunk buffer by key, found chunk by chunk.
+"""Rows of a chunk buffer by key, found chunk by chunk: by a join's keys, by PARTITION BY, by content.
 
-Every chunk has an index, made once: the words of its rows' keys in order. What is asked for is
-looked up by binary search, so that a look-up costs the logarithm of the window per chunk; words
-that are hashes are compared by value.
+Every chunk has an index, made once and kept with it: the words of its rows' keys in order. What is
+asked for is looked up by binary search, so that a look-up costs the logarithm of the window per chunk:
+
+    words, sorted    [ 3   3   8   8   8   9 ]
+    rows             [ 4   7   0   2   5   1 ]       wanted 8:  rows 0, 2, 5
+
+Equal keys have equal words; the converse need not hold. Words that are hashes are compared by value,
+by `rows_with_keys`, or by whoever asks for the rows of words.
 """
 
 from __future__ import annotations
@@ -13,19 +18,22 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from windrow.operators.columns import key_columns as keys
-from windrow.operators.columns.changes import ChangeBatch, concat
-from windrow.operators.columns.key_columns import validity
+from windrow.kernels.count_join import Partitions, partitioned
+from windrow.kernels.jit import writable
+from windrow.operators.columns import key_columns
+from windrow.operators.columns.changes import ROW_BITS, ChangeBatch, Places, concat, counted
+from windrow.operators.columns.key_columns import Words, equal_values, validity
 from windrow.operators.columns.key_directory import KeyDirectory
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
+    from collections.abc import Callable, Sequence
 
     from windrow.operators.columns.chunks import Chunk, ChunkBuffer, ChunkSlice
     from windrow.physical.nodes.base import KeyClass
+
+Numbers = NDArray[np.int64]
 
 NO_KEY = -1
 """The slot of a row whose key equals none."""
@@ -44,8 +52,8 @@ class WantedKeys:
         columns: their values, in the same order; () where the words are the values.
     """
 
-    words: NDArray[np.uint64]
-    slots: NDArray[np.int64]
+    words: Words
+    slots: Numbers
     columns: Sequence[pa.Array] = ()
 
     def __len__(self) -> int:
@@ -67,7 +75,7 @@ class KeySlots:
     def __len__(self) -> int:
         return self._directory.slot_count if self._classes else 1
 
-    def slots_of(self, port: int, rows: ChangeBatch) -> NDArray[np.int64]:
+    def slots_of(self, port: int, rows: ChangeBatch) -> Numbers:
         """The slot of each row of an input; NO_KEY where a NULL keeps it from matching."""
         if not self._classes:
             return np.zeros(len(rows), np.int64)
@@ -79,7 +87,7 @@ class KeySlots:
                 slots = np.where(valid, slots, NO_KEY)
         return slots
 
-    def wanted(self, *slots: NDArray[np.int64]) -> WantedKeys:
+    def wanted(self, *slots: Numbers) -> WantedKeys:
         """The keys of these slots, each once."""
         is_wanted = np.zeros(len(self) + 1, np.bool_)  # the last is where NO_KEY leads
         for own in slots:
@@ -96,9 +104,7 @@ class KeySlots:
             self._directory = KeyDirectory()
 
 
-def wanted_keys(
-    directory: KeyDirectory, slots: NDArray[np.int64], *, has_nulls: bool
-) -> WantedKeys:
+def wanted_keys(directory: KeyDirectory, slots: Numbers, *, has_nulls: bool) -> WantedKeys:
     """The keys of some slots of a directory, each once; `has_nulls`: some may be, or have, a NULL."""
     words, are_exact = directory.words_of(slots)
     order = np.argsort(words, kind="stable")
@@ -108,24 +114,16 @@ def wanted_keys(
     return WantedKeys(words[order], slots, columns)
 
 
-class _Index(NamedTuple):
-    """The words of a chunk's keys in ascending order, the row of each, and if no two are alike."""
-
-    words: NDArray[np.uint64]
-    rows: NDArray[np.int64]
-    is_unique: bool
-
-
 @dataclass(frozen=True)
 class FoundRows:
     """Rows of a buffer: per slice, which of its chunk's, and the slots of their keys."""
 
     slices: tuple[ChunkSlice, ...]
-    rows: tuple[NDArray[np.int64], ...]
-    slots: tuple[NDArray[np.int64], ...]
+    rows: tuple[Numbers, ...]
+    slots: tuple[Numbers, ...]
 
     @cached_property
-    def owners(self) -> NDArray[np.int64]:
+    def owners(self) -> Numbers:
         """The slot of each row's key, slice by slice."""
         return np.concatenate([np.empty(0, np.int64), *self.slots])
 
@@ -137,7 +135,7 @@ class FoundRows:
         parts = zip(self.slices, self.rows, strict=True)
         return concat([part.chunk.batch.take(own) for part, own in parts if len(own)])
 
-    def only(self, is_wanted: NDArray[np.bool_]) -> list[NDArray[np.int64]]:
+    def only(self, is_wanted: NDArray[np.bool_]) -> list[Numbers]:
         """Per slice, the rows whose key is marked; for `ChunkBuffer.drop`."""
         return [own[is_wanted[of]] for own, of in zip(self.rows, self.slots, strict=True)]
 
@@ -157,47 +155,111 @@ def rows_with_keys(buffer: ChunkBuffer, names: Sequence[str], wanted: WantedKeys
 
 def _in_slice(
     part: ChunkSlice, names: tuple[str, ...], wanted: WantedKeys
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[Numbers, Numbers]:
     """The rows of a slice's chunk, and the slot of each one's key."""
-    index = _index(part.chunk, names)
-    rows, numbers = _same_words(index, wanted)
+    rows, numbers = _index(part.chunk, names).rows_of(wanted.words, are_keys=not wanted.columns)
     is_found = (rows >= part.skip) & ~part.is_gone(rows)
     for name, column in zip(names, wanted.columns, strict=bool(wanted.columns)):
         own = part.chunk.batch.columns.column(name)
-        is_found &= keys.equal_values(own.take(pa.array(rows)), column.take(pa.array(numbers)))
+        is_found &= equal_values(own.take(pa.array(rows)), column.take(pa.array(numbers)))
     return rows[is_found], wanted.slots[numbers[is_found]]
 
 
-def _same_words(index: _Index, wanted: WantedKeys) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The rows of an index and the numbers of the wanted keys that have one word.
+class WordIndex(NamedTuple):
+    """The words of a chunk's rows in ascending order, the row of each, and if no two are alike."""
 
-    The fewer are looked up among the more, where no word stands for several keys.
-    """
-    if not wanted.columns and index.is_unique and len(index.words) < len(wanted):
-        places = np.searchsorted(wanted.words, index.words)
-        is_there = wanted.words[np.minimum(places, len(wanted) - 1)] == index.words
-        return index.rows[is_there], places[is_there]
-    first = np.searchsorted(index.words, wanted.words, side="left")
-    is_there = index.words[np.minimum(first, len(index.words) - 1)] == wanted.words
-    numbers, first = np.flatnonzero(is_there), first[is_there]
-    if not index.is_unique:
-        last = np.searchsorted(index.words, wanted.words[numbers], side="right")
-        counts = last - first
-        step = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-        numbers, first = np.repeat(numbers, counts), np.repeat(first, counts) + step
-    return index.rows[first], numbers
+    words: Words
+    rows: Numbers
+    is_unique: bool
+
+    def rows_of(self, wanted: Words, *, are_keys: bool = False) -> tuple[Numbers, Numbers]:
+        """The rows that have one of some words, and the number of that word.
+
+        Args:
+            wanted: the words, in any order.
+            are_keys: they ascend, and none stands for several keys: the fewer are then looked up
+                among the more.
+        """
+        if are_keys and self.is_unique and len(self.words) < len(wanted):
+            places = np.searchsorted(wanted, self.words)
+            is_there = wanted[np.minimum(places, len(wanted) - 1)] == self.words
+            return self.rows[is_there], places[is_there]
+        first = np.searchsorted(self.words, wanted, side="left")
+        is_there = self.words[np.minimum(first, len(self.words) - 1)] == wanted
+        numbers, first = np.flatnonzero(is_there), first[is_there]
+        if not self.is_unique:
+            counts = np.searchsorted(self.words, wanted[numbers], side="right") - first
+            numbers, first = np.repeat(numbers, counts), np.repeat(first, counts) + counted(counts)
+        return self.rows[first], numbers
 
 
-def _index(chunk: Chunk, names: tuple[str, ...]) -> _Index:
-    name = f"keys {names}"
-    if name not in chunk.derived:
-        words = np.zeros(len(chunk), np.uint64)
-        if names:
-            columns = [chunk.batch.columns.column(own) for own in names]
-            words = keys.key_words(columns, nulls_match=True).words
+def word_index(chunk: Chunk, name: str, columns: Callable[[], Sequence[pa.Array]]) -> WordIndex:
+    """The index of a chunk by the words of some columns of its rows, under a name; none: all are alike."""
+
+    def made() -> WordIndex:
+        parts = columns()
+        words = (
+            key_columns.key_words(parts, nulls_match=True).words
+            if parts
+            else np.zeros(len(chunk), np.uint64)
+        )
         order = np.argsort(words, kind="stable")
         words = words[order]
-        is_unique = not bool(np.any(words[1:] == words[:-1]))
-        chunk.derived[name] = _Index(words, order, is_unique)
-    index: _Index = chunk.derived[name]
-    return index
+        return WordIndex(words, order, not bool(np.any(words[1:] == words[:-1])))
+
+    return chunk.derive(name, made)
+
+
+def _index(chunk: Chunk, names: Sequence[str]) -> WordIndex:
+    columns = chunk.batch.columns
+    return word_index(chunk, f"keys {names}", lambda: [columns.column(name) for name in names])
+
+
+@dataclass(frozen=True)
+class Divided:
+    """The rows of the partitions that new rows are of, by partition.
+
+    Attributes:
+        directory: which partition has which number.
+        partitions: the rows of each.
+        places: where each row is; the new ones are in the chunk after all stored ones.
+        numbers: the order key of each row.
+    """
+
+    directory: KeyDirectory
+    partitions: Partitions
+    places: Numbers
+    numbers: Numbers
+
+
+def divided_by(stored: Sequence[ChunkSlice], new: Chunk, names: tuple[str, ...]) -> Divided:
+    """New rows by their partitions, with the stored rows of the same ones, found by their words."""
+    wanted = np.unique(partition_words(new.batch, names))
+    places = np.append(
+        places_of_partitions(stored, names, wanted), (len(stored) << ROW_BITS) + np.arange(len(new))
+    )
+    chunks = [*(part.chunk for part in stored), new]
+    found = Places(places)
+    keys = found.columns(lambda at: chunks[at].batch.columns.select(names))
+    directory = KeyDirectory()
+    slots = directory.slots_of(keys.columns)
+    partitions = partitioned(slots, directory.slot_count)
+    return Divided(directory, partitions, places, found.numbers(lambda at: chunks[at].keys))
+
+
+def partition_words(rows: ChangeBatch, names: Sequence[str]) -> Words:
+    """The words of the columns of PARTITION BY; equal for equal keys."""
+    columns = [rows.columns.column(name) for name in names]
+    return writable(key_columns.key_words(columns, nulls_match=True).words)
+
+
+def places_of_partitions(
+    slices: Sequence[ChunkSlice], names: tuple[str, ...], wanted: Words
+) -> Numbers:
+    """The places of the rows alive that have one of some different words, ascending."""
+    places = [np.zeros(0, np.int64)]
+    for at, part in enumerate(slices):
+        rows = np.sort(_index(part.chunk, names).rows_of(wanted)[0])
+        rows = rows[(rows >= part.skip) & ~part.is_gone(rows)]
+        places.append((at << ROW_BITS) + rows)
+    return np.concatenate(places)

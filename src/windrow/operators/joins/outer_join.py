@@ -43,7 +43,7 @@ from windrow.operators.columns.arrow_types import arrow_type
 from windrow.operators.columns.changes import ChangeBatch, Places, select
 from windrow.operators.columns.chunks import Chunk, ChunkBuffer
 from windrow.operators.engine.base import Snapshot
-from windrow.operators.joins.bew_join import BewJoinOp
+from windrow.operators.joins.bew_join import BewJoinOp, found_places
 from windrow.operators.joins.bew_search import FoundBlock
 from windrow.operators.joins.bew_window import JoinWindow
 from windrow.operators.joins.join_inputs import last_needed
@@ -119,30 +119,25 @@ class OuterJoinOp(BewJoinOp):
 
     def buffers(self) -> Sequence[ChunkBuffer]:
         """The rows of each input, and what is known of their matches."""
-        kept = [buffer for own in self._matched.values() for buffer in (own.log, own.lone)]
-        return [*self._buffers, *kept]
+        return list(self._named().values())
+
+    def _named(self) -> dict[str, ChunkBuffer]:
+        """The same by the names under which they are stored."""
+        named = {str(port): buffer for port, buffer in enumerate(self._buffers)}
+        for port, matched in self._matched.items():
+            named |= {f"log {port}": matched.log, f"lone {port}": matched.lone}
+        return named
 
     def snapshot(self) -> Snapshot:
         """The rows of each input by its position, and what is known of their matches."""
-        buffers = {str(port): tuple(buffer.slices) for port, buffer in enumerate(self._buffers)}
-        for port, matched in self._matched.items():
-            buffers[f"log {port}"] = tuple(matched.log.slices)
-            buffers[f"lone {port}"] = tuple(matched.lone.slices)
+        buffers = {name: tuple(buffer.slices) for name, buffer in self._named().items()}
         return Snapshot(STATE_KIND, buffers, {NEXT_NUMBER: self._next_number})
 
     def restore(self, snapshot: Snapshot) -> None:
         """Puts rows and matches back."""
         snapshot.check_kind(STATE_KIND)
-        kept = snapshot.buffers
-        self._buffers = [ChunkBuffer("time", kept.get(str(port), ())) for port in (0, 1)]
-        self._matched = {
-            port: Matched(
-                by_instant=self._by_instant,
-                log=kept.get(f"log {port}", ()),
-                lone=kept.get(f"lone {port}", ()),
-            )
-            for port in self._matched
-        }
+        for name, buffer in self._named().items():
+            buffer.slices = list(snapshot.buffers.get(name, ()))
         self._next_number = snapshot.numbers.get(NEXT_NUMBER, 0)
         self._count_state()
 
@@ -207,10 +202,7 @@ class OuterJoinOp(BewJoinOp):
 
     def _matches(self, windows: Sequence[JoinWindow], port: int, found: FoundBlock) -> Intervals:
         """The places of the rows that are part of a pair; by instant, when the pair is alive."""
-        places = [
-            np.concatenate([partial.places[route.order.index(side)] for route, partial in found])
-            for side in (0, 1)
-        ]
+        places = [found_places(found, side) for side in (0, 1)]
         if not self._by_instant:
             own = np.unique(places[port])
             return Intervals(own, own, own)

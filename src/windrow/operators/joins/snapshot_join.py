@@ -33,25 +33,27 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from windrow.operators.columns.changes import ChangeBatch, concat, signs_alone
-from windrow.operators.columns.chunks import ChunkBuffer
-from windrow.operators.engine.base import Operator, Snapshot
+from windrow.operators.engine.base import BufferedOp, Snapshot
 from windrow.operators.joins.alive_rows import AliveRows
 from windrow.operators.joins.bew_window import JoinWindow
 from windrow.operators.joins.snapshot_matches import AliveTogether, by_end
 from windrow.physical.nodes.snapshot_join import SnapshotJoin
 from windrow.schema import MAX_TICK
 
-STATE_KIND = "snapshot-join"
-"""Buffers `0`, `1`, .. of rows that have come, and `back 0`, .. of those that take others back."""
 
+class SnapshotJoinOp(BufferedOp):
+    """Joins inputs whose rows come and go, by equal keys and predicates.
 
-class SnapshotJoinOp(Operator):
-    """Joins inputs whose rows come and go, by equal keys and predicates."""
+    Buffers `0`, `1`, .. are of rows that have come, and `back 0`, .. of those that take others back.
+    """
+
+    kind = "snapshot-join"
 
     def __init__(self, node: SnapshotJoin) -> None:
-        super().__init__()
-        ports = range(len(node.inputs))
-        self._rows = [AliveRows() for _ in ports]
+        self._rows = [AliveRows() for _ in node.inputs]
+        come = {str(port): own.come for port, own in enumerate(self._rows)}
+        back = {f"back {port}": own.back for port, own in enumerate(self._rows)}
+        super().__init__(come | back)
         self._together = AliveTogether(node, self.counters)
         self._has_ends = any(child.has_ends for child in node.inputs)
 
@@ -74,39 +76,26 @@ class SnapshotJoinOp(Operator):
         for rows, own in zip(self._rows, new, strict=True):
             if own is not None:
                 rows.keep(own)
-        self._count_state()
+        self._measure()
 
     def advance(self, watermark: int) -> Iterator[ChangeBatch]:
         """Drops the rows that no row from the watermark on is alive with; gives nothing."""
         for rows in self._rows:
             rows.check(watermark)
             self.counters.drops += rows.drop_ended(watermark)
-        self._count_state()
-        yield from ()
+        self._measure()
+        return iter(())
 
     def due(self) -> int:
         """The least watermark that ends a row, or that a row which takes one back waits for."""
         ends = [buffer.first for buffer in self.buffers()]
         return min([*ends, *(rows.first_waiting for rows in self._rows), MAX_TICK])
 
-    def buffers(self) -> Sequence[ChunkBuffer]:
-        """The rows of each input that have come, and those that take others back."""
-        return [buffer for rows in self._rows for buffer in rows.buffers]
-
-    def snapshot(self) -> Snapshot:
-        """The rows of each input."""
-        come = {str(port): tuple(own.come.slices) for port, own in enumerate(self._rows)}
-        back = {f"back {port}": tuple(own.back.slices) for port, own in enumerate(self._rows)}
-        return Snapshot(STATE_KIND, come | back)
-
     def restore(self, snapshot: Snapshot) -> None:
         """Puts the rows of each input back."""
-        snapshot.check_kind(STATE_KIND)
-        kept, ports = snapshot.buffers, range(len(self._rows))
-        self._rows = [
-            AliveRows(kept.get(str(port), ()), kept.get(f"back {port}", ())) for port in ports
-        ]
-        self._count_state()
+        super().restore(snapshot)
+        for rows in self._rows:
+            rows.meet_again()
 
     def _admitted(self, port: int, batch: ChangeBatch | None) -> ChangeBatch | None:
         """The rows that can match; None for none."""
@@ -124,7 +113,3 @@ class SnapshotJoinOp(Operator):
         ending = found.take(np.flatnonzero(ends < MAX_TICK))
         gone = signs_alone(ending, ending.ends_or_never(), -sign)
         return concat([signs_alone(found, found.times, sign), gone])
-
-    def _count_state(self) -> None:
-        self.counters.stored = sum(buffer.rows for buffer in self.buffers())
-        self.counters.state_bytes = sum(buffer.nbytes for buffer in self.buffers())

@@ -19,7 +19,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.kernels.alive_index import AliveProbes
@@ -27,26 +26,24 @@ from windrow.kernels.bew_period import Found, Probes, Progress
 from windrow.operators.columns.changes import ChangeBatch, Places, select
 from windrow.operators.columns.chunks import Chunk
 from windrow.operators.engine.base import Counters
-from windrow.operators.joins.bew_search import FoundBlock, LookUp, Numbers, Partial, Search
+from windrow.operators.joins.bew_join import gathered
+from windrow.operators.joins.bew_search import (
+    FoundBlock,
+    LookUp,
+    MatchTest,
+    Numbers,
+    Partial,
+    Search,
+)
 from windrow.operators.joins.bew_window import JoinWindow, Scan
 from windrow.operators.joins.join_inputs import can_match
-from windrow.operators.joins.join_steps import Predicates, Route, both, in_time, routes_of
+from windrow.operators.joins.join_steps import Predicates, Route, both, routes_of
 from windrow.physical.nodes.multi_join import MultiJoin
-from windrow.schema import MAX_TICK, MIN_TICK
+from windrow.schema import MAX_TICK
 
 
 class SnapshotSearch(Search):
     """The combinations that the new rows of one push complete."""
-
-    def __init__(
-        self,
-        node: MultiJoin,
-        windows: Sequence[JoinWindow],
-        counters: Counters,
-        predicates: Predicates,
-    ) -> None:
-        super().__init__(node, windows, counters, predicates)
-        self._bounds = node.graph.stated
 
     def _period(
         self,
@@ -56,7 +53,7 @@ class SnapshotSearch(Search):
     ) -> tuple[Numbers, Numbers]:
         """Any end after the time of every row chosen."""
         chosen = zip(route.order, partial.places, strict=False)
-        latest = np.maximum.reduce([times_at(self._windows[i], own) for i, own in chosen])
+        latest = np.maximum.reduce([self._windows[i].times(Places(own)) for i, own in chosen])
         return latest + 1, np.full(len(partial), MAX_TICK)
 
     def _look_up(
@@ -79,35 +76,19 @@ class SnapshotSearch(Search):
         """Comparisons are tested as rows are looked up, with a key as without."""
         return False
 
-    def _kept(
+    def _match_tests(self) -> Sequence[MatchTest]:
+        return (self._there, *super()._match_tests())
+
+    def _there(
         self, partial: Partial, route: Route, at: int, probes: Numbers, places: Numbers
     ) -> Numbers | None:
-        """The matches that are there and pass the tests that no look-up makes."""
-        if not len(places):
-            return None
-
-        def times_of(position: int) -> Numbers:
-            chosen = places if position > at else partial.places[position][probes]
-            return times_at(self._windows[route.order[position]], chosen)
-
-        there = self._is_there(self._windows[route.steps[at].input], places)
-        holds = both(there, in_time(self._bounds, route, at, times_of))
-        if holds is None:
-            return super()._kept(partial, route, at, probes, places)
-        kept = np.flatnonzero(holds)
-        tested = super()._kept(partial, route, at, probes[kept], places[kept])
-        return kept if tested is None else kept[tested]
-
-    def _is_there(self, window: JoinWindow, places: Numbers) -> NDArray[np.bool_] | None:
-        """Which rows have not been taken back; None: all of them."""
-        if not any(part.gone for part in window.slices):
-            return None
-        return ~Places(places).computed(lambda chunk, rows: window.slices[chunk].is_gone(rows))
-
-
-def times_at(window: JoinWindow, places: Numbers) -> Numbers:
-    """The times of the rows at some places."""
-    return Places(places).numbers(lambda chunk: window.slices[chunk].chunk.batch.times)
+        """The matches that have not been taken back, and are in time."""
+        slices = self._windows[route.steps[at].input].slices
+        holds = self._in_time(partial, route, at, probes, places)
+        if any(part.gone for part in slices):
+            is_gone = Places(places).computed(lambda chunk, rows: slices[chunk].is_gone(rows))
+            holds = both(holds, ~is_gone)
+        return None if holds is None else np.flatnonzero(holds)
 
 
 class AliveTogether:
@@ -141,18 +122,12 @@ class AliveTogether:
 
     def _gathered(self, windows: Sequence[JoinWindow], found: FoundBlock) -> ChangeBatch:
         """The rows of complete combinations, side by side."""
-        arrays: list[pa.Array] = []
-        size = sum(len(partial) for _, partial in found)
-        times, signs = np.full(size, MIN_TICK), np.ones(size, np.int8)
-        for port, window in enumerate(windows):
-            chosen = [partial.places[route.order.index(port)] for route, partial in found]
-            places = np.concatenate(chosen)
-            arrays += window.columns(self._node.keep[port], Places(places))
-            np.maximum(times, times_at(window, places), out=times)
-            signs *= _signs_at(window, places)
+        columns, places = gathered(self._node, windows, found)
+        own = list(zip(windows, places, strict=True))
+        times = np.maximum.reduce([window.times(at) for window, at in own])
+        signs = np.multiply.reduce([_signs_at(window, at) for window, at in own], dtype=np.int8)
         # A window's keys are ends here: so are the "times" of what was found.
         ends = np.concatenate([partial.times.min(axis=0) for _, partial in found])
-        columns = pa.RecordBatch.from_arrays(arrays, names=list(self._node.schema.names))
         return ChangeBatch(columns, times, ends, signs)
 
 
@@ -164,11 +139,11 @@ def by_end(rows: ChangeBatch | None) -> Chunk | None:
     return Chunk(rows, rows.ends_or_never())
 
 
-def _signs_at(window: JoinWindow, places: NDArray[np.int64]) -> NDArray[np.int8]:
+def _signs_at(window: JoinWindow, places: Places) -> NDArray[np.int8]:
     """The signs of the rows at some places; those that have come are stored without."""
 
     def of(at: int, rows: NDArray[np.int64]) -> NDArray[np.int8]:
         signs = window.slices[at].chunk.batch.signs
         return np.ones(len(rows), np.int8) if signs is None else signs[rows]
 
-    return Places(places).computed(of)
+    return places.computed(of)

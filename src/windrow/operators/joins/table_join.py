@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.operators.columns.arrow_types import arrow_schema
-from windrow.operators.columns.changes import ChangeBatch, select, take_columns
+from windrow.operators.columns.changes import ChangeBatch, counted, select, take_columns
 from windrow.operators.columns.key_columns import validity
 from windrow.operators.columns.key_directory import KeyDirectory
 from windrow.operators.expressions.duckdb_engine import BoundPairs
@@ -71,8 +71,7 @@ class TableIndex:
         counts = np.where(has_key, self._starts[slots + 1] - first, 0)
         for block in _blocks(counts):
             own = counts[block.start : block.stop]
-            within = np.arange(int(own.sum())) - np.repeat(np.cumsum(own) - own, own)
-            places = np.repeat(first[block.start : block.stop], own) + within
+            places = np.repeat(first[block.start : block.stop], own) + counted(own)
             yield block, np.repeat(np.array(block), own), self._rows[places]
 
     def _can_match(self, columns: Sequence[pa.Array]) -> NDArray[np.bool_]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.operators.bestmatch.distances import Measure
-from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.columns.changes import ChangeBatch, counted
 from windrow.operators.columns.key_columns import Words, mixed_words
 from windrow.operators.routing.shares import Buckets, Flags, Rows, spread, stray_homes, with_strays
 from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
@@ -142,7 +142,7 @@ def _copies(
     everywhere = cells > buckets
     counts = np.where(everywhere, buckets, cells)
     rows = np.repeat(np.arange(len(cells)), counts)
-    step = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    step = counted(counts)
     numbers: list[NDArray[np.int64]] = []
     rest = step
     for (first, _), length in zip(reversed(spans), reversed(lengths), strict=True):

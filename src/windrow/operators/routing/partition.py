@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from windrow.errors import InternalError
 from windrow.operators.columns.arrow_types import moved
-from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.columns.changes import ChangeBatch, counted
 from windrow.operators.columns.key_columns import key_words, validity
 from windrow.operators.routing.cell_routes import OwnCells, by_cells
 from windrow.operators.routing.shares import Buckets, Flags, Rows, spread, with_strays
@@ -82,7 +82,7 @@ def _with_marks(
     marks = is_mark(batch.columns)
     counts = np.where(marks, buckets, 1)
     rows = np.repeat(rows, counts)
-    step = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    step = counted(counts)
     return rows, np.where(marks[rows], step, homes[rows]).astype(np.int32)
 
 
@@ -136,7 +136,7 @@ def _by_slices(slices: Slices, port: int, times: Rows) -> tuple[Rows, Buckets]:
     # (A period that the bounds leave empty still has one home, where the row is counted.)
     counts = np.clip(last - first + 1, 1, slices.buckets)
     rows = np.repeat(np.arange(len(times)), counts)
-    step = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    step = counted(counts)
     return rows, ((first[rows] + step) % slices.buckets).astype(np.int32)
 
 

@@ -140,7 +140,7 @@ class SetOp(Inner):
     def operator(self) -> str:
         """One that counts copies, unless signs, or the rows themselves, say all."""
         if self.hands_on:
-            return "windrow.operators.feeds.hand_on:HandOnOp"
+            return "windrow.operators.feeds.net_changes:HandOnOp"
         if self.adds_signs_up:
             return "windrow.operators.feeds.net_changes:NetChangesOp"
         return "windrow.operators.aggregates.set_operation:SetOperationOp"
