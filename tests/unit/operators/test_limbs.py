@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from windrow.operators.columns.exact_sum_state import settled, trimmed
+from windrow.operators.accumulators.sums import settled, trimmed
 
 NUMBERS = st.lists(st.integers(-(2**150), 2**150), min_size=1, max_size=4)
 

@@ -28,6 +28,7 @@ from windrow.kernels.versions import Versions
 from windrow.operators.accumulators.base import (
     Accumulator,
     AliveRows,
+    Answers,
     Flags,
     Numbers,
     ValueKeeper,
@@ -35,7 +36,6 @@ from windrow.operators.accumulators.base import (
     nothing_to_delete,
     validity,
 )
-from windrow.operators.aggregates.answers import Answers
 from windrow.operators.columns.key_columns import column_words, is_exact, plain
 from windrow.operators.columns.key_directory import KeyDirectory
 from windrow.plan.nodes.window_aggregate import Aggregate

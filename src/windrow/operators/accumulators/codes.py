@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from windrow.kernels.extremes import Coded
 from windrow.kernels.jit import writable
 from windrow.kernels.ordered_values import Texts
-from windrow.operators.accumulators.base import Flags, Numbers, fitted, resized, validity
-from windrow.operators.aggregates.answers import Answers
+from windrow.operators.accumulators.base import Answers, Flags, Numbers, fitted, resized, validity
 from windrow.operators.columns.key_columns import (
     byte_strings,
+    fixed_bytes,
     fixed_values,
     is_exact,
     plain,
@@ -304,13 +304,6 @@ def spelled(column: pa.Array) -> pa.Array:
     high_first = np.ascontiguousarray(low_first[:, ::-1])
     high_first[:, 0] ^= 0x80
     return fixed_bytes(high_first)
-
-
-def fixed_bytes(rows: NDArray[np.uint8]) -> pa.Array:
-    """Rows of equally many bytes as values."""
-    offsets = np.arange(len(rows) + 1, dtype=np.int64) * rows.shape[1]
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(rows))]
-    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(rows), buffers)
 
 
 def _first_words(texts: Texts) -> Numbers:

@@ -21,14 +21,13 @@ from windrow.kernels.sliding_order import GREATEST, LEAST, LOWER, UPPER
 from windrow.kernels.versions import Versions
 from windrow.operators.accumulators.base import (
     AliveRows,
-    Numbers,
+    Answers,
     ValueKeeper,
     as_doubles,
     fitted,
     nothing_to_delete,
 )
 from windrow.operators.accumulators.codes import Codes, codes_of
-from windrow.operators.aggregates.answers import Answers
 from windrow.operators.columns.arrow_types import arrow_type
 from windrow.plan.nodes.window_aggregate import Aggregate
 
@@ -198,16 +197,6 @@ class Ordered(ValueKeeper):
         """Makes room for at least so many slots."""
         self._room = slots
         self.kept_values.fit(slots)
-
-    def clear(self, slots: Numbers) -> None:
-        """Values went with their rows."""
-
-    def state(self, slots: Numbers) -> tuple[int, list[pa.Array]]:  # noqa: ARG002
-        """Nothing: it is made from the rows alive."""
-        return 0, []
-
-    def load(self, slots: Numbers, low: int, columns: Sequence[pa.Array]) -> None:
-        """Nothing to put back."""
 
     def enter(self, rows: AliveRows, column: pa.Array) -> None:
         """Takes up rows that are alive, in the order of their times."""

@@ -22,12 +22,12 @@ import pyarrow as pa
 from windrow.kernels.versions import Versions
 from windrow.operators.accumulators.base import (
     AliveRows,
+    Answers,
     Numbers,
     ValueKeeper,
     nothing_to_delete,
     validity,
 )
-from windrow.operators.aggregates.answers import Answers
 from windrow.operators.columns.arrow_types import arrow_type
 from windrow.operators.columns.key_directory import KeyDirectory
 from windrow.plan.nodes.window_aggregate import Aggregate
@@ -129,13 +129,6 @@ class PlainValues(ValueKeeper):
         """Forgets what these slots held."""
         for slot in slots.tolist():
             self._alive.pop(slot, None)
-
-    def state(self, slots: Numbers) -> tuple[int, list[pa.Array]]:  # noqa: ARG002
-        """Nothing: it is made from the rows alive."""
-        return 0, []
-
-    def load(self, slots: Numbers, low: int, columns: Sequence[pa.Array]) -> None:
-        """Nothing to put back."""
 
 
 @dataclass(frozen=True)

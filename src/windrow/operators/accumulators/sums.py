@@ -12,6 +12,14 @@ sum. Which kind is used follows from the argument's type:
 
 (decimals have 38 digits at most). A sum or mean that its type cannot hold is a DataError where it is
 shown.
+
+What is stored of limbs has the one form that their values have, so that equal states are equal bytes.
+The same sum can stand in a narrow or a wide row of limbs, settled or not, depending on what came
+before. What is stored is settled, and without the columns of limbs that no row needs:
+
+    limb        0     1     2     3     4
+    row a       0     0     7     0     0        low = 2: the columns below are 0 in every row
+    row b       0     0     9     1     0        two columns stay: the rest only repeats the sign
 """
 
 from __future__ import annotations
@@ -30,12 +38,13 @@ from windrow.kernels import sliding_aggregate as kernels
 from windrow.kernels.exact_sum import double_span
 from windrow.kernels.jit import writable
 from windrow.kernels.versions import Versions
-from windrow.operators.accumulators.base import Accumulator, Numbers, fitted, validity
-from windrow.operators.aggregates.answers import Answers
+from windrow.operators.accumulators.base import Accumulator, Answers, Numbers, fitted, validity
 from windrow.operators.columns.arrow_types import arrow_type
-from windrow.operators.columns.exact_sum_state import fixed_lists, rows_of_lists, settled, trimmed
 from windrow.operators.columns.key_columns import fixed_values
 from windrow.plan.nodes.window_aggregate import Aggregate
+
+MASK = 0xFFFFFFFF
+HALF = 1 << 31
 
 
 def totals(aggregates: Sequence[Aggregate]) -> Totals:
@@ -136,7 +145,6 @@ class Totals(Accumulator):
         )
         return error.at(argument.span if argument else None)
 
-    @abstractmethod
     def slide(
         self, versions: Versions, column: pa.Array, weights: kernels.Weights | None = None
     ) -> dict[str, Answers]:
@@ -145,6 +153,15 @@ class Totals(Accumulator):
         `weights` say how many values each row stands for, which `column` has the sum of; None: one
         where it is not NULL.
         """
+        valid = validity(column)
+        counting = kernels.Counting(valid, valid if weights is None else weights)
+        return self._slid(versions, column, counting)
+
+    @abstractmethod
+    def _slid(
+        self, versions: Versions, column: pa.Array, counting: kernels.Counting
+    ) -> dict[str, Answers]:
+        """The same, told which rows have a value, and how many."""
 
 
 class CountOnly(Totals):
@@ -156,13 +173,13 @@ class CountOnly(Totals):
             np.ones(len(column), np.bool_), mask=column.is_null().to_numpy(zero_copy_only=False)
         )
 
-    def slide(
-        self, versions: Versions, column: pa.Array, weights: kernels.Weights | None = None
+    def _slid(
+        self,
+        versions: Versions,
+        column: pa.Array,  # noqa: ARG002
+        counting: kernels.Counting,
     ) -> dict[str, Answers]:
-        """COUNT."""
-        if weights is None:
-            weights = validity(column)
-        counts = kernels.slide_counts(versions, weights, self.counts)
+        counts = kernels.slide_counts(versions, counting.weights, self.counts)
         return {"count": Answers(counts, None, pa.int64())}
 
 
@@ -171,16 +188,14 @@ class Integers(Totals):
 
     width = 3
 
-    def slide(
-        self, versions: Versions, column: pa.Array, weights: kernels.Weights | None = None
+    def _slid(
+        self, versions: Versions, column: pa.Array, counting: kernels.Counting
     ) -> dict[str, Answers]:
-        """COUNT, SUM and AVG."""
         values = fixed_values(column.cast(pa.int64()), "<i8")
-        valid = validity(column)
         found = kernels.slide_integers(
             versions,
             writable(values),
-            kernels.Counting(valid, valid if weights is None else weights),
+            counting,
             self.counts,
             self.limbs,
             self.asked,
@@ -196,17 +211,15 @@ class Doubles(Totals):
     count_shape = (4,)
     width = 1
 
-    def slide(
-        self, versions: Versions, column: pa.Array, weights: kernels.Weights | None = None
+    def _slid(
+        self, versions: Versions, column: pa.Array, counting: kernels.Counting
     ) -> dict[str, Answers]:
-        """COUNT, SUM and AVG."""
         values = writable(fixed_values(column.cast(pa.float64()), "<f8"))
-        valid = validity(column)
-        self._cover(*double_span(values.view(np.int64), valid))
+        self._cover(*double_span(values.view(np.int64), counting.valid))
         found = kernels.slide_doubles(
             versions,
             values,
-            kernels.Counting(valid, valid if weights is None else weights),
+            counting,
             self.counts,
             self.limbs,
             32 * self.low,
@@ -255,16 +268,14 @@ class Decimals(Totals):
             10 ** (self.mean_type.scale - scale),
         )
 
-    def slide(
-        self, versions: Versions, column: pa.Array, weights: kernels.Weights | None = None
+    def _slid(
+        self, versions: Versions, column: pa.Array, counting: kernels.Counting
     ) -> dict[str, Answers]:
-        """COUNT, SUM and AVG."""
         words = fixed_values(column, "<i8").reshape(-1, 2)
-        valid = validity(column)
         found = kernels.slide_decimals(
             versions,
             writable(words),
-            kernels.Counting(valid, valid if weights is None else weights),
+            counting,
             self.counts,
             self.limbs,
             self.rules,
@@ -302,3 +313,44 @@ def power_of_ten(exponent: int) -> NDArray[np.uint64]:
 def _shown(kind: pa.DataType) -> str:
     """A decimal's type as SQL writes it."""
     return f"decimal({kind.precision},{kind.scale})"
+
+
+def settled(limbs: Numbers) -> Numbers:
+    """The rows with all limbs but the last in [0, 2^32): `exact_sum.settle`, by columns."""
+    limbs = limbs.copy()
+    for k in range(limbs.shape[1] - 1):
+        limbs[:, k + 1] += limbs[:, k] >> 32
+        limbs[:, k] &= MASK
+    return limbs
+
+
+def trimmed(limbs: Numbers) -> tuple[int, Numbers]:
+    """How many lowest columns are not needed, and settled rows without needless columns."""
+    while limbs.shape[1] > 1:
+        rest, last = limbs[:, -2], limbs[:, -1]
+        if not np.array_equal(last, np.where(rest >= HALF, -1, 0)):
+            break
+        limbs = limbs[:, :-1].copy()
+        limbs[:, -1] = np.where(rest >= HALF, rest - (1 << 32), rest)
+    used = np.flatnonzero(limbs.any(axis=0))
+    low = int(used[0]) if len(used) else limbs.shape[1] - 1
+    return low, limbs[:, low:]
+
+
+def fixed_lists(rows: Numbers) -> pa.FixedSizeListArray:
+    """Rows of one or more numbers as an Arrow column."""
+    flat = pa.array(np.ascontiguousarray(rows).reshape(-1))
+    return pa.FixedSizeListArray.from_arrays(flat, rows.shape[1])
+
+
+def rows_of_lists(column: pa.FixedSizeListArray) -> Numbers:
+    """The inverse of `fixed_lists`."""
+    numbers: Numbers = column.flatten().to_numpy().reshape(len(column), -1)
+    return numbers
+
+
+def shifted(limbs: Numbers, skipped: int, width: int) -> Numbers:
+    """The rows with so many zero columns before them, and as many columns in all."""
+    rows = np.zeros((len(limbs), width), np.int64)
+    rows[:, skipped : skipped + limbs.shape[1]] = limbs
+    return rows

@@ -21,18 +21,16 @@ import pyarrow.compute as pc
 from windrow.kernels.extremes import Coded
 from windrow.kernels.jit import writable
 from windrow.kernels.sliding_order import GREATEST, LEAST
-from windrow.operators.accumulators.base import Flags, Numbers, validity
+from windrow.operators.accumulators.base import Answers, Flags, Numbers, validity
 from windrow.operators.accumulators.codes import (
     CodedAnswers,
     Codes,
     Identified,
     Numeric,
-    fixed_bytes,
     spelled,
 )
 from windrow.operators.accumulators.ordered import Ordered
-from windrow.operators.aggregates.answers import Answers
-from windrow.operators.columns.key_columns import is_exact, plain
+from windrow.operators.columns.key_columns import fixed_bytes, is_exact, plain
 from windrow.operators.columns.key_directory import KeyDirectory
 
 _SIGN_BIT = np.uint64(1 << 63)

@@ -17,9 +17,15 @@ from windrow.kernels.exact_sum import double_span
 from windrow.kernels.jit import writable
 from windrow.kernels.sliding_variance import STDDEV_POP, STDDEV_SAMP, VAR_POP, VAR_SAMP
 from windrow.kernels.versions import Versions
-from windrow.operators.accumulators.base import Accumulator, Numbers, as_doubles, fitted, validity
-from windrow.operators.aggregates.answers import Answers
-from windrow.operators.columns.exact_sum_state import (
+from windrow.operators.accumulators.base import (
+    Accumulator,
+    Answers,
+    Numbers,
+    as_doubles,
+    fitted,
+    validity,
+)
+from windrow.operators.accumulators.sums import (
     fixed_lists,
     rows_of_lists,
     settled,

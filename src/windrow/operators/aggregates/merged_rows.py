@@ -67,10 +67,7 @@ def merged_rows(
 ) -> ChangeBatch:
     """The rows of an aggregate, merged.
 
-    Args:
-        node: the aggregate, which may be merged.
-        batch: its rows, in any order.
-        kept: further columns that are needed as they are, for which tuples stay apart.
+    Where further columns are to be `kept` as they are, tuples stay apart.
     """
     names = argument_columns(node.aggregates)
     own = readers(node.aggregates, accumulators_of(node.aggregates))

@@ -32,10 +32,10 @@ import pyarrow as pa
 from windrow.kernels.sliding_aggregate import slide_counts
 from windrow.kernels.versions import Versions
 from windrow.operators.aggregates.sliding_aggregate import SlidingAggregateOp
-from windrow.operators.columns.arrow_types import arrow_type, less_delay, moved
-from windrow.operators.columns.changes import ChangeBatch, concat, select
+from windrow.operators.columns.arrow_types import arrow_schema, arrow_type, less_delay, moved
+from windrow.operators.columns.changes import ChangeBatch, concat, no_rows, select
 from windrow.operators.columns.chunks import ChunkBuffer
-from windrow.operators.columns.key_columns import validity
+from windrow.operators.columns.key_columns import can_equal
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.schema import MAX_TICK, MIN_TICK
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from windrow.operators.aggregates.answers import Answers
+    from windrow.operators.accumulators.base import Answers
     from windrow.operators.aggregates.sliding import Slots
     from windrow.physical.nodes.range_aggregate import RangeAggregate
 
@@ -102,12 +102,8 @@ class RangeAggregateOp(SlidingAggregateOp):
 
     def _has_key(self, port: int, rows: ChangeBatch) -> NDArray[np.bool_]:
         """Which rows have a key that equals another: no NULL, but where NULLs match."""
-        usable = np.ones(len(rows), np.bool_)
-        for one, name in zip(self._join.classes, self._keys[port], strict=True):
-            valid = None if one.null_safe else validity(rows.columns.column(name))
-            if valid is not None:
-                usable &= valid
-        return usable
+        columns = [rows.columns.column(name) for name in self._keys[port]]
+        return can_equal(len(rows), columns, [one.null_safe for one in self._join.classes])
 
     def _step(self, bound: int) -> ChangeBatch:
         """Sweeps over what lies below the bound; gives the left rows with their answers."""
@@ -167,7 +163,7 @@ class RangeAggregateOp(SlidingAggregateOp):
         ends = np.where(is_asking, MIN_TICK, rows.ends_or_never())
         answers = self._answers(versions, replace(rows, ends=ends), counts)
         if self._asking is None:
-            return _no_rows(self._join)
+            return no_rows(arrow_schema(self._join.schema))
         version_of = np.repeat(np.arange(len(versions.slots)), np.diff(versions.first_event))
         is_read = is_asking[versions.event_rows]
         read = np.full(len(self._asking), NO_VERSION)
@@ -196,9 +192,3 @@ class RangeAggregateOp(SlidingAggregateOp):
         """The groups without rows: one without keys goes like any other."""
         empty: NDArray[np.bool_] = self._row_counts[slots] == 0
         return empty
-
-
-def _no_rows(node: RangeAggregate) -> ChangeBatch:
-    columns = [pa.array([], arrow_type(field.type)) for field in node.schema.fields]
-    batch = pa.RecordBatch.from_arrays(columns, names=list(node.schema.names))
-    return ChangeBatch(batch, np.empty(0, np.int64))

@@ -35,20 +35,20 @@ from windrow.kernels.versions import Versions, changes_of
 from windrow.operators.accumulators.base import (
     Accumulator,
     AliveRows,
+    Answers,
     ValueKeeper,
     nothing_to_delete,
     resized,
 )
 from windrow.operators.accumulators.build import accumulators_of, key_of, readers
 from windrow.operators.accumulators.sums import CountOnly, Totals
-from windrow.operators.aggregates.answers import Answers
 from windrow.operators.aggregates.merged_rows import weight_column
 from windrow.operators.aggregates.sliding import SlidingOp, Slots
 from windrow.operators.columns.changes import TUPLES, ChangeBatch, concat, select
 from windrow.operators.columns.chunks import ChunkBuffer, ChunkSlice
 from windrow.operators.columns.key_columns import fixed_values
-from windrow.operators.columns.key_directory import KeyDirectory
 from windrow.operators.engine.base import Snapshot
+from windrow.operators.feeds.net_changes import net_changes
 from windrow.physical.explain.aggregate_facts import FEW_ROWS
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.schema import MAX_TICK
@@ -130,7 +130,7 @@ class AliveValues:
     def _net(self) -> None:
         """Forgets those rows without an end that cancel each other out."""
         if self.lasting.rows != self._left:
-            netted = _netted(concat([part.rows() for part in self.lasting.slices]))
+            netted = net_changes(concat([part.rows() for part in self.lasting.slices]))
             self.lasting = ChunkBuffer("time")
             self.lasting.append(netted)
 
@@ -154,20 +154,6 @@ def _sum_of_signs(rows: ChangeBatch) -> int:
 
 def _timeless(rows: ChangeBatch) -> ChangeBatch:
     return ChangeBatch(rows.columns, np.zeros(len(rows), np.int64), None, rows.signs)
-
-
-def _netted(rows: ChangeBatch) -> ChangeBatch:
-    """The rows without those that cancel each other out."""
-    numbers = KeyDirectory().slots_of(rows.columns.columns)
-    signs = rows.signs_or_insert()
-    net = np.zeros(int(numbers.max(initial=-1)) + 1, np.int64)
-    np.add.at(net, numbers, signs)
-    # Of each kind as many rows stay as are left over, the first ones with their sign.
-    order = np.lexsort((np.arange(len(rows)), numbers))
-    same = order[signs[order] == np.sign(net)[numbers[order]]]
-    starts = np.searchsorted(numbers[same], numbers[same], side="left")
-    is_kept = np.arange(len(same)) - starts < np.abs(net)[numbers[same]]
-    return rows.take(np.sort(same[is_kept]))
 
 
 HAS_BEGUN = "has_begun"

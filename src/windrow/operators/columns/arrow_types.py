@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+
+Part = TypeVar("Part")
 
 INTERVAL = "interval day to second"
 
@@ -79,12 +81,6 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 def arrow_type(spark: str) -> pa.DataType:
     """The canonical Arrow type of a Spark type.
 
-    Args:
-        spark: the type as Spark writes it.
-
-    Returns:
-        The Arrow type that Windrow's operators use for it.
-
     Raises:
         BindError: the text is no type that Windrow knows.
 
@@ -98,12 +94,7 @@ def arrow_type(spark: str) -> pa.DataType:
 def spark_type(arrow: pa.DataType, column: str = "") -> str:
     """The Spark type that holds every value of an Arrow type.
 
-    Args:
-        arrow: any Arrow type.
-        column: the column that has it, for the message.
-
-    Returns:
-        The type as Spark writes it.
+    `column` is the one that has it, for the message.
 
     Raises:
         BindError: no Spark type holds it.
@@ -139,10 +130,7 @@ def arrow_schema(schema: Schema) -> pa.Schema:
 def conform(array: pa.Array, target: pa.DataType, column: str) -> pa.Array:
     """The array in its canonical type.
 
-    Args:
-        array: values of any Arrow type that `spark_type` maps to the target's Spark type.
-        target: the canonical type.
-        column: the column's name, for the message.
+    The values are of any type that `spark_type` maps to the target's Spark type.
 
     Raises:
         DataError: a value does not fit, such as a nanosecond that is no whole microsecond.
@@ -333,29 +321,18 @@ class _TypeReader:
         raise self._refusal()
 
     def _nested(self, name: str) -> pa.DataType:
-        self._expect("<")
         if name == "struct":
-            return self._struct_fields()
-        first = self._type()
-        if name == "array":
-            self._expect(">")
-            return pa.list_(first)
-        self._expect(",")
-        second = self._type()
-        self._expect(">")
-        return pa.map_(first, second)
+            return pa.struct(self._listed("<", ">", self._field))
+        parts = self._listed("<", ">", self._type)
+        if len(parts) != (1 if name == "array" else 2):
+            raise self._refusal()
+        return pa.list_(*parts) if name == "array" else pa.map_(*parts)
 
-    def _struct_fields(self) -> pa.DataType:
-        fields: list[pa.Field] = []
-        while self._peek() != ">":
-            if fields:
-                self._expect(",")
-            name = self._next()
-            self._expect(":")
-            plain = name[1:-1].replace("``", "`") if name.startswith("`") else name
-            fields.append(pa.field(plain, self._type()))
-        self._expect(">")
-        return pa.struct(fields)
+    def _field(self) -> pa.Field:
+        name = self._next()
+        self._expect(":")
+        plain = name[1:-1].replace("``", "`") if name.startswith("`") else name
+        return pa.field(plain, self._type())
 
     def _interval(self) -> pa.DataType:
         while self._peek().lower() in {"day", "hour", "minute", "second", "to"}:
@@ -365,13 +342,21 @@ class _TypeReader:
     def _arguments(self) -> list[int]:
         if self._peek() != "(":
             return []
-        self._expect("(")
-        numbers = [self._number()]
-        while self._peek() == ",":
-            self._expect(",")
-            numbers.append(self._number())
-        self._expect(")")
+        numbers = self._listed("(", ")", self._number)
+        if not numbers:
+            raise self._refusal()
         return numbers
+
+    def _listed(self, opens: str, closes: str, read: Callable[[], Part]) -> list[Part]:
+        """What stands between brackets, with commas between."""
+        self._expect(opens)
+        found: list[Part] = []
+        while self._peek() != closes:
+            if found:
+                self._expect(",")
+            found.append(read())
+        self._expect(closes)
+        return found
 
     def _number(self) -> int:
         token = self._next()

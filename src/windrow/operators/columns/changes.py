@@ -174,6 +174,11 @@ def concat(batches: Sequence[ChangeBatch]) -> ChangeBatch:
     )
 
 
+def no_rows(schema: pa.Schema) -> ChangeBatch:
+    """A batch without rows."""
+    return ChangeBatch(pa.RecordBatch.from_pylist([], schema), np.empty(0, np.int64))
+
+
 def signs_alone(rows: ChangeBatch, times: NDArray[np.int64], factor: int = 1) -> ChangeBatch:
     """The rows as changes at some times, without ends; their signs times a factor, 1 or -1."""
     signs = (rows.signs_or_insert() * factor).astype(np.int8)

@@ -88,6 +88,17 @@ def validity(column: pa.Array) -> NDArray[np.bool_] | None:
     return valid
 
 
+def can_equal(
+    rows: int, columns: Sequence[pa.Array], nulls_match: Sequence[bool]
+) -> NDArray[np.bool_]:
+    """Which rows have a key that can equal another: no NULL in a column where NULLs do not match."""
+    can = np.ones(rows, np.bool_)
+    for column, matches in zip(columns, nulls_match, strict=True):
+        if column.null_count and not matches:
+            can &= column.is_valid().to_numpy(zero_copy_only=False)
+    return can
+
+
 def is_exact(kind: pa.DataType) -> bool:
     """Whether the word of a (plain) type is the value itself."""
     types = pa.types
@@ -195,6 +206,17 @@ def byte_strings(column: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]
     first, last = int(offsets[0]), int(offsets[-1])
     text = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8, count=last)
     return writable(text[first:]), offsets - first
+
+
+def as_byte_strings(data: NDArray[Any], offsets: NDArray[np.int64]) -> pa.Array:
+    """The bytes of an array between two offsets each, as values."""
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(data))]
+    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(offsets) - 1, buffers)
+
+
+def fixed_bytes(rows: NDArray[np.uint8]) -> pa.Array:
+    """Rows of equally many bytes as values."""
+    return as_byte_strings(rows, np.arange(len(rows) + 1, dtype=np.int64) * rows.shape[1])
 
 
 Flags = NDArray[np.bool_]

@@ -117,11 +117,7 @@ class KeyDirectory:
         return search.slots
 
     def find(self, columns: Sequence[pa.Array]) -> Slots:
-        """The slot of each row's key, -1 where the key has none; nothing is added.
-
-        Args:
-            columns: as for `slots_of`.
-        """
+        """The slot of each row's key, -1 where the key has none; nothing is added."""
         keyed = key_words(columns, nulls_match=True)
         search = self._search(writable(keyed.words))
         while len(search.rows):

@@ -61,12 +61,7 @@ def compare(
 def ranks_of(values: pa.Array, ranked: Ranked) -> Ranks | None:
     """The ranks of one side's values; where the column is NULL they mean nothing.
 
-    Args:
-        values: the side's column.
-        ranked: which constant to add, and in which type.
-
-    Returns:
-        The ranks, or None where a sum takes more than 64 bits: `wide_sums` has those.
+    None where a sum takes more than 64 bits: `wide_sums` has those.
     """
     side, numbers = ranked.side, numbers_of(values)
     if ranked.is_real:

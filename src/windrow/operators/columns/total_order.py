@@ -20,7 +20,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from windrow.operators.columns.changes import ChangeBatch, take_columns
-from windrow.operators.columns.key_columns import fixed_values, list_parts, plain, validity
+from windrow.operators.columns.key_columns import (
+    as_byte_strings,
+    fixed_bytes,
+    fixed_values,
+    list_parts,
+    plain,
+    validity,
+)
 
 Codes = NDArray[np.uint64]
 
@@ -125,7 +132,8 @@ def _places(column: pa.Array) -> Codes:
     """The place of each value among all values, equal ones sharing it; bytes compare as bytes."""
     kind = column.type
     if pa.types.is_fixed_size_binary(kind) or not _has_order(kind):
-        column = _as_bytes(column)
+        # The slots of a fixed-width type, calendar intervals for instance, as texts of bytes.
+        column = fixed_bytes(fixed_values(column, "u1").reshape(-1, kind.bit_width // 8))
     ranks = pc.rank(column, sort_keys="ascending", tiebreaker="dense")
     codes: Codes = ranks.to_numpy(zero_copy_only=False).astype(np.uint64)
     return codes
@@ -138,21 +146,10 @@ def _has_order(kind: pa.DataType) -> bool:
     return bool(is_bytes or types.is_decimal(kind))
 
 
-def _as_bytes(column: pa.Array) -> pa.Array:
-    """The slots of a fixed-width type, calendar intervals for instance, as texts of bytes."""
-    width = column.type.bit_width // 8
-    data = pa.py_buffer(np.ascontiguousarray(fixed_values(column, "u1")))
-    ends = pa.py_buffer(np.arange(len(column) + 1, dtype=np.int64) * width)
-    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(column), [None, ends, data])
-
-
 def _joined(codes: Codes, offsets: NDArray[np.int64]) -> pa.Array:
     """The codes between two offsets each, as one text of bytes per row.
 
     codes   7 | 2   ->   00 .. 07 00 .. 02        bytes compare as the codes do, one by one,
             7       ->   00 .. 07                 and what another one begins with is before it
     """
-    data = pa.py_buffer(codes.astype(">u8"))
-    ends = pa.py_buffer((offsets * CODE_BYTES).astype(np.int64))
-    rows = len(offsets) - 1
-    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), rows, [None, ends, data])
+    return as_byte_strings(codes.astype(">u8"), (offsets * CODE_BYTES).astype(np.int64))

@@ -182,12 +182,7 @@ class Operator(ABC):
 
 
 class BufferedOp(Operator):
-    """An operator whose state is buffers of rows by name, and perhaps a few numbers.
-
-    Args:
-        buffers: the buffers, which it keeps all the time.
-        numbers: the numbers as they are in the beginning.
-    """
+    """An operator whose state is buffers of rows by name, and perhaps a few numbers."""
 
     kind: ClassVar[str]
     """The layout of its snapshots, of which the names of buffers and numbers are a part."""

@@ -47,9 +47,7 @@ if TYPE_CHECKING:
 def build(node: PhysicalNode, own: Own | None = None) -> Operator:
     """A new operator of a stateful node, its state empty.
 
-    Args:
-        node: what it computes.
-        own: in one bucket of several, which rows it answers for; None: for all that it is given.
+    `own` says, in one bucket of several, which rows it answers for; None: for all.
     """
     make = load(node.operator)
     operator: Operator = make(node) if own is None else make(node, own)
@@ -168,14 +166,18 @@ class Driver(ABC):
     def get_time(self, watermark: int) -> int:
         """The answer to a probe: the instant below which it will give nothing any more."""
 
-    @abstractmethod
     def late_numbers(
-        self, stream: str, arrived: pa.RecordBatch, watermark: int
+        self,
+        stream: str,  # noqa: ARG002
+        arrived: pa.RecordBatch,  # noqa: ARG002
+        watermark: int,  # noqa: ARG002
     ) -> Iterator[ChangeBatch]:
         """What it would give of rows of a stream that are late, by their numbers in place of times.
 
-        Nothing where an operator is on their way. What drivers without state do leaves times untouched.
+        Nothing where an operator is on their way: what comes out of it is in time. What drivers
+        without state do leaves times untouched.
         """
+        return iter(())
 
     def resume(self, clocks: Sequence[int], watermark: int) -> None:  # noqa: ARG002
         """Goes on with the clocks of an earlier run, which had come to that watermark."""
@@ -334,13 +336,6 @@ class OperatorDriver(Driver):
     def get_time(self, watermark: int) -> int:  # noqa: ARG002
         """Its local clock, wherever the query's watermark is."""
         return self.clock
-
-    def late_numbers(
-        self, stream: str, arrived: pa.RecordBatch, watermark: int
-    ) -> Iterator[ChangeBatch]:
-        """Nothing: what comes out of an operator is in time."""
-        del stream, arrived, watermark
-        return iter(())
 
     def resume(self, clocks: Sequence[int], watermark: int) -> None:
         """Goes on with the clocks of an earlier run, which had come to that watermark."""

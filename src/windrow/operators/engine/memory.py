@@ -185,10 +185,7 @@ def memory_of(options: Options) -> Memory | None:
 def memory_of_bucket(options: Options, buckets: int, bucket: int) -> Memory | None:
     """The part of a query's memory that one of its buckets has; None where nobody set any.
 
-    Args:
-        options: the query's.
-        buckets: how many there are in all stages together.
-        bucket: its number in its stage.
+    `buckets` are those of all stages together.
     """
     whole = options.memory_amount
     if whole is None or options.sheds_memory or buckets == 1:

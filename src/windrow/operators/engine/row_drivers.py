@@ -83,14 +83,9 @@ class ChangelogOutput:
 
 
 def scan(node: ScanStream, rows: pa.RecordBatch) -> ChangeBatch:
-    """The rows under the plan's flat names, with their event times in ticks.
+    """The rows of a stream under the plan's flat names, with their event times in ticks.
 
-    Args:
-        node: which columns to read, their new names, and the time column.
-        rows: rows of the stream, in canonical Arrow types (see `arrow_types`).
-
-    Returns:
-        A change batch of rows that never expire; a NULL time is MIN_TICK.
+    They are in canonical Arrow types (`arrow_types`) and never expire; a NULL time is MIN_TICK.
 
     Raises:
         DataError: a change is of no known kind.
@@ -190,16 +185,9 @@ class PortDriver(LeafDriver):
         """The query's watermark."""
         return watermark
 
-    def late_numbers(
-        self, stream: str, arrived: pa.RecordBatch, watermark: int
-    ) -> Iterator[ChangeBatch]:
-        """Nothing: Spark reads the streams."""
-        del stream, arrived, watermark
-        return iter(())
 
-
-class PassingDriver(Driver):
-    """A driver without state: rows and clocks pass through it."""
+class BatchDriver(Driver):
+    """A driver without state: rows and clocks pass through it, batch by batch."""
 
     def begin(self, work: MicroBatch) -> None:
         """Takes the next entry of a queue."""
@@ -213,9 +201,13 @@ class PassingDriver(Driver):
         else:
             self.under_way = self.results(port, entry, work)
 
-    @abstractmethod
-    def results(self, port: int, rows: ChangeBatch, work: MicroBatch) -> Iterator[ChangeBatch]:
+    def results(self, port: int, rows: ChangeBatch, work: MicroBatch) -> Iterator[ChangeBatch]:  # noqa: ARG002
         """Begins to compute what rows on a port give."""
+        return self.apply(rows)
+
+    def apply(self, rows: ChangeBatch) -> Iterator[ChangeBatch]:
+        """What rows become."""
+        yield rows
 
     def get_time(self, watermark: int) -> int:
         """What those below answer; the clocks that came, while rows are on their way."""
@@ -223,24 +215,13 @@ class PassingDriver(Driver):
             return min(self.clocks)
         return min(driver.get_time(watermark) for driver in self.below)
 
-
-class BatchDriver(PassingDriver):
-    """A node that is evaluated batch by batch."""
-
-    @abstractmethod
-    def apply(self, rows: ChangeBatch) -> Iterator[ChangeBatch]:
-        """What rows become."""
-
-    def results(self, port: int, rows: ChangeBatch, work: MicroBatch) -> Iterator[ChangeBatch]:  # noqa: ARG002
-        """What rows become."""
-        return self.apply(rows)
-
     def late_numbers(
         self, stream: str, arrived: pa.RecordBatch, watermark: int
     ) -> Iterator[ChangeBatch]:
-        """What late rows become."""
-        for rows in self.below[0].late_numbers(stream, arrived, watermark):
-            yield from self.apply(rows)
+        """What late rows become, of all below."""
+        for driver in self.below:
+            for rows in driver.late_numbers(stream, arrived, watermark):
+                yield from self.apply(rows)
 
 
 class RowDriver(BatchDriver):
@@ -288,7 +269,7 @@ class TableJoinDriver(BatchDriver):
         return self._joiner.join(rows)
 
 
-class UnionDriver(PassingDriver):
+class UnionDriver(BatchDriver):
     """UNION ALL: the rows of all drivers below, as they come.
 
     Where a stream stands beside what has state, the operator above cannot tell whose rows are whose:
@@ -305,10 +286,3 @@ class UnionDriver(PassingDriver):
         """The rows, less those that are late."""
         in_time = self._rules[port]
         yield rows if in_time is None else in_time(rows, work.before)
-
-    def late_numbers(
-        self, stream: str, arrived: pa.RecordBatch, watermark: int
-    ) -> Iterator[ChangeBatch]:
-        """Those of all below."""
-        for driver in self.below:
-            yield from driver.late_numbers(stream, arrived, watermark)

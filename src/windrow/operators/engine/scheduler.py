@@ -30,11 +30,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 
 from windrow.operators.columns.arrow_types import arrow_schema
-from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.columns.changes import ChangeBatch, no_rows
 from windrow.operators.engine.driver import (
     Driver,
     InTime,
@@ -44,7 +43,7 @@ from windrow.operators.engine.driver import (
 )
 from windrow.operators.engine.row_drivers import LeafDriver, PortDriver
 from windrow.physical.options import ITA, NTA, TPA
-from windrow.physical.partitioning.shared_stages import Between, below
+from windrow.physical.partitioning.shared_stages import below
 from windrow.registry import load
 from windrow.schema import MAX_TICK
 
@@ -120,9 +119,7 @@ class Scheduler:
         self._answer = root.out
         self._pauses = pauses
         self._memory = memory
-        self._pause = ChangeBatch(
-            pa.RecordBatch.from_pylist([], arrow_schema(root.node.schema)), np.zeros(0, np.int64)
-        )
+        self._pause = no_rows(arrow_schema(root.node.schema))
         self._leaves = [own for own in self.drivers if isinstance(own, LeafDriver)]
         self._turns = [own for own in reversed(self.drivers) if isinstance(own, OperatorDriver)]
 
@@ -136,9 +133,7 @@ class Scheduler:
 
         Between two steps at which it pauses, a batch without rows.
 
-        Args:
-            work: the micro-batch.
-            ahead: a watermark beyond the one after it, that the lowest operator may go on to.
+        `ahead` is a watermark beyond the one after it, that the lowest operator may go on to.
         """
         for leaf in self._leaves:
             leaf.take(work)
@@ -238,21 +233,12 @@ def stage_scheduler(nodes: Sequence[PhysicalNode], setting: Setting) -> Schedule
     # Memory is looked at when the lowest has had its turn, and not while it is having it.
     others = replace(setting, memory=None, own=None)
     for node in above:
-        for between in _between(node):
-            driver = _over(load(between.driver)(between, others), driver)
+        found = below(node)
+        assert found is not None, "nothing below it that it could share a stage with"
         operator = OperatorDriver(node, others)
         if setting.memory is not None:
             setting.memory.watch(node.title, operator.operator)
-        driver = _over(operator, driver)
+        for own in (*(load(each.driver)(each, others) for each in found[1]), operator):
+            own.feed([driver])
+            driver = own
     return Scheduler(driver, memory=setting.memory if above else None)
-
-
-def _over(driver: Driver, own: Driver) -> Driver:
-    driver.feed([own])
-    return driver
-
-
-def _between(node: PhysicalNode) -> Between:
-    found = below(node)
-    assert found is not None, "nothing below it that it could share a stage with"
-    return found[1]

@@ -235,11 +235,6 @@ class Evaluator:
 
         Each predicate is asked only of rows that those before it hold for.
 
-        Args:
-            predicates: conditions on the columns, at least one.
-            columns: what they read, and perhaps more.
-            rows: how many rows there are.
-
         Raises:
             DataError: a value cannot be computed.
         """

@@ -47,10 +47,7 @@ def _spelled(function: str, type_: str) -> str:
 def call_function(function: UserFunction, arguments: Sequence[pa.Array], rows: int) -> pa.Array:
     """The function's value for each row, in its declared type.
 
-    Args:
-        function: what to call.
-        arguments: one array per argument, in canonical types.
-        rows: how many values there are to be; the arrays say it too, where there are any.
+    `rows` says how many values there are to be: without arguments nothing else does.
 
     Raises:
         DataError: the function raised, or gave too few or too many values, or other ones.

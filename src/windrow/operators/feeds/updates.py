@@ -32,10 +32,6 @@ from windrow.schema import CHANGE_TYPE
 def signs_of(kinds: pa.Array, column: str = CHANGE_TYPE) -> NDArray[np.int8]:
     """Whether each change makes a row come or go.
 
-    Args:
-        kinds: the changes.
-        column: the name of the column that they stand in.
-
     Raises:
         DataError: a change is of no known kind.
     """

@@ -40,7 +40,7 @@ import pyarrow.compute as pc
 from windrow.kernels.asof import NOTHING, Timed, mark_tied
 from windrow.kernels.jit import writable
 from windrow.operators.columns.arrow_types import arrow_type
-from windrow.operators.columns.changes import POOL, ChangeBatch, concat, select
+from windrow.operators.columns.changes import POOL, ChangeBatch, concat, no_rows, select
 from windrow.operators.columns.chunks import ChunkBuffer, bound_of_step
 from windrow.operators.columns.total_order import order_with_tied
 from windrow.operators.engine.base import WaitingOp
@@ -184,7 +184,7 @@ class AsofSweepOp(WaitingOp):
         if not waited:
             slots = [np.empty(0, np.int64), *(keys.slots_of(LEFT, rows) for rows in came)]
             nothing = np.full(sum(map(len, came)), NOTHING)
-            return _Asking(came, np.concatenate(slots), nothing, _no_rows(self._before_schema))
+            return _Asking(came, np.concatenate(slots), nothing, no_rows(self._before_schema))
         before = concat(waited)
         asks = ChangeBatch(select(before.columns, self._left_schema.names), before.times)
         rows = concat([*came, asks])
@@ -200,7 +200,8 @@ class AsofSweepOp(WaitingOp):
         if len(kept):
             parts.append(kept.batch())
         if len(before) or not parts:
-            parts.append(ChangeBatch(before.columns, _earlier_times(before)))
+            earlier = before.columns.column(EARLIER).fill_null(MIN_TICK).to_numpy()
+            parts.append(ChangeBatch(before.columns, earlier))
         names = self._shown.names
         return concat([ChangeBatch(select(part.columns, names), part.times) for part in parts])
 
@@ -238,7 +239,7 @@ class AsofSweepOp(WaitingOp):
         if len(rows):
             columns = concat(asking.parts).take(rows).columns
             places = matches.places[rows]
-            found = [*_taken(whole.columns, places), _taken_times(whole.times, places)]
+            found = [*_taken(whole.columns, places), pa.array(whole.times).take(_indices(places))]
             names = [*columns.schema.names, *self._shown.names, EARLIER]
             stored = pa.RecordBatch.from_arrays([*columns.columns, *found], names=names)
             ends = matches.deadlines[rows]
@@ -327,11 +328,6 @@ class _Asking:
         return Waited(has_waited, np.where(is_matched, first + self.numbers, NOTHING))
 
 
-def _no_rows(schema: pa.Schema) -> ChangeBatch:
-    columns = [pa.array([], field.type) for field in schema]
-    return ChangeBatch(pa.RecordBatch.from_arrays(columns, schema=schema), np.empty(0, np.int64))
-
-
 def _schema(names: Sequence[str], fields: Sequence[Field]) -> pa.Schema:
     types = {field.name: arrow_type(field.type) for field in fields}
     return pa.schema([(name, types[name]) for name in names])
@@ -349,12 +345,3 @@ def _taken(columns: pa.RecordBatch, places: NDArray[np.int64]) -> list[pa.Array]
     """The rows at the places, NULLs where that is NOTHING."""
     indices = _indices(places)
     return [pc.take(column, indices, memory_pool=POOL) for column in columns.columns]
-
-
-def _taken_times(times: NDArray[np.int64], places: NDArray[np.int64]) -> pa.Array:
-    return pa.array(times).take(_indices(places))
-
-
-def _earlier_times(before: ChangeBatch) -> NDArray[np.int64]:
-    times: NDArray[np.int64] = before.columns.column(EARLIER).fill_null(MIN_TICK).to_numpy()
-    return times

@@ -74,14 +74,7 @@ class Matches:
 
 
 def find_matches(match: AsofMatch, left: Timed, candidates: Candidates, waited: Waited) -> Matches:
-    """The matches of left rows in time order.
-
-    Args:
-        match: which right row to take.
-        left: the rows.
-        candidates: what they may be matched with.
-        waited: those that have waited.
-    """
+    """The matches of left rows in time order."""
     if match.direction == "backward":
         before = newest_at(left, candidates.swept, candidates.newest, match.is_strict)
         return Matches(_within(match, left, candidates, before), None)

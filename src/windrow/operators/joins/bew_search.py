@@ -131,11 +131,7 @@ def scan_tests(
 
     A combination with a NULL among the values compared finds nothing.
 
-    Args:
-        tests: those of the step.
-        windows: the inputs.
-        route: whose step it is.
-        places: where the rows chosen so far are.
+    `places` says where the rows chosen so far are.
     """
     lines, rows = tests.lines, len(places[0])
     least = np.full((len(lines), rows), MIN_TICK, np.int64)
@@ -236,14 +232,7 @@ MatchTest: TypeAlias = Callable[[Partial, Route, int, Numbers, Numbers], Numbers
 
 
 class Search:
-    """The combinations that the new rows of one push complete.
-
-    Args:
-        node: the join.
-        windows: per input, the rows stored and the new ones.
-        counters: where probes and comparisons are counted.
-        predicates: those of the join.
-    """
+    """The combinations that the new rows of one push complete."""
 
     def __init__(
         self,

@@ -59,12 +59,7 @@ from windrow.schema import MAX_TICK, MIN_TICK
 class CountSearch(Search):
     """The combinations that rows give as they enter.
 
-    Args:
-        node: the join.
-        windows: per input, the rows that are there and those that enter, keyed by number.
-        counted: the same, by when they leave.
-        counters: where probes and comparisons are counted.
-        predicates: those of the join.
+    Windows are keyed by number; `counted` says of the same rows when they leave.
     """
 
     def __init__(

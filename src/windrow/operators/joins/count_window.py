@@ -38,6 +38,7 @@ from windrow.operators.columns.chunks import Chunk
 from windrow.operators.columns.key_directory import KeyDirectory
 from windrow.operators.joins.bew_window import JoinWindow
 from windrow.operators.joins.join_inputs import can_match
+from windrow.operators.joins.join_steps import both
 from windrow.operators.joins.keyed_rows import divided_by
 from windrow.physical.nodes.count_join import CountJoin
 
@@ -48,10 +49,7 @@ Flags = NDArray[np.bool_]
 class CountWindow:
     """The rows of one input that are there, with those that enter now.
 
-    Args:
-        node: the join.
-        port: which input.
-        rows: the same rows, as a search sees them; their keys are their numbers.
+    They are the rows that a search sees; there, their keys are their numbers.
     """
 
     def __init__(self, node: CountJoin, port: int, rows: JoinWindow) -> None:
@@ -115,10 +113,10 @@ class CountWindow:
         if self._has_gone:
             there = Places(places).computed(lambda at, rows: ~self._parts[at].is_gone(rows))
         if self._hides:
-            there = _both(there, self._can_match(places))
+            there = both(there, self._can_match(places))
         if len(self._leaving):
             at = np.minimum(np.searchsorted(self._leaving, places), len(self._leaving) - 1)
-            there = _both(there, (self._leaving[at] != places) | (self._exits[at] > entering))
+            there = both(there, (self._leaving[at] != places) | (self._exits[at] > entering))
         return there
 
     def can_enter(self, places: Numbers) -> Flags | None:
@@ -170,7 +168,13 @@ class CountWindow:
         )
 
     def _unmatched(self, chunk: Chunk) -> Numbers:
-        return _unmatched(self._node, self._port, chunk)
+        """The rows of a chunk with a key that can equal no other, ascending."""
+        keys = [(key.columns[self._port], key.null_safe) for key in self._node.classes]
+
+        def found() -> Numbers:
+            return np.flatnonzero(~can_match(self._node, self._port, chunk.batch))
+
+        return chunk.derive(f"unmatched by {keys}", found)
 
 
 def partition_keys(node: CountJoin, start: int, port: int) -> tuple[str, ...] | None:
@@ -192,17 +196,3 @@ def _is_among(rows: Numbers, some: Numbers) -> Flags:
         return np.zeros(len(rows), np.bool_)
     found: Flags = some[np.minimum(np.searchsorted(some, rows), len(some) - 1)] == rows
     return found
-
-
-def _both(first: Flags | None, second: Flags) -> Flags:
-    return second if first is None else first & second
-
-
-def _unmatched(node: CountJoin, port: int, chunk: Chunk) -> Numbers:
-    """The rows of a chunk with a key that can equal no other, ascending."""
-    keys = [(key.columns[port], key.null_safe) for key in node.classes]
-
-    def found() -> Numbers:
-        return np.flatnonzero(~can_match(node, port, chunk.batch))
-
-    return chunk.derive(f"unmatched by {keys}", found)

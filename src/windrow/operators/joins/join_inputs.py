@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from windrow.errors import InternalError, PlanError
 from windrow.operators.columns.changes import ChangeBatch, select
 from windrow.operators.columns.chunks import Chunk, ChunkSlice
+from windrow.operators.columns.key_columns import can_equal
 from windrow.operators.engine.base import Snapshot
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.schema import MAX_TICK, MIN_TICK
@@ -43,13 +44,10 @@ def only_inserts(node: MultiJoin, port: int, batch: ChangeBatch, columns: list[s
 
 def can_match(node: MultiJoin, port: int, rows: ChangeBatch) -> NDArray[np.bool_]:
     """False for rows without an event time, and for NULLs in keys that NULL never equals."""
-    possible: NDArray[np.bool_] = rows.times != MIN_TICK
-    for key in node.classes:
-        name = key.columns[port]
-        if name is not None and not key.null_safe:
-            column = rows.columns.column(name)
-            if column.null_count:
-                possible &= column.is_valid().to_numpy(zero_copy_only=False)
+    keys = [(key.columns[port], key.null_safe) for key in node.classes]
+    own = [(rows.columns.column(name), null_safe) for name, null_safe in keys if name is not None]
+    possible = can_equal(len(rows), [column for column, _ in own], [safe for _, safe in own])
+    possible &= rows.times != MIN_TICK
     return possible
 
 

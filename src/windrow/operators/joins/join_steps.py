@@ -177,9 +177,7 @@ def _ticks(bounds: list[int]) -> NDArray[np.int64]:
 def only_one_way(route: Route, times: NDArray[np.int64]) -> NDArray[np.int64] | None:
     """Which complete combinations are the route's to give; None for all.
 
-    Args:
-        route: how they were found.
-        times: the event times, one line per input in the order of the route.
+    `times` has one line per input, in the order of the route.
     """
     if route.leaves_out is None:
         return None
@@ -200,11 +198,7 @@ def in_time(
 ) -> NDArray[np.bool_] | None:
     """For which matches of step `at` the conditions that it completes hold; None: there are none.
 
-    Args:
-        bounds: the conditions.
-        route: whose step it is.
-        at: the step.
-        times_of: the times of the matches' rows of the input at a position of the route's order.
+    `times_of` gives the times of the matches' rows of the input at a position of the route's order.
     """
     added = route.steps[at].input
     chosen = route.order[: at + 1]
@@ -304,11 +298,7 @@ class Predicates:
     ) -> Mask:
         """For which candidates all of some predicates are true; NULL counts as false.
 
-        Args:
-            numbers: the predicates, as `asked` gave them.
-            columns: the columns that they read, a value per candidate.
-            rows: how many candidates there are.
-            inputs: how many inputs a candidate has rows of.
+        `inputs` is how many inputs a candidate has rows of; `numbers` are as `asked` gave them.
 
         Raises:
             DataError: a value cannot be computed, or a user's function fails, for a combination of

@@ -24,7 +24,7 @@ from windrow.kernels.count_join import Partitions, partitioned
 from windrow.kernels.jit import writable
 from windrow.operators.columns import key_columns
 from windrow.operators.columns.changes import ROW_BITS, ChangeBatch, Places, concat, counted
-from windrow.operators.columns.key_columns import Words, equal_values, validity
+from windrow.operators.columns.key_columns import Words, can_equal, equal_values
 from windrow.operators.columns.key_directory import KeyDirectory
 
 if TYPE_CHECKING:
@@ -80,12 +80,8 @@ class KeySlots:
         if not self._classes:
             return np.zeros(len(rows), np.int64)
         columns = [rows.columns.column(str(one.columns[port])) for one in self._classes]
-        slots = self._directory.slots_of(columns)
-        for one, column in zip(self._classes, columns, strict=True):
-            valid = None if one.null_safe else validity(column)
-            if valid is not None:
-                slots = np.where(valid, slots, NO_KEY)
-        return slots
+        can_match = can_equal(len(rows), columns, [one.null_safe for one in self._classes])
+        return np.where(can_match, self._directory.slots_of(columns), NO_KEY)
 
     def wanted(self, *slots: Numbers) -> WantedKeys:
         """The keys of these slots, each once."""
@@ -141,13 +137,7 @@ class FoundRows:
 
 
 def rows_with_keys(buffer: ChunkBuffer, names: Sequence[str], wanted: WantedKeys) -> FoundRows:
-    """The rows alive that have one of the wanted keys.
-
-    Args:
-        buffer: where to look.
-        names: its key columns.
-        wanted: the keys.
-    """
+    """The rows alive that have one of the wanted keys in the named columns."""
     slices = tuple(buffer.slices) if len(wanted) else ()
     found = [_in_slice(part, tuple(names), wanted) for part in slices]
     return FoundRows(slices, tuple(rows for rows, _ in found), tuple(own for _, own in found))

@@ -73,9 +73,7 @@ class Matched:
     def alone(self, rows: ChangeBatch, log: ChangeBatch | None) -> ChangeBatch:
         """The rows that stand alone, by instant for as long as they do.
 
-        Args:
-            rows: rows that are final.
-            log: what the log says of them, and of no others.
+        The rows are final; the log speaks of them, and of no others.
         """
         if log is None:
             return rows
@@ -193,10 +191,7 @@ def together(intervals: Intervals) -> Intervals:
 def between(intervals: Intervals, times: Numbers, ends: Numbers) -> Intervals:
     """The instants of each row's life that no interval of its covers.
 
-    Args:
-        intervals: as `together` gives them, each within the life of its row.
-        times: per row, when its life begins.
-        ends: per row, when it ends.
+    Intervals are as `together` gives them, each within the life of its row.
     """
     count = len(times)
     # The edges of a row's gaps, in order: its time, start and stop of each interval, its end.

@@ -92,12 +92,7 @@ class SnapshotSearch(Search):
 
 
 class AliveTogether:
-    """The combinations of a join of two or more inputs, by equal keys and predicates.
-
-    Args:
-        node: the join.
-        counters: where probes and comparisons are counted.
-    """
+    """The combinations of a join of two or more inputs, by equal keys and predicates."""
 
     def __init__(self, node: MultiJoin, counters: Counters) -> None:
         self._node = node

@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from windrow.operators.columns.arrow_types import arrow_schema
 from windrow.operators.columns.changes import ChangeBatch, counted, select, take_columns
-from windrow.operators.columns.key_columns import validity
+from windrow.operators.columns.key_columns import can_equal
 from windrow.operators.columns.key_directory import KeyDirectory
 from windrow.operators.expressions.duckdb_engine import BoundPairs
 
@@ -49,15 +49,13 @@ NO_PLACE = -1
 class TableIndex:
     """The rows of a table by the values of some columns.
 
-    Args:
-        columns: the keys of the table's rows, one or more.
-        nulls_match: per column, whether NULL equals NULL.
+    `nulls_match` says per column whether NULL equals NULL.
     """
 
     def __init__(self, columns: Sequence[pa.Array], nulls_match: Sequence[bool]) -> None:
         self._nulls_match = nulls_match
         self._directory = KeyDirectory()
-        usable = np.flatnonzero(self._can_match(columns))
+        usable = np.flatnonzero(can_equal(len(columns[0]), columns, nulls_match))
         slots = self._directory.slots_of([column.take(pa.array(usable)) for column in columns])
         self._rows = usable[np.argsort(slots, kind="stable")]
         counts = np.bincount(slots, minlength=self._directory.slot_count)
@@ -66,22 +64,13 @@ class TableIndex:
     def pairs(self, columns: Sequence[pa.Array]) -> Iterator[Pairs]:
         """The pairs of rows with equal keys, in blocks, by the keys of a batch's rows."""
         slots = self._directory.find(columns)
-        has_key = (slots >= 0) & self._can_match(columns)
+        has_key = (slots >= 0) & can_equal(len(slots), columns, self._nulls_match)
         first = np.where(has_key, self._starts[slots], 0)
         counts = np.where(has_key, self._starts[slots + 1] - first, 0)
         for block in _blocks(counts):
             own = counts[block.start : block.stop]
             places = np.repeat(first[block.start : block.stop], own) + counted(own)
             yield block, np.repeat(np.array(block), own), self._rows[places]
-
-    def _can_match(self, columns: Sequence[pa.Array]) -> NDArray[np.bool_]:
-        """Which rows have no NULL that keeps them from matching."""
-        can = np.ones(len(columns[0]), np.bool_)
-        for column, nulls_match in zip(columns, self._nulls_match, strict=True):
-            valid = None if nulls_match else validity(column)
-            if valid is not None:
-                can &= valid
-        return can
 
 
 def _blocks(counts: Rows) -> Iterator[range]:

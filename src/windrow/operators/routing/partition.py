@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from windrow.errors import InternalError
 from windrow.operators.columns.arrow_types import moved
 from windrow.operators.columns.changes import ChangeBatch, counted
-from windrow.operators.columns.key_columns import key_words, validity
+from windrow.operators.columns.key_columns import can_equal, key_words
 from windrow.operators.routing.cell_routes import OwnCells, by_cells
 from windrow.operators.routing.shares import Buckets, Flags, Rows, spread, with_strays
 from windrow.operators.shedding.marks import is_mark
@@ -42,12 +42,7 @@ def route(
 
     Every row appears at least once. A row without an event time goes to bucket 0.
 
-    Args:
-        node: the stage.
-        partitioning: how the stage is partitioned.
-        port: the input that the rows belong to.
-        batch: the rows.
-        buckets: how many buckets there are; at least those that the partitioning uses.
+    There must be as many buckets as the partitioning uses, or more.
     """
     if partitioning.buckets > buckets:
         raise InternalError(
@@ -117,10 +112,7 @@ def _by_shares(
         keys = [batch.columns.column(name) for name in columns]
         own = spread(key_words(keys, nulls_match=True).words, share)
         homes = homes * np.int32(share) + own[:, None]
-        for key, column in zip(group, keys, strict=True):
-            valid = None if node.classes[key].null_safe else validity(column)
-            if valid is not None:
-                can_match &= valid
+        can_match &= can_equal(len(batch), keys, [node.classes[key].null_safe for key in group])
     rows = np.repeat(np.arange(len(batch)), homes.shape[1])
     return with_strays(batch, rows, homes.reshape(-1), can_match, shares.buckets)
 

@@ -28,9 +28,8 @@ from numpy.typing import NDArray
 
 from windrow.kernels.sliding_margins import AVERAGE, COUNT, SUM, Margins
 from windrow.kernels.versions import OPENING, Versions
-from windrow.operators.accumulators.base import Accumulator, validity
+from windrow.operators.accumulators.base import Accumulator, Answers, validity
 from windrow.operators.accumulators.sums import Doubles
-from windrow.operators.aggregates.answers import Answers
 from windrow.operators.aggregates.sliding import Slots
 from windrow.operators.aggregates.sliding_aggregate import SlidingAggregateOp
 from windrow.operators.columns.arrow_types import arrow_schema
