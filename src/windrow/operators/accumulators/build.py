@@ -154,16 +154,12 @@ def readers(
     aggregates: Sequence[Aggregate], accumulators: Mapping[str, Accumulator]
 ) -> dict[str, list[Accumulator]]:
     """Which of the accumulators read each column."""
-    names = {
-        column: dict.fromkeys(
-            str(key_of(a)) for a in aggregates if a.argument and a.argument.columns[0] == column
-        )
-        for column in argument_columns(aggregates)
-    }
-    return {
-        column: [accumulators[name] for name in own if name in accumulators]
-        for column, own in names.items()
-    }
+    found: dict[str, list[Accumulator]] = {name: [] for name in argument_columns(aggregates)}
+    served = ((str(key_of(a)), a.argument.columns[0]) for a in aggregates if a.argument)
+    for key, column in dict.fromkeys(served):
+        if key in accumulators:
+            found[column].append(accumulators[key])
+    return found
 
 
 def accumulators_of(aggregates: Sequence[Aggregate]) -> dict[str, Accumulator]:

@@ -25,6 +25,7 @@ from windrow.kernels.ordered_values import Texts
 from windrow.operators.accumulators.base import Answers, Flags, Numbers, fitted, resized, validity
 from windrow.operators.columns.key_columns import (
     byte_strings,
+    exact_words,
     fixed_bytes,
     fixed_values,
     is_exact,
@@ -114,15 +115,8 @@ class Numeric(Codes):
     @staticmethod
     def words(column: pa.Array) -> Numbers:
         """The words of a column; where it is NULL, any."""
-        kind = column.type
-        if pa.types.is_boolean(kind):
-            column, kind = column.cast(pa.int8()), pa.int8()
-        width = kind.bit_width // 8
-        if pa.types.is_floating(kind):
-            return real_ranks(fixed_values(column, f"<f{width}").astype(np.float64))
-        if pa.types.is_decimal(kind):
-            return fixed_values(column, "<i8")[:: width // 8]
-        return fixed_values(column, f"<i{width}").astype(np.int64)
+        words = exact_words(column).view(np.int64)
+        return real_ranks(words.view(np.float64)) if pa.types.is_floating(column.type) else words
 
     def values(self, words: Numbers, ids: Numbers) -> pa.Array:  # noqa: ARG002
         """The values that have these words."""

@@ -81,8 +81,7 @@ class RangeAggregateOp(SlidingAggregateOp):
         if port == LEFT:
             self._left.append(ChangeBatch(select(batch.columns, self._asks), batch.times))
             return
-        usable = self._has_key(RIGHT, batch)
-        right = batch if usable.all() else batch.take(np.flatnonzero(usable))
+        right = batch.where(self._has_key(RIGHT, batch))
         if len(right):
             since = np.maximum(moved(right.times, -self._join.hi), MIN_TICK + 1)
             ends = moved(right.times, self._join.lo + 1)

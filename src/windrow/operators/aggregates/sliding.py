@@ -134,10 +134,7 @@ class SlidingOp(SteppingOp):
         """What is stored of the rows that are ever alive."""
         columns = pa.RecordBatch.from_pydict(self._kept_columns(port, batch))
         kept = ChangeBatch(columns, batch.times, batch.ends, batch.signs)
-        if batch.ends is None:
-            return kept
-        is_alive = batch.ends > batch.times
-        return kept if is_alive.all() else kept.take(np.flatnonzero(is_alive))
+        return kept if batch.ends is None else kept.where(batch.ends > batch.times)
 
     def _step(self, bound: int) -> ChangeBatch:
         """Applies the events below the bound, and gives the changes they make."""
@@ -195,13 +192,12 @@ class SlidingOp(SteppingOp):
         return replace(coming, columns=pa.RecordBatch.from_pydict(columns))
 
     def _keep_alive(self, entering: ChangeBatch, stays: NDArray[np.bool_]) -> None:
-        staying = int(np.count_nonzero(stays))
-        kept = entering if staying == len(stays) else entering.take(np.flatnonzero(stays))
+        kept = entering.where(stays)
         if kept.signs is not None and (kept.signs > 0).all():
             kept = replace(kept, signs=None)
         self._alive.append(kept)
         np.add.at(self._held, _slots(kept), 1)
-        self.counters.drops += len(stays) - staying
+        self.counters.drops += len(stays) - len(kept)
 
     def _forget_empty_groups(self, touched: Slots) -> None:
         """Gives up the slots of those groups without rows among some that rows came to or left.

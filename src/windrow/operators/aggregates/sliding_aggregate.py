@@ -117,9 +117,7 @@ class AliveValues:
         """Keeps those rows, with the slots of their groups, that have no end."""
         if not self._kept or (rows.ends is not None and not (rows.ends == MAX_TICK).any()):
             return
-        lasting = _timeless(
-            self._needed(rows.take(np.flatnonzero(rows.ends_or_never() == MAX_TICK)))
-        )
+        lasting = _timeless(self._needed(rows.where(rows.ends_or_never() == MAX_TICK)))
         self.lasting.append(lasting)
         self._left += _sum_of_signs(lasting)
         if not self._left:

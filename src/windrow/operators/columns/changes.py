@@ -78,6 +78,10 @@ class ChangeBatch:
             None if self.signs is None else self.signs[rows],
         )
 
+    def where(self, is_meant: NDArray[np.bool_]) -> ChangeBatch:
+        """The rows that are marked; the same batch where all are."""
+        return self if is_meant.all() else self.take(np.flatnonzero(is_meant))
+
     def slice(self, start: int, stop: int) -> ChangeBatch:
         """Rows start to stop, without copying."""
         return ChangeBatch(

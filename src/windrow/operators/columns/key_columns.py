@@ -142,7 +142,7 @@ def _words(column: pa.Array) -> tuple[Words, bool]:
     if pa.types.is_null(kind):
         return np.full(len(column), kernels.NULL_WORD), False
     if is_exact(kind):
-        return _exact_words(column), True
+        return exact_words(column), True
     if pa.types.is_struct(kind):
         parts = [column_words(field) for field in column.flatten()]
         hashes = np.full(len(column), len(parts), np.uint64)
@@ -154,7 +154,8 @@ def _words(column: pa.Array) -> tuple[Words, bool]:
     return kernels.hashed_bytes(*byte_strings(column)), False
 
 
-def _exact_words(column: pa.Array) -> Words:
+def exact_words(column: pa.Array) -> Words:
+    """The words of a column of a type that is exact; where it is NULL, any."""
     kind = column.type
     if pa.types.is_boolean(kind):
         column, kind = column.cast(pa.uint8()), pa.uint8()

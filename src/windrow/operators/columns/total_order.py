@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from windrow.operators.columns.changes import ChangeBatch, take_columns
 from windrow.operators.columns.key_columns import (
     as_byte_strings,
+    exact_words,
     fixed_bytes,
     fixed_values,
     list_parts,
@@ -75,8 +76,6 @@ def _codes(column: pa.Array) -> Codes:
         return np.ones(len(column), np.uint64)
     if pa.types.is_nested(kind):
         return _places(_parts_as_bytes(column))
-    if pa.types.is_boolean(kind):
-        column, kind = column.cast(pa.uint8()), pa.uint8()
     if pa.types.is_floating(kind):
         return _real_codes(column)
     if pa.types.is_primitive(kind) and kind.bit_width <= 64 and not pa.types.is_interval(kind):
@@ -108,11 +107,8 @@ def _whole_codes(column: pa.Array) -> Codes:
     Beside NULL there is one code fewer than there are values of 64 bits: where the greatest value
     occurs, the codes are places among the values instead.
     """
-    kind = column.type
-    sign = "u" if pa.types.is_unsigned_integer(kind) else "i"
-    numbers = fixed_values(column, f"<{sign}{kind.bit_width // 8}")
-    bits = numbers.astype(np.uint64 if sign == "u" else np.int64, copy=False).view(np.uint64)
-    codes = bits if sign == "u" else bits ^ _SIGN_BIT
+    bits = exact_words(column)
+    codes = bits if pa.types.is_unsigned_integer(column.type) else bits ^ _SIGN_BIT
     if len(codes) and int(codes.max()) == int(_LAST):
         codes = np.unique(codes, return_inverse=True)[1].astype(np.uint64)
     return codes + np.uint64(1)

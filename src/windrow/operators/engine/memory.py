@@ -175,11 +175,7 @@ def cannot_spill(error: OSError) -> DataError:
 
 def memory_of(options: Options) -> Memory | None:
     """The memory of a query that is one process; None where nobody set one, or the query sheds."""
-    limit = options.memory_amount
-    if limit is None or options.sheds_memory:
-        return None
-    may_spill = options.on_memory == "spill"
-    return Memory(limit.count, may_spill=may_spill, is_tuples=limit.is_tuples)
+    return memory_of_bucket(options, 1, 0)
 
 
 def memory_of_bucket(options: Options, buckets: int, bucket: int) -> Memory | None:
@@ -188,12 +184,12 @@ def memory_of_bucket(options: Options, buckets: int, bucket: int) -> Memory | No
     `buckets` are those of all stages together.
     """
     whole = options.memory_amount
-    if whole is None or options.sheds_memory or buckets == 1:
-        return memory_of(options)
+    if whole is None or options.sheds_memory:
+        return None
     return Memory(
-        max(1, whole.count // buckets),
+        max(1, whole.count // buckets) if buckets > 1 else whole.count,
         may_spill=options.on_memory == "spill",
-        part=Part(f"bucket {bucket}", buckets, whole),
+        part=Part(f"bucket {bucket}", buckets, whole) if buckets > 1 else None,
         is_tuples=whole.is_tuples,
     )
 

@@ -118,7 +118,7 @@ class ResolveChangesOp(SteppingOp):
             ends[deletes] = self._ends(times[deletes])
             is_kept[taken[of_now] - len(places)] = False
             self._take_out(places[taken[of_before]])
-        kept = rows.take(np.flatnonzero(is_kept))
+        kept = rows.where(is_kept)
         self._there.append(ChangeBatch(kept.columns, kept.times))
         given = np.flatnonzero(is_resolved)
         return self._shown(rows.take(given), times[given], ends[given]) if len(given) else None

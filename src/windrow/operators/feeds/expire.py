@@ -23,9 +23,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from windrow.operators.accumulators.base import nothing_to_delete
 from windrow.operators.columns.changes import ChangeBatch, concat, in_time_order, signs_alone
 from windrow.operators.columns.chunks import ChunkBuffer
@@ -47,7 +44,7 @@ class ExpireRowsOp(SteppingOp):
 
     def _admit(self, port: int, batch: ChangeBatch) -> None:  # noqa: ARG002
         """Lets the rows wait that are ever alive."""
-        self._waiting.append(_those(batch, batch.times < batch.ends_or_never()))
+        self._waiting.append(batch.where(batch.times < batch.ends_or_never()))
 
     def _step(self, bound: int) -> ChangeBatch:
         """What comes and what goes below the bound."""
@@ -66,14 +63,10 @@ class ExpireRowsOp(SteppingOp):
     def _enter(self, coming: ChangeBatch, bound: int) -> None:
         """Keeps the rows that end some time, without those that are taken back."""
         signs, ends = coming.signs_or_insert(), coming.ends_or_never()
-        self._alive.append(replace(_those(coming, (signs > 0) & (ends < MAX_TICK)), signs=None))
-        goes = _those(coming, (signs < 0) & (ends < MAX_TICK))
+        self._alive.append(replace(coming.where((signs > 0) & (ends < MAX_TICK)), signs=None))
+        goes = coming.where((signs < 0) & (ends < MAX_TICK))
         if not len(goes):
             return
         if take_back(self._alive, goes, bound) != len(goes):
             raise nothing_to_delete()
         self.counters.drops += len(goes)
-
-
-def _those(rows: ChangeBatch, are_meant: NDArray[np.bool_]) -> ChangeBatch:
-    return rows if are_meant.all() else rows.take(np.flatnonzero(are_meant))

@@ -49,7 +49,7 @@ def net_changes(rows: ChangeBatch) -> ChangeBatch:
         number = np.arange(len(order)) - np.repeat(starts, np.diff([*starts, len(order)]))
         allowed = np.maximum(net * sign, 0)
         keeps[order] = number < allowed[slots[order]]
-    return rows if keeps.all() else rows.take(np.flatnonzero(keeps))
+    return rows.where(keeps)
 
 
 class NetChangesOp(SteppingOp):

@@ -72,4 +72,4 @@ class NumberedRowsOp(SteppingOp):
         self.counters.drops += self._there.drop(stored)
         stays = np.ones(len(new), np.bool_)
         stays[passing] = False
-        self._there.append(new.batch.take(np.flatnonzero(stays)))
+        self._there.append(new.batch.where(stays))

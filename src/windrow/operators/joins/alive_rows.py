@@ -108,7 +108,7 @@ class AliveRows:
             return Met(rows, None)
         new = netted(rows)
         signs = new.signs_or_insert()
-        coming, taking = (new.take(np.flatnonzero(signs == sign)) for sign in (1, -1))
+        coming, taking = (new.where(signs == sign) for sign in (1, -1))
         gone = []
         if len(taking):
             shortened, taking = self._shorten(taking)
@@ -148,8 +148,8 @@ class AliveRows:
         """Adds new rows; gives those that come."""
         signs, coming = rows.signs_or_insert(), replace(rows, signs=None)
         if (signs < 0).any():
-            self.back.append(rows.take(np.flatnonzero(signs < 0)))
-            coming = coming.take(np.flatnonzero(signs > 0))
+            self.back.append(rows.where(signs < 0))
+            coming = coming.where(signs > 0)
         self.come.append(coming)
         return coming
 
@@ -199,10 +199,10 @@ class AliveRows:
             for buffer, equal in zip(buffers, found, strict=True)
         ]
         gone = concat([rows for _, rows in cut])
-        involved = new.take(np.flatnonzero(own != NOBODY))
+        involved = new.where(own != NOBODY)
         all_kinds = np.concatenate([*(kind for kind, _ in cut), own[own != NOBODY]])
         summed = _summed(concat([gone, involved]), all_kinds)
-        return concat([new.take(np.flatnonzero(own == NOBODY)), summed]), gone
+        return concat([new.where(own == NOBODY), summed]), gone
 
     def _cut(
         self, buffer: ChunkBuffer, equal: Equal, first_change: Numbers
@@ -212,7 +212,7 @@ class AliveRows:
         cut = np.flatnonzero(changes < ends)
         _drop(buffer, equal, cut)
         rows, ends, changes = equal.batch.take(cut), ends[cut], changes[cut]
-        before = replace(rows, ends=changes).take(np.flatnonzero(rows.times < changes))
+        before = replace(rows, ends=changes).where(rows.times < changes)
         buffer.append(before if buffer is self.back else replace(before, signs=None))
         times = np.maximum(rows.times, changes)
         return equal.kinds[cut], replace(rows, times=times, ends=ends)
@@ -227,7 +227,7 @@ def netted(rows: ChangeBatch) -> ChangeBatch:
     taken = np.flatnonzero((partners != NOBODY) & (signs > 0))
     ends[taken] = rows.times[partners[taken]]
     is_left = (rows.times < ends) & ((partners == NOBODY) | (signs > 0))
-    return replace(rows, ends=ends, signs=signs).take(np.flatnonzero(is_left))
+    return replace(rows, ends=ends, signs=signs).where(is_left)
 
 
 def _partners(kinds: Numbers, times: Numbers, signs: NDArray[np.int8]) -> Numbers:

@@ -15,10 +15,23 @@ and leaves, of what is below W, no more than can still matter:
     -----------r----r-------|----->      backward, nearest: of all right rows below W the newest of
           gone ^    ^ kept               each key is the match of a left row to come
     -----l------------------|----?>      forward, nearest: left rows that may yet find a (better)
-         ^ kept, to its deadline         match at W or later; `asof_match.py` says until when
+         ^ kept, to its deadline         match at W or later
 
 So `newest` holds one row per key at most: for ever, or, with a tolerance, until no left row to come
 can reach it, t(r) + tolerance < W. A row in `waiting` takes what it has found before it along.
+
+Which right row a left row takes, and until when one without must wait:
+
+                                 t(l)          B
+    backward   ...r......r-------|             |        the last one; nothing to come can be better
+    forward                      |-------r     |        the first one, if there is one
+    forward                      |-------------|--?     none yet: waits, up to t(l) + tolerance
+    nearest    ...r----d---------|----d----]   |        what comes is farther away than r: r it is
+    nearest    .......r---d------|-------------|--?]    what comes next may be nearer than r: waits
+
+Right rows to come are at the bound B or later. A left row that waits is final as soon as the
+watermark is beyond its *deadline*: the last time at which a right row would be a better match than
+what it has.
 
 Right rows of one key and time are put into the order of their columns before the sweep, so that
 neither arrival nor partitions decide which of them is the last, or the first.
@@ -36,25 +49,27 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from windrow.kernels.asof import NOTHING, Timed, mark_tied
+from windrow.kernels.asof import NOTHING, Timed, mark_tied, newest_at
 from windrow.kernels.jit import writable
 from windrow.operators.columns.arrow_types import arrow_type
 from windrow.operators.columns.changes import POOL, ChangeBatch, concat, no_rows, select
 from windrow.operators.columns.chunks import ChunkBuffer, bound_of_step
 from windrow.operators.columns.total_order import order_with_tied
 from windrow.operators.engine.base import WaitingOp
-from windrow.operators.joins.asof_match import Candidates, Matches, Waited, find_matches
 from windrow.operators.joins.keyed_rows import NO_KEY, FoundRows, KeySlots, rows_with_keys
 from windrow.schema import MAX_TICK, MIN_TICK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import NDArray
-
     from windrow.physical.nodes.asof_sweep import AsofSweep
+    from windrow.plan.nodes.asof_join import AsofMatch
     from windrow.schema import Field
+
+Rows = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 LEFT, RIGHT = 0, 1
 
@@ -63,6 +78,9 @@ STEP_ROWS = 1 << 18
 
 EARLIER = "$earlier"
 """The column of waiting rows that holds the time of the match before each; NULL where none is."""
+
+NEVER = MAX_TICK - 1
+"""The deadline of a row that waits for as long as there is input: the last time that a row has."""
 
 
 class AsofSweepOp(WaitingOp):
@@ -165,7 +183,7 @@ class AsofSweepOp(WaitingOp):
                 return _Answers([rows.take(order)], writable(answers.slots[order]))
         return answers
 
-    def _taken_asking(self, bound: int, answers: NDArray[np.int64]) -> _Asking:
+    def _taken_asking(self, bound: int, answers: Rows) -> _Asking:
         """The left rows below the bound, and of those that wait the ones that are now final.
 
         `answers` are the slots of the keys of the right rows that have come.
@@ -205,9 +223,7 @@ class AsofSweepOp(WaitingOp):
         names = self._shown.names
         return concat([ChangeBatch(select(part.columns, names), part.times) for part in parts])
 
-    def _keep_newest(
-        self, answers: _Answers, newest: NDArray[np.int64], kept: FoundRows, bound: int
-    ) -> None:
+    def _keep_newest(self, answers: _Answers, newest: Rows, kept: FoundRows, bound: int) -> None:
         """The last answer of each key takes the place of the one that was kept."""
         is_new = (newest != NOTHING) & (newest < len(answers))
         if not is_new.any():
@@ -216,7 +232,7 @@ class AsofSweepOp(WaitingOp):
         self._newest.drop(kept.only(is_new))
         self._drop_unreached(bound)
         last = answers.only(np.sort(newest[is_new]), self._answers)
-        self._newest.append(last.take(np.flatnonzero(last.times >= self._reached(bound))))
+        self._newest.append(last.where(last.times >= self._reached(bound)))
 
     def _drop_unreached(self, bound: int) -> None:
         """Forgets the newest rows that no left row to come can reach."""
@@ -230,7 +246,7 @@ class AsofSweepOp(WaitingOp):
 
     def _keep_waiting(
         self, asking: _Asking, whole: ChangeBatch, matches: Matches, bound: int
-    ) -> NDArray[np.bool_]:
+    ) -> Flags:
         """Keeps the left rows for which a better match may come; gives which are final."""
         if matches.deadlines is None:
             return np.ones(len(asking.times), np.bool_)
@@ -244,15 +260,15 @@ class AsofSweepOp(WaitingOp):
             stored = pa.RecordBatch.from_arrays([*columns.columns, *found], names=names)
             ends = matches.deadlines[rows]
             self._waiting.append(ChangeBatch(stored, asking.times[rows], ends))
-        is_final: NDArray[np.bool_] = ~waits
+        is_final: Flags = ~waits
         return is_final
 
     def _results(
         self,
         asking: _Asking,
         whole: ChangeBatch,
-        places: NDArray[np.int64],
-        is_final: NDArray[np.bool_],
+        places: Rows,
+        is_final: Flags,
     ) -> list[ChangeBatch]:
         """The rows of the answer, in the order of their left rows, part by part."""
         is_shown = is_final if self._node.kind == "left" else is_final & (places != NOTHING)
@@ -277,17 +293,17 @@ class _Answers:
     """Right rows in time order, in parts, and the slot of each one's key."""
 
     parts: Sequence[ChangeBatch]
-    slots: NDArray[np.int64]
+    slots: Rows
 
     def __len__(self) -> int:
         return len(self.slots)
 
     @cached_property
-    def times(self) -> NDArray[np.int64]:
+    def times(self) -> Rows:
         """Of all rows."""
         return _times(self.parts)
 
-    def only(self, rows: NDArray[np.int64], names: Sequence[str]) -> ChangeBatch:
+    def only(self, rows: Rows, names: Sequence[str]) -> ChangeBatch:
         """Some columns of some rows, at least one, in the order of their places."""
         starts = np.cumsum([len(part) for part in self.parts])
         first, taken = 0, []
@@ -309,12 +325,12 @@ class _Asking:
     """
 
     parts: Sequence[ChangeBatch]
-    slots: NDArray[np.int64]
-    numbers: NDArray[np.int64]
+    slots: Rows
+    numbers: Rows
     before: ChangeBatch
 
     @cached_property
-    def times(self) -> NDArray[np.int64]:
+    def times(self) -> Rows:
         """Of all rows."""
         return _times(self.parts)
 
@@ -333,15 +349,116 @@ def _schema(names: Sequence[str], fields: Sequence[Field]) -> pa.Schema:
     return pa.schema([(name, types[name]) for name in names])
 
 
-def _times(parts: Sequence[ChangeBatch]) -> NDArray[np.int64]:
+def _times(parts: Sequence[ChangeBatch]) -> Rows:
     return np.concatenate([np.empty(0, np.int64), *(part.times for part in parts)])
 
 
-def _indices(places: NDArray[np.int64]) -> pa.Array:
+def _indices(places: Rows) -> pa.Array:
     return pa.array(places, mask=places == NOTHING)
 
 
-def _taken(columns: pa.RecordBatch, places: NDArray[np.int64]) -> list[pa.Array]:
+def _taken(columns: pa.RecordBatch, places: Rows) -> list[pa.Array]:
     """The rows at the places, NULLs where that is NOTHING."""
     indices = _indices(places)
     return [pc.take(column, indices, memory_pool=POOL) for column in columns.columns]
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Right rows that may be matches, in the places by which they are called.
+
+    Attributes:
+        swept: those that came since the last step, in time order: places 0, 1, ..
+        times: the time of every candidate, swept ones first, and one more, which NOTHING reads.
+        newest: per slot, the place of the last one that came before, or NOTHING; once matches are
+            found, the last of all.
+    """
+
+    swept: Timed
+    times: Rows
+    newest: Rows
+
+
+@dataclass(frozen=True)
+class Waited:
+    """Which left rows have waited, and per row the place of its match before it, or NOTHING.
+
+    That match was found as the row began to wait. Rows that came since are after it.
+    """
+
+    is_waiting: Flags
+    earlier: Rows
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Per left row the place of its match, or NOTHING, and until when it waits for a better one.
+
+    `deadlines` is None where no row waits for anything.
+    """
+
+    places: Rows
+    deadlines: Rows | None
+
+
+def find_matches(match: AsofMatch, left: Timed, candidates: Candidates, waited: Waited) -> Matches:
+    """The matches of left rows in time order."""
+    if match.direction == "backward":
+        before = newest_at(left, candidates.swept, candidates.newest, match.is_strict)
+        return Matches(_within(match, left, candidates, before), None)
+    after = _first_after(
+        left, candidates, is_strict=match.direction != "forward" or match.is_strict
+    )
+    after = _within(match, left, candidates, after)
+    if match.direction == "forward":
+        waits = np.full(len(after), NEVER if match.tolerance is None else match.tolerance)
+        return Matches(after, _until(left.times, waits, after != NOTHING))
+    before = newest_at(left, candidates.swept, candidates.newest, match.is_strict)
+    before = np.where(waited.is_waiting, waited.earlier, before)
+    before = _within(match, left, candidates, before)
+    return _nearest(match, left, candidates, before, after)
+
+
+def _first_after(left: Timed, candidates: Candidates, *, is_strict: bool) -> Rows:
+    """Per left row, the first swept row at or after it: the last one, with time turned around."""
+    swept = candidates.swept
+    nothing = np.full(len(candidates.newest), NOTHING)
+    found = newest_at(_turned(left), _turned(swept), nothing, is_strict)[::-1]
+    return np.where(found == NOTHING, NOTHING, len(swept.times) - 1 - found)
+
+
+def _turned(rows: Timed) -> Timed:
+    return Timed(writable(-rows.times[::-1]), writable(rows.slots[::-1]))
+
+
+def _nearest(
+    match: AsofMatch, left: Timed, candidates: Candidates, before: Rows, after: Rows
+) -> Matches:
+    """Of the matches before and after a row the nearer one, the earlier of two equally far."""
+    back = np.where(before == NOTHING, MAX_TICK, _gaps(left.times, candidates.times[before]))
+    ahead = np.where(after == NOTHING, MAX_TICK, _gaps(candidates.times[after], left.times))
+    places = np.where(back <= ahead, before, after)
+    # What comes must be nearer than the one before: one tick less far at least.
+    waits = np.minimum(back - 1, NEVER if match.tolerance is None else match.tolerance)
+    return Matches(places, _until(left.times, waits, after != NOTHING))
+
+
+def _within(match: AsofMatch, left: Timed, candidates: Candidates, found: Rows) -> Rows:
+    """The matches that are not farther away than the tolerance."""
+    if match.tolerance is None:
+        return found
+    times = candidates.times[found]
+    gaps = _gaps(np.maximum(times, left.times), np.minimum(times, left.times))
+    return np.where((found != NOTHING) & (gaps <= match.tolerance), found, NOTHING)
+
+
+def _until(times: Rows, waits: Rows, is_final: Flags) -> Rows:
+    """The times so many ticks later, NEVER at most; of a row that is final, its own time."""
+    room = _gaps(np.full(len(times), NEVER), np.minimum(times, NEVER))
+    return np.where(is_final, times, times + np.minimum(np.maximum(waits, 0), room))
+
+
+def _gaps(later: Rows, earlier: Rows) -> Rows:
+    """Later - earlier, which may take 64 bits: MAX_TICK where it does."""
+    gaps = later.view(np.uint64) - earlier.view(np.uint64)
+    return np.minimum(gaps, np.uint64(MAX_TICK)).astype(np.int64)

@@ -130,8 +130,8 @@ class BewJoinOp(Operator):
         rows = only_inserts(self._node, port, batch, self._columns[port])
         possible = can_match(self._node, port, rows)
         if not possible.all():
-            self._set_aside(port, rows.take(np.flatnonzero(~possible)))
-            rows = rows.take(np.flatnonzero(possible))
+            self._set_aside(port, rows.where(~possible))
+            rows = rows.where(possible)
         if not len(rows):
             return None
         rows = rows.sorted_by(rows.times)

@@ -177,9 +177,7 @@ class CountJoinOp(WaitingOp):
         is_usable = rows.times != MIN_TICK
         if port not in self._counts.sealed:  # a row that takes no place, and matches nothing
             is_usable = can_match(self._node, port, rows)
-        if not is_usable.all():
-            rows = rows.take(np.flatnonzero(is_usable))
-        self._waiting[port].append(rows)
+        self._waiting[port].append(rows.where(is_usable))
 
     def _steps(self, watermark: int) -> Iterator[int]:
         """Bounds that lead up to the watermark: so many rows at a time are taken."""

@@ -82,7 +82,7 @@ class Matched:
             return _for(rows, between(matches, rows.times, rows.ends_or_never()))
         is_alone = np.ones(len(rows), np.bool_)
         is_alone[_places(rows, log)] = False
-        return rows.take(np.flatnonzero(is_alone))
+        return rows.where(is_alone)
 
     def in_company(self, rows: ChangeBatch, log: ChangeBatch | None) -> ChangeBatch:
         """The rows for as long as they have a match, by instant; like `alone`."""

@@ -87,9 +87,7 @@ class OuterJoinOp(BewJoinOp):
         yield from super().push(batches)
         arrived, self._arrived = self._arrived, []
         for port, rows in arrived:
-            own = rows
-            if self._own is not None:
-                own = rows.take(np.flatnonzero(self._own.holds(rows.times)))
+            own = self._own_rows(rows)
             if len(own):
                 self.counters.rows_out += len(own)
                 yield self._with_nulls(port, own)
@@ -241,14 +239,16 @@ class OuterJoinOp(BewJoinOp):
         rows, log = self._buffers[port].pop_below(bound), matched.log.pop_below(bound)
         lone = matched.lone.pop_below(bound)
         self.counters.drops += sum(len(part) for part in (rows, lone) if part is not None)
-        if rows is not None and self._own is not None:
-            rows = rows.take(np.flatnonzero(self._own.holds(rows.times)))
         if rows is not None and self._node.kind != "semi":
-            yield matched.alone(rows, log)
+            yield matched.alone(self._own_rows(rows), log)
         elif rows is not None and self._by_instant:
-            yield matched.in_company(rows, log)
+            yield matched.in_company(self._own_rows(rows), log)
         if lone is not None:
             yield lone
+
+    def _own_rows(self, rows: ChangeBatch) -> ChangeBatch:
+        """Those that this join answers for."""
+        return rows if self._own is None else rows.where(self._own.holds(rows.times))
 
     def _with_nulls(self, port: int, rows: ChangeBatch) -> ChangeBatch:
         """Rows of one input as rows of the answer."""

@@ -109,7 +109,6 @@ class SnapshotJoinOp(BufferedOp):
         if self._has_ends:
             signs = (found.signs_or_insert() * sign).astype(np.int8)
             return ChangeBatch(found.columns, found.times, found.ends, signs)
-        ends = found.ends_or_never()
-        ending = found.take(np.flatnonzero(ends < MAX_TICK))
+        ending = found.where(found.ends_or_never() < MAX_TICK)
         gone = signs_alone(ending, ending.ends_or_never(), -sign)
         return concat([signs_alone(found, found.times, sign), gone])

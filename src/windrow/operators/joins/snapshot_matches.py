@@ -104,8 +104,7 @@ class AliveTogether:
     def candidates(self, port: int, batch: ChangeBatch) -> ChangeBatch:
         """The rows that can match and are ever alive, with the columns that are needed."""
         rows = replace(batch, columns=select(batch.columns, self._columns[port]))
-        possible = can_match(self._node, port, rows) & (rows.times < rows.ends_or_never())
-        return rows if possible.all() else rows.take(np.flatnonzero(possible))
+        return rows.where(can_match(self._node, port, rows) & (rows.times < rows.ends_or_never()))
 
     def found(self, windows: Sequence[JoinWindow]) -> Iterator[ChangeBatch]:
         """The combinations that have a new row, each once; chunks are in order of their ends."""
