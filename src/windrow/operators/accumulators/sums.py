@@ -239,12 +239,10 @@ class Doubles(Totals):
         if high < low or (self.low <= low and high < stop):
             return
         if not self.limbs.any():
-            self.low, self.limbs = low, np.zeros((len(self.limbs), high + 1 - low), np.int64)
-            return
+            self.low, self.limbs, stop = low, self.limbs[:, :0], low
         new_low, new_stop = min(self.low, low), max(stop, high + 1)
-        wide = np.zeros((len(self.limbs), new_stop - new_low), np.int64)
-        wide[:, self.low - new_low : stop - new_low] = self.limbs
-        self.low, self.limbs = new_low, wide
+        self.limbs = shifted(self.limbs, self.low - new_low, new_stop - new_low)
+        self.low = new_low
 
     def _load_limbs(self, slots: Numbers, low: int, limbs: Numbers) -> None:
         self.low = low

@@ -96,17 +96,13 @@ class Variances(Accumulator):
         if high < low or (self.low <= low and high < stop):
             return
         if not self.squares.any():  # where all squares are 0, so is the sum
-            self.low, stop = low, high + 1
-        new_low, new_stop = min(self.low, low), max(stop, high + 1)
-        self._lay_out(new_low, new_stop - new_low)
-
-    def _lay_out(self, low: int, width: int) -> None:
-        if not self.squares.any():
+            self.low = stop = low
             self.limbs, self.squares = self.limbs[:, :0], self.squares[:, :0]
-        skipped = self.low - low
+        new_low, new_stop = min(self.low, low), max(stop, high + 1)
+        skipped, width = self.low - new_low, new_stop - new_low
         self.limbs = shifted(self.limbs, skipped, width)
         self.squares = shifted(self.squares, 2 * skipped, 2 * width + 1)
-        self.low = low
+        self.low = new_low
 
     def state(self, slots: Numbers) -> tuple[int, list[pa.Array]]:
         """Counts and limbs of some slots in the one form their values have, and `low` in it."""

@@ -24,6 +24,7 @@ once half or more of them cancel out, and none at all once all do.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -117,7 +118,8 @@ class AliveValues:
         """Keeps those rows, with the slots of their groups, that have no end."""
         if not self._kept or (rows.ends is not None and not (rows.ends == MAX_TICK).any()):
             return
-        lasting = _timeless(self._needed(rows.where(rows.ends_or_never() == MAX_TICK)))
+        lasting = self._needed(rows.where(rows.ends_or_never() == MAX_TICK))
+        lasting = replace(lasting, times=np.zeros(len(lasting), np.int64))
         self.lasting.append(lasting)
         self._left += _sum_of_signs(lasting)
         if not self._left:
@@ -148,10 +150,6 @@ class AliveValues:
 
 def _sum_of_signs(rows: ChangeBatch) -> int:
     return int(rows.signs_or_insert().sum(dtype=np.int64))
-
-
-def _timeless(rows: ChangeBatch) -> ChangeBatch:
-    return ChangeBatch(rows.columns, np.zeros(len(rows), np.int64), None, rows.signs)
 
 
 HAS_BEGUN = "has_begun"

@@ -86,7 +86,11 @@ class BoundExprs:
         """What `run` gives over the rows of the batch."""
         import duckdb
 
-        read = select(columns, self.columns) if self.columns else _row_numbers(rows)
+        read = (
+            select(columns, self.columns)
+            if self.columns
+            else _numbered(select(columns, []), rows, _ROW)
+        )
         try:
             self._put(read)
             return run()
@@ -248,10 +252,6 @@ def _duckdb_type(arrow: pa.DataType) -> str:
         quoted = [(f.name.replace('"', '""'), _duckdb_type(f.type)) for f in fields]
         return f"STRUCT({', '.join(f'{chr(34)}{name}{chr(34)} {kind}' for name, kind in quoted)})"
     return _DUCKDB_NAMES[arrow]
-
-
-def _row_numbers(rows: int) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.array(np.arange(rows))], names=[_ROW])
 
 
 def _numbered(columns: pa.RecordBatch, rows: int, name: str) -> pa.RecordBatch:

@@ -289,8 +289,8 @@ class AsofSweepOp(WaitingOp):
 
 
 @dataclass(frozen=True)
-class _Answers:
-    """Right rows in time order, in parts, and the slot of each one's key."""
+class _Swept:
+    """Rows in time order, in parts, and the slot of each one's key."""
 
     parts: Sequence[ChangeBatch]
     slots: Rows
@@ -301,7 +301,11 @@ class _Answers:
     @cached_property
     def times(self) -> Rows:
         """Of all rows."""
-        return _times(self.parts)
+        return np.concatenate([np.empty(0, np.int64), *(part.times for part in self.parts)])
+
+
+class _Answers(_Swept):
+    """Right rows."""
 
     def only(self, rows: Rows, names: Sequence[str]) -> ChangeBatch:
         """Some columns of some rows, at least one, in the order of their places."""
@@ -317,22 +321,15 @@ class _Answers:
 
 
 @dataclass(frozen=True)
-class _Asking:
-    """Left rows in time order, in parts, and the slot of each one's key.
+class _Asking(_Swept):
+    """Left rows.
 
     `numbers` says of a row that has waited which of `before` it is, NOTHING of the others; those
     hold the match before each, with its time in the column EARLIER.
     """
 
-    parts: Sequence[ChangeBatch]
-    slots: Rows
     numbers: Rows
     before: ChangeBatch
-
-    @cached_property
-    def times(self) -> Rows:
-        """Of all rows."""
-        return _times(self.parts)
 
     def waited(self, first: int) -> Waited:
         """Which rows have waited; the matches they have are called by places from `first` on."""
@@ -347,10 +344,6 @@ class _Asking:
 def _schema(names: Sequence[str], fields: Sequence[Field]) -> pa.Schema:
     types = {field.name: arrow_type(field.type) for field in fields}
     return pa.schema([(name, types[name]) for name in names])
-
-
-def _times(parts: Sequence[ChangeBatch]) -> Rows:
-    return np.concatenate([np.empty(0, np.int64), *(part.times for part in parts)])
 
 
 def _indices(places: Rows) -> pa.Array:

@@ -127,17 +127,13 @@ def route_from(node: MultiJoin, start: int) -> Route:
         step = _step(node, chosen)
         steps.append(step)
         chosen.append(step.input)
+    taken = {
+        (source, key)
+        for step in steps
+        for key, source in zip(step.classes, step.sources, strict=True)
+    }
     keys = [
-        tuple(
-            sorted(
-                {
-                    key
-                    for step in steps
-                    for key, source in zip(step.classes, step.sources, strict=True)
-                    if source == position
-                }
-            )
-        )
+        tuple(sorted(key for source, key in taken if source == position))
         for position in range(len(chosen))
     ]
     return Route(start, tuple(steps), tuple(keys), predicates=first_ready(node, (), start))
@@ -146,7 +142,11 @@ def route_from(node: MultiJoin, start: int) -> Route:
 def _step(node: MultiJoin, chosen: list[int]) -> Step:
     upper = node.graph.upper
     added = next_input(node, chosen)
-    classes = _shared(node, chosen, added)
+    classes = tuple(
+        at
+        for at, key in enumerate(node.classes)
+        if added in key.inputs and any(i in key.inputs for i in chosen)
+    )
     return Step(
         input=added,
         classes=classes,
@@ -158,15 +158,6 @@ def _step(node: MultiJoin, chosen: list[int]) -> Step:
         reach_on=_ticks([upper[i][added] for i in chosen]),
         is_strict=added > chosen[0],
         predicates=first_ready(node, chosen, added),
-    )
-
-
-def _shared(node: MultiJoin, chosen: list[int], candidate: int) -> tuple[int, ...]:
-    """The classes of a candidate that an input chosen before has too."""
-    return tuple(
-        at
-        for at, key in enumerate(node.classes)
-        if candidate in key.inputs and any(i in key.inputs for i in chosen)
     )
 
 

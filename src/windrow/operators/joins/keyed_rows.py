@@ -20,7 +20,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.kernels.count_join import Partitions, partitioned
 from windrow.kernels.jit import writable
 from windrow.operators.columns import key_columns
 from windrow.operators.columns.changes import ROW_BITS, ChangeBatch, Places, concat, counted
@@ -30,6 +29,7 @@ from windrow.operators.columns.key_directory import KeyDirectory
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from windrow.kernels.count_join import Partitions
     from windrow.operators.columns.chunks import Chunk, ChunkBuffer, ChunkSlice
     from windrow.physical.nodes.base import KeyClass
 
@@ -224,6 +224,9 @@ class Divided:
 
 def divided_by(stored: Sequence[ChunkSlice], new: Chunk, names: tuple[str, ...]) -> Divided:
     """New rows by their partitions, with the stored rows of the same ones, found by their words."""
+    # Of those who look rows up, only count windows load this kernel.
+    from windrow.kernels.count_join import partitioned  # noqa: PLC0415
+
     wanted = np.unique(partition_words(new.batch, names))
     places = np.append(
         places_of_partitions(stored, names, wanted), (len(stored) << ROW_BITS) + np.arange(len(new))
