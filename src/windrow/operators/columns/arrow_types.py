@@ -220,10 +220,6 @@ def _durations(array: pa.Array) -> pa.Array:
     return pa.array(micros, mask=is_null).cast(pa.duration("us"))
 
 
-def _timestamp(arrow: pa.DataType, _: str) -> str:
-    return "timestamp_ntz" if arrow.tz is None else "timestamp"
-
-
 def _decimal(arrow: pa.DataType, column: str) -> str:
     # Negative scales are whole numbers with more digits: decimal(3,-2) holds 99900.
     scale, precision = max(arrow.scale, 0), arrow.precision - min(arrow.scale, 0)
@@ -234,10 +230,6 @@ def _decimal(arrow: pa.DataType, column: str) -> str:
             hint="cast it to a decimal of 38 digits or fewer",
         )
     return f"decimal({precision},{scale})"
-
-
-def _list(arrow: pa.DataType, column: str) -> str:
-    return f"array<{spark_type(arrow.value_type, column)}>"
 
 
 def _map(arrow: pa.DataType, column: str) -> str:
@@ -268,12 +260,12 @@ _FAMILIES: tuple[
     tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType, str], str]],
     ...,
 ] = (
-    (pa.types.is_timestamp, _timestamp),
+    (pa.types.is_timestamp, lambda arrow, _: "timestamp_ntz" if arrow.tz is None else "timestamp"),
     (pa.types.is_duration, lambda *_: INTERVAL),
     (pa.types.is_time, lambda *_: "time(6)"),
     (pa.types.is_decimal, _decimal),
     (pa.types.is_fixed_size_binary, lambda *_: "binary"),
-    (_is_any_list, _list),
+    (_is_any_list, lambda arrow, column: f"array<{spark_type(arrow.value_type, column)}>"),
     (pa.types.is_map, _map),
     (pa.types.is_struct, _struct),
     (pa.types.is_dictionary, lambda arrow, column: spark_type(arrow.value_type, column)),

@@ -35,9 +35,10 @@ from windrow.operators.columns.changes import ChangeBatch, Places, rows_by_chunk
 from windrow.operators.columns.chunks import ChunkBuffer, ChunkSlice
 from windrow.operators.columns.key_directory import KeyDirectory
 from windrow.operators.engine.base import SteppingOp
+from windrow.operators.joins.join_inputs import last_needed
 from windrow.operators.joins.keyed_rows import partition_words, places_of_partitions
 from windrow.physical.nodes.resolve_changes import ResolveChanges
-from windrow.schema import MAX_TICK, MIN_TICK
+from windrow.schema import MAX_TICK
 
 FIRST, LOST = "first", "lost"
 
@@ -71,7 +72,7 @@ class ResolveChangesOp(SteppingOp):
         """Gives the changes below the watermark, each delete with the end of its row."""
         yield from super().advance(watermark)
         if self._node.ticks is not None:
-            self.counters.drops += self._there.drop_below(self._last_alive(watermark))
+            self.counters.drops += self._there.drop_below(last_needed(watermark, self._lasts - 1))
             self._measure()
 
     def due(self) -> int:
@@ -83,12 +84,6 @@ class ResolveChangesOp(SteppingOp):
 
     def _timed(self) -> Sequence[ChunkBuffer]:
         return (self._arriving,)
-
-    def _last_alive(self, watermark: int) -> int:
-        """The least event time of a row that a delete from the watermark on may still find."""
-        if watermark == MAX_TICK:
-            return MAX_TICK
-        return max(MIN_TICK, watermark - self._lasts + 1)
 
     def _step(self, bound: int) -> ChangeBatch | None:
         """Takes changes in the order of their instants; what they mean comes out."""
@@ -117,17 +112,12 @@ class ResolveChangesOp(SteppingOp):
             times[of_now] = rows.times[taken[of_now] - len(places)]
             ends[deletes] = self._ends(times[deletes])
             is_kept[taken[of_now] - len(places)] = False
-            self._take_out(places[taken[of_before]])
+            gone = rows_by_chunk(np.sort(places[taken[of_before]]), len(self._there.slices))
+            self.counters.drops += self._there.drop(gone)
         kept = rows.where(is_kept)
         self._there.append(ChangeBatch(kept.columns, kept.times))
         given = np.flatnonzero(is_resolved)
         return self._shown(rows.take(given), times[given], ends[given]) if len(given) else None
-
-    def _take_out(self, places: Numbers) -> None:
-        """Drops rows from where they are stored."""
-        if len(places):
-            rows = rows_by_chunk(np.sort(places), len(self._there.slices))
-            self.counters.drops += self._there.drop(rows)
 
     def _ends(self, times: Numbers) -> Numbers:
         """The first instant at which rows that came at some times are gone."""
