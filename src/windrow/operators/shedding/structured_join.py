@@ -46,7 +46,7 @@ from windrow.kernels.bew_period import (
     no_progress,
 )
 from windrow.kernels.jit import writable
-from windrow.kernels.structures.room import empty_store
+from windrow.kernels.structures.room import empty_store, with_newest
 from windrow.kernels.structures.sample import (
     Asked,
     Entries,
@@ -54,7 +54,6 @@ from windrow.kernels.structures.sample import (
     keys_held,
     probe_sample,
     still_there,
-    with_newest,
 )
 from windrow.kernels.structures.store import Store, nbytes
 from windrow.kernels.structures.window import STRUCTURES
