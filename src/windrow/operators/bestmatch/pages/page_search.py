@@ -33,7 +33,7 @@ buffers, gallop reads 6 pages and crabstep 8.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -45,8 +45,6 @@ from windrow.operators.bestmatch.pages.page_file import LEAST, edges
 from windrow.operators.bestmatch.pages.sorted_windows import StandardWindow, gather
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from windrow.kernels.bestmatch import Measures
@@ -57,8 +55,7 @@ if TYPE_CHECKING:
     from windrow.operators.engine.base import Counters
 
 
-GALLOP, CRABSTEP, CHEAPER = "gallop", "crabstep", "cheaper"
-MODES = (CHEAPER, GALLOP, CRABSTEP)
+GALLOP, CRABSTEP = "gallop", "crabstep"
 
 Column = tuple[int, list[int]]
 """A left page and the right pages that it must be compared with."""
@@ -202,13 +199,6 @@ def cheaper(columns: Sequence[Column], buffers: int, *, are_left_held: bool = Fa
     if are_left_held:
         return stepping if stepping.right_reads < galloping.right_reads else galloping
     return stepping if stepping.reads < galloping.reads else galloping
-
-
-SCHEDULERS: dict[str, Callable[[Sequence[Column], int], Schedule]] = {
-    GALLOP: gallop,
-    CRABSTEP: crabstep,
-    CHEAPER: cheaper,
-}
 
 
 _FEW_PAIRS = 1 << 14
