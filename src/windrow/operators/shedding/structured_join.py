@@ -62,7 +62,7 @@ from windrow.operators.engine.base import Counters, Snapshot
 from windrow.operators.joins.bew_search import MOST_FOUND, START_ROWS, Numbers, Partial, Search
 from windrow.operators.joins.bew_window import JoinWindow, key_of
 from windrow.operators.joins.join_steps import Predicates, Route
-from windrow.operators.joins.tuple_at_a_time.structure_words import (
+from windrow.operators.joins.tuple_at_a_time.tuple_words import (
     HIGH,
     KEY,
     LOW,

@@ -104,11 +104,7 @@ class Counts:
 class Frames:
     """The m page frames of memory; all rows lie in them, a frame's from `place` on.
 
-    Args:
-        buffers: how many there are.
-        page_rows: rows of a page.
-        columns: numbers of a row.
-        counts: told how many frames are in use.
+    `buffers` says how many there are; rows have so many columns.
     """
 
     def __init__(self, buffers: int, page_rows: int, columns: int, counts: Counts) -> None:
@@ -220,19 +216,12 @@ class PageFile:
 
 def edges(pages: Sequence[Page], columns: int) -> Edges:
     """What memory keeps of pages, as arrays."""
-    count = len(pages)
-    if not count:
-        nothing = np.empty((0, columns), np.int64)
-        return Edges(nothing, nothing, np.empty(0, np.int64))
-    ends = np.array([page.ends for page in pages])
+    ends = np.array([page.ends for page in pages], np.int64).reshape(-1, 2, columns)
     first, last = np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1])
-    return Edges(first, last, np.array([page.newest for page in pages]))
+    return Edges(first, last, np.array([page.newest for page in pages], np.int64))
 
 
 def drop_expired(file: PageFile, pages: Sequence[Page], lower: int) -> list[Page]:
     """The pages that have a row of the window; the others are forgotten without being read."""
-    expired = [page for page in pages if page.newest < lower]
-    if not expired:
-        return list(pages)
-    file.forget(expired)
+    file.forget([page for page in pages if page.newest < lower])
     return [page for page in pages if page.newest >= lower]

@@ -185,13 +185,7 @@ def _compare_held(visit: Visit, rights: list[int], held: _Buffers) -> None:
 
 
 def cheaper(columns: Sequence[Column], buffers: int, *, are_left_held: bool = False) -> Schedule:
-    """The schedule that reads fewer pages; gallop, where both read as many.
-
-    Args:
-        columns: the left pages and what they meet.
-        buffers: those for right pages.
-        are_left_held: whether left pages are in memory, and not read.
-    """
+    """The schedule that reads fewer pages, left ones that are held apart; gallop, if both are equal."""
     galloping = gallop(columns, buffers)
     if len({right for _, rights in columns for right in rights}) <= buffers:
         return galloping  # every page is read once
@@ -274,14 +268,7 @@ class _Lines:
 
 
 class PageSearch:
-    """The search of one bestmatch join for rows of one input.
-
-    Args:
-        windows: what is met.
-        indexer: of that input.
-        port: the input.
-        counters: where work is counted.
-    """
+    """The search of one bestmatch join for rows of one input, `port`, whose indexer is given."""
 
     def __init__(
         self, windows: PagedWindows, indexer: MatchIndexer, port: int, counters: Counters
@@ -298,12 +285,9 @@ class PageSearch:
     def find(
         self, rows: ChangeBatch, numbers: Numbers, *, is_pruned: bool
     ) -> tuple[Candidates, bool]:
-        """The pairs of some rows, and whether their keys are equal for sure.
+        """The pairs of some rows, called by their numbers, and whether keys are equal for sure.
 
-        Args:
-            rows: the rows.
-            numbers: what each one's pairs are to be called by.
-            is_pruned: whether pairs that another one of the same row dominates are left out.
+        Pruned: without those that another one of the same row dominates.
         """
         asking, is_exact = self._asking(rows, numbers)
         found = _Found(len(self._measures.limits), is_pruned=is_pruned)

@@ -51,11 +51,7 @@ LIST_BYTES = 220
 
 
 class CellWindow:
-    """The window of one stream as lists of pages by cell.
-
-    Args:
-        file: where pages are.
-    """
+    """The window of one stream as lists of pages by cell."""
 
     def __init__(self, file: PageFile) -> None:
         self._file = file

@@ -13,8 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from windrow.kernels.tuple_at_a_time.tape import Conditions, Numbers
-from windrow.operators.joins.tuple_at_a_time.comparison_words import compared_pairs
-from windrow.operators.joins.tuple_at_a_time.structure_words import HIGH, KEY, LOW, range_of
+from windrow.operators.joins.tuple_at_a_time.tuple_words import (
+    HIGH,
+    KEY,
+    LOW,
+    compared_pairs,
+    range_of,
+)
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.probe_orders import is_along_path, pipeline_order, probe_order
 from windrow.plan.windows import UNBOUNDED
