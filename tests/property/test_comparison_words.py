@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from twins.theta import compared
 
 from windrow.operators.columns.changes import ChangeBatch
-from windrow.operators.joins.tuple_at_a_time.comparison_words import comparison_words
+from windrow.operators.joins.tuple_at_a_time.tuple_words import comparison_words
 from windrow.physical.probe_orders import OrderedPair
 from windrow.plan.exprs import Comparison, Side
 

@@ -19,7 +19,7 @@ from cases.join_runs import (
 from cases.tape import TAPES
 from hypothesis import given, settings
 
-from windrow.kernels.tuple_at_a_time import levels
+from windrow.kernels.tuple_at_a_time import pipeline_machine
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.engine.base import Operator
 from windrow.operators.joins.bew_join import BewJoinOp
@@ -65,7 +65,7 @@ def little_room():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(results, "MOST_FOUND", 3)
         patch.setattr(lanes, "LEAST_ROOM", 2)
-        patch.setattr(levels, "SMALLEST_STORE", 2)
+        patch.setattr(pipeline_machine, "SMALLEST_STORE", 2)
         yield
 
 

@@ -90,22 +90,6 @@ def merge_pages(
 
 
 @kernel
-def cell_starts(rows: Numbers, start: int, stop: int, widths: Numbers) -> Numbers:
-    """Where in the page at [start, stop) each cell starts."""
-    starts = np.empty(stop - start, np.int64)
-    count = 0
-    for at in range(start, stop):
-        is_start = at == start
-        for k in range(len(widths)):
-            if rows[at, k + 1] // widths[k] != rows[at - 1, k + 1] // widths[k]:
-                is_start = True
-        if is_start:
-            starts[count] = at - start
-            count += 1
-    return starts[:count]
-
-
-@kernel
 def reached_cells(asking: Numbers, cells: Numbers) -> tuple[Numbers, Numbers]:
     """Per row that asks, the first and the last of a page's cells in [row - eps, row + eps].
 

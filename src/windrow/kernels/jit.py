@@ -1,47 +1,30 @@
 """The one way to compile a loop: `@kernel`.
 
 Every kernel releases the interpreter lock, keeps IEEE arithmetic (no fastmath: NaN and signed zero
-are data here), and is compiled once per machine, not once per process.
+are data here), and is compiled once per machine, not once per process. It takes C-contiguous arrays. A
+read-only array is another type to numba, and would compile the kernel again: `writable` gives kernels
+one kind.
 
-Why the on-disk cache is on. A Spark job starts a fresh Python worker per core, and each would
+**The on-disk cache is on**, for a Spark job starts a fresh Python worker per core, and each would
 compile every kernel it calls, which takes seconds; to read them takes a fraction of one. To see it,
-run any query twice, with and without `WINDROW_KERNEL_CACHE=off`.
-
-Why it is safe:
+run any query twice, with and without `WINDROW_KERNEL_CACHE=off`. The setting may also name another
+folder; where none can be written, kernels are compiled in each process. Why it is safe:
 
 - The folder belongs to the user alone (mode 0700, owner checked): cached code is code.
-- A kernel has the code of those that it calls in it, and numba notices only changes of its own
-  file. So each module has a folder of its own, whose name holds numba's, numpy's and Python's
-  versions, how far LLVM optimizes (`NUMBA_OPT`), and a digest of all that its kernels are made of
-  (below). What changes in one module changes the folder of every module that leads to it, and
-  of no other.
-- numba writes cache files under a temporary name and renames them. Of processes that need a kernel
-  at the same time one compiles it (`alone`), and where there are no locks, each for itself.
+- A kernel has the code of the kernels that it calls in it, and the values of the constants it reads,
+  but numba notices only changes of its own file. So each module has a folder of its own, whose name
+  holds numba's, numpy's and Python's versions, how far LLVM optimizes (`NUMBA_OPT`), and a digest of
+  the module's text and of all kernel modules that its imports lead to:
 
-`WINDROW_KERNEL_CACHE` names another folder, or says `off`. Where no folder can be written, kernels
-are compiled in each process.
+      few.py -> sweep.py -> bew_period.py -> jit.py
 
-Kernels take C-contiguous arrays. A read-only array is another type to numba, and would compile the
-kernel again: `writable` gives kernels one kind.
+  Imports are read from the text. One that names no module, but a package or a place relative to its
+  own, counts as an import of every kernel module there is: to compile too often is never wrong. Of
+  kernels of another package, whatever a module imports from its own package counts as well.
+- numba writes cache files under a temporary name and renames them.
 
-What a kernel returns leaves compiled code without a line of Python being run.
-
-numba makes the arrays and named tuples that a kernel returns with the help of Python: it asks a
-function for their pickled classes, and calls that of a tuple. Between any two instructions of Python
-the handler of a signal may run, and raise, as that of Ctrl-C does; numba then goes on with the class
-that it has not got:
-
-    kernel done --> unpickle the class --> make the object --> the caller
-                          ^ Ctrl-C: no class, and the process dies
-
-So classes are among the constants of our kernels, and their tuples are made by `tuple.__new__`, all of
-it C. A signal waits until the kernel has returned. It is cheaper, too. Kernels of others keep numba's
-way.
-
-Processes that need the same kernel at the same time compile it once.
-
-Spark starts a Python worker per core, and all of a stage's workers call the same kernels for the
-first time at the same moment. One of them compiles, the others wait, and read what it has made:
+**Processes that need a kernel at the same time compile it once.** All workers of a Spark stage call
+the same kernels for the first time at the same moment; one compiles, the others wait and read:
 
     worker 1   |-- compile f ------------------|-- run ...
     worker 2      |.. wait ....................|- read f -|-- run ...
@@ -53,23 +36,22 @@ one whose file system has no locks. Kernels call one another without circles, so
 which waits for `g` while it compiles `f` never holds up the one that compiles `g`.
 
 Within a process numba compiles in one thread at a time. Its lock is taken first: a thread that
-waits for another process with it in hand cannot be waited for by a thread of its own.
+waits for another process with it in hand cannot be waited for by a thread of its own. numba does not
+take it well to be left in the middle: what it knows of its own functions may then be incomplete for
+good. So Ctrl-C is put off to the end of the kernel that is compiled.
 
-numba does not take it well to be left in the middle: what it knows of its own functions may then be
-incomplete for good. So Ctrl-C is put off to the end of the kernel that is compiled.
+**What a kernel returns leaves compiled code without a line of Python being run.** numba makes the
+arrays and named tuples that a kernel returns with the help of Python: it asks a function for their
+pickled classes, and calls that of a tuple. Between any two instructions of Python the handler of a
+signal may run, and raise, as that of Ctrl-C does; numba then goes on with the class that it has not
+got:
 
-Which files the compiled code of a kernel is made of: its module's, and all that this leads to.
+    kernel done --> unpickle the class --> make the object --> the caller
+                          ^ Ctrl-C: no class, and the process dies
 
-A kernel has the code of the kernels that it calls in it, and the values of the constants it reads.
-Both come from its own module, or from kernel modules that this one imports, and so on:
-
-    few.py -> few_loops.py -> sweep.py -> bew_period.py -> jit.py
-
-Imports are read from the text. One that names no module, but a package or a place relative to its
-own, counts as an import of every kernel module there is: to compile too often is never wrong.
-
-Kernels of another package are made of modules of that package, and of ours: whatever one of its
-modules imports from its own package counts as well.
+So classes are among the constants of our kernels, and their tuples are made by `tuple.__new__`, all of
+it C. A signal waits until the kernel has returned. It is cheaper, too. Kernels of others keep numba's
+way.
 """
 
 from __future__ import annotations

@@ -55,26 +55,16 @@ def window_moves(
     newest = np.full(slot_count, NOTHING, np.int64)
     bound = np.full(slot_count, NOTHING, np.int64)
     inside = np.zeros(slot_count, np.int64)
-    for row in range(stored):
-        slot = slots[row]
-        older[row] = newest[slot]
-        if newest[slot] != NOTHING:
-            newer[newest[slot]] = row
-        newest[slot] = row
-        if inside[slot] == rows:
-            bound[slot] = newer[bound[slot]]
-        else:
-            bound[slot] = row if inside[slot] == 0 else bound[slot]
-            inside[slot] += 1
     moved = np.empty(2 * len(event_rows), np.int64)
     events = np.empty(2 * len(event_rows), np.int64)
     signs = np.empty(2 * len(event_rows), np.int8)
     count = 0
-    for event in range(len(event_rows)):
-        row = event_rows[event]
+    # Stored rows come as those of events do, before all of these; nothing is told of it.
+    for event in range(-stored, len(event_rows)):
+        row = event_rows[event] if event >= 0 else event + stored
         slot = slots[row]
         leaves, enters = NOTHING, NOTHING
-        if not is_delete[event]:
+        if event < 0 or not is_delete[event]:
             enters = row
             older[row] = newest[slot]
             if newest[slot] != NOTHING:
@@ -101,10 +91,10 @@ def window_moves(
                 older[newer[row]] = older[row]
             else:
                 newest[slot] = older[row]
-        if leaves != NOTHING:
+        if leaves != NOTHING and event >= 0:
             moved[count], events[count], signs[count] = leaves, event, -1
             count += 1
-        if enters != NOTHING:
+        if enters != NOTHING and event >= 0:
             moved[count], events[count], signs[count] = enters, event, 1
             count += 1
     return Moves(moved[:count], events[:count], signs[:count])

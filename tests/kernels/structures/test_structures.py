@@ -13,7 +13,6 @@ from twins.structures import SortedList, check
 
 from windrow.kernels.structures.room import empty_store, grown
 from windrow.kernels.structures.runs import (
-    entries_between,
     filled_store,
     search_only,
     update_only,
@@ -32,7 +31,14 @@ from windrow.kernels.structures.store import (
     has_room,
     nbytes,
 )
-from windrow.kernels.structures.window import STRUCTURES, expire, insert
+from windrow.kernels.structures.window import (
+    STRUCTURES,
+    entry_at,
+    expire,
+    first,
+    following,
+    insert,
+)
 
 LAWS = settings(max_examples=100, deadline=None, derandomize=True)
 EVERY = pytest.mark.parametrize("name", sorted(STRUCTURES))
@@ -60,6 +66,15 @@ def draw_key(random: Random) -> int:
     return random.choice(random.choice(KEYS))
 
 
+def entries_between(store, low, high):
+    """The entries that a probe finds, as it finds them."""
+    found, at = [], first(store, low, high)
+    while at != NONE:
+        found.append(entry_at(store, at))
+        at = following(store, at, low, high)
+    return found
+
+
 @EVERY
 @LAWS
 @given(steps=drawn(draw_steps, size=1_024), size=st.integers(1, 6))
@@ -76,10 +91,10 @@ def test_every_structure_is_a_sorted_list_to_the_outside(name, steps, size):
                 assert expire(store) == twin.expire()
         elif step == "probe":
             # Of one key every structure gives the entries in order of arrival.
-            assert entries_between(store, key, key).tolist() == twin.between(key, key)
+            assert entries_between(store, key, key) == twin.between(key, key)
         else:
             low, high = min(key, other), max(key, other)
-            found = entries_between(store, low, high).tolist()
+            found = entries_between(store, low, high)
             in_order = twin.between(low, high)
             assert (found if kind >= BPLUS_TREE else sorted(found)) == (
                 in_order if kind >= BPLUS_TREE else sorted(in_order)

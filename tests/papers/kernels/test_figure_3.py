@@ -21,10 +21,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from windrow.kernels.tuple_at_a_time.hw import HwLoops
-from windrow.kernels.tuple_at_a_time.levels import Plan
-from windrow.kernels.tuple_at_a_time.nlw import NlwLoops
-from windrow.kernels.tuple_at_a_time.pipeline_machine import PipelineMachine
+from windrow.kernels.tuple_at_a_time.level_loops import HwLoops, NlwLoops
+from windrow.kernels.tuple_at_a_time.pipeline_machine import PipelineMachine, Plan
 from windrow.kernels.tuple_at_a_time.tape import (
     ADMIT,
     DROP,

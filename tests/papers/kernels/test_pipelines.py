@@ -12,11 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.kernels.bew_period import LEAST
-from windrow.kernels.tuple_at_a_time.hw import HwLoops
-from windrow.kernels.tuple_at_a_time.levels import Plan
+from windrow.kernels.tuple_at_a_time.level_loops import HwLoops, NlwLoops
 from windrow.kernels.tuple_at_a_time.machine import Move
-from windrow.kernels.tuple_at_a_time.nlw import NlwLoops
-from windrow.kernels.tuple_at_a_time.pipeline_machine import PipelineMachine
+from windrow.kernels.tuple_at_a_time.pipeline_machine import PipelineMachine, Plan
 from windrow.kernels.tuple_at_a_time.tape import (
     DROPS,
     KEY_TESTS,

@@ -15,7 +15,7 @@ from watched import Tick, Times, Watch, Work, interpreted
 from windrow.kernels import bew_period
 from windrow.kernels.bew_period import MOST
 from windrow.kernels.tuple_at_a_time import few as few_module
-from windrow.kernels.tuple_at_a_time import few_loops, sweep
+from windrow.kernels.tuple_at_a_time import sweep
 from windrow.kernels.tuple_at_a_time import sweep_machine as sweep_machines
 from windrow.kernels.tuple_at_a_time import tape as tape_module
 from windrow.kernels.tuple_at_a_time.machine import blocks
@@ -205,7 +205,7 @@ def watched(case: Case, method: str) -> Watch:
 def test_few_counts_every_comparison_of_times_where_it_makes_it_and_none_is_in_its_loops(
     method, monkeypatch
 ):
-    interpreted(monkeypatch, sweep_machines, few_module, few_loops, sweep, tape_module, bew_period)
+    interpreted(monkeypatch, sweep_machines, few_module, sweep, tape_module, bew_period)
     made: Counter[str] = Counter()
 
     @settings(EXAMPLES, max_examples=80)

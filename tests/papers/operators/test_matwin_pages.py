@@ -17,9 +17,9 @@ from twins.bestmatch import Rules, bestmatch
 from twins.page_schedules import gallop_reads
 
 from windrow.kernels.epsilon_grid import KINDS_OF_WORK, SORT_TESTS
-from windrow.operators.bestmatch.pages.page_search import MODES, SCHEDULERS
 from windrow_papers.kernels.matwin.nested_loops import nested_loops
 from windrow_papers.operators.matwin.matwin import GRID, JUDGED, STANDARD, MatWin, Setting
+from windrow_papers.operators.matwin.pages import MODES, SCHEDULERS
 from windrow_papers.operators.matwin.source import (
     GRID_ORDER,
     LATENESS,

@@ -17,12 +17,10 @@ from numpy.typing import NDArray
 from windrow.errors import InternalError
 from windrow.kernels.bew_period import MOST
 from windrow.kernels.tuple_at_a_time.arrival import order_by_keys
-from windrow.kernels.tuple_at_a_time.hw import HwLoops
-from windrow.kernels.tuple_at_a_time.levels import Plan
+from windrow.kernels.tuple_at_a_time.level_loops import HwLoops, NlwLoops
 from windrow.kernels.tuple_at_a_time.machine import Machine, blocks
-from windrow.kernels.tuple_at_a_time.nlw import NlwLoops
 from windrow.kernels.tuple_at_a_time.pipeline import LevelLoops
-from windrow.kernels.tuple_at_a_time.pipeline_machine import PipelineMachine
+from windrow.kernels.tuple_at_a_time.pipeline_machine import PipelineMachine, Plan
 from windrow.kernels.tuple_at_a_time.sweep_machine import FewMachine
 from windrow.kernels.tuple_at_a_time.tape import (
     FOUND,

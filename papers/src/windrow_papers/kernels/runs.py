@@ -20,11 +20,9 @@ import numpy as np
 
 from windrow.kernels.bew_period import MOST
 from windrow.kernels.tuple_at_a_time.arrival import order_by_keys
-from windrow.kernels.tuple_at_a_time.hw import HwLoops
-from windrow.kernels.tuple_at_a_time.levels import Plan
+from windrow.kernels.tuple_at_a_time.level_loops import HwLoops, NlwLoops
 from windrow.kernels.tuple_at_a_time.machine import Machine, blocks
-from windrow.kernels.tuple_at_a_time.nlw import NlwLoops
-from windrow.kernels.tuple_at_a_time.pipeline_machine import PipelineMachine
+from windrow.kernels.tuple_at_a_time.pipeline_machine import PipelineMachine, Plan
 from windrow.kernels.tuple_at_a_time.sweep_machine import FewMachine
 from windrow.kernels.tuple_at_a_time.tape import Conditions, Numbers, Tape, Trace, room_for
 from windrow_papers.kernels.bew import BewNestedLoop

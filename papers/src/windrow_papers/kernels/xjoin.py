@@ -18,6 +18,7 @@ from windrow.kernels.tuple_at_a_time.pipeline import (
     AT,
     FILLED,
     LEFT,
+    NONE,
     NUMBER,
     RIGHT,
     SIDE,
@@ -33,7 +34,6 @@ from windrow.kernels.tuple_at_a_time.pipeline import (
     same_words,
     take,
 )
-from windrow.kernels.tuple_at_a_time.stores import NONE
 from windrow.kernels.tuple_at_a_time.tape import (
     DROPS,
     KEY_TESTS,
@@ -88,17 +88,7 @@ def xjoin_level(
     work: Numbers,
     trace: Trace,
 ) -> None:
-    """Joins the block's tuples, until the block is through or the output is full.
-
-    Args:
-        level: the tables and the conditions between them.
-        cleaning: when they are cleaned; see there.
-        flow: what arrives.
-        out: room for the tuples that climb.
-        progress: where to go on; see there. It is through when SIDE is NONE.
-        work: the work done, added to.
-        trace: what was done, step by step.
-    """
+    """Joins as `pipeline.LevelLoops` says; `cleaning` is when tables are cleaned."""
     left, right, until = flow.left.numbers, flow.right.numbers, flow.until
     while True:
         if progress[SIDE] == NONE:

@@ -37,7 +37,7 @@ from windrow.kernels.structures.tree_nodes import (
     place_beyond,
     place_from,
     put,
-    thread_after,
+    thread,
     unthread,
 )
 
@@ -112,7 +112,7 @@ def _split(store: Store, node: int, at: int, key: int, entry: int, level: int) -
         move_to_end(store, node, kept, size - kept, right)
         put(store, right, at - kept, key, entry)
     if level == 0:
-        thread_after(store, node, right)
+        thread(store, node, right, nodes[node, NEXT])
         return right
     if at < kept:
         nodes[entry, PARENT] = node

@@ -36,6 +36,7 @@ from windrow.kernels.structures.store import (
     MOVED,
     NONE,
     TOUCHED,
+    Numbers,
     Store,
     queue_place,
 )
@@ -167,6 +168,16 @@ def read_free(store: Store, key: int) -> None:
     own, slots = bucket_of(store, key), slots_of(store)
     at = (store.nodes[own, SPAN] >> BITS) + (store.nodes[own, SPAN] & LOW)
     fetch(store.slots, own, 2 * (at - slots if at >= slots else at))
+
+
+@lean_kernel
+def read_buckets(store: Store, keys: Numbers, start: int) -> None:
+    """Asks for what the probes from a key on are going to look at, to wait for memory once for all."""
+    stop = min(start + AHEAD, len(keys))
+    for n in range(start, stop):
+        read_head(store, keys[n])
+    for n in range(start, stop):
+        read_slots(store, keys[n])
 
 
 @lean_kernel_part

@@ -1,4 +1,4 @@
-"""Structures without an entry, and structures with more room: the arrays are made here.
+"""Structures without an entry, with many more, and with more room: the arrays are made here.
 
 Rows of `nodes` that are not in use are chained, and used again first: a window that slides for ever
 takes no more memory.
@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from windrow.kernels.jit import lean_kernel
 from windrow.kernels.structures.buckets import LINK, LOW, SPAN, rebucket
 from windrow.kernels.structures.store import (
     BPLUS_TREE,
@@ -33,8 +34,10 @@ from windrow.kernels.structures.store import (
     Numbers,
     Store,
     has_nodes,
+    has_room,
     take_node,
 )
+from windrow.kernels.structures.window import insert
 
 _QUEUE_WIDTHS = {BUFFER: 2, HASH: 1, BPLUS_TREE: 1, T_TREE: 1}
 _OCCUPANCY = {BPLUS_TREE: 0.6, T_TREE: 0.65}
@@ -100,6 +103,25 @@ def grown(store: Store) -> Store:
     if kind != BUFFER and not has_nodes(store):
         store = _with_nodes(store, _more(len(store.nodes)))
     return store
+
+
+def with_newest(store: Store, keys: Numbers, entry: int) -> Store:
+    """The structure with keys added, whose entries are numbered from one on."""
+    done = _insert_some(store, keys, entry, 0)
+    while done < len(keys):
+        store = grown(store)
+        done = _insert_some(store, keys, entry, done)
+    return store
+
+
+@lean_kernel
+def _insert_some(store: Store, keys: Numbers, entry: int, start: int) -> int:
+    """Inserts keys while there is room; gives how many are in."""
+    for n in range(start, len(keys)):
+        if not has_room(store):
+            return n
+        insert(store, keys[n], entry + n)
+    return len(keys)
 
 
 def _more(nodes: int) -> int:

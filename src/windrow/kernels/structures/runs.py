@@ -7,19 +7,17 @@ store = update_only(store, keys)                 each key comes, and the oldest 
 
 from __future__ import annotations
 
-import numpy as np
-
-from windrow.kernels.jit import kernel, lean_kernel
+from windrow.kernels.jit import lean_kernel
 from windrow.kernels.structures.buckets import (
     AHEAD,
     is_far,
+    read_buckets,
     read_free,
     read_head,
     read_oldest_heads,
     read_oldest_slots,
-    read_slots,
 )
-from windrow.kernels.structures.room import empty_store, grown
+from windrow.kernels.structures.room import empty_store, grown, with_newest
 from windrow.kernels.structures.store import (
     COMPARED,
     HELD,
@@ -39,11 +37,7 @@ def filled_store(kind: int, size: int, keys: Numbers) -> Store:
 
     There is room for one more, so that it can slide.
     """
-    store = empty_store(kind, size, len(keys) + 1)
-    done = _insert_some(store, keys, 0)
-    while done < len(keys):
-        store = grown(store)
-        done = _insert_some(store, keys, done)
+    store = with_newest(empty_store(kind, size, len(keys) + 1), keys, 0)
     store.numbers[WORK] = 0
     return store
 
@@ -63,11 +57,7 @@ def search_only(store: Store, lows: Numbers, highs: Numbers) -> int:
     found, total = 0, 0
     for n in range(len(lows)):
         if n % AHEAD == 0 and is_far(store):
-            stop = min(n + AHEAD, len(lows))
-            for coming in range(n, stop):
-                read_head(store, lows[coming])
-            for coming in range(n, stop):
-                read_slots(store, lows[coming])
+            read_buckets(store, lows, n)
         at = first(store, lows[n], highs[n])
         while at != NONE:
             found += 1
@@ -76,33 +66,10 @@ def search_only(store: Store, lows: Numbers, highs: Numbers) -> int:
     return found if total >= 0 else NONE
 
 
-@kernel
-def entries_between(store: Store, low: int, high: int) -> Numbers:
-    """The entries that a probe finds, as it finds them."""
-    found = np.empty(store.numbers[HELD], np.int64)
-    count = 0
-    at = first(store, low, high)
-    while at != NONE:
-        found[count] = entry_at(store, at)
-        count += 1
-        at = following(store, at, low, high)
-    return found[:count]
-
-
 def work_of(store: Store) -> tuple[int, int, int]:
     """Keys compared, entries touched and entries moved so far."""
     compared, touched, moved = store.numbers[WORK]
     return int(compared), int(touched), int(moved)
-
-
-@lean_kernel
-def _insert_some(store: Store, keys: Numbers, start: int) -> int:
-    """Inserts keys while there is room; gives how many are in."""
-    for n in range(start, len(keys)):
-        if not has_room(store):
-            return n
-        insert(store, keys[n], n)
-    return len(keys)
 
 
 @lean_kernel

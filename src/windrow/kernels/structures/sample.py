@@ -20,11 +20,10 @@ from numpy.typing import NDArray
 
 from windrow.kernels.bew_period import AT, FILLED, LOOKUPS, PROBE, TOUCHED, Found, Progress
 from windrow.kernels.jit import kernel, lean_kernel
-from windrow.kernels.structures.buckets import AHEAD, is_far, read_head, read_slots
-from windrow.kernels.structures.room import grown
-from windrow.kernels.structures.store import FIRST, HELD, KEY, NONE, Numbers, Store, has_room
+from windrow.kernels.structures.buckets import AHEAD, is_far, read_buckets
+from windrow.kernels.structures.store import FIRST, HELD, KEY, NONE, Numbers, Store
 from windrow.kernels.structures.store import TOUCHED as TOUCHED_BY_STORE
-from windrow.kernels.structures.window import entry_at, expire, first, following, insert
+from windrow.kernels.structures.window import entry_at, expire, first, following
 
 
 class Entries(NamedTuple):
@@ -73,15 +72,6 @@ def still_there(
     return found
 
 
-def with_newest(store: Store, keys: Numbers, entry: int) -> Store:
-    """The structure with keys added, whose entries are numbered from one on."""
-    done = _insert_some(store, keys, entry, 0)
-    while done < len(keys):
-        store = grown(store)
-        done = _insert_some(store, keys, entry, done)
-    return store
-
-
 @lean_kernel
 def expire_some(store: Store, count: int) -> None:
     """Takes so many of the oldest entries out."""
@@ -118,7 +108,7 @@ def probe_sample(
         )  # fmt: skip
         if at == NONE:
             if n % AHEAD == 0 and is_far(store):
-                _read_ahead(store, asked.low_keys, n)
+                read_buckets(store, asked.low_keys, n)
             lookups += 1
             at = first(store, low_key, high_key) if low <= high else NONE
         while at != NONE:
@@ -137,23 +127,3 @@ def probe_sample(
     progress[PROBE], progress[AT], progress[FILLED] = n, at, filled
     progress[LOOKUPS] += lookups
     progress[TOUCHED] += store.numbers[TOUCHED_BY_STORE] - before
-
-
-@lean_kernel
-def _read_ahead(store: Store, keys: Numbers, start: int) -> None:
-    """Asks for what the next probes are going to look at, to wait for memory once for all of them."""
-    stop = min(start + AHEAD, len(keys))
-    for n in range(start, stop):
-        read_head(store, keys[n])
-    for n in range(start, stop):
-        read_slots(store, keys[n])
-
-
-@lean_kernel
-def _insert_some(store: Store, keys: Numbers, entry: int, start: int) -> int:
-    """Inserts keys while there is room; gives how many are in."""
-    for n in range(start, len(keys)):
-        if not has_room(store):
-            return n
-        insert(store, keys[n], entry + n)
-    return len(keys)

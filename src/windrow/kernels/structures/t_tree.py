@@ -62,8 +62,7 @@ from windrow.kernels.structures.tree_nodes import (
     place_from,
     put,
     put_for_first,
-    thread_after,
-    thread_before,
+    thread,
     unthread,
 )
 
@@ -87,9 +86,9 @@ def retrace(store: Store, node: int) -> None:
         left, right = _height(store, nodes[node, LEFT]), _height(store, nodes[node, RIGHT])
         nodes[node, HEIGHT] = max(left, right) + 1
         if left > right + 1:
-            node = _lift_left(store, node)
+            node = _lift(store, node, LEFT)
         elif right > left + 1:
-            node = _lift_right(store, node)
+            node = _lift(store, node, RIGHT)
         has_two = nodes[node, LEFT] != NONE and nodes[node, RIGHT] != NONE
         if has_two and nodes[node, COUNT] < least_inside(store):
             changed = refill(store, node)
@@ -165,23 +164,13 @@ def _join_child(store: Store, node: int) -> None:
 
 
 @lean_kernel_part
-def _lift_left(store: Store, node: int) -> int:
-    """Rotates a node whose left subtree is too high; gives the node that comes in its place."""
-    nodes = store.nodes
-    left = nodes[node, LEFT]
-    if _height(store, nodes[left, LEFT]) < _height(store, nodes[left, RIGHT]):
-        _rotate(store, left, RIGHT)
-    return _rotate(store, node, LEFT)
-
-
-@lean_kernel_part
-def _lift_right(store: Store, node: int) -> int:
-    """As `_lift_left`, the other way round."""
-    nodes = store.nodes
-    right = nodes[node, RIGHT]
-    if _height(store, nodes[right, RIGHT]) < _height(store, nodes[right, LEFT]):
-        _rotate(store, right, LEFT)
-    return _rotate(store, node, RIGHT)
+def _lift(store: Store, node: int, side: int) -> int:
+    """Rotates a node whose subtree on one side is too high; gives the node that comes in its place."""
+    nodes, other = store.nodes, LEFT + RIGHT - side
+    child = nodes[node, side]
+    if _height(store, nodes[child, side]) < _height(store, nodes[child, other]):
+        _rotate(store, child, other)
+    return _rotate(store, node, side)
 
 
 @lean_kernel
@@ -326,7 +315,7 @@ def _add_leaf(store: Store, parent: int, side: int, key: int, entry: int) -> Non
     nodes[leaf, PARENT] = parent
     nodes[parent, side] = leaf
     if side == LEFT:
-        thread_before(store, parent, leaf)
+        thread(store, nodes[parent, PREVIOUS], leaf, parent)
     else:
-        thread_after(store, parent, leaf)
+        thread(store, parent, leaf, nodes[parent, NEXT])
     retrace(store, parent)

@@ -131,27 +131,14 @@ def move_to_front(store: Store, source: int, length: int, target: int) -> None:
 
 
 @lean_kernel
-def thread_after(store: Store, node: int, new: int) -> None:
-    """Puts a new node behind one in the order."""
+def thread(store: Store, before: int, new: int, after: int) -> None:
+    """Puts a new node between two that are neighbors in the order; one of them may be NONE."""
     nodes = store.nodes
-    following = nodes[node, NEXT]
-    nodes[new, PREVIOUS] = node
-    nodes[new, NEXT] = following
-    nodes[node, NEXT] = new
-    if following != NONE:
-        nodes[following, PREVIOUS] = new
-
-
-@lean_kernel
-def thread_before(store: Store, node: int, new: int) -> None:
-    """Puts a new node before one in the order."""
-    nodes = store.nodes
-    before = nodes[node, PREVIOUS]
-    nodes[new, NEXT] = node
-    nodes[new, PREVIOUS] = before
-    nodes[node, PREVIOUS] = new
+    nodes[new, PREVIOUS], nodes[new, NEXT] = before, after
     if before != NONE:
         nodes[before, NEXT] = new
+    if after != NONE:
+        nodes[after, PREVIOUS] = new
 
 
 @lean_kernel

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from windrow.kernels.bew_period import minus, plus
-from windrow.kernels.jit import lean_kernel, lean_kernel_part
+from windrow.kernels.jit import lean_kernel, lean_kernel_part, writable
 from windrow.kernels.structures.buckets import (
     AHEAD,
     is_far,
@@ -35,7 +35,7 @@ from windrow.kernels.structures.buckets import (
     read_oldest_slots,
     read_slots,
 )
-from windrow.kernels.structures.room import empty_store, grown
+from windrow.kernels.structures.room import empty_store, grown, with_newest
 from windrow.kernels.structures.store import (
     COMPARED,
     MOVED,
@@ -146,10 +146,16 @@ class Asymmetric(LoopMachine):
         """Takes tuples whose combinations were all given before."""
         start = self.buffers.next.copy()
         super().adopt(tape, turns)
-        for stream in range(2):
-            done, stop = int(start[stream]), int(self.buffers.next[stream])
-            while (done := insert_some(tape, self._windows, stream, done, stop)) < stop:
-                self._make_room()
+        column = self._windows.words[0]
+        stores = []
+        for store, at, stop, offset in zip(
+            self._stores, start, self.buffers.next, self._windows.offset, strict=True
+        ):
+            words = (
+                np.zeros(stop - at, np.uint64) if column == NONE else tape.words[at:stop, column]
+            )
+            stores.append(with_newest(store, writable(words).view(np.int64), at - offset))
+        self._windows = self._windows._replace(first=stores[0], second=stores[1])
 
     def fill(self, tape: Tape, found: Found) -> bool:
         """Adds combinations while there is room; whether all arrivals are through."""
@@ -166,10 +172,8 @@ class Asymmetric(LoopMachine):
     def trim(self, tape: Tape, coming: Numbers) -> None:
         """Drops the oldest of both windows that nothing to come can meet."""
         for stream in range(2):
-            drop_old(
-                tape, self.reach, coming, (self.buffers, self._windows), stream,
-                (self.work, self.trace),
-            )  # fmt: skip
+            store, record = self._stores[stream], (self.work, self.trace)
+            drop_old(tape, self.reach, coming, self.buffers, store, stream, record)
 
     def moved(self, move: Move) -> None:
         """Takes note that the tuples have new positions."""
@@ -231,7 +235,7 @@ def asymmetric(
             buffers.next[start] = at + 1
             if arrivals.is_ordered:
                 coming[start] = max(coming[start], tape.times[at])
-            _drop_old(tape, conditions.upper, coming, buffers, probed, 1 - start, record)
+            drop_old(tape, conditions.upper, coming, buffers, probed, 1 - start, record)
             insert(own, _word(tape, at, windows.words[0]), at - windows.offset[start])
             stack.chosen[0] = at
             _begin_probe(tape, conditions.upper, windows, probed, stack, start, record)
@@ -265,34 +269,8 @@ def _read_ahead(tape: Tape, arrivals: Arrivals, buffers: Buffers, windows: Windo
                 read_oldest_heads(store, AHEAD)
 
 
-@lean_kernel
-def drop_old(
-    tape: Tape,
-    reach: Numbers,
-    coming: Numbers,
-    buffered: Buffered,
-    stream: int,
-    record: Record,
-) -> None:
-    """Expires the oldest tuples of a window while nothing to come can meet them."""
-    buffers, windows = buffered
-    store = windows.first if stream == 0 else windows.second
-    _drop_old(tape, reach, coming, buffers, store, stream, record)
-
-
-@lean_kernel
-def insert_some(tape: Tape, windows: Windows, stream: int, start: int, stop: int) -> int:
-    """Inserts tuples while their window has room; gives the first that is not in."""
-    store = windows.first if stream == 0 else windows.second
-    for at in range(start, stop):
-        if not has_room(store):
-            return at
-        insert(store, _word(tape, at, windows.words[0]), at - windows.offset[stream])
-    return stop
-
-
 @lean_kernel_part
-def _drop_old(
+def drop_old(
     tape: Tape,
     reach: Numbers,
     coming: Numbers,
@@ -301,6 +279,7 @@ def _drop_old(
     stream: int,
     record: Record,
 ) -> None:
+    """Expires the oldest tuples of a window while nothing to come can meet them."""
     work, trace = record
     least = minus(coming[1 - stream], reach[stream, 1 - stream])
     at, stop = buffers.head[stream], buffers.next[stream]

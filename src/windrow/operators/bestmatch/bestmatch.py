@@ -52,7 +52,6 @@ of its rows, at the time of the row that is still to be judged: it is forgotten 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -84,14 +83,10 @@ Numbers = NDArray[np.int64]
 
 
 class EmittedPairs:
-    """What one side has told.
+    """What one side has told."""
 
-    Args:
-        slices: chunks to start with, as a snapshot kept them.
-    """
-
-    def __init__(self, slices: Iterable[ChunkSlice] = ()) -> None:
-        self.log = ChunkBuffer("time", slices)
+    def __init__(self) -> None:
+        self.log = ChunkBuffer("time")
 
     def note(self, judged: Numbers, others: Numbers, times: Numbers) -> None:
         """Notes pairs; the times are those of the rows that are yet to be judged."""
@@ -144,9 +139,9 @@ AT_HOME = "$at_home"
 class _Side:
     """The rows of one input: those that wait to be judged, and others, kept to be met."""
 
-    def __init__(self, waiting: Sequence[ChunkSlice] = (), met: Sequence[ChunkSlice] = ()) -> None:
-        self.waiting = ChunkBuffer(slices=waiting)
-        self.met = ChunkBuffer(slices=met)
+    def __init__(self) -> None:
+        self.waiting = ChunkBuffer()
+        self.met = ChunkBuffer()
 
     @property
     def slices(self) -> list[ChunkSlice]:

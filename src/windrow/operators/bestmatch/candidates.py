@@ -39,17 +39,12 @@ LEFT, RIGHT = 0, 1
 
 
 class PairFinder:
-    """The search of one bestmatch join for the rows of one input.
+    """The search of one bestmatch join for the rows of one input, `port`.
 
     Their candidates have times in [t - back, t + on]:
 
         left rows    t(right) in [t - lo, t + hi]
         right rows   t(left)  in [t - hi, t + lo]
-
-    Args:
-        node: the join.
-        port: the input whose rows are asked for.
-        counters: where work is counted.
     """
 
     def __init__(self, node: MatwinBestmatch, port: int, counters: Counters) -> None:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from windrow.kernels.jit import writable
 from windrow.kernels.sliding_skyline import BETTER, WORSE, Pairs, Worth, compare_new_pairs
-from windrow.operators.bestmatch.match_orders import MOST_COMPARISONS, by_codes, called
+from windrow.operators.bestmatch.match_orders import MOST_COMPARISONS, by_codes, note_order
 
 if TYPE_CHECKING:
     from windrow.operators.engine.base import Counters
@@ -63,13 +63,9 @@ class RivalPairs:
     is_shown: Flags
 
     def judged(self, number: int, groups: Numbers, watermark: int, counters: Counters) -> Events:
-        """What comes and goes below the watermark in one list of groups, pair by pair.
+        """What comes and goes below the watermark in the so many-th list of groups, pair by pair.
 
-        Args:
-            number: of the list.
-            groups: the group of each pair, or NO_GROUP.
-            watermark: up to where.
-            counters: where comparisons are counted.
+        `groups` has the group of each pair in it, or NO_GROUP.
         """
         free, is_shown, ends = self.free[number], self.is_shown[number], self.ends
         made = list(self._compared(free, is_shown, groups, counters))
@@ -156,11 +152,7 @@ class RivalPairs:
                 for side in (one, other)
                 for name in (dimension.left, dimension.right)
             ]
-            answer = called(dimension, arrays, len(open_))
-            number = answer.fill_null(0).to_numpy(zero_copy_only=False)
-            is_neither = answer.is_null().to_numpy(zero_copy_only=False)
-            is_better[open_] |= (number > 0) | is_neither
-            is_worse[open_] |= (number < 0) | is_neither
+            note_order(dimension, arrays, open_, is_better, is_worse)
         return (BETTER * is_better + WORSE * is_worse).astype(np.int8)
 
 

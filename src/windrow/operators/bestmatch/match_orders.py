@@ -97,9 +97,7 @@ class ValueOrders:
     def best(self, pairs: PairValues, codes: NDArray[np.uint64]) -> Places:
         """The pairs, by place, that no other of the same run dominates.
 
-        Args:
-            pairs: the candidates, by judged row.
-            codes: what they are worth in the other dimensions, less is better.
+        `codes` are what they are worth in the other dimensions, less is better.
         """
         kept = np.arange(len(codes))
         for dimension in self._numbers:
@@ -120,30 +118,16 @@ class ValueOrders:
         for one, other in runs.comparisons():
             is_better, is_worse = by_codes(codes, numbers_end, one, other)
             for dimension in self._partial:
-                self._ask(pairs, dimension, kept, (one, other), (is_better, is_worse))
+                open_ = np.flatnonzero(~(is_better & is_worse))
+                arrays = [
+                    array
+                    for side in (one, other)
+                    for array in pairs.columns(dimension, kept[side[open_]])
+                ]
+                note_order(dimension, arrays, open_, is_better, is_worse)
             is_dominated[other[is_better & ~is_worse]] = True
             is_dominated[one[is_worse & ~is_better]] = True
         return kept[~is_dominated]
-
-    @staticmethod
-    def _ask(
-        pairs: PairValues,
-        dimension: Dimension,
-        kept: Places,
-        compared: tuple[Places, Places],
-        found: tuple[Flags, Flags],
-    ) -> None:
-        """Adds to what is found of comparisons what the dimension says, where it matters."""
-        is_better, is_worse = found
-        open_ = np.flatnonzero(~(is_better & is_worse))
-        arrays = [
-            array for side in compared for array in pairs.columns(dimension, kept[side[open_]])
-        ]
-        answer = called(dimension, arrays, len(open_))
-        said = answer.fill_null(0).to_numpy(zero_copy_only=False)
-        is_neither = answer.is_null().to_numpy(zero_copy_only=False)
-        is_better[open_] |= (said > 0) | is_neither
-        is_worse[open_] |= (said < 0) | is_neither
 
 
 @dataclass(frozen=True)
@@ -202,6 +186,24 @@ def worth(
     if pa.types.is_decimal(values.type) and common_scale(values.type, values.type) is None:
         return wide_numbers.numbers(values, dimension.eps)
     return _number_codes(values, dimension.eps)
+
+
+def note_order(
+    dimension: Dimension,
+    arrays: Sequence[pa.Array],
+    compared: Places,
+    is_better: Flags,
+    is_worse: Flags,
+) -> None:
+    """Adds what a partial order says of some comparisons, whose values are in the arrays.
+
+    Where it says NULL neither pair is better than the other: each is in some way.
+    """
+    answer = called(dimension, arrays, len(compared))
+    said = answer.fill_null(0).to_numpy(zero_copy_only=False)
+    is_neither = answer.is_null().to_numpy(zero_copy_only=False)
+    is_better[compared] |= (said > 0) | is_neither
+    is_worse[compared] |= (said < 0) | is_neither
 
 
 def called(dimension: Dimension, arrays: Sequence[pa.Array], rows: int) -> pa.Array:

@@ -40,12 +40,7 @@ CODE, SHARED = "$code{}", "$shared{}"
 
 
 class PairWorth:
-    """The dimensions of one join.
-
-    Args:
-        dimensions: those of the join, each with its columns.
-        schema: the columns of a pair.
-    """
+    """The dimensions of one join; `schema` has the columns of a pair."""
 
     def __init__(self, dimensions: Sequence[Dimension], schema: Schema) -> None:
         self._by_value = [d for d in dimensions if d.is_by_value]

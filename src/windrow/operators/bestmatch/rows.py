@@ -60,14 +60,9 @@ class RowBuilder:
         found: Found,
         alone: NDArray[np.int64],
     ) -> ChangeBatch:
-        """The pairs found for judged rows, and those that stand alone with NULLs, by judged row.
+        """The pairs found for judged rows of `port`, and those that stand alone, by judged row.
 
-        Args:
-            port: the input that was judged.
-            rows: its rows.
-            slices: the other input's window.
-            found: the pairs.
-            alone: rows without a candidate that are to come all the same.
+        `slices` are the other input's window; rows alone have no candidate, and come with NULLs.
         """
         others = Gathered(slices, found)
         judged, places = found.asked, others.places
@@ -162,14 +157,7 @@ class Distinct:
 
 
 class PairValues:
-    """The values that the rows of candidate pairs have.
-
-    Args:
-        port: the input whose rows are judged.
-        rows: its rows.
-        slices: the other input's window.
-        found: the pairs, by judged row.
-    """
+    """The values that the rows of candidate pairs have; `port` is judged, `found` by its rows."""
 
     def __init__(
         self, port: int, rows: ChangeBatch, slices: Sequence[ChunkSlice], found: Found

@@ -46,7 +46,7 @@ from windrow.kernels.bew_period import (
     no_progress,
 )
 from windrow.kernels.jit import writable
-from windrow.kernels.structures.room import empty_store
+from windrow.kernels.structures.room import empty_store, with_newest
 from windrow.kernels.structures.sample import (
     Asked,
     Entries,
@@ -54,7 +54,6 @@ from windrow.kernels.structures.sample import (
     keys_held,
     probe_sample,
     still_there,
-    with_newest,
 )
 from windrow.kernels.structures.store import Store, nbytes
 from windrow.kernels.structures.window import STRUCTURES
@@ -63,7 +62,7 @@ from windrow.operators.engine.base import Counters, Snapshot
 from windrow.operators.joins.bew_search import MOST_FOUND, START_ROWS, Numbers, Partial, Search
 from windrow.operators.joins.bew_window import JoinWindow, key_of
 from windrow.operators.joins.join_steps import Predicates, Route
-from windrow.operators.joins.tuple_at_a_time.structure_words import (
+from windrow.operators.joins.tuple_at_a_time.tuple_words import (
     HIGH,
     KEY,
     LOW,

@@ -21,13 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from windrow.errors import InternalError
-from windrow.operators.bestmatch.pages.page_search import (
-    CHEAPER,
-    CRABSTEP,
-    GALLOP,
-    SCHEDULERS,
-    Column,
-)
+from windrow.operators.bestmatch.pages.page_search import CRABSTEP, GALLOP, Column
 from windrow_papers.experiments.bmj.runs import ORDERED, PAPER, SETTINGS, made
 from windrow_papers.experiments.charts import Chart, Line, Panel
 from windrow_papers.experiments.claims import Case, Claim, Finding, Reading, at_most, below
@@ -36,6 +30,7 @@ from windrow_papers.experiments.experiment import Experiment, Findings, Say, Siz
 from windrow_papers.experiments.tables import Table, Value, table
 from windrow_papers.experiments.workloads.points import UNIFORM
 from windrow_papers.operators.matwin.matwin import MatWin
+from windrow_papers.operators.matwin.pages import CHEAPER, SCHEDULERS
 from windrow_papers.operators.matwin.source import Source
 
 SEED = 64

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from windrow.kernels.epsilon_grid import KINDS_OF_WORK
-from windrow.operators.bestmatch.pages.page_file import Counts
 from windrow_papers.experiments.charts import Line
 from windrow_papers.experiments.claims import Case
 from windrow_papers.experiments.contest import agree
@@ -18,6 +17,7 @@ from windrow_papers.experiments.tables import Table, Value, table
 from windrow_papers.experiments.workloads.points import TICKS, Points, points
 from windrow_papers.kernels.matwin.nested_loops import nested_loops
 from windrow_papers.operators.matwin.matwin import GRID, STANDARD, MatWin, Setting
+from windrow_papers.operators.matwin.pages import MatWinCounts
 from windrow_papers.operators.matwin.source import Source
 
 PAPER = "Kemper and Stegmaier 2002, Evaluating bestmatch-joins on streaming data"
@@ -53,7 +53,7 @@ class Run:
     """
 
     results: int
-    counts: Counts
+    counts: MatWinCounts
     seconds: float
 
     def figure(self, by: str) -> float:
@@ -139,7 +139,7 @@ def _run_loops(given: Input, eps: Points, *, is_stopping: bool) -> Run:
     work = np.zeros(KINDS_OF_WORK, np.int64)
     began = time.process_time()
     found = nested_loops(given.left, given.right, eps, is_stopping, work)
-    return Run(len(found), Counts(work=work), time.process_time() - began)
+    return Run(len(found), MatWinCounts(work=work), time.process_time() - began)
 
 
 def versus(cases: Mapping[str, Runs], small: str, large: str, by: str) -> list[Case]:

@@ -232,3 +232,19 @@ def least_above(best: Best, bound: int) -> int:
         if bound < y1 < least:
             least = y1
     return least
+
+
+@kernel
+def cell_starts(rows: Numbers, start: int, stop: int, widths: Numbers) -> Numbers:
+    """Where in the page at [start, stop) each cell starts."""
+    starts = np.empty(stop - start, np.int64)
+    count = 0
+    for at in range(start, stop):
+        is_start = at == start
+        for k in range(len(widths)):
+            if rows[at, k + 1] // widths[k] != rows[at - 1, k + 1] // widths[k]:
+                is_start = True
+        if is_start:
+            starts[count] = at - start
+            count += 1
+    return starts[:count]

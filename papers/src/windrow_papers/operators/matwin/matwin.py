@@ -33,19 +33,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from windrow.kernels.epsilon_grid import Numbers, meeting_pages
-from windrow.operators.bestmatch.pages.page_file import LEAST, Counts, Frames, PageFile, edges
-from windrow.operators.bestmatch.pages.page_search import (
-    CHEAPER,
-    GALLOP,
-    SCHEDULERS,
-    Column,
-    Schedule,
-)
+from windrow.operators.bestmatch.pages.page_file import LEAST, Frames, PageFile, edges
+from windrow.operators.bestmatch.pages.page_search import GALLOP, Column, Schedule
 from windrow.operators.bestmatch.pages.sorted_windows import StandardWindow
 from windrow_papers.kernels.matwin.best import GONE, Bounds, Reach, Side, compare_pages
 from windrow_papers.kernels.matwin.heapsort import sort_places
 from windrow_papers.operators.matwin.best_pairs import BestPairs, GivenPairs
 from windrow_papers.operators.matwin.listed import ListedWindow
+from windrow_papers.operators.matwin.pages import (
+    CHEAPER,
+    SCHEDULERS,
+    CelledPageFile,
+    MatWinCounts,
+)
 from windrow_papers.operators.matwin.source import GRID_ORDER, Source
 
 if TYPE_CHECKING:
@@ -163,12 +163,12 @@ class MatWin:
     ) -> None:
         assert setting.buffers >= LEAST_BUFFERS, "too few buffers to read two streams"
         assert setting.page_rows >= LEAST_PAGE_ROWS, "too few rows of a page to divide it"
-        self.counts = Counts()
+        self.counts = MatWinCounts()
         self._setting = setting
         self._eps = np.array(eps, np.int64)
         widths = np.maximum(self._eps[1:], 1) if setting.is_grid_ordered else self._eps[:0]
         self._frames = Frames(setting.buffers, setting.page_rows, len(eps) + 1, self.counts)
-        self._file = PageFile(self._frames, widths, self.counts, folder)
+        self._file = CelledPageFile(self._frames, widths, self.counts, folder)
         self._sides = tuple(
             _Stream(source, self._file, setting, len(eps)) for source in (left, right)
         )
@@ -261,7 +261,7 @@ class MatWin:
                 if is_read:
                     right = self._read(page, start)
                 else:
-                    right = Side(start, start + page.count, page.cells)
+                    right = Side(start, start + page.count, self._file.cells_of(page))
                 for alive in judged:
                     alive.have_room(most)
                 best = (self._sides[0].alive.best, self._sides[1].alive.best)
@@ -273,7 +273,7 @@ class MatWin:
 
     def _read(self, page: Page, place: int) -> Side:
         self.counts.reads_to_join += 1
-        return Side(place, self._file.read(page, place), page.cells)
+        return Side(place, self._file.read(page, place), self._file.cells_of(page))
 
     def _finished(self, below: int) -> Numbers:
         """The pairs of the tuples that the window has passed, each (left, right), each once."""

@@ -36,11 +36,7 @@ _NUMBER_BYTES = 8
 
 
 class LineCoder:
-    """Makes lines of the rows of one join, on either side.
-
-    Args:
-        indexer: reads the rows.
-    """
+    """Makes lines of the rows of one join, on either side."""
 
     def __init__(self, indexer: MatchIndexer) -> None:
         self._indexer = indexer

@@ -6,7 +6,7 @@
     file     [ slot | slot | slot | .. ]      a temporary file without a name; free slots are used again
 
 Of each page on disk memory keeps its edges: the first and the last row as far as the order looks at
-them, the smallest and the largest y1, and, unless told otherwise, where its cells start.
+them, the smallest and the largest y1.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from windrow.errors import InternalError
-from windrow.kernels.epsilon_grid import KINDS_OF_WORK, Edges, Numbers, cell_starts
+from windrow.kernels.epsilon_grid import KINDS_OF_WORK, Edges, Numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,8 +38,6 @@ _NUMBER_BYTES = 8
 _OBJECT_BYTES = 340
 """What Python takes for a page beside its numbers: an object, an array, integers (measured: 320)."""
 
-_NO_CELLS = np.empty(0, np.int64)
-
 
 @dataclass(frozen=True, slots=True)
 class Page:
@@ -51,7 +49,6 @@ class Page:
         ends: its first and its last row, a line each.
         oldest: its smallest y1.
         newest: its largest y1.
-        cells: where its cells start; empty where that is not kept.
     """
 
     slot: int
@@ -59,7 +56,6 @@ class Page:
     ends: Numbers
     oldest: int
     newest: int
-    cells: Numbers
 
     @property
     def last(self) -> Numbers:
@@ -69,7 +65,7 @@ class Page:
 
 
 def edge_bytes(columns: int) -> int:
-    """Bytes that memory keeps of a page whose ends have so many columns, starts of cells apart."""
+    """Bytes that memory keeps of a page whose ends have so many columns."""
     return _OBJECT_BYTES + 2 * columns * _NUMBER_BYTES
 
 
@@ -104,25 +100,11 @@ class Counts:
         self.reads_to_store = self.reads_to_join = self.foreseen = 0
         self.writes = self.gallops = self.crabsteps = 0
 
-    @property
-    def transfers(self) -> int:
-        """Pages read and written."""
-        return self.reads_to_store + self.reads_to_join + self.writes
-
-    @property
-    def comparisons(self) -> int:
-        """Comparisons of rows, cells and pairs."""
-        return int(self.work.sum())
-
 
 class Frames:
     """The m page frames of memory; all rows lie in them, a frame's from `place` on.
 
-    Args:
-        buffers: how many there are.
-        page_rows: rows of a page.
-        columns: numbers of a row.
-        counts: told how many frames are in use.
+    `buffers` says how many there are; rows have so many columns.
     """
 
     def __init__(self, buffers: int, page_rows: int, columns: int, counts: Counts) -> None:
@@ -166,22 +148,14 @@ class PageFile:
         widths: of the cells that rows are ordered by.
         counts: told of every page written.
         folder: where the file is; None: where temporary files go.
-        keeps_cells: whether memory keeps where the cells of each page start.
     """
 
     def __init__(
-        self,
-        frames: Frames,
-        widths: Numbers,
-        counts: Counts,
-        folder: Path | None = None,
-        *,
-        keeps_cells: bool = True,
+        self, frames: Frames, widths: Numbers, counts: Counts, folder: Path | None = None
     ) -> None:
         self.frames = frames
         self.widths = widths
         self.counts = counts
-        self._keeps_cells = keeps_cells
         with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
             self._file = os.dup(file.fileno())
         # It has no name: the system removes it as it is closed, at the latest with this object.
@@ -207,17 +181,11 @@ class PageFile:
         return self.described(np.arange(start, start + count), slot)
 
     def described(self, places: Numbers, slot: int = IN_MEMORY) -> Page:
-        """What memory keeps of rows in grid order, which are one page.
-
-        Where it keeps starts of cells, they lie one after the other.
-        """
+        """What memory keeps of rows in grid order, which are one page."""
         rows, columns = self.frames.rows, 1 + len(self.widths)
         y1 = rows[places, 0]
         ends = rows[places[[0, -1]], :columns]
-        cells = _NO_CELLS
-        if self._keeps_cells:
-            cells = cell_starts(rows, int(places[0]), int(places[-1]) + 1, self.widths)
-        return Page(slot, len(places), ends, int(y1.min()), int(y1.max()), cells)
+        return Page(slot, len(places), ends, int(y1.min()), int(y1.max()))
 
     def read(self, page: Page, place: int) -> int:
         """Reads a page to where a frame begins; gives the place after its last row.
@@ -248,19 +216,12 @@ class PageFile:
 
 def edges(pages: Sequence[Page], columns: int) -> Edges:
     """What memory keeps of pages, as arrays."""
-    count = len(pages)
-    if not count:
-        nothing = np.empty((0, columns), np.int64)
-        return Edges(nothing, nothing, np.empty(0, np.int64))
-    ends = np.array([page.ends for page in pages])
+    ends = np.array([page.ends for page in pages], np.int64).reshape(-1, 2, columns)
     first, last = np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1])
-    return Edges(first, last, np.array([page.newest for page in pages]))
+    return Edges(first, last, np.array([page.newest for page in pages], np.int64))
 
 
 def drop_expired(file: PageFile, pages: Sequence[Page], lower: int) -> list[Page]:
     """The pages that have a row of the window; the others are forgotten without being read."""
-    expired = [page for page in pages if page.newest < lower]
-    if not expired:
-        return list(pages)
-    file.forget(expired)
+    file.forget([page for page in pages if page.newest < lower])
     return [page for page in pages if page.newest >= lower]

@@ -33,7 +33,7 @@ buffers, gallop reads 6 pages and crabstep 8.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -45,8 +45,6 @@ from windrow.operators.bestmatch.pages.page_file import LEAST, edges
 from windrow.operators.bestmatch.pages.sorted_windows import StandardWindow, gather
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from windrow.kernels.bestmatch import Measures
@@ -57,8 +55,7 @@ if TYPE_CHECKING:
     from windrow.operators.engine.base import Counters
 
 
-GALLOP, CRABSTEP, CHEAPER = "gallop", "crabstep", "cheaper"
-MODES = (CHEAPER, GALLOP, CRABSTEP)
+GALLOP, CRABSTEP = "gallop", "crabstep"
 
 Column = tuple[int, list[int]]
 """A left page and the right pages that it must be compared with."""
@@ -188,13 +185,7 @@ def _compare_held(visit: Visit, rights: list[int], held: _Buffers) -> None:
 
 
 def cheaper(columns: Sequence[Column], buffers: int, *, are_left_held: bool = False) -> Schedule:
-    """The schedule that reads fewer pages; gallop, where both read as many.
-
-    Args:
-        columns: the left pages and what they meet.
-        buffers: those for right pages.
-        are_left_held: whether left pages are in memory, and not read.
-    """
+    """The schedule that reads fewer pages, left ones that are held apart; gallop, if both are equal."""
     galloping = gallop(columns, buffers)
     if len({right for _, rights in columns for right in rights}) <= buffers:
         return galloping  # every page is read once
@@ -202,13 +193,6 @@ def cheaper(columns: Sequence[Column], buffers: int, *, are_left_held: bool = Fa
     if are_left_held:
         return stepping if stepping.right_reads < galloping.right_reads else galloping
     return stepping if stepping.reads < galloping.reads else galloping
-
-
-SCHEDULERS: dict[str, Callable[[Sequence[Column], int], Schedule]] = {
-    GALLOP: gallop,
-    CRABSTEP: crabstep,
-    CHEAPER: cheaper,
-}
 
 
 _FEW_PAIRS = 1 << 14
@@ -284,14 +268,7 @@ class _Lines:
 
 
 class PageSearch:
-    """The search of one bestmatch join for rows of one input.
-
-    Args:
-        windows: what is met.
-        indexer: of that input.
-        port: the input.
-        counters: where work is counted.
-    """
+    """The search of one bestmatch join for rows of one input, `port`, whose indexer is given."""
 
     def __init__(
         self, windows: PagedWindows, indexer: MatchIndexer, port: int, counters: Counters
@@ -308,12 +285,9 @@ class PageSearch:
     def find(
         self, rows: ChangeBatch, numbers: Numbers, *, is_pruned: bool
     ) -> tuple[Candidates, bool]:
-        """The pairs of some rows, and whether their keys are equal for sure.
+        """The pairs of some rows, called by their numbers, and whether keys are equal for sure.
 
-        Args:
-            rows: the rows.
-            numbers: what each one's pairs are to be called by.
-            is_pruned: whether pairs that another one of the same row dominates are left out.
+        Pruned: without those that another one of the same row dominates.
         """
         asking, is_exact = self._asking(rows, numbers)
         found = _Found(len(self._measures.limits), is_pruned=is_pruned)

@@ -56,15 +56,7 @@ if TYPE_CHECKING:
 
 
 class PageFinder:
-    """The search of one bestmatch join for the rows of one input.
-
-    Args:
-        node: the join.
-        port: the input.
-        windows: the pages.
-        indexer: of that input.
-        counters: where work is counted.
-    """
+    """The search of one bestmatch join for the rows of one input, `port`, whose indexer is given."""
 
     def __init__(
         self,
@@ -130,12 +122,7 @@ class LeftPages:
 
 
 class PagedBestmatchOp(MatwinBestmatchOp):
-    """The state and the steps of one outer bestmatch join; ports: 0 left, 1 right.
-
-    Args:
-        node: the join.
-        own: as for the operator that it is while all fits into memory.
-    """
+    """The state and the steps of one outer bestmatch join; ports: 0 left, 1 right."""
 
     def __init__(self, node: MatwinBestmatch, own: OwnCells | None = None) -> None:
         super().__init__(node, own)

@@ -51,11 +51,7 @@ LIST_BYTES = 220
 
 
 class CellWindow:
-    """The window of one stream as lists of pages by cell.
-
-    Args:
-        file: where pages are.
-    """
+    """The window of one stream as lists of pages by cell."""
 
     def __init__(self, file: PageFile) -> None:
         self._file = file
@@ -266,7 +262,7 @@ class PagedWindows:
         self.counts = counts
         self.frames = Frames(sizes.buffers, sizes.page_rows, coder.columns, counts)
         widths = np.ones(coder.cells, np.int64)
-        self.file = PageFile(self.frames, widths, counts, folder, keeps_cells=False)
+        self.file = PageFile(self.frames, widths, counts, folder)
         self._by_cell = by_cell
         kind = CellWindow if by_cell else TieredWindow
         self.sides = tuple(PagedSide(kind(self.file), self.file, coder) for _ in range(2))

@@ -72,7 +72,7 @@ class TieredWindow:
             self._runs[-1] += written_run(self._file, places)
             return
         self._runs.append(written_run(self._file, places))
-        while (start := tail_to_merge([_rows(run) for run in self._runs])) is not None:
+        while (start := self._tail_to_merge()) is not None:
             merged = merged_runs(self._file, self._runs[start:], self._lower)
             self._runs[start:] = [merged] if merged else []
 
@@ -82,15 +82,14 @@ class TieredWindow:
         kept = (drop_expired(self._file, run, lower) for run in self._runs)
         self._runs = [run for run in kept if run]
 
+    def _tail_to_merge(self) -> int | None:
+        return tail_to_merge([sum(page.count for page in run) for run in self._runs])
+
     def _is_behind(self, place: int) -> bool:
         """Whether a row follows the last one of the newest run in grid order."""
         last, first = self._runs[-1][-1].last.tolist(), self._file.frames.rows[place].tolist()
         cells = len(self._file.widths)
         return (last[1:], last[0]) <= (first[1 : 1 + cells], first[0])
-
-
-def _rows(run: Sequence[Page]) -> int:
-    return sum(page.count for page in run)
 
 
 def written_run(file: PageFile, places: Numbers) -> list[Page]:
@@ -111,19 +110,15 @@ def merged_runs(file: PageFile, runs: Sequence[list[Page]], lower: int) -> list[
     """One sequence of all runs; rows whose y1 is below `lower` are no more."""
     most = file.frames.free - 1
     while len(runs) > most:
-        runs = [*runs[most:], _merged(file, runs[:most], LEAST)]
-    return _merged(file, runs, lower)
-
-
-def _merged(file: PageFile, runs: Sequence[list[Page]], lower: int) -> list[Page]:
-    merge = _Merge(file, [run for run in runs if run], lower)
-    return merge.pages()
+        runs = [*runs[most:], _Merge(file, runs[:most], LEAST).pages()]
+    return _Merge(file, runs, lower).pages()
 
 
 class _Merge:
     """Runs that are being merged: a frame with the present page of each, and one for the result."""
 
     def __init__(self, file: PageFile, runs: Sequence[list[Page]], lower: int) -> None:
+        runs = [run for run in runs if run]
         self._file = file
         self._lower = lower
         self._coming = [iter(run) for run in runs]

@@ -19,22 +19,19 @@ from windrow.operators.columns.chunks import ChunkSlice
 from windrow.operators.columns.key_columns import column_words, mixed_words
 from windrow.operators.engine.base import Counters
 from windrow.operators.joins.join_inputs import can_match, last_needed, only_inserts
-from windrow.operators.joins.tuple_at_a_time.comparison_words import (
+from windrow.operators.joins.tuple_at_a_time.lane_rows import LaneRows, Lanes, Words
+from windrow.operators.joins.tuple_at_a_time.tuple_words import (
     compared_pairs,
     comparison_words,
+    range_of,
+    range_words,
 )
-from windrow.operators.joins.tuple_at_a_time.lane_rows import LaneRows, Lanes, Words
-from windrow.operators.joins.tuple_at_a_time.structure_words import range_of, range_words
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 
 
 class LanedInputs:
     """All inputs of a join.
-
-    Args:
-        node: the join.
-        counters: where rows are counted.
 
     Attributes:
         lanes: the tuples.
@@ -114,7 +111,7 @@ class LanedInputs:
     def due(self) -> int:
         """The least watermark that drops a row."""
         dues = [
-            rows.first + retention + 1
+            rows.buffer.first + retention + 1
             for rows, retention in zip(self.rows, self._retention, strict=True)
             if len(rows)
         ]

@@ -48,19 +48,16 @@ Words = NDArray[np.uint64]
 class Lanes:
     """The times and words of all tuples that a machine may need, and where their rows are.
 
-    Args:
-        streams: the number of inputs.
-        classes: the number of key classes.
-
     Attributes:
         tape: what machines read.
         next: per stream, the position after its last tuple.
-        places: per position, where the tuple's row is (see `rows.py`).
+        places: per position, where the tuple's row is.
     """
 
     def __init__(self, streams: int, classes: int) -> None:
         first = np.arange(streams + 1) * LEAST_ROOM
-        self.tape = _empty_tape(first, classes)
+        times, words = np.zeros(first[-1], np.int64), np.zeros((first[-1], classes), np.uint64)
+        self.tape = Tape(times, words, first)
         self.next: Numbers = first[:-1].copy()
         self.places: Numbers = np.zeros(first[-1], np.int64)
         self._offset: Numbers = first[:-1].copy()
@@ -117,42 +114,22 @@ class Lanes:
         self.places[positions[held]] = places[held]
 
 
-def _empty_tape(first: Numbers, classes: int) -> Tape:
-    size = int(first[-1])
-    return Tape(np.zeros(size, np.int64), np.zeros((size, classes), np.uint64), first)
-
-
 SERIAL = "__serial"
 _NUMBER = "number among the chunks of its lane"
 
 
 class LaneRows:
-    """The rows of one input.
-
-    Args:
-        stream: the input.
-        lanes: where its tuples are.
-    """
+    """The rows of one input; `buffer` has their chunks, with serial numbers."""
 
     def __init__(self, stream: int, lanes: Lanes) -> None:
         self._stream = stream
         self._lanes = lanes
-        self._buffer = ChunkBuffer("time")
+        self.buffer = ChunkBuffer("time")
         self._chunks: dict[int, Chunk] = {}
         self._stored: dict[int, tuple[ChangeBatch, Chunk]] = {}
 
     def __len__(self) -> int:
-        return self._buffer.rows
-
-    @property
-    def buffer(self) -> ChunkBuffer:
-        """The chunks, with serial numbers."""
-        return self._buffer
-
-    @property
-    def first(self) -> int:
-        """The least event time held; MAX_TICK for none."""
-        return self._buffer.first
+        return self.buffer.rows
 
     @property
     def has_ends(self) -> bool:
@@ -161,7 +138,7 @@ class LaneRows:
 
     def append(self, rows: ChangeBatch, serials: Numbers) -> None:
         """Keeps new rows."""
-        self._buffer.append(_numbered(rows, serials))
+        self.buffer.append(_numbered(rows, serials))
         self._note_chunks()
 
     def restore(self, slices: Sequence[ChunkSlice], serials: Sequence[Numbers]) -> None:
@@ -171,14 +148,14 @@ class LaneRows:
             dead = np.full(part.skip, -1, np.int64)
             batch = _numbered(part.chunk.batch, np.concatenate([dead, own]))
             numbered.append(ChunkSlice(Chunk(batch, part.chunk.keys), part.skip))
-        self._buffer = ChunkBuffer("time", numbered)
+        self.buffer = ChunkBuffer("time", numbered)
         self._note_chunks()
         for part, given in zip(numbered, slices, strict=True):
             self._stored[part.chunk.derived[_NUMBER]] = part.chunk.batch, given.chunk
 
     def drop_below(self, time: int) -> int:
         """Drops the rows before a time; gives their number."""
-        dropped = self._buffer.drop_below(time)
+        dropped = self.buffer.drop_below(time)
         if dropped:
             self._note_chunks()
         return dropped
@@ -186,7 +163,7 @@ class LaneRows:
     def slices(self) -> Iterable[ChunkSlice]:
         """The chunks as a snapshot keeps them."""
         return [
-            ChunkSlice(self._without_serials(part.chunk), part.skip) for part in self._buffer.slices
+            ChunkSlice(self._without_serials(part.chunk), part.skip) for part in self.buffer.slices
         ]
 
     def is_exact(self, column: str) -> bool:
@@ -221,11 +198,11 @@ class LaneRows:
 
     def _note_chunks(self) -> None:
         """Numbers the chunks that are new, and writes the places of their rows into the lane."""
-        known = [part.chunk for part in self._buffer.slices if _NUMBER in part.chunk.derived]
+        known = [part.chunk for part in self.buffer.slices if _NUMBER in part.chunk.derived]
         self._chunks = {chunk.derived[_NUMBER]: chunk for chunk in known}
         self._stored = {at: own for at, own in self._stored.items() if at in self._chunks}
         number = 0
-        for part in self._buffer.slices:
+        for part in self.buffer.slices:
             if _NUMBER in part.chunk.derived:
                 continue
             # The number of a chunk that is gone may be used again: its rows are gone too, or have

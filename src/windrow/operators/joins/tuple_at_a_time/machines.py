@@ -13,8 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from windrow.kernels.tuple_at_a_time.tape import Conditions, Numbers
-from windrow.operators.joins.tuple_at_a_time.comparison_words import compared_pairs
-from windrow.operators.joins.tuple_at_a_time.structure_words import HIGH, KEY, LOW, range_of
+from windrow.operators.joins.tuple_at_a_time.tuple_words import (
+    HIGH,
+    KEY,
+    LOW,
+    compared_pairs,
+    range_of,
+)
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.probe_orders import is_along_path, pipeline_order, probe_order
 from windrow.plan.windows import UNBOUNDED
@@ -46,8 +51,10 @@ def stated_conditions(node: TimeJoin) -> Conditions:
 
 def pipeline(node: TimeJoin, first: Numbers, loops: Callable[[], LevelLoops]) -> ArrivalMachine:
     """A pipeline whose levels join by some loops, in the order of the plan."""
-    from windrow.kernels.tuple_at_a_time.levels import Plan  # noqa: PLC0415
-    from windrow.kernels.tuple_at_a_time.pipeline_machine import PipelineMachine  # noqa: PLC0415
+    from windrow.kernels.tuple_at_a_time.pipeline_machine import (  # noqa: PLC0415
+        PipelineMachine,
+        Plan,
+    )
 
     order = pipeline_order(node)
     plan = Plan(loops, conditions_of(node), order, is_path=is_along_path(node, order))
@@ -59,14 +66,14 @@ def pipeline(node: TimeJoin, first: Numbers, loops: Callable[[], LevelLoops]) ->
 
 def nlw(node: TimeJoin, first: Numbers) -> ArrivalMachine:
     """A pipeline of nested loops."""
-    from windrow.kernels.tuple_at_a_time.nlw import NlwLoops  # noqa: PLC0415
+    from windrow.kernels.tuple_at_a_time.level_loops import NlwLoops  # noqa: PLC0415
 
     return pipeline(node, first, NlwLoops)
 
 
 def hw(node: TimeJoin, first: Numbers) -> ArrivalMachine:
     """A pipeline of hash tables."""
-    from windrow.kernels.tuple_at_a_time.hw import HwLoops  # noqa: PLC0415
+    from windrow.kernels.tuple_at_a_time.level_loops import HwLoops  # noqa: PLC0415
 
     return pipeline(node, first, HwLoops)
 

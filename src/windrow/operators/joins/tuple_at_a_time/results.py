@@ -35,13 +35,7 @@ MOST_FOUND = 1 << 15
 
 
 class JoinResults:
-    """Makes the rows of a join's answer.
-
-    Args:
-        node: the join.
-        lanes: the tuples.
-        rows: the rows behind them, per input.
-    """
+    """Makes the rows of a join's answer, from its tuples and the rows behind them, per input."""
 
     def __init__(self, node: TimeJoin, lanes: Lanes, rows: Sequence[LaneRows]) -> None:
         self._node = node
@@ -73,9 +67,7 @@ class JoinResults:
     def kept(self, order: Sequence[int], places: Numbers) -> Numbers:
         """Which partial combinations of a pipeline climb on.
 
-        Args:
-            order: the inputs that they hold, the last one new.
-            places: their positions, a column per input.
+        They hold the inputs in `order`, the last one new, whose positions are columns of `places`.
         """
         positions = np.zeros((len(places), len(self._rows)), np.int64)
         positions[:, list(order)] = places

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from windrow.operators.columns.changes import ChangeBatch
-from windrow.operators.joins.tuple_at_a_time.structure_words import range_words
+from windrow.operators.joins.tuple_at_a_time.tuple_words import range_words
 from windrow.physical.structures import Served
 from windrow.plan.exprs import ALWAYS, NEVER, Band
 

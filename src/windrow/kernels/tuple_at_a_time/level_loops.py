@@ -1,9 +1,18 @@
-"""HW-join, one level: a binary window join by hash (2002, section 3.1.2).
+"""NLW-join and HW-join, one level: binary window joins by nested loop and by hash (2002, section 3.1).
 
-As the nested loop, with a hash table on each side: an arriving tuple goes through one bucket of the
-other side, and removes there what is out of reach. A bucket that no tuple probes would keep its
-old tuples, so an update routine visits the rarely probed buckets, and only those. Like the hand of
-a clock it moves on by one bucket with every probe:
+A tuple that arrives on one side is put into its buffer. Then the tuples of the other side that it may
+meet are looked at, in order of arrival: of NLW (3.1.1, figure 5) all in the buffer, of HW (3.1.2)
+those of one bucket.
+
+    IsOut    out of reach of every time stamp in the vector of the arriving side: removed
+    IsIn     within the period of the m-tuple: the join predicate is tested, and a match climbs
+
+        period of the m-tuple           low                 high
+        right tuples       ---x----x------[==o====o======o===]----o----->  x removed, o tested
+                               needed_from
+
+A bucket that no tuple probes would keep its old tuples, so by hash an update routine visits the rarely
+probed buckets, and only those. Like the hand of a clock it moves on by one bucket with every probe:
 
     buckets    [ probed | probed |  not   | probed | .. ]
                                     ^hand             a bucket probed since the hand passed it last
@@ -23,22 +32,24 @@ from windrow.kernels.tuple_at_a_time.pipeline import (
     BEFORE,
     FILLED,
     LEFT,
+    NONE,
     RIGHT,
     SIDE,
     SLOT,
     Entries,
     Flow,
     Level,
+    bucket_of,
     climb,
     needed_from,
     next_side,
     note_met,
     note_tuple,
+    remove,
     remove_old,
     same_words,
     take,
 )
-from windrow.kernels.tuple_at_a_time.stores import NONE, bucket_of, remove
 from windrow.kernels.tuple_at_a_time.tape import (
     DROP,
     DROPS,
@@ -53,7 +64,7 @@ from windrow.kernels.tuple_at_a_time.tape import (
 
 
 class Hand(NamedTuple):
-    """What the update routine knows of a level's tables, left then right.
+    """What the update routine knows of a level's tables, left then right; nothing of nested loops.
 
     Attributes:
         probed: per side and bucket, whether it was probed since the hand passed it.
@@ -64,14 +75,18 @@ class Hand(NamedTuple):
     at: Numbers
 
 
-class HwLoops:
-    """The loops over buckets of one level; `pipeline.LevelLoops` says what is asked of them."""
+def hand_over(buckets: int) -> Hand:
+    """The hands at the first buckets, which nothing has probed."""
+    return Hand(np.zeros((2, buckets), np.bool_), np.zeros(2, np.int64))
 
-    is_hashed = True
-    cleans_itself = False
+
+class NlwLoops:
+    """The nested loops of one level; `pipeline.LevelLoops` says what is asked of them."""
+
+    is_hashed = cleans_itself = False
 
     def __init__(self) -> None:
-        self.resized(0)
+        self._hand = hand_over(0)
 
     def join(
         self,
@@ -83,15 +98,24 @@ class HwLoops:
         trace: Trace,
     ) -> None:
         """Joins the tuples of a block, until it is through or no room is left."""
-        hw_level(level, self._hand, flow, out, progress, work, trace)
+        join_level(level, self._hand, flow, out, progress, work, trace)
+
+    def resized(self, buckets: int) -> None:
+        """Nothing is known of buckets."""
+
+
+class HwLoops(NlwLoops):
+    """The loops over buckets of one level."""
+
+    is_hashed = True
 
     def resized(self, buckets: int) -> None:
         """Puts the hands at the first buckets, which nothing has probed."""
-        self._hand = Hand(np.zeros((2, buckets), np.bool_), np.zeros(2, np.int64))
+        self._hand = hand_over(buckets)
 
 
 @kernel
-def hw_level(
+def join_level(
     level: Level,
     hand: Hand,
     flow: Flow,
@@ -100,20 +124,11 @@ def hw_level(
     work: Numbers,
     trace: Trace,
 ) -> None:
-    """Joins the block's tuples, until the block is through or the output is full.
-
-    Args:
-        level: the tables and the conditions between them.
-        hand: where the update routine stands.
-        flow: what arrives.
-        out: room for the tuples that climb.
-        progress: where to go on; see there. It is through when SIDE is NONE.
-        work: the work done, added to.
-        trace: what was done, step by step.
-    """
+    """Joins as `pipeline.LevelLoops` says; `hand` is where the update routine stands."""
     left, right, until = flow.left.numbers, flow.right.numbers, flow.until
     left_heads, right_heads = level.left.heads, level.right.heads
     newest, streams, reach_back = flow.newest, level.streams, level.reach_back
+    is_hashed = hand.probed.shape[1] > 0
     while True:
         if progress[SIDE] == NONE:
             side = next_side(left, right, until, progress)
@@ -123,14 +138,15 @@ def hw_level(
             work[PROBES] += 1
         if not _probe(level, hand, flow, out, progress, work, trace):
             return
-        other = RIGHT if progress[SIDE] == LEFT else LEFT
-        bucket, buckets = hand.at[other], len(right_heads if other == RIGHT else left_heads)
-        if _is_rarely_probed(hand, other, bucket, buckets):
-            needed = needed_from(newest, streams, reach_back, other)
-            touched, removed = remove_old(level, other, bucket, needed, trace)
-            work[TOUCHED] += touched
-            work[WINDOW_TESTS] += touched
-            work[DROPS] += removed
+        if is_hashed:
+            other = RIGHT if progress[SIDE] == LEFT else LEFT
+            bucket, buckets = hand.at[other], len(right_heads if other == RIGHT else left_heads)
+            if _is_rarely_probed(hand, other, bucket, buckets):
+                needed = needed_from(newest, streams, reach_back, other)
+                touched, removed = remove_old(level, other, bucket, needed, trace)
+                work[TOUCHED] += touched
+                work[WINDOW_TESTS] += touched
+                work[DROPS] += removed
         progress[SIDE] = NONE
 
 
@@ -144,7 +160,7 @@ def _probe(
     work: Numbers,
     trace: Trace,
 ) -> bool:
-    """Goes on through one bucket of the other side; whether it came to the end."""
+    """Goes on through one list of the other side; whether it came to the end."""
     other = RIGHT if progress[SIDE] == LEFT else LEFT
     mine, store = (level.left, level.right) if other == RIGHT else (level.right, level.left)
     own_words, words, shared = mine.words, store.words, level.shared
@@ -153,7 +169,8 @@ def _probe(
     slot, at, before = progress[SLOT], progress[AT], progress[BEFORE]
     low, high = mine.low[slot], mine.high[slot]
     bucket = bucket_of(own_words, slot, shared, len(heads))
-    hand.probed[other, bucket] = True
+    if hand.probed.shape[1] > 0:
+        hand.probed[other, bucket] = True
     needed = needed_from(flow.newest, level.streams, level.reach_back, other)
     met, filled, room = out.numbers, progress[FILLED], len(out.numbers)
     is_traced = len(trace.events) > 0

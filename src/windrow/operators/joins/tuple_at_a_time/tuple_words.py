@@ -1,6 +1,6 @@
-"""The words by which the structures of an asymmetric join are kept and probed.
+"""The words of tuples that are no keys: what structures are kept by, and what sweeps compare.
 
-By an equality, that is the word of its key class, which every tuple has anyhow. By bands a tuple
+**Structures** of an asymmetric join are kept and probed by words. By an equality, that is the word of its key class, which every tuple has anyhow. By bands a tuple
 has three more words, ordered 64-bit numbers (`ranks.py`):
 
     key        of its own column
@@ -16,18 +16,39 @@ each other its difference to anything is NaN, above every limit: it meets nothin
     left - right >= low      a left tuple asks downward, and finds a right NaN at the very bottom
                              a right one asks upward, and finds a left NaN at the top
                              NaN itself asks for all
+
+**A sweep** compares tuples by words as it meets them. A comparison of two inputs has one column of
+words, in which each has its own side:
+
+    a.x < b.x + 5        words of a: rank(x) + 1        a must not be above b
+                         words of b: rank(x + 5)
+
+Here words are ranks moved so that they are in order as numbers without a sign; `<` is `<=` of the next
+rank. A sum that takes more than 64 bits is the last rank there is, and NULL is where next to nothing
+passes: a word may let through what is false, never keep out what is true. What comes out is tested
+once more, exactly.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.operators.columns.changes import ChangeBatch
-from windrow.operators.columns.ranks import Ranks, numbers_of, real_ranks, valid_rows
+from windrow.operators.columns.ranks import (
+    Ranks,
+    numbers_of,
+    ranked_sides,
+    ranks_of,
+    real_ranks,
+    valid_rows,
+)
 from windrow.physical.algorithms import ASYMMETRIC
 from windrow.physical.nodes.multi_join import MultiJoin
+from windrow.physical.probe_orders import OrderedPair, ordered_pairs
 from windrow.physical.structures import Served, served_range
 from windrow.plan.exprs import ALWAYS, NEVER, Band
 from windrow.schema import MAX_TICK, MIN_TICK
@@ -158,7 +179,7 @@ def _whole_numbers(column: pa.Array, scale: int) -> Ranks:
         return np.zeros(0, np.int64)
     # The lower half of a decimal of 128 bits; the planner takes those that fit in it.
     units, _ = _halves(column)
-    return np.where(_valid(column), units, 0) * np.int64(10 ** (scale - column.type.scale))
+    return np.where(valid_rows(column), units, 0) * np.int64(10 ** (scale - column.type.scale))
 
 
 def _halves(column: pa.Array) -> tuple[Ranks, Ranks]:
@@ -168,5 +189,33 @@ def _halves(column: pa.Array) -> tuple[Ranks, Ranks]:
     return own[0::2], own[1::2]
 
 
-def _valid(column: pa.Array) -> NDArray[np.bool_]:
-    return valid_rows(column) if column.null_count else np.ones(len(column), np.bool_)
+def compared_pairs(node: MultiJoin) -> tuple[OrderedPair, ...]:
+    """The comparisons that the loops of a join test."""
+    return tuple(ordered_pairs(node)) if node.chosen.compares else ()
+
+
+def comparison_words(pairs: Sequence[OrderedPair], port: int, rows: ChangeBatch) -> Words:
+    """Per row of an input, its word in each comparison; 0 in those that it has no side in."""
+    words = np.zeros((len(rows), len(pairs)), np.uint64)
+    for at, pair in enumerate(pairs):
+        if port in (pair.lesser[0], pair.greater[0]):
+            words[:, at] = _comparison_words(pair, rows, is_lesser=port == pair.lesser[0])
+    return words
+
+
+def _comparison_words(pair: OrderedPair, rows: ChangeBatch, *, is_lesser: bool) -> Words:
+    side = (pair.lesser if is_lesser else pair.greater)[1]
+    ranked = next(one for one in ranked_sides(pair.comparison) if one.side == side)
+    column = rows.columns.column(side.column)
+    next_rank = 1 if is_lesser and pair.is_strict else 0
+    ranks = ranks_of(column, ranked)
+    if ranks is None:
+        # One sum, not two: what is below all ranks by more than one stays below them.
+        whole = numbers_of(column).astype(np.int64)
+        ranks = saturated_sum(whole, int(side.shift) + next_rank)
+    elif next_rank:
+        ranks = saturated_sum(ranks, next_rank)
+    if column.null_count:
+        ranks = np.where(valid_rows(column), ranks, MAX_TICK if is_lesser else MIN_TICK)
+    found: Words = ranks.view(np.uint64) ^ np.uint64(1 << 63)
+    return found

@@ -1,0 +1,67 @@
+"""What MatWin as published has beyond the pages that plans use: where cells start, modes by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from windrow.operators.bestmatch.pages.page_file import Counts, Frames, Page, PageFile
+from windrow.operators.bestmatch.pages.page_search import (
+    CRABSTEP,
+    GALLOP,
+    Column,
+    Schedule,
+    cheaper,
+    crabstep,
+    gallop,
+)
+from windrow_papers.kernels.matwin.best import cell_starts
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from windrow.kernels.epsilon_grid import Numbers
+
+CHEAPER = "cheaper"
+
+SCHEDULERS: dict[str, Callable[[Sequence[Column], int], Schedule]] = {
+    CHEAPER: cheaper,
+    GALLOP: gallop,
+    CRABSTEP: crabstep,
+}
+
+MODES = tuple(SCHEDULERS)
+
+
+class MatWinCounts(Counts):
+    """What was done, added up as the paper does."""
+
+    @property
+    def transfers(self) -> int:
+        """Pages read and written."""
+        return self.reads_to_store + self.reads_to_join + self.writes
+
+    @property
+    def comparisons(self) -> int:
+        """Comparisons of rows, cells and pairs."""
+        return int(self.work.sum())
+
+
+class CelledPageFile(PageFile):
+    """Pages of which memory also keeps where their cells start."""
+
+    def __init__(
+        self, frames: Frames, widths: Numbers, counts: Counts, folder: Path | None = None
+    ) -> None:
+        super().__init__(frames, widths, counts, folder)
+        self._cells: dict[int, Numbers] = {}
+
+    def write(self, start: int, count: int) -> Page:
+        """Writes rows that lie one after the other as one page."""
+        page = super().write(start, count)
+        self._cells[page.slot] = cell_starts(self.frames.rows, start, start + count, self.widths)
+        return page
+
+    def cells_of(self, page: Page) -> Numbers:
+        """Where the cells of a page start."""
+        return self._cells[page.slot]
