@@ -7,7 +7,6 @@ inserts one tuple, or removes one. Inserting and removing touch equally many.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
@@ -22,26 +21,6 @@ class CostError(WindrowError, ValueError):
     def bad_number(cls, name: str, value: float, wanted: str) -> Self:
         """A rate, a size or a share that cannot be."""
         return cls("bad-cost-number", f"{name} is {value:g}", hint=f"it must be {wanted}")
-
-    @classmethod
-    def missing(cls, options: Sequence[str]) -> Self:
-        """Rates or windows that the model cannot do without."""
-        return cls(
-            "missing-cost-number",
-            f"{', '.join(options)} {'is' if len(options) == 1 else 'are'} missing",
-            reason="a cost follows from both rates and both windows",
-            hint="for instance  windrow cost --rate-a 2 --rate-b 998 --window-a 9500 --window-b 500",
-        )
-
-    @classmethod
-    def both_shares(cls) -> Self:
-        """The selectivity, given twice."""
-        return cls(
-            "selectivity-twice",
-            "both --selectivity and --keys are given",
-            reason="keys say the selectivity: one pair in so many matches",
-            hint="give one of them",
-        )
 
 
 MOST_TUPLES = 1_000_000
@@ -196,13 +175,3 @@ class Weights:
                 return self.btree
             case Structure.ttree:
                 return self.ttree
-
-
-PAPER = Weights(
-    buffer=Weight(search=3e-4, update=1e-4),
-    hash=Weight(search=5.5e-4, update=7.8e-4),
-    btree=Weight(search=2.6e-4, update=2.6e-4),
-    ttree=Weight(search=2.6e-4, update=2.7e-4),
-    unit="units of the paper",
-)
-"""Equation 7: as measured in Java on a machine of 2002."""
