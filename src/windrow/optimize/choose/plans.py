@@ -27,12 +27,11 @@ from windrow.optimize.cost.joins import (
 from windrow.optimize.cost.kernels import (
     KERNELS,
     REFERENCE,
-    KernelCost,
     machine_factor,
     restoring_us,
 )
 from windrow.optimize.cost.statistics import PlanStatistics, Sized, sized
-from windrow.optimize.cost.structures import Sizes, Structure, Weights
+from windrow.optimize.cost.structures import Structure, Weights
 from windrow.optimize.shedding.expected import effective, left_directions, with_expected
 from windrow.physical.algorithms import (
     ALGORITHMS,
@@ -62,10 +61,9 @@ def structure_costs(
     names = list(NAMES)
     if not node.classes:
         names = [BUFFER] if served_range(node) is None else [n for n in names if n != HASH]
-    sizes = Sizes(node.sizes.bucket, node.sizes.node)
     cases = _directions(node, join.widest)
     sides = [
-        [(name, fmean(direction_cost(Structure[name], case[at], weights, sizes) for case in cases))
+        [(name, fmean(direction_cost(Structure[name], case[at], weights, node.sizes) for case in cases))
          for name in names]
         for at in (0, 1)
     ]  # fmt: skip
@@ -311,12 +309,7 @@ def _backward_plan(own: MultiJoin, join: Sized, machine: Machine) -> Plan:
         turned = replace(own, graph=graph)
         orders = [probe_order(turned, start) for start in way.streams]
         work += backward_join(way, orders, is_hashed=own.method == HASH)
-    return Plan(own, _backward_kernel(own).us(work) * machine.seconds_per_us)
-
-
-def _backward_kernel(node: MultiJoin) -> KernelCost:
-    kind = "outer" if node.kind != "inner" else DEFAULT
-    return KERNELS[f"{'count' if node.counts is not None else kind}-{node.method}"]
+    return Plan(own, KERNELS[f"{DEFAULT}-{own.method}"].us(work) * machine.seconds_per_us)
 
 
 def _sweep_plan(node: MultiJoin, join: Sized, method: str, machine: Machine, note: str) -> Plan:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from windrow.optimize.cost.structures import Sizes, Structure, Weights, touches
+from windrow.optimize.cost.structures import Structure, Weights, touches
+from windrow.physical.structures import PartSizes
 
 INSERT_AND_REMOVE = 2
 """In a full window one tuple goes for each that comes."""
@@ -33,14 +34,15 @@ class Direction:
 
 
 def direction_cost(
-    structure: Structure, direction: Direction, weights: Weights, sizes: Sizes
+    structure: Structure, direction: Direction, weights: Weights, sizes: PartSizes
 ) -> float:
     """Equation 2, with the equation of the structure in it: the cost of one direction.
 
     Examples:
         >>> from windrow.optimize.cost.kernels import REFERENCE
+        >>> from windrow.physical.structures import USUAL
         >>> into_b = Direction(window=500, probes=2, arrivals=998)
-        >>> round(direction_cost(Structure.buffer, into_b, REFERENCE, Sizes()), 2)
+        >>> round(direction_cost(Structure.buffer, into_b, REFERENCE, USUAL), 2)
         18.77
     """
     touched, weight = touches(structure, direction.window, sizes), weights.of(structure)

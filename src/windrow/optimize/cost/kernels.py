@@ -24,7 +24,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from windrow.optimize.cost.joins import Joined, Work
-from windrow.optimize.cost.structures import Sizes, Structure, Weight, Weights, touches
+from windrow.optimize.cost.structures import Structure, Weight, Weights, touches
+from windrow.physical.structures import USUAL
 
 
 @dataclass(frozen=True)
@@ -58,10 +59,6 @@ class KernelCost:
 KERNELS = {
     "bew-hash": KernelCost(0.15, 0.05, touched=0.01, result=0.035, found=0.04, scanned=0.0005),
     "bew-nested-loop": KernelCost(0.12, 0.05, 0.0005, result=0.07, found=0.04, scanned=0.0005),
-    "outer-hash": KernelCost(0.15, 0.05, touched=0.01, result=0.035, found=0.04, scanned=0.0005),
-    "outer-nested-loop": KernelCost(0.12, 0.05, 0.0005, result=0.07, found=0.04, scanned=0.0005),
-    "count-hash": KernelCost(0.15, 0.05, touched=0.01, result=0.035, found=0.04, scanned=0.0005),
-    "count-nested-loop": KernelCost(0.12, 0.05, 0.0005, result=0.07, found=0.04, scanned=0.0005),
     "few-hash": KernelCost(tuple=1.5, lookup=0.0, touched=0.02, result=0.26, scanned=0.0008),
     "few-nested-loop": KernelCost(
         tuple=0.9, lookup=0.0, touched=0.0012, result=0.6, scanned=0.0008
@@ -129,5 +126,5 @@ def restoring_us(
     us = (ONCE + LAID_OUT * sum(held)) * machine_factor(weights) + replayed_us * max(reaches)
     for name, rows in zip(structures, held, strict=False):
         one = Structure[name]
-        us += rows * touches(one, rows, Sizes()).update * weights.of(one).update
+        us += rows * touches(one, rows, USUAL).update * weights.of(one).update
     return us * restores(joined)

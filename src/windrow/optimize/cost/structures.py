@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Self
 
 from windrow.errors import WindrowError
+from windrow.physical.structures import PartSizes
 
 
 class CostError(WindrowError, ValueError):
@@ -44,16 +45,8 @@ class Structure(StrEnum):
 
 
 @dataclass(frozen=True)
-class Sizes:
-    """How large the parts of structures are made; the paper's sizes by default.
-
-    Attributes:
-        bucket: tuples in a bucket of a hash table.
-        node: tuples in a node of a tree.
-    """
-
-    bucket: int = 10
-    node: int = 100
+class Sizes(PartSizes):
+    """How large the parts of structures are made, where the cost model is asked: any that can be."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.bucket <= MOST_TUPLES:
@@ -71,7 +64,7 @@ class Touches:
     update: float
 
 
-def touches(structure: Structure, window: float, sizes: Sizes) -> Touches:
+def touches(structure: Structure, window: float, sizes: PartSizes) -> Touches:
     """The tuples that one search and one update touch in a window of so many tuples.
 
     Examples:
@@ -148,15 +141,7 @@ class Weight:
 
 @dataclass(frozen=True)
 class Weights:
-    """The weights of every structure.
-
-    Attributes:
-        buffer: a plain buffer.
-        hash: a hash table with ordered buckets.
-        btree: a B+tree.
-        ttree: a T-tree.
-        unit: what costs made with these weights are counted in.
-    """
+    """The weights of every structure; `unit` is what costs made with them are counted in."""
 
     buffer: Weight
     hash: Weight
@@ -166,12 +151,5 @@ class Weights:
 
     def of(self, structure: Structure) -> Weight:
         """The weight of a structure."""
-        match structure:
-            case Structure.buffer:
-                return self.buffer
-            case Structure.hash:
-                return self.hash
-            case Structure.btree:
-                return self.btree
-            case Structure.ttree:
-                return self.ttree
+        own: Weight = getattr(self, structure.name)
+        return own

@@ -31,16 +31,8 @@ class CountJoin(MultiJoin):
     counts: CountWindows = field(kw_only=True)
 
     identity_later = ("counts",)
-
-    @property
-    def follows_a_batch(self) -> bool:
-        """All rows of a batch push one another out."""
-        return True
-
-    @property
-    def operator(self) -> str:
-        """Where tuples push one another out."""
-        return "windrow.operators.joins.count_join:CountJoinOp"
+    follows_a_batch = True  # all rows of a batch push one another out
+    operator = "windrow.operators.joins.count_join:CountJoinOp"
 
     def partitioning(self, buckets: int) -> Partitioning:
         """By keys of all inputs that every count window is divided by: its partitions stay whole."""

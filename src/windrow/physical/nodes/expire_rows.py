@@ -30,13 +30,14 @@ class ExpireRows(MakesChanges, OneInput):
     input: PhysicalNode
 
     identity_fields = ("input",)
+    is_stateful = True
+    about = "expiry"
+    operator = "windrow.operators.feeds.expire:ExpireRowsOp"
 
     @property
     def schema(self) -> Schema:
         """The input's."""
         return self.input.schema
-
-    is_stateful = True
 
     def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
         """When rows are taken back, and what is kept."""
@@ -57,19 +58,9 @@ class ExpireRows(MakesChanges, OneInput):
         """For EXPLAIN."""
         return f"ExpireRows {source_name(self.input)}"
 
-    @property
-    def about(self) -> str:
-        """For checkpoints."""
-        return "expiry"
-
     def partitioning(self, buckets: int) -> Partitioning:
         """By all columns."""
         return by_keys(self.schema.names, buckets, NO_COLUMNS)
-
-    @property
-    def operator(self) -> str:
-        """Where rows end."""
-        return "windrow.operators.feeds.expire:ExpireRowsOp"
 
 
 def _facts(node: ExpireRows) -> list[Fact]:

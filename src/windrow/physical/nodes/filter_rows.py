@@ -28,6 +28,7 @@ class FilterRows(PerRow, OneInput):
     driver = "windrow.operators.engine.row_drivers:RowDriver"
     relation = "windrow.run.spark.relations:filter_rows"
     identity_fields = ("input", "predicates")
+    has_rate = True
 
     @classmethod
     def of(cls, node: Filter, request: Request) -> FilterRows:
@@ -38,8 +39,6 @@ class FilterRows(PerRow, OneInput):
     def schema(self) -> Schema:
         """The input's."""
         return self.input.schema
-
-    has_rate = True
 
     def rate(self, rates: Rates) -> Figure | None:
         """That of the rows that pass."""

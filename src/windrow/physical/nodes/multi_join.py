@@ -60,8 +60,7 @@ class MultiJoin(Inner):
         alternative: windows that do as well as those of `graph` (EITHER WAY).
         functions: the user's functions that the predicates call.
         orders: per input, the order in which its new tuples meet the others; of a pipeline one
-            order, of all inputs from the bottom up. () leaves it to `physical.probe_orders` and
-            `physical.probe_orders`.
+            order, of all inputs from the bottom up. () leaves it to `physical.probe_orders`.
         estimate: what it and other plans cost, where enough is known.
     """
 

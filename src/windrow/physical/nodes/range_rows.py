@@ -27,6 +27,9 @@ class RangeRows(OneInput):
     driver = "windrow.operators.engine.row_drivers:RowDriver"
     relation = "windrow.run.spark.relations:range_rows"
     identity_fields = ("input", "ticks")
+    has_ends = True  # it gives them
+    keeps_buckets = True  # it sets a window
+    has_rate = True
 
     @classmethod
     def of(cls, node: Range, request: Request) -> RangeRows:
@@ -37,11 +40,6 @@ class RangeRows(OneInput):
     def schema(self) -> Schema:
         """The input's."""
         return self.input.schema
-
-    @property
-    def has_ends(self) -> bool:
-        """It gives them."""
-        return True
 
     @property
     def row_marks(self) -> tuple[str, ...]:
@@ -82,16 +80,9 @@ class RangeRows(OneInput):
         return self.ticks
 
     @property
-    def keeps_buckets(self) -> bool:
-        """It sets a window."""
-        return True
-
-    @property
     def own_window(self) -> tuple[str, int]:
         """Its length."""
         return "ticks", self.ticks
-
-    has_rate = True
 
     def rate(self, rates: Rates) -> Figure | None:
         """That of the input."""

@@ -52,6 +52,8 @@ class SetOp(Inner):
     place: tuple[str, ...] = ()
 
     identity_fields = ("inputs", "kind")
+    is_stateful = True
+    hears_of_expiry = True
 
     @property
     def hands_on(self) -> bool:
@@ -67,9 +69,6 @@ class SetOp(Inner):
     def schema(self) -> Schema:
         """That of each input."""
         return self.inputs[0].schema
-
-    is_stateful = True
-    hears_of_expiry = True
 
     @property
     def works_on_signs(self) -> bool:

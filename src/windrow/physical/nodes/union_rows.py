@@ -23,6 +23,8 @@ class UnionRows(Inner):
     driver = "windrow.operators.engine.row_drivers:UnionDriver"
     relation = "windrow.run.spark.relations:union_rows"
     identity_fields = ("inputs",)
+    needs_all_rows = "DISTINCT or a set operation"
+    has_rate = True
 
     @property
     def schema(self) -> Schema:
@@ -42,11 +44,6 @@ class UnionRows(Inner):
         return self.inputs[0].matches
 
     @property
-    def needs_all_rows(self) -> str:
-        """What it is."""
-        return "DISTINCT or a set operation"
-
-    @property
     def row_inputs(self) -> tuple[PhysicalNode, ...]:
         """All."""
         return self.inputs
@@ -58,8 +55,6 @@ class UnionRows(Inner):
 
     def source_of(self, column: str) -> None:
         """Values of several columns."""
-
-    has_rate = True
 
     def rate(self, rates: Rates) -> Figure | None:
         """Those of the inputs together."""
