@@ -102,15 +102,7 @@ def measure(
 ) -> list[Point]:
     """Runs every structure at every rate over windows of every size, some rounds over.
 
-    Args:
-        make: fills a structure.
-        sizes: of buckets and nodes.
-        say: is told what is being measured.
-        windows: tuples in a window.
-        rounds: how many times over, at most.
-        last_start_s: seconds, from when all is compiled, after which no round begins; the first
-            always does.
-        clock: what time it is.
+    After `last_start_s` seconds, from when all is compiled, no round begins; the first always does.
     """
     benches: dict[tuple[Structure, int], Bench] = {}
     for structure in Structure:

@@ -103,12 +103,7 @@ _OF_SHEDDING = ("shed_strategy", "shed_least", "shed_least_rate", "seed")
 
 
 def check_together(options: Options, places: Mapping[str, Span | None]) -> None:
-    """Refuses options of which one needs, or excludes, another.
-
-    Args:
-        options: each of them checked by itself.
-        places: where the query's hints stand, by option.
-    """
+    """Refuses options of which one needs, or excludes, another; `places` is where their hints stand."""
     asked = options.asked_algorithm
     if options.structure and asked != ASYMMETRIC:
         raise PlanError(

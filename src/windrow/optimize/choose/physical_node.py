@@ -301,9 +301,9 @@ def orders_of(node: WindowJoin, algorithm: str, options: Options) -> tuple[tuple
 
 def check_order(root: PhysicalNode, options: Options) -> None:
     """Refuses an order that no join of the query could follow."""
-    if options.order is None or _is_followed(root):
-        return
     joins = root.window_joins
+    if options.order is None or any(join.orders for join in joins):
+        return
     named = f"the join of {', '.join(joins[0].aliases)}" if joins else "a join"
     others = " and ".join(root.spoken_names)
     reason = f"{others} joins two, in no order" if others else NO_WINDOW_JOIN
@@ -315,10 +315,6 @@ def check_order(root: PhysicalNode, options: Options) -> None:
         if joins
         else "leave it out",
     )
-
-
-def _is_followed(node: PhysicalNode) -> bool:
-    return any(join.orders for join in node.window_joins)
 
 
 def match_algorithm(node: BestmatchJoin, classes: tuple[KeyClass, ...], options: Options) -> str:

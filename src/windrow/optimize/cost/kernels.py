@@ -115,11 +115,8 @@ def restoring_us(
 ) -> float:
     """Microseconds per tick for laying out the rows held in every micro-batch.
 
-    Args:
-        joined: the streams.
-        weights: of the structures.
-        structures: of each stream's window, where they have any.
-        replayed_us: what it takes per tick of rows to build anew what is kept beside them.
+    `structures` are those of each stream's window, where they have any; `replayed_us` is what it takes
+    per tick of rows to build anew what is kept beside them.
     """
     reaches = [max(0, *joined.upper[stream]) for stream in joined.streams]
     held = [rate * reach for rate, reach in zip(joined.rates, reaches, strict=True)]

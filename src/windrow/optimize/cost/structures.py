@@ -65,52 +65,31 @@ class Touches:
 
 
 def touches(structure: Structure, window: float, sizes: PartSizes) -> Touches:
-    """The tuples that one search and one update touch in a window of so many tuples.
+    """The tuples that one search and one update touch in a window of so many tuples: equations 3 to 6.
+
+    Of a T-tree any node may hold the key, so that on average one less is passed than the tree is high; a
+    tree of one node has none to pass. The paper's equation 6 multiplies the first term of an update by
+    two (insertion and removal) and not the second; its table multiplies both, and so do we.
 
     Examples:
         >>> touches(Structure.ttree, 5_000, Sizes())
         Touches(search=14.5, update=14.5)
     """
+    node = sizes.node
     match structure:
-        case Structure.buffer:
-            return buffer_touches(window)
-        case Structure.hash:
-            return hash_touches(window, sizes.bucket)
-        case Structure.btree:
-            return btree_touches(window, sizes.node)
-        case Structure.ttree:
-            return ttree_touches(window, sizes.node)
-
-
-def buffer_touches(window: float) -> Touches:
-    """Equation 3: a search scans the window; the oldest tuple is at its end."""
-    return Touches(search=window, update=1)
-
-
-def hash_touches(window: float, bucket: int) -> Touches:
-    """Equation 4: a search goes through a bucket; buckets keep the order of arrival.
-
-    The window divides into buckets: it has none that is larger than itself.
-    """
-    return Touches(search=min(bucket, window), update=1)
-
-
-def btree_touches(window: float, node: int) -> Touches:
-    """Equation 5: a binary search in each node from the root to the leaf, for any operation."""
-    inner_nodes = _log_up(_nodes(window, node), node + 1)
-    path = (inner_nodes + 1) * _log_up(node, 2)
-    return Touches(search=path, update=path)
-
-
-def ttree_touches(window: float, node: int) -> Touches:
-    """Equation 6: 1.5 comparisons in each node passed, a binary search in the last one.
-
-    Any node may hold the key, so that on average one less is passed than the tree is high; a tree
-    of one node has none to pass. The paper's equation multiplies the first term of an update by
-    two (insertion and removal) and not the second; its table multiplies both, and so do we.
-    """
-    height = _log_up(_nodes(window, node), 2)
-    path = 1.5 * max(0, height - 1) + _log_up(node, 2)
+        case Structure.buffer:  # a search scans the window; the oldest tuple is at its end
+            return Touches(search=window, update=1)
+        case (
+            Structure.hash
+        ):  # a bucket, none larger than the window; these keep the order of arrival
+            return Touches(search=min(sizes.bucket, window), update=1)
+        case Structure.btree:  # a binary search in each node from the root to the leaf
+            path: float = (_log_up(_nodes(window, node), node + 1) + 1) * _log_up(node, 2)
+        case (
+            Structure.ttree
+        ):  # 1.5 comparisons in each node passed, a binary search in the last one
+            height = _log_up(_nodes(window, node), 2)
+            path = 1.5 * max(0, height - 1) + _log_up(node, 2)
     return Touches(search=path, update=path)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windrow.physical.nodes.shapes import OneInput
+from windrow.physical.nodes.shapes import OneInput, SameColumns
 from windrow.plan.units import show_ticks
 from windrow.schema import END, SIGN
 
@@ -14,11 +14,10 @@ if TYPE_CHECKING:
     from windrow.physical.nodes.scan_stream import ScanStream
     from windrow.plan.nodes.range import Range
     from windrow.plan.statistics import Figure, Rates
-    from windrow.schema import Schema
 
 
 @dataclass(frozen=True)
-class RangeRows(OneInput):
+class RangeRows(SameColumns, OneInput):
     """Sets every row's end to event time + ticks + 1, or leaves an earlier end."""
 
     input: PhysicalNode
@@ -35,11 +34,6 @@ class RangeRows(OneInput):
     def of(cls, node: Range, request: Request) -> RangeRows:
         """That of [RANGE w]."""
         return cls(request.inputs[0], node.ticks)
-
-    @property
-    def schema(self) -> Schema:
-        """The input's."""
-        return self.input.schema
 
     @property
     def row_marks(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from windrow.physical.nodes.base import KeyClass
     from windrow.physical.nodes.scan_stream import ScanStream
     from windrow.physical.partitioning.buckets import Partitioning
+    from windrow.schema import Schema
 
 
 class Leaf(PhysicalNode):
@@ -32,6 +33,15 @@ class Inner(PhysicalNode):
     def time_type(self) -> str:
         """The type of its event time."""
         return self.scans[0].time_type
+
+
+class SameColumns(Inner):
+    """A node that has the columns of its inputs, which all have the same."""
+
+    @property
+    def schema(self) -> Schema:
+        """That of each input."""
+        return self.inputs[0].schema
 
 
 class OneInput(Inner):

@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.nodes.shapes import Inner
+from windrow.physical.nodes.shapes import SameColumns
 from windrow.plan.statistics import total
 
 if TYPE_CHECKING:
     from windrow.plan.statistics import Figure, Rates
-    from windrow.schema import Schema
 
 
 @dataclass(frozen=True)
-class UnionRows(Inner):
+class UnionRows(SameColumns):
     """The rows of all inputs, which have the same columns: UNION ALL."""
 
     inputs: tuple[PhysicalNode, ...]
@@ -25,11 +24,6 @@ class UnionRows(Inner):
     identity_fields = ("inputs",)
     needs_all_rows = "DISTINCT or a set operation"
     has_rate = True
-
-    @property
-    def schema(self) -> Schema:
-        """That of each input."""
-        return self.inputs[0].schema
 
     @property
     def alive_ticks(self) -> int | None:
