@@ -42,7 +42,7 @@ from windrow.physical.algorithms import (
     PIPELINE,
     SWEEP,
 )
-from windrow.physical.estimates import ONE_PLAN, Estimate, PlanCost, plan_kinds, plan_name
+from windrow.physical.estimates import ONE_PLAN, Estimate, PlanCost
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.nodes.set_op import SetOp
@@ -130,7 +130,7 @@ class Plan:
     @property
     def name(self) -> str:
         """As options would ask for it."""
-        return plan_name(self.node)
+        return self.node.plan_name
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ def plan_names(node: MultiJoin, machine: Machine, *, is_bounded: bool = False) -
     size = len(node.inputs)
     even = Joined((1.0,) * size, node.graph.upper, (Key((1.0,) * size),) * len(node.classes))
     plans = _plans(node, Sized((), (even,), even, 0.0), machine, is_bounded=is_bounded)
-    names = [name for plan in plans if not plan.note for name in plan_kinds(plan.node)]
+    names = [name for plan in plans if not plan.note for name in plan.node.plan_kinds]
     return tuple(dict.fromkeys(names))
 
 
