@@ -42,7 +42,7 @@ __all__ = [
     "table_function",
 ]
 
-COMMANDS: Registry[str] = Registry("command", in_papers=("experiment",))
+COMMANDS: Registry[str] = Registry("command", in_papers=("cost", "experiment"))
 """The commands that others have added to `windrow`: where the Typer application of each is."""
 
 
@@ -102,8 +102,9 @@ def command(name: str, app: str) -> None:
 
     Args:
         name: the command.
-        app: where its Typer application is, as `module:name`. It is loaded when the command is used,
-            or shown in a list.
+        app: where its Typer application is, as `module:name`, or one command that
+            `typer.main.get_command` has made of one. It is loaded when the command is used, or shown
+            in a list.
     """
     COMMANDS.add(name, app)
 

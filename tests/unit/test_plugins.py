@@ -57,6 +57,17 @@ def test_a_command_of_a_package_that_is_not_installed_says_what_to_install():
     )
 
 
+def test_without_the_papers_cost_measures_this_machine_and_says_what_to_install_for_more():
+    own = run_python(WITHOUT_PLUGINS + COMMAND, "cost", "--help")
+    assert own.returncode == 0
+    assert "--calibrate" in own.stdout
+    assert "--rate-a" not in own.stdout
+    for words in ((), ("--rate-a", "2"), ("--calibrate", "--rate-a", "2")):
+        done = run_python(WITHOUT_PLUGINS + COMMAND, "cost", *words)
+        assert done.returncode == 2
+        assert done.stderr.startswith("PlanError[not-installed]: the command 'cost' is in the")
+
+
 def test_without_packages_the_list_has_our_own_commands_alone():
     done = run_python(WITHOUT_PLUGINS + COMMAND, "--help")
     assert done.returncode == 0

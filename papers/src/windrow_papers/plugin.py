@@ -19,6 +19,7 @@ from windrow_papers.kernels.cleaning import CLEAN_EVERY
 MACHINES = "windrow_papers.operators.machines"
 
 extend.command("experiment", "windrow_papers.command:app")
+extend.command("cost", "windrow_papers.cost_command:command")
 
 extend.algorithm(
     "bew-published",

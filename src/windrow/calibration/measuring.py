@@ -73,14 +73,7 @@ MakeBench = Callable[[Structure, int, Sizes], Bench]
 
 @dataclass(frozen=True)
 class Run:
-    """What is run.
-
-    Attributes:
-        structure: what was run.
-        window: tuples in the window.
-        rate: arrivals per second.
-        is_search: searches, or updates.
-    """
+    """What is run: searches, or updates, at so many arrivals per second, in a window of so many tuples."""
 
     structure: Structure
     window: int
@@ -109,15 +102,7 @@ def measure(
 ) -> list[Point]:
     """Runs every structure at every rate over windows of every size, some rounds over.
 
-    Args:
-        make: fills a structure.
-        sizes: of buckets and nodes.
-        say: is told what is being measured.
-        windows: tuples in a window.
-        rounds: how many times over, at most.
-        last_start_s: seconds, from when all is compiled, after which no round begins; the first
-            always does.
-        clock: what time it is.
+    After `last_start_s` seconds, from when all is compiled, no round begins; the first always does.
     """
     benches: dict[tuple[Structure, int], Bench] = {}
     for structure in Structure:
@@ -169,13 +154,7 @@ def _fitted(points: Sequence[Point], read: Callable[[Metered], float], unit: str
             slope([(one.touched, read(one.cost)) for one in own if not one.run.is_search]),
         )
 
-    return Weights(
-        buffer=weight(Structure.buffer),
-        hash=weight(Structure.hash),
-        btree=weight(Structure.btree),
-        ttree=weight(Structure.ttree),
-        unit=unit,
-    )
+    return Weights(**{one.name: weight(one) for one in Structure}, unit=unit)
 
 
 def slope(pairs: Sequence[tuple[float, float]]) -> float:
@@ -234,18 +213,7 @@ class CompiledBench:
 
 def filled(structure: Structure, sizes: Sizes, keys: Numbers) -> Store:
     """A structure that holds tuples with these keys, in the order in which they came."""
-    return filled_store(STRUCTURES[structure.name], part_size(structure, sizes), keys)
-
-
-def part_size(structure: Structure, sizes: Sizes) -> int:
-    """How large the parts of a structure are: its buckets, or its nodes; a buffer has none."""
-    match structure:
-        case Structure.buffer:
-            return 1
-        case Structure.hash:
-            return sizes.bucket
-        case Structure.btree | Structure.ttree:
-            return sizes.node
+    return filled_store(STRUCTURES[structure.name], sizes.of(structure.name), keys)
 
 
 def look_ups(structure: Structure) -> int:

@@ -151,7 +151,7 @@ def demo(
             raise typer.Exit(1)
 
 
-app.command()(cost)
+app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})(cost)
 
 
 def _resolve(progress: Shown) -> ProgressStyle:

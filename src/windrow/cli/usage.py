@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
 from windrow.cli.failures import reported
+from windrow.errors import WindrowError
 from windrow.extend import COMMANDS
 from windrow.registry import load
 from windrow.run.terminal import Terminal, visible_line
 
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 """What every mistake of a command line is; typer brings it under no name of its own."""
+
+REPLACEABLE = "cost"
 
 
 class Commands(TyperGroup):
@@ -37,12 +41,16 @@ class Commands(TyperGroup):
 class AllCommands(Commands):
     """Windrow's own commands, and those that other packages have added.
 
-    The latter are loaded when a command is asked for that is none of ours, or when all are.
+    The latter are loaded when a command is asked for that is none of ours, or when all are. Of `cost`
+    ours measures this machine; another, which does so as well, takes its place.
     """
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of a name; None for none."""
-        if cmd_name not in self.commands:
+        if cmd_name == REPLACEABLE:
+            with suppress(WindrowError):  # ours says it where it is asked for what it has not
+                self._add_others()
+        elif cmd_name not in self.commands:
             with reported(Terminal(stderr=True), debug=False):
                 self._add_others()
                 COMMANDS.check_installed(cmd_name)
@@ -56,8 +64,9 @@ class AllCommands(Commands):
 
     def _add_others(self) -> None:
         for name, place in COMMANDS.items():
-            if name not in self.commands:
-                command = typer.main.get_group(load(place))
+            if name not in self.commands or name == REPLACEABLE:
+                app = load(place)
+                command = typer.main.get_group(app) if isinstance(app, typer.Typer) else app
                 command.name = name
                 self.add_command(command)
 

@@ -7,18 +7,20 @@ from dataclasses import replace
 from typing import Any
 
 from windrow.errors import PlanError, Span, UnsupportedError, WindrowError, nearest
-from windrow.optimize.choose.physical_node import SIZES, check_sizes
 from windrow.physical.algorithms import (
     ALGORITHMS,
     ASYMMETRIC,
     DEFAULT,
+    HASH,
     MATWIN,
     PAGED,
     PIPELINE,
     choice,
     choices,
 )
+from windrow.physical.option import structure_names
 from windrow.physical.options import ROWS, Options
+from windrow.physical.structures import TREES
 from windrow.plan.nodes.query import Hint, Query
 
 
@@ -101,12 +103,7 @@ _OF_SHEDDING = ("shed_strategy", "shed_least", "shed_least_rate", "seed")
 
 
 def check_together(options: Options, places: Mapping[str, Span | None]) -> None:
-    """Refuses options of which one needs, or excludes, another.
-
-    Args:
-        options: each of them checked by itself.
-        places: where the query's hints stand, by option.
-    """
+    """Refuses options of which one needs, or excludes, another; `places` is where their hints stand."""
     asked = options.asked_algorithm
     if options.structure and asked != ASYMMETRIC:
         raise PlanError(
@@ -127,8 +124,14 @@ def check_together(options: Options, places: Mapping[str, Span | None]) -> None:
             span=places.get("order"),
         )
     if options.on_memory is not None and options.memory is None:
-        raise _nothing_to_exceed(options.on_memory, is_hint="on_memory" in places).at(
-            places.get("on_memory")
+        raise PlanError(
+            "on-memory-without-memory",
+            f"on_memory is {options.on_memory!r}, but nothing says how much memory there is",
+            reason="a query without memory may hold as much as its windows need",
+            hint=f"write both: /*+ memory(512 MB), on_memory({options.on_memory}) */"
+            if "on_memory" in places
+            else "say both, for instance memory = '512 MB'",
+            span=places.get("on_memory"),
         )
     if options.algorithm in PAGED and not options.spills:
         raise PlanError(
@@ -197,24 +200,24 @@ def _check_shedding(options: Options, places: Mapping[str, Span | None]) -> None
             )
 
 
-def _nothing_to_exceed(on_memory: str, *, is_hint: bool) -> PlanError:
-    return PlanError(
-        "on-memory-without-memory",
-        f"on_memory is {on_memory!r}, but nothing says how much memory there is",
-        reason="a query without memory may hold as much as its windows need",
-        hint=f"write both: /*+ memory(512 MB), on_memory({on_memory}) */"
-        if is_hint
-        else "say both, for instance memory = '512 MB'",
-    )
+SIZES = {"bucket_size": (HASH,), "node_size": TREES}
+"""The options that say how large the parts of structures are, and of which structures."""
 
 
 def _check_sizes(options: Options, places: Mapping[str, Span | None]) -> None:
     """Refuses sizes of buckets and nodes that nothing asked for has."""
-    try:
-        check_sizes(options)
-    except PlanError as error:
-        raise error.at(next((places[name] for name in SIZES if name in places), None)) from None
+    asked = options.structure
     sized = [name for name in SIZES if getattr(options, name) is not None]
+    for name in sized:
+        kinds = SIZES[name]
+        if asked is not None and not set(kinds) & set(structure_names(asked)):
+            raise PlanError(
+                "size-of-no-structure",
+                f"{name} = {getattr(options, name)}, but structure = {asked!r} has no"
+                f" {' or '.join(kinds)}",
+                hint=f"leave {name} out, or keep a window in a {kinds[0]}",
+                span=next((places[one] for one in SIZES if one in places), None),
+            )
     if sized and options.asked_algorithm not in {None, ASYMMETRIC}:
         raise PlanError(
             "structure-of-another-algorithm",

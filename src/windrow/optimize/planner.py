@@ -160,8 +160,6 @@ class QueryPlanner:
 
     def again(self, known: Measured[str]) -> PhysicalQuery:
         """The query by these numbers, which are newer than any hint of a rate."""
-        from windrow.optimize.planner import optimize  # noqa: PLC0415  # not in workers
-
         return optimize(
             self.query,
             self.given,

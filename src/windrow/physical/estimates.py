@@ -1,17 +1,11 @@
-"""What the planner has estimated of a window join, for EXPLAIN: numbers, where they are from, and plans by name."""
+"""What the planner has estimated of a window join, for EXPLAIN: numbers, where they are from, and what plans cost."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
-from windrow.physical.algorithms import PIPELINE
 from windrow.physical.structures import NAMES
 from windrow.plan.statistics import ASSUMED, Figure
-
-if TYPE_CHECKING:
-    from windrow.physical.nodes.multi_join import MultiJoin
-
 
 CHANGED = 4.0
 """Numbers that have become so many times as high, or as low, are a reason to plan again."""
@@ -70,58 +64,9 @@ ONE_PLAN = Estimate(reason="a join of what is alive has one plan")
 
 
 ORDERED = ", ordered by cost"
-
-
-def plan_name(node: MultiJoin) -> str:
-    """The algorithm or the structures, and the order where it is not the usual one.
-
-    Examples of names: `bew-hash`, `hash/ttree`, `bew-hash, order c, a, b`. Of two streams each
-    meets the other, in whatever order: only a pipeline has one.
-    """
-    if node.structures:
-        return "/".join(node.structures)
-    name = f"{node.algorithm}-{node.method}" if node.chosen.says_method else node.algorithm
-    return f"{name}, order {_order(node)}" if _has_order(node) else name
-
-
-def plan_kind(node: MultiJoin) -> str:
-    """The name without the order itself: there are few of these, whatever the numbers are."""
-    usual = plan_name(replace(node, orders=()))
-    return f"{usual}{ORDERED}" if _has_order(node) else usual
-
-
-def plan_kinds(node: MultiJoin) -> tuple[str, ...]:
-    """The kinds of a plan in the usual order, and in another one where it has any."""
-    usual = plan_kind(replace(node, orders=()))
-    return (usual, f"{usual}{ORDERED}") if len(node.inputs) > 2 else (usual,)
+"""What the kind of a plan ends with whose order is not the usual one."""
 
 
 def is_of_structures(name: str) -> bool:
     """Whether a name of a plan is a pair of structures."""
     return set(name.split("/")) <= set(NAMES)
-
-
-def _has_order(node: MultiJoin) -> bool:
-    is_pipeline = node.chosen.kind == PIPELINE
-    return bool(node.orders) and (is_pipeline or len(node.inputs) > 2)
-
-
-def _order(node: MultiJoin) -> str:
-    """One order for all, where there is one; else for each input its own."""
-    if node.chosen.kind == PIPELINE:
-        return _listed(node, node.orders[0])
-    # An order for all, less its first stream, is what that stream's own tuples meet.
-    for start, others in enumerate(node.orders):
-        together = (start, *others)
-        if all(
-            own == tuple(one for one in together if one != at) for at, own in enumerate(node.orders)
-        ):
-            return _listed(node, together)
-    return "; ".join(
-        f"{node.aliases[start]}: {_listed(node, others)}"
-        for start, others in enumerate(node.orders)
-    )
-
-
-def _listed(node: MultiJoin, numbers: tuple[int, ...]) -> str:
-    return ", ".join(node.aliases[one] for one in numbers)

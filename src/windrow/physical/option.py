@@ -104,21 +104,22 @@ def one_of(values: Iterable[object], sentence: str, hint: str = "") -> Check:
     return check
 
 
-def whole(least: int, most: int, sentence: str, hint: str) -> Check:
+def whole(least: int, most: int, sentence: str, hint: str = "") -> Check:
     """A check for a whole number from the least to the most."""
-
-    def check(name: str, value: object) -> None:
-        if type(value) is not int or not least <= value <= most:
-            raise PlanError("bad-option", f"{name} = {value!r} {sentence}", hint=hint)
-
-    return check
+    near = hint or f"a whole number from {least} to {most:,}"
+    return _refusing(
+        lambda value: type(value) is not int or not least <= value <= most, sentence, near
+    )
 
 
 def of_type(kind: type, sentence: str, hint: str) -> Check:
     """A check for values of a type."""
+    return _refusing(lambda value: not isinstance(value, kind), sentence, hint)
 
+
+def _refusing(is_bad: Callable[[Any], bool], sentence: str, hint: str) -> Check:
     def check(name: str, value: object) -> None:
-        if not isinstance(value, kind):
+        if is_bad(value):
             raise PlanError("bad-option", f"{name} = {value!r} {sentence}", hint=hint)
 
     return check

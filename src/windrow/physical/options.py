@@ -83,12 +83,7 @@ class Options:
             "where windows are kept in structures: tuples in a bucket of a hash,"
             f" {LEAST_BUCKET} to {MOST:,}",
             unset=str(USUAL.bucket),
-            check=whole(
-                LEAST_BUCKET,
-                MOST,
-                "is no number of tuples for a bucket",
-                f"a whole number from {LEAST_BUCKET} to {MOST:,}",
-            ),
+            check=whole(LEAST_BUCKET, MOST, "is no number of tuples for a bucket"),
             read=as_number,
         ),
     ] = None
@@ -97,12 +92,7 @@ class Options:
         Option(
             f"likewise: the most tuples in a node of a B+tree or T-tree, {LEAST_NODE} to {MOST:,}",
             unset=str(USUAL.node),
-            check=whole(
-                LEAST_NODE,
-                MOST,
-                "is no number of tuples for a node",
-                f"a whole number from {LEAST_NODE} to {MOST:,}",
-            ),
+            check=whole(LEAST_NODE, MOST, "is no number of tuples for a node"),
             read=as_number,
         ),
     ] = None

@@ -42,12 +42,9 @@ def next_input(node: MultiJoin, chosen: Sequence[int]) -> int:
     upper = node.graph.upper
 
     def preference(candidate: int) -> tuple[bool, bool, int, int]:
-        shares_key = any(
-            candidate in key.inputs and not set(chosen).isdisjoint(key.inputs)
-            for key in node.classes
-        )
         width = min(upper[i][candidate] + upper[candidate][i] for i in chosen)
-        return not shares_key, not first_ready(node, chosen, candidate), width, candidate
+        is_alone = not _shares_key(node, chosen, candidate)
+        return is_alone, not first_ready(node, chosen, candidate), width, candidate
 
     return min(set(range(len(node.inputs))) - set(chosen), key=preference)
 
@@ -147,7 +144,7 @@ def _keys_connect(node: MultiJoin, order: list[int]) -> bool:
     return all(_shares_key(node, order[:n], order[n]) for n in range(1, len(order)))
 
 
-def _shares_key(node: MultiJoin, chosen: list[int], candidate: int) -> bool:
+def _shares_key(node: MultiJoin, chosen: Sequence[int], candidate: int) -> bool:
     return any(
         candidate in key.inputs and not set(chosen).isdisjoint(key.inputs) for key in node.classes
     )

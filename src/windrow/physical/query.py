@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.options import TPA, Options
-
-if TYPE_CHECKING:
-    from windrow.physical.nodes.base import PhysicalNode
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from windrow.calibration.measuring import (
     weights_in_microseconds,
     weights_in_work,
 )
-from windrow.optimize.cost.structures import PAPER, Sizes, Structure, touches
+from windrow.optimize.cost.structures import Sizes, Structure, touches
+from windrow_papers.cost.combinations import PAPER
 
 
 @dataclass

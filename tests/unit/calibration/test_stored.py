@@ -21,7 +21,8 @@ from windrow.calibration.stored import (
     weights_file,
 )
 from windrow.optimize.choose.plans import REFERENCE_MACHINE
-from windrow.optimize.cost.structures import PAPER, Sizes
+from windrow.optimize.cost.structures import Sizes
+from windrow_papers.cost.combinations import PAPER
 
 
 @pytest.fixture(autouse=True)

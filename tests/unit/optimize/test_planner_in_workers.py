@@ -13,7 +13,6 @@ from windrow import Session
 from windrow.optimize.choose.plans import REFERENCE_MACHINE
 from windrow.optimize.cost import kernels
 from windrow.optimize.planner import QueryPlanner
-from windrow.physical.estimates import plan_kind
 from windrow.physical.options import Options
 from windrow.plan.statistics import Figure
 
@@ -120,7 +119,7 @@ def test_a_worker_takes_few_in_a_batch_run_alone(monkeypatch, is_bounded):
     planner = replace(planner, is_bounded=is_bounded)
     found = planner.planned(node, node.partitioning(4), Seen((5.0, 5.0), keys=10.0))
     assert (found.algorithm == "few") == is_bounded
-    assert plan_kind(found) in planner.names(node)
+    assert found.plan_kind in planner.names(node)
 
 
 def test_every_plan_taken_has_a_name_that_was_given():
@@ -130,4 +129,4 @@ def test_every_plan_taken_has_a_name_that_was_given():
                 node, planner = join(sql)
                 seen = Seen((rate, 1.0, rate), keys=keys)
                 found = planner.planned(node, node.partitioning(4), seen)
-                assert plan_kind(found) in planner.names(node)
+                assert found.plan_kind in planner.names(node)

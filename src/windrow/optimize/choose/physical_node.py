@@ -30,7 +30,7 @@ from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.nodes.union_rows import UnionRows
 from windrow.physical.option import ALL, asked_order, structure_names
 from windrow.physical.options import Options
-from windrow.physical.structures import BUFFER, TREES, TTREE, served_range
+from windrow.physical.structures import BUFFER, TTREE, served_range
 from windrow.plan.exprs import functions_of
 from windrow.plan.nodes.base import Node
 from windrow.plan.nodes.bestmatch_join import BestmatchJoin
@@ -128,43 +128,35 @@ def window_join(node: WindowJoin, request: Request) -> PhysicalNode:
     return replace(join, structures=structures_of(join, node, options))
 
 
+_BACKWARD_ALONE = {
+    "count-window": "it knows windows of time, and these count tuples",
+    "snapshot-join": "it knows tuples that stay for their window, and some of these are taken back",
+    "outer-join": "it does not keep which tuples have found a match",
+}
+"""The joins that backward evaluation alone runs, and why no other algorithm does."""
+
+
 def _check_kind(node: WindowJoin, options: Options) -> None:
     """Refuses what runs for inner joins by time alone: other algorithms, conditions left to Spark."""
-    if node.counts is not None and options.asked_algorithm not in {None, *OUTER}:
+    kinds = (node.counts is not None, node.is_snapshot, node.kind != "inner")
+    own = next((kind for kind, is_so in zip(_BACKWARD_ALONE, kinds, strict=True) if is_so), None)
+    name = f"{KIND_NAMES[node.kind]} join" if node.kind != "inner" else "join"
+    if own is not None and options.asked_algorithm not in {None, *OUTER}:
         raise UnsupportedError(
-            "unsupported-algorithm-of-count-window",
-            f"the algorithm {options.asked_algorithm} does not run the join of"
+            f"unsupported-algorithm-of-{own}",
+            f"the algorithm {options.asked_algorithm} does not run the {name} of"
             f" {' and '.join(node.aliases)}",
-            reason="it knows windows of time, and these count tuples",
-            hint=f"use algorithm {OUTER[0]}",
-            span=node.span,
-        )
-    if node.is_snapshot and options.asked_algorithm not in {None, *OUTER}:
-        raise UnsupportedError(
-            "unsupported-algorithm-of-snapshot-join",
-            f"the algorithm {options.asked_algorithm} does not run the join of"
-            f" {' and '.join(node.aliases)}",
-            reason="it knows tuples that stay for their window, and some of these are taken back",
+            reason=_BACKWARD_ALONE[own],
             hint=f"use algorithm {OUTER[0]}",
             span=node.span,
         )
     if node.kind == "inner":
         return
-    name = KIND_NAMES[node.kind]
-    if options.asked_algorithm not in {None, *OUTER}:
-        raise UnsupportedError(
-            "unsupported-algorithm-of-outer-join",
-            f"the algorithm {options.asked_algorithm} does not run the {name} join of"
-            f" {' and '.join(node.aliases)}",
-            reason="it does not keep which tuples have found a match",
-            hint=f"use algorithm {OUTER[0]}",
-            span=node.span,
-        )
     for predicate in node.predicates:
         if not predicate.is_portable:
             raise UnsupportedError(
                 "unsupported-condition-of-outer-join",
-                f"the condition {predicate.text} cannot be part of a {name} join",
+                f"the condition {predicate.text} cannot be part of a {name}",
                 reason="it decides which tuples match inside the join, where its value may differ"
                 " from Spark's",
                 hint="compute its parts in a derived table, and compare these: FROM (SELECT .., "
@@ -206,10 +198,6 @@ def _algorithm(
     return name, method or methods[0 if classes else -1]
 
 
-SIZES = ("bucket_size", "node_size")
-"""The options that say how large the parts of structures are."""
-
-
 def structures_of(node: TimeJoin, stated: WindowJoin, options: Options) -> tuple[str, ...]:
     """Per input, the structure that the user asked for, or else the one to take.
 
@@ -247,24 +235,6 @@ def decided_structures(node: TimeJoin) -> tuple[str, str]:
     if node.classes:
         return HASH, HASH
     return (BUFFER, BUFFER) if served_range(node) is None else (TTREE, TTREE)
-
-
-def check_sizes(options: Options) -> None:
-    """Refuses sizes of buckets and nodes that nothing asked for has.
-
-    Raises:
-        PlanError: the structures have no such parts.
-    """
-    asked = options.structure
-    for name, kinds in zip(SIZES, ((HASH,), TREES), strict=True):
-        size = getattr(options, name)
-        if size is None or asked is None or set(kinds) & set(structure_names(asked)):
-            continue
-        raise PlanError(
-            "size-of-no-structure",
-            f"{name} = {size}, but structure = {asked!r} has no {' or '.join(kinds)}",
-            hint=f"leave {name} out, or keep a window in a {kinds[0]}",
-        )
 
 
 def _check(node: TimeJoin, stated: WindowJoin, name: str, alias: str) -> None:
@@ -331,9 +301,9 @@ def orders_of(node: WindowJoin, algorithm: str, options: Options) -> tuple[tuple
 
 def check_order(root: PhysicalNode, options: Options) -> None:
     """Refuses an order that no join of the query could follow."""
-    if options.order is None or _is_followed(root):
-        return
     joins = root.window_joins
+    if options.order is None or any(join.orders for join in joins):
+        return
     named = f"the join of {', '.join(joins[0].aliases)}" if joins else "a join"
     others = " and ".join(root.spoken_names)
     reason = f"{others} joins two, in no order" if others else NO_WINDOW_JOIN
@@ -345,10 +315,6 @@ def check_order(root: PhysicalNode, options: Options) -> None:
         if joins
         else "leave it out",
     )
-
-
-def _is_followed(node: PhysicalNode) -> bool:
-    return any(join.orders for join in node.window_joins)
 
 
 def match_algorithm(node: BestmatchJoin, classes: tuple[KeyClass, ...], options: Options) -> str:

@@ -27,12 +27,11 @@ from windrow.optimize.cost.joins import (
 from windrow.optimize.cost.kernels import (
     KERNELS,
     REFERENCE,
-    KernelCost,
     machine_factor,
     restoring_us,
 )
 from windrow.optimize.cost.statistics import PlanStatistics, Sized, sized
-from windrow.optimize.cost.structures import Sizes, Structure, Weights
+from windrow.optimize.cost.structures import Structure, Weights
 from windrow.optimize.shedding.expected import effective, left_directions, with_expected
 from windrow.physical.algorithms import (
     ALGORITHMS,
@@ -43,7 +42,7 @@ from windrow.physical.algorithms import (
     PIPELINE,
     SWEEP,
 )
-from windrow.physical.estimates import ONE_PLAN, Estimate, PlanCost, plan_kinds, plan_name
+from windrow.physical.estimates import ONE_PLAN, Estimate, PlanCost
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.nodes.set_op import SetOp
@@ -62,10 +61,9 @@ def structure_costs(
     names = list(NAMES)
     if not node.classes:
         names = [BUFFER] if served_range(node) is None else [n for n in names if n != HASH]
-    sizes = Sizes(node.sizes.bucket, node.sizes.node)
     cases = _directions(node, join.widest)
     sides = [
-        [(name, fmean(direction_cost(Structure[name], case[at], weights, sizes) for case in cases))
+        [(name, fmean(direction_cost(Structure[name], case[at], weights, node.sizes) for case in cases))
          for name in names]
         for at in (0, 1)
     ]  # fmt: skip
@@ -132,7 +130,7 @@ class Plan:
     @property
     def name(self) -> str:
         """As options would ask for it."""
-        return plan_name(self.node)
+        return self.node.plan_name
 
 
 @dataclass(frozen=True)
@@ -208,7 +206,7 @@ def plan_names(node: MultiJoin, machine: Machine, *, is_bounded: bool = False) -
     size = len(node.inputs)
     even = Joined((1.0,) * size, node.graph.upper, (Key((1.0,) * size),) * len(node.classes))
     plans = _plans(node, Sized((), (even,), even, 0.0), machine, is_bounded=is_bounded)
-    names = [name for plan in plans if not plan.note for name in plan_kinds(plan.node)]
+    names = [name for plan in plans if not plan.note for name in plan.node.plan_kinds]
     return tuple(dict.fromkeys(names))
 
 
@@ -311,12 +309,7 @@ def _backward_plan(own: MultiJoin, join: Sized, machine: Machine) -> Plan:
         turned = replace(own, graph=graph)
         orders = [probe_order(turned, start) for start in way.streams]
         work += backward_join(way, orders, is_hashed=own.method == HASH)
-    return Plan(own, _backward_kernel(own).us(work) * machine.seconds_per_us)
-
-
-def _backward_kernel(node: MultiJoin) -> KernelCost:
-    kind = "outer" if node.kind != "inner" else DEFAULT
-    return KERNELS[f"{'count' if node.counts is not None else kind}-{node.method}"]
+    return Plan(own, KERNELS[f"{DEFAULT}-{own.method}"].us(work) * machine.seconds_per_us)
 
 
 def _sweep_plan(node: MultiJoin, join: Sized, method: str, machine: Machine, note: str) -> Plan:

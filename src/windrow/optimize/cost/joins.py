@@ -185,10 +185,8 @@ def backward(
 
 def backward_join(joined: Joined, orders: Sequence[Sequence[int]], *, is_hashed: bool) -> Work:
     """The work of backward evaluation: that of each stream's new tuples, by its own order."""
-    work = Work()
-    for start, order in enumerate(orders):
-        work += backward(joined, start, order, is_hashed=is_hashed)
-    return work
+    works = (backward(joined, *one, is_hashed=is_hashed) for one in enumerate(orders))
+    return sum(works, Work())
 
 
 def sweep_join(joined: Joined, orders: Sequence[Sequence[int]], *, is_hashed: bool) -> Work:
@@ -199,20 +197,24 @@ def sweep_join(joined: Joined, orders: Sequence[Sequence[int]], *, is_hashed: bo
     # Comparing is what its loops do with a tuple that they look at: it takes no time beside.
     ordered = tuple(replace(test, us=0.0) for test in joined.tests if test.is_ordered)
     early = replace(joined, tests=ordered)
-    work = Work()
-    for start, order in enumerate(orders):
-        work += backward(early, start, order, is_hashed=is_hashed, in_period=met_by_sweep)
+    works = (
+        backward(early, *one, is_hashed=is_hashed, in_period=met_by_sweep)
+        for one in enumerate(orders)
+    )
     again = [replace(test, share=1.0) for test in early.tests]
     late = [test for test in joined.tests if not test.is_ordered]
-    results, us = passed(work.results, [*again, *late], in_blocks=True)
-    given = GIVEN * (work.results - results)
-    return replace(work, results=results, testing=work.testing + us + given)
+    return _tested_at_the_end(sum(works, Work()), [*again, *late])
 
 
 def untested_join(joined: Joined, orders: Sequence[Sequence[int]], *, is_hashed: bool) -> Work:
     """The work of loops that know windows and keys alone: all else is tested at the end."""
     work = backward_join(replace(joined, tests=()), orders, is_hashed=is_hashed)
-    results, us = passed(work.results, joined.tests, in_blocks=True)
+    return _tested_at_the_end(work, joined.tests)
+
+
+def _tested_at_the_end(work: Work, tests: Sequence[Condition]) -> Work:
+    """The work with that of conditions on all that comes out of the loops."""
+    results, us = passed(work.results, tests, in_blocks=True)
     given = GIVEN * (work.results - results)
     return replace(work, results=results, testing=work.testing + us + given)
 
@@ -324,8 +326,7 @@ MOST_IN_PIPELINE = 5
 def best_orders(*ways: Joined) -> tuple[tuple[int, ...], ...]:
     """Per stream, the order in which its new tuples meet the others at the least work.
 
-    Args:
-        ways: the join; under EITHER WAY, both.
+    `ways` is the join; under EITHER WAY, both.
     """
     return tuple(_best_order(ways, start) for start in ways[0].streams)
 
@@ -344,9 +345,7 @@ def _best_order(ways: Sequence[Joined], start: int) -> tuple[int, ...]:
 
 
 def _effort(ways: Sequence[Joined], start: int, order: Sequence[int]) -> float:
-    work = Work()
-    for joined in ways:
-        work += backward(joined, start, order, is_hashed=True)
+    work = sum((backward(joined, start, order, is_hashed=True) for joined in ways), Work())
     return work.lookups + work.touched + work.scanned + work.found
 
 
@@ -355,12 +354,7 @@ def best_pipeline(
 ) -> tuple[int, ...]:
     """The order of all streams, from the bottom of a pipeline to its top, that costs least.
 
-    By hash every level has a key, if some order has one at each.
-
-    Args:
-        joined: the streams.
-        cost: what some work takes.
-        is_hashed: whether levels look tuples up by their keys.
+    By hash every level has a key, if some order has one at each. `cost` says what some work takes.
     """
     if len(joined.rates) > MOST_IN_PIPELINE:
         found = [(start, *_best_order([joined], start)) for start in joined.streams]

@@ -24,7 +24,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from windrow.optimize.cost.joins import Joined, Work
-from windrow.optimize.cost.structures import Sizes, Structure, Weight, Weights, touches
+from windrow.optimize.cost.structures import Structure, Weight, Weights, touches
+from windrow.physical.structures import USUAL
 
 
 @dataclass(frozen=True)
@@ -58,10 +59,6 @@ class KernelCost:
 KERNELS = {
     "bew-hash": KernelCost(0.15, 0.05, touched=0.01, result=0.035, found=0.04, scanned=0.0005),
     "bew-nested-loop": KernelCost(0.12, 0.05, 0.0005, result=0.07, found=0.04, scanned=0.0005),
-    "outer-hash": KernelCost(0.15, 0.05, touched=0.01, result=0.035, found=0.04, scanned=0.0005),
-    "outer-nested-loop": KernelCost(0.12, 0.05, 0.0005, result=0.07, found=0.04, scanned=0.0005),
-    "count-hash": KernelCost(0.15, 0.05, touched=0.01, result=0.035, found=0.04, scanned=0.0005),
-    "count-nested-loop": KernelCost(0.12, 0.05, 0.0005, result=0.07, found=0.04, scanned=0.0005),
     "few-hash": KernelCost(tuple=1.5, lookup=0.0, touched=0.02, result=0.26, scanned=0.0008),
     "few-nested-loop": KernelCost(
         tuple=0.9, lookup=0.0, touched=0.0012, result=0.6, scanned=0.0008
@@ -118,16 +115,13 @@ def restoring_us(
 ) -> float:
     """Microseconds per tick for laying out the rows held in every micro-batch.
 
-    Args:
-        joined: the streams.
-        weights: of the structures.
-        structures: of each stream's window, where they have any.
-        replayed_us: what it takes per tick of rows to build anew what is kept beside them.
+    `structures` are those of each stream's window, where they have any; `replayed_us` is what it takes
+    per tick of rows to build anew what is kept beside them.
     """
     reaches = [max(0, *joined.upper[stream]) for stream in joined.streams]
     held = [rate * reach for rate, reach in zip(joined.rates, reaches, strict=True)]
     us = (ONCE + LAID_OUT * sum(held)) * machine_factor(weights) + replayed_us * max(reaches)
     for name, rows in zip(structures, held, strict=False):
         one = Structure[name]
-        us += rows * touches(one, rows, Sizes()).update * weights.of(one).update
+        us += rows * touches(one, rows, USUAL).update * weights.of(one).update
     return us * restores(joined)

@@ -195,13 +195,7 @@ class Sized:
 
 
 def sized(node: MultiJoin, rates: list[Figure], numbers: PlanStatistics) -> Sized:
-    """The join with all numbers that its cost rests on.
-
-    Args:
-        node: the join.
-        rates: of its inputs.
-        numbers: where the others are looked up.
-    """
+    """The join with all numbers that its cost rests on, beside the rates of its inputs."""
     known = [(f"rate({alias})", rate) for alias, rate in zip(node.aliases, rates, strict=True)]
     keys, of_keys = _keys(node, numbers)
     tests, of_tests = _tests(node, numbers)
@@ -245,14 +239,12 @@ def _tests(node: MultiJoin, numbers: PlanStatistics) -> tuple[list[Condition], N
         for (one, other), figure in both.items()
     ]
     ordered = {pair.predicate for pair in ordered_pairs(node)}
-    tests = [
-        Condition(
-            inputs, figure.value, _test_us(predicate), _us_in_blocks(predicate), at in ordered
-        )
-        for at, (inputs, figure, predicate) in enumerate(
-            zip(predicate_inputs(node), passing, node.predicates, strict=True)
-        )
-    ]
+    tests = []
+    every = zip(predicate_inputs(node), passing, node.predicates, strict=True)
+    for at, (inputs, figure, predicate) in enumerate(every):
+        in_blocks = CALLED if predicate.calls else IN_BLOCKS
+        us = COMPARED if predicate.comparisons else in_blocks
+        tests.append(Condition(inputs, figure.value, us, in_blocks, is_ordered=at in ordered))
     return [*tests, *(_correction(tests, pair, figure) for pair, figure in both.items())], known
 
 
@@ -264,16 +256,6 @@ def _correction(tests: list[Condition], pair: tuple[int, int], figure: Figure) -
         figure.value / (one.share * other.share),
         is_ordered=one.is_ordered and other.is_ordered,
     )
-
-
-def _test_us(predicate: Expr) -> float:
-    if predicate.comparisons:
-        return COMPARED
-    return CALLED if predicate.calls else IN_BLOCKS
-
-
-def _us_in_blocks(predicate: Expr) -> float:
-    return CALLED if predicate.calls else IN_BLOCKS
 
 
 def _held(

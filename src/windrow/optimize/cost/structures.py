@@ -7,12 +7,12 @@ inserts one tuple, or removes one. Inserting and removing touch equally many.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
 from windrow.errors import WindrowError
+from windrow.physical.structures import PartSizes
 
 
 class CostError(WindrowError, ValueError):
@@ -22,26 +22,6 @@ class CostError(WindrowError, ValueError):
     def bad_number(cls, name: str, value: float, wanted: str) -> Self:
         """A rate, a size or a share that cannot be."""
         return cls("bad-cost-number", f"{name} is {value:g}", hint=f"it must be {wanted}")
-
-    @classmethod
-    def missing(cls, options: Sequence[str]) -> Self:
-        """Rates or windows that the model cannot do without."""
-        return cls(
-            "missing-cost-number",
-            f"{', '.join(options)} {'is' if len(options) == 1 else 'are'} missing",
-            reason="a cost follows from both rates and both windows",
-            hint="for instance  windrow cost --rate-a 2 --rate-b 998 --window-a 9500 --window-b 500",
-        )
-
-    @classmethod
-    def both_shares(cls) -> Self:
-        """The selectivity, given twice."""
-        return cls(
-            "selectivity-twice",
-            "both --selectivity and --keys are given",
-            reason="keys say the selectivity: one pair in so many matches",
-            hint="give one of them",
-        )
 
 
 MOST_TUPLES = 1_000_000
@@ -65,16 +45,8 @@ class Structure(StrEnum):
 
 
 @dataclass(frozen=True)
-class Sizes:
-    """How large the parts of structures are made; the paper's sizes by default.
-
-    Attributes:
-        bucket: tuples in a bucket of a hash table.
-        node: tuples in a node of a tree.
-    """
-
-    bucket: int = 10
-    node: int = 100
+class Sizes(PartSizes):
+    """How large the parts of structures are made, where the cost model is asked: any that can be."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.bucket <= MOST_TUPLES:
@@ -92,53 +64,32 @@ class Touches:
     update: float
 
 
-def touches(structure: Structure, window: float, sizes: Sizes) -> Touches:
-    """The tuples that one search and one update touch in a window of so many tuples.
+def touches(structure: Structure, window: float, sizes: PartSizes) -> Touches:
+    """The tuples that one search and one update touch in a window of so many tuples: equations 3 to 6.
+
+    Of a T-tree any node may hold the key, so that on average one less is passed than the tree is high; a
+    tree of one node has none to pass. The paper's equation 6 multiplies the first term of an update by
+    two (insertion and removal) and not the second; its table multiplies both, and so do we.
 
     Examples:
         >>> touches(Structure.ttree, 5_000, Sizes())
         Touches(search=14.5, update=14.5)
     """
+    node = sizes.node
     match structure:
-        case Structure.buffer:
-            return buffer_touches(window)
-        case Structure.hash:
-            return hash_touches(window, sizes.bucket)
-        case Structure.btree:
-            return btree_touches(window, sizes.node)
-        case Structure.ttree:
-            return ttree_touches(window, sizes.node)
-
-
-def buffer_touches(window: float) -> Touches:
-    """Equation 3: a search scans the window; the oldest tuple is at its end."""
-    return Touches(search=window, update=1)
-
-
-def hash_touches(window: float, bucket: int) -> Touches:
-    """Equation 4: a search goes through a bucket; buckets keep the order of arrival.
-
-    The window divides into buckets: it has none that is larger than itself.
-    """
-    return Touches(search=min(bucket, window), update=1)
-
-
-def btree_touches(window: float, node: int) -> Touches:
-    """Equation 5: a binary search in each node from the root to the leaf, for any operation."""
-    inner_nodes = _log_up(_nodes(window, node), node + 1)
-    path = (inner_nodes + 1) * _log_up(node, 2)
-    return Touches(search=path, update=path)
-
-
-def ttree_touches(window: float, node: int) -> Touches:
-    """Equation 6: 1.5 comparisons in each node passed, a binary search in the last one.
-
-    Any node may hold the key, so that on average one less is passed than the tree is high; a tree
-    of one node has none to pass. The paper's equation multiplies the first term of an update by
-    two (insertion and removal) and not the second; its table multiplies both, and so do we.
-    """
-    height = _log_up(_nodes(window, node), 2)
-    path = 1.5 * max(0, height - 1) + _log_up(node, 2)
+        case Structure.buffer:  # a search scans the window; the oldest tuple is at its end
+            return Touches(search=window, update=1)
+        case (
+            Structure.hash
+        ):  # a bucket, none larger than the window; these keep the order of arrival
+            return Touches(search=min(sizes.bucket, window), update=1)
+        case Structure.btree:  # a binary search in each node from the root to the leaf
+            path: float = (_log_up(_nodes(window, node), node + 1) + 1) * _log_up(node, 2)
+        case (
+            Structure.ttree
+        ):  # 1.5 comparisons in each node passed, a binary search in the last one
+            height = _log_up(_nodes(window, node), 2)
+            path = 1.5 * max(0, height - 1) + _log_up(node, 2)
     return Touches(search=path, update=path)
 
 
@@ -169,15 +120,7 @@ class Weight:
 
 @dataclass(frozen=True)
 class Weights:
-    """The weights of every structure.
-
-    Attributes:
-        buffer: a plain buffer.
-        hash: a hash table with ordered buckets.
-        btree: a B+tree.
-        ttree: a T-tree.
-        unit: what costs made with these weights are counted in.
-    """
+    """The weights of every structure; `unit` is what costs made with them are counted in."""
 
     buffer: Weight
     hash: Weight
@@ -187,22 +130,5 @@ class Weights:
 
     def of(self, structure: Structure) -> Weight:
         """The weight of a structure."""
-        match structure:
-            case Structure.buffer:
-                return self.buffer
-            case Structure.hash:
-                return self.hash
-            case Structure.btree:
-                return self.btree
-            case Structure.ttree:
-                return self.ttree
-
-
-PAPER = Weights(
-    buffer=Weight(search=3e-4, update=1e-4),
-    hash=Weight(search=5.5e-4, update=7.8e-4),
-    btree=Weight(search=2.6e-4, update=2.6e-4),
-    ttree=Weight(search=2.6e-4, update=2.7e-4),
-    unit="units of the paper",
-)
-"""Equation 7: as measured in Java on a machine of 2002."""
+        own: Weight = getattr(self, structure.name)
+        return own

@@ -22,8 +22,6 @@ projections as the rows did. There are two places where they do not:
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from windrow.physical.algorithms import DEFAULT, HASH, NESTED_LOOP
 from windrow.physical.estimates import ONE_PLAN
 from windrow.physical.nodes.base import PhysicalNode
@@ -32,25 +30,20 @@ from windrow.physical.nodes.expiring_join import ExpiringJoin
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.nodes.range_rows import RangeRows
 
-Rewrite = Callable[[PhysicalNode], PhysicalNode]
 
-
-def with_negative_tuples(root: PhysicalNode) -> PhysicalNode:
+def with_negative_tuples(node: PhysicalNode) -> PhysicalNode:
     """The plan of a changelog in which no row ends by itself where rows are taken back.
 
     Its changes are those of the plan given, and come at the same watermarks.
     """
-    return _signed(root)
-
-
-def _signed(node: PhysicalNode) -> PhysicalNode:
-    """The rows of a node with signs alone."""
     if node.range_ticks is not None:
         return _expired(node.inputs[0], node.range_ticks)
     if node.row_inputs:
-        return node.with_rows(_signed)
+        return node.with_rows(with_negative_tuples)
     if node.is_stateful and node.whole_inputs and node.has_ends:
-        return _signed(node.inputs[0])  # what makes the negatives finds late rows as well
+        return with_negative_tuples(
+            node.inputs[0]
+        )  # what makes the negatives finds late rows as well
     rewritten = _ending(node)
     return ExpireRows(rewritten) if rewritten.has_ends else rewritten
 
@@ -60,7 +53,7 @@ def _ending(node: PhysicalNode) -> PhysicalNode:
     if node.row_inputs:
         return node.with_rows(_ending)
     if node.works_on_signs:
-        return node.with_inputs([_signed(child) for child in node.inputs])
+        return node.with_inputs([with_negative_tuples(child) for child in node.inputs])
     if node.can_expire:
         (join, *_) = node.window_joins
         return _expiring(join)

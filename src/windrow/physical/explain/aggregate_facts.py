@@ -18,12 +18,7 @@ FEW_ROWS = 256
 
 
 def kept_per_group(node: SlidingAggregate, *, is_steady: bool) -> list[str]:
-    """What is kept for each aggregate.
-
-    Args:
-        node: the aggregate.
-        is_steady: whether all rows live equally long, so that they leave as they came.
-    """
+    """What is kept for each; `is_steady`: all rows live equally long, and leave as they came."""
     return [
         f"{show_aggregate(each)}: {_words(node, each, is_steady=is_steady)}"
         for each in node.aggregates

@@ -239,16 +239,10 @@ def _probe(node: MultiJoin, start: int) -> str:
     chosen = [start]
     met = []
     for added in probe_order(node, start):
-        met.append(f"{node.aliases[added]}{_where_tested(node, first_ready(node, chosen, added))}")
+        met.append(f"{node.aliases[added]}{_where(node, first_ready(node, chosen, added))}")
         chosen.append(added)
-    alone = _where_tested(node, first_ready(node, (), start))
+    alone = _where(node, first_ready(node, (), start))
     return f"a new {node.aliases[start]}{alone} meets {', then '.join(met)}"
-
-
-def _where_tested(node: MultiJoin, numbers: tuple[int, ...]) -> str:
-    if not numbers:
-        return ""
-    return f" where {show_predicates([node.predicates[number] for number in numbers])}"
 
 
 def _way(predicate: Expr) -> str:

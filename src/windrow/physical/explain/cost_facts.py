@@ -44,7 +44,8 @@ def total_cost(root: PhysicalNode, time_type: str) -> str:
     costs = [one.plans[0].seconds for one in estimates if one and one.plans]
     kind = root.scans[0].time_type if time_type not in USUAL_UNIT else time_type
     rows = sum(_arriving(join) for join in joins)
-    return f"{_per_unit(sum(costs), kind)} for the window joins{_capacity(rows, sum(costs), kind)}"
+    cost = " of ".join(_per_unit(sum(costs), kind))
+    return f"{cost} for the window joins{_capacity(rows, sum(costs), kind)}"
 
 
 def _arriving(join: PhysicalNode) -> float:
@@ -73,7 +74,7 @@ def estimate_facts(node: PhysicalNode, time_type: str) -> list[Fact]:
     for start in range(0, len(pairs), PER_LINE):
         line = pairs[start : start + PER_LINE]
         rejected.append(
-            ", ".join(f"{plan.name}: {_time_per_unit(plan, time_type)}" for plan in line)
+            ", ".join(f"{plan.name}: {_per_unit(plan.seconds, time_type)[0]}" for plan in line)
         )
     return [
         ("estimated", [*_numbers(estimate, time_type), f"costs: {estimate.weights}"]),
@@ -85,7 +86,7 @@ def estimate_facts(node: PhysicalNode, time_type: str) -> list[Fact]:
 
 def show_rate(per_tick: float, time_type: str) -> str:
     """A number per tick as people read it: per second, or per day or tick."""
-    return f"{show_count(per_tick * _ticks(time_type))} per {_unit(time_type)}"
+    return f"{show_count(per_tick * _ticks(time_type))} per {USUAL_UNIT[time_type]}"
 
 
 def _numbers(estimate: Estimate, time_type: str) -> list[str]:
@@ -100,28 +101,19 @@ def _numbers(estimate: Estimate, time_type: str) -> list[str]:
 
 def _cost(plan: PlanCost, time_type: str) -> str:
     note = f"; {plan.note}" if plan.note else ""
-    return f"{_per_unit(plan.seconds, time_type)}{note}"
+    return f"{' of '.join(_per_unit(plan.seconds, time_type))}{note}"
 
 
-def _time_per_unit(plan: PlanCost, time_type: str) -> str:
-    own = plan.seconds * _ticks(time_type)
-    is_share = _unit(time_type) == "second" and own >= LEAST_SHARE
-    return f"{show_count(100 * own)}%" if is_share else _time(own)
-
-
-def _per_unit(seconds: float, time_type: str) -> str:
+def _per_unit(seconds: float, time_type: str) -> tuple[str, str]:
+    """The figure, and what it is one of."""
     own = seconds * _ticks(time_type)
-    if _unit(time_type) == "second" and own >= LEAST_SHARE:
-        return f"{show_count(100 * own)}% of a core"
-    return f"{_time(own)} of processor per {_unit(time_type)}"
-
-
-def _unit(time_type: str) -> str:
-    return USUAL_UNIT[time_type]
+    if USUAL_UNIT[time_type] == "second" and own >= LEAST_SHARE:
+        return f"{show_count(100 * own)}%", "a core"
+    return _time(own), f"processor per {USUAL_UNIT[time_type]}"
 
 
 def _ticks(time_type: str) -> float:
-    ticks = ticks_per_unit(_unit(time_type), time_type)
+    ticks = ticks_per_unit(USUAL_UNIT[time_type], time_type)
     assert ticks is not None
     return ticks
 

@@ -84,7 +84,7 @@ def check_format(asked: object) -> None:
 
 def explain(logical: Query, physical: PhysicalQuery) -> Explanation:
     """EXPLAIN of a query, its text ending in a newline."""
-    show = ColumnTexts(items for node in physical.root.walk() if (items := node.computed_items))
+    show = ColumnTexts(items for node in physical.root.walk() if (items := node.computed_columns))
     nodes = [(depth, node, _facts(node, physical, show)) for depth, node in _walk(physical.root, 1)]
     stages = stage_facts(physical, show)
     summary = summary_facts(physical, [(node, facts) for _, node, facts in nodes], stages)

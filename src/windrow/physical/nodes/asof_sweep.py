@@ -45,6 +45,9 @@ class AsofSweep(PairJoin):
     schema: Schema
 
     identity_fields = ("left", "right", "aliases", "match", "classes", "kind", "keep", "schema")
+    spoken = "an as-of join"
+    lets_go_of_met = True
+    operator = "windrow.operators.joins.asof:AsofSweepOp"
 
     @classmethod
     def of(cls, node: AsofJoin, request: Request) -> AsofSweep:
@@ -76,9 +79,6 @@ class AsofSweep(PairJoin):
             return 0
         return self.match.tolerance or 0
 
-    spoken = "an as-of join"
-    lets_go_of_met = True
-
     def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
         """Which row is the match, when it is known, what is kept."""
         return _facts(self, show)
@@ -88,11 +88,6 @@ class AsofSweep(PairJoin):
         """For EXPLAIN."""
         kind = f", {KIND_NAMES[self.kind]}" if self.kind in KIND_NAMES else ""
         return f"AsofSweep {' with '.join(self.aliases)}{kind}"
-
-    @property
-    def operator(self) -> str:
-        """The sweep."""
-        return "windrow.operators.joins.asof:AsofSweepOp"
 
 
 _CHOICES = {

@@ -57,6 +57,15 @@ class PhysicalNode:
     is_join: ClassVar[bool] = False
     """Whether it joins streams by windows."""
 
+    has_rate: ClassVar[bool] = False
+    """Whether its rate follows from those of its inputs."""
+
+    has_versions: ClassVar[bool] = False
+    """Whether its rows change: one goes and another comes in its place."""
+
+    lets_go_of_met: ClassVar[bool] = False
+    """Whether it lets go of rows as soon as they have met, so that a whole batch need not wait."""
+
     if TYPE_CHECKING:
 
         @property
@@ -247,11 +256,6 @@ class PhysicalNode:
         """Whether it is a join that keeps each row as long as it is alive, and no longer."""
         return False
 
-    @property
-    def has_versions(self) -> bool:
-        """Whether its rows change: one goes and another comes in its place."""
-        return False
-
     def columns_below(self, shown: Set[str]) -> set[str]:
         """The columns of its input that some of its own columns show as they are."""
         return set(shown)
@@ -264,16 +268,6 @@ class PhysicalNode:
     def rate(self, rates: Rates) -> Figure | None:  # noqa: ARG002
         """Its rows per tick; None where that is not known."""
         return None
-
-    @property
-    def has_rate(self) -> bool:
-        """Whether its rate follows from those of its inputs."""
-        return False
-
-    @property
-    def computed_items(self) -> tuple[Named, ...]:
-        """The columns that it computes, with their expressions."""
-        return ()
 
     @property
     def matches(self) -> list[str]:
@@ -377,11 +371,6 @@ class PhysicalNode:
     def computed_columns(self) -> tuple[Named, ...] | None:
         """Its columns, where it computes them; None where they are those of its input."""
         return None
-
-    @property
-    def lets_go_of_met(self) -> bool:
-        """Whether it lets go of rows as soon as they have met, so that a whole batch need not wait."""
-        return False
 
     @property
     def sheds(self) -> bool:

@@ -31,20 +31,38 @@ class CountJoin(MultiJoin):
     counts: CountWindows = field(kw_only=True)
 
     identity_later = ("counts",)
-
-    @property
-    def follows_a_batch(self) -> bool:
-        """All rows of a batch push one another out."""
-        return True
-
-    @property
-    def operator(self) -> str:
-        """Where tuples push one another out."""
-        return "windrow.operators.joins.count_join:CountJoinOp"
+    follows_a_batch = True  # all rows of a batch push one another out
+    operator = "windrow.operators.joins.count_join:CountJoinOp"
 
     def partitioning(self, buckets: int) -> Partitioning:
         """By keys of all inputs that every count window is divided by: its partitions stay whole."""
-        return _counted(self, buckets)
+        counts = self.counts
+        if counts.within is not None:
+            return Single(
+                f"{counts.text or 'WINDOW .. ROWS'} numbers the tuples of all streams together;"
+                " [PARTITION BY k ROWS n] after each stream, k a join key, would spread it"
+            )
+        common = [key for key in self.classes if len(key.inputs) == len(self.inputs)]
+        if not common:
+            return Single(
+                "count windows are kept in one place; an equality between all streams, and"
+                " [PARTITION BY k ROWS n] by its columns, would spread them"
+            )
+        counted = [port for port, window in enumerate(counts.own) if window.rows is not None]
+        spread = [
+            key for key in common if all(key.columns[i] in counts.own[i].partition for i in counted)
+        ]
+        if not spread:
+            windows = [
+                f"{self.aliases[i]} [PARTITION BY {_as_written(common[0].columns[i])} ROWS {window.rows}]"
+                for i, window in enumerate(counts.own)
+                if i in counted and common[0].columns[i] not in window.partition
+            ]
+            return Single(
+                f"count windows are kept in one place; {' and '.join(windows)} would spread them"
+            )
+        shared = tuple(self.classes.index(key) for key in spread)
+        return HashShares((shared,), (buckets,), (1,) * len(self.inputs))
 
     def facts(self, options: Options, show: Show) -> list[Fact]:
         """What enters and leaves the windows, and what is kept."""
@@ -69,37 +87,6 @@ class CountJoin(MultiJoin):
             ),
             *estimate_facts(self, time_type),
         )
-
-
-def _counted(node: CountJoin, buckets: int) -> Partitioning:
-    """By keys of all inputs that every count window is divided by: its partitions stay whole."""
-    counts = node.counts
-    if counts.within is not None:
-        return Single(
-            f"{counts.text or 'WINDOW .. ROWS'} numbers the tuples of all streams together;"
-            " [PARTITION BY k ROWS n] after each stream, k a join key, would spread it"
-        )
-    common = [key for key in node.classes if len(key.inputs) == len(node.inputs)]
-    if not common:
-        return Single(
-            "count windows are kept in one place; an equality between all streams, and"
-            " [PARTITION BY k ROWS n] by its columns, would spread them"
-        )
-    counted = [port for port, window in enumerate(counts.own) if window.rows is not None]
-    spread = [
-        key for key in common if all(key.columns[i] in counts.own[i].partition for i in counted)
-    ]
-    if not spread:
-        windows = [
-            f"{node.aliases[i]} [PARTITION BY {_as_written(common[0].columns[i])} ROWS {window.rows}]"
-            for i, window in enumerate(counts.own)
-            if i in counted and common[0].columns[i] not in window.partition
-        ]
-        return Single(
-            f"count windows are kept in one place; {' and '.join(windows)} would spread them"
-        )
-    shared = tuple(node.classes.index(key) for key in spread)
-    return HashShares((shared,), (buckets,), (1,) * len(node.inputs))
 
 
 def _as_written(column: str | None) -> str:

@@ -38,14 +38,14 @@ class CountRows(MakesChanges, OneInput):
     schema: Schema
 
     identity_fields = ("input", "alias", "rows", "partition", "schema")
+    is_stateful = True
+    about = "count window"
 
     @classmethod
     def of(cls, node: NewestRows, request: Request) -> CountRows:
         """That of [ROWS n]."""
         below, shown = request.inputs[0], request.shown(node)
         return cls(below, node.alias, node.rows, node.partition, shown)
-
-    is_stateful = True
 
     def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
         """Which rows stay, and what is kept."""
@@ -60,11 +60,6 @@ class CountRows(MakesChanges, OneInput):
     def title(self) -> str:
         """For EXPLAIN."""
         return f"CountRows {self.alias}"
-
-    @property
-    def about(self) -> str:
-        """For checkpoints."""
-        return "count window"
 
     def partitioning(self, buckets: int) -> Partitioning:
         """By the columns that windows are divided by."""

@@ -12,7 +12,7 @@ from windrow.physical.explain.bounds_text import (
     plus,
     source_name,
 )
-from windrow.physical.nodes.shapes import MakesChanges, OneInput
+from windrow.physical.nodes.shapes import MakesChanges, OneInput, SameColumns
 from windrow.physical.partitioning.buckets import NO_COLUMNS, by_keys
 
 if TYPE_CHECKING:
@@ -20,23 +20,18 @@ if TYPE_CHECKING:
     from windrow.physical.nodes.base import PhysicalNode
     from windrow.physical.options import Options
     from windrow.physical.partitioning.buckets import Partitioning
-    from windrow.schema import Schema
 
 
 @dataclass(frozen=True)
-class ExpireRows(MakesChanges, OneInput):
+class ExpireRows(MakesChanges, SameColumns, OneInput):
     """The rows of the input as signs alone: each once more, as a negative tuple, when it ends."""
 
     input: PhysicalNode
 
     identity_fields = ("input",)
-
-    @property
-    def schema(self) -> Schema:
-        """The input's."""
-        return self.input.schema
-
     is_stateful = True
+    about = "expiry"
+    operator = "windrow.operators.feeds.expire:ExpireRowsOp"
 
     def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
         """When rows are taken back, and what is kept."""
@@ -57,19 +52,9 @@ class ExpireRows(MakesChanges, OneInput):
         """For EXPLAIN."""
         return f"ExpireRows {source_name(self.input)}"
 
-    @property
-    def about(self) -> str:
-        """For checkpoints."""
-        return "expiry"
-
     def partitioning(self, buckets: int) -> Partitioning:
         """By all columns."""
         return by_keys(self.schema.names, buckets, NO_COLUMNS)
-
-    @property
-    def operator(self) -> str:
-        """Where rows end."""
-        return "windrow.operators.feeds.expire:ExpireRowsOp"
 
 
 def _facts(node: ExpireRows) -> list[Fact]:

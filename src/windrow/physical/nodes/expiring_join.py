@@ -17,25 +17,10 @@ if TYPE_CHECKING:
 class ExpiringJoin(SnapshotJoin):
     """A join whose combinations have no end, and are taken back when the first of their rows ends."""
 
-    @property
-    def has_ends(self) -> bool:
-        """Each combination is taken back."""
-        return False
-
-    @property
-    def row_marks(self) -> tuple[str, ...]:
-        """A sign."""
-        return (SIGN,)
-
-    @property
-    def alive_ticks(self) -> int | None:
-        """Until it is taken back."""
-        return None
-
-    @property
-    def operator(self) -> str:
-        """Where the windows are the join's own rows."""
-        return "windrow.operators.joins.expiring_join:ExpiringJoinOp"
+    has_ends = False  # each combination is taken back
+    row_marks = (SIGN,)
+    alive_ticks = None  # until it is taken back
+    operator = "windrow.operators.joins.expiring_join:ExpiringJoinOp"
 
     @property
     def title(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from windrow.physical.nodes.shapes import OneInput, PerRow
+from windrow.physical.nodes.shapes import OneInput, PerRow, SameColumns
 from windrow.physical.shedding.limits import Shedding, chance_column, is_hidden
 from windrow.plan.exprs import quote_duckdb, quote_spark
 from windrow.plan.texts import show_predicates
@@ -15,11 +15,10 @@ if TYPE_CHECKING:
     from windrow.plan.exprs import Expr
     from windrow.plan.nodes.filter import Filter
     from windrow.plan.statistics import Figure, Rates
-    from windrow.schema import Schema
 
 
 @dataclass(frozen=True)
-class FilterRows(PerRow, OneInput):
+class FilterRows(PerRow, SameColumns, OneInput):
     """Keeps the rows for which every predicate is true."""
 
     input: PhysicalNode
@@ -28,18 +27,12 @@ class FilterRows(PerRow, OneInput):
     driver = "windrow.operators.engine.row_drivers:RowDriver"
     relation = "windrow.run.spark.relations:filter_rows"
     identity_fields = ("input", "predicates")
+    has_rate = True
 
     @classmethod
     def of(cls, node: Filter, request: Request) -> FilterRows:
         """That of WHERE or HAVING."""
         return cls(request.inputs[0], node.predicates)
-
-    @property
-    def schema(self) -> Schema:
-        """The input's."""
-        return self.input.schema
-
-    has_rate = True
 
     def rate(self, rates: Rates) -> Figure | None:
         """That of the rows that pass."""

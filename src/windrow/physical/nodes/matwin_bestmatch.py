@@ -52,17 +52,9 @@ class MatwinBestmatch(PairJoin):
     algorithm: str = MATWIN
 
     identity_fields = (
-        "left",
-        "right",
-        "dimensions",
-        "classes",
-        "lo",
-        "hi",
-        "keep",
-        "keep_unmatched",
-        "schema",
-        "kind",
-    )
+        "left", "right", "dimensions", "classes", "lo", "hi", "keep", "keep_unmatched", "schema", "kind",
+    )  # fmt: skip
+    spoken = "a bestmatch join"
 
     @property
     def judged(self) -> tuple[int, ...]:
@@ -72,8 +64,6 @@ class MatwinBestmatch(PairJoin):
     def wait(self, port: int) -> int:
         """How long after its own time a candidate of a row of the input can lie."""
         return (self.hi, self.lo)[port]
-
-    spoken = "a bestmatch join"
 
     @property
     def own_delay(self) -> int:

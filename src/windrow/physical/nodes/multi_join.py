@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
-from windrow.physical.algorithms import ALGORITHMS, ASYMMETRIC, DEFAULT
-from windrow.physical.estimates import plan_kind, plan_name
+from windrow.physical.algorithms import ALGORITHMS, ASYMMETRIC, DEFAULT, PIPELINE
+from windrow.physical.estimates import ORDERED
 from windrow.physical.explain.algorithm_facts import algorithm_facts, search_facts, tests
 from windrow.physical.explain.bounds_text import (
     drop_condition,
@@ -43,8 +43,38 @@ if TYPE_CHECKING:
     from windrow.schema import Schema
 
 
+class _OfSomeJoins(Inner):
+    """What only some window joins have: kernels, facts and costs that all share read it of any."""
+
+    kind: str = "inner"
+    """Which rows come: "inner", or that of an outer, semi or anti join."""
+
+    algorithm: str = DEFAULT
+    chosen: Algorithm = ALGORITHMS[DEFAULT]
+    """By which algorithm it is joined, and what is known of that."""
+
+    structures: tuple[str, ...] = ()
+    """Per input, the structure that its window is kept in; () where none is asked for."""
+
+    sizes: PartSizes = USUAL
+    """How large buckets and nodes are made."""
+
+    counts: CountWindows | None = None
+    """The windows that count tuples."""
+
+    @property
+    def tracked(self) -> tuple[int, ...]:
+        """The inputs of which rows come alone."""
+        return ()
+
+    @property
+    def awaited(self) -> tuple[int, ...]:
+        """The inputs of which rows that come alone wait until no match can follow."""
+        return ()
+
+
 @dataclass(frozen=True)
-class MultiJoin(Inner):
+class MultiJoin(_OfSomeJoins):
     """Every combination of a row per input that meets keys, predicates and windows.
 
     Attributes:
@@ -60,8 +90,7 @@ class MultiJoin(Inner):
         alternative: windows that do as well as those of `graph` (EITHER WAY).
         functions: the user's functions that the predicates call.
         orders: per input, the order in which its new tuples meet the others; of a pipeline one
-            order, of all inputs from the bottom up. () leaves it to `physical.probe_orders` and
-            `physical.probe_orders`.
+            order, of all inputs from the bottom up. () leaves it to `physical.probe_orders`.
         estimate: what it and other plans cost, where enough is known.
     """
 
@@ -82,47 +111,6 @@ class MultiJoin(Inner):
     is_join = True
     is_joined = True
     is_priced = True
-
-    # What only some of them have. Kernels, facts and costs that all share read it of any.
-    if TYPE_CHECKING:
-
-        @property
-        def kind(self) -> str:
-            """Which rows come: "inner", or that of an outer, semi or anti join."""
-
-        @property
-        def algorithm(self) -> str:
-            """By which algorithm it is joined."""
-
-        @property
-        def chosen(self) -> Algorithm:
-            """What is known of that algorithm."""
-
-        @property
-        def structures(self) -> tuple[str, ...]:
-            """Per input, the structure that its window is kept in; () where none is asked for."""
-
-        @property
-        def sizes(self) -> PartSizes:
-            """How large buckets and nodes are made."""
-
-        @property
-        def counts(self) -> CountWindows | None:
-            """The windows that count tuples."""
-
-        @property
-        def tracked(self) -> tuple[int, ...]:
-            """The inputs of which rows come alone."""
-
-        @property
-        def awaited(self) -> tuple[int, ...]:
-            """The inputs of which rows that come alone wait until no match can follow."""
-
-    else:
-        kind, algorithm, structures, sizes = "inner", DEFAULT, (), USUAL
-        chosen = ALGORITHMS[DEFAULT]
-        counts = None
-        tracked = awaited = ()
 
     identity_name = "WJoin"
     identity_fields = (
@@ -187,13 +175,50 @@ class MultiJoin(Inner):
 
     @property
     def plan_name(self) -> str:
-        """The algorithm or the structures, and the order where it is not the usual one."""
-        return plan_name(self)
+        """The algorithm or the structures, and the order where it is not the usual one.
+
+        Examples of names: `bew-hash`, `hash/ttree`, `bew-hash, order c, a, b`.
+        """
+        return f"{self._usual_name}, order {self._order()}" if self._has_order else self._usual_name
 
     @property
     def plan_kind(self) -> str:
-        """The same without the order."""
-        return plan_kind(self)
+        """The name without the order itself: there are few of these, whatever the numbers are."""
+        return f"{self._usual_name}{ORDERED}" if self._has_order else self._usual_name
+
+    @property
+    def plan_kinds(self) -> tuple[str, ...]:
+        """The kinds of its plan in the usual order, and in another one where it has any."""
+        usual = self._usual_name
+        return (usual, f"{usual}{ORDERED}") if len(self.inputs) > 2 else (usual,)
+
+    @property
+    def _usual_name(self) -> str:
+        if self.structures:
+            return "/".join(self.structures)
+        return f"{self.algorithm}-{self.method}" if self.chosen.says_method else self.algorithm
+
+    @property
+    def _has_order(self) -> bool:
+        """Of two streams each meets the other, in whatever order: only a pipeline has one."""
+        can_have = self.chosen.kind == PIPELINE or len(self.inputs) > 2
+        return can_have and bool(self.orders) and not self.structures
+
+    def _order(self) -> str:
+        """One order for all, where there is one; else for each input its own."""
+        if self.chosen.kind == PIPELINE:
+            return self._listed(self.orders[0])
+        # An order for all, less its first stream, is what that stream's own tuples meet.
+        for start, others in enumerate(self.orders):
+            together = (start, *others)
+            met = (tuple(one for one in together if one != at) for at in range(len(self.orders)))
+            if tuple(met) == self.orders:
+                return self._listed(together)
+        named = zip(self.aliases, self.orders, strict=True)
+        return "; ".join(f"{alias}: {self._listed(others)}" for alias, others in named)
+
+    def _listed(self, numbers: tuple[int, ...]) -> str:
+        return ", ".join(self.aliases[one] for one in numbers)
 
     @property
     def only_forgets_ahead(self) -> bool:

@@ -31,6 +31,7 @@ class OuterJoin(MultiJoin):
     at_once: bool = False
 
     identity_later = ("at_once",)
+    operator = "windrow.operators.joins.outer_join:OuterJoinOp"
 
     @property
     def tracked(self) -> tuple[int, ...]:
@@ -57,11 +58,6 @@ class OuterJoin(MultiJoin):
     def own_delay(self) -> int:
         """Rows that come alone wait, each for its own reach."""
         return max([0, *map(self.retention, self.awaited)])
-
-    @property
-    def operator(self) -> str:
-        """Where matches are noted."""
-        return "windrow.operators.joins.outer_join:OuterJoinOp"
 
     @property
     def title(self) -> str:

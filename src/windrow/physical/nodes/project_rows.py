@@ -30,16 +30,12 @@ class ProjectRows(PerRow, OneInput):
     driver = "windrow.operators.engine.row_drivers:RowDriver"
     relation = "windrow.run.spark.relations:project_rows"
     identity_fields = ("input", "items", "schema")
+    has_rate = True
 
     @classmethod
     def of(cls, node: Project, request: Request) -> ProjectRows:
         """That of SELECT."""
         return cls(request.inputs[0], node.items, node.schema)
-
-    @property
-    def computed_items(self) -> tuple[Named, ...]:
-        """Its items."""
-        return self.items
 
     @property
     def whole_inputs(self) -> tuple[PhysicalNode, ...]:
@@ -60,8 +56,6 @@ class ProjectRows(PerRow, OneInput):
         """That of the column which is passed on."""
         made = next(item.expr for item in self.items if item.name == column)
         return self.input.source_of(made.columns[0]) if made.is_column else None
-
-    has_rate = True
 
     def rate(self, rates: Rates) -> Figure | None:
         """That of the input."""

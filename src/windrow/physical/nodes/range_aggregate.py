@@ -61,16 +61,10 @@ class RangeAggregate(PairJoin):
     schema: Schema
 
     identity_fields = (
-        "left",
-        "right",
-        "aliases",
-        "classes",
-        "lo",
-        "hi",
-        "aggregates",
-        "keep",
-        "schema",
-    )
+        "left", "right", "aliases", "classes", "lo", "hi", "aggregates", "keep", "schema",
+    )  # fmt: skip
+    spoken = "a WINDOW JOIN"
+    operator = "windrow.operators.aggregates.range_aggregate:RangeAggregateOp"
 
     @classmethod
     def of(cls, node: RangeAggregateJoin, request: Request) -> RangeAggregate:
@@ -92,8 +86,6 @@ class RangeAggregate(PairJoin):
         """How many ticks its results, which have their left rows' times, trail the watermark."""
         return max(self.hi, 0)
 
-    spoken = "a WINDOW JOIN"
-
     def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
         """Which rows are counted, when, and what is kept."""
         return _facts(self, show)
@@ -102,11 +94,6 @@ class RangeAggregate(PairJoin):
     def title(self) -> str:
         """For EXPLAIN."""
         return f"RangeAggregate {' with '.join(self.aliases)}: {show_aggregates(self.aggregates)}"
-
-    @property
-    def operator(self) -> str:
-        """The sliding aggregate that left rows read."""
-        return "windrow.operators.aggregates.range_aggregate:RangeAggregateOp"
 
 
 def _facts(node: RangeAggregate, show: Show) -> list[Fact]:

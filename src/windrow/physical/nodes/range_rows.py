@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windrow.physical.nodes.shapes import OneInput
+from windrow.physical.nodes.shapes import OneInput, SameColumns
 from windrow.plan.units import show_ticks
 from windrow.schema import END, SIGN
 
@@ -14,11 +14,10 @@ if TYPE_CHECKING:
     from windrow.physical.nodes.scan_stream import ScanStream
     from windrow.plan.nodes.range import Range
     from windrow.plan.statistics import Figure, Rates
-    from windrow.schema import Schema
 
 
 @dataclass(frozen=True)
-class RangeRows(OneInput):
+class RangeRows(SameColumns, OneInput):
     """Sets every row's end to event time + ticks + 1, or leaves an earlier end."""
 
     input: PhysicalNode
@@ -27,21 +26,14 @@ class RangeRows(OneInput):
     driver = "windrow.operators.engine.row_drivers:RowDriver"
     relation = "windrow.run.spark.relations:range_rows"
     identity_fields = ("input", "ticks")
+    has_ends = True  # it gives them
+    keeps_buckets = True  # it sets a window
+    has_rate = True
 
     @classmethod
     def of(cls, node: Range, request: Request) -> RangeRows:
         """That of [RANGE w]."""
         return cls(request.inputs[0], node.ticks)
-
-    @property
-    def schema(self) -> Schema:
-        """The input's."""
-        return self.input.schema
-
-    @property
-    def has_ends(self) -> bool:
-        """It gives them."""
-        return True
 
     @property
     def row_marks(self) -> tuple[str, ...]:
@@ -82,16 +74,9 @@ class RangeRows(OneInput):
         return self.ticks
 
     @property
-    def keeps_buckets(self) -> bool:
-        """It sets a window."""
-        return True
-
-    @property
     def own_window(self) -> tuple[str, int]:
         """Its length."""
         return "ticks", self.ticks
-
-    has_rate = True
 
     def rate(self, rates: Rates) -> Figure | None:
         """That of the input."""

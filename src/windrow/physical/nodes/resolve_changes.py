@@ -41,6 +41,10 @@ class ResolveChanges(OneInput):
     schema: Schema
 
     identity_fields = ("input", "alias", "compared", "ticks", "time", "schema")
+    is_stateful = True
+    takes_back = True  # each delete takes a row back
+    about = "change feed"
+    operator = "windrow.operators.feeds.change_feed:ResolveChangesOp"
 
     @classmethod
     def of(cls, node: ChangeFeed, request: Request) -> ResolveChanges:
@@ -48,13 +52,6 @@ class ResolveChanges(OneInput):
         shown = request.shown(node)
         time = node.time if node.time in shown.names else None
         return cls(request.inputs[0], node.alias, node.compared, node.ticks, time, shown)
-
-    is_stateful = True
-
-    @property
-    def takes_back(self) -> bool:
-        """Each delete takes a row back."""
-        return True
 
     @property
     def has_ends(self) -> bool:
@@ -85,19 +82,9 @@ class ResolveChanges(OneInput):
         """For EXPLAIN."""
         return f"ResolveChanges {self.alias}"
 
-    @property
-    def about(self) -> str:
-        """For checkpoints."""
-        return "change feed"
-
     def partitioning(self, buckets: int) -> Partitioning:
         """By what tells rows apart."""
         return by_keys(self.compared, buckets, NO_COLUMNS)
-
-    @property
-    def operator(self) -> str:
-        """Where each delete finds its row."""
-        return "windrow.operators.feeds.change_feed:ResolveChangesOp"
 
 
 def _facts(node: ResolveChanges, show: Show) -> list[Fact]:

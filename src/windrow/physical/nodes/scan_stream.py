@@ -41,6 +41,7 @@ class ScanStream(Leaf):
     relation = "windrow.run.spark.relations:scan_stream"
     identity_fields = ("stream", "alias", "columns", "schema", "time", "time_type", "is_on_arrival")
     identity_later = ("changes", "punctuation")
+    has_rate = True
 
     @classmethod
     def of(cls, node: Scan, request: Request) -> ScanStream:  # noqa: ARG003
@@ -74,8 +75,6 @@ class ScanStream(Leaf):
     def source_of(self, column: str) -> tuple[str, str]:
         """The column of the stream."""
         return self.stream, self.columns[self.schema.names.index(column)]
-
-    has_rate = True
 
     def rate(self, rates: Rates) -> Figure | None:
         """What the stream brings."""

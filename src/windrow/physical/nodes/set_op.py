@@ -13,7 +13,7 @@ from windrow.physical.explain.bounds_text import (
     source_name,
 )
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.nodes.shapes import Inner
+from windrow.physical.nodes.shapes import SameColumns
 from windrow.physical.partitioning.buckets import NO_COLUMNS, by_keys
 from windrow.plan.statistics import Figure
 from windrow.schema import SIGN
@@ -24,14 +24,13 @@ if TYPE_CHECKING:
     from windrow.physical.explain.facts import Fact, Show
     from windrow.physical.options import Options
     from windrow.physical.partitioning.buckets import Partitioning
-    from windrow.schema import Schema
 
 _BRIEF = {"changes": "net changes of each instant", "rows": "late rows taken out"}
 """What is no set operation of SQL's, in the summary of EXPLAIN."""
 
 
 @dataclass(frozen=True)
-class SetOp(Inner):
+class SetOp(SameColumns):
     """Rows by how many copies of them the inputs hold at each instant, as a changelog.
 
     One or two inputs with the same columns, all of which are the key.
@@ -52,6 +51,8 @@ class SetOp(Inner):
     place: tuple[str, ...] = ()
 
     identity_fields = ("inputs", "kind")
+    is_stateful = True
+    hears_of_expiry = True
 
     @property
     def hands_on(self) -> bool:
@@ -62,14 +63,6 @@ class SetOp(Inner):
     def adds_signs_up(self) -> bool:
         """Whether the signs of an instant say all that changes in it, whatever was there before."""
         return self.kind == "changes" and not any(child.has_ends for child in self.inputs)
-
-    @property
-    def schema(self) -> Schema:
-        """That of each input."""
-        return self.inputs[0].schema
-
-    is_stateful = True
-    hears_of_expiry = True
 
     @property
     def works_on_signs(self) -> bool:

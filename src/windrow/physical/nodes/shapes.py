@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from windrow.physical.nodes.base import KeyClass
     from windrow.physical.nodes.scan_stream import ScanStream
     from windrow.physical.partitioning.buckets import Partitioning
+    from windrow.schema import Schema
 
 
 class Leaf(PhysicalNode):
@@ -34,14 +35,19 @@ class Inner(PhysicalNode):
         return self.scans[0].time_type
 
 
+class SameColumns(Inner):
+    """A node that has the columns of its inputs, which all have the same."""
+
+    @property
+    def schema(self) -> Schema:
+        """That of each input."""
+        return self.inputs[0].schema
+
+
 class OneInput(Inner):
     """A node over one `input`."""
 
-    if TYPE_CHECKING:
-
-        @property
-        def input(self) -> PhysicalNode:
-            """What it reads."""
+    input: PhysicalNode
 
     @property
     def inputs(self) -> tuple[PhysicalNode, ...]:
@@ -56,11 +62,7 @@ class OneInput(Inner):
 class PerRow(Inner):
     """A node whose rows are those of its `input`, each with its time, end and sign."""
 
-    if TYPE_CHECKING:
-
-        @property
-        def input(self) -> PhysicalNode:
-            """What it reads."""
+    input: PhysicalNode
 
     @property
     def row_inputs(self) -> tuple[PhysicalNode, ...]:
@@ -100,15 +102,8 @@ class PerRow(Inner):
 class TwoInputs(Inner):
     """A node over `left` and `right`."""
 
-    if TYPE_CHECKING:
-
-        @property
-        def left(self) -> PhysicalNode:
-            """The first input."""
-
-        @property
-        def right(self) -> PhysicalNode:
-            """The second input."""
+    left: PhysicalNode
+    right: PhysicalNode
 
     @property
     def inputs(self) -> tuple[PhysicalNode, ...]:
@@ -123,20 +118,9 @@ class TwoInputs(Inner):
 class MakesChanges(PhysicalNode):
     """What gives a changelog of its own: rows with signs, that no end of theirs takes back."""
 
-    @property
-    def takes_back(self) -> bool:
-        """It does."""
-        return True
-
-    @property
-    def has_ends(self) -> bool:
-        """Rows go by being taken back."""
-        return False
-
-    @property
-    def row_marks(self) -> tuple[str, ...]:
-        """A sign."""
-        return (SIGN,)
+    takes_back = True
+    has_ends = False  # rows go by being taken back
+    row_marks = (SIGN,)
 
 
 class PairJoin(TwoInputs):
@@ -145,11 +129,10 @@ class PairJoin(TwoInputs):
     is_stateful = True
     is_join = True
 
-    if TYPE_CHECKING:
+    classes: tuple[KeyClass, ...]
+    """The keys, each of both inputs."""
 
-        @property
-        def classes(self) -> tuple[KeyClass, ...]:
-            """The keys, each of both inputs."""
+    if TYPE_CHECKING:
 
         @property
         def aliases(self) -> tuple[str, str]:

@@ -56,6 +56,9 @@ class SlidingAggregate(MakesChanges, OneInput):
 
     identity_fields = ("input", "keys", "aggregates", "schema")
     identity_later = ("estimated_from", "is_merged")
+    is_stateful = True
+    has_versions = True  # a group's row changes with its aggregates
+    about = "sliding aggregate"
 
     @classmethod
     def of(cls, node: WindowAggregate, request: Request) -> SlidingAggregate:
@@ -82,8 +85,6 @@ class SlidingAggregate(MakesChanges, OneInput):
             and (only_end or not outermost)
         )
 
-    is_stateful = True
-
     @property
     def has_totals(self) -> bool:
         """If it has aggregates."""
@@ -94,11 +95,6 @@ class SlidingAggregate(MakesChanges, OneInput):
         """One aggregate has estimates; one of those has none."""
         above = any(node.has_versions for node in self.input.walk())
         return "an aggregate of an aggregate" if above else ""
-
-    @property
-    def has_versions(self) -> bool:
-        """A group's row changes with its aggregates."""
-        return True
 
     @property
     def works_on_signs(self) -> bool:
@@ -132,11 +128,6 @@ class SlidingAggregate(MakesChanges, OneInput):
         """For EXPLAIN."""
         kind = "EstimatingAggregate" if self.estimated_from else "SlidingAggregate"
         return f"{kind} {show_aggregates(self.aggregates)}"
-
-    @property
-    def about(self) -> str:
-        """For checkpoints."""
-        return "sliding aggregate"
 
     def partitioning(self, buckets: int) -> Partitioning:
         """By the group keys."""

@@ -50,15 +50,13 @@ class SlidingSkyline(MakesChanges, OneInput):
     spread_else: tuple[str, ...] = ()
 
     identity_fields = (
-        "input",
-        "kind",
-        "dimensions",
-        "groups",
-        "spread_by",
-        "schema",
-        "marks",
-        "spread_else",
-    )
+        "input", "kind", "dimensions", "groups", "spread_by", "schema", "marks", "spread_else",
+    )  # fmt: skip
+    is_stateful = True
+    hears_of_expiry = True
+    combiner = "windrow.operators.bestmatch.sliding_skyline:ever_best"
+    needs_all_rows = "a bestmatch join"
+    operator = "windrow.operators.bestmatch.sliding_skyline:SlidingSkylineOp"
 
     @classmethod
     def of(cls, node: BestPairs, request: Request) -> SlidingSkyline:
@@ -86,15 +84,6 @@ class SlidingSkyline(MakesChanges, OneInput):
         """Per list of groups, the mark of the side whose tuples it tells apart; () without marks."""
         return tuple(self.marks[side] for side in JUDGED[self.kind]) if self.marks else ()
 
-    is_stateful = True
-    hears_of_expiry = True
-    combiner = "windrow.operators.bestmatch.sliding_skyline:ever_best"
-
-    @property
-    def needs_all_rows(self) -> str:
-        """What it is."""
-        return "a bestmatch join"
-
     def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
         """Which pairs are the best, and what is kept to know it."""
         return _facts(self, show)
@@ -119,11 +108,6 @@ class SlidingSkyline(MakesChanges, OneInput):
         if not self.spread_by:
             return Single(f"{_ALL_TOGETHER.get(self.kind, '')} would spread it")
         return HashKeys(self.spread_by, buckets, self.spread_else)
-
-    @property
-    def operator(self) -> str:
-        """Where pairs are compared as they come and go."""
-        return "windrow.operators.bestmatch.sliding_skyline:SlidingSkylineOp"
 
 
 _ALL_TOGETHER = {

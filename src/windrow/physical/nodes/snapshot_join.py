@@ -25,25 +25,16 @@ class SnapshotJoin(MultiJoin):
     `graph` has conditions on time alone, and bounds no state.
     """
 
+    has_one_plan = True  # rows are found by their ends
+    needs_all_rows = "a join with a changelog"
+    can_expire = True  # it does keep each row until its end
+    operator = "windrow.operators.joins.snapshot_join:SnapshotJoinOp"
+    about = "snapshot join"
+
     @property
     def joins_what_is_alive(self) -> bool:
         """Unless there are conditions on time that ask for more."""
         return not self.graph.stated or self.windows_are_lifetimes
-
-    @property
-    def has_one_plan(self) -> bool:
-        """Rows are found by their ends."""
-        return True
-
-    @property
-    def needs_all_rows(self) -> str:
-        """What it is."""
-        return "a join with a changelog"
-
-    @property
-    def can_expire(self) -> bool:
-        """It does keep each row until its end."""
-        return True
 
     @property
     def row_marks(self) -> tuple[str, ...]:
@@ -51,19 +42,9 @@ class SnapshotJoin(MultiJoin):
         return self.marks_below
 
     @property
-    def operator(self) -> str:
-        """Where rows that are alive together are found by their ends."""
-        return "windrow.operators.joins.snapshot_join:SnapshotJoinOp"
-
-    @property
     def title(self) -> str:
         """For EXPLAIN."""
         return f"SnapshotJoin {', '.join(self.aliases)}"
-
-    @property
-    def about(self) -> str:
-        """For checkpoints."""
-        return "snapshot join"
 
     def identity(self) -> tuple[object, ...]:
         """Of a window join, with what it is more."""

@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.nodes.shapes import Inner
+from windrow.physical.nodes.shapes import SameColumns
 from windrow.plan.statistics import total
 
 if TYPE_CHECKING:
     from windrow.plan.statistics import Figure, Rates
-    from windrow.schema import Schema
 
 
 @dataclass(frozen=True)
-class UnionRows(Inner):
+class UnionRows(SameColumns):
     """The rows of all inputs, which have the same columns: UNION ALL."""
 
     inputs: tuple[PhysicalNode, ...]
@@ -23,11 +22,8 @@ class UnionRows(Inner):
     driver = "windrow.operators.engine.row_drivers:UnionDriver"
     relation = "windrow.run.spark.relations:union_rows"
     identity_fields = ("inputs",)
-
-    @property
-    def schema(self) -> Schema:
-        """That of each input."""
-        return self.inputs[0].schema
+    needs_all_rows = "DISTINCT or a set operation"
+    has_rate = True
 
     @property
     def alive_ticks(self) -> int | None:
@@ -42,11 +38,6 @@ class UnionRows(Inner):
         return self.inputs[0].matches
 
     @property
-    def needs_all_rows(self) -> str:
-        """What it is."""
-        return "DISTINCT or a set operation"
-
-    @property
     def row_inputs(self) -> tuple[PhysicalNode, ...]:
         """All."""
         return self.inputs
@@ -58,8 +49,6 @@ class UnionRows(Inner):
 
     def source_of(self, column: str) -> None:
         """Values of several columns."""
-
-    has_rate = True
 
     def rate(self, rates: Rates) -> Figure | None:
         """Those of the inputs together."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from windrow.allocation.loads import Allocation, Load, Resources
 from windrow.allocation.strategies import allocate
-from windrow.optimize.cost.directions import Direction, cheapest
-from windrow.optimize.cost.structures import PAPER, Sizes, Structure
+from windrow.optimize.cost.directions import Direction
+from windrow.optimize.cost.structures import Sizes, Structure
 from windrow.optimize.shedding.expected import effective_directions
+from windrow_papers.cost.combinations import PAPER, cheapest
 
 
 def test_arrivals_that_do_not_probe_are_still_kept():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windrow.optimize.cost.directions import Combination, Workload
+from windrow_papers.cost.combinations import Combination, Workload
 
 PAPER = "Kang et al. 2003, Evaluating window joins over unbounded streams"
 EIGHT = tuple(map(Combination.of, ("HH", "TT", "HT", "TH", "HN", "NH", "TN", "NT")))

@@ -20,10 +20,10 @@ from windrow.calibration.measuring import (
     weights_in_microseconds,
     weights_in_work,
 )
-from windrow.optimize.cost.crossovers import PAPER_STRUCTURES, paper_crossovers, reigns
-from windrow.optimize.cost.directions import Combination, Workload, combination_cost
-from windrow.optimize.cost.structures import PAPER as PAPER_WEIGHTS
 from windrow.optimize.cost.structures import Sizes
+from windrow_papers.cost.combinations import PAPER as PAPER_WEIGHTS
+from windrow_papers.cost.combinations import Combination, Workload, combination_cost
+from windrow_papers.cost.crossovers import PAPER_STRUCTURES, paper_crossovers, reigns
 from windrow_papers.experiments.charts import Chart, Line, Panel
 from windrow_papers.experiments.claims import Case, Claim, Finding, Reading, below
 from windrow_papers.experiments.experiment import Experiment, Findings, Say, Size

@@ -7,9 +7,9 @@ B+trees, which the table leaves out, are in the table of results without a figur
 
 from __future__ import annotations
 
-from windrow.optimize.cost.directions import combination_cost, every_cost
-from windrow.optimize.cost.structures import PAPER as PAPER_WEIGHTS
 from windrow.optimize.cost.structures import Sizes
+from windrow_papers.cost.combinations import PAPER as PAPER_WEIGHTS
+from windrow_papers.cost.combinations import combination_cost, every_cost
 from windrow_papers.experiments.charts import Chart, Line, Panel
 from windrow_papers.experiments.claims import Claim, Finding, Reading
 from windrow_papers.experiments.experiment import Experiment, Findings, Say, Size

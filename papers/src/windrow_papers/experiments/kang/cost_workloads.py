@@ -20,9 +20,9 @@ from windrow.calibration.measuring import (
     weights_in_microseconds,
     weights_in_work,
 )
-from windrow.optimize.cost.crossovers import crossing
-from windrow.optimize.cost.directions import Combination
 from windrow.optimize.cost.structures import Sizes, Structure, Weights
+from windrow_papers.cost.combinations import Combination
+from windrow_papers.cost.crossovers import crossing
 from windrow_papers.experiments.charts import Chart, Line, Panel
 from windrow_papers.experiments.claims import Case, Claim, Finding, Reading, below
 from windrow_papers.experiments.experiment import Experiment, Findings, Say, Size

@@ -16,8 +16,8 @@ import numpy as np
 from windrow.calibration.measuring import Metered, filled, look_ups
 from windrow.errors import InternalError
 from windrow.kernels.structures.runs import work_of
-from windrow.optimize.cost.directions import Combination, Workload
 from windrow.optimize.cost.structures import Sizes
+from windrow_papers.cost.combinations import Combination, Workload
 from windrow_papers.experiments.experiment import Say
 from windrow_papers.experiments.workloads.streams import Numbers
 from windrow_papers.kernels.two_windows import TwoWindows

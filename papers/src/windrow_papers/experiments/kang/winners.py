@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from windrow.calibration.measuring import Metered
-from windrow.optimize.cost.crossovers import PAPER_STRUCTURES, reigns
-from windrow.optimize.cost.directions import Combination, Workload, combination_cost
 from windrow.optimize.cost.structures import Sizes, Weights
+from windrow_papers.cost.combinations import Combination, Workload, combination_cost
+from windrow_papers.cost.crossovers import PAPER_STRUCTURES, reigns
 from windrow_papers.experiments.claims import Reading
 
 WHY_NOT_PREDICTED = (

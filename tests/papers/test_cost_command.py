@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 from windrow.calibration import measuring as compiled
 from windrow.calibration.measuring import Metered
 from windrow.cli.main import app
-from windrow.optimize.cost.structures import PAPER, Sizes, Structure, touches
+from windrow.optimize.cost.structures import Sizes, Structure, touches
+from windrow_papers.cost.combinations import PAPER
 
 SKEWED = ("--rate-a", 2, "--rate-b", 998, "--window-a", 9_500, "--window-b", 500)
 

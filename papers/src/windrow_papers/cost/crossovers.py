@@ -17,15 +17,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 
-from windrow.optimize.cost.directions import (
+from windrow.optimize.cost.directions import INSERT_AND_REMOVE
+from windrow.optimize.cost.structures import Sizes, Structure, Weights, touches
+from windrow_papers.cost.combinations import (
     EVERY_STRUCTURE,
-    INSERT_AND_REMOVE,
     Combination,
     Workload,
     cheapest,
     combination_cost,
 )
-from windrow.optimize.cost.structures import Sizes, Structure, Weights, touches
 
 PAPER_STRUCTURES = (Structure.buffer, Structure.hash, Structure.ttree)
 """Those of the paper's figures and crossovers: it leaves B+trees out, which cost nearly what
@@ -64,7 +64,7 @@ def crossing(
     None where one of them is the cheaper whatever the ratio is.
 
     Examples:
-        >>> from windrow.optimize.cost.structures import PAPER
+        >>> from windrow_papers.cost.combinations import PAPER
         >>> round(crossing(Structure.buffer, Structure.hash, 500, PAPER, Sizes()), 4)
         0.0094
     """

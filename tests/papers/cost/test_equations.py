@@ -6,17 +6,17 @@ import itertools
 
 import pytest
 
-from windrow.optimize.cost.directions import (
+from windrow.optimize.cost.directions import Direction, direction_cost
+from windrow.optimize.cost.structures import CostError, Sizes, Structure, touches
+from windrow_papers.cost.combinations import (
+    PAPER,
     Combination,
-    Direction,
     Workload,
     cheapest,
     combination_cost,
-    direction_cost,
     every_cost,
 )
-from windrow.optimize.cost.output import output_rate, selectivity_of_keys
-from windrow.optimize.cost.structures import PAPER, CostError, Sizes, Structure, touches
+from windrow_papers.cost.output import output_rate, selectivity_of_keys
 
 SIZES = Sizes()
 EIGHT = ("HH", "TT", "HT", "TH", "HN", "NH", "TN", "NT")

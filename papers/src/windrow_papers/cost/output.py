@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from windrow.optimize.cost.directions import Workload
 from windrow.optimize.cost.structures import CostError
+from windrow_papers.cost.combinations import Workload
 
 
 def output_rate(workload: Workload, selectivity: float) -> float:

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from windrow.optimize.cost.crossovers import PAPER_STRUCTURES, crossing, paper_crossovers, reigns
-from windrow.optimize.cost.directions import Workload, every_cost
-from windrow.optimize.cost.structures import PAPER, Sizes, Structure, Weight
+from windrow.optimize.cost.structures import Sizes, Structure, Weight
+from windrow_papers.cost.combinations import PAPER, Workload, every_cost
+from windrow_papers.cost.crossovers import PAPER_STRUCTURES, crossing, paper_crossovers, reigns
 
 SIZES = Sizes()
 
