@@ -82,8 +82,7 @@ class SetOperation(Node):
                 f"{self.kind.upper()} keeps its rows for ever",
                 reason="no window says when a row leaves it",
                 hint="give its streams a window, for instance sales [RANGE INTERVAL '1' HOUR]",
-                span=self.span,
-            )
+            ).at(self.span)
 
     def required_columns(self, wanted: Set[str]) -> list[set[str]]:
         """What is wanted of rows that are handed on; else all, which tell rows apart."""

@@ -75,8 +75,7 @@ class WindowAggregate(OneInput):
                 "the aggregate keeps its rows for ever",
                 reason="no window says when a row leaves it",
                 hint="give its streams a window, for instance sales [RANGE INTERVAL '1' HOUR]",
-                span=self.span,
-            )
+            ).at(self.span)
 
     def required_columns(self, wanted: Set[str]) -> list[set[str]]:  # noqa: ARG002
         """What keys and aggregates read."""

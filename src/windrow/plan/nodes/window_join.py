@@ -239,8 +239,7 @@ class WindowJoin(Node):
                     f"the join of {_listed(self.aliases)} keeps tuples of {alias} for ever",
                     reason=f"no window says when a tuple of {alias} leaves",
                     hint=f"give it one, for instance {alias} [RANGE INTERVAL '1' HOUR]",
-                    span=self.span,
-                )
+                ).at(self.span)
 
     def _verify_consistent(self, graph: WindowGraph) -> None:
         if graph.is_contradictory:
@@ -249,8 +248,7 @@ class WindowJoin(Node):
                 f"no tuples of {_listed(graph.streams)} can satisfy all windows at once",
                 reason="together the bounds ask for a time difference below its own lower end",
                 hint="widen or drop one of the windows",
-                span=self.span,
-            )
+            ).at(self.span)
 
     def _verify_windows(self, graph: WindowGraph) -> None:
         names = graph.streams
@@ -263,8 +261,7 @@ class WindowJoin(Node):
                 f"the join of {_listed(names)} keeps tuples of {first} for ever",
                 reason=f"no window says how long after a tuple of {first} one of {second} may come",
                 hint=f"add WINDOW ({first}, {second}) = INTERVAL '1' HOUR, or the bound that you mean",
-                span=self.span,
-            )
+            ).at(self.span)
 
     def _verify_counts(self, counts: CountWindows) -> None:
         if counts.within is not None:
@@ -276,8 +273,7 @@ class WindowJoin(Node):
                     f"the join of {_listed(self.aliases)} keeps tuples of {alias} for ever",
                     reason=f"no window says which tuples of {alias} are there",
                     hint=f"give it one, for instance {alias} [ROWS 100]",
-                    span=self.span,
-                )
+                ).at(self.span)
 
     def title(self, time_type: str, show: ColumnTexts) -> str:  # noqa: ARG002
         """Kind, conditions, windows."""

@@ -81,8 +81,7 @@ def unknown_function(tree: exp.Expr, functions: Functions, refusal: BindError) -
             hint=f"there is {' and '.join(near)}"
             if near
             else f"register your own with session.function({node.name!r}, ..)",
-            span=span_of(node) or span_of(tree),
-        )
+        ).at(span_of(node) or span_of(tree))
     return None
 
 
@@ -119,8 +118,7 @@ def _check_number(node: exp.Expr, function: UserFunction, given: int) -> None:
             + (f" and takes {wanted}" if wanted else ""),
             reason="" if given else "a function has a value per row, by something of the row",
             hint="write the arguments that it was registered with, or register it anew",
-            span=span_of(node),
-        )
+        ).at(span_of(node))
 
 
 def takes(function: UserFunction, given: int) -> tuple[bool, str]:
@@ -146,6 +144,5 @@ def cast_argument(tree: exp.Expr, type_: str, wanted: str, function: UserFunctio
             f"{function.name} takes {wanted} where it is given {type_}",
             reason="an argument is cast only to a type that holds all its values",
             hint=f"cast it, for instance  CAST(.. AS {wanted.upper()})",
-            span=span_of(tree),
-        )
+        ).at(span_of(tree))
     return exp.cast(tree.copy(), exp.DataType.build(wanted, dialect="spark"))

@@ -145,8 +145,7 @@ def refuse_misplaced(conjunct: exp.Expr) -> None:
             "an aggregate stands in WHERE or ON",
             reason="rows are filtered there before they are grouped",
             hint="write the condition in HAVING",
-            span=span_of(aggregate),
-        )
+        ).at(span_of(aggregate))
 
 
 _COUNTED = {"bigint", "date"}

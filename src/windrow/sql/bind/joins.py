@@ -59,8 +59,7 @@ def kind_of(join: exp.Join) -> str:
         "join",
         f"{words} JOIN is not supported",
         "write an inner join, or LEFT, RIGHT or FULL OUTER JOIN, LEFT SEMI JOIN, LEFT ANTI JOIN",
-        span_of(join),
-    )
+    ).at(span_of(join))
 
 
 def words_of(join: exp.Join) -> str:
@@ -75,8 +74,7 @@ def _of_several(join: exp.Join, streams: int) -> PlanError:
         f"the {words_of(join)} stands in a FROM of {streams} streams",
         reason="an outer, semi or anti join takes two: over more, its answer depends on the order",
         hint="put two of them in a derived table: FROM (SELECT .. FROM a LEFT JOIN b ON ..) x, c ..",
-        span=span_of(join),
-    )
+    ).at(span_of(join))
 
 
 def windows_in_where(error: PlanError, places: Mapping[str, Span | None]) -> PlanError:
@@ -91,8 +89,7 @@ def windows_in_where(error: PlanError, places: Mapping[str, Span | None]) -> Pla
         error.sentence,
         reason="WHERE filters what the join gives; ON and the WINDOW clause say what matches",
         hint=f"move {' and '.join(places)} from WHERE to ON",
-        span=cover(*places.values()),
-    )
+    ).at(cover(*places.values()))
 
 
 def one_key_each(
@@ -148,8 +145,7 @@ def table_source(info: StreamInfo, item: exp.Table, sql: str) -> Source:
             f"{alias} is a table, and has the window {text_of(window, sql)}",
             reason="a table does not move: all its rows are there at every instant",
             hint="leave the window out",
-            span=span_of(window),
-        )
+        ).at(span_of(window))
     schema = Schema(tuple(Field(f"{alias}.{f.name}", f.type) for f in info.schema.fields))
     return Source(alias, "", TableScan(info, alias, schema, span), None, "", span, is_table=True)
 
@@ -164,8 +160,7 @@ def refuse_tables_alone(sources: Sequence[Source]) -> None:
             f"the query reads no stream: {names} {said}",
             reason="an answer changes as streams bring tuples, and a table brings none",
             hint=f"join a stream with it: FROM a JOIN {sources[0].alias} ON ..",
-            span=cover(*(source.span for source in sources)),
-        )
+        ).at(cover(*(source.span for source in sources)))
 
 
 def refuse_matched_table(sources: Sequence[Source], join: exp.Join) -> None:
@@ -176,8 +171,7 @@ def refuse_matched_table(sources: Sequence[Source], join: exp.Join) -> None:
                 "bestmatch-table",
                 f"{source.alias} is a table, and a bestmatch join is one of two streams",
                 f"write an inner or left join: FROM a JOIN {source.alias} ON ..",
-                span_of(join),
-            )
+            ).at(span_of(join))
 
 
 def refuse_paired_table(sources: Sequence[Source], join: exp.Join) -> None:
@@ -188,8 +182,7 @@ def refuse_paired_table(sources: Sequence[Source], join: exp.Join) -> None:
                 "pair-join-table",
                 f"{source.alias} is a table, and {NAMES[join.args['kind']]} is one of two streams",
                 f"register it as a stream with its time column: stream({source.alias!r}, .., time=..)",
-                span_of(join),
-            )
+            ).at(span_of(join))
 
 
 def read_tables(sources: Sequence[Source], joins: Sequence[exp.Join]) -> tuple[FromTable, ...]:
@@ -228,8 +221,7 @@ def _check_sides(sources: Sequence[Source], outer: int, join: exp.Join, kind: st
             f"the {words_of(join)} comes after the table {table.alias}",
             "put what stands before it in a derived table: FROM (SELECT .. FROM a JOIN"
             f" {table.alias} ON ..) x {words_of(join)} ..",
-            span_of(join),
-        )
+        ).at(span_of(join))
 
 
 def _kept_table(table: Source, join: exp.Join, instead: str) -> PlanError:
@@ -238,8 +230,7 @@ def _kept_table(table: Source, join: exp.Join, instead: str) -> PlanError:
         f"the {words_of(join)} keeps rows of the table {table.alias} that match nothing",
         reason="whether a row of a table has a match changes with every tuple that comes or goes",
         hint=instead,
-        span=span_of(join),
-    )
+    ).at(span_of(join))
 
 
 def _refuse_nested(joins: Sequence[exp.Join]) -> None:
@@ -250,8 +241,7 @@ def _refuse_nested(joins: Sequence[exp.Join]) -> None:
                 "nested-join",
                 "a join stands inside another one, and not all of them are inner joins",
                 "write ON right after each join, so that they are taken from left to right",
-                span_of(join),
-            )
+            ).at(span_of(join))
 
 
 ReadItem = Callable[[exp.Expr], Source]
@@ -273,8 +263,7 @@ def called_source(item: exp.Expr, read: ReadItem) -> Source:
             "table-function",
             "only streams and derived tables may stand in FROM",
             "write the name of a registered stream, or (SELECT ..) alias",
-            span_of(item),
-        )
+        ).at(span_of(item))
     given: list[exp.Expr] = list(call.expressions)
     source = read(_rows(given[0] if given else None, item, name, function))
     if source.is_table or source.changelog_keys is not None:
@@ -283,8 +272,7 @@ def called_source(item: exp.Expr, read: ReadItem) -> Source:
             f"{name} takes the rows of a stream, and {source.alias} has others",
             reason="what is given to it comes in the order of time, and is not taken back",
             hint=function.usage,
-            span=span_of(item),
-        )
+        ).at(span_of(item))
     constants = tuple(_constant(tree, name, function) for tree in given[1:])
     node = function.make(source.node, source.alias, constants)
     time = min(node.event_times, default=None)
@@ -304,8 +292,7 @@ def _rows(first: exp.Expr | None, item: exp.Expr, name: str, function: TableFunc
             "table-function-arguments",
             f"the first argument of {name} is no stream",
             hint=f"write {function.usage}, with the name of a stream or (SELECT ..) in front",
-            span=span_of(item),
-        )
+        ).at(span_of(item))
     rows.meta.update(first.meta if first is not None else {})
     return rows
 
@@ -326,8 +313,7 @@ def _constant(tree: exp.Expr, name: str, function: TableFunction) -> Constant:
         f"an argument of {name} is no constant",
         reason="what it does is the same for all rows",
         hint=f"write {function.usage}, with numbers and texts",
-        span=span_of(tree),
-    )
+    ).at(span_of(tree))
 
 
 def _number(text: str) -> int | float:

@@ -130,8 +130,7 @@ def _key_if(condition: exp.Expr, term: _Term, group: _Class) -> _Term:
             "preserved-null-safe-keys",
             "two columns of a side whose unmatched rows are kept equal one column null-safely",
             "write = where a NULL need not match, or compare one of the two columns",
-            cover(*(span_of(side) for c in group.conditions for side in (c.left, c.right))),
-        )
+        ).at(cover(*(span_of(side) for c in group.conditions for side in (c.left, c.right))))
     tree = exp.Case(ifs=[exp.If(this=condition, true=term.tree.copy())])
     return _Term(term.source, tree, term.type)
 
@@ -218,8 +217,7 @@ def _common_type(group: _Class, sql: str) -> str:
             "key-type-map",
             "a map cannot be a join key",
             hint="compare one of its entries, for instance a.m['x'] = b.m['x']",
-            span=span_of(group.terms[0].tree),
-        )
+        ).at(span_of(group.terms[0].tree))
     return type_
 
 
@@ -235,8 +233,7 @@ def _mismatch(group: _Class, sql: str) -> BindError:
         f"{left} is {types[bad.left]} but {right} is {types[bad.right]}",
         reason="join keys are compared by value, in one type that holds both exactly",
         hint=f"cast one side, for instance  {_cast(left, right, types[bad.left], types[bad.right])}",
-        span=cover(span_of(bad.left), span_of(bad.right)),
-    )
+    ).at(cover(span_of(bad.left), span_of(bad.right)))
 
 
 def _cast(left: str, right: str, left_type: str, right_type: str) -> str:

@@ -77,8 +77,7 @@ def _interval(node: exp.Interval) -> Length | None:
             "unsupported-interval",
             f"an interval {unit.sql('spark')} is not read",
             hint="write a sum, for instance INTERVAL '1' HOUR + INTERVAL '30' MINUTES",
-            span=span_of(node),
-        )
+        ).at(span_of(node))
     written = value.name
     if unit is not None:
         try:
@@ -91,8 +90,7 @@ def _interval(node: exp.Interval) -> Length | None:
             "bad-interval",
             f"the interval {written!r} cannot be read",
             hint="for instance INTERVAL '5' SECONDS or INTERVAL '1 hour 30 minutes'",
-            span=span_of(node),
-        )
+        ).at(span_of(node))
     return Length(parts=tuple(found))
 
 
@@ -106,8 +104,7 @@ def window_ticks(node: exp.Expr, time_type: str, sql: str) -> int:
             f"the window {written} is not a constant",
             hint="a window is an interval such as INTERVAL '5' SECONDS, or a whole number of"
             " ticks where time is BIGINT",
-            span=span_of(node),
-        )
+        ).at(span_of(node))
     if length.number and time_type != "bigint":
         unit = "DAYS" if time_type == "date" else "SECONDS"
         raise BindError(
@@ -115,8 +112,7 @@ def window_ticks(node: exp.Expr, time_type: str, sql: str) -> int:
             f"the window {written} has no unit, and time is {time_type.upper()}",
             reason="only BIGINT time is counted in bare numbers",
             hint=f"write an interval, for instance INTERVAL '{ceil(abs(length.number))}' {unit}",
-            span=span_of(node),
-        )
+        ).at(span_of(node))
     try:
         ticks = whole_ticks(Fraction(length.ticks(time_type, written)), written)
     except BindError as error:
@@ -127,8 +123,7 @@ def window_ticks(node: exp.Expr, time_type: str, sql: str) -> int:
             f"the window {written} is longer than time itself",
             reason="times are counted in 64 bits, and a window takes at most 62",
             hint="write a shorter one",
-            span=span_of(node),
-        )
+        ).at(span_of(node))
     return ticks
 
 
@@ -144,5 +139,4 @@ def distance_ticks(node: exp.Expr, time_type: str, sql: str, what: str = "limit"
             f"the {what} {text_of(node, sql)} is negative",
             reason="a distance is never below zero",
             hint="write 0 or more",
-            span=span_of(node),
-        ) from None
+        ).at(span_of(node)) from None

@@ -139,8 +139,7 @@ class MatchDimension:
                 "bestmatch-limit",
                 f"the limit {text_of(limit, sql)} is not a constant number",
                 "write a number, for instance  abs(l.x - r.x) <= 100",
-                span_of(limit),
-            )
+            ).at(span_of(limit))
         number = length.number
         if number < 0 and self.function is None:
             raise BindError(
@@ -148,8 +147,7 @@ class MatchDimension:
                 f"the limit {text_of(limit, sql)} is negative",
                 reason="a distance is never below zero",
                 hint="write 0 or more, in the unit of the dimension",
-                span=span_of(limit),
-            )
+            ).at(span_of(limit))
         eps = self._limit(number, strict=strict)
         if eps is not None:
             self.eps = eps if self.eps is None else min(self.eps, eps)
@@ -258,8 +256,7 @@ class OrderReader:
                 f"there is no order {order.args['order']}",
                 hint="write MINDIST, SUBSET or YOUNGEST, or register an order of your own:"
                 f" session.function({name!r}, .., returns='double')",
-                span=span_of(order),
-            )
+            ).at(span_of(order))
         return function
 
     def _sides(self, order: MatchOrder) -> tuple[exp.Expr, exp.Expr]:
@@ -273,8 +270,7 @@ class OrderReader:
                 "dimension-sides",
                 f"the dimension {text_of(order, self.renderer.sql)} does not compare the two sides",
                 hint=f"name one side before {order.args['order']} and the other after it",
-                span=span_of(order),
-            )
+            ).at(span_of(order))
         return first, second
 
     def _types(self, *trees: exp.Expr) -> list[str]:
@@ -324,8 +320,7 @@ class OrderReader:
             f"the dimension {text_of(order, self.renderer.sql)} compares {types[0]} and {types[1]}",
             reason=reason,
             hint=hint,
-            span=span_of(order),
-        )
+        ).at(span_of(order))
 
     def _cast(
         self,
@@ -346,8 +341,7 @@ class OrderReader:
                 reason="an order takes the left value of a pair and the right one; a partial order"
                 " those of another pair as well",
                 hint="register it anew, with the arguments that an order has",
-                span=span_of(order),
-            )
+            ).at(span_of(order))
         if declared is None:
             return replace(function, arguments=(types[0], types[1])), *sides
         left, right = (
@@ -363,8 +357,7 @@ class OrderReader:
                 "bestmatch-order-limit",
                 f"WITHIN after {order.args['order']} is not supported",
                 "leave it out: only distances, times and orders by a number have limits",
-                span_of(order.args["within"]),
-            )
+            ).at(span_of(order.args["within"]))
 
 
 def _is_set(type_: str) -> bool:
@@ -382,5 +375,4 @@ def _check_order(order: MatchOrder, function: UserFunction) -> None:
             reason="an order gives a number, where less is better, or compares two pairs",
             hint=f"register it anew: session.function({function.name!r}, .., returns='double'), or"
             " with partial_order=True",
-            span=span_of(order),
-        )
+        ).at(span_of(order))

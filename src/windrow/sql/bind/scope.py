@@ -177,8 +177,7 @@ class Scope:
                 f"the column {parts[0]!r} could be {' or '.join(found)}",
                 reason="several streams in FROM have a column of that name",
                 hint=f"write the alias before it, for instance {found[0]}",
-                span=span_of(column),
-            )
+            ).at(span_of(column))
         if len(parts) > 1:
             raise self._unknown_alias(column, parts[0])
         raise self._unknown(column, parts[0], list(self.sources))
@@ -194,8 +193,7 @@ class Scope:
                     reason=f"a semi or anti join gives rows of {others} alone;"
                     f" {source.alias} is in reach of ON",
                     hint=f"move the condition to ON, or write an inner join to read {source.alias}",
-                    span=span_of(node),
-                )
+                ).at(span_of(node))
 
     def _unknown(self, column: exp.Column, name: str, among: list[Source]) -> UnknownColumn:
         names = [n for source in among for n, _ in source.columns]
@@ -204,8 +202,7 @@ class Scope:
             "unknown-column",
             f"{who} {'no' if len(among) == 1 else 'a'} column {name!r}",
             hint=f"there are {nearest(name, names)}",
-            span=span_of(column),
-        )
+        ).at(span_of(column))
 
     def _unknown_alias(self, column: exp.Column, name: str) -> UnknownColumn:
         return UnknownColumn(
@@ -213,19 +210,15 @@ class Scope:
             f"nothing in FROM is called {name!r}",
             reason=f"{'.'.join(part.name for part in column.parts)} needs a stream of that alias",
             hint=f"there are {nearest(name, [source.alias for source in self.sources])}",
-            span=span_of(column),
-        )
+        ).at(span_of(column))
 
     def _several(self, errors: list[UnknownColumn]) -> UnknownColumn:
         sentences = list(dict.fromkeys(error.sentence for error in errors))
         names = [name for source in self.sources for _, name in source.columns]
         first = errors[0].sentence.rsplit(" ", 1)[-1].strip("'")
         return UnknownColumn(
-            "unknown-column",
-            "; ".join(sentences),
-            hint=f"there are {nearest(first, names)}",
-            span=errors[0].span,
-        )
+            "unknown-column", "; ".join(sentences), hint=f"there are {nearest(first, names)}"
+        ).at(errors[0].span)
 
 
 def flat_column(flat: str) -> exp.Column:

@@ -64,9 +64,8 @@ def _star(expression: exp.Expr, scope: Scope) -> list[int] | None:
         return None
     if star.args.get("except_") or star.args.get("replace") or star.args.get("rename"):
         raise unsupported(
-            "star-except", "EXCEPT in a star is not supported", "list the columns",
-            span_of(expression),
-        )  # fmt: skip
+            "star-except", "EXCEPT in a star is not supported", "list the columns"
+        ).at(span_of(expression))
     if star is expression:
         return list(range(len(scope.sources)))
     table = expression.text("table")
@@ -77,8 +76,7 @@ def _star(expression: exp.Expr, scope: Scope) -> list[int] | None:
             "unknown-column",
             f"nothing in FROM is called {table!r}",
             hint=f"there are {nearest(table, [s.alias for s in scope.sources])}",
-            span=span_of(expression),
-        )
+        ).at(span_of(expression))
     return [source]
 
 
@@ -124,8 +122,7 @@ def _with_unique_names(items: list[Item]) -> list[Item]:
                 "duplicate-output-name",
                 f"two columns of the answer are called {item.name!r}",
                 hint=f"name one of them, for instance  .. AS {_suggestion(item)}",
-                span=item.span,
-            )
+            ).at(item.span)
         taken.add(free[0].lower())
         named.append(Item(item.tree, free[0], item.fallback, item.span))
     return named
@@ -234,8 +231,7 @@ def _undefined(
         "aggregate-type",
         f"{name} of {expr.text} is not defined: it is {expr.type}",
         hint=kind.hint.format(name=name, text=expr.text),
-        span=span,
-    )
+    ).at(span)
 
 
 RESERVED = {"_change_type", "_event_time"}
@@ -303,8 +299,7 @@ class Grouping:
                 "grouping-sets",
                 "GROUPING SETS, CUBE and ROLLUP are not supported",
                 "run one query per grouping",
-                span_of(group),
-            )
+            ).at(span_of(group))
         if group.args.get("all"):
             trees = [item.tree for item in self.items if not item.tree.find(exp.AggFunc)]
         else:
@@ -322,8 +317,7 @@ class Grouping:
                 "group-by-tuple",
                 f"GROUP BY {text_of(expression, self.renderer.sql)} is not supported",
                 "write the keys without parentheses: GROUP BY a, b; without keys leave GROUP BY out",
-                span_of(expression),
-            )
+            ).at(span_of(expression))
         tree = self._ordinal(expression)
         if tree is None:
             tree = self._resolve(expression)
@@ -334,8 +328,7 @@ class Grouping:
                 "aggregate-in-group-by",
                 f"GROUP BY holds the aggregate {text_of(aggregate, self.renderer.sql)}",
                 hint="group by the columns themselves",
-                span=span_of(expression),
-            )
+            ).at(span_of(expression))
         return tree
 
     def _ordinal(self, expression: exp.Expr) -> exp.Expr | None:
@@ -347,8 +340,7 @@ class Grouping:
                 "group-by-position",
                 f"GROUP BY {expression.name} names no item of the SELECT list",
                 hint=f"positions go from 1 to {len(self.items)}",
-                span=span_of(expression),
-            )
+            ).at(span_of(expression))
         return self.items[position - 1].tree
 
     def _resolve(self, expression: exp.Expr) -> exp.Expr:
@@ -419,8 +411,7 @@ class Grouping:
                 "nested-aggregate",
                 "an aggregate stands inside another one",
                 hint="compute the inner one in a derived table",
-                span=span_of(nested),
-            )
+            ).at(span_of(nested))
         if node not in self.aggregates:
             self.aggregates.append(node)
         return f"$agg{self.aggregates.index(node)}"
@@ -431,8 +422,7 @@ class Grouping:
             "not-grouped",
             f"the column {text} is neither in GROUP BY nor inside an aggregate",
             hint=f"add {text} to GROUP BY, or aggregate it, for instance SUM({text})",
-            span=span_of(column),
-        )
+        ).at(span_of(column))
 
     def _aggregate(self, index: int, node: Node) -> Aggregate:
         tree = self.aggregates[index]
@@ -456,8 +446,7 @@ def refuse_reserved(names: Sequence[str], span: Span | None) -> None:
                 f"the name {name} is taken",
                 reason="every changelog has the columns _change_type and _event_time",
                 hint="give the column another name with AS",
-                span=span,
-            )
+            ).at(span)
 
 
 def _column_at(name: str, replaced: exp.Expr) -> exp.Column:

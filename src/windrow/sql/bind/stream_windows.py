@@ -72,9 +72,8 @@ def count_windows(
             raise _of_a_pair(clause, sql)
         if within is not None:
             raise ParseError(
-                "window-twice", "WINDOW = .. is stated twice", hint="state it once",
-                span=span_of(clause),
-            )  # fmt: skip
+                "window-twice", "WINDOW = .. is stated twice", hint="state it once"
+            ).at(span_of(clause))
         within = _number(clause.this, sql)
     if timed:
         raise _beside_time(timed[0], scope, sql)
@@ -108,8 +107,7 @@ def refuse_count_windows(
             f"{over} over the count window {text} is not supported",
             reason=f"count windows are built for inner joins of two or more streams{why}",
             hint=instead,
-            span=span,
-        )
+        ).at(span)
 
 
 def _is_counted(scope: Scope, clauses: Sequence[exp.Expr]) -> bool:
@@ -136,8 +134,7 @@ def _number(node: exp.Expr, sql: str) -> int:
         f"{text_of(node, sql)} is no number of rows",
         reason="a count window holds a whole number of tuples, one or more",
         hint="write a plain number, for instance [ROWS 100] or WINDOW = 100 ROWS",
-        span=span_of(node),
-    )
+    ).at(span_of(node))
 
 
 def _column(tree: exp.Expr, source: Source, sql: str) -> str:
@@ -148,8 +145,7 @@ def _column(tree: exp.Expr, source: Source, sql: str) -> str:
             f"PARTITION BY {text_of(tree, sql)} is no column of {source.alias}",
             hint="compute it in a derived table: FROM (SELECT .., f(x) AS k FROM a) a"
             " [PARTITION BY k ROWS 5]",
-            span=span_of(tree),
-        )
+        ).at(span_of(tree))
     owners = {source.alias.lower(), source.stream.lower()}
     found = source.find(tree.name) if not tree.table or tree.table.lower() in owners else None
     if found is None:
@@ -158,8 +154,7 @@ def _column(tree: exp.Expr, source: Source, sql: str) -> str:
             f"PARTITION BY names {text_of(tree, sql)}, which {source.alias} does not have",
             reason="a window is divided by columns of its own stream",
             hint=f"{source.alias} has {nearest(tree.name, [name for name, _ in source.columns])}",
-            span=span_of(tree),
-        )
+        ).at(span_of(tree))
     return found
 
 
@@ -169,8 +164,7 @@ def _of_a_pair(clause: PairWindow, sql: str) -> PlanError:
         f"{text_of(clause, sql)} counts tuples between two streams",
         reason="the tuples of all joined streams are numbered together, not those of a pair",
         hint="write WINDOW = n ROWS for all of them, or [ROWS n] after each stream",
-        span=span_of(clause),
-    )
+    ).at(span_of(clause))
 
 
 def _beside_time(clause: exp.Expr, scope: Scope, sql: str) -> PlanError:
@@ -187,8 +181,7 @@ def _beside_time(clause: exp.Expr, scope: Scope, sql: str) -> PlanError:
         f"{text_of(clause, sql)} stands beside count windows",
         reason="it would be unclear which of them says when a tuple leaves",
         hint=hint,
-        span=span_of(clause),
-    )
+    ).at(span_of(clause))
 
 
 def _no_window(source: Source) -> PlanError:
@@ -199,8 +192,7 @@ def _no_window(source: Source) -> PlanError:
         reason="beside a count window, each stream says which of its tuples are there; without a"
         " window they would be kept for ever",
         hint=f"add it in FROM: {source.alias} [ROWS 100] or {source.alias} [RANGE {length}]",
-        span=source.span,
-    )
+    ).at(source.span)
 
 
 def windows_handed_on(
@@ -261,8 +253,7 @@ def refuse_second_window(
                 " its window; only one of the two can say when they leave",
                 hint=f"write {window.text} inside and nothing outside, or {text} outside and nothing"
                 " inside",
-                span=place,
-            )
+            ).at(place)
 
 
 def refuse_uniform_window(clause: exp.Expr, source: Source, sql: str) -> None:
@@ -282,8 +273,7 @@ def refuse_uniform_window(clause: exp.Expr, source: Source, sql: str) -> None:
         f"{text_of(clause, sql)} is stated over {source.alias}, whose rows leave by what is inside it",
         reason="it gives a window to streams that have none, and there is no other stream here",
         hint=hint,
-        span=span_of(clause),
-    )
+    ).at(span_of(clause))
 
 
 def refuse_windows_apart(sources: Sequence[Source]) -> None:
@@ -303,8 +293,7 @@ def refuse_windows_apart(sources: Sequence[Source]) -> None:
             " length for all rows of a source",
             hint=f"write one window outside, {source.alias} [RANGE {length}], and none inside; or"
             " give every stream a window and end the query with EMIT CHANGES",
-            span=stated[0].span,
-        )
+        ).at(stated[0].span)
 
 
 def refuse_windows_inside_match(sources: Sequence[Source]) -> None:
@@ -317,8 +306,7 @@ def refuse_windows_inside_match(sources: Sequence[Source]) -> None:
                     f"{window.text} stands inside {source.alias}, which a bestmatch join reads",
                     reason="a window of a bestmatch join says among which tuples a pair is best",
                     hint=f"write it outside: (SELECT ..) {source.alias} {window.text}",
-                    span=window.span,
-                )
+                ).at(window.span)
 
 
 def refuse_windows_of_lives(clauses: Sequence[exp.Expr], scope: Scope) -> None:
@@ -344,5 +332,4 @@ def refuse_windows_of_lives(clauses: Sequence[exp.Expr], scope: Scope) -> None:
                 "leave the window out: its rows join while they are there; or show the time in"
                 f" {source.alias} and compare it as any column: {source.alias}.at BETWEEN"
                 f" {time} - {length} AND {time} + {length}",
-                span_of(clause),
-            )
+            ).at(span_of(clause))

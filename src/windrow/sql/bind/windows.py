@@ -50,8 +50,7 @@ def check_graph(graph: WindowGraph, scope: Scope, span: Span | None, places: Pla
             f"no window connects {shown}",
             reason="without a bound between them, state would grow for ever",
             hint=f"add a window, for instance {_example(scope, *pair, time_type)}",
-            span=span,
-        )
+        ).at(span)
     unbounded = graph.unbounded_pairs()
     if unbounded:
         place = next(
@@ -77,8 +76,7 @@ def check_reversed(graph: WindowGraph, span: Span | None, places: Places) -> Non
             f"{error.sentence} once the DWINDOWs are reversed",
             reason=error.reason,
             hint="leave EITHER WAY out, or widen one of them",
-            span=error.span,
-        ) from error
+        ).at(error.span) from error
 
 
 def check_contradiction(graph: WindowGraph, span: Span | None, places: Places) -> None:
@@ -94,8 +92,7 @@ def check_contradiction(graph: WindowGraph, span: Span | None, places: Places) -
         f"the windows between {shown} contradict each other",
         reason="no tuples can satisfy " + " and ".join(dict.fromkeys(involved)),
         hint="widen one of them, or turn its direction around",
-        span=places.get(involved[-1]) or span if involved else span,
-    )
+    ).at(places.get(involved[-1]) or span if involved else span)
 
 
 def _no_window(scope: Scope, time_type: str, span: Span | None) -> PlanError:
@@ -105,8 +102,7 @@ def _no_window(scope: Scope, time_type: str, span: Span | None) -> PlanError:
         f"the join of {names} has no window",
         reason="without a bound on time, state would grow for ever",
         hint=f"add a window at the end, for instance  WINDOW = {example_length(time_type)}",
-        span=span,
-    )
+    ).at(span)
 
 
 def _self_join(
@@ -124,8 +120,7 @@ def _self_join(
                 " them",
                 reason="each tuple would meet every other tuple of its own stream, for ever",
                 hint=f"add {_example(scope, b, a, time_type)}",
-                span=left.span or span,
-            )
+            ).at(left.span or span)
     return None
 
 
@@ -140,8 +135,7 @@ def _one_sided(scope: Scope, a: int, b: int, time_type: str, span: Span | None) 
         f"tuples of {then.alias} may come any time after those of {first.alias}",
         reason=f"every tuple of {first.alias} would be kept for ever",
         hint=f"add an upper bound, for instance  {add}",
-        span=span,
-    )
+    ).at(span)
 
 
 def negative_cycle(graph: WindowGraph) -> list[int]:
@@ -225,9 +219,8 @@ def read_windows(
             continue
         if uniform is not None:
             raise ParseError(
-                "window-twice", "WINDOW = .. is stated twice", hint="state it once",
-                span=span_of(clause),
-            )  # fmt: skip
+                "window-twice", "WINDOW = .. is stated twice", hint="state it once"
+            ).at(span_of(clause))
         ticks = window_ticks(clause.this, time_type, sql)
         uniform = InnerWindow(ticks, text, span_of(clause))
         pairs = combinations(range(len(scope.sources)), 2)
@@ -274,8 +267,7 @@ def _pair_bound(clause: PairWindow, scope: Scope, time_type: str, sql: str) -> B
             "window-of-one-stream",
             f"the window {text_of(clause, sql)} names one stream twice",
             hint="a window lies between two streams; one stream alone takes [RANGE ..] in FROM",
-            span=span_of(clause),
-        )
+        ).at(span_of(clause))
     text = text_of(clause, sql)
     if clause.args.get("first") is not None:
         # t(right) - t(left) in [-lo, hi]; both ends may lie on one side:
@@ -303,8 +295,7 @@ def _reversed(clause: PairWindow, sql: str) -> BindError:
         f"the window {text_of(clause, sql)} ends before it begins",
         reason="BETWEEN names the earlier end first, as in SQL",
         hint=f"turn its ends around: BETWEEN {end('last')} AND {end('first')}",
-        span=span_of(clause),
-    )
+    ).at(span_of(clause))
 
 
 def _source(name: exp.Expr, scope: Scope) -> int:
@@ -315,8 +306,7 @@ def _source(name: exp.Expr, scope: Scope) -> int:
             "unknown-stream",
             f"the window names {name.name!r}, which is not in FROM",
             hint=f"there are {nearest(name.name, [source.alias for source in scope.sources])}",
-            span=span_of(name),
-        )
+        ).at(span_of(name))
     return found
 
 
@@ -328,16 +318,16 @@ def refuse_window_of_table(name: exp.Expr, scope: Scope) -> None:
             f"the window names the table {name.name}",
             reason="a table does not move: all its rows are there at every instant",
             hint="leave the window out, or name two streams",
-            span=span_of(name),
-        )
+        ).at(span_of(name))
 
 
 def _check_clause(clause: exp.Expr) -> None:
     if not isinstance(clause, PairWindow | UniformWindow):
         raise ParseError(
-            "window-not-read", "a window clause starts with WINDOW or DWINDOW",
-            hint="for instance  WINDOW (a, b) = INTERVAL '5' SECONDS", span=span_of(clause),
-        )  # fmt: skip
+            "window-not-read",
+            "a window clause starts with WINDOW or DWINDOW",
+            hint="for instance  WINDOW (a, b) = INTERVAL '5' SECONDS",
+        ).at(span_of(clause))
 
 
 def goes_either_way(clauses: Sequence[exp.Expr]) -> bool:
@@ -356,8 +346,7 @@ def goes_either_way(clauses: Sequence[exp.Expr]) -> bool:
             "EITHER WAY follows no DWINDOW",
             reason="it turns directed windows around, and a WINDOW has no direction",
             hint="leave it out, or write DWINDOW (first, then) = length",
-            span=span_of(marked),
-        )
+        ).at(span_of(marked))
     span = span_of(marked)
     after = [at for at in map(span_of, directed) if at and span and at.start > span.start]
     if after:
@@ -366,8 +355,7 @@ def goes_either_way(clauses: Sequence[exp.Expr]) -> bool:
             "EITHER WAY stands before a DWINDOW",
             reason="it turns all of them around, together",
             hint="write it once, behind the last DWINDOW",
-            span=after[0],
-        )
+        ).at(after[0])
     return True
 
 

@@ -239,8 +239,7 @@ class ClauseParser(RankedParser):
             f"the SQL cannot be read at {token.text!r}",
             reason=reason,
             hint=f"for instance  {',  or  '.join(examples)}",
-            span=Span(token.start, token.end + 1),
-        )
+        ).at(Span(token.start, token.end + 1))
 
     def _required(self, node: exp.Expr | None, what: str, usual: str) -> exp.Expr:
         """The node; where there is none, an error that shows how such a clause is written."""

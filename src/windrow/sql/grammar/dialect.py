@@ -205,8 +205,7 @@ class WindrowParser(PairJoinParser):
                 "over",
                 "named windows are not supported",
                 "write a sliding aggregate: SELECT k, SUM(x) FROM s [RANGE ..] GROUP BY k",
-                Span(start, self._curr.end + 1),
-            )
+            ).at(Span(start, self._curr.end + 1))
         else:
             self._fail(
                 "expected = or (first stream, second stream) after WINDOW", _ALL_PAIRS, _PAIR

@@ -39,9 +39,9 @@ _WITH_ROWS = (exp.Lateral, exp.From, exp.Join, exp.Table)
 """Where rows belong: what is refused there has errors of its own."""
 
 
-def unsupported(name: str, sentence: str, hint: str, span: Span | None) -> UnsupportedError:
+def unsupported(name: str, sentence: str, hint: str) -> UnsupportedError:
     """The error for a construct; `name` completes the condition `unsupported-..`."""
-    return UnsupportedError(f"unsupported-{name}", sentence, hint=hint, span=span)
+    return UnsupportedError(f"unsupported-{name}", sentence, hint=hint)
 
 
 def as_query(tree: exp.Expr) -> exp.Select | exp.SetOperation:
@@ -52,9 +52,8 @@ def as_query(tree: exp.Expr) -> exp.Select | exp.SetOperation:
         refuse_modifiers(tree)
     if not isinstance(tree, exp.Select | exp.SetOperation):
         raise unsupported(
-            "statement", "this is not a SELECT over streams", "write SELECT .. FROM a stream",
-            span_of(tree),
-        )  # fmt: skip
+            "statement", "this is not a SELECT over streams", "write SELECT .. FROM a stream"
+        ).at(span_of(tree))
     return tree
 
 
@@ -62,28 +61,21 @@ def refuse_clauses(select: exp.Select) -> None:
     """Refuses the clauses of a SELECT that Windrow does not run, and one that lists no column."""
     if not select.expressions:
         raise ParseError(
-            "empty-select-list",
-            "SELECT lists nothing",
-            hint="list columns, or write SELECT *",
-            span=span_of(select),
-        )
+            "empty-select-list", "SELECT lists nothing", hint="list columns, or write SELECT *"
+        ).at(span_of(select))
     refuse_modifiers(select)
     distinct = select.args.get("distinct")
     if distinct is not None and distinct.args.get("on"):
         raise unsupported(
-            "distinct-on",
-            "DISTINCT ON is not supported",
-            "write SELECT DISTINCT, or GROUP BY",
-            span_of(distinct.args["on"]),
-        )
+            "distinct-on", "DISTINCT ON is not supported", "write SELECT DISTINCT, or GROUP BY"
+        ).at(span_of(distinct.args["on"]))
     joins = [join.args.get("kind") for join in select.args.get("joins") or []]
     if "keep_unmatched" in select.meta and "BESTMATCH" not in joins:
         raise unsupported(
             "keep-unmatched",
             "KEEP UNMATCHED belongs to a bestmatch join",
             "leave it out: an inner join has no unmatched rows",
-            Span(*select.meta["keep_unmatched"]),
-        )
+        ).at(Span(*select.meta["keep_unmatched"]))
 
 
 def refuse_modifiers(tree: exp.Expr) -> None:
@@ -95,7 +87,7 @@ def refuse_modifiers(tree: exp.Expr) -> None:
         node = found[0] if isinstance(found, list) else found
         span = span_of(node) if isinstance(node, exp.Expr) else None
         slug = name.lower().replace(" ", "-").replace("_", "-")
-        raise unsupported(slug, f"{name} is not supported", hint, span or span_of(tree))
+        raise unsupported(slug, f"{name} is not supported", hint).at(span or span_of(tree))
 
 
 def counts_rows(node: exp.Expr) -> bool:
@@ -114,15 +106,13 @@ def refuse_expressions(tree: exp.Expr) -> None:
                 "a window stands inside another expression",
                 reason="windows hold for the whole query; OR and NOT cannot weaken them",
                 hint="connect it to the conditions with AND, or write it at the end",
-                span=span_of(node),
-            )
+            ).at(span_of(node))
         if isinstance(node, exp.Window):
             raise unsupported(
                 "over",
                 "window functions with OVER are not supported",
                 "write a sliding aggregate: SELECT k, SUM(x) FROM s [RANGE ..] GROUP BY k",
-                span_of(node),
-            )
+            ).at(span_of(node))
         if isinstance(node, exp.Columns) or (
             isinstance(node, exp.Star) and not _stands_alone(node, tree)
         ):
@@ -130,8 +120,7 @@ def refuse_expressions(tree: exp.Expr) -> None:
                 "star-in-expression",
                 "a star inside an expression is not supported",
                 "list the columns; COUNT(*) is supported",
-                span_of(node) or span_of(tree),
-            )
+            ).at(span_of(node) or span_of(tree))
         if isinstance(node, exp.UDTF | exp.Explode):
             raise _row_maker(node)
 
@@ -146,8 +135,7 @@ def refuse_subqueries(tree: exp.Expr) -> None:
             "subquery",
             "a subquery inside an expression is not supported",
             "put it in FROM as a derived table, with a window",
-            span_of(node),
-        )
+        ).at(span_of(node))
 
 
 def refuse_subquery_conditions(tree: exp.Expr) -> None:
@@ -162,8 +150,7 @@ def refuse_subquery_conditions(tree: exp.Expr) -> None:
             "subquery",
             f"{'NOT ' if is_negated else ''}{name} over a subquery is not supported",
             f"write FROM a LEFT {kind} JOIN b ON a.k = b.k, with a window between a and b",
-            span_of(node.parent if is_negated else node),
-        )
+        ).at(span_of(node.parent if is_negated else node))
     refuse_subqueries(tree)
 
 
@@ -197,8 +184,7 @@ def refuse_functions(tree: exp.Expr, functions: Container[str]) -> None:
                 "over",
                 f"{name.upper()} stands without OVER, and window functions are not supported",
                 "write a sliding aggregate: SELECT k, SUM(x) FROM s [RANGE ..] GROUP BY k",
-                span_of(node),
-            )
+            ).at(span_of(node))
         elif name in ROW_MAKERS and not is_own and not isinstance(node.parent, _WITH_ROWS):
             raise _row_maker(node)
 
@@ -208,8 +194,7 @@ def _row_maker(node: exp.Expr) -> UnsupportedError:
         "table-function",
         "functions that return rows are not supported",
         "apply them before registering the stream",
-        span_of(node),
-    )
+    ).at(span_of(node))
 
 
 def _refuse_aggregate(node: exp.AggFunc, name: str) -> None:
@@ -219,8 +204,7 @@ def _refuse_aggregate(node: exp.AggFunc, name: str) -> None:
             "aggregate",
             f"the aggregate {name} is not supported",
             f"use {', '.join(names)} or {last}, or compute it from the rows of a window join",
-            span_of(node),
-        )
+        ).at(span_of(node))
     function, listed = AGGREGATES[node.args["function"]], node.arguments
     if node.this is None or (node.is_distinct and not node.this.expressions):
         raise _without_argument(node, name)
@@ -229,15 +213,13 @@ def _refuse_aggregate(node: exp.AggFunc, name: str) -> None:
             f"distinct-{function.name.replace('_', '-')}",
             f"{name}(DISTINCT ..) is not supported",
             function.instead_of_distinct or f"write {name}(..)",
-            span_of(node),
-        )
+        ).at(span_of(node))
     if isinstance(listed[0], exp.Star) and not function.counts_rows:
         raise ParseError(
             "aggregate-without-argument",
             f"{name}(*) says nothing to aggregate",
             hint="COUNT(*) counts rows",
-            span=span_of(node),
-        )
+        ).at(span_of(node))
     if not function.counts_rows and len(listed) != len(function.takes):
         raise _other_number_of_arguments(node, name)
 
@@ -251,8 +233,7 @@ def _refuse_nulls_clause(clause: exp.Expr) -> None:
             "nulls-clause",
             f"{called_name(call).upper()} .. {words} is not supported",
             "leave it out: aggregates leave NULLs out by themselves",
-            span_of(clause) or span_of(call),
-        )
+        ).at(span_of(clause) or span_of(call))
 
 
 def _without_argument(node: AggregateCall, name: str) -> ParseError:
@@ -263,8 +244,7 @@ def _without_argument(node: AggregateCall, name: str) -> ParseError:
         "aggregate-without-argument",
         f"{name}({'DISTINCT' if node.is_distinct else ''}) says nothing to aggregate",
         hint=hint,
-        span=span_of(node),
-    )
+    ).at(span_of(node))
 
 
 def _other_number_of_arguments(node: AggregateCall, name: str) -> ParseError:
@@ -275,15 +255,13 @@ def _other_number_of_arguments(node: AggregateCall, name: str) -> ParseError:
             f"{name} is given several expressions",
             reason="it takes one",
             hint="the greatest of several values of a row is GREATEST(a, b), the least LEAST(a, b)",
-            span=span_of(node),
-        )
+        ).at(span_of(node))
     return ParseError(
         "aggregate-arguments",
         f"{name} is given {count} expression{'' if count == 1 else 's'}",
         reason=f"it takes {len(function.takes)}",
         hint=f"write {function.usage}",
-        span=span_of(node),
-    )
+    ).at(span_of(node))
 
 
 def refuse_nondeterministic(tree: exp.Expr, functions: Container[str]) -> None:
@@ -305,8 +283,7 @@ def nondeterministic(what: str, span: Span | None) -> UnsupportedError:
         "nondeterministic",
         f"{what} is not supported in a changelog query",
         "compute it before registering the stream, or use the event time",
-        span,
-    )
+    ).at(span)
 
 
 def refuse_join(join: exp.Join) -> None:
@@ -318,10 +295,9 @@ def refuse_join(join: exp.Join) -> None:
             "join-using",
             f"{'NATURAL JOIN' if method else 'JOIN .. USING'} is not supported",
             "write the condition: JOIN b ON a.k = b.k",
-            span,
-        )
+        ).at(span)
     if method:
-        raise unsupported("join", f"{method} JOIN is not supported", "write an inner join", span)
+        raise unsupported("join", f"{method} JOIN is not supported", "write an inner join").at(span)
 
 
 def refuse_match(join: exp.Join, above: str) -> None:
@@ -335,16 +311,14 @@ def refuse_match(join: exp.Join, above: str) -> None:
             "bestmatch-without-dimension",
             "a bestmatch join says after ON what to compare",
             hint="for instance  ON l.ts MINDIST r.ts, l.x MINDIST r.x",
-            span=span,
-        )
+        ).at(span)
     if above:
         raise unsupported(
             "aggregate-of-bestmatch",
             f"{above} right above a bestmatch join is not supported",
             "put the join in a derived table with a window: FROM (SELECT ..) m [RANGE ..]; or give both"
             " of its sides windows of their own",
-            span,
-        )
+        ).at(span)
     for order in join.expressions:
         _refuse_match_order(order)
 
@@ -352,8 +326,5 @@ def refuse_match(join: exp.Join, above: str) -> None:
 def _refuse_match_order(order: exp.Expr) -> None:
     if order.args.get("expression") is None:
         raise unsupported(
-            "bestmatch-order",
-            "a dimension has no order",
-            "write l.x MINDIST r.x",
-            span_of(order),
-        )
+            "bestmatch-order", "a dimension has no order", "write l.x MINDIST r.x"
+        ).at(span_of(order))

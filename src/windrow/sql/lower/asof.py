@@ -120,8 +120,7 @@ class _Reader:
                 f"{text_of(condition, self.sql)} does not compare {left} and {right}",
                 reason="MATCH_CONDITION has the time of one stream on either side",
                 hint=f"write {self._time(0)} before the operator and {self._time(1)} behind it",
-                span=span_of(condition),
-            )
+            ).at(span_of(condition))
         return sides
 
     def _side(self, tree: exp.Expr) -> int:
@@ -144,8 +143,7 @@ class _Reader:
             reason="rows are matched in the order in which time passes over them",
             hint=f"compare {self._time(0)} and {self._time(1)}; the alias of a derived table alone"
             " stands for the event time of its rows",
-            span=span,
-        )
+        ).at(span)
 
     def _time(self, number: int) -> str:
         """How to write the event time of a source."""

@@ -50,8 +50,7 @@ def refuse_one_window(scope: Scope) -> None:
         f"{one.alias} has a window of its own in a bestmatch join, {other.alias} has none",
         f"give both one, {other.alias} {one.range_text} for instance; or none, and bound the"
         " distance in time: WHERE abs(l.ts - r.ts) <= ..",
-        one.span,
-    )
+    ).at(one.span)
 
 
 def with_windows(inputs: Sequence[Node], scope: Scope) -> list[Node]:
@@ -125,8 +124,7 @@ def refuse_unmatched(join: exp.Join, place: exp.Expr) -> None:
         reason="it looks for the best of all pairs, not for those of each tuple: most tuples are in"
         " none of them, with a candidate or without",
         hint="say whose tuples are kept: LEFT, RIGHT or FULL OUTER BESTMATCH JOIN",
-        span=span_of(join if "keep_unmatched" in join.meta else place),
-    )
+    ).at(span_of(join if "keep_unmatched" in join.meta else place))
 
 
 def _group(

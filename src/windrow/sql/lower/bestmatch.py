@@ -244,8 +244,7 @@ class _Bestmatch:
             " bestmatch join",
             "candidates are chosen by abs(l.x - r.x) <= eps, or my_order(l.x, r.x) <= eps, for a"
             " dimension x, by equalities, and by conditions of ON on one side",
-            span_of(predicate),
-        )
+        ).at(span_of(predicate))
 
     def _time_bound(self, span: Span | None, places: Places) -> WindowGraph:
         aliases = tuple(source.alias for source in self.scope.sources)
@@ -258,8 +257,7 @@ class _Bestmatch:
                 f"the bestmatch join of {aliases[0]} and {aliases[1]} has no bound on time",
                 reason="no pair would ever be known to be the best, and state would grow for ever",
                 hint=f"add in WHERE: abs({left} - {right}) <= {example_length(self.time_type)}",
-                span=span,
-            )
+            ).at(span)
         return graph
 
     def _with_conditions(self, preserved: Sequence[int]) -> list[Node]:

@@ -102,8 +102,7 @@ def _condition(
         f"the condition {text_of(conjunct, sql)} is not supported in the ON of"
         f" {NAMES[join.args['kind']]}",
         hint,
-        span_of(conjunct),
-    )
+    ).at(span_of(conjunct))
 
 
 def _window(join: exp.Join, clause: exp.Expr, sql: str) -> Exception:
@@ -111,8 +110,7 @@ def _window(join: exp.Join, clause: exp.Expr, sql: str) -> Exception:
         f"{SLUGS[join.args['kind']]}-window",
         f"{text_of(clause, sql)} over {NAMES[join.args['kind']]} is not supported",
         BOUNDS[join.args["kind"]],
-        span_of(clause),
-    )
+    ).at(span_of(clause))
 
 
 BOUNDS = {
@@ -133,8 +131,7 @@ def refuse_pair_windows(select: exp.Select, join: exp.Join, scope: Scope, sql: s
                 f"{SLUGS[kind]}-range",
                 f"{source.range_text} in {NAMES[kind]} is not supported",
                 BOUNDS[kind],
-                source.span,
-            )
+            ).at(source.span)
     if clauses:
         raise _window(join, clauses[0], sql)
 
@@ -147,8 +144,7 @@ def refuse_pair_side(join: exp.Join) -> None:
             f"{SLUGS[kind]}-kind",
             f"{side} {kind} JOIN is not supported",
             f"write LEFT {kind} JOIN, with the stream to keep on the left",
-            span_of(join),
-        )
+        ).at(span_of(join))
 
 
 def refuse_above_pair(join: exp.Join, above: str) -> None:
@@ -159,5 +155,4 @@ def refuse_above_pair(join: exp.Join, above: str) -> None:
             f"aggregate-of-{SLUGS[kind]}",
             f"{above} right above {NAMES[kind]} is not supported",
             "put the join in a derived table with a window: FROM (SELECT ..) m [RANGE ..]",
-            span_of(join),
-        )
+        ).at(span_of(join))

@@ -40,8 +40,7 @@ def lower_window_join(
             "window-join-side",
             f"{join.args['side']} WINDOW JOIN is not supported",
             "write WINDOW JOIN: every row of the left stream is in its answer, once",
-            span_of(join),
-        )
+        ).at(span_of(join))
     refuse_pair_windows(select, join, scope, renderer.sql)
     conditions = sort_pair_conditions(
         join, scope, from_.conditions, where, renderer.sql, is_left_kept=True
@@ -75,8 +74,7 @@ def range_of(clause: RangeWindow, time_type: str, sql: str) -> tuple[int, int]:
             f"the range {text_of(clause, sql)} ends before it begins",
             reason="BETWEEN names the earlier end first, as in SQL",
             hint="turn its ends around",
-            span=span_of(clause),
-        )
+        ).at(span_of(clause))
     return -ends[0], ends[1]
 
 
@@ -87,8 +85,7 @@ def _where_of_right(condition: exp.Expr, scope: Scope, sql: str) -> BindError:
         f"{text_of(condition, sql)} in WHERE reads {right}",
         reason=f"a WINDOW JOIN gives rows of {left}; those of {right} are counted in them",
         hint=f"say in ON which rows of {right} are counted",
-        span=span_of(condition),
-    )
+    ).at(span_of(condition))
 
 
 @dataclass
@@ -105,8 +102,7 @@ class _Reading(Grouping):
                 reason=f"it says of each row of {self.scope.sources[0].alias} what the rows around"
                 " it add up to",
                 hint=f"list one, for instance COUNT(*) or SUM({self.scope.sources[1].alias}.x)",
-                span=span_of(self.select),
-            )
+            ).at(span_of(self.select))
         for tree in self.aggregates:
             if 0 in self.scope.sources_in(tree):
                 raise self._of_both(tree)
@@ -122,8 +118,7 @@ class _Reading(Grouping):
             reason=f"there may be many rows of {self.scope.sources[1].alias} around one of"
             f" {self.scope.sources[0].alias}",
             hint=f"aggregate it, for instance MAX({text})",
-            span=span_of(node),
-        )
+        ).at(span_of(node))
 
     def _of_both(self, tree: exp.Expr) -> BindError:
         left, right = (source.alias for source in self.scope.sources)
@@ -132,8 +127,7 @@ class _Reading(Grouping):
             f"the aggregate {text_of(tree, self.renderer.sql)} reads {left}",
             reason=f"it is one of rows of {right}, the same for all rows of {left} at one time",
             hint=f"compute with {left} outside of it: {left}.x * SUM({right}.y)",
-            span=span_of(tree),
-        )
+        ).at(span_of(tree))
 
 
 def _over_columns(

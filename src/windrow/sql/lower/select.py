@@ -455,5 +455,4 @@ def _no_window(source: Source, windows: StatedWindows, above: str) -> PlanError:
         f"{source.alias} has no window of its own",
         reason=reason,
         hint=f"add it in FROM: {source.alias} [RANGE {length}]",
-        span=source.span,
-    )
+    ).at(source.span)

@@ -266,8 +266,7 @@ def _with_predicates(join: TableJoin, predicates: tuple[Expr, ...]) -> Node:
             f"the condition {calling[0].text} calls a function in the ON of a"
             f" {KIND_NAMES[join.kind]} join with the table {join.alias}",
             "compute its value in a derived table, and compare that; or write an inner join",
-            calling[0].span,
-        )
+        ).at(calling[0].span)
     joined = replace(join, predicates=inside)
     return Filter(joined, calling) if calling else joined
 
@@ -278,8 +277,7 @@ def _too_early(condition: exp.Expr) -> BindError:
         "ON reads a table that stands after it",
         reason="joins that are not inner are taken from left to right",
         hint="move the table before this join, or the condition to WHERE",
-        span=span_of(condition),
-    )
+    ).at(span_of(condition))
 
 
 def _listed(names: Sequence[str]) -> str:

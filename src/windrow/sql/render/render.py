@@ -134,8 +134,7 @@ class Renderer:
                     "condition-type",
                     f"the condition {expr.text} is {expr.type}, not boolean",
                     hint="compare it with something, for instance  .. <> 0",
-                    span=span_of(node),
-                )
+                ).at(span_of(node))
         return tuple(
             self._as_predicate(expr, node, columns) for expr, node in zip(exprs, nodes, strict=True)
         )
@@ -206,8 +205,7 @@ def _refuse_aggregate(node: exp.Expr) -> None:
             "an aggregate stands where one row is looked at",
             reason="aggregates belong to the SELECT list and to HAVING",
             hint="compute it in a derived table with a window, and compare its column",
-            span=span_of(aggregate),
-        )
+        ).at(span_of(aggregate))
 
 
 def _read(columns: Schema, exprs: Sequence[Expr]) -> Schema:
