@@ -45,12 +45,8 @@ class BestPairs(SameColumns):
     spread_else: tuple[str, ...] = ()
 
     is_stateful = True
+    rows_end = True  # by being taken back
     physical = "windrow.physical.nodes.sliding_skyline:SlidingSkyline.of"
-
-    @property
-    def rows_end(self) -> bool:
-        """They do, by being taken back."""
-        return True
 
     def required_columns(self, wanted: Set[str]) -> list[set[str]]:
         """What pairs are compared, grouped and spread by."""

@@ -29,17 +29,13 @@ class ChangeFeed(SameColumns):
     ticks: int | None = None
 
     is_stateful = True
+    rows_end = True  # by deletes
     physical = "windrow.physical.nodes.resolve_changes:ResolveChanges.of"
 
     @property
     def compared(self) -> tuple[str, ...]:
         """The columns by which rows are equal."""
         return tuple(name for name in self.schema.names if name != self.time)
-
-    @property
-    def rows_end(self) -> bool:
-        """They do, by deletes."""
-        return True
 
     def required_columns(self, wanted: Set[str]) -> list[set[str]]:
         """What rows are compared by, and the time where it is wanted."""

@@ -22,7 +22,7 @@ from windrow.plan.exprs import Expr
 from windrow.plan.nodes.base import Node
 from windrow.plan.nodes.filter import Filter
 from windrow.plan.nodes.table_join import TableJoin, TableKey
-from windrow.plan.texts import KIND_NAMES
+from windrow.plan.texts import KIND_NAMES, listed
 from windrow.sql.bind.conditions import conjuncts, refuse_misplaced
 from windrow.sql.bind.joins import FromTable
 from windrow.sql.bind.keys import Condition, bare, compared_in_one_type
@@ -102,7 +102,7 @@ class TableJoins:
         rest = [t for t in self._from.tables if t.position not in self._homes]
         if len(self._positions) > 1:
             names = [source.alias for source in self._from.streams]
-            place = f"above the join of {_listed(names)}, whose tuples are stored once each"
+            place = f"above the join of {listed(names)}, whose tuples are stored once each"
             self._places |= {table.position: place for table in rest}
         return self._joined(node, rest, {*self._positions, *self._homes})
 
@@ -139,7 +139,7 @@ class TableJoins:
                 self._homes[table.position] = self._positions.index(streams[0])
                 linked.link(*streams)
                 names = [self._scope.sources[at].alias for at in dict.fromkeys(streams)]
-                place = f"below the join of {_listed(names)}, which its columns connect"
+                place = f"below the join of {listed(names)}, which its columns connect"
                 self._places[table.position] = place
 
     def _equal_pair(self, condition: exp.Expr) -> tuple[int, int] | None:
@@ -278,7 +278,3 @@ def _too_early(condition: exp.Expr) -> BindError:
         reason="joins that are not inner are taken from left to right",
         hint="move the table before this join, or the condition to WHERE",
     ).at(span_of(condition))
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
