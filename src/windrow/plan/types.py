@@ -88,6 +88,14 @@ class Digits:
         return f"DECIMAL({self.precision}, {self.scale})"
 
 
+FLOATS = {"float", "double"}
+
+
+def is_number(type_: str) -> bool:
+    """Whether a Spark type is one of numbers."""
+    return type_ in FLOATS or digits_of_type(type_) is not None
+
+
 def digits_of_type(type_: str) -> Digits | None:
     """The digits that a Spark type holds; None where it is no exact number."""
     if type_ in _INTEGER_DIGITS:

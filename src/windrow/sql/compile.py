@@ -53,12 +53,6 @@ def compile_query(
 ) -> Query:
     """The logical query that the text asks for.
 
-    Args:
-        sql: the text.
-        catalog: the streams and tables by name.
-        resolver: who knows the types of expressions.
-        functions: the user's functions by name.
-
     Raises:
         ParseError: the text cannot be read.
         BindError: a name, a type or a window does not fit.

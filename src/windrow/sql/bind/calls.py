@@ -42,12 +42,9 @@ def is_free_name(name: str) -> bool:
 def take_out_calls(
     tree: exp.Expr, functions: Functions, typed: Typed
 ) -> tuple[exp.Expr, tuple[Call, ...]]:
-    """The tree with a column in place of each outermost call, and the calls.
+    """The resolved tree with a column in place of each outermost call, and the calls.
 
-    Args:
-        tree: a resolved tree.
-        functions: the user's functions by name.
-        typed: renders trees over the same columns.
+    `typed` renders trees over the same columns.
     """
     if not any(_function_of(node, functions) for node in tree.find_all(exp.Anonymous)):
         return tree, ()

@@ -23,12 +23,12 @@ from sqlglot import exp
 
 from windrow.errors import BindError, Span
 from windrow.plan.windows import UNBOUNDED, Bound
-from windrow.sql.bind.keys import Condition, bare, equality_of
+from windrow.sql.bind.keys import Condition, equality_of
 from windrow.sql.bind.lengths import Length, constant_length, window_ticks
 from windrow.sql.bind.scope import Scope
-from windrow.sql.grammar.clauses import PairWindow, UniformWindow
+from windrow.sql.grammar.clauses import WindowClause
 from windrow.sql.grammar.refuse import refuse_expressions
-from windrow.sql.grammar.spans import span_of, text_of
+from windrow.sql.grammar.spans import bare, span_of, text_of
 
 
 @dataclass(frozen=True)
@@ -80,13 +80,8 @@ def sort_conditions(
 ) -> Conditions:
     """Every conjunct of WHERE and ON in its place.
 
-    Args:
-        trees: WHERE and ON.
-        scope: what their names mean.
-        time_type: the type of event time.
-        sql: the text.
-        streams: the scope of the window join, where that is another one.
-        taken: what joins with tables take.
+    `scope` says what their names mean, `streams` is the scope of the window join where that is
+    another one, and `taken` are those that joins with tables take.
     """
     streams = streams or scope
     times = TimeConditions(streams, time_type, sql)
@@ -95,19 +90,12 @@ def sort_conditions(
     equalities: list[Condition] = []
     predicates: list[exp.Expr] = []
     places: dict[str, Span | None] = {}
-    for conjunct in conjuncts(trees):
-        if isinstance(conjunct, PairWindow | UniformWindow):
-            clauses.append(conjunct)
-            continue
-        refuse_misplaced(conjunct)
-        resolved = scope.resolve(conjunct)
-        if taken(resolved):
-            continue
+    for resolved, span in _resolved(trees, scope, clauses, taken):
         found = times.bounds(resolved)
         key = equality_of(resolved, streams)
         if found:
             bounds += found
-            places |= {bound.text: span_of(conjunct) for bound in found}
+            places |= {bound.text: span for bound in found}
         elif key is not None:
             equalities.append(key)
         else:
@@ -117,22 +105,28 @@ def sort_conditions(
 
 def sort_filters(
     trees: Sequence[exp.Expr], scope: Scope, taken: Taker = take_none
-) -> tuple[tuple[exp.Expr, ...], tuple[exp.Expr, ...]]:
+) -> tuple[list[exp.Expr], list[exp.Expr]]:
     """WHERE over a join that is not inner: windows, which belong to ON, and predicates, resolved.
 
     Whatever else it says of times or keys is said of rows that the join has given.
     """
     clauses: list[exp.Expr] = []
-    predicates: list[exp.Expr] = []
+    predicates = [resolved for resolved, _ in _resolved(trees, scope, clauses, taken)]
+    return clauses, predicates
+
+
+def _resolved(
+    trees: Sequence[exp.Expr], scope: Scope, clauses: list[exp.Expr], taken: Taker
+) -> Iterator[tuple[exp.Expr, Span | None]]:
+    """The conjuncts that are conditions, resolved, and their places; windows go to `clauses`."""
     for conjunct in conjuncts(trees):
-        if isinstance(conjunct, PairWindow | UniformWindow):
+        if isinstance(conjunct, WindowClause):
             clauses.append(conjunct)
             continue
         refuse_misplaced(conjunct)
         resolved = scope.resolve(conjunct)
         if not taken(resolved):
-            predicates.append(resolved)
-    return tuple(clauses), tuple(predicates)
+            yield resolved, span_of(conjunct)
 
 
 def refuse_misplaced(conjunct: exp.Expr) -> None:

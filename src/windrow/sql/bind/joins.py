@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from windrow.errors import BindError, PlanError, Span, cover
+from windrow.errors import BindError, PlanError, cover
 from windrow.plan.catalog import StreamInfo
 from windrow.plan.functions import TABLE_FUNCTIONS, Constant, TableFunction
 from windrow.plan.nodes.table_scan import TableScan
@@ -75,21 +75,6 @@ def _of_several(join: exp.Join, streams: int) -> PlanError:
         reason="an outer, semi or anti join takes two: over more, its answer depends on the order",
         hint="put two of them in a derived table: FROM (SELECT .. FROM a LEFT JOIN b ON ..) x, c ..",
     ).at(span_of(join))
-
-
-def windows_in_where(error: PlanError, places: Mapping[str, Span | None]) -> PlanError:
-    """The error of a join that lacks a window, told of conditions in WHERE that would be one.
-
-    `places` says where those stand.
-    """
-    if not places:
-        return error
-    return PlanError(
-        error.condition,
-        error.sentence,
-        reason="WHERE filters what the join gives; ON and the WINDOW clause say what matches",
-        hint=f"move {' and '.join(places)} from WHERE to ON",
-    ).at(cover(*places.values()))
 
 
 def one_key_each(

@@ -23,7 +23,7 @@ from windrow.plan.nodes.project import Project
 from windrow.schema import Field, Schema
 from windrow.sql.bind.scope import Scope
 from windrow.sql.grammar.refuse import unsupported
-from windrow.sql.grammar.spans import span_of
+from windrow.sql.grammar.spans import bare, span_of
 from windrow.sql.render.numbers import wider_type
 from windrow.sql.render.render import Renderer
 
@@ -248,10 +248,3 @@ def _cast(left: str, right: str, left_type: str, right_type: str) -> str:
 def _text(tree: exp.Expr, sql: str) -> str:
     span = span_of(tree)
     return sql[span.start : span.end] if span else tree.sql("spark")
-
-
-def bare(tree: exp.Expr) -> exp.Expr:
-    """The tree without parentheses around it."""
-    while isinstance(tree, exp.Paren):
-        tree = tree.this
-    return tree

@@ -12,6 +12,7 @@ from sqlglot import exp
 from windrow.errors import BindError, UnsupportedError
 from windrow.plan.units import parts_to_ticks, whole_ticks
 from windrow.plan.windows import UNBOUNDED
+from windrow.sql.grammar.clauses import PairWindow, RangeWindow
 from windrow.sql.grammar.spans import span_of, text_of
 
 _PART = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
@@ -125,6 +126,30 @@ def window_ticks(node: exp.Expr, time_type: str, sql: str) -> int:
             hint="write a shorter one",
         ).at(span_of(node))
     return ticks
+
+
+def window_ends(clause: PairWindow | RangeWindow, time_type: str, sql: str) -> tuple[int, int]:
+    """(lo, hi) of `BETWEEN first AND last`: t(right) - t(left) in [-lo, hi], perhaps on one side.
+
+     9 PRECEDING     5 PRECEDING       0             lo = 9, hi = -5
+    -----[===============]-------------|---------> t(right) - t(left)
+    """
+    ends = [clause.args["first"], clause.args["last"]]
+    ticks = [window_ticks(end.this, time_type, sql) for end in ends]
+    first, last = (-t if end.args["is_before"] else t for t, end in zip(ticks, ends, strict=True))
+    if first <= last:
+        return -first, last
+    what, turned = "range", ""
+    if isinstance(clause, PairWindow):
+        sides = ["PRECEDING" if end.args["is_before"] else "FOLLOWING" for end in ends]
+        texts = [f"{text_of(end.this, sql)} {side}" for end, side in zip(ends, sides, strict=True)]
+        what, turned = "window", f": BETWEEN {texts[1]} AND {texts[0]}"
+    raise BindError(
+        "reversed-window",
+        f"the {what} {text_of(clause, sql)} ends before it begins",
+        reason="BETWEEN names the earlier end first, as in SQL",
+        hint=f"turn its ends around{turned}",
+    ).at(span_of(clause))
 
 
 def distance_ticks(node: exp.Expr, time_type: str, sql: str, what: str = "limit") -> int:

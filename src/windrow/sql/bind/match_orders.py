@@ -11,20 +11,17 @@ from sqlglot import exp
 
 from windrow.errors import BindError, Span
 from windrow.plan.functions import ORDERS, UserFunction
-from windrow.plan.nodes.bestmatch_join import MINDIST, SUBSET, YOUNGEST, Limit
-from windrow.plan.types import Digits, digits_of_type
+from windrow.plan.nodes.bestmatch_join import MINDIST, SUBSET, YOUNGEST, Dimension, Limit
+from windrow.plan.types import Digits, digits_of_type, is_number
 from windrow.plan.windows import Bound
 from windrow.sql.bind.calls import cast_argument, takes
-from windrow.sql.bind.keys import bare
 from windrow.sql.bind.lengths import constant_length, distance_ticks
 from windrow.sql.bind.scope import Scope
 from windrow.sql.grammar.clauses import MatchOrder
 from windrow.sql.grammar.refuse import unsupported
-from windrow.sql.grammar.spans import span_of, text_of
+from windrow.sql.grammar.spans import bare, span_of, text_of
 from windrow.sql.render.numbers import INTEGERS
 from windrow.sql.render.render import Renderer
-
-_FLOATS = {"float", "double"}
 
 TEMPORAL = ("date", "timestamp", "timestamp_ntz")
 """Types of instants, whose distances are counted in ticks."""
@@ -112,6 +109,22 @@ class MatchDimension:
         )
         return exp.Abs(this=exp.Sub(this=left, expression=right))
 
+    def over_columns(self, left: str, right: str, time_eps: int | None) -> Dimension:
+        """The dimension over the columns that hold its sides; of event times, with that limit."""
+        return Dimension(
+            left,
+            right,
+            self.order,
+            time_eps if self.is_time else self.eps,
+            self.is_time,
+            self.function,
+            self.text,
+            self.span,
+            self.is_wide,
+            self.unit,
+            self.is_condition,
+        )
+
     def measures(self, distance: exp.Expr) -> bool:
         """Whether this dimension is ordered by `abs(left - right)`, or by the user's function."""
         if isinstance(distance, exp.Anonymous):
@@ -193,11 +206,6 @@ def distance_limit(predicate: exp.Expr) -> tuple[exp.Expr | None, exp.Expr | Non
     if not is_gap and not isinstance(distance, exp.Anonymous):
         return None, None, False
     return distance, limit, isinstance(predicate, exp.LT | exp.GT)
-
-
-def is_number(type_: str) -> bool:
-    """Whether a Spark type is numeric."""
-    return type_ in INTEGERS or type_ in _FLOATS or type_.startswith("decimal")
 
 
 _BUILT_IN = (MINDIST, SUBSET, YOUNGEST)

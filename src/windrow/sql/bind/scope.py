@@ -226,6 +226,13 @@ def flat_column(flat: str) -> exp.Column:
     return exp.Column(this=exp.to_identifier(flat, quoted=True))
 
 
+def column_for(flat: str, original: exp.Expr) -> exp.Column:
+    """The tree of a flat column, in place of what stands in the text."""
+    column = flat_column(flat)
+    mark_flat(column, original)
+    return column
+
+
 def _columns(node: exp.Expr) -> Iterable[exp.Column]:
     """The columns in a tree, units of time such as DATEADD(DAY, ..) aside."""
     for column in node.find_all(exp.Column):

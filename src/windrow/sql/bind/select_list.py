@@ -18,12 +18,11 @@ from windrow.plan.nodes.base import Node
 from windrow.plan.nodes.filter import Filter
 from windrow.plan.nodes.window_aggregate import Aggregate, WindowAggregate
 from windrow.schema import Schema
-from windrow.sql.bind.keys import bare
-from windrow.sql.bind.scope import Scope, flat_column
+from windrow.sql.bind.scope import Scope, column_for, flat_column
 from windrow.sql.grammar.clauses import AggregateCall
 from windrow.sql.grammar.dialect import Windrow
 from windrow.sql.grammar.refuse import refuse_expressions, unsupported
-from windrow.sql.grammar.spans import forget, is_flat, mark_flat, span_of, text_of
+from windrow.sql.grammar.spans import bare, forget, is_flat, span_of, text_of
 from windrow.sql.render.render import Renderer
 
 
@@ -144,14 +143,9 @@ def lower_call(
     columns: Schema,
     renderer: Renderer,
 ) -> Aggregate:
-    """The aggregate that a call asks for.
+    """The aggregate that a resolved call asks for, over rows with these columns.
 
-    Args:
-        call: the call, resolved.
-        where: the condition of its FILTER, if it has one.
-        name: of the column that holds its answers.
-        columns: of the rows that are aggregated.
-        renderer: makes expressions over them.
+    `where` is the condition of its FILTER, `name` that of the column that holds its answers.
     """
     function = AGGREGATES[call.args["function"]]
     arguments = call.arguments
@@ -392,9 +386,9 @@ class Grouping:
         def output(node: exp.Expr) -> exp.Expr:
             for name, key in self.keys:
                 if node == key:
-                    return _column_at(name, node)
+                    return column_for(name, node)
             if isinstance(node, exp.AggFunc) or is_filtered(node):
-                return _column_at(self._aggregate_name(node), node)
+                return column_for(self._aggregate_name(node), node)
             return self._plain_column(node) if isinstance(node, exp.Column) else node
 
         return tree.transform(output)
@@ -447,12 +441,6 @@ def refuse_reserved(names: Sequence[str], span: Span | None) -> None:
                 reason="every changelog has the columns _change_type and _event_time",
                 hint="give the column another name with AS",
             ).at(span)
-
-
-def _column_at(name: str, replaced: exp.Expr) -> exp.Column:
-    column = flat_column(name)
-    mark_flat(column, replaced)
-    return column
 
 
 def _resolve_rest(tree: exp.Expr, scope: Scope) -> exp.Expr:

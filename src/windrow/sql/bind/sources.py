@@ -57,12 +57,7 @@ def with_queries(query: exp.Expr, outside: Reach) -> Reach:
     reach, own = outside, set[str]()
     for cte in with_.expressions:
         name = cte.alias.lower()
-        if cte.args["alias"].args.get("columns"):
-            raise unsupported(
-                "column-aliases",
-                "column names in an alias are not supported",
-                "name the columns with AS in the inner SELECT",
-            ).at(span_of(cte.args["alias"]))
+        _refuse_column_names(cte)
         if name in own:
             raise BindError(
                 "with-name-twice",
@@ -72,6 +67,16 @@ def with_queries(query: exp.Expr, outside: Reach) -> Reach:
         own.add(name)
         reach = {**reach, name: WithQuery(cte.this, reach)}
     return reach
+
+
+def _refuse_column_names(item: exp.Expr) -> None:
+    alias = item.args.get("alias")
+    if alias is not None and alias.args.get("columns"):
+        raise unsupported(
+            "column-aliases",
+            "column names in an alias are not supported",
+            "name the columns with AS in the inner SELECT",
+        ).at(span_of(alias))
 
 
 @dataclass(frozen=True)
@@ -227,13 +232,7 @@ class FromReader:
                     f"{name} is not supported",
                     "prepare the stream before registering it",
                 ).at(span_of(item))
-        alias = item.args.get("alias")
-        if alias is not None and alias.args.get("columns"):
-            raise unsupported(
-                "column-aliases",
-                "column names in an alias are not supported",
-                "name the columns with AS in the inner SELECT",
-            ).at(span_of(alias))
+        _refuse_column_names(item)
         if isinstance(item, exp.Subquery):
             return self._derived(item.this, item, self.named, above)
         if not isinstance(item, exp.Table) or not isinstance(item.this, exp.Identifier):

@@ -22,7 +22,6 @@ from sqlglot import exp
 
 from windrow.errors import (
     BindError,
-    ParseError,
     PlanError,
     Span,
     UnknownColumn,
@@ -32,7 +31,7 @@ from windrow.errors import (
 from windrow.plan.count_windows import CountWindows, OwnWindow
 from windrow.sql.bind.lengths import constant_length
 from windrow.sql.bind.scope import InnerWindow, Scope, Source
-from windrow.sql.bind.windows import example_length, goes_either_way
+from windrow.sql.bind.windows import example_length, goes_either_way, stated_twice
 from windrow.sql.grammar.clauses import PairWindow, StreamWindow
 from windrow.sql.grammar.refuse import unsupported
 from windrow.sql.grammar.spans import span_of, text_of
@@ -63,24 +62,37 @@ def count_windows(
     """
     counted = tuple(clause for clause in clauses if clause.args.get("rows"))
     timed = tuple(clause for clause in clauses if not clause.args.get("rows"))
-    if not _is_counted(scope, clauses):
+    if not counted and all(source.rows is None for source in scope.sources):
         return None, timed
     goes_either_way(clauses)
     within = None
     for clause in counted:
         if isinstance(clause, PairWindow):
-            raise _of_a_pair(clause, sql)
-        if within is not None:
-            raise ParseError(
-                "window-twice", "WINDOW = .. is stated twice", hint="state it once"
+            raise PlanError(
+                "count-window-of-a-pair",
+                f"{text_of(clause, sql)} counts tuples between two streams",
+                reason="the tuples of all joined streams are numbered together, not those of a pair",
+                hint="write WINDOW = n ROWS for all of them, or [ROWS n] after each stream",
             ).at(span_of(clause))
+        if within is not None:
+            raise stated_twice(clause)
         within = _number(clause.this, sql)
     if timed:
         raise _beside_time(timed[0], scope, sql)
-    own = tuple(map(_own, scope.sources))
+    own = tuple(
+        source.rows or OwnWindow(ticks=source.range_ticks, text=source.range_text)
+        for source in scope.sources
+    )
     for source, window in zip(scope.sources, own, strict=True):
         if within is None and window.rows is None and window.ticks is None:
-            raise _no_window(source)
+            length = example_length(source.time_type)
+            raise PlanError(
+                "no-window-per-stream",
+                f"{source.alias} has no window of its own",
+                reason="beside a count window, each stream says which of its tuples are there;"
+                " without a window they would be kept for ever",
+                hint=f"add it in FROM: {source.alias} [ROWS 100] or {source.alias} [RANGE {length}]",
+            ).at(source.span)
     text = text_of(counted[0], sql) if counted else ""
     return CountWindows(own, within, text), timed
 
@@ -88,15 +100,9 @@ def count_windows(
 def refuse_count_windows(
     scope: Scope, clauses: Sequence[exp.Expr], over: str, instead: str, sql: str, why: str = ""
 ) -> None:
-    """Refuses count windows under what does not run over them yet.
+    """Refuses count windows under what does not run over them yet: `over`, say "an aggregate".
 
-    Args:
-        scope: the sources, with their windows.
-        clauses: the WINDOW clauses.
-        over: what stands over the windows, for the sentence: "an aggregate".
-        instead: what to write.
-        sql: the text.
-        why: the reason, where there is more to say than that it is not built.
+    `instead` is what to write, and `why` the reason where it is more than that it is not built.
     """
     windows = [source.rows for source in scope.sources if source.rows is not None]
     places = [(window.text, window.span) for window in windows]
@@ -108,18 +114,6 @@ def refuse_count_windows(
             reason=f"count windows are built for inner joins of two or more streams{why}",
             hint=instead,
         ).at(span)
-
-
-def _is_counted(scope: Scope, clauses: Sequence[exp.Expr]) -> bool:
-    return any(source.rows is not None for source in scope.sources) or any(
-        clause.args.get("rows") for clause in clauses
-    )
-
-
-def _own(source: Source) -> OwnWindow:
-    if source.rows is not None:
-        return source.rows
-    return OwnWindow(ticks=source.range_ticks, text=source.range_text)
 
 
 def _number(node: exp.Expr, sql: str) -> int:
@@ -158,15 +152,6 @@ def _column(tree: exp.Expr, source: Source, sql: str) -> str:
     return found
 
 
-def _of_a_pair(clause: PairWindow, sql: str) -> PlanError:
-    return PlanError(
-        "count-window-of-a-pair",
-        f"{text_of(clause, sql)} counts tuples between two streams",
-        reason="the tuples of all joined streams are numbered together, not those of a pair",
-        hint="write WINDOW = n ROWS for all of them, or [ROWS n] after each stream",
-    ).at(span_of(clause))
-
-
 def _beside_time(clause: exp.Expr, scope: Scope, sql: str) -> PlanError:
     sources = scope.sources
     hint = f"write {sources[0].alias} [RANGE ..] in FROM"
@@ -182,17 +167,6 @@ def _beside_time(clause: exp.Expr, scope: Scope, sql: str) -> PlanError:
         reason="it would be unclear which of them says when a tuple leaves",
         hint=hint,
     ).at(span_of(clause))
-
-
-def _no_window(source: Source) -> PlanError:
-    length = example_length(source.time_type)
-    return PlanError(
-        "no-window-per-stream",
-        f"{source.alias} has no window of its own",
-        reason="beside a count window, each stream says which of its tuples are there; without a"
-        " window they would be kept for ever",
-        hint=f"add it in FROM: {source.alias} [ROWS 100] or {source.alias} [RANGE {length}]",
-    ).at(source.span)
 
 
 def windows_handed_on(
@@ -231,13 +205,13 @@ def with_lives(scope: Scope) -> Scope:
     Rows that are alive together are no further apart than that. An outer join looks for matches
     within it, and leaves out what has ended by then.
     """
-    return replace(scope, sources=tuple(map(_with_life, scope.sources)))
-
-
-def _with_life(source: Source) -> Source:
-    if not source.has_ends or source.range_ticks is not None:
-        return source
-    return replace(source, range_ticks=source.node.alive_ticks, range_text="(windows inside)")
+    sources = tuple(
+        replace(source, range_ticks=source.node.alive_ticks, range_text="(windows inside)")
+        if source.has_ends and source.range_ticks is None
+        else source
+        for source in scope.sources
+    )
+    return replace(scope, sources=sources)
 
 
 def refuse_second_window(

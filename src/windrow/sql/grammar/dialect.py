@@ -229,19 +229,8 @@ class WindrowParser(PairJoinParser):
             return PairWindow(left=left, right=right, directed=directed, this=length)
         if directed or not self._match(TokenType.BETWEEN):
             self._fail("expected = and a length", *([usual] if directed else [_PAIR, _BETWEEN]))
-        first, is_first_before = self._parse_end_of_window(_BETWEEN)
-        if not self._match(TokenType.AND):
-            self._fail("expected AND", _BETWEEN)
-        last, is_last_before = self._parse_end_of_window(_BETWEEN)
-        return PairWindow(
-            left=left,
-            right=right,
-            directed=False,
-            first=first,
-            is_first_before=is_first_before,
-            last=last,
-            is_last_before=is_last_before,
-        )
+        ends = self._parse_ends(self._parse_end_of_window, _BETWEEN)
+        return PairWindow(left=left, right=right, directed=False, **ends)
 
     # Bestmatch joins: l LEFT OUTER BESTMATCH JOIN r ON l.x MINDIST r.x WITHIN eps, ..
 

@@ -9,7 +9,7 @@ from sqlglot import exp
 from windrow.errors import ParseError, Span, UnsupportedError
 from windrow.plan.aggregates import AGGREGATES, all_aggregates
 from windrow.plan.aggregates.function import Distinct
-from windrow.sql.grammar.clauses import AggregateCall, PairWindow, UniformWindow
+from windrow.sql.grammar.clauses import AggregateCall, WindowClause
 from windrow.sql.grammar.functions import ROW_MAKERS, WINDOW_FUNCTIONS, is_volatile
 from windrow.sql.grammar.spans import called_name, span_of
 
@@ -100,7 +100,7 @@ def refuse_expressions(tree: exp.Expr) -> None:
     """Refuses what Windrow does not run inside an expression."""
     refuse_subqueries(tree)
     for node in tree.walk():
-        if isinstance(node, PairWindow | UniformWindow):
+        if isinstance(node, WindowClause):
             raise ParseError(
                 "window-not-a-conjunct",
                 "a window stands inside another expression",
@@ -166,9 +166,7 @@ def _stands_alone(star: exp.Star, tree: exp.Expr) -> bool:
 def refuse_functions(tree: exp.Expr, functions: Container[str]) -> None:
     """Refuses, wherever it stands in a query, a function that is no value of a row.
 
-    Args:
-        tree: the query, its aggregates named.
-        functions: the user's functions by name.
+    The aggregates of the query are named; `functions` are the user's.
     """
     for node in tree.walk():
         if isinstance(node.parent, exp.Window):
@@ -265,12 +263,7 @@ def _other_number_of_arguments(node: AggregateCall, name: str) -> ParseError:
 
 
 def refuse_nondeterministic(tree: exp.Expr, functions: Container[str]) -> None:
-    """Refuses functions whose value differs between two evaluations of one row.
-
-    Args:
-        tree: the query.
-        functions: the user's functions by name.
-    """
+    """Refuses functions whose value differs between two evaluations of one row."""
     for node in tree.walk():
         if is_volatile(node, functions):
             what = node.sql("spark") if isinstance(node, exp.Cast) else f"{called_name(node)}()"

@@ -66,6 +66,13 @@ def is_flat(node: exp.Expr) -> bool:
     return bool(node.meta.get(_FLAT))
 
 
+def bare(tree: exp.Expr) -> exp.Expr:
+    """The tree without parentheses around it."""
+    while isinstance(tree, exp.Paren):
+        tree = tree.this
+    return tree
+
+
 def span_of(node: exp.Expr | None) -> Span | None:
     """The place of a node: its own mark, or all that its parts cover."""
     if node is None:

@@ -23,7 +23,7 @@ from windrow.sql.bind.windows import StatedWindows
 from windrow.sql.grammar.clauses import PairWindow
 from windrow.sql.grammar.refuse import NAMES, as_query, unsupported
 from windrow.sql.grammar.spans import span_of
-from windrow.sql.lower.best_pairs import says_what_is_best_now
+from windrow.sql.lower.bestmatch import says_what_is_best_now
 from windrow.sql.lower.set_operations import UNION_ALL, kind_of
 
 JOIN = "a join with a changelog"
@@ -95,13 +95,7 @@ def between_streams(bounds: Sequence[Bound], scope: Scope) -> tuple[Bound, ...]:
 
 
 def gives_changelog(tree: exp.Expr, named: Reach, catalog: Catalog) -> bool:
-    """Whether rows of a query are taken back by what is inside it.
-
-    Args:
-        tree: the query.
-        named: the queries of WITH in reach.
-        catalog: the streams, of which some are of changes.
-    """
+    """Whether rows of a query are taken back by what is inside it."""
     query = as_query(tree)
     reach = with_queries(query, named)
     if isinstance(query, exp.SetOperation):

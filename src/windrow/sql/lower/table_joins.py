@@ -25,27 +25,19 @@ from windrow.plan.nodes.table_join import TableJoin, TableKey
 from windrow.plan.texts import KIND_NAMES, listed
 from windrow.sql.bind.conditions import conjuncts, refuse_misplaced
 from windrow.sql.bind.joins import FromTable
-from windrow.sql.bind.keys import Condition, bare, compared_in_one_type
+from windrow.sql.bind.keys import Condition, compared_in_one_type
 from windrow.sql.bind.scope import Scope
 from windrow.sql.bind.sources import From
-from windrow.sql.grammar.clauses import PairWindow, UniformWindow
+from windrow.sql.grammar.clauses import WindowClause
 from windrow.sql.grammar.refuse import counts_rows, unsupported
-from windrow.sql.grammar.spans import span_of
+from windrow.sql.grammar.spans import bare, span_of
 from windrow.sql.render.render import Renderer
 
 
 class TableJoins:
-    """Joins the tables of one FROM.
+    """Joins the tables of one FROM; `seen` are the sources that are in reach after it.
 
-    Args:
-        from_: FROM.
-        select: the whole SELECT.
-        seen: the sources that are in reach after FROM.
-        where: WHERE.
-        renderer: makes expressions.
-
-    Attributes:
-        streams: the scope of the window join.
+    `streams` is the scope of the window join.
     """
 
     def __init__(
@@ -119,7 +111,7 @@ class TableJoins:
 
     def _columns(self, on: exp.Expr) -> Iterator[str]:
         for conjunct in conjuncts([on]):
-            if not isinstance(conjunct, PairWindow | UniformWindow):
+            if not isinstance(conjunct, WindowClause):
                 resolved = self._scope.resolve(conjunct)
                 yield from (column.name for column in resolved.find_all(exp.Column))
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from windrow.plan.types import MOST_DIGITS, Digits, digits_of_type
+from windrow.plan.types import FLOATS, MOST_DIGITS, Digits, digits_of_type
 
 _LEAST_SCALE = 6
 """Digits after the point that Spark keeps when a result needs more than 38 in all."""
@@ -79,8 +79,6 @@ def _digits_of_literal(text: str) -> Digits | None:
 INTEGERS = ("tinyint", "smallint", "int", "bigint")
 """Integer types, narrowest first."""
 
-FLOATS = {"float", "double"}
-
 
 def wider_type(first: str, second: str) -> str | None:
     """The type that holds all values of both exactly; None where there is none."""
@@ -88,10 +86,8 @@ def wider_type(first: str, second: str) -> str | None:
         return first
     if first in INTEGERS and second in INTEGERS:
         return max(first, second, key=INTEGERS.index)
-    if {first, second} == {"float", "double"}:
-        return "double"
-    small = {"tinyint", "smallint", "int"}
-    if {first, second} & {"float", "double"} and {first, second} & small:
+    kinds = {first, second}
+    if kinds == FLOATS or (kinds & FLOATS and kinds & {"tinyint", "smallint", "int"}):
         return "double"
     left, right = digits_of_type(first), digits_of_type(second)
     if left is None or right is None:

@@ -71,13 +71,7 @@ def differs(tree: exp.Expr) -> bool:
 def depends_on_settings(
     tree: exp.Expr, types: Mapping[str, str], functions: Mapping[str, object]
 ) -> bool:
-    """Whether the value may depend on the session's time zone, or on whether errors are NULL.
-
-    Args:
-        tree: a resolved predicate.
-        types: the Spark types of the columns.
-        functions: the user's functions by name.
-    """
+    """Whether the value may depend on the session's time zone, or on whether errors are NULL."""
     for node in tree.walk():
         if isinstance(node, exp.Anonymous) and node.name.lower() in functions:
             continue
