@@ -88,6 +88,13 @@ class Digits:
         return f"DECIMAL({self.precision}, {self.scale})"
 
 
+def holding(*kinds: Digits) -> Digits:
+    """The digits that hold the values of all of these exactly, were there room for as many."""
+    scale = max(kind.scale for kind in kinds)
+    whole = max(kind.precision - kind.scale for kind in kinds)
+    return Digits(whole + scale, scale, any(kind.is_decimal for kind in kinds))
+
+
 FLOATS = {"float", "double"}
 
 

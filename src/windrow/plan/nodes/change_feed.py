@@ -14,13 +14,8 @@ from windrow.plan.units import show_ticks
 class ChangeFeed(SameColumns):
     """The rows that a stream of changes describes: they come with inserts and go with deletes.
 
-    A delete takes back the newest row that equals it in all columns but the time.
-
-    Attributes:
-        input: the changes.
-        alias: how the user calls the stream.
-        time: the time column.
-        ticks: the stream's window [RANGE ticks]; None: rows stay until they are deleted.
+    A delete takes back the newest row that equals it in all columns but the time. `ticks` are those
+    of the stream's window [RANGE ticks]; None: rows stay until they are deleted.
     """
 
     input: Node

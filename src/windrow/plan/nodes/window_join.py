@@ -43,10 +43,6 @@ class WindowJoin(Node):
     that comes alone, from an outer, semi or anti join, has its own.
 
     Attributes:
-        inputs: what is joined.
-        aliases: how the user calls each input.
-        equalities: the keys.
-        graph: the windows.
         predicates: further conditions, each over two or more inputs; in a join that is not inner,
             every condition of ON that is neither key nor window.
         kind: "inner"; or, of two inputs, "left", "right" or "full" (outer), "semi" or "anti".
@@ -56,7 +52,6 @@ class WindowJoin(Node):
             then has conditions on time alone.
         at_once: of an outer join: every row of a preserved input comes with NULLs as it arrives,
             whether it has a match or not; what reads the join takes out those that have one.
-        span: where FROM stands in the SQL.
     """
 
     inputs: tuple[Node, ...]

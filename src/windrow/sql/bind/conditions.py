@@ -17,7 +17,7 @@ Everything that does not fit this form is an ordinary predicate.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -73,8 +73,6 @@ def take_none(_: exp.Expr) -> bool:
 def sort_conditions(
     trees: Sequence[exp.Expr],
     scope: Scope,
-    time_type: str,
-    sql: str,
     streams: Scope | None = None,
     taken: Taker = take_none,
 ) -> Conditions:
@@ -84,7 +82,7 @@ def sort_conditions(
     another one, and `taken` are those that joins with tables take.
     """
     streams = streams or scope
-    times = TimeConditions(streams, time_type, sql)
+    times = TimeConditions(streams)
     clauses: list[exp.Expr] = []
     bounds: list[Bound] = []
     equalities: list[Condition] = []
@@ -172,10 +170,8 @@ class Linear:
 class TimeConditions:
     """Reads the conjuncts of one SELECT for windows."""
 
-    def __init__(self, scope: Scope, time_type: str, sql: str) -> None:
-        self.scope = scope
-        self.time_type = time_type
-        self.sql = sql
+    def __init__(self, scope: Scope) -> None:
+        self.scope, self.time_type, self.sql = scope, scope.time_type, scope.sql
 
     def bounds(self, condition: exp.Expr) -> tuple[Bound, ...]:
         """The bounds that a resolved conjunct states; none where it is an ordinary predicate."""
@@ -195,7 +191,7 @@ class TimeConditions:
             return self._distance(condition.this, type(condition), condition.expression, text)
         if isinstance(condition, exp.LT | exp.LTE | exp.GT | exp.GTE | exp.EQ):
             bound = self._compare(condition.this, type(condition), condition.expression, text)
-            return () if bound is None else (_merge(bound, bound, text),)
+            return () if bound is None else (bound,)
         return ()
 
     def _between(self, condition: exp.Between, text: str) -> tuple[Bound, ...]:
@@ -203,9 +199,9 @@ class TimeConditions:
         upper = self._compare(condition.this, exp.LTE, condition.args["high"], text)
         if lower is None or upper is None or condition.args.get("symmetric"):
             return ()
-        if _same_pair(lower, upper):
-            return (_merge(lower, upper, text),)
-        return (_merge(lower, lower, text), _merge(upper, upper, text))
+        if (lower.left, lower.right) == (upper.left, upper.right):
+            return (replace(lower, hi=upper.hi),)
+        return lower, upper
 
     def _distance(
         self, distance: exp.Abs, operator: type[exp.Expr], limit: exp.Expr, text: str
@@ -237,7 +233,7 @@ class TimeConditions:
         lower: dict[type[exp.Expr], int] = {exp.GTE: shift, exp.GT: shift - 1, exp.EQ: shift}
         upper: dict[type[exp.Expr], int] = {exp.LTE: -shift, exp.LT: -shift - 1, exp.EQ: -shift}
         lo, hi = lower.get(operator, UNBOUNDED), upper.get(operator, UNBOUNDED)
-        return Bound(minus, plus, lo=lo, hi=hi)
+        return Bound(minus, plus, lo=lo, hi=hi, text=text)
 
     def _linear(self, node: exp.Expr) -> Linear | None:
         if isinstance(node, exp.Paren):
@@ -268,12 +264,3 @@ def _pair(difference: Linear) -> tuple[int, int] | None:
     plus = next(source for source, factor in difference.times.items() if factor == 1)
     minus = next(source for source, factor in difference.times.items() if factor == -1)
     return plus, minus
-
-
-def _same_pair(first: Bound, second: Bound) -> bool:
-    return (first.left, first.right) == (second.left, second.right)
-
-
-def _merge(first: Bound, second: Bound, text: str) -> Bound:
-    lo, hi = min(first.lo, second.lo), min(first.hi, second.hi)
-    return Bound(first.left, first.right, lo=lo, hi=hi, text=text)

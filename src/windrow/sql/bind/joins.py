@@ -20,16 +20,8 @@ from windrow.sql.grammar.spans import span_of, text_of
 INNER = {"", "INNER", "CROSS"}
 
 KINDS = {
-    ("LEFT", ""): "left",
-    ("LEFT", "OUTER"): "left",
-    ("RIGHT", ""): "right",
-    ("RIGHT", "OUTER"): "right",
-    ("FULL", ""): "full",
-    ("FULL", "OUTER"): "full",
-    ("", "SEMI"): "semi",
-    ("LEFT", "SEMI"): "semi",
-    ("", "ANTI"): "anti",
-    ("LEFT", "ANTI"): "anti",
+    **{(side, kind): side.lower() for side in ("LEFT", "RIGHT", "FULL") for kind in ("", "OUTER")},
+    **{(side, kind): kind.lower() for side in ("", "LEFT") for kind in ("SEMI", "ANTI")},
 }
 """Kinds by the words before JOIN: which side, and what."""
 
@@ -42,7 +34,14 @@ def join_kind(joins: Sequence[exp.Join], streams: int) -> str:
     kinds = [kind_of(join) for join in joins]
     for join, kind in zip(joins, kinds, strict=True):
         if kind != "inner" and streams != 2:
-            raise _of_several(join, streams)
+            raise PlanError(
+                "outer-join-of-several",
+                f"the {words_of(join)} stands in a FROM of {streams} streams",
+                reason="an outer, semi or anti join takes two: over more, its answer depends on the"
+                " order",
+                hint="put two of them in a derived table:"
+                " FROM (SELECT .. FROM a LEFT JOIN b ON ..) x, c ..",
+            ).at(span_of(join))
     return next((kind for kind in kinds if kind != "inner"), "inner")
 
 
@@ -54,10 +53,9 @@ def kind_of(join: exp.Join) -> str:
     found = KINDS.get((side, kind))
     if found is not None:
         return found
-    words = " ".join(word for word in (side, kind) if word)
     raise unsupported(
         "join",
-        f"{words} JOIN is not supported",
+        f"{words_of(join)} is not supported",
         "write an inner join, or LEFT, RIGHT or FULL OUTER JOIN, LEFT SEMI JOIN, LEFT ANTI JOIN",
     ).at(span_of(join))
 
@@ -66,15 +64,6 @@ def words_of(join: exp.Join) -> str:
     """The words that a join is written with: `LEFT OUTER JOIN`."""
     words = [str(join.args.get(key) or "").upper() for key in ("side", "kind")]
     return " ".join([*filter(None, words), "JOIN"])
-
-
-def _of_several(join: exp.Join, streams: int) -> PlanError:
-    return PlanError(
-        "outer-join-of-several",
-        f"the {words_of(join)} stands in a FROM of {streams} streams",
-        reason="an outer, semi or anti join takes two: over more, its answer depends on the order",
-        hint="put two of them in a derived table: FROM (SELECT .. FROM a LEFT JOIN b ON ..) x, c ..",
-    ).at(span_of(join))
 
 
 def one_key_each(
@@ -148,26 +137,18 @@ def refuse_tables_alone(sources: Sequence[Source]) -> None:
         ).at(cover(*(source.span for source in sources)))
 
 
-def refuse_matched_table(sources: Sequence[Source], join: exp.Join) -> None:
-    """Refuses a bestmatch join with a table."""
-    for source in sources:
-        if source.is_table:
-            raise unsupported(
-                "bestmatch-table",
-                f"{source.alias} is a table, and a bestmatch join is one of two streams",
-                f"write an inner or left join: FROM a JOIN {source.alias} ON ..",
-            ).at(span_of(join))
-
-
 def refuse_paired_table(sources: Sequence[Source], join: exp.Join) -> None:
-    """Refuses a join by time with a table, whose rows have none."""
-    for source in sources:
-        if source.is_table:
-            raise unsupported(
-                "pair-join-table",
-                f"{source.alias} is a table, and {NAMES[join.args['kind']]} is one of two streams",
-                f"register it as a stream with its time column: stream({source.alias!r}, .., time=..)",
-            ).at(span_of(join))
+    """Refuses a table in a join that is one of two streams."""
+    table = next((source.alias for source in sources if source.is_table), None)
+    if table is None:
+        return
+    name, condition = "a bestmatch join", "bestmatch-table"
+    hint = f"write an inner or left join: FROM a JOIN {table} ON .."
+    if join.args["kind"] in NAMES:  # by time, and its rows have none
+        name, condition = NAMES[join.args["kind"]], "pair-join-table"
+        hint = f"register it as a stream with its time column: stream({table!r}, .., time=..)"
+    sentence = f"{table} is a table, and {name} is one of two streams"
+    raise unsupported(condition, sentence, hint).at(span_of(join))
 
 
 def read_tables(sources: Sequence[Source], joins: Sequence[exp.Join]) -> tuple[FromTable, ...]:

@@ -18,7 +18,7 @@ from sqlglot import exp
 from windrow.errors import BindError, cover
 from windrow.plan.exprs import Expr, Named, column
 from windrow.plan.nodes.base import Equality, Node
-from windrow.plan.nodes.filter import Filter
+from windrow.plan.nodes.filter import filtered
 from windrow.plan.nodes.project import Project
 from windrow.schema import Field, Schema
 from windrow.sql.bind.scope import Scope
@@ -103,7 +103,7 @@ def add_keys(
         ]
         equalities += [Equality(left, right, type_, null_safe) for left, right in pairwise(names)]
     nodes = [
-        _with_keys(node, kept, keys)
+        with_columns(filtered(node, tuple(kept)), keys)
         for node, kept, keys in zip(inputs, filters, added, strict=True)
     ]
     return nodes, tuple(equalities)
@@ -151,12 +151,6 @@ def _in_type(term: _Term, type_: str) -> exp.Expr:
     if term.type == type_:
         return term.tree
     return exp.cast(term.tree.copy(), exp.DataType.build(type_, dialect="spark"))
-
-
-def _with_keys(node: Node, predicates: list[Expr], keys: list[Named]) -> Node:
-    if predicates:
-        node = Filter(node, tuple(predicates))
-    return with_columns(node, keys)
 
 
 def free_name(name: str, schema: Schema) -> str:

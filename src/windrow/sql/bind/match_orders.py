@@ -12,7 +12,7 @@ from sqlglot import exp
 from windrow.errors import BindError, Span
 from windrow.plan.functions import ORDERS, UserFunction
 from windrow.plan.nodes.bestmatch_join import MINDIST, SUBSET, YOUNGEST, Dimension, Limit
-from windrow.plan.types import Digits, digits_of_type, is_number
+from windrow.plan.types import Digits, digits_of_type, holding, is_number
 from windrow.plan.windows import Bound
 from windrow.sql.bind.calls import cast_argument, takes
 from windrow.sql.bind.lengths import constant_length, distance_ticks
@@ -91,15 +91,10 @@ class MatchDimension:
     def _digits(self) -> Digits | None:
         """The digits at which both sides, or what the function gives, are exact; None: floats."""
         types = [self.left_type, self.right_type]
-        sides = [
-            digits_of_type(t) for t in (types if self.function is None else [self.function.returns])
-        ]
-        known = [digits for digits in sides if digits is not None]
-        if len(known) < len(sides):
-            return None
-        scale = max(digits.scale for digits in known)
-        whole = max(digits.precision - digits.scale for digits in known)
-        return Digits(whole + scale, scale, is_decimal=any(digits.is_decimal for digits in known))
+        if self.function is not None:
+            types = [self.function.returns]
+        known = [digits for type_ in types if (digits := digits_of_type(type_)) is not None]
+        return holding(*known) if len(known) == len(types) else None
 
     def distance(self) -> exp.Expr:
         """What MINDIST compares, as an expression: abs(left - right)."""
@@ -218,7 +213,6 @@ class OrderReader:
 
     scope: Scope
     renderer: Renderer
-    time_type: str
 
     def read(self, order: exp.Expr) -> tuple[MatchDimension, Bound | None]:
         """The dimension, and the bound on time that its WITHIN states, if it does."""
@@ -250,7 +244,7 @@ class OrderReader:
         if within is None:
             return dimension, None
         if is_time:
-            width = distance_ticks(within, self.time_type, self.renderer.sql)
+            width = distance_ticks(within, self.scope.time_type, self.renderer.sql)
             return dimension, Bound(0, 1, lo=width, hi=width, text=text)
         self._refuse_limit(order, name, function)
         dimension.constrain(within, self.renderer.sql, strict=False)

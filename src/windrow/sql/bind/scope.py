@@ -37,13 +37,11 @@ class Source:
     """One item of FROM.
 
     Attributes:
-        alias: the name it goes by in the query.
         stream: the name of the stream it reads, "" for a derived table.
         node: its plan; columns are named `alias.column`.
         time: the flat name of its event-time column, None for a derived table, whose rows have
             an event time but no column that holds it.
         time_type: the type that its event time is shown in.
-        span: its place in the SQL.
         range_ticks: its `[RANGE w]`, where it has one.
         range_text: how the user wrote that.
         rows: its `[ROWS n]` or `[PARTITION BY k ROWS n]`, where it has one.
@@ -90,7 +88,7 @@ class Source:
 
 @dataclass
 class Scope:
-    """The sources of one SELECT; resolves names to flat columns.
+    """The sources of one SELECT, which stands in the text `sql`; resolves names to flat columns.
 
     `hidden` are sources of FROM that a semi or anti join leaves out of its answer. In the scope of
     a window join, whose sources are streams, `tables` are the tables of FROM, and `homes` says of
@@ -98,6 +96,7 @@ class Scope:
     """
 
     sources: tuple[Source, ...]
+    sql: str
     hidden: tuple[Source, ...] = ()
     tables: tuple[Source, ...] = ()
     homes: Mapping[str, int] = field(default_factory=dict)
@@ -109,6 +108,11 @@ class Scope:
         reached = [*enumerate(self.sources), *below]
         self.schema = Schema(tuple(f for _, source in reached for f in source.node.schema.fields))
         self._source_of = {f.name: i for i, s in reached for f in s.node.schema.fields}
+
+    @property
+    def time_type(self) -> str:
+        """The type of the event time, which all its streams share."""
+        return next(source.time_type for source in self.sources if not source.is_table)
 
     def source_named(self, alias: str) -> int | None:
         """The position in FROM of the source with that alias."""
@@ -179,7 +183,12 @@ class Scope:
                 hint=f"write the alias before it, for instance {found[0]}",
             ).at(span_of(column))
         if len(parts) > 1:
-            raise self._unknown_alias(column, parts[0])
+            raise UnknownColumn(
+                "unknown-column",
+                f"nothing in FROM is called {parts[0]!r}",
+                reason=f"{'.'.join(parts)} needs a stream of that alias",
+                hint=f"there are {nearest(parts[0], [source.alias for source in self.sources])}",
+            ).at(span_of(column))
         raise self._unknown(column, parts[0], list(self.sources))
 
     def refuse_hidden(self, parts: tuple[str, ...], node: exp.Expr) -> None:
@@ -202,14 +211,6 @@ class Scope:
             "unknown-column",
             f"{who} {'no' if len(among) == 1 else 'a'} column {name!r}",
             hint=f"there are {nearest(name, names)}",
-        ).at(span_of(column))
-
-    def _unknown_alias(self, column: exp.Column, name: str) -> UnknownColumn:
-        return UnknownColumn(
-            "unknown-column",
-            f"nothing in FROM is called {name!r}",
-            reason=f"{'.'.join(part.name for part in column.parts)} needs a stream of that alias",
-            hint=f"there are {nearest(name, [source.alias for source in self.sources])}",
         ).at(span_of(column))
 
     def _several(self, errors: list[UnknownColumn]) -> UnknownColumn:

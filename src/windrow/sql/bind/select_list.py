@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
 from windrow.errors import BindError, Span, UnknownColumn, nearest
 from windrow.plan.aggregates import AGGREGATES
-from windrow.plan.aggregates.arguments import Argument
 from windrow.plan.aggregates.function import AggregateFunction, Distinct
 from windrow.plan.exprs import Expr, Named
 from windrow.plan.nodes.base import Node
-from windrow.plan.nodes.filter import Filter
 from windrow.plan.nodes.window_aggregate import Aggregate, WindowAggregate
 from windrow.schema import Schema
 from windrow.sql.bind.scope import Scope, column_for, flat_column
@@ -39,19 +37,15 @@ class Item:
     span: Span | None
 
 
-def read_items(select: exp.Select, scope: Scope, sql: str) -> list[Item]:
+def read_items(select: exp.Select, scope: Scope) -> list[Item]:
     """The items of the SELECT list, resolved, stars written out, names made unique."""
     items: list[Item] = []
-    star_sources: list[int] = []
-    for expression in select.expressions:
-        star_sources += _star(expression, scope) or []
-    shared = _shared_names(star_sources, scope)
-    for expression in select.expressions:
-        sources = _star(expression, scope)
+    stars = [_star(expression, scope) for expression in select.expressions]
+    shared = _shared_names({source for sources in stars for source in sources or ()}, scope)
+    for expression, sources in zip(select.expressions, stars, strict=True):
         if sources is None:
-            items.append(_item(expression, scope, sql))
-            continue
-        for source in sources:
+            items.append(_item(expression, scope))
+        for source in sources or ():
             items += _star_items(source, scope, shared, span_of(expression))
     return _with_unique_names(items)
 
@@ -79,10 +73,10 @@ def _star(expression: exp.Expr, scope: Scope) -> list[int] | None:
     return [source]
 
 
-def _shared_names(sources: Sequence[int], scope: Scope) -> set[str]:
+def _shared_names(sources: Set[int], scope: Scope) -> set[str]:
     """Column names that several of the sources have."""
     counts = Counter(
-        name.lower() for source in set(sources) for name, _ in scope.sources[source].columns
+        name.lower() for source in sources for name, _ in scope.sources[source].columns
     )
     return {name for name, count in counts.items() if count > 1}
 
@@ -97,7 +91,7 @@ def _star_items(source: int, scope: Scope, shared: set[str], span: Span | None) 
     return items
 
 
-def _item(expression: exp.Expr, scope: Scope, sql: str) -> Item:
+def _item(expression: exp.Expr, scope: Scope) -> Item:
     span = span_of(expression)
     if isinstance(expression, exp.Alias):
         tree = scope.resolve(expression.this)
@@ -108,7 +102,7 @@ def _item(expression: exp.Expr, scope: Scope, sql: str) -> Item:
         return Item(tree, expression.name, f"{alias}_{expression.name}", span)
     if isinstance(tree, exp.Dot) and isinstance(expression, exp.Column):
         return Item(tree, expression.name, "", span)
-    return Item(tree, text_of(expression, sql), "", span)
+    return Item(tree, text_of(expression, scope.sql), "", span)
 
 
 def _with_unique_names(items: list[Item]) -> list[Item]:
@@ -117,19 +111,15 @@ def _with_unique_names(items: list[Item]) -> list[Item]:
     for item in items:
         free = [name for name in (item.name, item.fallback) if name and name.lower() not in taken]
         if not free:
+            base = item.name if item.name.isidentifier() else "value"
             raise BindError(
                 "duplicate-output-name",
                 f"two columns of the answer are called {item.name!r}",
-                hint=f"name one of them, for instance  .. AS {_suggestion(item)}",
+                hint=f"name one of them, for instance  .. AS {base}2",
             ).at(item.span)
         taken.add(free[0].lower())
-        named.append(Item(item.tree, free[0], item.fallback, item.span))
+        named.append(replace(item, name=free[0]))
     return named
-
-
-def _suggestion(item: Item) -> str:
-    base = item.name if item.name.isidentifier() else "value"
-    return f"{base}2"
 
 
 _PLACE = re.compile(r"\{(\d)\}")
@@ -174,7 +164,12 @@ def lower_call(
         expr = replace(expr, text=text)
     for each, kind in zip(taken, computed.takes, strict=True):
         if not kind.fits(each.type):
-            raise _undefined(function, kind, each, span_of(call))
+            shown = function.name.upper()
+            raise BindError(
+                "aggregate-type",
+                f"{shown} of {each.text} is not defined: it is {each.type}",
+                hint=kind.hint.format(name=shown, text=each.text),
+            ).at(span_of(call))
     type_ = computed.type_of(tuple(each.type for each in taken))
     is_distinct = call.is_distinct and function.distinct is Distinct.once
     return Aggregate(computed.name, expr, name, type_, is_distinct, registered=computed)
@@ -217,17 +212,6 @@ def _argument(
     return replace(expr, text=", ".join(text_of(each, renderer.sql) for each in read))
 
 
-def _undefined(
-    function: AggregateFunction, kind: Argument, expr: Expr, span: Span | None
-) -> BindError:
-    name = function.name.upper()
-    return BindError(
-        "aggregate-type",
-        f"{name} of {expr.text} is not defined: it is {expr.type}",
-        hint=kind.hint.format(name=name, text=expr.text),
-    ).at(span)
-
-
 RESERVED = {"_change_type", "_event_time"}
 """Columns that every changelog has beside those of the query."""
 
@@ -267,21 +251,13 @@ class Grouping:
         """
         self._read_keys()
         key_names = self._key_names()
-        items = [
-            Item(self._item_above(item), item.name, item.fallback, item.span) for item in self.items
-        ]
+        items = [replace(item, tree=self._item_above(item)) for item in self.items]
         having = self._having()
-        keys = tuple(
-            Named(name, expr)
-            for (name, _), expr in zip(
-                self.keys, self.renderer.typed(node.schema, [t for _, t in self.keys]), strict=True
-            )
-        )
+        exprs = self.renderer.typed(node.schema, [tree for _, tree in self.keys])
+        keys = tuple(Named(name, e) for (name, _), e in zip(self.keys, exprs, strict=True))
         aggregates = tuple(self._aggregate(i, node) for i in range(len(self.aggregates)))
-        result: Node = WindowAggregate(node, keys, aggregates, span)
-        if having is not None:
-            result = Filter(result, self.renderer.predicates(result.schema, [having]))
-        return result, items, key_names
+        result = WindowAggregate(node, keys, aggregates, span)
+        return self.renderer.filtered(result, having), items, key_names
 
     def _read_keys(self) -> None:
         group = self.select.args.get("group")
@@ -367,12 +343,12 @@ class Grouping:
             names.append(found[0])
         return tuple(names)
 
-    def _having(self) -> exp.Expr | None:
+    def _having(self) -> list[exp.Expr]:
         having = self.select.args.get("having")
         if having is None:
-            return None
+            return []
         refuse_expressions(having.this)
-        return self._above(self._resolve(having.this))
+        return [self._above(self._resolve(having.this))]
 
     def _item_above(self, item: Item) -> exp.Expr:
         try:
@@ -395,7 +371,12 @@ class Grouping:
 
     def _plain_column(self, node: exp.Column) -> exp.Expr:
         """What a column stands for that is neither a key nor inside an aggregate."""
-        raise self._not_grouped(node)
+        text = text_of(node, self.renderer.sql)
+        raise BindError(
+            "not-grouped",
+            f"the column {text} is neither in GROUP BY nor inside an aggregate",
+            hint=f"add {text} to GROUP BY, or aggregate it, for instance SUM({text})",
+        ).at(span_of(node))
 
     def _aggregate_name(self, node: exp.Expr) -> str:
         own = node.this if is_filtered(node) else node
@@ -409,14 +390,6 @@ class Grouping:
         if node not in self.aggregates:
             self.aggregates.append(node)
         return f"$agg{self.aggregates.index(node)}"
-
-    def _not_grouped(self, column: exp.Column) -> BindError:
-        text = text_of(column, self.renderer.sql)
-        return BindError(
-            "not-grouped",
-            f"the column {text} is neither in GROUP BY nor inside an aggregate",
-            hint=f"add {text} to GROUP BY, or aggregate it, for instance SUM({text})",
-        ).at(span_of(column))
 
     def _aggregate(self, index: int, node: Node) -> Aggregate:
         tree = self.aggregates[index]

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from windrow.errors import BindError, PlanError, Span, cover, nearest
+from windrow.errors import BindError, PlanError, Span, UnsupportedError, cover, nearest
 from windrow.plan.catalog import Catalog, StreamInfo
 from windrow.plan.nodes.project import Project
 from windrow.plan.nodes.scan import Scan
@@ -20,7 +20,6 @@ from windrow.sql.bind.joins import (
     join_kind,
     kind_of,
     read_tables,
-    refuse_matched_table,
     refuse_paired_table,
     refuse_tables_alone,
     table_source,
@@ -83,14 +82,8 @@ def _refuse_column_names(item: exp.Expr) -> None:
 class Relation:
     """A lowered SELECT.
 
-    Attributes:
-        node: its plan.
-        time_type: the type of the event time of its rows.
-        changelog_keys: for a changelog, the output columns that tell its rows apart at one
-            instant; None for a plain relation.
-        is_bag: whether these do not tell them apart: equal rows may be different ones.
-        has_ends: whether its rows leave by the windows of its streams.
-        inside: the windows that its streams hand on, where no row leaves by them in here.
+    Its fields are those of a `Source`. `inside` are the windows that its streams hand on, where no
+    row leaves by them in here.
     """
 
     node: Project
@@ -171,32 +164,18 @@ class FromReader:
                 "no-stream", "the query reads no stream", hint="add FROM with a registered stream"
             ).at(span_of(select))
         items, joins = _flattened(from_.this, select.args.get("joins") or [])
-        bestmatch = [join for join in joins if join.args.get("kind") == "BESTMATCH"]
-        if bestmatch and len(items) != 2:
-            raise unsupported(
-                "bestmatch-of-several",
-                "a bestmatch join stands alone in its FROM",
-                "put it in a derived table: FROM (SELECT .. BESTMATCH JOIN ..) m, other ..",
-            ).at(span_of(bestmatch[0]))
-        paired = [join for join in joins if join.args.get("kind") in NAMES]
-        if paired and len(items) != 2:
-            name = NAMES[paired[0].args["kind"]]
-            raise unsupported(
-                "pair-join-of-several",
-                f"{name} stands alone in its FROM",
-                "put it in a derived table: FROM (SELECT .. JOIN ..) m, other ..",
-            ).at(span_of(paired[0]))
-        if not (bestmatch or paired):
-            for join in joins:
-                refuse_join(join)
+        alone = [join for join in joins if join.args.get("kind") in {"BESTMATCH", *NAMES}]
+        if alone and len(items) != 2:
+            raise _not_alone(alone)
+        for join in joins if not alone else []:
+            refuse_join(join)
         sources = self._sources(items)
         span = cover(*(source.span for source in sources))
-        if bestmatch:
-            refuse_matched_table(sources, bestmatch[0])
-            return From(sources, _conditions(joins), bestmatch[0], span)
-        if paired:
-            refuse_paired_table(sources, paired[0])
-            return From(sources, _conditions(joins), None, span, paired=paired[0])
+        if alone:
+            refuse_paired_table(sources, alone[0])
+            is_match = alone[0].args["kind"] == "BESTMATCH"
+            bestmatch, paired = (alone[0], None) if is_match else (None, alone[0])
+            return From(sources, _conditions(joins), bestmatch, span, paired=paired)
         tables = read_tables(sources, joins)
         brought = [join for join, s in zip(joins, sources[1:], strict=True) if not s.is_table]
         kind = join_kind(brought, sum(not source.is_table for source in sources))
@@ -331,6 +310,22 @@ def _flattened(first: exp.Expr, joins: Sequence[exp.Join]) -> tuple[list[exp.Exp
         items += inner_items
         found += inner_joins
     return items, found
+
+
+def _not_alone(joins: Sequence[exp.Join]) -> UnsupportedError:
+    """The error of joins of two streams of which one has company; bestmatch joins come first."""
+    matches = [join for join in joins if join.args["kind"] == "BESTMATCH"]
+    if matches:
+        return unsupported(
+            "bestmatch-of-several",
+            "a bestmatch join stands alone in its FROM",
+            "put it in a derived table: FROM (SELECT .. BESTMATCH JOIN ..) m, other ..",
+        ).at(span_of(matches[0]))
+    return unsupported(
+        "pair-join-of-several",
+        f"{NAMES[joins[0].args['kind']]} stands alone in its FROM",
+        "put it in a derived table: FROM (SELECT .. JOIN ..) m, other ..",
+    ).at(span_of(joins[0]))
 
 
 def _conditions(joins: Sequence[exp.Join]) -> tuple[exp.Expr, ...]:

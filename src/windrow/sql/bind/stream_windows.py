@@ -52,7 +52,7 @@ def rows_window(window: StreamWindow, source: Source, sql: str) -> OwnWindow:
 
 
 def count_windows(
-    clauses: Sequence[exp.Expr], scope: Scope, sql: str
+    clauses: Sequence[exp.Expr], scope: Scope
 ) -> tuple[CountWindows | None, tuple[exp.Expr, ...]]:
     """The count windows of a SELECT, None for none, and the clauses that are of time.
 
@@ -70,15 +70,15 @@ def count_windows(
         if isinstance(clause, PairWindow):
             raise PlanError(
                 "count-window-of-a-pair",
-                f"{text_of(clause, sql)} counts tuples between two streams",
+                f"{text_of(clause, scope.sql)} counts tuples between two streams",
                 reason="the tuples of all joined streams are numbered together, not those of a pair",
                 hint="write WINDOW = n ROWS for all of them, or [ROWS n] after each stream",
             ).at(span_of(clause))
         if within is not None:
             raise stated_twice(clause)
-        within = _number(clause.this, sql)
+        within = _number(clause.this, scope.sql)
     if timed:
-        raise _beside_time(timed[0], scope, sql)
+        raise _beside_time(timed[0], scope)
     own = tuple(
         source.rows or OwnWindow(ticks=source.range_ticks, text=source.range_text)
         for source in scope.sources
@@ -93,12 +93,12 @@ def count_windows(
                 " without a window they would be kept for ever",
                 hint=f"add it in FROM: {source.alias} [ROWS 100] or {source.alias} [RANGE {length}]",
             ).at(source.span)
-    text = text_of(counted[0], sql) if counted else ""
+    text = text_of(counted[0], scope.sql) if counted else ""
     return CountWindows(own, within, text), timed
 
 
 def refuse_count_windows(
-    scope: Scope, clauses: Sequence[exp.Expr], over: str, instead: str, sql: str, why: str = ""
+    scope: Scope, clauses: Sequence[exp.Expr], over: str, instead: str, why: str = ""
 ) -> None:
     """Refuses count windows under what does not run over them yet: `over`, say "an aggregate".
 
@@ -106,7 +106,7 @@ def refuse_count_windows(
     """
     windows = [source.rows for source in scope.sources if source.rows is not None]
     places = [(window.text, window.span) for window in windows]
-    places += [(text_of(c, sql), span_of(c)) for c in clauses if c.args.get("rows")]
+    places += [(text_of(c, scope.sql), span_of(c)) for c in clauses if c.args.get("rows")]
     for text, span in places:
         raise UnsupportedError(
             "unsupported-over-count-window",
@@ -152,18 +152,18 @@ def _column(tree: exp.Expr, source: Source, sql: str) -> str:
     return found
 
 
-def _beside_time(clause: exp.Expr, scope: Scope, sql: str) -> PlanError:
+def _beside_time(clause: exp.Expr, scope: Scope) -> PlanError:
     sources = scope.sources
     hint = f"write {sources[0].alias} [RANGE ..] in FROM"
     if len(sources) > 1 and sources[0].time and sources[1].time:
-        length = example_length(sources[0].time_type)
+        length = example_length(scope.time_type)
         hint += (
             f", or a condition in WHERE: {sources[1].time} BETWEEN {sources[0].time} - {length}"
             f" AND {sources[0].time} + {length}"
         )
     return PlanError(
         "count-window-beside-window",
-        f"{text_of(clause, sql)} stands beside count windows",
+        f"{text_of(clause, scope.sql)} stands beside count windows",
         reason="it would be unclear which of them says when a tuple leaves",
         hint=hint,
     ).at(span_of(clause))

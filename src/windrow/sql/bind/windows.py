@@ -46,7 +46,7 @@ def _unbounded(graph: WindowGraph, scope: Scope, places: Places) -> Iterator[Pla
     """What leaves tuples without an end, what says most of it first."""
     if not graph.stated:
         names = " and ".join(source.alias for source in scope.sources)
-        length = example_length(scope.sources[0].time_type)
+        length = example_length(scope.time_type)
         yield PlanError(
             "unbounded-state",
             f"the join of {names} has no window",
@@ -192,28 +192,26 @@ class StatedWindows:
         return None if self.uniform is None else self.uniform.ticks
 
 
-def read_windows(
-    clauses: Sequence[exp.Expr], scope: Scope, time_type: str, sql: str
-) -> StatedWindows:
+def read_windows(clauses: Sequence[exp.Expr], scope: Scope) -> StatedWindows:
     """The bounds of every WINDOW and DWINDOW clause, and of every `[RANGE w]`."""
     bounds: list[Bound] = []
     directed: list[Bound] = []
     uniform: InnerWindow | None = None
     for clause in clauses:
         _check_clause(clause)
-        text = text_of(clause, sql)
+        text = text_of(clause, scope.sql)
         if isinstance(clause, PairWindow):
-            bounds.append(_pair_bound(clause, scope, time_type, sql))
+            bounds.append(_pair_bound(clause, scope))
             if is_directed(clause):
                 directed.append(bounds[-1])
             continue
         if uniform is not None:
             raise stated_twice(clause)
-        ticks = window_ticks(clause.this, time_type, sql)
+        ticks = window_ticks(clause.this, scope.time_type, scope.sql)
         uniform = InnerWindow(ticks, text, span_of(clause))
         pairs = combinations(range(len(scope.sources)), 2)
         bounds += [Bound(a, b, lo=ticks, hi=ticks, text=text) for a, b in pairs]
-    places = {text_of(clause, sql): span_of(clause) for clause in clauses}
+    places = {text_of(clause, scope.sql): span_of(clause) for clause in clauses}
     bounds += range_bounds(scope)
     if not goes_either_way(clauses):
         return StatedWindows(tuple(bounds), uniform, places)
@@ -257,19 +255,19 @@ def range_bounds(scope: Scope) -> list[Bound]:
     return bounds
 
 
-def _pair_bound(clause: PairWindow, scope: Scope, time_type: str, sql: str) -> Bound:
+def _pair_bound(clause: PairWindow, scope: Scope) -> Bound:
     left, right = _source(clause.args["left"], scope), _source(clause.args["right"], scope)
     if left == right:
         raise BindError(
             "window-of-one-stream",
-            f"the window {text_of(clause, sql)} names one stream twice",
+            f"the window {text_of(clause, scope.sql)} names one stream twice",
             hint="a window lies between two streams; one stream alone takes [RANGE ..] in FROM",
         ).at(span_of(clause))
-    text = text_of(clause, sql)
+    text = text_of(clause, scope.sql)
     if clause.args.get("first") is not None:
-        lo, hi = window_ends(clause, time_type, sql)
+        lo, hi = window_ends(clause, scope.time_type, scope.sql)
         return Bound(left, right, lo=lo, hi=hi, text=text)
-    width = window_ticks(clause.this, time_type, sql)
+    width = window_ticks(clause.this, scope.time_type, scope.sql)
     return Bound(left, right, lo=0 if clause.args["directed"] else width, hi=width, text=text)
 
 

@@ -9,11 +9,8 @@ The parsers are sqlglot's for Spark with places, ranks and joins of our own, one
 
        * / % DIV  before  + - ||  before  << >>  before  &  before  ^  before  |
 
-3. Joins of two streams by time alone, as clauses of FROM. Added, in any case of letters:
-
-       l [LEFT] ASOF JOIN r MATCH_CONDITION (l.ts >= r.ts) [ON ..] [TOLERANCE w]
-       MATCH_CONDITION (l.ts NEAREST r.ts [AND l.ts <> r.ts])
-       l WINDOW JOIN r [ON ..] RANGE BETWEEN x PRECEDING AND y FOLLOWING
+3. Joins of two streams by time alone, as clauses of FROM: ASOF JOIN and WINDOW JOIN, written as
+   `dialect.py` lists them.
 """
 
 from __future__ import annotations
@@ -48,14 +45,8 @@ class PairWindow(exp.Expression):
     """`WINDOW (left, right) = w`, the same with BETWEEN, or `DWINDOW (left, right) = w`."""
 
     arg_types: ClassVar = {
-        "left": True,
-        "right": True,
-        "directed": False,
-        "this": False,
-        "first": False,
-        "last": False,
-        "rows": False,
-        "either_way": False,
+        **dict.fromkeys(("left", "right"), True),
+        **dict.fromkeys(("directed", "this", "first", "last", "rows", "either_way"), False),
     }
 
 
@@ -72,11 +63,8 @@ class AsofCondition(exp.Expression):
     """
 
     arg_types: ClassVar = {
-        "this": True,
-        "expression": True,
-        "operator": True,
-        "apart": False,
-        "tolerance": False,
+        **dict.fromkeys(("this", "expression", "operator"), True),
+        **dict.fromkeys(("apart", "tolerance"), False),
     }
 
 
@@ -269,16 +257,11 @@ _RANGE = (
     " AND INTERVAL '1' SECOND FOLLOWING"
 )
 _SIDES = {TokenType.LEFT, TokenType.RIGHT, TokenType.FULL}
-_OPERATORS = {
-    TokenType.GTE: ">=",
-    TokenType.GT: ">",
-    TokenType.LTE: "<=",
-    TokenType.LT: "<",
-}
+_OPERATORS = {TokenType.GTE: ">=", TokenType.GT: ">", TokenType.LTE: "<=", TokenType.LT: "<"}
 
 
 class PairJoinParser(ClauseParser):
-    """Spark's parser with the joins above."""
+    """Spark's parser with joins of two streams by time."""
 
     def _parse_pair_join(self) -> exp.Join | None:
         """The join of our own that follows; None, and nothing read, where none does."""

@@ -44,6 +44,12 @@ def unsupported(name: str, sentence: str, hint: str) -> UnsupportedError:
     return UnsupportedError(f"unsupported-{name}", sentence, hint=hint)
 
 
+def window_functions(sentence: str) -> UnsupportedError:
+    """The error for window functions, in these words."""
+    sliding = "write a sliding aggregate: SELECT k, SUM(x) FROM s [RANGE ..] GROUP BY k"
+    return unsupported("over", sentence, sliding)
+
+
 def as_query(tree: exp.Expr) -> exp.Select | exp.SetOperation:
     """The tree as one SELECT, or several with set operations between them; VALUES is refused."""
     while isinstance(tree, exp.Subquery) and tree.is_wrapper:
@@ -108,11 +114,8 @@ def refuse_expressions(tree: exp.Expr) -> None:
                 hint="connect it to the conditions with AND, or write it at the end",
             ).at(span_of(node))
         if isinstance(node, exp.Window):
-            raise unsupported(
-                "over",
-                "window functions with OVER are not supported",
-                "write a sliding aggregate: SELECT k, SUM(x) FROM s [RANGE ..] GROUP BY k",
-            ).at(span_of(node))
+            sentence = "window functions with OVER are not supported"
+            raise window_functions(sentence).at(span_of(node))
         if isinstance(node, exp.Columns) or (
             isinstance(node, exp.Star) and not _stands_alone(node, tree)
         ):
@@ -178,11 +181,8 @@ def refuse_functions(tree: exp.Expr, functions: Container[str]) -> None:
         if isinstance(node, exp.AggFunc) and name not in WINDOW_FUNCTIONS:
             _refuse_aggregate(node, name.upper())
         elif name in WINDOW_FUNCTIONS and not is_own:
-            raise unsupported(
-                "over",
-                f"{name.upper()} stands without OVER, and window functions are not supported",
-                "write a sliding aggregate: SELECT k, SUM(x) FROM s [RANGE ..] GROUP BY k",
-            ).at(span_of(node))
+            sentence = f"{name.upper()} stands without OVER, and window functions are not supported"
+            raise window_functions(sentence).at(span_of(node))
         elif name in ROW_MAKERS and not is_own and not isinstance(node.parent, _WITH_ROWS):
             raise _row_maker(node)
 
@@ -205,7 +205,7 @@ def _refuse_aggregate(node: exp.AggFunc, name: str) -> None:
         ).at(span_of(node))
     function, listed = AGGREGATES[node.args["function"]], node.arguments
     if node.this is None or (node.is_distinct and not node.this.expressions):
-        raise _without_argument(node, name)
+        raise _nothing_to_aggregate(node, name, "DISTINCT" if node.is_distinct else "")
     if node.is_distinct and function.distinct is Distinct.refused:
         raise unsupported(
             f"distinct-{function.name.replace('_', '-')}",
@@ -213,11 +213,7 @@ def _refuse_aggregate(node: exp.AggFunc, name: str) -> None:
             function.instead_of_distinct or f"write {name}(..)",
         ).at(span_of(node))
     if isinstance(listed[0], exp.Star) and not function.counts_rows:
-        raise ParseError(
-            "aggregate-without-argument",
-            f"{name}(*) says nothing to aggregate",
-            hint="COUNT(*) counts rows",
-        ).at(span_of(node))
+        raise _nothing_to_aggregate(node, name, "*")
     if not function.counts_rows and len(listed) != len(function.takes):
         raise _other_number_of_arguments(node, name)
 
@@ -234,14 +230,12 @@ def _refuse_nulls_clause(clause: exp.Expr) -> None:
         ).at(span_of(clause) or span_of(call))
 
 
-def _without_argument(node: AggregateCall, name: str) -> ParseError:
+def _nothing_to_aggregate(node: AggregateCall, name: str, inside: str) -> ParseError:
     hint = "COUNT(*) counts rows"
-    if node.is_distinct:
+    if inside == "DISTINCT":
         hint = "write what is to be distinct behind DISTINCT, for instance  COUNT(DISTINCT x)"
     return ParseError(
-        "aggregate-without-argument",
-        f"{name}({'DISTINCT' if node.is_distinct else ''}) says nothing to aggregate",
-        hint=hint,
+        "aggregate-without-argument", f"{name}({inside}) says nothing to aggregate", hint=hint
     ).at(span_of(node))
 
 
@@ -313,11 +307,8 @@ def refuse_match(join: exp.Join, above: str) -> None:
             " of its sides windows of their own",
         ).at(span)
     for order in join.expressions:
-        _refuse_match_order(order)
-
-
-def _refuse_match_order(order: exp.Expr) -> None:
-    if order.args.get("expression") is None:
-        raise unsupported(
-            "bestmatch-order", "a dimension has no order", "write l.x MINDIST r.x"
-        ).at(span_of(order))
+        if order.args.get("expression") is None:
+            sentence = "a dimension has no order"
+            raise unsupported("bestmatch-order", sentence, "write l.x MINDIST r.x").at(
+                span_of(order)
+            )

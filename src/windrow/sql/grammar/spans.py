@@ -138,9 +138,7 @@ def is_operand(node: exp.Expr) -> bool:
     parent = node.parent
     if parent is None:
         return False
-    if isinstance(parent, exp.Dot | exp.Bracket):
-        return node.arg_key == "this"
-    if isinstance(parent, exp.In):
+    if isinstance(parent, exp.Dot | exp.Bracket | exp.In):
         return node.arg_key == "this"
     return is_operator(parent)
 

@@ -19,7 +19,7 @@ from windrow.plan.exprs import EVENT_TIME, Named
 from windrow.plan.nodes.base import Equality, Node
 from windrow.plan.nodes.best_pairs import BestPairs
 from windrow.plan.nodes.bestmatch_join import JUDGED, MINDIST, BestmatchJoin, Dimension
-from windrow.plan.nodes.filter import Filter, filtered
+from windrow.plan.nodes.filter import filtered
 from windrow.plan.nodes.range import Range
 from windrow.plan.nodes.window_join import WindowJoin
 from windrow.plan.windows import UNBOUNDED, Bound, WindowGraph
@@ -60,7 +60,7 @@ def lower_bestmatch(
     timed = replace(scope, sources=tuple(map(_with_time, scope.sources)))
     lowering = _Bestmatch(select, join, timed, renderer)
     node = lowering.lower(conditions, filters)
-    return filtered(node, renderer.predicates(node.schema, lowering.filters))
+    return renderer.filtered(node, lowering.filters)
 
 
 def _refuse_one_window(scope: Scope) -> None:
@@ -96,28 +96,20 @@ class _Bestmatch:
     limits: list[tuple[int, exp.Expr]] = field(default_factory=list)
     """Conditions on distances that are doubles, each with the place of its dimension."""
 
-    @property
-    def time_type(self) -> str:
-        return self.scope.sources[0].time_type
-
     def lower(
         self, conditions: Sequence[exp.Expr], filters: Sequence[exp.Expr]
     ) -> BestmatchJoin | BestPairs:
         """The join; what WHERE says of one side alone is in `filters` then."""
         self._read_dimensions()
-        in_on, in_where = (
-            sort_conditions(trees, self.scope, self.time_type, self.renderer.sql)
-            for trees in (conditions, filters)
-        )
+        in_on, in_where = (sort_conditions(trees, self.scope) for trees in (conditions, filters))
         clauses = [*(self.select.args.get("windows") or []), *in_on.clauses, *in_where.clauses]
         refuse_count_windows(
             self.scope,
             clauses,
             "a bestmatch join",
             "bound it in time: WHERE abs(l.ts - r.ts) <= INTERVAL '10' MINUTES",
-            self.renderer.sql,
         )
-        windows = read_windows(clauses, self.scope, self.time_type, self.renderer.sql)
+        windows = read_windows(clauses, self.scope)
         self.bounds += [*windows.bounds, *in_on.bounds, *in_where.bounds]
         self._place(in_on.predicates, in_where.predicates)
         graph = self._time_bound({**windows.places, **in_on.places, **in_where.places})
@@ -150,7 +142,7 @@ class _Bestmatch:
         return bool(said)
 
     def _read_dimensions(self) -> None:
-        reader = OrderReader(self.scope, self.renderer, self.time_type)
+        reader = OrderReader(self.scope, self.renderer)
         for order in self.join.expressions:
             dimension, bound = reader.read(order)
             self.dimensions.append(dimension)
@@ -260,13 +252,13 @@ class _Bestmatch:
         distance, limit, strict = distance_limit(predicate)
         for place, dimension in enumerate(self.dimensions):
             if distance is not None and limit is not None and dimension.measures(distance):
-                dimension.constrain(limit, self.renderer.sql, strict=strict)
+                dimension.constrain(limit, self.scope.sql, strict=strict)
                 if dimension.is_band and not dimension.is_exact:
                     self.limits.append((place, predicate))
                 return
         raise unsupported(
             "bestmatch-condition",
-            f"the condition {text_of(predicate, self.renderer.sql)} is not supported in a"
+            f"the condition {text_of(predicate, self.scope.sql)} is not supported in a"
             " bestmatch join",
             "candidates are chosen by abs(l.x - r.x) <= eps, or my_order(l.x, r.x) <= eps, for a"
             " dimension x, by equalities, and by conditions of ON on one side",
@@ -283,7 +275,7 @@ class _Bestmatch:
                 "bestmatch-without-time-bound",
                 f"the bestmatch join of {aliases[0]} and {aliases[1]} has no bound on time",
                 reason="no pair would ever be known to be the best, and state would grow for ever",
-                hint=f"add in WHERE: abs({left} - {right}) <= {example_length(self.time_type)}",
+                hint=f"add in WHERE: abs({left} - {right}) <= {example_length(self.scope.time_type)}",
             ).at(span)
         return graph
 
@@ -299,7 +291,7 @@ class _Bestmatch:
             if conditions and side in preserved:
                 kept += conditions
             elif conditions:
-                node = Filter(node, self.renderer.predicates(node.schema, conditions))
+                node = self.renderer.filtered(node, conditions)
             inputs.append(node)
         if kept:
             self.dimensions.append(self._condition_dimension(preserved, kept))
@@ -316,7 +308,7 @@ class _Bestmatch:
             zero = exp.Literal.number(0)
             case = exp.Case(ifs=[exp.If(this=exp.and_(*own), true=zero)]) if own else zero
             sides.append(case)
-        text = " AND ".join(text_of(tree, self.renderer.sql) for tree in conditions)
+        text = " AND ".join(text_of(tree, self.scope.sql) for tree in conditions)
         left, right = sides
         return MatchDimension(
             left, right, "int", "int", is_time=False, text=text, is_condition=True

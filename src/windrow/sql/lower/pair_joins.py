@@ -17,7 +17,6 @@ from windrow.errors import BindError, UnsupportedError
 from windrow.plan.exprs import Named, column
 from windrow.plan.nodes.asof_join import AsofJoin, AsofMatch
 from windrow.plan.nodes.base import Equality, Node
-from windrow.plan.nodes.filter import Filter, filtered
 from windrow.plan.nodes.range_aggregate_join import RangeAggregateJoin
 from windrow.plan.nodes.window_aggregate import Aggregate
 from windrow.sql.bind.conditions import conjuncts, refuse_misplaced
@@ -81,16 +80,7 @@ def _is_alias(tree: exp.Expr, scope: Scope) -> bool:
 
 @dataclass
 class PairJoinLowering:
-    """Lowers one join of two streams by time.
-
-    Attributes:
-        select: the SELECT that it stands in.
-        join: the join.
-        on: its ON.
-        where: the WHERE of its SELECT.
-        scope: its two sources.
-        renderer: makes expressions.
-    """
+    """Lowers one join of two streams by time, with its ON and the WHERE of its SELECT."""
 
     select: exp.Select
     join: exp.Join
@@ -105,7 +95,7 @@ class PairJoinLowering:
     """What the join's rows must meet."""
 
     def __post_init__(self) -> None:
-        self._sql = self.renderer.sql
+        self._sql = self.scope.sql
         self._kind: str = self.join.args["kind"]
         self._side = str(self.join.args.get("side") or "")
         left, right = (source.alias for source in self.scope.sources)
@@ -125,9 +115,7 @@ class PairJoinLowering:
         (left, right), equalities = self._inputs(is_left_kept=bool(self._side))
         kind = "left" if self._side else "inner"
         node = AsofJoin(left, right, self._aliases, match, equalities, kind, span_of(self.join))
-        if not self._above:
-            return node
-        return Filter(node, self.renderer.predicates(node.schema, self._above))
+        return self.renderer.filtered(node, self._above)
 
     def window_join(self, items: Sequence[Item]) -> tuple[Node, list[Item]]:
         """The WINDOW JOIN of the two sources, and the items over what it gives."""
@@ -148,7 +136,7 @@ class PairJoinLowering:
                 hint=f"say in ON which rows of {right} are counted",
             ).at(span_of(self._above[0]))
         window = self.join.args["match_condition"]
-        lo, hi = window_ends(window, self.scope.sources[0].time_type, self._sql)
+        lo, hi = window_ends(window, self.scope.time_type, self._sql)
         (rows, counted), equalities = self._inputs(is_left_kept=True)
         reading = _Reading(self.select, items, self.scope, self.renderer)
         shown, aggregates = reading.read(counted)
@@ -163,7 +151,7 @@ class PairJoinLowering:
         """Refuses windows of streams and of pairs: such a join has a bound of its own."""
         clauses = self.select.args.get("windows") or []
         name, bound = NAMES[self._kind], _BOUNDS[self._kind]
-        refuse_count_windows(self.scope, clauses, name, bound, self._sql)
+        refuse_count_windows(self.scope, clauses, name, bound)
         for source in self.scope.sources:
             if source.range_ticks is not None:
                 raise unsupported(
@@ -223,7 +211,7 @@ class PairJoinLowering:
     def _inputs(self, *, is_left_kept: bool) -> tuple[list[Node], tuple[Equality, ...]]:
         """The two sources, each below its filters and with its keys, and the equalities of these."""
         nodes = [
-            filtered(source.node, self.renderer.predicates(source.node.schema, own))
+            self.renderer.filtered(source.node, own)
             for source, own in zip(self.scope.sources, self._filters, strict=True)
         ]
         kept = (0,) if is_left_kept else ()
@@ -237,8 +225,7 @@ class PairJoinLowering:
         operator, written = condition.args["operator"], condition.args.get("tolerance")
         tolerance, text = None, text_of(condition, self._sql)
         if written is not None:
-            time_type = self.scope.sources[0].time_type
-            tolerance = distance_ticks(written, time_type, self._sql, "tolerance")
+            tolerance = distance_ticks(written, self.scope.time_type, self._sql, "tolerance")
             text += f" TOLERANCE {text_of(written, self._sql)}"
         if operator == "NEAREST":
             apart = condition.args.get("apart")

@@ -17,7 +17,6 @@ from windrow.plan.catalog import Catalog
 from windrow.plan.count_windows import CountWindows
 from windrow.plan.exprs import Expr, Named
 from windrow.plan.nodes.base import Node
-from windrow.plan.nodes.filter import Filter
 from windrow.plan.nodes.project import Project
 from windrow.plan.nodes.range import Range
 from windrow.plan.nodes.set_operation import SetOperation
@@ -89,11 +88,7 @@ class Lowering:
         self._levels = 0
 
     def relation(
-        self,
-        tree: exp.Expr,
-        alias: str = "",
-        named: Reach | None = None,
-        above: str = "",
+        self, tree: exp.Expr, alias: str = "", named: Reach | None = None, above: str = ""
     ) -> Relation:
         """The plan of a query; under an alias its columns are named `alias.column`.
 
@@ -135,22 +130,16 @@ class Lowering:
         elif not above and changelog_sources.joins_changelog(select, reach, self.catalog):
             # Rows of one source come and go: those of the others have to go as well.
             above = changelog_sources.JOIN
-        reader = FromReader(
-            self.sql,
-            self.catalog,
-            reach,
-            self.relation,
-            above,
-            uniform_window(select) is not None,
-        )
+        is_uniform = uniform_window(select) is not None
+        reader = FromReader(self.sql, self.catalog, reach, self.relation, above, is_uniform)
         from_ = reader.read(select)
         self._refuse_windows_inside(select, from_, above)
         if above:
             from_ = replace(from_, sources=tuple(map(newest_rows, from_.sources)))
-        scope = seen = Scope(from_.sources)
+        scope = seen = Scope(from_.sources, self.sql)
         if from_.hidden:
             shown = tuple(source for source in from_.sources if source not in from_.hidden)
-            seen = Scope(shown, hidden=from_.hidden)
+            seen = Scope(shown, self.sql, hidden=from_.hidden)
         where = select.args.get("where")
         filters = (where.this,) if where else ()
         in_from = list(from_.conditions)
@@ -173,7 +162,7 @@ class Lowering:
         scope.check([*in_from, *from_.on_tables])
         for expression in select.expressions:
             refuse_expressions(expression)
-        items = read_items(select, seen, self.sql)
+        items = read_items(select, seen)
         block = _Block(select, from_, scope, seen, items, filters, above)
         relation = self._lower(block, alias)
         if select.args.get("distinct"):
@@ -196,7 +185,7 @@ class Lowering:
             stream_windows.refuse_uniform_window(clause, from_.streams[0], self.sql)
 
     def _lower(self, block: _Block, alias: str) -> Relation:
-        time_type = block.time_type
+        time_type = block.scope.time_type
         is_snapshot = changelog_sources.joins_what_is_alive(block.from_)
         conditions = (*block.from_.conditions, *block.from_.filters, *block.filters)
         if block.from_.bestmatch is not None:
@@ -207,28 +196,23 @@ class Lowering:
         tables = TableJoins(block.from_, block.select, block.seen, block.filters, self.renderer)
         names, block = block.scope, replace(block, scope=tables.streams)
         if block.from_.kind == "inner":
-            sorted_ = sort_conditions(
-                conditions, block.seen, time_type, self.sql, block.scope, tables.take
-            )
+            sorted_ = sort_conditions(conditions, block.seen, block.scope, tables.take)
             filters = sorted_.predicates
         else:
             # WHERE says what to keep of the join's rows, ON and the windows what these are.
-            sorted_ = sort_conditions(
-                block.from_.conditions, names, time_type, self.sql, block.scope, tables.leave
-            )
+            sorted_ = sort_conditions(block.from_.conditions, names, block.scope, tables.leave)
             trees = (*block.from_.filters, *block.filters)
             in_where, kept = sort_filters(trees, block.seen, tables.take)
             clauses, filters = clauses + in_where, tuple(kept)
         clauses += sorted_.clauses
         grouped = is_aggregate_query(block.select)
         self._refuse_counted(block, clauses)
-        counts, timed = stream_windows.count_windows(clauses, block.scope, self.sql)
+        counts, timed = stream_windows.count_windows(clauses, block.scope)
         windows = StatedWindows(())
         if not counts:
-            bounded = (
-                block.scope if block.from_.is_inner else stream_windows.with_lives(block.scope)
-            )
-            windows = read_windows(timed, bounded, time_type, self.sql)
+            scope = block.scope
+            bounded = scope if block.from_.is_inner else stream_windows.with_lives(scope)
+            windows = read_windows(timed, bounded)
         stream_windows.refuse_windows_of_lives(timed, block.scope)
         if is_snapshot:
             changelog_sources.refuse_windows(timed, windows, block.scope)
@@ -238,19 +222,15 @@ class Lowering:
         node = self._join(
             tables.below(inputs), block, windows, sorted_, counts, is_snapshot=is_snapshot
         )
-        if filters:
-            node = Filter(node, self.renderer.predicates(node.schema, filters))
-        node = tables.above(node)
+        node = tables.above(self.renderer.filtered(node, filters))
         if grouped:
             return self._grouped(node, block, alias)
         root = self._project(node, block.items, alias)
         if not changelog_sources.changelogs(block.scope.sources):
-            inside = (
-                ()
-                if block.above
-                else stream_windows.windows_handed_on(block.scope.sources, windows.uniform)
-            )
-            return Relation(root, time_type, has_ends=bool(block.above), inside=inside)
+            if block.above:
+                return Relation(root, time_type, has_ends=True)
+            inside = stream_windows.windows_handed_on(block.scope.sources, windows.uniform)
+            return Relation(root, time_type, inside=inside)
         keys = None if is_snapshot else _kept_keys(block.scope.sources[0], block)
         return Relation(root, time_type, keys or (), is_bag=keys is None)
 
@@ -264,14 +244,14 @@ class Lowering:
             return self._grouped(node, block, alias)
         is_now = says_what_is_best_now(match, items_of(block.select))
         root = self._project(node, block.items, alias)
-        return Relation(root, block.time_type, () if is_now else None, is_bag=is_now)
+        return Relation(root, block.scope.time_type, () if is_now else None, is_bag=is_now)
 
     def _grouped(self, node: Node, block: _Block, alias: str) -> Relation:
         """The aggregates of a SELECT over the rows of what stands in its FROM."""
         grouping = Grouping(block.select, block.items, block.seen, self.renderer)
         node, items, keys = grouping.lower(node, span_of(block.select.args.get("group")))
         root = self._project(node, items, alias)
-        return Relation(root, block.time_type, keys or (), is_bag=keys is None)
+        return Relation(root, block.scope.time_type, keys or (), is_bag=keys is None)
 
     def _paired(self, block: _Block) -> tuple[Node, Sequence[Item]]:
         """The join of two streams by time, and the items over it."""
@@ -350,7 +330,7 @@ class Lowering:
         except PlanError as error:
             if block.from_.kind == "inner" or error.condition == "contradicting-windows":
                 raise
-            in_where = sort_conditions(block.filters, block.seen, block.time_type, self.sql).places
+            in_where = sort_conditions(block.filters, block.seen).places
             if not in_where:
                 raise
             raise PlanError(
@@ -362,7 +342,7 @@ class Lowering:
 
     def _refuse_counted(self, block: _Block, clauses: Sequence[exp.Expr]) -> None:
         """Refuses count windows under what is not an inner join."""
-        length = example_length(block.time_type)
+        length = example_length(block.scope.time_type)
         if block.from_.kind != "inner":
             over = f"the {KIND_NAMES[block.from_.kind]} join"
             instead = f"write windows of time, for instance [RANGE {length}] after each stream"
@@ -370,13 +350,11 @@ class Lowering:
                 ": a tuple without a match would be final only as it leaves its window, and no"
                 " watermark says when that is"
             )
-            stream_windows.refuse_count_windows(block.scope, clauses, over, instead, self.sql, why)
+            stream_windows.refuse_count_windows(block.scope, clauses, over, instead, why)
         if block.above:
             instead = "write [ROWS n] after each stream"
             why = ": numbers of all streams together do not say when a tuple leaves"
-            stream_windows.refuse_count_windows(
-                block.scope, clauses, block.above, instead, self.sql, why
-            )
+            stream_windows.refuse_count_windows(block.scope, clauses, block.above, instead, why)
 
     def _project(self, node: Node, items: Sequence[Item], alias: str) -> Project:
         exprs = self.renderer.typed(node.schema, [item.tree for item in items])
@@ -402,11 +380,6 @@ class _Block:
     items: list[Item]
     filters: tuple[exp.Expr, ...]
     above: str
-
-    @property
-    def time_type(self) -> str:
-        """The type of the event time of all its streams."""
-        return self.from_.streams[0].time_type
 
 
 def _kept_keys(source: Source, block: _Block) -> tuple[str, ...] | None:

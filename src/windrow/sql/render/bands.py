@@ -30,7 +30,7 @@ from sqlglot import exp
 
 from windrow.errors import WindrowError
 from windrow.plan.exprs import ABOVE, NEVER, Band, Comparison, Side
-from windrow.plan.types import FLOATS, digits_of_type
+from windrow.plan.types import FLOATS, digits_of_type, holding
 from windrow.sql.bind.lengths import constant_length
 from windrow.sql.grammar.spans import bare
 from windrow.sql.render.linear import (
@@ -175,9 +175,8 @@ def _scale(first: str, second: str) -> int | None:
     left, right = digits_of_type(first), digits_of_type(second)
     if left is None or right is None:
         return None
-    scale = max(left.scale, right.scale)
-    digits = max(kind.precision - kind.scale for kind in (left, right)) + scale
-    return scale if digits <= _MOST_DIGITS else None
+    both = holding(left, right)
+    return both.scale if both.precision <= _MOST_DIGITS else None
 
 
 _TIMES = {"date", "timestamp", "timestamp_ntz"}

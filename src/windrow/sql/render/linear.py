@@ -17,7 +17,7 @@ from typing import NamedTuple
 from sqlglot import exp
 
 from windrow.plan.exprs import ABOVE, ALWAYS, NEVER, Comparison, Side
-from windrow.plan.types import FLOATS, MOST_DIGITS, is_number
+from windrow.plan.types import FLOATS, MOST_DIGITS, holding, is_number
 from windrow.sql.grammar.spans import bare
 from windrow.sql.render.numbers import INTEGERS, digits_of, result_digits, wider_type
 
@@ -100,16 +100,13 @@ def difference_of(left: exp.Expr, operator: str, right: exp.Expr) -> Difference 
     is_computed = len(first.columns) != 1
     nan: str | None
     if is_computed:
-        nan = _nan_of_difference(operator if first.columns else MIRRORED[operator])
+        # NaN is above all numbers, and so is a difference with one.
+        upwards = operator if first.columns else MIRRORED[operator]
+        nan = NEVER if upwards in {"<", "<="} else ALWAYS
     else:  # NaN is above all numbers, and so is what is taken from it
         nan = ABOVE if columns[0][1] > 0 else None
     (one, _), (other, _) = sorted(columns, key=lambda column: -column[1])
     return Difference(one, operator, other, edge, sizes, is_computed, nan)
-
-
-def _nan_of_difference(operator: str) -> str:
-    """Whether a difference that is NaN, and above all numbers, compares so with a number."""
-    return NEVER if operator in {"<", "<="} else ALWAYS
 
 
 def _sum_of(node: exp.Expr) -> Sum | None:
@@ -200,8 +197,12 @@ def _sum_may_raise(node: exp.Expr, types: Mapping[str, str]) -> bool:
         return True
     if _is_real(node, types):
         return False
-    unlimited = _unlimited(node, types)
-    return result_digits(node, types) is None or unlimited is None or unlimited > MOST_DIGITS
+    # The digits that a decimal sum takes, were there room for all.
+    left, right = (digits_of(bare(side), types) for side in (node.this, node.expression))
+    has_room = (
+        left is not None and right is not None and holding(left, right).precision < MOST_DIGITS
+    )
+    return not has_room or result_digits(node, types) is None
 
 
 def _has_room(node: exp.Expr, types: Mapping[str, str]) -> bool:
@@ -210,15 +211,6 @@ def _has_room(node: exp.Expr, types: Mapping[str, str]) -> bool:
         return True
     digits = digits_of(bare(node), types)
     return digits is not None and digits.is_decimal
-
-
-def _unlimited(node: exp.Add | exp.Sub, types: Mapping[str, str]) -> int | None:
-    """The digits that a decimal sum takes, were there room for all."""
-    left, right = (digits_of(bare(side), types) for side in (node.this, node.expression))
-    if left is None or right is None:
-        return None
-    whole = max(left.precision - left.scale, right.precision - right.scale)
-    return whole + max(left.scale, right.scale) + 1
 
 
 def _decimal_type(node: exp.Expr, types: Mapping[str, str]) -> str | None:

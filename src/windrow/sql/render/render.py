@@ -22,6 +22,8 @@ from sqlglot import exp
 
 from windrow.errors import BindError
 from windrow.plan.exprs import Expr
+from windrow.plan.nodes.base import Node
+from windrow.plan.nodes.filter import filtered
 from windrow.plan.types import TypeResolver
 from windrow.schema import Field, Schema
 from windrow.sql.bind.calls import Functions, take_out_calls, unknown_function
@@ -132,6 +134,10 @@ class Renderer:
         return tuple(
             self._as_predicate(expr, node, columns) for expr, node in zip(exprs, nodes, strict=True)
         )
+
+    def filtered(self, node: Node, conditions: Sequence[exp.Expr]) -> Node:
+        """The rows of a node that meet resolved conditions; the node itself where there are none."""
+        return filtered(node, self.predicates(node.schema, conditions))
 
     def untyped(self, node: exp.Expr, columns: Schema) -> Expr:
         """The expression without its type; a plain column has that of the schema."""
