@@ -40,30 +40,21 @@ class Kind:
     example: str
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
+def _of(*types: type) -> Callable[[object], bool]:
+    """Whether a value is of one of the types; True and False are no numbers."""
+    return lambda value: isinstance(value, types) and not isinstance(value, bool)
+
+
+_is_text = _of(str)
 
 
 def _is_list_of_texts(value: object) -> bool:
     return isinstance(value, Sequence) and not _is_text(value) and all(map(_is_text, value))
 
 
-def _is_length(value: object) -> bool:
-    return isinstance(value, str | int | timedelta) and not isinstance(value, bool)
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_rate(value: object) -> bool:
-    return isinstance(value, str | int | float) and not isinstance(value, bool)
-
-
 def _is_counts(value: object) -> bool:
     return isinstance(value, Mapping) and all(
-        _is_text(name) and isinstance(count, int | float) and not isinstance(count, bool)
-        for name, count in value.items()
+        _is_text(name) and _of(int, float)(count) for name, count in value.items()
     )
 
 
@@ -82,13 +73,13 @@ TIME = Kind(
 )
 CHANGES = Kind("the name of a column", _or_none(_is_text), "'_change_type'")
 PUNCTUATION = Kind("the name of a column", _or_none(_is_text), "'is_punctuation'")
-ROWS = Kind("a whole number of rows", _or_none(_is_whole), "3")
+ROWS = Kind("a whole number of rows", _or_none(_of(int)), "3")
 LENGTH = Kind(
     "a length of time: a text, a timedelta or a whole number of ticks",
-    _or_none(_is_length),
+    _or_none(_of(str, int, timedelta)),
     "'5 seconds'",
 )
-RATE = Kind("a number of tuples, or a text", _or_none(_is_rate), "'1000 per second'")
+RATE = Kind("a number of tuples, or a text", _or_none(_of(str, int, float)), "'1000 per second'")
 COUNTS = Kind("the number of different values by column", _or_none(_is_counts), "{'item': 10000}")
 BODY = Kind("a function", callable, "lambda a, b: pc.equal(a, b)")
 TYPES = Kind("a list with one type per argument", _or_none(_is_list_of_texts), "['string', 'int']")

@@ -383,18 +383,15 @@ def of_changes(info: StreamInfo, column: str | None) -> StreamInfo:
     Raises:
         BindError: the column cannot be used.
     """
-    return info if column is None else replace(info, changes=_changes_column(info, column))
-
-
-def _changes_column(info: StreamInfo, changes: str) -> str:
-    """The column of changes as the data spells it, checked."""
+    if column is None:
+        return info
     name, schema, time = info.name, info.schema, info.time
-    found = schema.find(changes)
+    found = schema.find(column)
     if found is None:
         raise UnknownColumn(
             "unknown-changes-column",
-            f"the stream {name} has no column {changes!r} that says how its rows change",
-            hint=f"one of {nearest(changes, schema.names)}",
+            f"the stream {name} has no column {column!r} that says how its rows change",
+            hint=f"one of {nearest(column, schema.names)}",
         )
     if found.type != "string":
         raise BindError(
@@ -417,4 +414,4 @@ def _changes_column(info: StreamInfo, changes: str) -> str:
             reason="a delete takes back a row that equals it in all other columns",
             hint="add the columns that tell its rows apart",
         )
-    return found.name
+    return replace(info, changes=found.name)

@@ -70,12 +70,9 @@ class OwnWindow:
 
 @dataclass(frozen=True)
 class CountWindows:
-    """The windows of a join of which at least one counts tuples.
+    """The windows of a join of which at least one counts tuples: each stream's own.
 
-    Attributes:
-        own: the window of each stream.
-        within: the n of `WINDOW = n ROWS`.
-        text: how the user wrote that.
+    `within` is the n of `WINDOW = n ROWS`, and `text` how the user wrote that.
     """
 
     own: tuple[OwnWindow, ...]

@@ -16,9 +16,7 @@ ASSUMED = "assumed"
 class Figure:
     """A number and where it came from.
 
-    Attributes:
-        value: the number.
-        source: "hint", "sample of 5,000 rows", "all 400 rows", "assumed", or a sum of these.
+    `source` is "hint", "sample of 5,000 rows", "all 400 rows", "assumed", or a sum of these.
     """
 
     value: float

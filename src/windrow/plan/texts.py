@@ -108,6 +108,11 @@ def _item(item: Named) -> str:
     return f"{item.expr.text} AS {item.name}"
 
 
+def listed(names: Sequence[str]) -> str:
+    """Names as a sentence has them: `a, b and c`."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
 def show_alias(stream: str, alias: str) -> str:
     """A stream with its alias where it has another."""
     return stream if stream == alias else f"{stream} AS {alias}"

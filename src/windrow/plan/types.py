@@ -88,6 +88,21 @@ class Digits:
         return f"DECIMAL({self.precision}, {self.scale})"
 
 
+def holding(*kinds: Digits) -> Digits:
+    """The digits that hold the values of all of these exactly, were there room for as many."""
+    scale = max(kind.scale for kind in kinds)
+    whole = max(kind.precision - kind.scale for kind in kinds)
+    return Digits(whole + scale, scale, any(kind.is_decimal for kind in kinds))
+
+
+FLOATS = {"float", "double"}
+
+
+def is_number(type_: str) -> bool:
+    """Whether a Spark type is one of numbers."""
+    return type_ in FLOATS or digits_of_type(type_) is not None
+
+
 def digits_of_type(type_: str) -> Digits | None:
     """The digits that a Spark type holds; None where it is no exact number."""
     if type_ in _INTEGER_DIGITS:

@@ -41,8 +41,7 @@ def emits_changes(tree: exp.Expr) -> bool:
                 "emit-changes-inside",
                 "EMIT CHANGES stands inside the query",
                 "write it at the end: it is the answer of the whole query that it is about",
-                Span(*query.meta["emit_changes"]),
-            )
+            ).at(Span(*query.meta["emit_changes"]))
     return any("emit_changes" in query.meta for query in last)
 
 
@@ -53,12 +52,6 @@ def compile_query(
     functions: Functions = MappingProxyType({}),
 ) -> Query:
     """The logical query that the text asks for.
-
-    Args:
-        sql: the text.
-        catalog: the streams and tables by name.
-        resolver: who knows the types of expressions.
-        functions: the user's functions by name.
 
     Raises:
         ParseError: the text cannot be read.

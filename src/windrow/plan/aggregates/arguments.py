@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from windrow.plan.types import digits_of_type
+from windrow.plan.types import is_number
 
-_FLOATS = {"float", "double"}
 _ORDERED = {"string", "binary", "boolean", "date", "timestamp", "timestamp_ntz"}
 """Types beside numbers that have an order."""
 
@@ -27,11 +26,6 @@ class Argument:
     fits: Callable[[str], bool]
     hint: str = ""
     is_condition: bool = False
-
-
-def is_number(type_: str) -> bool:
-    """Whether a Spark type is one of numbers."""
-    return type_ in _FLOATS or digits_of_type(type_) is not None
 
 
 def is_ordered(type_: str) -> bool:

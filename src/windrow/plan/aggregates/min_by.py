@@ -2,19 +2,6 @@
 
 from __future__ import annotations
 
-from windrow.plan.aggregates.arguments import ORDERED
-from windrow.plan.aggregates.function import AggregateFunction, Distinct
-from windrow.plan.aggregates.ordered import IN_A_TREE, OUTDOING, type_of_first
+from windrow.plan.aggregates.ordered import value_by
 
-MIN_BY = AggregateFunction(
-    "min_by",
-    takes=(ORDERED, ORDERED),
-    says="the type of x: x in the row with the least y; of several such rows the least x, NULL only"
-    " where there is no other. Rows where y is NULL are left out",
-    accumulator="windrow.operators.accumulators.value_by:MinBy",
-    reads="CASE WHEN NOT {1} IS NULL THEN STRUCT({0} AS x, {1} AS y) END",
-    gives=type_of_first,
-    distinct=Distinct.same,
-    kept=IN_A_TREE,
-    kept_in_order=OUTDOING,
-)
+MIN_BY = value_by("min_by", "least", "windrow.operators.accumulators.value_by:MinBy")

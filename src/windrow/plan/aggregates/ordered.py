@@ -25,28 +25,38 @@ def type_of_first(argument: str, *_: str) -> str:
     return argument
 
 
-MIN = AggregateFunction(
-    "min",
-    takes=(ORDERED,),
-    says="the type of the argument: the least value",
-    accumulator=ACCUMULATOR,
-    gives=type_of_first,
-    distinct=Distinct.same,
-    kept=IN_A_TREE,
-    kept_in_order=OUTDOING,
-    merging=Merging.outermost,
-)
-MAX = AggregateFunction(
-    "max",
-    takes=(ORDERED,),
-    says="the type of the argument: the greatest value",
-    accumulator=ACCUMULATOR,
-    gives=type_of_first,
-    distinct=Distinct.same,
-    kept=IN_A_TREE,
-    kept_in_order=OUTDOING,
-    merging=Merging.outermost,
-)
+def _outermost(name: str, which: str) -> AggregateFunction:
+    return AggregateFunction(
+        name,
+        takes=(ORDERED,),
+        says=f"the type of the argument: the {which} value",
+        accumulator=ACCUMULATOR,
+        gives=type_of_first,
+        distinct=Distinct.same,
+        kept=IN_A_TREE,
+        kept_in_order=OUTDOING,
+        merging=Merging.outermost,
+    )
+
+
+def value_by(name: str, most: str, accumulator: str) -> AggregateFunction:
+    """MIN_BY or MAX_BY: x in the row with the most of y, `most` being "least" or "greatest"."""
+    return AggregateFunction(
+        name,
+        takes=(ORDERED, ORDERED),
+        says=f"the type of x: x in the row with the {most} y; of several such rows the {most} x, NULL"
+        " only where there is no other. Rows where y is NULL are left out",
+        accumulator=accumulator,
+        reads="CASE WHEN NOT {1} IS NULL THEN STRUCT({0} AS x, {1} AS y) END",
+        gives=type_of_first,
+        distinct=Distinct.same,
+        kept=IN_A_TREE,
+        kept_in_order=OUTDOING,
+    )
+
+
+MIN = _outermost("min", "least")
+MAX = _outermost("max", "greatest")
 MEDIAN = AggregateFunction(
     "median",
     takes=(NUMBERS,),

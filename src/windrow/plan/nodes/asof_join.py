@@ -69,8 +69,7 @@ class AsofJoin(PairJoin):
             reason=f"a row of {left} waits for a match in {right} that may never come, and keeps"
             " all that follows it",
             hint="bound the wait: TOLERANCE INTERVAL '1' HOUR, or the time that you mean",
-            span=self.span,
-        )
+        ).at(self.span)
 
     @property
     def event_times(self) -> frozenset[str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
+from windrow.errors import PlanError, Span
 from windrow.plan.exprs import Expr
 from windrow.schema import Schema
 
@@ -20,7 +21,7 @@ Predicates: TypeAlias = tuple[Expr, ...]
 class Node:
     """One kind of relation: frozen, without data.
 
-    Nodes are dataclasses over `Leaf`, `OneInput`, `TwoInputs`, or this where `inputs` is a field.
+    Nodes are dataclasses over `Leaf`, `OneInput`, `PairJoin`, or this where `inputs` is a field.
     """
 
     is_stateful: ClassVar[bool] = False
@@ -50,7 +51,10 @@ class Node:
         return self._over(inputs)
 
     def _over(self, inputs: Sequence[Node]) -> Self:
-        made: Any = replace(self, inputs=tuple(inputs))  # type: ignore[type-var]
+        return self._changed(inputs=tuple(inputs))
+
+    def _changed(self, **fields: Any) -> Self:
+        made: Any = replace(self, **fields)  # type: ignore[type-var]
         return made  # type: ignore[no-any-return]
 
     def walk(self) -> Iterator[Node]:
@@ -118,6 +122,16 @@ class Node:
     def verify_state(self) -> None:
         """Raises a PlanError where it would keep rows for ever, or cannot have an answer."""
 
+    def verify_rows_end(self, what: str, span: Span | None) -> None:
+        """Raises a PlanError where it keeps rows until they leave, and some never do."""
+        if not all(child.rows_end for child in self.inputs):
+            raise PlanError(
+                "unbounded-state",
+                f"{what} keeps its rows for ever",
+                reason="no window says when a row leaves it",
+                hint="give its streams a window, for instance sales [RANGE INTERVAL '1' HOUR]",
+            ).at(span)
+
     def verify_delay(self) -> None:
         """Raises a PlanError where its rows may trail the watermark without a bound."""
 
@@ -147,8 +161,7 @@ class Node:
     def with_keys(self, equalities: tuple[Equality, ...], kept: Predicates) -> Self:
         """The same joined by other keys, and by conditions on those inputs that are kept."""
         assert not kept  # a join that keeps rows tests them itself
-        made: Any = replace(self, equalities=equalities)  # type: ignore[type-var]
-        return made  # type: ignore[no-any-return]
+        return self._changed(equalities=equalities)
 
     @property
     def kept_inputs(self) -> tuple[int, ...]:
@@ -179,10 +192,7 @@ class Leaf(Node):
     def narrowed(self, wanted: Set[str]) -> Self:
         """Only the wanted columns are read."""
         kept = kept_of(self.schema, wanted)
-        if kept == self.schema:
-            return self
-        made: Any = replace(self, schema=kept)  # type: ignore[type-var]
-        return made  # type: ignore[no-any-return]
+        return self if kept == self.schema else self._changed(schema=kept)
 
     @property
     def source_columns(self) -> tuple[str, ...]:
@@ -205,18 +215,11 @@ class OneInput(Node):
         return (self.input,)
 
     def _over(self, inputs: Sequence[Node]) -> Self:
-        made: Any = replace(self, input=inputs[0])  # type: ignore[type-var]
-        return made  # type: ignore[no-any-return]
+        return self._changed(input=inputs[0])
 
 
-class PerRow(Node):
+class PerRow(OneInput):
     """A node whose rows are those of its `input`, each with its time and end."""
-
-    if TYPE_CHECKING:
-
-        @property
-        def input(self) -> Node:
-            """What it reads."""
 
     @property
     def rows_end(self) -> bool:
@@ -279,8 +282,7 @@ class PairJoin(Node):
         return Schema(self.left.schema.fields + self.right.schema.fields)
 
     def _over(self, inputs: Sequence[Node]) -> Self:
-        made: Any = replace(self, left=inputs[0], right=inputs[1])  # type: ignore[type-var]
-        return made  # type: ignore[no-any-return]
+        return self._changed(left=inputs[0], right=inputs[1])
 
 
 @dataclass(frozen=True)

@@ -21,13 +21,11 @@ class BestPairs(SameColumns):
     window join of two inputs.
 
     Attributes:
-        input: the candidate pairs.
         kind: "plain", or "left outer", "right outer", "full outer".
         dimensions: what pairs are compared by.
         groups: lists of columns. A pair is judged among those with equal values in one of them, and
             is in the answer while one list says so. An empty list: all pairs together.
         spread_by: the columns that keep every group together in one place; empty where none do.
-        span: where the join stands in the SQL.
         marks: per side, a column that is NULL where a row has no tuple of that side, and only
             there. Such a row is in the answer while no pair of its tuple is alive (KEEP UNMATCHED).
             () where all rows are pairs.
@@ -45,12 +43,8 @@ class BestPairs(SameColumns):
     spread_else: tuple[str, ...] = ()
 
     is_stateful = True
+    rows_end = True  # by being taken back
     physical = "windrow.physical.nodes.sliding_skyline:SlidingSkyline.of"
-
-    @property
-    def rows_end(self) -> bool:
-        """They do, by being taken back."""
-        return True
 
     def required_columns(self, wanted: Set[str]) -> list[set[str]]:
         """What pairs are compared, grouped and spread by."""

@@ -120,16 +120,14 @@ class BestmatchJoin(PairJoin):
                 "the bestmatch join keeps tuples for ever",
                 reason="no bound on time says which tuples may still become a pair",
                 hint="bound it, for instance WHERE abs(l.ts - r.ts) <= INTERVAL '10' MINUTES",
-                span=self.span,
-            )
+            ).at(self.span)
         if self.lo + self.hi < 0:
             raise PlanError(
                 "contradicting-windows",
                 "no pair of the bestmatch join can satisfy its bounds on time",
                 reason="the lower end lies above the upper one",
                 hint="widen or drop one of the bounds",
-                span=self.span,
-            )
+            ).at(self.span)
 
     def required_columns(self, wanted: Set[str]) -> list[set[str]]:
         """Keys, and what pairs are compared by."""

@@ -14,13 +14,8 @@ from windrow.plan.units import show_ticks
 class ChangeFeed(SameColumns):
     """The rows that a stream of changes describes: they come with inserts and go with deletes.
 
-    A delete takes back the newest row that equals it in all columns but the time.
-
-    Attributes:
-        input: the changes.
-        alias: how the user calls the stream.
-        time: the time column.
-        ticks: the stream's window [RANGE ticks]; None: rows stay until they are deleted.
+    A delete takes back the newest row that equals it in all columns but the time. `ticks` are those
+    of the stream's window [RANGE ticks]; None: rows stay until they are deleted.
     """
 
     input: Node
@@ -29,17 +24,13 @@ class ChangeFeed(SameColumns):
     ticks: int | None = None
 
     is_stateful = True
+    rows_end = True  # by deletes
     physical = "windrow.physical.nodes.resolve_changes:ResolveChanges.of"
 
     @property
     def compared(self) -> tuple[str, ...]:
         """The columns by which rows are equal."""
         return tuple(name for name in self.schema.names if name != self.time)
-
-    @property
-    def rows_end(self) -> bool:
-        """They do, by deletes."""
-        return True
 
     def required_columns(self, wanted: Set[str]) -> list[set[str]]:
         """What rows are compared by, and the time where it is wanted."""

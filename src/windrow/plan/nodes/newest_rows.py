@@ -23,12 +23,8 @@ class NewestRows(SameColumns):
     partition: tuple[str, ...] = ()
 
     is_stateful = True
+    rows_end = True  # when newer ones push them out
     physical = "windrow.physical.nodes.count_rows:CountRows.of"
-
-    @property
-    def rows_end(self) -> bool:
-        """They do, when newer ones push them out."""
-        return True
 
     @property
     def event_times(self) -> frozenset[str]:

@@ -6,14 +6,14 @@ from collections.abc import Set
 from dataclasses import dataclass
 
 from windrow.plan.exprs import Named, column, rename
-from windrow.plan.nodes.base import Node, OneInput, PerRow, Predicates, kept_of, read_by, without
+from windrow.plan.nodes.base import Node, PerRow, Predicates, kept_of, read_by, without
 from windrow.plan.nodes.filter import Filter
 from windrow.plan.texts import ColumnTexts, show_items
 from windrow.schema import Schema
 
 
 @dataclass(frozen=True)
-class Project(PerRow, OneInput):
+class Project(PerRow):
     """Computed columns; event time, end and sign pass through."""
 
     input: Node

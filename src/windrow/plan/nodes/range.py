@@ -17,23 +17,15 @@ class Range(SameColumns):
     input: Node
     ticks: int
 
+    rows_end = True  # with their windows
+    begins_at_event_time = True  # below it no row has ended yet, and none has come back
     physical = "windrow.physical.nodes.range_rows:RangeRows.of"
-
-    @property
-    def rows_end(self) -> bool:
-        """They do, with their windows."""
-        return True
 
     @property
     def alive_ticks(self) -> int | None:
         """Its own length, or less where a window below is shorter."""
         inner = self.input.alive_ticks
         return self.ticks if inner is None else min(self.ticks, inner)
-
-    @property
-    def begins_at_event_time(self) -> bool:
-        """Below a window of a derived table no row has ended yet, and none has come back."""
-        return True
 
     @property
     def event_times(self) -> frozenset[str]:

@@ -41,8 +41,7 @@ class Scan(Leaf):
                 f"the stream {self.stream.name} has no event time",
                 reason="windows are measured on event time",
                 hint=f"register it with its time column: stream({self.stream.name!r}, .., time=..)",
-                span=self.span,
-            )
+            ).at(self.span)
 
     def title(self, time_type: str, show: ColumnTexts) -> str:  # noqa: ARG002
         """The stream, and how the user calls it."""

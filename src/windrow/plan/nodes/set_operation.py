@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 
-from windrow.errors import PlanError, Span
+from windrow.errors import Span
 from windrow.plan.exprs import Expr
 from windrow.plan.nodes.base import Node, Predicates, without
 from windrow.plan.nodes.filter import filtered
@@ -76,14 +76,8 @@ class SetOperation(Node):
 
     def verify_state(self) -> None:
         """Rows are kept until they leave: each must."""
-        if not self.only_hands_on and not all(child.rows_end for child in self.inputs):
-            raise PlanError(
-                "unbounded-state",
-                f"{self.kind.upper()} keeps its rows for ever",
-                reason="no window says when a row leaves it",
-                hint="give its streams a window, for instance sales [RANGE INTERVAL '1' HOUR]",
-                span=self.span,
-            )
+        if not self.only_hands_on:
+            self.verify_rows_end(self.kind.upper(), self.span)
 
     def required_columns(self, wanted: Set[str]) -> list[set[str]]:
         """What is wanted of rows that are handed on; else all, which tell rows apart."""

@@ -31,14 +31,10 @@ class TableJoin(PerRow):
     The table's rows are there at every instant: a result has the time, end and sign of its row.
 
     Attributes:
-        input: the rows.
         table: a TableScan, perhaps below a Filter.
-        alias: how the user calls the table.
         kind: "inner", "left" (outer), "semi" or "anti".
-        keys: the equalities.
         predicates: further conditions on a row and a row of the table.
         place: why it stands where it does, for EXPLAIN.
-        span: where the table stands in the SQL.
     """
 
     input: Node

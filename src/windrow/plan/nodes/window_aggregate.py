@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass, field, replace
 
-from windrow.errors import PlanError, Span
+from windrow.errors import Span
 from windrow.plan.aggregates import AGGREGATES
 from windrow.plan.aggregates.function import AggregateFunction
 from windrow.plan.exprs import Expr, Named
@@ -54,6 +54,7 @@ class WindowAggregate(OneInput):
     span: Span | None = None
 
     is_stateful = True
+    rows_end = True  # by being taken back
     physical = "windrow.physical.nodes.sliding_aggregate:SlidingAggregate.of"
 
     @property
@@ -62,21 +63,9 @@ class WindowAggregate(OneInput):
         keys = tuple(Field(k.name, k.expr.type) for k in self.keys)
         return Schema(keys + tuple(Field(a.name, a.type) for a in self.aggregates))
 
-    @property
-    def rows_end(self) -> bool:
-        """They do, by being taken back."""
-        return True
-
     def verify_state(self) -> None:
         """Rows are kept until they leave: each must."""
-        if not self.input.rows_end:
-            raise PlanError(
-                "unbounded-state",
-                "the aggregate keeps its rows for ever",
-                reason="no window says when a row leaves it",
-                hint="give its streams a window, for instance sales [RANGE INTERVAL '1' HOUR]",
-                span=self.span,
-            )
+        self.verify_rows_end("the aggregate", self.span)
 
     def required_columns(self, wanted: Set[str]) -> list[set[str]]:  # noqa: ARG002
         """What keys and aggregates read."""

@@ -18,7 +18,7 @@ from windrow.plan.nodes.base import (
     without,
 )
 from windrow.plan.nodes.filter import filtered
-from windrow.plan.texts import KIND_NAMES, ColumnTexts, show_equalities, show_predicates
+from windrow.plan.texts import KIND_NAMES, ColumnTexts, listed, show_equalities, show_predicates
 from windrow.plan.windows import WindowGraph
 from windrow.schema import Schema
 
@@ -32,6 +32,8 @@ PRESERVED = {
 }
 """Per kind of join, the inputs of which a row is in the answer although nothing matches it."""
 
+_GIVE = "give it one, for instance"
+
 
 @dataclass(frozen=True)
 class WindowJoin(Node):
@@ -41,10 +43,6 @@ class WindowJoin(Node):
     that comes alone, from an outer, semi or anti join, has its own.
 
     Attributes:
-        inputs: what is joined.
-        aliases: how the user calls each input.
-        equalities: the keys.
-        graph: the windows.
         predicates: further conditions, each over two or more inputs; in a join that is not inner,
             every condition of ON that is neither key nor window.
         kind: "inner"; or, of two inputs, "left", "right" or "full" (outer), "semi" or "anti".
@@ -54,7 +52,6 @@ class WindowJoin(Node):
             then has conditions on time alone.
         at_once: of an outer join: every row of a preserved input comes with NULLs as it arrives,
             whether it has a match or not; what reads the join takes out those that have one.
-        span: where FROM stands in the SQL.
     """
 
     inputs: tuple[Node, ...]
@@ -234,50 +231,39 @@ class WindowJoin(Node):
         self._verify_consistent(self.graph)
         for alias, node in zip(self.aliases, self.inputs, strict=True):
             if not node.rows_end:
-                raise PlanError(
-                    "unbounded-state",
-                    f"the join of {_listed(self.aliases)} keeps tuples of {alias} for ever",
-                    reason=f"no window says when a tuple of {alias} leaves",
-                    hint=f"give it one, for instance {alias} [RANGE INTERVAL '1' HOUR]",
-                    span=self.span,
-                )
+                reason = f"no window says when a tuple of {alias} leaves"
+                raise self._keeps(alias, reason, f"{_GIVE} {alias} [RANGE INTERVAL '1' HOUR]")
 
     def _verify_consistent(self, graph: WindowGraph) -> None:
         if graph.is_contradictory:
             raise PlanError(
                 "contradicting-windows",
-                f"no tuples of {_listed(graph.streams)} can satisfy all windows at once",
+                f"no tuples of {listed(graph.streams)} can satisfy all windows at once",
                 reason="together the bounds ask for a time difference below its own lower end",
                 hint="widen or drop one of the windows",
-                span=self.span,
-            )
+            ).at(self.span)
 
     def _verify_windows(self, graph: WindowGraph) -> None:
-        names = graph.streams
         self._verify_consistent(graph)
-        unbounded = graph.unbounded_pairs()
-        if unbounded:
-            first, second = (names[s] for s in unbounded[0])
-            raise PlanError(
-                "unbounded-state",
-                f"the join of {_listed(names)} keeps tuples of {first} for ever",
-                reason=f"no window says how long after a tuple of {first} one of {second} may come",
-                hint=f"add WINDOW ({first}, {second}) = INTERVAL '1' HOUR, or the bound that you mean",
-                span=self.span,
+        for pair in graph.unbounded_pairs():
+            first, second = (graph.streams[at] for at in pair)
+            raise self._keeps(
+                first,
+                f"no window says how long after a tuple of {first} one of {second} may come",
+                f"add WINDOW ({first}, {second}) = INTERVAL '1' HOUR, or the bound that you mean",
             )
+
+    def _keeps(self, alias: str, reason: str, hint: str) -> PlanError:
+        joined = f"the join of {listed(self.aliases)} keeps tuples of {alias} for ever"
+        return PlanError("unbounded-state", joined, reason=reason, hint=hint).at(self.span)
 
     def _verify_counts(self, counts: CountWindows) -> None:
         if counts.within is not None:
             return
         for alias, window in zip(self.aliases, counts.own, strict=True):
             if window.rows is None and window.ticks is None:
-                raise PlanError(
-                    "unbounded-state",
-                    f"the join of {_listed(self.aliases)} keeps tuples of {alias} for ever",
-                    reason=f"no window says which tuples of {alias} are there",
-                    hint=f"give it one, for instance {alias} [ROWS 100]",
-                    span=self.span,
-                )
+                reason = f"no window says which tuples of {alias} are there"
+                raise self._keeps(alias, reason, f"{_GIVE} {alias} [ROWS 100]")
 
     def title(self, time_type: str, show: ColumnTexts) -> str:  # noqa: ARG002
         """Kind, conditions, windows."""
@@ -290,7 +276,3 @@ class WindowJoin(Node):
         kind = f"{KIND_NAMES[self.kind]} on " if self.kind in KIND_NAMES else ""
         name = "SnapshotJoin" if self.is_snapshot else "WindowJoin"
         return f"{name} {kind}{conditions}{'; ' if windows else ''}{windows}"
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -42,12 +42,9 @@ def is_free_name(name: str) -> bool:
 def take_out_calls(
     tree: exp.Expr, functions: Functions, typed: Typed
 ) -> tuple[exp.Expr, tuple[Call, ...]]:
-    """The tree with a column in place of each outermost call, and the calls.
+    """The resolved tree with a column in place of each outermost call, and the calls.
 
-    Args:
-        tree: a resolved tree.
-        functions: the user's functions by name.
-        typed: renders trees over the same columns.
+    `typed` renders trees over the same columns.
     """
     if not any(_function_of(node, functions) for node in tree.find_all(exp.Anonymous)):
         return tree, ()
@@ -81,8 +78,7 @@ def unknown_function(tree: exp.Expr, functions: Functions, refusal: BindError) -
             hint=f"there is {' and '.join(near)}"
             if near
             else f"register your own with session.function({node.name!r}, ..)",
-            span=span_of(node) or span_of(tree),
-        )
+        ).at(span_of(node) or span_of(tree))
     return None
 
 
@@ -119,8 +115,7 @@ def _check_number(node: exp.Expr, function: UserFunction, given: int) -> None:
             + (f" and takes {wanted}" if wanted else ""),
             reason="" if given else "a function has a value per row, by something of the row",
             hint="write the arguments that it was registered with, or register it anew",
-            span=span_of(node),
-        )
+        ).at(span_of(node))
 
 
 def takes(function: UserFunction, given: int) -> tuple[bool, str]:
@@ -146,6 +141,5 @@ def cast_argument(tree: exp.Expr, type_: str, wanted: str, function: UserFunctio
             f"{function.name} takes {wanted} where it is given {type_}",
             reason="an argument is cast only to a type that holds all its values",
             hint=f"cast it, for instance  CAST(.. AS {wanted.upper()})",
-            span=span_of(tree),
-        )
+        ).at(span_of(tree))
     return exp.cast(tree.copy(), exp.DataType.build(wanted, dialect="spark"))

@@ -17,18 +17,18 @@ Everything that does not fit this form is an ordinary predicate.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
 from windrow.errors import BindError, Span
 from windrow.plan.windows import UNBOUNDED, Bound
-from windrow.sql.bind.keys import Condition, bare, equality_of
+from windrow.sql.bind.keys import Condition, equality_of
 from windrow.sql.bind.lengths import Length, constant_length, window_ticks
 from windrow.sql.bind.scope import Scope
-from windrow.sql.grammar.clauses import PairWindow, UniformWindow
+from windrow.sql.grammar.clauses import WindowClause
 from windrow.sql.grammar.refuse import refuse_expressions
-from windrow.sql.grammar.spans import span_of, text_of
+from windrow.sql.grammar.spans import bare, span_of, text_of
 
 
 @dataclass(frozen=True)
@@ -73,41 +73,27 @@ def take_none(_: exp.Expr) -> bool:
 def sort_conditions(
     trees: Sequence[exp.Expr],
     scope: Scope,
-    time_type: str,
-    sql: str,
     streams: Scope | None = None,
     taken: Taker = take_none,
 ) -> Conditions:
     """Every conjunct of WHERE and ON in its place.
 
-    Args:
-        trees: WHERE and ON.
-        scope: what their names mean.
-        time_type: the type of event time.
-        sql: the text.
-        streams: the scope of the window join, where that is another one.
-        taken: what joins with tables take.
+    `scope` says what their names mean, `streams` is the scope of the window join where that is
+    another one, and `taken` are those that joins with tables take.
     """
     streams = streams or scope
-    times = TimeConditions(streams, time_type, sql)
+    times = TimeConditions(streams)
     clauses: list[exp.Expr] = []
     bounds: list[Bound] = []
     equalities: list[Condition] = []
     predicates: list[exp.Expr] = []
     places: dict[str, Span | None] = {}
-    for conjunct in conjuncts(trees):
-        if isinstance(conjunct, PairWindow | UniformWindow):
-            clauses.append(conjunct)
-            continue
-        refuse_misplaced(conjunct)
-        resolved = scope.resolve(conjunct)
-        if taken(resolved):
-            continue
+    for resolved, span in _resolved(trees, scope, clauses, taken):
         found = times.bounds(resolved)
         key = equality_of(resolved, streams)
         if found:
             bounds += found
-            places |= {bound.text: span_of(conjunct) for bound in found}
+            places |= {bound.text: span for bound in found}
         elif key is not None:
             equalities.append(key)
         else:
@@ -117,22 +103,28 @@ def sort_conditions(
 
 def sort_filters(
     trees: Sequence[exp.Expr], scope: Scope, taken: Taker = take_none
-) -> tuple[tuple[exp.Expr, ...], tuple[exp.Expr, ...]]:
+) -> tuple[list[exp.Expr], list[exp.Expr]]:
     """WHERE over a join that is not inner: windows, which belong to ON, and predicates, resolved.
 
     Whatever else it says of times or keys is said of rows that the join has given.
     """
     clauses: list[exp.Expr] = []
-    predicates: list[exp.Expr] = []
+    predicates = [resolved for resolved, _ in _resolved(trees, scope, clauses, taken)]
+    return clauses, predicates
+
+
+def _resolved(
+    trees: Sequence[exp.Expr], scope: Scope, clauses: list[exp.Expr], taken: Taker
+) -> Iterator[tuple[exp.Expr, Span | None]]:
+    """The conjuncts that are conditions, resolved, and their places; windows go to `clauses`."""
     for conjunct in conjuncts(trees):
-        if isinstance(conjunct, PairWindow | UniformWindow):
+        if isinstance(conjunct, WindowClause):
             clauses.append(conjunct)
             continue
         refuse_misplaced(conjunct)
         resolved = scope.resolve(conjunct)
         if not taken(resolved):
-            predicates.append(resolved)
-    return tuple(clauses), tuple(predicates)
+            yield resolved, span_of(conjunct)
 
 
 def refuse_misplaced(conjunct: exp.Expr) -> None:
@@ -145,8 +137,7 @@ def refuse_misplaced(conjunct: exp.Expr) -> None:
             "an aggregate stands in WHERE or ON",
             reason="rows are filtered there before they are grouped",
             hint="write the condition in HAVING",
-            span=span_of(aggregate),
-        )
+        ).at(span_of(aggregate))
 
 
 _COUNTED = {"bigint", "date"}
@@ -179,10 +170,8 @@ class Linear:
 class TimeConditions:
     """Reads the conjuncts of one SELECT for windows."""
 
-    def __init__(self, scope: Scope, time_type: str, sql: str) -> None:
-        self.scope = scope
-        self.time_type = time_type
-        self.sql = sql
+    def __init__(self, scope: Scope) -> None:
+        self.scope, self.time_type, self.sql = scope, scope.time_type, scope.sql
 
     def bounds(self, condition: exp.Expr) -> tuple[Bound, ...]:
         """The bounds that a resolved conjunct states; none where it is an ordinary predicate."""
@@ -202,7 +191,7 @@ class TimeConditions:
             return self._distance(condition.this, type(condition), condition.expression, text)
         if isinstance(condition, exp.LT | exp.LTE | exp.GT | exp.GTE | exp.EQ):
             bound = self._compare(condition.this, type(condition), condition.expression, text)
-            return () if bound is None else (_merge(bound, bound, text),)
+            return () if bound is None else (bound,)
         return ()
 
     def _between(self, condition: exp.Between, text: str) -> tuple[Bound, ...]:
@@ -210,9 +199,9 @@ class TimeConditions:
         upper = self._compare(condition.this, exp.LTE, condition.args["high"], text)
         if lower is None or upper is None or condition.args.get("symmetric"):
             return ()
-        if _same_pair(lower, upper):
-            return (_merge(lower, upper, text),)
-        return (_merge(lower, lower, text), _merge(upper, upper, text))
+        if (lower.left, lower.right) == (upper.left, upper.right):
+            return (replace(lower, hi=upper.hi),)
+        return lower, upper
 
     def _distance(
         self, distance: exp.Abs, operator: type[exp.Expr], limit: exp.Expr, text: str
@@ -244,7 +233,7 @@ class TimeConditions:
         lower: dict[type[exp.Expr], int] = {exp.GTE: shift, exp.GT: shift - 1, exp.EQ: shift}
         upper: dict[type[exp.Expr], int] = {exp.LTE: -shift, exp.LT: -shift - 1, exp.EQ: -shift}
         lo, hi = lower.get(operator, UNBOUNDED), upper.get(operator, UNBOUNDED)
-        return Bound(minus, plus, lo=lo, hi=hi)
+        return Bound(minus, plus, lo=lo, hi=hi, text=text)
 
     def _linear(self, node: exp.Expr) -> Linear | None:
         if isinstance(node, exp.Paren):
@@ -275,12 +264,3 @@ def _pair(difference: Linear) -> tuple[int, int] | None:
     plus = next(source for source, factor in difference.times.items() if factor == 1)
     minus = next(source for source, factor in difference.times.items() if factor == -1)
     return plus, minus
-
-
-def _same_pair(first: Bound, second: Bound) -> bool:
-    return (first.left, first.right) == (second.left, second.right)
-
-
-def _merge(first: Bound, second: Bound, text: str) -> Bound:
-    lo, hi = min(first.lo, second.lo), min(first.hi, second.hi)
-    return Bound(first.left, first.right, lo=lo, hi=hi, text=text)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from windrow.errors import BindError, PlanError, Span, cover
+from windrow.errors import BindError, PlanError, cover
 from windrow.plan.catalog import StreamInfo
 from windrow.plan.functions import TABLE_FUNCTIONS, Constant, TableFunction
 from windrow.plan.nodes.table_scan import TableScan
@@ -20,16 +20,8 @@ from windrow.sql.grammar.spans import span_of, text_of
 INNER = {"", "INNER", "CROSS"}
 
 KINDS = {
-    ("LEFT", ""): "left",
-    ("LEFT", "OUTER"): "left",
-    ("RIGHT", ""): "right",
-    ("RIGHT", "OUTER"): "right",
-    ("FULL", ""): "full",
-    ("FULL", "OUTER"): "full",
-    ("", "SEMI"): "semi",
-    ("LEFT", "SEMI"): "semi",
-    ("", "ANTI"): "anti",
-    ("LEFT", "ANTI"): "anti",
+    **{(side, kind): side.lower() for side in ("LEFT", "RIGHT", "FULL") for kind in ("", "OUTER")},
+    **{(side, kind): kind.lower() for side in ("", "LEFT") for kind in ("SEMI", "ANTI")},
 }
 """Kinds by the words before JOIN: which side, and what."""
 
@@ -42,7 +34,14 @@ def join_kind(joins: Sequence[exp.Join], streams: int) -> str:
     kinds = [kind_of(join) for join in joins]
     for join, kind in zip(joins, kinds, strict=True):
         if kind != "inner" and streams != 2:
-            raise _of_several(join, streams)
+            raise PlanError(
+                "outer-join-of-several",
+                f"the {words_of(join)} stands in a FROM of {streams} streams",
+                reason="an outer, semi or anti join takes two: over more, its answer depends on the"
+                " order",
+                hint="put two of them in a derived table:"
+                " FROM (SELECT .. FROM a LEFT JOIN b ON ..) x, c ..",
+            ).at(span_of(join))
     return next((kind for kind in kinds if kind != "inner"), "inner")
 
 
@@ -54,45 +53,17 @@ def kind_of(join: exp.Join) -> str:
     found = KINDS.get((side, kind))
     if found is not None:
         return found
-    words = " ".join(word for word in (side, kind) if word)
     raise unsupported(
         "join",
-        f"{words} JOIN is not supported",
+        f"{words_of(join)} is not supported",
         "write an inner join, or LEFT, RIGHT or FULL OUTER JOIN, LEFT SEMI JOIN, LEFT ANTI JOIN",
-        span_of(join),
-    )
+    ).at(span_of(join))
 
 
 def words_of(join: exp.Join) -> str:
     """The words that a join is written with: `LEFT OUTER JOIN`."""
     words = [str(join.args.get(key) or "").upper() for key in ("side", "kind")]
     return " ".join([*filter(None, words), "JOIN"])
-
-
-def _of_several(join: exp.Join, streams: int) -> PlanError:
-    return PlanError(
-        "outer-join-of-several",
-        f"the {words_of(join)} stands in a FROM of {streams} streams",
-        reason="an outer, semi or anti join takes two: over more, its answer depends on the order",
-        hint="put two of them in a derived table: FROM (SELECT .. FROM a LEFT JOIN b ON ..) x, c ..",
-        span=span_of(join),
-    )
-
-
-def windows_in_where(error: PlanError, places: Mapping[str, Span | None]) -> PlanError:
-    """The error of a join that lacks a window, told of conditions in WHERE that would be one.
-
-    `places` says where those stand.
-    """
-    if not places:
-        return error
-    return PlanError(
-        error.condition,
-        error.sentence,
-        reason="WHERE filters what the join gives; ON and the WINDOW clause say what matches",
-        hint=f"move {' and '.join(places)} from WHERE to ON",
-        span=cover(*places.values()),
-    )
 
 
 def one_key_each(
@@ -148,8 +119,7 @@ def table_source(info: StreamInfo, item: exp.Table, sql: str) -> Source:
             f"{alias} is a table, and has the window {text_of(window, sql)}",
             reason="a table does not move: all its rows are there at every instant",
             hint="leave the window out",
-            span=span_of(window),
-        )
+        ).at(span_of(window))
     schema = Schema(tuple(Field(f"{alias}.{f.name}", f.type) for f in info.schema.fields))
     return Source(alias, "", TableScan(info, alias, schema, span), None, "", span, is_table=True)
 
@@ -164,32 +134,21 @@ def refuse_tables_alone(sources: Sequence[Source]) -> None:
             f"the query reads no stream: {names} {said}",
             reason="an answer changes as streams bring tuples, and a table brings none",
             hint=f"join a stream with it: FROM a JOIN {sources[0].alias} ON ..",
-            span=cover(*(source.span for source in sources)),
-        )
-
-
-def refuse_matched_table(sources: Sequence[Source], join: exp.Join) -> None:
-    """Refuses a bestmatch join with a table."""
-    for source in sources:
-        if source.is_table:
-            raise unsupported(
-                "bestmatch-table",
-                f"{source.alias} is a table, and a bestmatch join is one of two streams",
-                f"write an inner or left join: FROM a JOIN {source.alias} ON ..",
-                span_of(join),
-            )
+        ).at(cover(*(source.span for source in sources)))
 
 
 def refuse_paired_table(sources: Sequence[Source], join: exp.Join) -> None:
-    """Refuses a join by time with a table, whose rows have none."""
-    for source in sources:
-        if source.is_table:
-            raise unsupported(
-                "pair-join-table",
-                f"{source.alias} is a table, and {NAMES[join.args['kind']]} is one of two streams",
-                f"register it as a stream with its time column: stream({source.alias!r}, .., time=..)",
-                span_of(join),
-            )
+    """Refuses a table in a join that is one of two streams."""
+    table = next((source.alias for source in sources if source.is_table), None)
+    if table is None:
+        return
+    name, condition = "a bestmatch join", "bestmatch-table"
+    hint = f"write an inner or left join: FROM a JOIN {table} ON .."
+    if join.args["kind"] in NAMES:  # by time, and its rows have none
+        name, condition = NAMES[join.args["kind"]], "pair-join-table"
+        hint = f"register it as a stream with its time column: stream({table!r}, .., time=..)"
+    sentence = f"{table} is a table, and {name} is one of two streams"
+    raise unsupported(condition, sentence, hint).at(span_of(join))
 
 
 def read_tables(sources: Sequence[Source], joins: Sequence[exp.Join]) -> tuple[FromTable, ...]:
@@ -228,8 +187,7 @@ def _check_sides(sources: Sequence[Source], outer: int, join: exp.Join, kind: st
             f"the {words_of(join)} comes after the table {table.alias}",
             "put what stands before it in a derived table: FROM (SELECT .. FROM a JOIN"
             f" {table.alias} ON ..) x {words_of(join)} ..",
-            span_of(join),
-        )
+        ).at(span_of(join))
 
 
 def _kept_table(table: Source, join: exp.Join, instead: str) -> PlanError:
@@ -238,8 +196,7 @@ def _kept_table(table: Source, join: exp.Join, instead: str) -> PlanError:
         f"the {words_of(join)} keeps rows of the table {table.alias} that match nothing",
         reason="whether a row of a table has a match changes with every tuple that comes or goes",
         hint=instead,
-        span=span_of(join),
-    )
+    ).at(span_of(join))
 
 
 def _refuse_nested(joins: Sequence[exp.Join]) -> None:
@@ -250,8 +207,7 @@ def _refuse_nested(joins: Sequence[exp.Join]) -> None:
                 "nested-join",
                 "a join stands inside another one, and not all of them are inner joins",
                 "write ON right after each join, so that they are taken from left to right",
-                span_of(join),
-            )
+            ).at(span_of(join))
 
 
 ReadItem = Callable[[exp.Expr], Source]
@@ -273,8 +229,7 @@ def called_source(item: exp.Expr, read: ReadItem) -> Source:
             "table-function",
             "only streams and derived tables may stand in FROM",
             "write the name of a registered stream, or (SELECT ..) alias",
-            span_of(item),
-        )
+        ).at(span_of(item))
     given: list[exp.Expr] = list(call.expressions)
     source = read(_rows(given[0] if given else None, item, name, function))
     if source.is_table or source.changelog_keys is not None:
@@ -283,8 +238,7 @@ def called_source(item: exp.Expr, read: ReadItem) -> Source:
             f"{name} takes the rows of a stream, and {source.alias} has others",
             reason="what is given to it comes in the order of time, and is not taken back",
             hint=function.usage,
-            span=span_of(item),
-        )
+        ).at(span_of(item))
     constants = tuple(_constant(tree, name, function) for tree in given[1:])
     node = function.make(source.node, source.alias, constants)
     time = min(node.event_times, default=None)
@@ -304,8 +258,7 @@ def _rows(first: exp.Expr | None, item: exp.Expr, name: str, function: TableFunc
             "table-function-arguments",
             f"the first argument of {name} is no stream",
             hint=f"write {function.usage}, with the name of a stream or (SELECT ..) in front",
-            span=span_of(item),
-        )
+        ).at(span_of(item))
     rows.meta.update(first.meta if first is not None else {})
     return rows
 
@@ -326,8 +279,7 @@ def _constant(tree: exp.Expr, name: str, function: TableFunction) -> Constant:
         f"an argument of {name} is no constant",
         reason="what it does is the same for all rows",
         hint=f"write {function.usage}, with numbers and texts",
-        span=span_of(tree),
-    )
+    ).at(span_of(tree))
 
 
 def _number(text: str) -> int | float:

@@ -18,12 +18,12 @@ from sqlglot import exp
 from windrow.errors import BindError, cover
 from windrow.plan.exprs import Expr, Named, column
 from windrow.plan.nodes.base import Equality, Node
-from windrow.plan.nodes.filter import Filter
+from windrow.plan.nodes.filter import filtered
 from windrow.plan.nodes.project import Project
 from windrow.schema import Field, Schema
 from windrow.sql.bind.scope import Scope
 from windrow.sql.grammar.refuse import unsupported
-from windrow.sql.grammar.spans import span_of
+from windrow.sql.grammar.spans import bare, span_of
 from windrow.sql.render.numbers import wider_type
 from windrow.sql.render.render import Renderer
 
@@ -103,7 +103,7 @@ def add_keys(
         ]
         equalities += [Equality(left, right, type_, null_safe) for left, right in pairwise(names)]
     nodes = [
-        _with_keys(node, kept, keys)
+        with_columns(filtered(node, tuple(kept)), keys)
         for node, kept, keys in zip(inputs, filters, added, strict=True)
     ]
     return nodes, tuple(equalities)
@@ -130,8 +130,7 @@ def _key_if(condition: exp.Expr, term: _Term, group: _Class) -> _Term:
             "preserved-null-safe-keys",
             "two columns of a side whose unmatched rows are kept equal one column null-safely",
             "write = where a NULL need not match, or compare one of the two columns",
-            cover(*(span_of(side) for c in group.conditions for side in (c.left, c.right))),
-        )
+        ).at(cover(*(span_of(side) for c in group.conditions for side in (c.left, c.right))))
     tree = exp.Case(ifs=[exp.If(this=condition, true=term.tree.copy())])
     return _Term(term.source, tree, term.type)
 
@@ -152,12 +151,6 @@ def _in_type(term: _Term, type_: str) -> exp.Expr:
     if term.type == type_:
         return term.tree
     return exp.cast(term.tree.copy(), exp.DataType.build(type_, dialect="spark"))
-
-
-def _with_keys(node: Node, predicates: list[Expr], keys: list[Named]) -> Node:
-    if predicates:
-        node = Filter(node, tuple(predicates))
-    return with_columns(node, keys)
 
 
 def free_name(name: str, schema: Schema) -> str:
@@ -218,8 +211,7 @@ def _common_type(group: _Class, sql: str) -> str:
             "key-type-map",
             "a map cannot be a join key",
             hint="compare one of its entries, for instance a.m['x'] = b.m['x']",
-            span=span_of(group.terms[0].tree),
-        )
+        ).at(span_of(group.terms[0].tree))
     return type_
 
 
@@ -235,8 +227,7 @@ def _mismatch(group: _Class, sql: str) -> BindError:
         f"{left} is {types[bad.left]} but {right} is {types[bad.right]}",
         reason="join keys are compared by value, in one type that holds both exactly",
         hint=f"cast one side, for instance  {_cast(left, right, types[bad.left], types[bad.right])}",
-        span=cover(span_of(bad.left), span_of(bad.right)),
-    )
+    ).at(cover(span_of(bad.left), span_of(bad.right)))
 
 
 def _cast(left: str, right: str, left_type: str, right_type: str) -> str:
@@ -251,10 +242,3 @@ def _cast(left: str, right: str, left_type: str, right_type: str) -> str:
 def _text(tree: exp.Expr, sql: str) -> str:
     span = span_of(tree)
     return sql[span.start : span.end] if span else tree.sql("spark")
-
-
-def bare(tree: exp.Expr) -> exp.Expr:
-    """The tree without parentheses around it."""
-    while isinstance(tree, exp.Paren):
-        tree = tree.this
-    return tree

@@ -12,6 +12,7 @@ from sqlglot import exp
 from windrow.errors import BindError, UnsupportedError
 from windrow.plan.units import parts_to_ticks, whole_ticks
 from windrow.plan.windows import UNBOUNDED
+from windrow.sql.grammar.clauses import PairWindow, RangeWindow
 from windrow.sql.grammar.spans import span_of, text_of
 
 _PART = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
@@ -77,8 +78,7 @@ def _interval(node: exp.Interval) -> Length | None:
             "unsupported-interval",
             f"an interval {unit.sql('spark')} is not read",
             hint="write a sum, for instance INTERVAL '1' HOUR + INTERVAL '30' MINUTES",
-            span=span_of(node),
-        )
+        ).at(span_of(node))
     written = value.name
     if unit is not None:
         try:
@@ -91,8 +91,7 @@ def _interval(node: exp.Interval) -> Length | None:
             "bad-interval",
             f"the interval {written!r} cannot be read",
             hint="for instance INTERVAL '5' SECONDS or INTERVAL '1 hour 30 minutes'",
-            span=span_of(node),
-        )
+        ).at(span_of(node))
     return Length(parts=tuple(found))
 
 
@@ -106,8 +105,7 @@ def window_ticks(node: exp.Expr, time_type: str, sql: str) -> int:
             f"the window {written} is not a constant",
             hint="a window is an interval such as INTERVAL '5' SECONDS, or a whole number of"
             " ticks where time is BIGINT",
-            span=span_of(node),
-        )
+        ).at(span_of(node))
     if length.number and time_type != "bigint":
         unit = "DAYS" if time_type == "date" else "SECONDS"
         raise BindError(
@@ -115,8 +113,7 @@ def window_ticks(node: exp.Expr, time_type: str, sql: str) -> int:
             f"the window {written} has no unit, and time is {time_type.upper()}",
             reason="only BIGINT time is counted in bare numbers",
             hint=f"write an interval, for instance INTERVAL '{ceil(abs(length.number))}' {unit}",
-            span=span_of(node),
-        )
+        ).at(span_of(node))
     try:
         ticks = whole_ticks(Fraction(length.ticks(time_type, written)), written)
     except BindError as error:
@@ -127,9 +124,32 @@ def window_ticks(node: exp.Expr, time_type: str, sql: str) -> int:
             f"the window {written} is longer than time itself",
             reason="times are counted in 64 bits, and a window takes at most 62",
             hint="write a shorter one",
-            span=span_of(node),
-        )
+        ).at(span_of(node))
     return ticks
+
+
+def window_ends(clause: PairWindow | RangeWindow, time_type: str, sql: str) -> tuple[int, int]:
+    """(lo, hi) of `BETWEEN first AND last`: t(right) - t(left) in [-lo, hi], perhaps on one side.
+
+     9 PRECEDING     5 PRECEDING       0             lo = 9, hi = -5
+    -----[===============]-------------|---------> t(right) - t(left)
+    """
+    ends = [clause.args["first"], clause.args["last"]]
+    ticks = [window_ticks(end.this, time_type, sql) for end in ends]
+    first, last = (-t if end.args["is_before"] else t for t, end in zip(ticks, ends, strict=True))
+    if first <= last:
+        return -first, last
+    what, turned = "range", ""
+    if isinstance(clause, PairWindow):
+        sides = ["PRECEDING" if end.args["is_before"] else "FOLLOWING" for end in ends]
+        texts = [f"{text_of(end.this, sql)} {side}" for end, side in zip(ends, sides, strict=True)]
+        what, turned = "window", f": BETWEEN {texts[1]} AND {texts[0]}"
+    raise BindError(
+        "reversed-window",
+        f"the {what} {text_of(clause, sql)} ends before it begins",
+        reason="BETWEEN names the earlier end first, as in SQL",
+        hint=f"turn its ends around{turned}",
+    ).at(span_of(clause))
 
 
 def distance_ticks(node: exp.Expr, time_type: str, sql: str, what: str = "limit") -> int:
@@ -144,5 +164,4 @@ def distance_ticks(node: exp.Expr, time_type: str, sql: str, what: str = "limit"
             f"the {what} {text_of(node, sql)} is negative",
             reason="a distance is never below zero",
             hint="write 0 or more",
-            span=span_of(node),
-        ) from None
+        ).at(span_of(node)) from None

@@ -11,20 +11,17 @@ from sqlglot import exp
 
 from windrow.errors import BindError, Span
 from windrow.plan.functions import ORDERS, UserFunction
-from windrow.plan.nodes.bestmatch_join import MINDIST, SUBSET, YOUNGEST, Limit
-from windrow.plan.types import Digits, digits_of_type
+from windrow.plan.nodes.bestmatch_join import MINDIST, SUBSET, YOUNGEST, Dimension, Limit
+from windrow.plan.types import Digits, digits_of_type, holding, is_number
 from windrow.plan.windows import Bound
 from windrow.sql.bind.calls import cast_argument, takes
-from windrow.sql.bind.keys import bare
 from windrow.sql.bind.lengths import constant_length, distance_ticks
 from windrow.sql.bind.scope import Scope
 from windrow.sql.grammar.clauses import MatchOrder
 from windrow.sql.grammar.refuse import unsupported
-from windrow.sql.grammar.spans import span_of, text_of
+from windrow.sql.grammar.spans import bare, span_of, text_of
 from windrow.sql.render.numbers import INTEGERS
 from windrow.sql.render.render import Renderer
-
-_FLOATS = {"float", "double"}
 
 TEMPORAL = ("date", "timestamp", "timestamp_ntz")
 """Types of instants, whose distances are counted in ticks."""
@@ -94,15 +91,10 @@ class MatchDimension:
     def _digits(self) -> Digits | None:
         """The digits at which both sides, or what the function gives, are exact; None: floats."""
         types = [self.left_type, self.right_type]
-        sides = [
-            digits_of_type(t) for t in (types if self.function is None else [self.function.returns])
-        ]
-        known = [digits for digits in sides if digits is not None]
-        if len(known) < len(sides):
-            return None
-        scale = max(digits.scale for digits in known)
-        whole = max(digits.precision - digits.scale for digits in known)
-        return Digits(whole + scale, scale, is_decimal=any(digits.is_decimal for digits in known))
+        if self.function is not None:
+            types = [self.function.returns]
+        known = [digits for type_ in types if (digits := digits_of_type(type_)) is not None]
+        return holding(*known) if len(known) == len(types) else None
 
     def distance(self) -> exp.Expr:
         """What MINDIST compares, as an expression: abs(left - right)."""
@@ -111,6 +103,22 @@ class MatchDimension:
             for side in (self.left, self.right)
         )
         return exp.Abs(this=exp.Sub(this=left, expression=right))
+
+    def over_columns(self, left: str, right: str, time_eps: int | None) -> Dimension:
+        """The dimension over the columns that hold its sides; of event times, with that limit."""
+        return Dimension(
+            left,
+            right,
+            self.order,
+            time_eps if self.is_time else self.eps,
+            self.is_time,
+            self.function,
+            self.text,
+            self.span,
+            self.is_wide,
+            self.unit,
+            self.is_condition,
+        )
 
     def measures(self, distance: exp.Expr) -> bool:
         """Whether this dimension is ordered by `abs(left - right)`, or by the user's function."""
@@ -139,8 +147,7 @@ class MatchDimension:
                 "bestmatch-limit",
                 f"the limit {text_of(limit, sql)} is not a constant number",
                 "write a number, for instance  abs(l.x - r.x) <= 100",
-                span_of(limit),
-            )
+            ).at(span_of(limit))
         number = length.number
         if number < 0 and self.function is None:
             raise BindError(
@@ -148,8 +155,7 @@ class MatchDimension:
                 f"the limit {text_of(limit, sql)} is negative",
                 reason="a distance is never below zero",
                 hint="write 0 or more, in the unit of the dimension",
-                span=span_of(limit),
-            )
+            ).at(span_of(limit))
         eps = self._limit(number, strict=strict)
         if eps is not None:
             self.eps = eps if self.eps is None else min(self.eps, eps)
@@ -197,11 +203,6 @@ def distance_limit(predicate: exp.Expr) -> tuple[exp.Expr | None, exp.Expr | Non
     return distance, limit, isinstance(predicate, exp.LT | exp.GT)
 
 
-def is_number(type_: str) -> bool:
-    """Whether a Spark type is numeric."""
-    return type_ in INTEGERS or type_ in _FLOATS or type_.startswith("decimal")
-
-
 _BUILT_IN = (MINDIST, SUBSET, YOUNGEST)
 _NESTED = ("array<", "map<", "struct<")
 
@@ -212,7 +213,6 @@ class OrderReader:
 
     scope: Scope
     renderer: Renderer
-    time_type: str
 
     def read(self, order: exp.Expr) -> tuple[MatchDimension, Bound | None]:
         """The dimension, and the bound on time that its WITHIN states, if it does."""
@@ -244,7 +244,7 @@ class OrderReader:
         if within is None:
             return dimension, None
         if is_time:
-            width = distance_ticks(within, self.time_type, self.renderer.sql)
+            width = distance_ticks(within, self.scope.time_type, self.renderer.sql)
             return dimension, Bound(0, 1, lo=width, hi=width, text=text)
         self._refuse_limit(order, name, function)
         dimension.constrain(within, self.renderer.sql, strict=False)
@@ -258,8 +258,7 @@ class OrderReader:
                 f"there is no order {order.args['order']}",
                 hint="write MINDIST, SUBSET or YOUNGEST, or register an order of your own:"
                 f" session.function({name!r}, .., returns='double')",
-                span=span_of(order),
-            )
+            ).at(span_of(order))
         return function
 
     def _sides(self, order: MatchOrder) -> tuple[exp.Expr, exp.Expr]:
@@ -273,8 +272,7 @@ class OrderReader:
                 "dimension-sides",
                 f"the dimension {text_of(order, self.renderer.sql)} does not compare the two sides",
                 hint=f"name one side before {order.args['order']} and the other after it",
-                span=span_of(order),
-            )
+            ).at(span_of(order))
         return first, second
 
     def _types(self, *trees: exp.Expr) -> list[str]:
@@ -324,8 +322,7 @@ class OrderReader:
             f"the dimension {text_of(order, self.renderer.sql)} compares {types[0]} and {types[1]}",
             reason=reason,
             hint=hint,
-            span=span_of(order),
-        )
+        ).at(span_of(order))
 
     def _cast(
         self,
@@ -346,8 +343,7 @@ class OrderReader:
                 reason="an order takes the left value of a pair and the right one; a partial order"
                 " those of another pair as well",
                 hint="register it anew, with the arguments that an order has",
-                span=span_of(order),
-            )
+            ).at(span_of(order))
         if declared is None:
             return replace(function, arguments=(types[0], types[1])), *sides
         left, right = (
@@ -363,8 +359,7 @@ class OrderReader:
                 "bestmatch-order-limit",
                 f"WITHIN after {order.args['order']} is not supported",
                 "leave it out: only distances, times and orders by a number have limits",
-                span_of(order.args["within"]),
-            )
+            ).at(span_of(order.args["within"]))
 
 
 def _is_set(type_: str) -> bool:
@@ -382,5 +377,4 @@ def _check_order(order: MatchOrder, function: UserFunction) -> None:
             reason="an order gives a number, where less is better, or compares two pairs",
             hint=f"register it anew: session.function({function.name!r}, .., returns='double'), or"
             " with partial_order=True",
-            span=span_of(order),
-        )
+        ).at(span_of(order))

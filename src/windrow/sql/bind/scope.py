@@ -37,13 +37,11 @@ class Source:
     """One item of FROM.
 
     Attributes:
-        alias: the name it goes by in the query.
         stream: the name of the stream it reads, "" for a derived table.
         node: its plan; columns are named `alias.column`.
         time: the flat name of its event-time column, None for a derived table, whose rows have
             an event time but no column that holds it.
         time_type: the type that its event time is shown in.
-        span: its place in the SQL.
         range_ticks: its `[RANGE w]`, where it has one.
         range_text: how the user wrote that.
         rows: its `[ROWS n]` or `[PARTITION BY k ROWS n]`, where it has one.
@@ -90,7 +88,7 @@ class Source:
 
 @dataclass
 class Scope:
-    """The sources of one SELECT; resolves names to flat columns.
+    """The sources of one SELECT, which stands in the text `sql`; resolves names to flat columns.
 
     `hidden` are sources of FROM that a semi or anti join leaves out of its answer. In the scope of
     a window join, whose sources are streams, `tables` are the tables of FROM, and `homes` says of
@@ -98,6 +96,7 @@ class Scope:
     """
 
     sources: tuple[Source, ...]
+    sql: str
     hidden: tuple[Source, ...] = ()
     tables: tuple[Source, ...] = ()
     homes: Mapping[str, int] = field(default_factory=dict)
@@ -109,6 +108,11 @@ class Scope:
         reached = [*enumerate(self.sources), *below]
         self.schema = Schema(tuple(f for _, source in reached for f in source.node.schema.fields))
         self._source_of = {f.name: i for i, s in reached for f in s.node.schema.fields}
+
+    @property
+    def time_type(self) -> str:
+        """The type of the event time, which all its streams share."""
+        return next(source.time_type for source in self.sources if not source.is_table)
 
     def source_named(self, alias: str) -> int | None:
         """The position in FROM of the source with that alias."""
@@ -177,10 +181,14 @@ class Scope:
                 f"the column {parts[0]!r} could be {' or '.join(found)}",
                 reason="several streams in FROM have a column of that name",
                 hint=f"write the alias before it, for instance {found[0]}",
-                span=span_of(column),
-            )
+            ).at(span_of(column))
         if len(parts) > 1:
-            raise self._unknown_alias(column, parts[0])
+            raise UnknownColumn(
+                "unknown-column",
+                f"nothing in FROM is called {parts[0]!r}",
+                reason=f"{'.'.join(parts)} needs a stream of that alias",
+                hint=f"there are {nearest(parts[0], [source.alias for source in self.sources])}",
+            ).at(span_of(column))
         raise self._unknown(column, parts[0], list(self.sources))
 
     def refuse_hidden(self, parts: tuple[str, ...], node: exp.Expr) -> None:
@@ -194,8 +202,7 @@ class Scope:
                     reason=f"a semi or anti join gives rows of {others} alone;"
                     f" {source.alias} is in reach of ON",
                     hint=f"move the condition to ON, or write an inner join to read {source.alias}",
-                    span=span_of(node),
-                )
+                ).at(span_of(node))
 
     def _unknown(self, column: exp.Column, name: str, among: list[Source]) -> UnknownColumn:
         names = [n for source in among for n, _ in source.columns]
@@ -204,33 +211,27 @@ class Scope:
             "unknown-column",
             f"{who} {'no' if len(among) == 1 else 'a'} column {name!r}",
             hint=f"there are {nearest(name, names)}",
-            span=span_of(column),
-        )
-
-    def _unknown_alias(self, column: exp.Column, name: str) -> UnknownColumn:
-        return UnknownColumn(
-            "unknown-column",
-            f"nothing in FROM is called {name!r}",
-            reason=f"{'.'.join(part.name for part in column.parts)} needs a stream of that alias",
-            hint=f"there are {nearest(name, [source.alias for source in self.sources])}",
-            span=span_of(column),
-        )
+        ).at(span_of(column))
 
     def _several(self, errors: list[UnknownColumn]) -> UnknownColumn:
         sentences = list(dict.fromkeys(error.sentence for error in errors))
         names = [name for source in self.sources for _, name in source.columns]
         first = errors[0].sentence.rsplit(" ", 1)[-1].strip("'")
         return UnknownColumn(
-            "unknown-column",
-            "; ".join(sentences),
-            hint=f"there are {nearest(first, names)}",
-            span=errors[0].span,
-        )
+            "unknown-column", "; ".join(sentences), hint=f"there are {nearest(first, names)}"
+        ).at(errors[0].span)
 
 
 def flat_column(flat: str) -> exp.Column:
     """The tree of a flat column."""
     return exp.Column(this=exp.to_identifier(flat, quoted=True))
+
+
+def column_for(flat: str, original: exp.Expr) -> exp.Column:
+    """The tree of a flat column, in place of what stands in the text."""
+    column = flat_column(flat)
+    mark_flat(column, original)
+    return column
 
 
 def _columns(node: exp.Expr) -> Iterable[exp.Column]:

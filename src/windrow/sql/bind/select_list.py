@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
 from windrow.errors import BindError, Span, UnknownColumn, nearest
 from windrow.plan.aggregates import AGGREGATES
-from windrow.plan.aggregates.arguments import Argument
 from windrow.plan.aggregates.function import AggregateFunction, Distinct
 from windrow.plan.exprs import Expr, Named
 from windrow.plan.nodes.base import Node
-from windrow.plan.nodes.filter import Filter
 from windrow.plan.nodes.window_aggregate import Aggregate, WindowAggregate
 from windrow.schema import Schema
-from windrow.sql.bind.keys import bare
-from windrow.sql.bind.scope import Scope, flat_column
+from windrow.sql.bind.scope import Scope, column_for, flat_column
 from windrow.sql.grammar.clauses import AggregateCall
 from windrow.sql.grammar.dialect import Windrow
 from windrow.sql.grammar.refuse import refuse_expressions, unsupported
-from windrow.sql.grammar.spans import forget, is_flat, mark_flat, span_of, text_of
+from windrow.sql.grammar.spans import bare, forget, is_flat, span_of, text_of
 from windrow.sql.render.render import Renderer
 
 
@@ -40,19 +37,15 @@ class Item:
     span: Span | None
 
 
-def read_items(select: exp.Select, scope: Scope, sql: str) -> list[Item]:
+def read_items(select: exp.Select, scope: Scope) -> list[Item]:
     """The items of the SELECT list, resolved, stars written out, names made unique."""
     items: list[Item] = []
-    star_sources: list[int] = []
-    for expression in select.expressions:
-        star_sources += _star(expression, scope) or []
-    shared = _shared_names(star_sources, scope)
-    for expression in select.expressions:
-        sources = _star(expression, scope)
+    stars = [_star(expression, scope) for expression in select.expressions]
+    shared = _shared_names({source for sources in stars for source in sources or ()}, scope)
+    for expression, sources in zip(select.expressions, stars, strict=True):
         if sources is None:
-            items.append(_item(expression, scope, sql))
-            continue
-        for source in sources:
+            items.append(_item(expression, scope))
+        for source in sources or ():
             items += _star_items(source, scope, shared, span_of(expression))
     return _with_unique_names(items)
 
@@ -64,9 +57,8 @@ def _star(expression: exp.Expr, scope: Scope) -> list[int] | None:
         return None
     if star.args.get("except_") or star.args.get("replace") or star.args.get("rename"):
         raise unsupported(
-            "star-except", "EXCEPT in a star is not supported", "list the columns",
-            span_of(expression),
-        )  # fmt: skip
+            "star-except", "EXCEPT in a star is not supported", "list the columns"
+        ).at(span_of(expression))
     if star is expression:
         return list(range(len(scope.sources)))
     table = expression.text("table")
@@ -77,15 +69,14 @@ def _star(expression: exp.Expr, scope: Scope) -> list[int] | None:
             "unknown-column",
             f"nothing in FROM is called {table!r}",
             hint=f"there are {nearest(table, [s.alias for s in scope.sources])}",
-            span=span_of(expression),
-        )
+        ).at(span_of(expression))
     return [source]
 
 
-def _shared_names(sources: Sequence[int], scope: Scope) -> set[str]:
+def _shared_names(sources: Set[int], scope: Scope) -> set[str]:
     """Column names that several of the sources have."""
     counts = Counter(
-        name.lower() for source in set(sources) for name, _ in scope.sources[source].columns
+        name.lower() for source in sources for name, _ in scope.sources[source].columns
     )
     return {name for name, count in counts.items() if count > 1}
 
@@ -100,7 +91,7 @@ def _star_items(source: int, scope: Scope, shared: set[str], span: Span | None) 
     return items
 
 
-def _item(expression: exp.Expr, scope: Scope, sql: str) -> Item:
+def _item(expression: exp.Expr, scope: Scope) -> Item:
     span = span_of(expression)
     if isinstance(expression, exp.Alias):
         tree = scope.resolve(expression.this)
@@ -111,7 +102,7 @@ def _item(expression: exp.Expr, scope: Scope, sql: str) -> Item:
         return Item(tree, expression.name, f"{alias}_{expression.name}", span)
     if isinstance(tree, exp.Dot) and isinstance(expression, exp.Column):
         return Item(tree, expression.name, "", span)
-    return Item(tree, text_of(expression, sql), "", span)
+    return Item(tree, text_of(expression, scope.sql), "", span)
 
 
 def _with_unique_names(items: list[Item]) -> list[Item]:
@@ -120,20 +111,15 @@ def _with_unique_names(items: list[Item]) -> list[Item]:
     for item in items:
         free = [name for name in (item.name, item.fallback) if name and name.lower() not in taken]
         if not free:
+            base = item.name if item.name.isidentifier() else "value"
             raise BindError(
                 "duplicate-output-name",
                 f"two columns of the answer are called {item.name!r}",
-                hint=f"name one of them, for instance  .. AS {_suggestion(item)}",
-                span=item.span,
-            )
+                hint=f"name one of them, for instance  .. AS {base}2",
+            ).at(item.span)
         taken.add(free[0].lower())
-        named.append(Item(item.tree, free[0], item.fallback, item.span))
+        named.append(replace(item, name=free[0]))
     return named
-
-
-def _suggestion(item: Item) -> str:
-    base = item.name if item.name.isidentifier() else "value"
-    return f"{base}2"
 
 
 _PLACE = re.compile(r"\{(\d)\}")
@@ -147,14 +133,9 @@ def lower_call(
     columns: Schema,
     renderer: Renderer,
 ) -> Aggregate:
-    """The aggregate that a call asks for.
+    """The aggregate that a resolved call asks for, over rows with these columns.
 
-    Args:
-        call: the call, resolved.
-        where: the condition of its FILTER, if it has one.
-        name: of the column that holds its answers.
-        columns: of the rows that are aggregated.
-        renderer: makes expressions over them.
+    `where` is the condition of its FILTER, `name` that of the column that holds its answers.
     """
     function = AGGREGATES[call.args["function"]]
     arguments = call.arguments
@@ -183,7 +164,12 @@ def lower_call(
         expr = replace(expr, text=text)
     for each, kind in zip(taken, computed.takes, strict=True):
         if not kind.fits(each.type):
-            raise _undefined(function, kind, each, span_of(call))
+            shown = function.name.upper()
+            raise BindError(
+                "aggregate-type",
+                f"{shown} of {each.text} is not defined: it is {each.type}",
+                hint=kind.hint.format(name=shown, text=each.text),
+            ).at(span_of(call))
     type_ = computed.type_of(tuple(each.type for each in taken))
     is_distinct = call.is_distinct and function.distinct is Distinct.once
     return Aggregate(computed.name, expr, name, type_, is_distinct, registered=computed)
@@ -226,18 +212,6 @@ def _argument(
     return replace(expr, text=", ".join(text_of(each, renderer.sql) for each in read))
 
 
-def _undefined(
-    function: AggregateFunction, kind: Argument, expr: Expr, span: Span | None
-) -> BindError:
-    name = function.name.upper()
-    return BindError(
-        "aggregate-type",
-        f"{name} of {expr.text} is not defined: it is {expr.type}",
-        hint=kind.hint.format(name=name, text=expr.text),
-        span=span,
-    )
-
-
 RESERVED = {"_change_type", "_event_time"}
 """Columns that every changelog has beside those of the query."""
 
@@ -277,21 +251,13 @@ class Grouping:
         """
         self._read_keys()
         key_names = self._key_names()
-        items = [
-            Item(self._item_above(item), item.name, item.fallback, item.span) for item in self.items
-        ]
+        items = [replace(item, tree=self._item_above(item)) for item in self.items]
         having = self._having()
-        keys = tuple(
-            Named(name, expr)
-            for (name, _), expr in zip(
-                self.keys, self.renderer.typed(node.schema, [t for _, t in self.keys]), strict=True
-            )
-        )
+        exprs = self.renderer.typed(node.schema, [tree for _, tree in self.keys])
+        keys = tuple(Named(name, e) for (name, _), e in zip(self.keys, exprs, strict=True))
         aggregates = tuple(self._aggregate(i, node) for i in range(len(self.aggregates)))
-        result: Node = WindowAggregate(node, keys, aggregates, span)
-        if having is not None:
-            result = Filter(result, self.renderer.predicates(result.schema, [having]))
-        return result, items, key_names
+        result = WindowAggregate(node, keys, aggregates, span)
+        return self.renderer.filtered(result, having), items, key_names
 
     def _read_keys(self) -> None:
         group = self.select.args.get("group")
@@ -303,8 +269,7 @@ class Grouping:
                 "grouping-sets",
                 "GROUPING SETS, CUBE and ROLLUP are not supported",
                 "run one query per grouping",
-                span_of(group),
-            )
+            ).at(span_of(group))
         if group.args.get("all"):
             trees = [item.tree for item in self.items if not item.tree.find(exp.AggFunc)]
         else:
@@ -322,8 +287,7 @@ class Grouping:
                 "group-by-tuple",
                 f"GROUP BY {text_of(expression, self.renderer.sql)} is not supported",
                 "write the keys without parentheses: GROUP BY a, b; without keys leave GROUP BY out",
-                span_of(expression),
-            )
+            ).at(span_of(expression))
         tree = self._ordinal(expression)
         if tree is None:
             tree = self._resolve(expression)
@@ -334,8 +298,7 @@ class Grouping:
                 "aggregate-in-group-by",
                 f"GROUP BY holds the aggregate {text_of(aggregate, self.renderer.sql)}",
                 hint="group by the columns themselves",
-                span=span_of(expression),
-            )
+            ).at(span_of(expression))
         return tree
 
     def _ordinal(self, expression: exp.Expr) -> exp.Expr | None:
@@ -347,8 +310,7 @@ class Grouping:
                 "group-by-position",
                 f"GROUP BY {expression.name} names no item of the SELECT list",
                 hint=f"positions go from 1 to {len(self.items)}",
-                span=span_of(expression),
-            )
+            ).at(span_of(expression))
         return self.items[position - 1].tree
 
     def _resolve(self, expression: exp.Expr) -> exp.Expr:
@@ -381,12 +343,12 @@ class Grouping:
             names.append(found[0])
         return tuple(names)
 
-    def _having(self) -> exp.Expr | None:
+    def _having(self) -> list[exp.Expr]:
         having = self.select.args.get("having")
         if having is None:
-            return None
+            return []
         refuse_expressions(having.this)
-        return self._above(self._resolve(having.this))
+        return [self._above(self._resolve(having.this))]
 
     def _item_above(self, item: Item) -> exp.Expr:
         try:
@@ -400,16 +362,21 @@ class Grouping:
         def output(node: exp.Expr) -> exp.Expr:
             for name, key in self.keys:
                 if node == key:
-                    return _column_at(name, node)
+                    return column_for(name, node)
             if isinstance(node, exp.AggFunc) or is_filtered(node):
-                return _column_at(self._aggregate_name(node), node)
+                return column_for(self._aggregate_name(node), node)
             return self._plain_column(node) if isinstance(node, exp.Column) else node
 
         return tree.transform(output)
 
     def _plain_column(self, node: exp.Column) -> exp.Expr:
         """What a column stands for that is neither a key nor inside an aggregate."""
-        raise self._not_grouped(node)
+        text = text_of(node, self.renderer.sql)
+        raise BindError(
+            "not-grouped",
+            f"the column {text} is neither in GROUP BY nor inside an aggregate",
+            hint=f"add {text} to GROUP BY, or aggregate it, for instance SUM({text})",
+        ).at(span_of(node))
 
     def _aggregate_name(self, node: exp.Expr) -> str:
         own = node.this if is_filtered(node) else node
@@ -419,20 +386,10 @@ class Grouping:
                 "nested-aggregate",
                 "an aggregate stands inside another one",
                 hint="compute the inner one in a derived table",
-                span=span_of(nested),
-            )
+            ).at(span_of(nested))
         if node not in self.aggregates:
             self.aggregates.append(node)
         return f"$agg{self.aggregates.index(node)}"
-
-    def _not_grouped(self, column: exp.Column) -> BindError:
-        text = text_of(column, self.renderer.sql)
-        return BindError(
-            "not-grouped",
-            f"the column {text} is neither in GROUP BY nor inside an aggregate",
-            hint=f"add {text} to GROUP BY, or aggregate it, for instance SUM({text})",
-            span=span_of(column),
-        )
 
     def _aggregate(self, index: int, node: Node) -> Aggregate:
         tree = self.aggregates[index]
@@ -456,14 +413,7 @@ def refuse_reserved(names: Sequence[str], span: Span | None) -> None:
                 f"the name {name} is taken",
                 reason="every changelog has the columns _change_type and _event_time",
                 hint="give the column another name with AS",
-                span=span,
-            )
-
-
-def _column_at(name: str, replaced: exp.Expr) -> exp.Column:
-    column = flat_column(name)
-    mark_flat(column, replaced)
-    return column
+            ).at(span)
 
 
 def _resolve_rest(tree: exp.Expr, scope: Scope) -> exp.Expr:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from windrow.errors import BindError, PlanError, Span, cover, nearest
+from windrow.errors import BindError, PlanError, Span, UnsupportedError, cover, nearest
 from windrow.plan.catalog import Catalog, StreamInfo
 from windrow.plan.nodes.project import Project
 from windrow.plan.nodes.scan import Scan
@@ -20,7 +20,6 @@ from windrow.sql.bind.joins import (
     join_kind,
     kind_of,
     read_tables,
-    refuse_matched_table,
     refuse_paired_table,
     refuse_tables_alone,
     table_source,
@@ -51,43 +50,40 @@ def with_queries(query: exp.Expr, outside: Reach) -> Reach:
     if with_ is None:
         return outside
     if with_.args.get("recursive"):
-        raise unsupported(
-            "recursive", "WITH RECURSIVE is not supported", "write the steps out", span_of(with_)
+        raise unsupported("recursive", "WITH RECURSIVE is not supported", "write the steps out").at(
+            span_of(with_)
         )
     reach, own = outside, set[str]()
     for cte in with_.expressions:
         name = cte.alias.lower()
-        if cte.args["alias"].args.get("columns"):
-            raise unsupported(
-                "column-aliases",
-                "column names in an alias are not supported",
-                "name the columns with AS in the inner SELECT",
-                span_of(cte.args["alias"]),
-            )
+        _refuse_column_names(cte)
         if name in own:
             raise BindError(
                 "with-name-twice",
                 f"two queries of WITH are called {cte.alias!r}",
                 hint="give one of them another name",
-                span=span_of(cte.this),
-            )
+            ).at(span_of(cte.this))
         own.add(name)
         reach = {**reach, name: WithQuery(cte.this, reach)}
     return reach
+
+
+def _refuse_column_names(item: exp.Expr) -> None:
+    alias = item.args.get("alias")
+    if alias is not None and alias.args.get("columns"):
+        raise unsupported(
+            "column-aliases",
+            "column names in an alias are not supported",
+            "name the columns with AS in the inner SELECT",
+        ).at(span_of(alias))
 
 
 @dataclass(frozen=True)
 class Relation:
     """A lowered SELECT.
 
-    Attributes:
-        node: its plan.
-        time_type: the type of the event time of its rows.
-        changelog_keys: for a changelog, the output columns that tell its rows apart at one
-            instant; None for a plain relation.
-        is_bag: whether these do not tell them apart: equal rows may be different ones.
-        has_ends: whether its rows leave by the windows of its streams.
-        inside: the windows that its streams hand on, where no row leaves by them in here.
+    Its fields are those of a `Source`. `inside` are the windows that its streams hand on, where no
+    row leaves by them in here.
     """
 
     node: Project
@@ -165,40 +161,21 @@ class FromReader:
         from_ = select.args.get("from_")
         if from_ is None:
             raise PlanError(
-                "no-stream",
-                "the query reads no stream",
-                hint="add FROM with a registered stream",
-                span=span_of(select),
-            )
+                "no-stream", "the query reads no stream", hint="add FROM with a registered stream"
+            ).at(span_of(select))
         items, joins = _flattened(from_.this, select.args.get("joins") or [])
-        bestmatch = [join for join in joins if join.args.get("kind") == "BESTMATCH"]
-        if bestmatch and len(items) != 2:
-            raise unsupported(
-                "bestmatch-of-several",
-                "a bestmatch join stands alone in its FROM",
-                "put it in a derived table: FROM (SELECT .. BESTMATCH JOIN ..) m, other ..",
-                span_of(bestmatch[0]),
-            )
-        paired = [join for join in joins if join.args.get("kind") in NAMES]
-        if paired and len(items) != 2:
-            name = NAMES[paired[0].args["kind"]]
-            raise unsupported(
-                "pair-join-of-several",
-                f"{name} stands alone in its FROM",
-                "put it in a derived table: FROM (SELECT .. JOIN ..) m, other ..",
-                span_of(paired[0]),
-            )
-        if not (bestmatch or paired):
-            for join in joins:
-                refuse_join(join)
+        alone = [join for join in joins if join.args.get("kind") in {"BESTMATCH", *NAMES}]
+        if alone and len(items) != 2:
+            raise _not_alone(alone)
+        for join in joins if not alone else []:
+            refuse_join(join)
         sources = self._sources(items)
         span = cover(*(source.span for source in sources))
-        if bestmatch:
-            refuse_matched_table(sources, bestmatch[0])
-            return From(sources, _conditions(joins), bestmatch[0], span)
-        if paired:
-            refuse_paired_table(sources, paired[0])
-            return From(sources, _conditions(joins), None, span, paired=paired[0])
+        if alone:
+            refuse_paired_table(sources, alone[0])
+            is_match = alone[0].args["kind"] == "BESTMATCH"
+            bestmatch, paired = (alone[0], None) if is_match else (None, alone[0])
+            return From(sources, _conditions(joins), bestmatch, span, paired=paired)
         tables = read_tables(sources, joins)
         brought = [join for join, s in zip(joins, sources[1:], strict=True) if not s.is_table]
         kind = join_kind(brought, sum(not source.is_table for source in sources))
@@ -218,8 +195,7 @@ class FromReader:
                     f"two items of FROM are called {source.alias!r}",
                     hint="give one another name, for instance"
                     f" {source.stream or '(SELECT ..)'} AS {source.alias}2",
-                    span=source.span,
-                )
+                ).at(source.span)
             sources.append(source)
         refuse_tables_alone(sources)
         streams = [source for source in sources if not source.is_table]
@@ -231,17 +207,11 @@ class FromReader:
         for key, name in (("sample", "TABLESAMPLE"), ("pivots", "PIVOT"), ("version", "AS OF")):
             if item.args.get(key):
                 raise unsupported(
-                    name.lower().replace(" ", "-"), f"{name} is not supported",
-                    "prepare the stream before registering it", span_of(item),
-                )  # fmt: skip
-        alias = item.args.get("alias")
-        if alias is not None and alias.args.get("columns"):
-            raise unsupported(
-                "column-aliases",
-                "column names in an alias are not supported",
-                "name the columns with AS in the inner SELECT",
-                span_of(alias),
-            )
+                    name.lower().replace(" ", "-"),
+                    f"{name} is not supported",
+                    "prepare the stream before registering it",
+                ).at(span_of(item))
+        _refuse_column_names(item)
         if isinstance(item, exp.Subquery):
             return self._derived(item.this, item, self.named, above)
         if not isinstance(item, exp.Table) or not isinstance(item.this, exp.Identifier):
@@ -259,8 +229,7 @@ class FromReader:
                 "derived-table-without-alias",
                 "a derived table needs a name",
                 hint="write an alias after it: FROM (SELECT ..) x",
-                span=span_of(item),
-            )
+            ).at(span_of(item))
         if above and self.is_uniform and not has_windows(query, named):
             above = ""
         relation = self.lower_derived(query, alias, named, above)
@@ -280,8 +249,7 @@ class FromReader:
                 "window-on-changelog",
                 f"{alias} is a changelog, whose rows already come and go",
                 f"leave the {text_of(item.meta['stream_window'], self.sql)} after it out",
-                span_of(item.meta["stream_window"]),
-            )
+            ).at(span_of(item.meta["stream_window"]))
         if "stream_window" not in item.meta:
             return with_window_inside(source, relation.inside)
         window = item.meta["stream_window"]
@@ -299,8 +267,7 @@ class FromReader:
                 hint=f"there are {nearest(written, self.catalog)}"
                 if self.catalog
                 else "register it first, for instance session.stream('a', data, time='ts')",
-                span=span,
-            )
+            ).at(span)
         if info.is_table:
             return table_source(info, item, self.sql)
         _check_time(info, span)
@@ -343,6 +310,22 @@ def _flattened(first: exp.Expr, joins: Sequence[exp.Join]) -> tuple[list[exp.Exp
         items += inner_items
         found += inner_joins
     return items, found
+
+
+def _not_alone(joins: Sequence[exp.Join]) -> UnsupportedError:
+    """The error of joins of two streams of which one has company; bestmatch joins come first."""
+    matches = [join for join in joins if join.args["kind"] == "BESTMATCH"]
+    if matches:
+        return unsupported(
+            "bestmatch-of-several",
+            "a bestmatch join stands alone in its FROM",
+            "put it in a derived table: FROM (SELECT .. BESTMATCH JOIN ..) m, other ..",
+        ).at(span_of(matches[0]))
+    return unsupported(
+        "pair-join-of-several",
+        f"{NAMES[joins[0].args['kind']]} stands alone in its FROM",
+        "put it in a derived table: FROM (SELECT .. JOIN ..) m, other ..",
+    ).at(span_of(joins[0]))
 
 
 def _conditions(joins: Sequence[exp.Join]) -> tuple[exp.Expr, ...]:
@@ -406,16 +389,14 @@ def _check_time(info: StreamInfo, span: Span | None) -> None:
             reason="windows are measured in event time",
             hint=f"register it with one, for instance stream({info.name!r}, .., time='ts'), or as a"
             f" table, which does not move: table({info.name!r}, ..)",
-            span=span,
-        )
+        ).at(span)
     if info.time_type not in TIME_TYPES:
         raise BindError(
             "time-type",
             f"the time column {info.time} of {info.name} is {info.time_type}",
             reason="event time is TIMESTAMP, TIMESTAMP_NTZ, DATE or BIGINT",
             hint="cast the column before registering the stream",
-            span=span,
-        )
+        ).at(span)
 
 
 def _check_time_types(sources: list[Source]) -> None:
@@ -428,8 +409,7 @@ def _check_time_types(sources: list[Source]) -> None:
                 f" {other.time_type.upper()}",
                 reason="times of joined streams are subtracted from each other",
                 hint="cast one of the columns before registering its stream",
-                span=other.span,
-            )
+            ).at(other.span)
 
 
 def _check_columns(sources: list[Source]) -> None:
@@ -443,13 +423,11 @@ def _check_columns(sources: list[Source]) -> None:
                     "columns-alike",
                     f"{flat} could be a column of {other.alias} or of {source.alias}",
                     hint=f"give {source.alias} an alias without dots",
-                    span=source.span,
-                )
+                ).at(source.span)
             if name != flat:
                 raise BindError(
                     "columns-alike",
                     f"the columns {name} and {flat} differ in case alone",
                     reason="names mean the same in upper and in lower case",
                     hint="rename one of them before registering the stream",
-                    span=source.span,
-                )
+                ).at(source.span)

@@ -22,7 +22,6 @@ from sqlglot import exp
 
 from windrow.errors import (
     BindError,
-    ParseError,
     PlanError,
     Span,
     UnknownColumn,
@@ -32,7 +31,7 @@ from windrow.errors import (
 from windrow.plan.count_windows import CountWindows, OwnWindow
 from windrow.sql.bind.lengths import constant_length
 from windrow.sql.bind.scope import InnerWindow, Scope, Source
-from windrow.sql.bind.windows import example_length, goes_either_way
+from windrow.sql.bind.windows import example_length, goes_either_way, stated_twice
 from windrow.sql.grammar.clauses import PairWindow, StreamWindow
 from windrow.sql.grammar.refuse import unsupported
 from windrow.sql.grammar.spans import span_of, text_of
@@ -53,7 +52,7 @@ def rows_window(window: StreamWindow, source: Source, sql: str) -> OwnWindow:
 
 
 def count_windows(
-    clauses: Sequence[exp.Expr], scope: Scope, sql: str
+    clauses: Sequence[exp.Expr], scope: Scope
 ) -> tuple[CountWindows | None, tuple[exp.Expr, ...]]:
     """The count windows of a SELECT, None for none, and the clauses that are of time.
 
@@ -63,65 +62,58 @@ def count_windows(
     """
     counted = tuple(clause for clause in clauses if clause.args.get("rows"))
     timed = tuple(clause for clause in clauses if not clause.args.get("rows"))
-    if not _is_counted(scope, clauses):
+    if not counted and all(source.rows is None for source in scope.sources):
         return None, timed
     goes_either_way(clauses)
     within = None
     for clause in counted:
         if isinstance(clause, PairWindow):
-            raise _of_a_pair(clause, sql)
+            raise PlanError(
+                "count-window-of-a-pair",
+                f"{text_of(clause, scope.sql)} counts tuples between two streams",
+                reason="the tuples of all joined streams are numbered together, not those of a pair",
+                hint="write WINDOW = n ROWS for all of them, or [ROWS n] after each stream",
+            ).at(span_of(clause))
         if within is not None:
-            raise ParseError(
-                "window-twice", "WINDOW = .. is stated twice", hint="state it once",
-                span=span_of(clause),
-            )  # fmt: skip
-        within = _number(clause.this, sql)
+            raise stated_twice(clause)
+        within = _number(clause.this, scope.sql)
     if timed:
-        raise _beside_time(timed[0], scope, sql)
-    own = tuple(map(_own, scope.sources))
+        raise _beside_time(timed[0], scope)
+    own = tuple(
+        source.rows or OwnWindow(ticks=source.range_ticks, text=source.range_text)
+        for source in scope.sources
+    )
     for source, window in zip(scope.sources, own, strict=True):
         if within is None and window.rows is None and window.ticks is None:
-            raise _no_window(source)
-    text = text_of(counted[0], sql) if counted else ""
+            length = example_length(source.time_type)
+            raise PlanError(
+                "no-window-per-stream",
+                f"{source.alias} has no window of its own",
+                reason="beside a count window, each stream says which of its tuples are there;"
+                " without a window they would be kept for ever",
+                hint=f"add it in FROM: {source.alias} [ROWS 100] or {source.alias} [RANGE {length}]",
+            ).at(source.span)
+    text = text_of(counted[0], scope.sql) if counted else ""
     return CountWindows(own, within, text), timed
 
 
 def refuse_count_windows(
-    scope: Scope, clauses: Sequence[exp.Expr], over: str, instead: str, sql: str, why: str = ""
+    scope: Scope, clauses: Sequence[exp.Expr], over: str, instead: str, why: str = ""
 ) -> None:
-    """Refuses count windows under what does not run over them yet.
+    """Refuses count windows under what does not run over them yet: `over`, say "an aggregate".
 
-    Args:
-        scope: the sources, with their windows.
-        clauses: the WINDOW clauses.
-        over: what stands over the windows, for the sentence: "an aggregate".
-        instead: what to write.
-        sql: the text.
-        why: the reason, where there is more to say than that it is not built.
+    `instead` is what to write, and `why` the reason where it is more than that it is not built.
     """
     windows = [source.rows for source in scope.sources if source.rows is not None]
     places = [(window.text, window.span) for window in windows]
-    places += [(text_of(c, sql), span_of(c)) for c in clauses if c.args.get("rows")]
+    places += [(text_of(c, scope.sql), span_of(c)) for c in clauses if c.args.get("rows")]
     for text, span in places:
         raise UnsupportedError(
             "unsupported-over-count-window",
             f"{over} over the count window {text} is not supported",
             reason=f"count windows are built for inner joins of two or more streams{why}",
             hint=instead,
-            span=span,
-        )
-
-
-def _is_counted(scope: Scope, clauses: Sequence[exp.Expr]) -> bool:
-    return any(source.rows is not None for source in scope.sources) or any(
-        clause.args.get("rows") for clause in clauses
-    )
-
-
-def _own(source: Source) -> OwnWindow:
-    if source.rows is not None:
-        return source.rows
-    return OwnWindow(ticks=source.range_ticks, text=source.range_text)
+        ).at(span)
 
 
 def _number(node: exp.Expr, sql: str) -> int:
@@ -136,8 +128,7 @@ def _number(node: exp.Expr, sql: str) -> int:
         f"{text_of(node, sql)} is no number of rows",
         reason="a count window holds a whole number of tuples, one or more",
         hint="write a plain number, for instance [ROWS 100] or WINDOW = 100 ROWS",
-        span=span_of(node),
-    )
+    ).at(span_of(node))
 
 
 def _column(tree: exp.Expr, source: Source, sql: str) -> str:
@@ -148,8 +139,7 @@ def _column(tree: exp.Expr, source: Source, sql: str) -> str:
             f"PARTITION BY {text_of(tree, sql)} is no column of {source.alias}",
             hint="compute it in a derived table: FROM (SELECT .., f(x) AS k FROM a) a"
             " [PARTITION BY k ROWS 5]",
-            span=span_of(tree),
-        )
+        ).at(span_of(tree))
     owners = {source.alias.lower(), source.stream.lower()}
     found = source.find(tree.name) if not tree.table or tree.table.lower() in owners else None
     if found is None:
@@ -158,49 +148,25 @@ def _column(tree: exp.Expr, source: Source, sql: str) -> str:
             f"PARTITION BY names {text_of(tree, sql)}, which {source.alias} does not have",
             reason="a window is divided by columns of its own stream",
             hint=f"{source.alias} has {nearest(tree.name, [name for name, _ in source.columns])}",
-            span=span_of(tree),
-        )
+        ).at(span_of(tree))
     return found
 
 
-def _of_a_pair(clause: PairWindow, sql: str) -> PlanError:
-    return PlanError(
-        "count-window-of-a-pair",
-        f"{text_of(clause, sql)} counts tuples between two streams",
-        reason="the tuples of all joined streams are numbered together, not those of a pair",
-        hint="write WINDOW = n ROWS for all of them, or [ROWS n] after each stream",
-        span=span_of(clause),
-    )
-
-
-def _beside_time(clause: exp.Expr, scope: Scope, sql: str) -> PlanError:
+def _beside_time(clause: exp.Expr, scope: Scope) -> PlanError:
     sources = scope.sources
     hint = f"write {sources[0].alias} [RANGE ..] in FROM"
     if len(sources) > 1 and sources[0].time and sources[1].time:
-        length = example_length(sources[0].time_type)
+        length = example_length(scope.time_type)
         hint += (
             f", or a condition in WHERE: {sources[1].time} BETWEEN {sources[0].time} - {length}"
             f" AND {sources[0].time} + {length}"
         )
     return PlanError(
         "count-window-beside-window",
-        f"{text_of(clause, sql)} stands beside count windows",
+        f"{text_of(clause, scope.sql)} stands beside count windows",
         reason="it would be unclear which of them says when a tuple leaves",
         hint=hint,
-        span=span_of(clause),
-    )
-
-
-def _no_window(source: Source) -> PlanError:
-    length = example_length(source.time_type)
-    return PlanError(
-        "no-window-per-stream",
-        f"{source.alias} has no window of its own",
-        reason="beside a count window, each stream says which of its tuples are there; without a"
-        " window they would be kept for ever",
-        hint=f"add it in FROM: {source.alias} [ROWS 100] or {source.alias} [RANGE {length}]",
-        span=source.span,
-    )
+    ).at(span_of(clause))
 
 
 def windows_handed_on(
@@ -239,13 +205,13 @@ def with_lives(scope: Scope) -> Scope:
     Rows that are alive together are no further apart than that. An outer join looks for matches
     within it, and leaves out what has ended by then.
     """
-    return replace(scope, sources=tuple(map(_with_life, scope.sources)))
-
-
-def _with_life(source: Source) -> Source:
-    if not source.has_ends or source.range_ticks is not None:
-        return source
-    return replace(source, range_ticks=source.node.alive_ticks, range_text="(windows inside)")
+    sources = tuple(
+        replace(source, range_ticks=source.node.alive_ticks, range_text="(windows inside)")
+        if source.has_ends and source.range_ticks is None
+        else source
+        for source in scope.sources
+    )
+    return replace(scope, sources=sources)
 
 
 def refuse_second_window(
@@ -261,8 +227,7 @@ def refuse_second_window(
                 " its window; only one of the two can say when they leave",
                 hint=f"write {window.text} inside and nothing outside, or {text} outside and nothing"
                 " inside",
-                span=place,
-            )
+            ).at(place)
 
 
 def refuse_uniform_window(clause: exp.Expr, source: Source, sql: str) -> None:
@@ -282,8 +247,7 @@ def refuse_uniform_window(clause: exp.Expr, source: Source, sql: str) -> None:
         f"{text_of(clause, sql)} is stated over {source.alias}, whose rows leave by what is inside it",
         reason="it gives a window to streams that have none, and there is no other stream here",
         hint=hint,
-        span=span_of(clause),
-    )
+    ).at(span_of(clause))
 
 
 def refuse_windows_apart(sources: Sequence[Source]) -> None:
@@ -303,8 +267,7 @@ def refuse_windows_apart(sources: Sequence[Source]) -> None:
             " length for all rows of a source",
             hint=f"write one window outside, {source.alias} [RANGE {length}], and none inside; or"
             " give every stream a window and end the query with EMIT CHANGES",
-            span=stated[0].span,
-        )
+        ).at(stated[0].span)
 
 
 def refuse_windows_inside_match(sources: Sequence[Source]) -> None:
@@ -317,8 +280,7 @@ def refuse_windows_inside_match(sources: Sequence[Source]) -> None:
                     f"{window.text} stands inside {source.alias}, which a bestmatch join reads",
                     reason="a window of a bestmatch join says among which tuples a pair is best",
                     hint=f"write it outside: (SELECT ..) {source.alias} {window.text}",
-                    span=window.span,
-                )
+                ).at(window.span)
 
 
 def refuse_windows_of_lives(clauses: Sequence[exp.Expr], scope: Scope) -> None:
@@ -344,5 +306,4 @@ def refuse_windows_of_lives(clauses: Sequence[exp.Expr], scope: Scope) -> None:
                 "leave the window out: its rows join while they are there; or show the time in"
                 f" {source.alias} and compare it as any column: {source.alias}.at BETWEEN"
                 f" {time} - {length} AND {time} + {length}",
-                span_of(clause),
-            )
+            ).at(span_of(clause))

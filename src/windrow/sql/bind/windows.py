@@ -14,17 +14,18 @@ two graphs of windows; the windows that have no direction are part of both as th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from sqlglot import exp
 
 from windrow.errors import BindError, ParseError, PlanError, Span, nearest
+from windrow.plan.texts import listed
 from windrow.plan.windows import UNBOUNDED, Bound, WindowGraph
-from windrow.sql.bind.lengths import window_ticks
+from windrow.sql.bind.lengths import window_ends, window_ticks
 from windrow.sql.bind.scope import InnerWindow, Scope
-from windrow.sql.grammar.clauses import PairWindow, UniformWindow
+from windrow.sql.grammar.clauses import PairWindow, WindowClause
 from windrow.sql.grammar.spans import span_of, text_of
 
 Places = Mapping[str, Span | None]
@@ -36,31 +37,46 @@ def check_graph(graph: WindowGraph, scope: Scope, span: Span | None, places: Pla
 
     `span` is the place of the whole FROM.
     """
-    time_type = scope.sources[0].time_type
-    if not graph.stated:
-        raise _self_join(scope, time_type, span) or _no_window(scope, time_type, span)
     check_contradiction(graph, span, places)
+    for error in _unbounded(graph, scope, places):
+        raise _self_join(graph, scope, span) or error.at(span)
+
+
+def _unbounded(graph: WindowGraph, scope: Scope, places: Places) -> Iterator[PlanError]:
+    """What leaves tuples without an end, what says most of it first."""
+    if not graph.stated:
+        names = " and ".join(source.alias for source in scope.sources)
+        length = example_length(scope.time_type)
+        yield PlanError(
+            "unbounded-state",
+            f"the join of {names} has no window",
+            reason="without a bound on time, state would grow for ever",
+            hint=f"add a window at the end, for instance  WINDOW = {length}",
+        )
     components = graph.components()
     if len(components) > 1:
         groups = [[scope.sources[i].alias for i in group] for group in components]
         shown = " and ".join("{" + ", ".join(group) + "}" for group in groups)
-        pair = (components[0][-1], components[1][0])
-        raise _self_join(scope, time_type, span, graph) or PlanError(
+        yield PlanError(
             "windows-not-connected",
             f"no window connects {shown}",
             reason="without a bound between them, state would grow for ever",
-            hint=f"add a window, for instance {_example(scope, *pair, time_type)}",
-            span=span,
+            hint=f"add a window, for instance {_example(scope, components[0][-1], components[1][0])}",
         )
-    unbounded = graph.unbounded_pairs()
-    if unbounded:
-        place = next(
-            (places.get(b.text) for b in graph.stated if {b.left, b.right} == set(unbounded[0])),
-            None,
-        )
-        raise _self_join(scope, time_type, span, graph) or _one_sided(
-            scope, *unbounded[0], time_type, place or span
-        )
+    for a, b in graph.unbounded_pairs():
+        first, then = scope.sources[a], scope.sources[b]
+        add = _example(scope, a, b)
+        if first.time and then.time:
+            add = f"AND {then.time} <= {first.time} + {example_length(first.time_type)}"
+        stated = [
+            places.get(bound.text) for bound in graph.stated if {bound.left, bound.right} == {a, b}
+        ]
+        yield PlanError(
+            "unbounded-window",
+            f"tuples of {then.alias} may come any time after those of {first.alias}",
+            reason=f"every tuple of {first.alias} would be kept for ever",
+            hint=f"add an upper bound, for instance  {add}",
+        ).at(stated[0] if stated else None)
 
 
 def check_reversed(graph: WindowGraph, span: Span | None, places: Places) -> None:
@@ -77,8 +93,7 @@ def check_reversed(graph: WindowGraph, span: Span | None, places: Places) -> Non
             f"{error.sentence} once the DWINDOWs are reversed",
             reason=error.reason,
             hint="leave EITHER WAY out, or widen one of them",
-            span=error.span,
-        ) from error
+        ).at(error.span) from error
 
 
 def check_contradiction(graph: WindowGraph, span: Span | None, places: Places) -> None:
@@ -86,36 +101,21 @@ def check_contradiction(graph: WindowGraph, span: Span | None, places: Places) -
     cycle = negative_cycle(graph)
     if not cycle:
         return
-    names = [graph.streams[i] for i in cycle]
-    shown = ", ".join(names[:-1]) + f" and {names[-1]}"
+    shown = listed([graph.streams[i] for i in cycle])
     involved = [b.text for b in graph.stated if b.left in cycle and b.right in cycle and b.text]
     raise PlanError(
         "contradicting-windows",
         f"the windows between {shown} contradict each other",
         reason="no tuples can satisfy " + " and ".join(dict.fromkeys(involved)),
         hint="widen one of them, or turn its direction around",
-        span=places.get(involved[-1]) or span if involved else span,
-    )
+    ).at(places.get(involved[-1]) or span if involved else span)
 
 
-def _no_window(scope: Scope, time_type: str, span: Span | None) -> PlanError:
-    names = " and ".join(source.alias for source in scope.sources)
-    return PlanError(
-        "unbounded-state",
-        f"the join of {names} has no window",
-        reason="without a bound on time, state would grow for ever",
-        hint=f"add a window at the end, for instance  WINDOW = {example_length(time_type)}",
-        span=span,
-    )
-
-
-def _self_join(
-    scope: Scope, time_type: str, span: Span | None, graph: WindowGraph | None = None
-) -> PlanError | None:
+def _self_join(graph: WindowGraph, scope: Scope, span: Span | None) -> PlanError | None:
     """The error for two aliases of one stream without a window between them, if there are such."""
     for a, left in enumerate(scope.sources):
         for b, right in enumerate(scope.sources[:a]):
-            bounded = graph is not None and max(graph.upper[a][b], graph.upper[b][a]) < UNBOUNDED
+            bounded = max(graph.upper[a][b], graph.upper[b][a]) < UNBOUNDED
             if not left.stream or left.stream != right.stream or bounded:
                 continue
             return PlanError(
@@ -123,25 +123,9 @@ def _self_join(
                 f"{right.alias} and {left.alias} are both {left.stream}, with no window between"
                 " them",
                 reason="each tuple would meet every other tuple of its own stream, for ever",
-                hint=f"add {_example(scope, b, a, time_type)}",
-                span=left.span or span,
-            )
+                hint=f"add {_example(scope, b, a)}",
+            ).at(left.span or span)
     return None
-
-
-def _one_sided(scope: Scope, a: int, b: int, time_type: str, span: Span | None) -> PlanError:
-    first, then = scope.sources[a], scope.sources[b]
-    if first.time and then.time:
-        add = f"AND {then.time} <= {first.time} + {example_length(time_type)}"
-    else:
-        add = _example(scope, a, b, time_type)
-    return PlanError(
-        "unbounded-window",
-        f"tuples of {then.alias} may come any time after those of {first.alias}",
-        reason=f"every tuple of {first.alias} would be kept for ever",
-        hint=f"add an upper bound, for instance  {add}",
-        span=span,
-    )
 
 
 def negative_cycle(graph: WindowGraph) -> list[int]:
@@ -175,9 +159,9 @@ def negative_cycle(graph: WindowGraph) -> list[int]:
     return sorted(cycle)
 
 
-def _example(scope: Scope, a: int, b: int, time_type: str) -> str:
-    left, right = scope.sources[a].alias, scope.sources[b].alias
-    return f"WINDOW ({left}, {right}) = {example_length(time_type)}"
+def _example(scope: Scope, a: int, b: int) -> str:
+    left, right = scope.sources[a], scope.sources[b]
+    return f"WINDOW ({left.alias}, {right.alias}) = {example_length(left.time_type)}"
 
 
 def example_length(time_type: str) -> str:
@@ -208,31 +192,26 @@ class StatedWindows:
         return None if self.uniform is None else self.uniform.ticks
 
 
-def read_windows(
-    clauses: Sequence[exp.Expr], scope: Scope, time_type: str, sql: str
-) -> StatedWindows:
+def read_windows(clauses: Sequence[exp.Expr], scope: Scope) -> StatedWindows:
     """The bounds of every WINDOW and DWINDOW clause, and of every `[RANGE w]`."""
     bounds: list[Bound] = []
     directed: list[Bound] = []
     uniform: InnerWindow | None = None
     for clause in clauses:
         _check_clause(clause)
-        text = text_of(clause, sql)
+        text = text_of(clause, scope.sql)
         if isinstance(clause, PairWindow):
-            bounds.append(_pair_bound(clause, scope, time_type, sql))
+            bounds.append(_pair_bound(clause, scope))
             if is_directed(clause):
                 directed.append(bounds[-1])
             continue
         if uniform is not None:
-            raise ParseError(
-                "window-twice", "WINDOW = .. is stated twice", hint="state it once",
-                span=span_of(clause),
-            )  # fmt: skip
-        ticks = window_ticks(clause.this, time_type, sql)
+            raise stated_twice(clause)
+        ticks = window_ticks(clause.this, scope.time_type, scope.sql)
         uniform = InnerWindow(ticks, text, span_of(clause))
         pairs = combinations(range(len(scope.sources)), 2)
         bounds += [Bound(a, b, lo=ticks, hi=ticks, text=text) for a, b in pairs]
-    places = {text_of(clause, sql): span_of(clause) for clause in clauses}
+    places = {text_of(clause, scope.sql): span_of(clause) for clause in clauses}
     bounds += range_bounds(scope)
     if not goes_either_way(clauses):
         return StatedWindows(tuple(bounds), uniform, places)
@@ -240,8 +219,17 @@ def read_windows(
     if together is not None:
         others = [bound for bound in bounds if bound not in directed]
         return StatedWindows((together, *others), uniform, places)
-    turned = tuple(reverse(bound) if bound in directed else bound for bound in bounds)
+    turned = tuple(
+        replace(bound, left=bound.right, right=bound.left) if bound in directed else bound
+        for bound in bounds
+    )
     return StatedWindows(tuple(bounds), uniform, places, turned)
+
+
+def stated_twice(clause: exp.Expr) -> ParseError:
+    """The error of a second `WINDOW = w`."""
+    sentence = "WINDOW = .. is stated twice"
+    return ParseError("window-twice", sentence, hint="state it once").at(span_of(clause))
 
 
 def range_bounds(scope: Scope) -> list[Bound]:
@@ -267,44 +255,20 @@ def range_bounds(scope: Scope) -> list[Bound]:
     return bounds
 
 
-def _pair_bound(clause: PairWindow, scope: Scope, time_type: str, sql: str) -> Bound:
+def _pair_bound(clause: PairWindow, scope: Scope) -> Bound:
     left, right = _source(clause.args["left"], scope), _source(clause.args["right"], scope)
     if left == right:
         raise BindError(
             "window-of-one-stream",
-            f"the window {text_of(clause, sql)} names one stream twice",
+            f"the window {text_of(clause, scope.sql)} names one stream twice",
             hint="a window lies between two streams; one stream alone takes [RANGE ..] in FROM",
-            span=span_of(clause),
-        )
-    text = text_of(clause, sql)
+        ).at(span_of(clause))
+    text = text_of(clause, scope.sql)
     if clause.args.get("first") is not None:
-        # t(right) - t(left) in [-lo, hi]; both ends may lie on one side:
-        #
-        #    9 PRECEDING     5 PRECEDING       0             lo = 9, hi = -5
-        #   -----[===============]-------------|---------> t(right) - t(left)
-        lo = window_ticks(clause.args["first"], time_type, sql)
-        hi = window_ticks(clause.args["last"], time_type, sql)
-        lo = lo if clause.args["is_first_before"] else -lo
-        hi = -hi if clause.args["is_last_before"] else hi
-        if -lo > hi:
-            raise _reversed(clause, sql)
+        lo, hi = window_ends(clause, scope.time_type, scope.sql)
         return Bound(left, right, lo=lo, hi=hi, text=text)
-    width = window_ticks(clause.this, time_type, sql)
+    width = window_ticks(clause.this, scope.time_type, scope.sql)
     return Bound(left, right, lo=0 if clause.args["directed"] else width, hi=width, text=text)
-
-
-def _reversed(clause: PairWindow, sql: str) -> BindError:
-    def end(which: str) -> str:
-        side = "PRECEDING" if clause.args[f"is_{which}_before"] else "FOLLOWING"
-        return f"{text_of(clause.args[which], sql)} {side}"
-
-    return BindError(
-        "reversed-window",
-        f"the window {text_of(clause, sql)} ends before it begins",
-        reason="BETWEEN names the earlier end first, as in SQL",
-        hint=f"turn its ends around: BETWEEN {end('last')} AND {end('first')}",
-        span=span_of(clause),
-    )
 
 
 def _source(name: exp.Expr, scope: Scope) -> int:
@@ -315,8 +279,7 @@ def _source(name: exp.Expr, scope: Scope) -> int:
             "unknown-stream",
             f"the window names {name.name!r}, which is not in FROM",
             hint=f"there are {nearest(name.name, [source.alias for source in scope.sources])}",
-            span=span_of(name),
-        )
+        ).at(span_of(name))
     return found
 
 
@@ -328,16 +291,16 @@ def refuse_window_of_table(name: exp.Expr, scope: Scope) -> None:
             f"the window names the table {name.name}",
             reason="a table does not move: all its rows are there at every instant",
             hint="leave the window out, or name two streams",
-            span=span_of(name),
-        )
+        ).at(span_of(name))
 
 
 def _check_clause(clause: exp.Expr) -> None:
-    if not isinstance(clause, PairWindow | UniformWindow):
+    if not isinstance(clause, WindowClause):
         raise ParseError(
-            "window-not-read", "a window clause starts with WINDOW or DWINDOW",
-            hint="for instance  WINDOW (a, b) = INTERVAL '5' SECONDS", span=span_of(clause),
-        )  # fmt: skip
+            "window-not-read",
+            "a window clause starts with WINDOW or DWINDOW",
+            hint="for instance  WINDOW (a, b) = INTERVAL '5' SECONDS",
+        ).at(span_of(clause))
 
 
 def goes_either_way(clauses: Sequence[exp.Expr]) -> bool:
@@ -356,8 +319,7 @@ def goes_either_way(clauses: Sequence[exp.Expr]) -> bool:
             "EITHER WAY follows no DWINDOW",
             reason="it turns directed windows around, and a WINDOW has no direction",
             hint="leave it out, or write DWINDOW (first, then) = length",
-            span=span_of(marked),
-        )
+        ).at(span_of(marked))
     span = span_of(marked)
     after = [at for at in map(span_of, directed) if at and span and at.start > span.start]
     if after:
@@ -366,8 +328,7 @@ def goes_either_way(clauses: Sequence[exp.Expr]) -> bool:
             "EITHER WAY stands before a DWINDOW",
             reason="it turns all of them around, together",
             hint="write it once, behind the last DWINDOW",
-            span=after[0],
-        )
+        ).at(after[0])
     return True
 
 
@@ -388,11 +349,6 @@ def one_window_both_ways(directed: Sequence[Bound]) -> Bound | None:
     width = max(min(bound.lo for bound in facing), min(bound.hi for bound in facing))
     text = ", ".join(bound.text for bound in directed)
     return Bound(first.left, first.right, lo=width, hi=width, text=text)
-
-
-def reverse(bound: Bound) -> Bound:
-    """The bound with its streams in each other's place."""
-    return replace(bound, left=bound.right, right=bound.left)
 
 
 def _from_the_other_end(bound: Bound) -> Bound:

@@ -9,11 +9,8 @@ The parsers are sqlglot's for Spark with places, ranks and joins of our own, one
 
        * / % DIV  before  + - ||  before  << >>  before  &  before  ^  before  |
 
-3. Joins of two streams by time alone, as clauses of FROM. Added, in any case of letters:
-
-       l [LEFT] ASOF JOIN r MATCH_CONDITION (l.ts >= r.ts) [ON ..] [TOLERANCE w]
-       MATCH_CONDITION (l.ts NEAREST r.ts [AND l.ts <> r.ts])
-       l WINDOW JOIN r [ON ..] RANGE BETWEEN x PRECEDING AND y FOLLOWING
+3. Joins of two streams by time alone, as clauses of FROM: ASOF JOIN and WINDOW JOIN, written as
+   `dialect.py` lists them.
 """
 
 from __future__ import annotations
@@ -48,16 +45,8 @@ class PairWindow(exp.Expression):
     """`WINDOW (left, right) = w`, the same with BETWEEN, or `DWINDOW (left, right) = w`."""
 
     arg_types: ClassVar = {
-        "left": True,
-        "right": True,
-        "directed": False,
-        "this": False,
-        "first": False,
-        "is_first_before": False,
-        "last": False,
-        "is_last_before": False,
-        "rows": False,
-        "either_way": False,
+        **dict.fromkeys(("left", "right"), True),
+        **dict.fromkeys(("directed", "this", "first", "last", "rows", "either_way"), False),
     }
 
 
@@ -74,23 +63,21 @@ class AsofCondition(exp.Expression):
     """
 
     arg_types: ClassVar = {
-        "this": True,
-        "expression": True,
-        "operator": True,
-        "apart": False,
-        "tolerance": False,
+        **dict.fromkeys(("this", "expression", "operator"), True),
+        **dict.fromkeys(("apart", "tolerance"), False),
     }
 
 
 class RangeWindow(exp.Expression):
     """`RANGE BETWEEN first PRECEDING AND last FOLLOWING`: which rows a WINDOW JOIN counts."""
 
-    arg_types: ClassVar = {
-        "first": True,
-        "is_first_before": True,
-        "last": True,
-        "is_last_before": True,
-    }
+    arg_types: ClassVar = {"first": True, "last": True}
+
+
+class WindowEnd(exp.Expression):
+    """`length PRECEDING` or `length FOLLOWING`: how far an end of a window is, and on which side."""
+
+    arg_types: ClassVar = {"this": True, "is_before": True}
 
 
 class AggregateCall(exp.Expression, exp.AggFunc):
@@ -239,8 +226,7 @@ class ClauseParser(RankedParser):
             f"the SQL cannot be read at {token.text!r}",
             reason=reason,
             hint=f"for instance  {',  or  '.join(examples)}",
-            span=Span(token.start, token.end + 1),
-        )
+        ).at(Span(token.start, token.end + 1))
 
     def _required(self, node: exp.Expr | None, what: str, usual: str) -> exp.Expr:
         """The node; where there is none, an error that shows how such a clause is written."""
@@ -249,13 +235,19 @@ class ClauseParser(RankedParser):
     def _parse_length(self, usual: str) -> exp.Expr:
         return self._required(self._parse_term(), "a length such as INTERVAL '5' SECONDS", usual)
 
-    def _parse_end_of_window(self, usual: str) -> tuple[exp.Expr, bool]:
-        """A length, and whether it leads back in time."""
+    def _parse_ends(self, parse: Callable[[str], WindowEnd], usual: str) -> dict[str, WindowEnd]:
+        """The two ends behind BETWEEN, each read by `parse`."""
+        first = parse(usual)
+        if not self._match(TokenType.AND):
+            self._fail("expected AND", usual)
+        return {"first": first, "last": parse(usual)}
+
+    def _parse_end_of_window(self, usual: str) -> WindowEnd:
         length = self._parse_length(usual)
         is_before = bool(self._match_text_seq("PRECEDING"))
         if not is_before and not self._match_text_seq("FOLLOWING"):
             self._fail("expected PRECEDING or FOLLOWING", usual)
-        return length, is_before
+        return WindowEnd(this=length, is_before=is_before)
 
 
 _ASOF = "l ASOF JOIN r MATCH_CONDITION (l.ts >= r.ts) ON l.k = r.k"
@@ -265,16 +257,11 @@ _RANGE = (
     " AND INTERVAL '1' SECOND FOLLOWING"
 )
 _SIDES = {TokenType.LEFT, TokenType.RIGHT, TokenType.FULL}
-_OPERATORS = {
-    TokenType.GTE: ">=",
-    TokenType.GT: ">",
-    TokenType.LTE: "<=",
-    TokenType.LT: "<",
-}
+_OPERATORS = {TokenType.GTE: ">=", TokenType.GT: ">", TokenType.LTE: "<=", TokenType.LT: "<"}
 
 
 class PairJoinParser(ClauseParser):
-    """Spark's parser with the joins above."""
+    """Spark's parser with joins of two streams by time."""
 
     def _parse_pair_join(self) -> exp.Join | None:
         """The join of our own that follows; None, and nothing read, where none does."""
@@ -348,23 +335,13 @@ class PairJoinParser(ClauseParser):
         start = self._curr.start
         if not self._match_text_seq("RANGE", "BETWEEN"):
             self._fail("a WINDOW JOIN says in RANGE BETWEEN which rows are counted", _RANGE)
-        first, is_first_before = self._parse_end_of_range()
-        if not self._match(TokenType.AND):
-            self._fail("expected AND", _RANGE)
-        last, is_last_before = self._parse_end_of_range()
-        window = RangeWindow(
-            first=first,
-            is_first_before=is_first_before,
-            last=last,
-            is_last_before=is_last_before,
-        )
+        window = RangeWindow(**self._parse_ends(self._parse_end_of_range, _RANGE))
         mark(window, start, self._prev.end + 1)
         return window
 
-    def _parse_end_of_range(self) -> tuple[exp.Expr, bool]:
-        """A length, and whether it leads back in time; CURRENT ROW is none."""
+    def _parse_end_of_range(self, usual: str) -> WindowEnd:
         if self._match_text_seq("CURRENT", "ROW"):
-            return exp.Literal.number(0), False
+            return WindowEnd(this=exp.Literal.number(0), is_before=False)
         if self._curr.text.upper() == "UNBOUNDED":
-            self._fail("the range has two ends, or rows would be kept for ever", _RANGE)
-        return self._parse_end_of_window(_RANGE)
+            self._fail("the range has two ends, or rows would be kept for ever", usual)
+        return self._parse_end_of_window(usual)

@@ -13,6 +13,7 @@ Added, in any case of letters:
     l LEFT OUTER BESTMATCH JOIN r ON l.x MINDIST r.x [WITHIN eps], .. [AND condition]
         [KEEP UNMATCHED]
     l [LEFT] ASOF JOIN r MATCH_CONDITION (l.ts >= r.ts) [ON ..] [TOLERANCE w]
+        MATCH_CONDITION (l.ts NEAREST r.ts [AND l.ts <> r.ts])
     l WINDOW JOIN r [ON ..] RANGE BETWEEN x PRECEDING AND y FOLLOWING
     .. EMIT CHANGES                            the answer as a changelog
     /*+ name(value), .. */                     options of the query
@@ -39,7 +40,7 @@ from windrow.sql.grammar.clauses import (
     StreamWindow,
     UniformWindow,
 )
-from windrow.sql.grammar.refuse import unsupported
+from windrow.sql.grammar.refuse import window_functions
 from windrow.sql.grammar.spans import mark
 
 logging.getLogger("sqlglot").addHandler(logging.NullHandler())
@@ -58,7 +59,6 @@ _PER_STREAM = "s [RANGE INTERVAL '1' HOUR]"
 _COUNTED = "s [ROWS 100]"
 _BY_KEY = "s [PARTITION BY k ROWS 100]"
 _BESTMATCH = "l LEFT OUTER BESTMATCH JOIN r ON l.ts MINDIST r.ts, l.x MINDIST r.x"
-_JOIN_SIDES = {TokenType.LEFT, TokenType.RIGHT, TokenType.FULL}
 
 
 def _build_to_timestamp(args: list[exp.Expr], dialect: Dialect) -> exp.Expr:
@@ -91,7 +91,7 @@ class WindrowParser(PairJoinParser):
 
     def _parse_bracket(self, this: exp.Expr | None = None) -> exp.Expr | None:
         if isinstance(this, exp.Table) and self._at_stream_window():
-            self._parse_stream_window(this)
+            this.meta["stream_window"] = self._parse_stream_window()
             return this
         return super()._parse_bracket(this)
 
@@ -100,7 +100,7 @@ class WindrowParser(PairJoinParser):
         this: exp.Expr | None,
         parse_alias: bool = True,  # noqa: FBT001
     ) -> exp.Subquery | None:
-        window = self._parse_stream_window(None) if this and self._at_stream_window() else None
+        window = self._parse_stream_window() if this and self._at_stream_window() else None
         subquery = super()._parse_subquery(this, parse_alias)
         if subquery is not None and window is not None:
             subquery.meta["stream_window"] = window
@@ -111,8 +111,8 @@ class WindrowParser(PairJoinParser):
         if table is not None and self._at_stream_window():
             if "stream_window" in table.meta:
                 self._fail("a stream has one window", _PER_STREAM)
-            self._parse_stream_window(table)
-            if "alias" not in table.args or table.args["alias"] is None:
+            table.meta["stream_window"] = self._parse_stream_window()
+            if table.args.get("alias") is None:
                 table.set("alias", self._parse_table_alias())
         return table
 
@@ -122,7 +122,7 @@ class WindrowParser(PairJoinParser):
             and self._next.text.upper() in _STREAM_WINDOWS
         )
 
-    def _parse_stream_window(self, table: exp.Expr | None) -> StreamWindow:
+    def _parse_stream_window(self) -> StreamWindow:
         start = self._curr.start
         self._advance()
         kind = self._curr.text.upper()
@@ -136,8 +136,6 @@ class WindrowParser(PairJoinParser):
         if not self._match(TokenType.R_BRACKET):
             self._fail("expected ]", _PER_STREAM)
         mark(window, start, self._prev.end + 1)
-        if table is not None:
-            table.meta["stream_window"] = window
         return window
 
     def _parse_partition_columns(self) -> list[exp.Expr]:
@@ -201,12 +199,8 @@ class WindrowParser(PairJoinParser):
         elif self._match(TokenType.L_PAREN):
             window = self._parse_pair_window(directed=keyword == "DWINDOW")
         elif self._next.token_type == TokenType.ALIAS:
-            raise unsupported(
-                "over",
-                "named windows are not supported",
-                "write a sliding aggregate: SELECT k, SUM(x) FROM s [RANGE ..] GROUP BY k",
-                Span(start, self._curr.end + 1),
-            )
+            place = Span(start, self._curr.end + 1)
+            raise window_functions("named windows are not supported").at(place)
         else:
             self._fail(
                 "expected = or (first stream, second stream) after WINDOW", _ALL_PAIRS, _PAIR
@@ -230,19 +224,8 @@ class WindrowParser(PairJoinParser):
             return PairWindow(left=left, right=right, directed=directed, this=length)
         if directed or not self._match(TokenType.BETWEEN):
             self._fail("expected = and a length", *([usual] if directed else [_PAIR, _BETWEEN]))
-        first, is_first_before = self._parse_end_of_window(_BETWEEN)
-        if not self._match(TokenType.AND):
-            self._fail("expected AND", _BETWEEN)
-        last, is_last_before = self._parse_end_of_window(_BETWEEN)
-        return PairWindow(
-            left=left,
-            right=right,
-            directed=False,
-            first=first,
-            is_first_before=is_first_before,
-            last=last,
-            is_last_before=is_last_before,
-        )
+        ends = self._parse_ends(self._parse_end_of_window, _BETWEEN)
+        return PairWindow(left=left, right=right, directed=False, **ends)
 
     # Bestmatch joins: l LEFT OUTER BESTMATCH JOIN r ON l.x MINDIST r.x WITHIN eps, ..
 
@@ -252,7 +235,7 @@ class WindrowParser(PairJoinParser):
 
     def _parse_bestmatch_join(self) -> exp.Join | None:
         start, index = self._curr.start, self._index
-        side = self._prev.text.upper() if self._match_set(_JOIN_SIDES) else ""
+        side = self._parse_side()
         self._match(TokenType.OUTER)
         if not self._match_text_seq("BESTMATCH", "JOIN"):
             self._retreat(index)

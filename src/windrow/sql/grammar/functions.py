@@ -32,11 +32,9 @@ _WORDS_OF_NOW = {"now", "today", "tomorrow", "yesterday"}
 
 
 def name_aggregates(tree: exp.Expr, functions: Container[str]) -> exp.Expr:
-    """The tree with one node for each aggregate, however it is called.
+    """The tree, which is changed, with one node for each aggregate, however it is called.
 
-    Args:
-        tree: a query, as read; it is changed.
-        functions: the user's functions by name.
+    A name of the user's `functions` is none.
     """
     _drop_nulls_clauses(tree)
     for node in list(tree.walk()):

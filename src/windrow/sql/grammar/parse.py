@@ -66,8 +66,7 @@ def too_deep(span: Span | None) -> ParseError:
         f"the query has more than {MOST_LEVELS} levels within one another",
         reason="each parenthesis, function, CASE, type, query of WITH and subquery is a level",
         hint="compute the inner part in a stream or a query of its own",
-        span=span,
-    )
+    ).at(span)
 
 
 def flat(tree: exp.Expr) -> exp.Expr:
@@ -128,8 +127,7 @@ def _refuse_long_rows(tree: exp.Expr) -> None:
                 f"an expression has more than {MOST_IN_A_ROW} operators in a row",
                 reason="each of them is computed within the next",
                 hint="put parts of it in parentheses of their own, or in columns of a derived table",
-                span=span_of(node),
-            )
+            ).at(span_of(node))
         for part in node.iter_expressions():
             is_level = isinstance(part, exp.Binary | exp.Unary | exp.Func | exp.Cast)
             depths[id(part)] = depth + (
@@ -157,8 +155,7 @@ def _refuse_many_queries(tree: exp.Expr) -> None:
                     f"the query stands for more than {MOST_QUERIES:,} SELECTs",
                     reason="a query of WITH is computed wherever it is read",
                     hint="compute it once, and register its answer as a stream or a table",
-                    span=span_of(cte.this),
-                )
+                ).at(span_of(cte.this))
             sizes[cte.alias.lower()] = size, depth
 
 
@@ -182,16 +179,14 @@ def refuse_numbers(tokens: Iterable[Token]) -> None:
                 "bad-number",
                 f"{shown} is no number",
                 hint="write digits, a point and an exponent: 12, 1.5, 2e5, 1.5e-3",
-                span=Span(token.start, token.end + 1),
-            )
+            ).at(Span(token.start, token.end + 1))
         exponent = (number[1] or "").lstrip("+-0")
         if len(text) > _MOST_DIGITS or int(exponent[:_MOST_DIGITS] or 0) > _MOST_DIGITS:
             raise ParseError(
                 "bad-number",
                 f"{shown} is beyond what any type holds",
                 hint="a decimal has 38 digits, and a double an exponent of 308 at most",
-                span=Span(token.start, token.end + 1),
-            )
+            ).at(Span(token.start, token.end + 1))
 
 
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -215,8 +210,7 @@ def parse_query(sql: str) -> exp.Expr:
                 "not-a-query",
                 f"{first.text!r} does not start a query",
                 hint="a query starts with SELECT, or with WITH and then SELECT",
-                span=Span(first.start, first.end + 1),
-            )
+            ).at(Span(first.start, first.end + 1))
         refuse_numbers(tokens)
         refuse_deep_text(tokens)
         _refuse_stray_hints(sql, tokens)
@@ -232,8 +226,7 @@ def parse_query(sql: str) -> exp.Expr:
             "several-statements",
             f"the text holds {len(trees)} statements",
             hint="give one query at a time",
-            span=span_of(trees[1]),
-        )
+        ).at(span_of(trees[1]))
     tree = trees[0]
     while isinstance(tree, exp.Subquery) and tree.is_wrapper:
         tree = tree.this
@@ -252,8 +245,7 @@ def _refuse_stray_hints(sql: str, tokens: Sequence[Token]) -> None:
                     "a hint stands where it would be read as a comment",
                     reason="hints are options of the whole query",
                     hint="write them between one /*+ and */, right behind the outermost SELECT",
-                    span=Span(comment.start(), comment.end()),
-                )
+                ).at(Span(comment.start(), comment.end()))
 
 
 def _first_select(tree: exp.Expr) -> exp.Expr:
@@ -282,8 +274,7 @@ def read_hints(tree: exp.Expr, sql: str) -> tuple[Hint, ...]:
                 f"a hint stands in {_place(inner)}",
                 reason="hints are options of the whole query",
                 hint=f"write it behind the {'first' if is_set else 'outermost'} SELECT",
-                span=span_of(inner.args["hint"]),
-            )
+            ).at(span_of(inner.args["hint"]))
     hint = select.args.get("hint")
     if hint is None:
         return ()
@@ -299,26 +290,21 @@ def read_hints(tree: exp.Expr, sql: str) -> tuple[Hint, ...]:
                 "bad-hint",
                 f"the hint {body[position:].strip()!r} cannot be read",
                 hint="write hints as name(value), for instance /*+ algorithm(bew-hash) */",
-                span=span,
-            )
+            ).at(span)
         name = match[1].lower()
         if name not in HINTS:
             raise BindError(
                 "unknown-hint",
                 f"there is no hint named {match[1]!r}",
                 hint=f"one of {nearest(name, HINTS)}",
-                span=Span(offset + match.start(1), offset + match.end(1)),
-            )
+            ).at(Span(offset + match.start(1), offset + match.end(1)))
         value = (match[2] if match[2] is not None else match[3]).strip().strip("'\"")
         end = match.end(2) + 1 if match[2] is not None else match.end(3)
         place = Span(offset + match.start(1), offset + end)
         if any(name == earlier.name for earlier in hints):
             raise BindError(
-                "hint-twice",
-                f"the hint {name} is given twice",
-                hint="leave one of them out",
-                span=place,
-            )
+                "hint-twice", f"the hint {name} is given twice", hint="leave one of them out"
+            ).at(place)
         hints.append(Hint(name, value, place))
         position = match.end()
     return tuple(hints)

@@ -9,7 +9,7 @@ from sqlglot import exp
 from windrow.errors import ParseError, Span, UnsupportedError
 from windrow.plan.aggregates import AGGREGATES, all_aggregates
 from windrow.plan.aggregates.function import Distinct
-from windrow.sql.grammar.clauses import AggregateCall, PairWindow, UniformWindow
+from windrow.sql.grammar.clauses import AggregateCall, WindowClause
 from windrow.sql.grammar.functions import ROW_MAKERS, WINDOW_FUNCTIONS, is_volatile
 from windrow.sql.grammar.spans import called_name, span_of
 
@@ -39,9 +39,15 @@ _WITH_ROWS = (exp.Lateral, exp.From, exp.Join, exp.Table)
 """Where rows belong: what is refused there has errors of its own."""
 
 
-def unsupported(name: str, sentence: str, hint: str, span: Span | None) -> UnsupportedError:
+def unsupported(name: str, sentence: str, hint: str) -> UnsupportedError:
     """The error for a construct; `name` completes the condition `unsupported-..`."""
-    return UnsupportedError(f"unsupported-{name}", sentence, hint=hint, span=span)
+    return UnsupportedError(f"unsupported-{name}", sentence, hint=hint)
+
+
+def window_functions(sentence: str) -> UnsupportedError:
+    """The error for window functions, in these words."""
+    sliding = "write a sliding aggregate: SELECT k, SUM(x) FROM s [RANGE ..] GROUP BY k"
+    return unsupported("over", sentence, sliding)
 
 
 def as_query(tree: exp.Expr) -> exp.Select | exp.SetOperation:
@@ -52,9 +58,8 @@ def as_query(tree: exp.Expr) -> exp.Select | exp.SetOperation:
         refuse_modifiers(tree)
     if not isinstance(tree, exp.Select | exp.SetOperation):
         raise unsupported(
-            "statement", "this is not a SELECT over streams", "write SELECT .. FROM a stream",
-            span_of(tree),
-        )  # fmt: skip
+            "statement", "this is not a SELECT over streams", "write SELECT .. FROM a stream"
+        ).at(span_of(tree))
     return tree
 
 
@@ -62,28 +67,21 @@ def refuse_clauses(select: exp.Select) -> None:
     """Refuses the clauses of a SELECT that Windrow does not run, and one that lists no column."""
     if not select.expressions:
         raise ParseError(
-            "empty-select-list",
-            "SELECT lists nothing",
-            hint="list columns, or write SELECT *",
-            span=span_of(select),
-        )
+            "empty-select-list", "SELECT lists nothing", hint="list columns, or write SELECT *"
+        ).at(span_of(select))
     refuse_modifiers(select)
     distinct = select.args.get("distinct")
     if distinct is not None and distinct.args.get("on"):
         raise unsupported(
-            "distinct-on",
-            "DISTINCT ON is not supported",
-            "write SELECT DISTINCT, or GROUP BY",
-            span_of(distinct.args["on"]),
-        )
+            "distinct-on", "DISTINCT ON is not supported", "write SELECT DISTINCT, or GROUP BY"
+        ).at(span_of(distinct.args["on"]))
     joins = [join.args.get("kind") for join in select.args.get("joins") or []]
     if "keep_unmatched" in select.meta and "BESTMATCH" not in joins:
         raise unsupported(
             "keep-unmatched",
             "KEEP UNMATCHED belongs to a bestmatch join",
             "leave it out: an inner join has no unmatched rows",
-            Span(*select.meta["keep_unmatched"]),
-        )
+        ).at(Span(*select.meta["keep_unmatched"]))
 
 
 def refuse_modifiers(tree: exp.Expr) -> None:
@@ -95,7 +93,7 @@ def refuse_modifiers(tree: exp.Expr) -> None:
         node = found[0] if isinstance(found, list) else found
         span = span_of(node) if isinstance(node, exp.Expr) else None
         slug = name.lower().replace(" ", "-").replace("_", "-")
-        raise unsupported(slug, f"{name} is not supported", hint, span or span_of(tree))
+        raise unsupported(slug, f"{name} is not supported", hint).at(span or span_of(tree))
 
 
 def counts_rows(node: exp.Expr) -> bool:
@@ -108,21 +106,16 @@ def refuse_expressions(tree: exp.Expr) -> None:
     """Refuses what Windrow does not run inside an expression."""
     refuse_subqueries(tree)
     for node in tree.walk():
-        if isinstance(node, PairWindow | UniformWindow):
+        if isinstance(node, WindowClause):
             raise ParseError(
                 "window-not-a-conjunct",
                 "a window stands inside another expression",
                 reason="windows hold for the whole query; OR and NOT cannot weaken them",
                 hint="connect it to the conditions with AND, or write it at the end",
-                span=span_of(node),
-            )
+            ).at(span_of(node))
         if isinstance(node, exp.Window):
-            raise unsupported(
-                "over",
-                "window functions with OVER are not supported",
-                "write a sliding aggregate: SELECT k, SUM(x) FROM s [RANGE ..] GROUP BY k",
-                span_of(node),
-            )
+            sentence = "window functions with OVER are not supported"
+            raise window_functions(sentence).at(span_of(node))
         if isinstance(node, exp.Columns) or (
             isinstance(node, exp.Star) and not _stands_alone(node, tree)
         ):
@@ -130,8 +123,7 @@ def refuse_expressions(tree: exp.Expr) -> None:
                 "star-in-expression",
                 "a star inside an expression is not supported",
                 "list the columns; COUNT(*) is supported",
-                span_of(node) or span_of(tree),
-            )
+            ).at(span_of(node) or span_of(tree))
         if isinstance(node, exp.UDTF | exp.Explode):
             raise _row_maker(node)
 
@@ -146,8 +138,7 @@ def refuse_subqueries(tree: exp.Expr) -> None:
             "subquery",
             "a subquery inside an expression is not supported",
             "put it in FROM as a derived table, with a window",
-            span_of(node),
-        )
+        ).at(span_of(node))
 
 
 def refuse_subquery_conditions(tree: exp.Expr) -> None:
@@ -162,8 +153,7 @@ def refuse_subquery_conditions(tree: exp.Expr) -> None:
             "subquery",
             f"{'NOT ' if is_negated else ''}{name} over a subquery is not supported",
             f"write FROM a LEFT {kind} JOIN b ON a.k = b.k, with a window between a and b",
-            span_of(node.parent if is_negated else node),
-        )
+        ).at(span_of(node.parent if is_negated else node))
     refuse_subqueries(tree)
 
 
@@ -179,9 +169,7 @@ def _stands_alone(star: exp.Star, tree: exp.Expr) -> bool:
 def refuse_functions(tree: exp.Expr, functions: Container[str]) -> None:
     """Refuses, wherever it stands in a query, a function that is no value of a row.
 
-    Args:
-        tree: the query, its aggregates named.
-        functions: the user's functions by name.
+    The aggregates of the query are named; `functions` are the user's.
     """
     for node in tree.walk():
         if isinstance(node.parent, exp.Window):
@@ -193,12 +181,8 @@ def refuse_functions(tree: exp.Expr, functions: Container[str]) -> None:
         if isinstance(node, exp.AggFunc) and name not in WINDOW_FUNCTIONS:
             _refuse_aggregate(node, name.upper())
         elif name in WINDOW_FUNCTIONS and not is_own:
-            raise unsupported(
-                "over",
-                f"{name.upper()} stands without OVER, and window functions are not supported",
-                "write a sliding aggregate: SELECT k, SUM(x) FROM s [RANGE ..] GROUP BY k",
-                span_of(node),
-            )
+            sentence = f"{name.upper()} stands without OVER, and window functions are not supported"
+            raise window_functions(sentence).at(span_of(node))
         elif name in ROW_MAKERS and not is_own and not isinstance(node.parent, _WITH_ROWS):
             raise _row_maker(node)
 
@@ -208,8 +192,7 @@ def _row_maker(node: exp.Expr) -> UnsupportedError:
         "table-function",
         "functions that return rows are not supported",
         "apply them before registering the stream",
-        span_of(node),
-    )
+    ).at(span_of(node))
 
 
 def _refuse_aggregate(node: exp.AggFunc, name: str) -> None:
@@ -219,25 +202,18 @@ def _refuse_aggregate(node: exp.AggFunc, name: str) -> None:
             "aggregate",
             f"the aggregate {name} is not supported",
             f"use {', '.join(names)} or {last}, or compute it from the rows of a window join",
-            span_of(node),
-        )
+        ).at(span_of(node))
     function, listed = AGGREGATES[node.args["function"]], node.arguments
     if node.this is None or (node.is_distinct and not node.this.expressions):
-        raise _without_argument(node, name)
+        raise _nothing_to_aggregate(node, name, "DISTINCT" if node.is_distinct else "")
     if node.is_distinct and function.distinct is Distinct.refused:
         raise unsupported(
             f"distinct-{function.name.replace('_', '-')}",
             f"{name}(DISTINCT ..) is not supported",
             function.instead_of_distinct or f"write {name}(..)",
-            span_of(node),
-        )
+        ).at(span_of(node))
     if isinstance(listed[0], exp.Star) and not function.counts_rows:
-        raise ParseError(
-            "aggregate-without-argument",
-            f"{name}(*) says nothing to aggregate",
-            hint="COUNT(*) counts rows",
-            span=span_of(node),
-        )
+        raise _nothing_to_aggregate(node, name, "*")
     if not function.counts_rows and len(listed) != len(function.takes):
         raise _other_number_of_arguments(node, name)
 
@@ -251,20 +227,16 @@ def _refuse_nulls_clause(clause: exp.Expr) -> None:
             "nulls-clause",
             f"{called_name(call).upper()} .. {words} is not supported",
             "leave it out: aggregates leave NULLs out by themselves",
-            span_of(clause) or span_of(call),
-        )
+        ).at(span_of(clause) or span_of(call))
 
 
-def _without_argument(node: AggregateCall, name: str) -> ParseError:
+def _nothing_to_aggregate(node: AggregateCall, name: str, inside: str) -> ParseError:
     hint = "COUNT(*) counts rows"
-    if node.is_distinct:
+    if inside == "DISTINCT":
         hint = "write what is to be distinct behind DISTINCT, for instance  COUNT(DISTINCT x)"
     return ParseError(
-        "aggregate-without-argument",
-        f"{name}({'DISTINCT' if node.is_distinct else ''}) says nothing to aggregate",
-        hint=hint,
-        span=span_of(node),
-    )
+        "aggregate-without-argument", f"{name}({inside}) says nothing to aggregate", hint=hint
+    ).at(span_of(node))
 
 
 def _other_number_of_arguments(node: AggregateCall, name: str) -> ParseError:
@@ -275,24 +247,17 @@ def _other_number_of_arguments(node: AggregateCall, name: str) -> ParseError:
             f"{name} is given several expressions",
             reason="it takes one",
             hint="the greatest of several values of a row is GREATEST(a, b), the least LEAST(a, b)",
-            span=span_of(node),
-        )
+        ).at(span_of(node))
     return ParseError(
         "aggregate-arguments",
         f"{name} is given {count} expression{'' if count == 1 else 's'}",
         reason=f"it takes {len(function.takes)}",
         hint=f"write {function.usage}",
-        span=span_of(node),
-    )
+    ).at(span_of(node))
 
 
 def refuse_nondeterministic(tree: exp.Expr, functions: Container[str]) -> None:
-    """Refuses functions whose value differs between two evaluations of one row.
-
-    Args:
-        tree: the query.
-        functions: the user's functions by name.
-    """
+    """Refuses functions whose value differs between two evaluations of one row."""
     for node in tree.walk():
         if is_volatile(node, functions):
             what = node.sql("spark") if isinstance(node, exp.Cast) else f"{called_name(node)}()"
@@ -305,8 +270,7 @@ def nondeterministic(what: str, span: Span | None) -> UnsupportedError:
         "nondeterministic",
         f"{what} is not supported in a changelog query",
         "compute it before registering the stream, or use the event time",
-        span,
-    )
+    ).at(span)
 
 
 def refuse_join(join: exp.Join) -> None:
@@ -318,10 +282,9 @@ def refuse_join(join: exp.Join) -> None:
             "join-using",
             f"{'NATURAL JOIN' if method else 'JOIN .. USING'} is not supported",
             "write the condition: JOIN b ON a.k = b.k",
-            span,
-        )
+        ).at(span)
     if method:
-        raise unsupported("join", f"{method} JOIN is not supported", "write an inner join", span)
+        raise unsupported("join", f"{method} JOIN is not supported", "write an inner join").at(span)
 
 
 def refuse_match(join: exp.Join, above: str) -> None:
@@ -335,25 +298,17 @@ def refuse_match(join: exp.Join, above: str) -> None:
             "bestmatch-without-dimension",
             "a bestmatch join says after ON what to compare",
             hint="for instance  ON l.ts MINDIST r.ts, l.x MINDIST r.x",
-            span=span,
-        )
+        ).at(span)
     if above:
         raise unsupported(
             "aggregate-of-bestmatch",
             f"{above} right above a bestmatch join is not supported",
             "put the join in a derived table with a window: FROM (SELECT ..) m [RANGE ..]; or give both"
             " of its sides windows of their own",
-            span,
-        )
+        ).at(span)
     for order in join.expressions:
-        _refuse_match_order(order)
-
-
-def _refuse_match_order(order: exp.Expr) -> None:
-    if order.args.get("expression") is None:
-        raise unsupported(
-            "bestmatch-order",
-            "a dimension has no order",
-            "write l.x MINDIST r.x",
-            span_of(order),
-        )
+        if order.args.get("expression") is None:
+            sentence = "a dimension has no order"
+            raise unsupported("bestmatch-order", sentence, "write l.x MINDIST r.x").at(
+                span_of(order)
+            )

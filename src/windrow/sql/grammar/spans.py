@@ -66,6 +66,13 @@ def is_flat(node: exp.Expr) -> bool:
     return bool(node.meta.get(_FLAT))
 
 
+def bare(tree: exp.Expr) -> exp.Expr:
+    """The tree without parentheses around it."""
+    while isinstance(tree, exp.Paren):
+        tree = tree.this
+    return tree
+
+
 def span_of(node: exp.Expr | None) -> Span | None:
     """The place of a node: its own mark, or all that its parts cover."""
     if node is None:
@@ -131,9 +138,7 @@ def is_operand(node: exp.Expr) -> bool:
     parent = node.parent
     if parent is None:
         return False
-    if isinstance(parent, exp.Dot | exp.Bracket):
-        return node.arg_key == "this"
-    if isinstance(parent, exp.In):
+    if isinstance(parent, exp.Dot | exp.Bracket | exp.In):
         return node.arg_key == "this"
     return is_operator(parent)
 

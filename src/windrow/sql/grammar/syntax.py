@@ -61,8 +61,7 @@ def syntax_error(error: SqlglotError, sql: str) -> ParseError:
         f"the SQL cannot be read {'at its end' if is_last and not reason else f'at {token!r}'}",
         reason=reason,
         hint=hint,
-        span=span,
-    )
+    ).at(span)
 
 
 def unreadable(why: str) -> ParseError:
@@ -119,8 +118,7 @@ def _token_error(error: TokenError, sql: str) -> ParseError:
             "syntax",
             "the SQL cannot be read to its end",
             hint="close the comment with */, or the quote that was opened last",
-            span=Span(max(0, end - 1), end),
-        )
+        ).at(Span(max(0, end - 1), end))
     quote = unclosed[1]
     line_start = sum(len(line) + 1 for line in sql.split("\n")[: int(unclosed[2]) - 1])
     start = sql.rfind(quote, 0, line_start + int(unclosed[3]) + 1)
@@ -128,8 +126,7 @@ def _token_error(error: TokenError, sql: str) -> ParseError:
         "syntax",
         f"the quote {quote} is never closed",
         hint=f"write {quote} once more where the text ends",
-        span=Span(max(start, 0), max(start, 0) + 1),
-    )
+    ).at(Span(max(start, 0), max(start, 0) + 1))
 
 
 def _lower_first(text: str) -> str:

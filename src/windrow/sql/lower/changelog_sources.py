@@ -23,7 +23,7 @@ from windrow.sql.bind.windows import StatedWindows
 from windrow.sql.grammar.clauses import PairWindow
 from windrow.sql.grammar.refuse import NAMES, as_query, unsupported
 from windrow.sql.grammar.spans import span_of
-from windrow.sql.lower.best_pairs import says_what_is_best_now
+from windrow.sql.lower.bestmatch import says_what_is_best_now
 from windrow.sql.lower.set_operations import UNION_ALL, kind_of
 
 JOIN = "a join with a changelog"
@@ -54,8 +54,7 @@ def refuse_join_of_changelog(from_: From) -> None:
             "join-of-changelog",
             f"{found[0].alias} is a changelog; {_name(from_)} of it is not supported",
             "write an inner join",
-            found[0].span,
-        )
+        ).at(found[0].span)
 
 
 def _name(from_: From) -> str:
@@ -78,8 +77,7 @@ def refuse_windows(clauses: Sequence[exp.Expr], windows: StatedWindows, scope: S
                     f"{source.alias} is a changelog, whose rows have no time to measure a window"
                     " from",
                     "leave the window out: its rows join while they are there",
-                    span_of(clause),
-                )
+                ).at(span_of(clause))
     if windows.reversed is not None:
         beside = next(source for source in scope.sources if source.leaves_by_itself)
         how = "a changelog" if changelogs([beside]) else "whose rows leave by the windows inside it"
@@ -87,8 +85,7 @@ def refuse_windows(clauses: Sequence[exp.Expr], windows: StatedWindows, scope: S
             "either-way-with-changelog",
             f"EITHER WAY beside {beside.alias}, {how}, is not supported",
             "join the streams in a derived table with a window: FROM (SELECT ..) x [RANGE ..]",
-            span_of(next(clause for clause in clauses if clause.args.get("either_way"))),
-        )
+        ).at(span_of(next(clause for clause in clauses if clause.args.get("either_way"))))
 
 
 def between_streams(bounds: Sequence[Bound], scope: Scope) -> tuple[Bound, ...]:
@@ -98,13 +95,7 @@ def between_streams(bounds: Sequence[Bound], scope: Scope) -> tuple[Bound, ...]:
 
 
 def gives_changelog(tree: exp.Expr, named: Reach, catalog: Catalog) -> bool:
-    """Whether rows of a query are taken back by what is inside it.
-
-    Args:
-        tree: the query.
-        named: the queries of WITH in reach.
-        catalog: the streams, of which some are of changes.
-    """
+    """Whether rows of a query are taken back by what is inside it."""
     query = as_query(tree)
     reach = with_queries(query, named)
     if isinstance(query, exp.SetOperation):

@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from windrow.errors import PlanError
+from windrow.errors import PlanError, cover
 from windrow.plan.catalog import Catalog
 from windrow.plan.count_windows import CountWindows
 from windrow.plan.exprs import Expr, Named
 from windrow.plan.nodes.base import Node
-from windrow.plan.nodes.filter import Filter
 from windrow.plan.nodes.project import Project
 from windrow.plan.nodes.range import Range
 from windrow.plan.nodes.set_operation import SetOperation
@@ -26,9 +25,10 @@ from windrow.plan.texts import KIND_NAMES
 from windrow.plan.types import TypeResolver
 from windrow.plan.windows import WindowGraph
 from windrow.schema import Field, Schema
+from windrow.sql.bind import stream_windows
 from windrow.sql.bind.calls import Functions
 from windrow.sql.bind.conditions import Conditions, sort_conditions, sort_filters
-from windrow.sql.bind.joins import one_key_each, windows_in_where
+from windrow.sql.bind.joins import one_key_each
 from windrow.sql.bind.keys import add_keys
 from windrow.sql.bind.scope import Scope, Source, newest_rows, within_window
 from windrow.sql.bind.select_list import (
@@ -46,16 +46,6 @@ from windrow.sql.bind.sources import (
     items_of,
     uniform_window,
     with_queries,
-)
-from windrow.sql.bind.stream_windows import (
-    count_windows,
-    refuse_count_windows,
-    refuse_uniform_window,
-    refuse_windows_apart,
-    refuse_windows_inside_match,
-    refuse_windows_of_lives,
-    windows_handed_on,
-    with_lives,
 )
 from windrow.sql.bind.windows import (
     Places,
@@ -77,30 +67,16 @@ from windrow.sql.grammar.refuse import (
 )
 from windrow.sql.grammar.spans import span_of
 from windrow.sql.lower import changelog_sources
-from windrow.sql.lower.asof import lower_asof, named_times
-from windrow.sql.lower.best_pairs import says_what_is_best_now
-from windrow.sql.lower.bestmatch import lower_bestmatch
-from windrow.sql.lower.changelog_sources import (
-    between_streams,
-    changelogs,
-    gives_changelog,
-    joins_changelog,
-    joins_what_is_alive,
-    refuse_join_of_changelog,
-    refuse_windows,
-)
-from windrow.sql.lower.pair_joins import refuse_above_pair
-from windrow.sql.lower.range_aggregate_join import lower_window_join
+from windrow.sql.lower.bestmatch import lower_bestmatch, says_what_is_best_now
+from windrow.sql.lower.pair_joins import PairJoinLowering, named_times, refuse_above_pair
 from windrow.sql.lower.set_operations import UNION_ALL, combined, kind_of, of_all_columns
 from windrow.sql.lower.table_joins import TableJoins
 from windrow.sql.render.render import Renderer
 
-AGGREGATE = "an aggregate"
-
 
 @dataclass
 class Lowering:
-    """Lowers the SELECTs of one query; `named` are the queries of WITH in reach."""
+    """Lowers the SELECTs of one query."""
 
     sql: str
     catalog: Catalog
@@ -112,20 +88,12 @@ class Lowering:
         self._levels = 0
 
     def relation(
-        self,
-        tree: exp.Expr,
-        alias: str = "",
-        named: Reach | None = None,
-        above: str = "",
+        self, tree: exp.Expr, alias: str = "", named: Reach | None = None, above: str = ""
     ) -> Relation:
-        """The plan of a query.
+        """The plan of a query; under an alias its columns are named `alias.column`.
 
-        Args:
-            tree: the query.
-            alias: under it columns are named `alias.column`.
-            named: the queries of WITH in reach.
-            above: what takes rows of the query back when they leave their windows, so that every
-                stream must have one; "" where nothing does.
+        `above` takes rows of the query back when they leave their windows, so that every stream must
+        have one; "" where nothing does. `named` are the queries of WITH in reach.
         """
         query = as_query(tree)
         reach = with_queries(query, named or {})
@@ -144,7 +112,7 @@ class Lowering:
     ) -> Relation:
         kind = kind_of(tree)
         asked = above if kind == UNION_ALL else kind.upper()
-        if not asked and gives_changelog(tree, reach, self.catalog):
+        if not asked and changelog_sources.gives_changelog(tree, reach, self.catalog):
             asked = "UNION ALL with a changelog"
         first = self.relation(tree.this, alias, reach, asked)
         second = self.relation(tree.expression, alias, reach, asked)
@@ -154,36 +122,35 @@ class Lowering:
 
     def _select(self, select: exp.Select, alias: str, reach: Reach, above: str) -> Relation:
         refuse_clauses(select)
-        above = _taken_back_by(select) or above
-        if not above and joins_changelog(select, reach, self.catalog):
+        # What takes rows back when they leave their windows: it, or what stands above it.
+        if is_aggregate_query(select):
+            above = "an aggregate"
+        elif select.args.get("distinct"):
+            above = "DISTINCT"
+        elif not above and changelog_sources.joins_changelog(select, reach, self.catalog):
             # Rows of one source come and go: those of the others have to go as well.
             above = changelog_sources.JOIN
-        reader = FromReader(
-            self.sql,
-            self.catalog,
-            reach,
-            self.relation,
-            above,
-            uniform_window(select) is not None,
-        )
+        is_uniform = uniform_window(select) is not None
+        reader = FromReader(self.sql, self.catalog, reach, self.relation, above, is_uniform)
         from_ = reader.read(select)
         self._refuse_windows_inside(select, from_, above)
         if above:
             from_ = replace(from_, sources=tuple(map(newest_rows, from_.sources)))
-        scope = seen = Scope(from_.sources)
+        scope = seen = Scope(from_.sources, self.sql)
         if from_.hidden:
             shown = tuple(source for source in from_.sources if source not in from_.hidden)
-            seen = Scope(shown, hidden=from_.hidden)
+            seen = Scope(shown, self.sql, hidden=from_.hidden)
         where = select.args.get("where")
         filters = (where.this,) if where else ()
+        in_from = list(from_.conditions)
         if from_.bestmatch is not None:
-            refuse_join_of_changelog(from_)
+            changelog_sources.refuse_join_of_changelog(from_)
             # What is best now takes rows back by itself, whatever stands above it.
             is_now = says_what_is_best_now(from_.bestmatch, items_of(select))
             refuse_match(from_.bestmatch, "" if is_now else above)
-        in_from = [*from_.conditions, *_match_orders(from_)]
+            in_from += from_.bestmatch.expressions
         if from_.paired is not None:
-            refuse_join_of_changelog(from_)
+            changelog_sources.refuse_join_of_changelog(from_)
             refuse_above_pair(from_.paired, above)
             in_from += named_times(from_.paired, scope)
         in_seen = [*from_.filters, *(in_from if from_.kind == "inner" else [])]
@@ -195,7 +162,7 @@ class Lowering:
         scope.check([*in_from, *from_.on_tables])
         for expression in select.expressions:
             refuse_expressions(expression)
-        items = read_items(select, seen, self.sql)
+        items = read_items(select, seen)
         block = _Block(select, from_, scope, seen, items, filters, above)
         relation = self._lower(block, alias)
         if select.args.get("distinct"):
@@ -208,18 +175,18 @@ class Lowering:
     def _refuse_windows_inside(self, select: exp.Select, from_: From, above: str) -> None:
         """Refuses windows inside of derived tables that would say nothing, or that unclearly."""
         if from_.bestmatch is not None:
-            refuse_windows_inside_match(from_.streams)
+            stream_windows.refuse_windows_inside_match(from_.streams)
         if len(from_.streams) > 1:
             if not above:
-                refuse_windows_apart(from_.streams)
+                stream_windows.refuse_windows_apart(from_.streams)
             return
         clause = uniform_window(select)
         if clause is not None:
-            refuse_uniform_window(clause, from_.streams[0], self.sql)
+            stream_windows.refuse_uniform_window(clause, from_.streams[0], self.sql)
 
     def _lower(self, block: _Block, alias: str) -> Relation:
-        time_type = block.from_.streams[0].time_type
-        is_snapshot = joins_what_is_alive(block.from_)
+        time_type = block.scope.time_type
+        is_snapshot = changelog_sources.joins_what_is_alive(block.from_)
         conditions = (*block.from_.conditions, *block.from_.filters, *block.filters)
         if block.from_.bestmatch is not None:
             return self._matched(block, alias)
@@ -229,43 +196,41 @@ class Lowering:
         tables = TableJoins(block.from_, block.select, block.seen, block.filters, self.renderer)
         names, block = block.scope, replace(block, scope=tables.streams)
         if block.from_.kind == "inner":
-            sorted_ = sort_conditions(
-                conditions, block.seen, time_type, self.sql, block.scope, tables.take
-            )
+            sorted_ = sort_conditions(conditions, block.seen, block.scope, tables.take)
             filters = sorted_.predicates
         else:
             # WHERE says what to keep of the join's rows, ON and the windows what these are.
-            sorted_ = sort_conditions(
-                block.from_.conditions, names, time_type, self.sql, block.scope, tables.leave
-            )
-            in_where, filters = sort_filters(
-                (*block.from_.filters, *block.filters), block.seen, tables.take
-            )
-            clauses += in_where
+            sorted_ = sort_conditions(block.from_.conditions, names, block.scope, tables.leave)
+            trees = (*block.from_.filters, *block.filters)
+            in_where, kept = sort_filters(trees, block.seen, tables.take)
+            clauses, filters = clauses + in_where, tuple(kept)
         clauses += sorted_.clauses
         grouped = is_aggregate_query(block.select)
         self._refuse_counted(block, clauses)
-        counts, timed = count_windows(clauses, block.scope, self.sql)
+        counts, timed = stream_windows.count_windows(clauses, block.scope)
         windows = StatedWindows(())
         if not counts:
-            bounded = block.scope if block.from_.is_inner else with_lives(block.scope)
-            windows = read_windows(timed, bounded, time_type, self.sql)
-        refuse_windows_of_lives(timed, block.scope)
+            scope = block.scope
+            bounded = scope if block.from_.is_inner else stream_windows.with_lives(scope)
+            windows = read_windows(timed, bounded)
+        stream_windows.refuse_windows_of_lives(timed, block.scope)
         if is_snapshot:
-            refuse_windows(timed, windows, block.scope)
-        inputs = self._inputs(block, windows) if block.above else _nodes(block.scope)
+            changelog_sources.refuse_windows(timed, windows, block.scope)
+        inputs = [source.node for source in block.scope.sources]
+        if block.above:
+            inputs = self._inputs(block, windows)
         node = self._join(
             tables.below(inputs), block, windows, sorted_, counts, is_snapshot=is_snapshot
         )
-        if filters:
-            node = Filter(node, self.renderer.predicates(node.schema, filters))
-        node = tables.above(node)
+        node = tables.above(self.renderer.filtered(node, filters))
         if grouped:
             return self._grouped(node, block, alias)
         root = self._project(node, block.items, alias)
-        if not changelogs(block.scope.sources):
-            inside = () if block.above else windows_handed_on(block.scope.sources, windows.uniform)
-            return Relation(root, time_type, has_ends=bool(block.above), inside=inside)
+        if not changelog_sources.changelogs(block.scope.sources):
+            if block.above:
+                return Relation(root, time_type, has_ends=True)
+            inside = stream_windows.windows_handed_on(block.scope.sources, windows.uniform)
+            return Relation(root, time_type, inside=inside)
         keys = None if is_snapshot else _kept_keys(block.scope.sources[0], block)
         return Relation(root, time_type, keys or (), is_bag=keys is None)
 
@@ -277,25 +242,27 @@ class Lowering:
         node = lower_bestmatch(block.select, match, block.scope, conditions, filters, self.renderer)
         if is_aggregate_query(block.select):
             return self._grouped(node, block, alias)
-        root, time_type = self._project(node, block.items, alias), block.from_.streams[0].time_type
-        if says_what_is_best_now(match, items_of(block.select)):
-            return Relation(root, time_type, (), is_bag=True)
-        return Relation(root, time_type)
+        is_now = says_what_is_best_now(match, items_of(block.select))
+        root = self._project(node, block.items, alias)
+        return Relation(root, block.scope.time_type, () if is_now else None, is_bag=is_now)
 
     def _grouped(self, node: Node, block: _Block, alias: str) -> Relation:
         """The aggregates of a SELECT over the rows of what stands in its FROM."""
         grouping = Grouping(block.select, block.items, block.seen, self.renderer)
         node, items, keys = grouping.lower(node, span_of(block.select.args.get("group")))
-        time_type = block.from_.streams[0].time_type
         root = self._project(node, items, alias)
-        return Relation(root, time_type, keys or (), is_bag=keys is None)
+        return Relation(root, block.scope.time_type, keys or (), is_bag=keys is None)
 
     def _paired(self, block: _Block) -> tuple[Node, Sequence[Item]]:
         """The join of two streams by time, and the items over it."""
-        select, from_, scope, where = block.select, block.from_, block.scope, block.filters
-        if from_.paired is not None and from_.paired.args["kind"] == "WINDOW":
-            return lower_window_join(select, from_, scope, block.items, where, self.renderer)
-        return lower_asof(select, from_, scope, where, self.renderer), block.items
+        join = block.from_.paired
+        assert join is not None
+        lowering = PairJoinLowering(
+            block.select, join, block.from_.conditions, block.filters, block.scope, self.renderer
+        )
+        if join.args["kind"] == "WINDOW":
+            return lowering.window_join(block.items)
+        return lowering.asof(), block.items
 
     def _inputs(self, block: _Block, windows: StatedWindows) -> list[Node]:
         """The sources of what takes rows back, each with its window; one without is refused."""
@@ -323,7 +290,7 @@ class Lowering:
         if len(inputs) == 1:
             return inputs[0]
         aliases = tuple(source.alias for source in block.scope.sources)
-        bounds = between_streams(windows.bounds, block.scope) + conditions.bounds
+        bounds = changelog_sources.between_streams(windows.bounds, block.scope) + conditions.bounds
         graph = WindowGraph(aliases, bounds)
         places = {**windows.places, **conditions.places}
         if counts is None and not is_snapshot:
@@ -357,14 +324,25 @@ class Lowering:
         )
 
     def _check_graph(self, graph: WindowGraph, block: _Block, places: Places) -> None:
+        """Refuses windows that do not bound the join; the error says what WHERE has of one."""
         try:
             check_graph(graph, block.scope, block.from_.span, places)
         except PlanError as error:
-            raise self._told_of_where(error, block) from None
+            if block.from_.kind == "inner" or error.condition == "contradicting-windows":
+                raise
+            in_where = sort_conditions(block.filters, block.seen).places
+            if not in_where:
+                raise
+            raise PlanError(
+                error.condition,
+                error.sentence,
+                reason="WHERE filters what the join gives; ON and the WINDOW clause say what matches",
+                hint=f"move {' and '.join(in_where)} from WHERE to ON",
+            ).at(cover(*in_where.values())) from None
 
     def _refuse_counted(self, block: _Block, clauses: Sequence[exp.Expr]) -> None:
         """Refuses count windows under what is not an inner join."""
-        length = example_length(block.from_.streams[0].time_type)
+        length = example_length(block.scope.time_type)
         if block.from_.kind != "inner":
             over = f"the {KIND_NAMES[block.from_.kind]} join"
             instead = f"write windows of time, for instance [RANGE {length}] after each stream"
@@ -372,19 +350,11 @@ class Lowering:
                 ": a tuple without a match would be final only as it leaves its window, and no"
                 " watermark says when that is"
             )
-            refuse_count_windows(block.scope, clauses, over, instead, self.sql, why)
+            stream_windows.refuse_count_windows(block.scope, clauses, over, instead, why)
         if block.above:
             instead = "write [ROWS n] after each stream"
             why = ": numbers of all streams together do not say when a tuple leaves"
-            refuse_count_windows(block.scope, clauses, block.above, instead, self.sql, why)
-
-    def _told_of_where(self, error: PlanError, block: _Block) -> PlanError:
-        """The error of a join that lacks a window, told of what WHERE has of one."""
-        if block.from_.kind == "inner" or error.condition == "contradicting-windows":
-            return error
-        time_type = block.from_.streams[0].time_type
-        sorted_ = sort_conditions(block.filters, block.seen, time_type, self.sql)
-        return windows_in_where(error, sorted_.places)
+            stream_windows.refuse_count_windows(block.scope, clauses, block.above, instead, why)
 
     def _project(self, node: Node, items: Sequence[Item], alias: str) -> Project:
         exprs = self.renderer.typed(node.schema, [item.tree for item in items])
@@ -410,21 +380,6 @@ class _Block:
     items: list[Item]
     filters: tuple[exp.Expr, ...]
     above: str
-
-
-def _taken_back_by(select: exp.Select) -> str:
-    """What in a SELECT takes rows back when they leave their windows; "" for nothing."""
-    if is_aggregate_query(select):
-        return AGGREGATE
-    return "DISTINCT" if select.args.get("distinct") else ""
-
-
-def _nodes(scope: Scope) -> list[Node]:
-    return [source.node for source in scope.sources]
-
-
-def _match_orders(from_: From) -> list[exp.Expr]:
-    return [] if from_.bestmatch is None else list(from_.bestmatch.expressions)
 
 
 def _kept_keys(source: Source, block: _Block) -> tuple[str, ...] | None:
@@ -455,5 +410,4 @@ def _no_window(source: Source, windows: StatedWindows, above: str) -> PlanError:
         f"{source.alias} has no window of its own",
         reason=reason,
         hint=f"add it in FROM: {source.alias} [RANGE {length}]",
-        span=source.span,
-    )
+    ).at(source.span)

@@ -39,8 +39,7 @@ def kind_of(tree: exp.SetOperation) -> str:
             "by-name",
             f"{name.upper()} BY NAME is not supported",
             "list the columns of all SELECTs in the same order",
-            span_of(tree.expression),
-        )
+        ).at(span_of(tree.expression))
     return name if tree.args.get("distinct") else f"{name} all"
 
 
@@ -61,8 +60,7 @@ def combined(
             f" {second.time_type.upper()}",
             reason=f"rows of both sides of {kind.upper()} are put in one order by time",
             hint="cast one of the time columns before registering its stream",
-            span=places[1],
-        )
+        ).at(places[1])
     fields = _common_fields(kind, sides, places[1])
     inputs = tuple(_with_columns(side.node, fields, renderer) for side in sides)
     if kind == UNION_ALL:
@@ -99,8 +97,7 @@ def _common_fields(
             f"the first SELECT of {kind.upper()} has {_columns(len(first))}, the second has"
             f" {_columns(len(second))}",
             hint="list as many columns in both",
-            span=place,
-        )
+        ).at(place)
     fields = []
     for number, (own, other) in enumerate(zip(first, second, strict=True), 1):
         type_ = common_type(own.type, other.type)
@@ -112,8 +109,7 @@ def _common_fields(
                 reason="no type holds the values of both",
                 hint="cast one of them, for instance  CAST(.. AS"
                 f" {'STRING' if 'string' in (own.type, other.type) else own.type.upper()})",
-                span=place,
-            )
+            ).at(place)
         fields.append(Field(own.name, type_))
     return tuple(fields)
 

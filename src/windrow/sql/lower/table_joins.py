@@ -20,32 +20,24 @@ from sqlglot import exp
 from windrow.errors import BindError
 from windrow.plan.exprs import Expr
 from windrow.plan.nodes.base import Node
-from windrow.plan.nodes.filter import Filter
+from windrow.plan.nodes.filter import filtered
 from windrow.plan.nodes.table_join import TableJoin, TableKey
-from windrow.plan.texts import KIND_NAMES
+from windrow.plan.texts import KIND_NAMES, listed
 from windrow.sql.bind.conditions import conjuncts, refuse_misplaced
 from windrow.sql.bind.joins import FromTable
-from windrow.sql.bind.keys import Condition, bare, compared_in_one_type
+from windrow.sql.bind.keys import Condition, compared_in_one_type, equality_of
 from windrow.sql.bind.scope import Scope
 from windrow.sql.bind.sources import From
-from windrow.sql.grammar.clauses import PairWindow, UniformWindow
+from windrow.sql.grammar.clauses import WindowClause
 from windrow.sql.grammar.refuse import counts_rows, unsupported
-from windrow.sql.grammar.spans import span_of
+from windrow.sql.grammar.spans import bare, span_of
 from windrow.sql.render.render import Renderer
 
 
 class TableJoins:
-    """Joins the tables of one FROM.
+    """Joins the tables of one FROM; `seen` are the sources that are in reach after it.
 
-    Args:
-        from_: FROM.
-        select: the whole SELECT.
-        seen: the sources that are in reach after FROM.
-        where: WHERE.
-        renderer: makes expressions.
-
-    Attributes:
-        streams: the scope of the window join.
+    `streams` is the scope of the window join.
     """
 
     def __init__(
@@ -57,7 +49,7 @@ class TableJoins:
         renderer: Renderer,
     ) -> None:
         self._from = from_
-        self._scope = scope = Scope(from_.sources)
+        self._scope = scope = Scope(from_.sources, renderer.sql)
         self._renderer = renderer
         self._positions = [n for n, s in enumerate(scope.sources) if not s.is_table]
         self._conditions: list[exp.Expr] = []
@@ -71,7 +63,7 @@ class TableJoins:
             self._place_between([seen.resolve(condition) for condition in equal])
         aliases = {scope.sources[at].alias: home for at, home in self._homes.items()}
         tables = tuple(scope.sources[table.position] for table in from_.tables)
-        self.streams = Scope(from_.streams, tables=tables, homes=aliases)
+        self.streams = Scope(from_.streams, renderer.sql, tables=tables, homes=aliases)
 
     def take(self, condition: exp.Expr) -> bool:
         """Takes a conjunct that reads a table, unless that makes it one of the window join."""
@@ -102,7 +94,7 @@ class TableJoins:
         rest = [t for t in self._from.tables if t.position not in self._homes]
         if len(self._positions) > 1:
             names = [source.alias for source in self._from.streams]
-            place = f"above the join of {_listed(names)}, whose tuples are stored once each"
+            place = f"above the join of {listed(names)}, whose tuples are stored once each"
             self._places |= {table.position: place for table in rest}
         return self._joined(node, rest, {*self._positions, *self._homes})
 
@@ -119,14 +111,15 @@ class TableJoins:
 
     def _columns(self, on: exp.Expr) -> Iterator[str]:
         for conjunct in conjuncts([on]):
-            if not isinstance(conjunct, PairWindow | UniformWindow):
+            if not isinstance(conjunct, WindowClause):
                 resolved = self._scope.resolve(conjunct)
                 yield from (column.name for column in resolved.find_all(exp.Column))
 
     def _place_between(self, conditions: Sequence[exp.Expr]) -> None:
         """A table that alone connects two streams by equalities goes below their join."""
         linked = _Links(len(self._scope.sources))
-        pairs = [pair for c in conditions if (pair := self._equal_pair(c)) is not None]
+        keys = [key for c in conditions if (key := equality_of(c, self._scope)) is not None]
+        pairs = [(self._reads(key.left).pop(), self._reads(key.right).pop()) for key in keys]
         for left, right in pairs:
             if {left, right} <= set(self._positions):
                 linked.link(left, right)
@@ -139,17 +132,8 @@ class TableJoins:
                 self._homes[table.position] = self._positions.index(streams[0])
                 linked.link(*streams)
                 names = [self._scope.sources[at].alias for at in dict.fromkeys(streams)]
-                place = f"below the join of {_listed(names)}, which its columns connect"
+                place = f"below the join of {listed(names)}, which its columns connect"
                 self._places[table.position] = place
-
-    def _equal_pair(self, condition: exp.Expr) -> tuple[int, int] | None:
-        """The two sources that an equality connects."""
-        if not isinstance(condition, exp.EQ | exp.NullSafeEQ):
-            return None
-        left, right = map(self._scope.sources_in, (condition.this, condition.expression))
-        if len(left) != 1 or len(right) != 1 or left == right:
-            return None
-        return left.pop(), right.pop()
 
     def _joined(self, node: Node, tables: Sequence[FromTable], have: set[int]) -> Node:
         """The rows joined with tables, each once what leads to it is there."""
@@ -189,9 +173,7 @@ class TableJoins:
         found = [(c, self._key(c, at)) for c in own if c not in on_table]
         keys = [key for _, key in found if key is not None]
         others = [condition for condition, key in found if key is None]
-        rows = source.node
-        if on_table:
-            rows = Filter(rows, self._renderer.predicates(rows.schema, on_table))
+        rows = self._renderer.filtered(source.node, on_table)
         joined = TableJoin(
             node,
             rows,
@@ -207,10 +189,8 @@ class TableJoins:
     def _filtered(self, node: Node, have: set[int]) -> Node:
         """The rows that meet the conditions of which all sources are there."""
         ready = [c for c in self._conditions if self._reads(c) <= have]
-        if not ready:
-            return node
         self._conditions = [c for c in self._conditions if c not in ready]
-        return Filter(node, self._renderer.predicates(node.schema, ready))
+        return self._renderer.filtered(node, ready)
 
     def _on(self, table: FromTable) -> list[exp.Expr]:
         """The resolved conjuncts of the table's own ON, which may read what stands before it."""
@@ -266,10 +246,9 @@ def _with_predicates(join: TableJoin, predicates: tuple[Expr, ...]) -> Node:
             f"the condition {calling[0].text} calls a function in the ON of a"
             f" {KIND_NAMES[join.kind]} join with the table {join.alias}",
             "compute its value in a derived table, and compare that; or write an inner join",
-            calling[0].span,
-        )
+        ).at(calling[0].span)
     joined = replace(join, predicates=inside)
-    return Filter(joined, calling) if calling else joined
+    return filtered(joined, calling)
 
 
 def _too_early(condition: exp.Expr) -> BindError:
@@ -278,9 +257,4 @@ def _too_early(condition: exp.Expr) -> BindError:
         "ON reads a table that stands after it",
         reason="joins that are not inner are taken from left to right",
         hint="move the table before this join, or the condition to WHERE",
-        span=span_of(condition),
-    )
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    ).at(span_of(condition))

@@ -30,24 +30,22 @@ from sqlglot import exp
 
 from windrow.errors import WindrowError
 from windrow.plan.exprs import ABOVE, NEVER, Band, Comparison, Side
-from windrow.plan.types import digits_of_type
+from windrow.plan.types import FLOATS, digits_of_type, holding
 from windrow.sql.bind.lengths import constant_length
+from windrow.sql.grammar.spans import bare
 from windrow.sql.render.linear import (
     Distance,
-    WholeDistance,
     compared,
     difference_of,
     distance_of,
+    greatest_whole,
     has_double,
     may_raise,
-    plain,
     units_of,
     whole_comparison,
-    whole_distance,
 )
 from windrow.sql.render.numbers import INTEGERS, wider_type
 
-_REAL = {"float", "double"}
 _DOUBLE_ROUNDING, _FLOAT_ROUNDING = 2.0**-52, 2.0**-23
 _AS_DOUBLE_ROUNDING = 2.0**-49
 """How far a decimal may be off that is taken for a double: by a few roundings."""
@@ -62,18 +60,12 @@ ones a side of a comparison may become infinite, and then its columns are no lon
 def bands_of(
     node: exp.Expr, types: Mapping[str, str], comparisons: Sequence[Comparison]
 ) -> tuple[Band, ...]:
-    """The bands that a resolved predicate implies.
-
-    Args:
-        node: the predicate.
-        types: the Spark types of the columns.
-        comparisons: those that it comes to, if it is nothing else.
-    """
-    node = plain(node)
+    """The bands that a resolved predicate implies; `comparisons` if it is nothing but these."""
+    node = bare(node)
     distance = distance_of(node)
     if distance is not None:
         raises = any(may_raise(left, right, types) for left, _, right in compared(node))
-        found = [_of_distance(distance, whole_distance(node, types), types, raises=raises)]
+        found = [_of_distance(distance, types, raises=raises)]
     elif comparisons:
         found = [_of_comparison(c) for c in comparisons if c.operator != "<>"]
     else:
@@ -85,7 +77,7 @@ def _of_comparison(comparison: Comparison) -> Band | None:
     """`left + c < right + d` is `left - right < d - c`."""
     left, right = comparison.left, comparison.right
     distance = right.shift - left.shift
-    if {left.type, right.type} & _REAL:
+    if {left.type, right.type} & FLOATS:
         if not max(abs(left.shift), abs(right.shift)) <= _MOST_REAL:
             return None
         band = Band(
@@ -103,17 +95,16 @@ def _of_comparison(comparison: Comparison) -> Band | None:
     return _cut(Band(left.column, right.column, None, None), comparison.operator, edge)
 
 
-def _of_distance(
-    distance: Distance, whole: WholeDistance | None, types: Mapping[str, str], *, raises: bool
-) -> Band | None:
+def _of_distance(distance: Distance, types: Mapping[str, str], *, raises: bool) -> Band | None:
     """`abs(x - y) < c`: `x - y` lies between -c and c."""
     left, right = distance.left, distance.right
     kinds = {types[left], types[right]}
     if kinds <= set(INTEGERS):
-        return None if whole is None else Band(left, right, -whole.most, whole.most)
+        most = greatest_whole(distance, types)
+        return None if most is None else Band(left, right, -most, most)
     if raises:
         return None
-    scale = None if kinds & _REAL else _scale(types[left], types[right])
+    scale = None if kinds & FLOATS else _scale(types[left], types[right])
     if scale is None:
         reach = distance.limit
         return _rounded(left, right, (-reach, reach), (abs(reach),), types, NEVER)
@@ -155,7 +146,7 @@ def _rounded(
 ) -> Band | None:
     """The band of columns that are looked up as doubles, with room for all that is rounded."""
     kinds, constants = {types[left], types[right]}, float(sum(sizes))
-    if nan is None and kinds & _REAL:
+    if nan is None and kinds & FLOATS:
         return None
     if not constants <= (_MOST_FLOAT if "float" in kinds else _MOST_REAL):
         return None
@@ -184,9 +175,8 @@ def _scale(first: str, second: str) -> int | None:
     left, right = digits_of_type(first), digits_of_type(second)
     if left is None or right is None:
         return None
-    scale = max(left.scale, right.scale)
-    digits = max(kind.precision - kind.scale for kind in (left, right)) + scale
-    return scale if digits <= _MOST_DIGITS else None
+    both = holding(left, right)
+    return both.scale if both.precision <= _MOST_DIGITS else None
 
 
 _TIMES = {"date", "timestamp", "timestamp_ntz"}
@@ -195,16 +185,12 @@ _DAY_US = 86_400_000_000
 
 
 def comparisons_of(node: exp.Expr, types: Mapping[str, str]) -> tuple[Comparison, ...]:
-    """The comparisons that a resolved predicate comes to; none where it is anything else.
-
-    Args:
-        node: the predicate.
-        types: the Spark types of the columns.
-    """
-    distance = whole_distance(node, types)
-    if distance is not None:
+    """The comparisons that a resolved predicate comes to; none where it is anything else."""
+    distance = distance_of(node)
+    reach = None if distance is None else greatest_whole(distance, types)
+    if distance is not None and reach is not None:
         own = Side(distance.left, 0, types[distance.left])
-        least, most = (Side(distance.right, s * distance.most, "bigint") for s in (-1, 1))
+        least, most = (Side(distance.right, edge, "bigint") for edge in (-reach, reach))
         return Comparison(own, ">=", least), Comparison(own, "<=", most)
     found = [_compare(*one, types) for one in compared(node)]
     known = tuple(comparison for comparison in found if comparison is not None)
@@ -223,7 +209,7 @@ def _compare(
 def _have_one_order(first: Side, second: Side) -> bool:
     """Whether both engines compare the two types in the same way."""
     kinds = {first.type, second.type}
-    if kinds <= set(INTEGERS) or kinds <= {"float", "double"}:
+    if kinds <= set(INTEGERS) or kinds <= FLOATS:
         return True
     if len(kinds) == 1:
         return kinds <= _TIMES
@@ -233,8 +219,7 @@ def _have_one_order(first: Side, second: Side) -> bool:
 
 
 def _side(node: exp.Expr, types: Mapping[str, str]) -> Side | None:
-    while isinstance(node, exp.Paren):
-        node = node.this
+    node = bare(node)
     if isinstance(node, exp.Column):
         return Side(node.name, 0, types[node.name])
     if not isinstance(node, exp.Add | exp.Sub):

@@ -81,8 +81,7 @@ def _unfit_arguments(node: exp.Expr) -> BindError:
         f"{name} cannot be computed of what it is given",
         reason=UNREADABLE_CALL,
         hint=f"look up in Spark SQL what {'its functions take' if not called_name(node) else f'{name} takes'}",
-        span=span_of(node),
-    )
+    ).at(span_of(node))
 
 
 @lru_cache(maxsize=1024)

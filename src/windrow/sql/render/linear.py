@@ -17,7 +17,8 @@ from typing import NamedTuple
 from sqlglot import exp
 
 from windrow.plan.exprs import ABOVE, ALWAYS, NEVER, Comparison, Side
-from windrow.plan.types import MOST_DIGITS, digits_of_type
+from windrow.plan.types import FLOATS, MOST_DIGITS, holding, is_number
+from windrow.sql.grammar.spans import bare
 from windrow.sql.render.numbers import INTEGERS, digits_of, result_digits, wider_type
 
 OPERATORS: dict[type[exp.Expr], str] = {
@@ -34,7 +35,6 @@ _OTHERWISE: dict[type[exp.Expr], type[exp.Binary]] = {
     exp.GT: exp.LTE,
     exp.GTE: exp.LT,
 }
-_REAL = {"float", "double"}
 _EXACT = 2**53
 """Whole numbers up to this one are doubles."""
 
@@ -44,13 +44,7 @@ _MOST_CONSTANTS = 3
 
 @dataclass(frozen=True)
 class Sum:
-    """Columns, each added or taken away, and a constant.
-
-    Attributes:
-        columns: the columns with their signs.
-        constant: what the constants come to.
-        sizes: the size of each of them.
-    """
+    """Columns, each with its sign, what the constants come to, and the size of each of these."""
 
     columns: tuple[tuple[str, int], ...]
     constant: Decimal = Decimal(0)
@@ -59,13 +53,9 @@ class Sum:
 
 @dataclass(frozen=True)
 class Difference:
-    """`left - right operator edge`.
+    """`left - right operator edge` of two columns; the operator is one of < <= > >= <>.
 
     Attributes:
-        left: a column.
-        operator: one of < <= > >= <>.
-        right: another column.
-        edge: the number that the difference is compared with.
         sizes: of the constants that take part.
         is_computed: whether the columns are taken from each other; else each has a side.
         nan: what is known of NaN, as bands say it; None where that is none of these.
@@ -86,9 +76,9 @@ def compared(node: exp.Expr) -> tuple[tuple[exp.Expr, str, exp.Expr], ...]:
     A comparison that must not hold is the opposite one: NaN has its place in the order, and of NULL
     neither is true.
     """
-    node = plain(node)
-    if isinstance(node, exp.Not) and type(plain(node.this)) in _OTHERWISE:
-        inner = plain(node.this)
+    node = bare(node)
+    if isinstance(node, exp.Not) and type(bare(node.this)) in _OTHERWISE:
+        inner = bare(node.this)
         node = _OTHERWISE[type(inner)](this=inner.this, expression=inner.expression)
     if isinstance(node, exp.Between) and not node.args.get("symmetric"):
         return (node.this, ">=", node.args["low"]), (node.this, "<=", node.args["high"])
@@ -110,20 +100,17 @@ def difference_of(left: exp.Expr, operator: str, right: exp.Expr) -> Difference 
     is_computed = len(first.columns) != 1
     nan: str | None
     if is_computed:
-        nan = _nan_of_difference(operator if first.columns else MIRRORED[operator])
+        # NaN is above all numbers, and so is a difference with one.
+        upwards = operator if first.columns else MIRRORED[operator]
+        nan = NEVER if upwards in {"<", "<="} else ALWAYS
     else:  # NaN is above all numbers, and so is what is taken from it
         nan = ABOVE if columns[0][1] > 0 else None
     (one, _), (other, _) = sorted(columns, key=lambda column: -column[1])
     return Difference(one, operator, other, edge, sizes, is_computed, nan)
 
 
-def _nan_of_difference(operator: str) -> str:
-    """Whether a difference that is NaN, and above all numbers, compares so with a number."""
-    return NEVER if operator in {"<", "<="} else ALWAYS
-
-
 def _sum_of(node: exp.Expr) -> Sum | None:
-    node = plain(node)
+    node = bare(node)
     if isinstance(node, exp.Column):
         return Sum(((node.name, 1),))
     number = number_of(node)
@@ -188,7 +175,7 @@ def may_raise(left: exp.Expr, right: exp.Expr, types: Mapping[str, str]) -> bool
     room while their digits are no more than 38. Sums of whole numbers may leave their type.
     """
     columns = [column for side in (left, right) for column in side.find_all(exp.Column)]
-    if not all(_is_number(types[column.name]) for column in columns):
+    if not all(is_number(types[column.name]) for column in columns):
         return True
     if any(_sum_may_raise(side, types) for side in (left, right)):
         return True
@@ -199,7 +186,7 @@ def may_raise(left: exp.Expr, right: exp.Expr, types: Mapping[str, str]) -> bool
 
 
 def _sum_may_raise(node: exp.Expr, types: Mapping[str, str]) -> bool:
-    node = plain(node)
+    node = bare(node)
     if isinstance(node, exp.Column) or number_of(node) is not None:
         return False
     if isinstance(node, exp.Neg | exp.Abs):
@@ -210,53 +197,37 @@ def _sum_may_raise(node: exp.Expr, types: Mapping[str, str]) -> bool:
         return True
     if _is_real(node, types):
         return False
-    unlimited = _unlimited(node, types)
-    return result_digits(node, types) is None or unlimited is None or unlimited > MOST_DIGITS
+    # The digits that a decimal sum takes, were there room for all.
+    left, right = (digits_of(bare(side), types) for side in (node.this, node.expression))
+    has_room = (
+        left is not None and right is not None and holding(left, right).precision < MOST_DIGITS
+    )
+    return not has_room or result_digits(node, types) is None
 
 
 def _has_room(node: exp.Expr, types: Mapping[str, str]) -> bool:
     """Whether the opposite of every value has the type of the value: of -128 it has not."""
     if _is_real(node, types):
         return True
-    digits = digits_of(plain(node), types)
+    digits = digits_of(bare(node), types)
     return digits is not None and digits.is_decimal
 
 
-def _unlimited(node: exp.Add | exp.Sub, types: Mapping[str, str]) -> int | None:
-    """The digits that a decimal sum takes, were there room for all."""
-    left, right = (digits_of(plain(side), types) for side in (node.this, node.expression))
-    if left is None or right is None:
-        return None
-    whole = max(left.precision - left.scale, right.precision - right.scale)
-    return whole + max(left.scale, right.scale) + 1
-
-
 def _decimal_type(node: exp.Expr, types: Mapping[str, str]) -> str | None:
-    node = plain(node)
-    digits = digits_of(plain(node.this) if isinstance(node, exp.Abs) else node, types)
+    node = bare(node)
+    digits = digits_of(bare(node.this) if isinstance(node, exp.Abs) else node, types)
     return None if digits is None else f"decimal({digits.precision},{digits.scale})"
-
-
-def _is_number(type_: str) -> bool:
-    return type_ in _REAL or digits_of_type(type_) is not None
 
 
 def _is_real(node: exp.Expr, types: Mapping[str, str]) -> bool:
     """Whether a sum is of floating-point numbers."""
-    return has_double(node) or any(types.get(c.name) in _REAL for c in node.find_all(exp.Column))
-
-
-"""Whole numbers up to this one are doubles."""
+    return has_double(node) or any(types.get(c.name) in FLOATS for c in node.find_all(exp.Column))
 
 
 class Distance(NamedTuple):
-    """`abs(left - right) operator limit`; the operator is < or <=.
+    """`abs(left - right) operator limit` of two columns; the operator is < or <=.
 
     Attributes:
-        left: a column.
-        right: another.
-        operator: how the distance is limited.
-        limit: by what.
         is_double: whether the limit is written as a double.
         is_all: whether the predicate says no more; BETWEEN may ask for a least distance.
     """
@@ -269,23 +240,15 @@ class Distance(NamedTuple):
     is_all: bool = True
 
 
-class WholeDistance(NamedTuple):
-    """`abs(left - right) <= most` of whole numbers."""
-
-    left: str
-    right: str
-    most: int
-
-
 def distance_of(node: exp.Expr) -> Distance | None:
     """The distance that a predicate limits; None where it is anything else."""
-    node, is_all = plain(node), True
+    node, is_all = bare(node), True
     if isinstance(node, exp.LT | exp.LTE):
-        distance, limit = plain(node.this), node.expression
+        distance, limit = bare(node.this), node.expression
     elif isinstance(node, exp.GT | exp.GTE):
-        distance, limit = plain(node.expression), node.this
+        distance, limit = bare(node.expression), node.this
     elif isinstance(node, exp.Between) and not node.args.get("symmetric"):
-        distance, limit = plain(node.this), node.args["high"]
+        distance, limit = bare(node.this), node.args["high"]
         least = number_of(node.args["low"])
         is_all = least is not None and least <= 0
     else:
@@ -293,29 +256,28 @@ def distance_of(node: exp.Expr) -> Distance | None:
     most = number_of(limit)
     if most is None or not isinstance(distance, exp.Abs):
         return None
-    difference = plain(distance.this)
+    difference = bare(distance.this)
     if not isinstance(difference, exp.Sub):
         return None
-    left, right = plain(difference.this), plain(difference.expression)
+    left, right = bare(difference.this), bare(difference.expression)
     if not isinstance(left, exp.Column) or not isinstance(right, exp.Column):
         return None
     operator = "<" if isinstance(node, exp.LT | exp.GT) else "<="
     return Distance(left.name, right.name, operator, most, has_double(limit), is_all)
 
 
-def whole_distance(node: exp.Expr, types: Mapping[str, str]) -> WholeDistance | None:
-    """The distance of two columns of whole numbers that a predicate limits.
+def greatest_whole(found: Distance, types: Mapping[str, str]) -> int | None:
+    """The greatest distance of two columns of whole numbers; None where they are others.
 
     A limit that is a double is compared with distances that are rounded to doubles: none that
     is less than 2**53 changes by that.
     """
-    found = distance_of(node)
-    if found is None or not {types[found.left], types[found.right]} <= set(INTEGERS):
+    if not {types[found.left], types[found.right]} <= set(INTEGERS):
         return None
     limit = Decimal(float(found.limit)) if found.is_double else found.limit
     if not found.is_all or (found.is_double and not abs(limit) < _EXACT):
         return None
-    return WholeDistance(found.left, found.right, units_of(limit, 0, found.operator))
+    return units_of(limit, 0, found.operator)
 
 
 def units_of(limit: Decimal, scale: int, operator: str) -> int:
@@ -326,9 +288,9 @@ def units_of(limit: Decimal, scale: int, operator: str) -> int:
 
 def number_of(node: exp.Expr) -> Decimal | None:
     """The number that is written there."""
-    node, sign = plain(node), 1
+    node, sign = bare(node), 1
     if isinstance(node, exp.Neg):
-        node, sign = plain(node.this), -1
+        node, sign = bare(node.this), -1
     if not isinstance(node, exp.Literal) or node.is_string:
         return None
     return sign * Decimal(node.name)
@@ -337,10 +299,3 @@ def number_of(node: exp.Expr) -> Decimal | None:
 def has_double(node: exp.Expr) -> bool:
     """Whether a number is written with an exponent, which makes it a double."""
     return any("e" in number.name.lower() for number in node.find_all(exp.Literal))
-
-
-def plain(node: exp.Expr) -> exp.Expr:
-    """What stands in parentheses, however many."""
-    while isinstance(node, exp.Paren):
-        node = node.this
-    return node

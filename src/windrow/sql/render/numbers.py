@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from windrow.plan.types import MOST_DIGITS, Digits, digits_of_type
+from windrow.plan.types import FLOATS, MOST_DIGITS, Digits, digits_of_type, holding
 
 _LEAST_SCALE = 6
 """Digits after the point that Spark keeps when a result needs more than 38 in all."""
@@ -52,10 +52,10 @@ def result_digits(node: exp.Expr, types: Mapping[str, str]) -> Digits | None:
     if isinstance(node, exp.Div):
         scale = max(_LEAST_SCALE, left.scale + right.precision + 1)
         return _fitted(whole + right.scale + scale, scale)
-    scale, other = max(left.scale, right.scale), right.precision - right.scale
+    both = holding(left, right)
     if isinstance(node, exp.Mod):
-        return _fitted(min(whole, other) + scale, scale)
-    return _fitted(max(whole, other) + scale + 1, scale)
+        return _fitted(min(whole, right.precision - right.scale) + both.scale, both.scale)
+    return _fitted(both.precision + 1, both.scale)
 
 
 def _fitted(precision: int, scale: int) -> Digits:
@@ -79,8 +79,6 @@ def _digits_of_literal(text: str) -> Digits | None:
 INTEGERS = ("tinyint", "smallint", "int", "bigint")
 """Integer types, narrowest first."""
 
-FLOATS = {"float", "double"}
-
 
 def wider_type(first: str, second: str) -> str | None:
     """The type that holds all values of both exactly; None where there is none."""
@@ -88,17 +86,14 @@ def wider_type(first: str, second: str) -> str | None:
         return first
     if first in INTEGERS and second in INTEGERS:
         return max(first, second, key=INTEGERS.index)
-    if {first, second} == {"float", "double"}:
-        return "double"
-    small = {"tinyint", "smallint", "int"}
-    if {first, second} & {"float", "double"} and {first, second} & small:
+    kinds = {first, second}
+    if kinds == FLOATS or (kinds & FLOATS and kinds & {"tinyint", "smallint", "int"}):
         return "double"
     left, right = digits_of_type(first), digits_of_type(second)
     if left is None or right is None:
         return None
-    scale = max(left.scale, right.scale)
-    precision = max(left.precision - left.scale, right.precision - right.scale) + scale
-    return f"decimal({precision},{scale})" if precision <= MOST_DIGITS else None
+    both = holding(left, right)
+    return f"decimal({both.precision},{both.scale})" if both.precision <= MOST_DIGITS else None
 
 
 def common_type(first: str, second: str) -> str | None:

@@ -22,6 +22,8 @@ from sqlglot import exp
 
 from windrow.errors import BindError
 from windrow.plan.exprs import Expr
+from windrow.plan.nodes.base import Node
+from windrow.plan.nodes.filter import filtered
 from windrow.plan.types import TypeResolver
 from windrow.schema import Field, Schema
 from windrow.sql.bind.calls import Functions, take_out_calls, unknown_function
@@ -71,13 +73,7 @@ def differs(tree: exp.Expr) -> bool:
 def depends_on_settings(
     tree: exp.Expr, types: Mapping[str, str], functions: Mapping[str, object]
 ) -> bool:
-    """Whether the value may depend on the session's time zone, or on whether errors are NULL.
-
-    Args:
-        tree: a resolved predicate.
-        types: the Spark types of the columns.
-        functions: the user's functions by name.
-    """
+    """Whether the value may depend on the session's time zone, or on whether errors are NULL."""
     for node in tree.walk():
         if isinstance(node, exp.Anonymous) and node.name.lower() in functions:
             continue
@@ -134,11 +130,14 @@ class Renderer:
                     "condition-type",
                     f"the condition {expr.text} is {expr.type}, not boolean",
                     hint="compare it with something, for instance  .. <> 0",
-                    span=span_of(node),
-                )
+                ).at(span_of(node))
         return tuple(
             self._as_predicate(expr, node, columns) for expr, node in zip(exprs, nodes, strict=True)
         )
+
+    def filtered(self, node: Node, conditions: Sequence[exp.Expr]) -> Node:
+        """The rows of a node that meet resolved conditions; the node itself where there are none."""
+        return filtered(node, self.predicates(node.schema, conditions))
 
     def untyped(self, node: exp.Expr, columns: Schema) -> Expr:
         """The expression without its type; a plain column has that of the schema."""
@@ -206,8 +205,7 @@ def _refuse_aggregate(node: exp.Expr) -> None:
             "an aggregate stands where one row is looked at",
             reason="aggregates belong to the SELECT list and to HAVING",
             hint="compute it in a derived table with a window, and compare its column",
-            span=span_of(aggregate),
-        )
+        ).at(span_of(aggregate))
 
 
 def _read(columns: Schema, exprs: Sequence[Expr]) -> Schema:
