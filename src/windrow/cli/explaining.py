@@ -49,7 +49,11 @@ def _is_job_file(text: str) -> bool:
 def _declared(text: str) -> Source:
     match = _STREAM.fullmatch(text)
     if match is None:
-        raise JobError.bad_stream(text)
+        raise JobError(
+            "bad-stream",
+            f"{text!r} does not describe a stream",
+            hint="for instance  --stream 'sales(item STRING, ts TIMESTAMP) time=ts'",
+        )
     lateness = match["lateness"] or "0"
     return Source(
         name=match["name"],

@@ -79,7 +79,17 @@ def found_at(source: Source | Table) -> Found:
     empty = [file for file in named if source.format != "parquet" and not Path(file).stat().st_size]
     files = sorted(set(named) - set(empty))
     if not files:
-        raise JobError.no_data(source.title, source.path, source.format, len(empty))
+        reason = f"a path is one file, a folder with .{source.format} files, or a pattern with *"
+        if empty:
+            are = "s are" if len(empty) > 1 else " is"
+            reason = f"{len(empty):,} file{are} there, without a byte"
+        raise JobError(
+            "no-data-files",
+            f"{source.title} finds no file at {source.path!r}",
+            reason=reason,
+            hint="paths are relative to the folder of the job file, and names that begin with _ or a"
+            " dot are passed over",
+        )
     return Found(files, sorted(set(there) - set(named)), sorted(empty))
 
 
@@ -128,7 +138,13 @@ def _named(source: Source | Table) -> list[str]:
     named = [name for name in glob.glob(source.path) if not _is_hidden_in(source.path, name)]  # noqa: PTH207
     for name in named:
         if Path(name).is_dir():
-            raise JobError.pattern_of_folder(source.title, source.path, name)
+            raise JobError(
+                "pattern-of-folder",
+                f"{source.title} reads {source.path!r}, which matches the folder {name!r}",
+                reason="a pattern names files",
+                hint="write  /*  behind it for the files of such folders, or give the folder above"
+                " as path",
+            )
     return [name for name in named if Path(name).is_file()]
 
 
@@ -153,7 +169,15 @@ def _check_compression(source: Source | Table, file: str) -> None:
     last = Path(file).suffix
     is_known = last in COMPRESSED and source.format != "parquet"
     if last.lower() in _OTHERS and not is_known:
-        raise JobError.compression(source.title, file, source.format, COMPRESSED)
+        raise JobError(
+            "unknown-compression",
+            f"{source.title} finds {file!r}, whose compression not every runner reads",
+            reason="a Parquet file is compressed within, if at all"
+            if source.format == "parquet"
+            else "text files are read as they are, and with names that end in "
+            + " and ".join(COMPRESSED),
+            hint="write it anew, or name the other files by a pattern",
+        )
 
 
 def _any_case(text: str) -> str:

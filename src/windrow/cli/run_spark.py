@@ -154,7 +154,12 @@ def _quoted(name: str) -> str:
 
 def _ddl(source: Source | Table, *, is_streaming: bool) -> str:
     if is_streaming and source.format != "parquet" and source.schema is None:
-        raise JobError.needs_schema(source.name, source.format)
+        raise JobError(
+            "schema-needed",
+            f"stream {source.name} reads {source.format} as a stream and has no schema",
+            reason="files that are still to come cannot be looked at for their types",
+            hint='add  schema = "item STRING, price DOUBLE, ts TIMESTAMP"  with your columns',
+        )
     if source.schema is None or not is_streaming:
         check_columns_there(source, data_files(source)[0])  # there must be one
     return schema_in_files(source).ddl()
@@ -170,7 +175,12 @@ def _write_batch(job: Job, answer: Frame, target: str, stdout: Terminal) -> None
     mode = "append" if is_here(target) else "errorifexists"
     answer.write.format(job.sink.format).options(**_AS_TEXT).mode(mode).save(target)
     if is_here(target) and not Path(target).is_dir():
-        raise JobError.sink_not_here(job.sink.path)
+        raise JobError(
+            "sink-not-here",
+            f"Spark has not written the answer to {job.sink.path!r} on this machine",
+            reason="its workers, or its settings, take the path for one on another file system",
+            hint="write the sink's path as an address, such as  hdfs://host/folder",
+        )
 
 
 def _show_figures(

@@ -120,7 +120,11 @@ def check_columns(format_: str, schema: pa.Schema) -> None:
     """Refuses columns that a format cannot hold."""
     for column in schema:
         if format_ == "csv" and pa.types.is_nested(column.type):
-            raise JobError.sink_type("csv", column.name, str(column.type))
+            raise JobError(
+                "sink-type",
+                f"csv has no place for the column {column.name!r}, which is {column.type}",
+                hint='write  format = "parquet"  or "json", or cast the column to STRING',
+            )
 
 
 def _write_csv(table: pa.Table, file: Path) -> None:

@@ -66,7 +66,11 @@ def held(path: str) -> Iterator[None]:
         try:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise JobError.sink_in_use(path) from None
+            raise JobError(
+                "sink-in-use",
+                f"another run is writing to the sink {path!r}",
+                hint="wait until it has ended, or give this job a sink of its own",
+            ) from None
         except OSError:  # a file system that knows no locks
             pass
         _put_in_order(Path(path))
