@@ -38,7 +38,7 @@ from windrow.run.local.inlets import PAUSED, Bell, Pause, broken_off, put_off, r
 from windrow.run.local.sources import NOTHING_NOW, Silence, Source
 from windrow.run.local.stream_statistics import Adapting
 from windrow.run.planner import Planner
-from windrow.run.progress import Progress, Renderer, Silent, recall_of
+from windrow.run.progress import Progress, Renderer, recall_of
 from windrow.run.response import NONE_YET
 from windrow.schema import CHANGE_TYPE, EVENT_TIME, MAX_TICK, MIN_TICK
 
@@ -94,7 +94,7 @@ class Execution:
             self._interrupts.has_come,
         )
         self._output = ChangelogOutput.of(query)
-        self._renderer = renderer or Silent()
+        self._renderer = renderer or Renderer()
         self._clock = clock
         self._pending: deque[pa.RecordBatch] = deque()
         self._batch = self._rows_in = self._rows_out = 0
