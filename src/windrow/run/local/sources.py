@@ -28,7 +28,6 @@ from windrow.operators.columns.arrow_types import (
     spark_type,
     ticks_of,
 )
-from windrow.schema import Schema
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -368,11 +367,8 @@ class _Shape:
                 )
             title = f"{self.name}.{field.name}"
             chunks = [conform(chunk, target.type, title) for chunk in column.chunks]
-            arrays.append(
-                chunks[0]
-                if len(chunks) == 1
-                else pa.chunked_array(chunks, target.type).combine_chunks()
-            )
+            chunks = chunks or [pa.array([], target.type)]
+            arrays.append(chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks))
         return pa.RecordBatch.from_arrays(arrays, schema=self.arrow)
 
     def _differs(self, how: str) -> DataError:
