@@ -6,8 +6,9 @@ import contextlib
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,13 +32,16 @@ from windrow.cli.sinks import (
 )
 from windrow.cli.swap import foreign, held
 from windrow.errors import PlanError, ResourceError
+from windrow.plan.exprs import quote_spark
 from windrow.run.progress import Progress, Renderer, renderer
 from windrow.run.readable import readable
 from windrow.run.terminal import Terminal
 
 if TYPE_CHECKING:
     from windrow.run.spark.launch import Frame, Running, Spark
-    from windrow.run.spark.progress import ProgressReader
+
+    Follow = Callable[[Running], Progress | None]
+    """Shows a streaming query's progress until it ends."""
 
 
 _AS_TEXT = {
@@ -79,6 +83,7 @@ def _look(job: Job, notes: Notes) -> None:
 
 def _run(job: Job, target: str, *, progress: str, stdout: Terminal, debug: bool) -> Progress | None:
     launch = _launcher()
+    from windrow.run.spark.await_query import await_query
     from windrow.run.spark.functions import send_whole
 
     settings = {**_LISTING, **job.spark}
@@ -101,7 +106,8 @@ def _run(job: Job, target: str, *, progress: str, stdout: Terminal, debug: bool)
             figures = _show_figures(session, answer, shown, time.perf_counter() - started)
         else:
             reader = session.progress_reader(job.query, **job.options)
-            figures = _write_stream(job, answer, _Follower(reader, shown), stdout)
+            follow = partial(await_query, reader=reader, shown=shown)
+            figures = _write_stream(job, answer, follow, stdout)
         _mark(job, target, figures, stdout)
     except Exception as error:
         from windrow.run.spark.failures import in_our_words
@@ -145,11 +151,7 @@ def _frame(spark: Spark, source: Source | Table, *, is_streaming: bool) -> Frame
     else:
         files = escaped_for_spark(data_files(source))
         rows = spark.read.format(source.format).options(**how).schema(ddl).load(files)
-    return rows.select([rows[_quoted(name)] for name in schema_of(source).names])
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"
+    return rows.select([rows[quote_spark(name)] for name in schema_of(source).names])
 
 
 def _ddl(source: Source | Table, *, is_streaming: bool) -> str:
@@ -234,20 +236,7 @@ def checkpoint_of(sink: Sink) -> str:
     return sink.checkpoint or f"{sink.path}/_checkpoint"
 
 
-@dataclass(frozen=True)
-class _Follower:
-    """Shows a streaming query's progress until it ends."""
-
-    reader: ProgressReader
-    shown: Renderer
-
-    def __call__(self, running: Running) -> Progress | None:
-        from windrow.run.spark.await_query import await_query
-
-        return await_query(running, self.reader, self.shown)
-
-
-def _write_stream(job: Job, answer: Frame, follow: _Follower, stdout: Terminal) -> Progress | None:
+def _write_stream(job: Job, answer: Frame, follow: Follow, stdout: Terminal) -> Progress | None:
     writer = answer.writeStream.queryName(job.name).outputMode("append")
     if job.trigger == AVAILABLE_NOW:
         writer = writer.trigger(availableNow=True)

@@ -164,15 +164,30 @@ class Progress:
         return ", ".join([*parts, f"{self.ms:,.0f} ms"])
 
 
-def recall_of(
-    root: PhysicalNode, figures: Iterable[Counters], *, is_by_bucket: bool = False
-) -> Recall | None:
-    """The recall of a query by the figures of its operators; None where nothing may be shed."""
-    if not root.sheds:
-        return None
+def progress_of(
+    root: PhysicalNode,
+    counters: Mapping[str, Counters],
+    *,
+    is_by_bucket: bool = False,
+    **figures: Any,
+) -> Progress:
+    """A record of figures, with what the counters of its operators, by name, tell together."""
     total = Counters()
-    for counters in figures:
-        total.add(counters)
+    for own in counters.values():
+        total.add(own)
+    return Progress(
+        late=total.late,
+        null_time=total.null_time,
+        stored=total.stored,
+        state_bytes=total.state_bytes,
+        operators={name: own.as_dict() for name, own in counters.items()},
+        recall=_recall(total, is_by_bucket=is_by_bucket) if root.sheds else None,
+        **figures,
+    )
+
+
+def _recall(total: Counters, *, is_by_bucket: bool) -> Recall:
+    """The recall of a query that sheds by the figures of all its operators."""
     if not total.shed_estimated:
         return Recall(is_by_bucket=is_by_bucket)
     found = total.shed_found * THOUSANDTHS
@@ -181,6 +196,15 @@ def recall_of(
         estimated=min(1.0, found / total.shed_estimated),
         is_by_bucket=is_by_bucket,
     )
+
+
+def operator_names(nodes: Iterable[PhysicalNode]) -> list[str]:
+    """The names of operators in EXPLAIN, from the bottom of the plan up; equal ones are numbered."""
+    names: list[str] = []
+    for node in nodes:
+        taken = sum(other.split(" #")[0] == node.title for other in names)
+        names.append(f"{node.title} #{taken + 1}" if taken else node.title)
+    return names
 
 
 class Renderer:

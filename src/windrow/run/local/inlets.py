@@ -276,11 +276,7 @@ RowsAtOnce = Callable[[pa.RecordBatch], int]
 
 
 class BatchSplitter:
-    """One batch after the other, in parts.
-
-    Args:
-        rows_at_once: how many rows of a batch are taken at a time.
-    """
+    """One batch after the other, in parts."""
 
     def __init__(self, rows_at_once: RowsAtOnce) -> None:
         self._rows_at_once = rows_at_once

@@ -195,12 +195,7 @@ T = TypeVar("T")
 
 
 class TableStatistics:
-    """What is known of the tables among registered streams; every other is not looked at.
-
-    Args:
-        catalog: the streams.
-        sources: their data.
-    """
+    """What is known of the tables among registered streams; every other is not looked at."""
 
     is_restored = False
 
@@ -306,12 +301,7 @@ def _different(source: TableSource, column: str) -> Figure | None:
 
 
 class Adapting:
-    """Watches the streams of a query, and changes the plans of its joins.
-
-    Args:
-        query: as it was planned first.
-        planner: plans it again; None where plans stay.
-    """
+    """Watches the streams of a query, and changes the plans of its joins where there is a planner."""
 
     def __init__(self, query: PhysicalQuery, planner: Planner | None) -> None:
         self.query = query

@@ -60,12 +60,7 @@ if TYPE_CHECKING:
 
 
 class BucketWorker:
-    """Runs the operators of a stage with the state that Spark keeps for each bucket.
-
-    Attributes:
-        plan: the stage.
-        cache: chunks of this worker's buckets.
-    """
+    """Runs the operators of a stage with the state that Spark keeps for each bucket."""
 
     def __init__(self, plan: StagePlan) -> None:
         self.plan = plan

@@ -28,7 +28,7 @@ from windrow.operators.engine.base import Counters
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.query import PhysicalQuery
 from windrow.run.late_rows import Arrived, StreamCounts
-from windrow.run.progress import Progress, recall_of
+from windrow.run.progress import Progress, operator_names, progress_of
 from windrow.run.spark.fingerprint import metric_name
 from windrow.run.spark.stages import (
     COUNTERS,
@@ -74,9 +74,6 @@ def run_names(query: PhysicalQuery) -> Callable[[str], str]:
 class PlanFigures:
     """Adds up the figures of plans.
 
-    Args:
-        query: the query that runs.
-
     Attributes:
         shown: per window join, how it runs: as planned, until a worker has chosen.
         steps: per window join whose plan workers choose, how often each plan ran.
@@ -84,7 +81,8 @@ class PlanFigures:
     """
 
     def __init__(self, query: PhysicalQuery) -> None:
-        named = zip(operator_names(query), stateful_nodes(query.root), strict=True)
+        nodes = stateful_nodes(query.root)
+        named = zip(operator_names(nodes), nodes, strict=True)
         self.shown = {name: node.plan_name for name, node in named if node.plan_name}
         self.steps: dict[str, dict[str, int]] = {}
         self.changes = 0
@@ -108,29 +106,16 @@ class PlanFigures:
         )
 
 
-def operator_names(query: PhysicalQuery) -> list[str]:
-    """The operators' names from the bottom up; equal names are numbered."""
-    names: list[str] = []
-    for node in stateful_nodes(query.root):
-        name = node.title
-        taken = sum(other.split(" #")[0] == name for other in names)
-        names.append(f"{name} #{taken + 1}" if taken else name)
-    return names
-
-
 class ProgressReader:
     """Adds up what Spark reports, one micro-batch after the other.
 
     A bucket reports what it holds when it has rows, and whenever the watermark moves. A reader that
     joins a query under way (after a restart, say) learns what the others hold with the next move.
-
-    Args:
-        query: the query whose progress it is.
     """
 
     def __init__(self, query: PhysicalQuery) -> None:
         self._time_type = query.time_type
-        self._names = operator_names(query)
+        self._names = operator_names(stateful_nodes(query.root))
         self._root = query.root
         self._totals = {name: Counters() for name in self._names}
         self._plans = PlanFigures(query)
@@ -208,7 +193,7 @@ def batch_progress(query: PhysicalQuery, observed: Mapping[str, Mapping[str, Any
 
     Spark does not read what a WHERE removes, or not always: `rows_in` counts what is left.
     """
-    names = operator_names(query)
+    names = operator_names(stateful_nodes(query.root))
     figures = {name: _figures(observed[f"stage_{i}"]) for i, name in enumerate(names)}
     totals = {name: Counters() for name in names}
     plans = PlanFigures(query)
@@ -245,16 +230,10 @@ def _add(total: Counters, figures: Mapping[str, int], *, tell_all: bool) -> None
 def _record(
     root: PhysicalNode, totals: Mapping[str, Counters], plans: PlanFigures, **figures: Any
 ) -> Progress:
-    whole = Counters()
-    for counters in totals.values():
-        whole.add(counters)
-    return Progress(
-        late=whole.late,
-        null_time=whole.null_time,
-        stored=whole.stored,
-        state_bytes=whole.state_bytes,
-        operators={name: counters.as_dict() for name, counters in totals.items()},
-        recall=recall_of(root, totals.values(), is_by_bucket=True),
+    return progress_of(
+        root,
+        totals,
+        is_by_bucket=True,
         plans=dict(plans.shown),
         plan_steps={name: dict(steps) for name, steps in plans.steps.items()},
         plan_changes=plans.changes,
@@ -286,11 +265,7 @@ def _millis(event_time: Mapping[str, str]) -> int:
 
 
 class BatchFigures:
-    """What one batch run of a query counts.
-
-    Args:
-        query: the query that is run.
-    """
+    """What one batch run of a query counts."""
 
     def __init__(self, query: PhysicalQuery) -> None:
         self._query = query

@@ -60,6 +60,7 @@ from windrow.run.spark.late_row_payload import (
     ways,
     with_letters,
 )
+from windrow.run.spark.launch import ROCKSDB
 from windrow.run.spark.packing import (
     Blob,
     by_port,
@@ -191,7 +192,6 @@ def _row(blob: bytes | None, figures: dict[str, int]) -> pa.RecordBatch:
 
 
 PROVIDER_SETTING = "spark.sql.streaming.stateStore.providerClass"
-ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 POLICY_SETTING = "spark.sql.streaming.multipleWatermarkPolicy"
 PARTITIONS_SETTING = "spark.sql.shuffle.partitions"
 WORKER_PACKAGES = {"google.protobuf": "protobuf", "grpc": "grpcio"}
@@ -219,12 +219,19 @@ def dataframe(
     """
     kinds = {scan.stream: frames[scan.stream].isStreaming for scan in physical.root.scans}
     if len(set(kinds.values())) > 1:
-        raise _mixed(kinds)
+        streaming, bounded = (
+            ", ".join(name for name, own in kinds.items() if own is kind) for kind in (True, False)
+        )
+        raise UnsupportedError(
+            "mixed-streaming-and-batch",
+            f"{streaming} streaming, {bounded} not: a query takes one kind or the other",
+            hint=f"read {bounded} with spark.readStream too",
+        )
     is_streaming = any(kinds.values())
     if is_streaming and stateful_nodes(physical.root):
         check_settings(spark)
     counting = None if is_streaming else figures or BatchFigures(physical)
-    builder = _Builder(spark, physical, frames, counting, planner)
+    builder = Builder(spark, physical, frames, counting, planner)
     rows = builder.relation(physical.root)
     if not ChangelogOutput.of(physical).does_nothing:
         schema = row_schema(physical.root)
@@ -268,7 +275,7 @@ def _is_there(module: str) -> bool:
         return False
 
 
-class _Builder:
+class Builder:
     """Turns nodes into DataFrames, numbering scans and operators from the bottom up."""
 
     def __init__(
@@ -305,7 +312,7 @@ class _Builder:
         return rows
 
     def scanned(self, node: ScanStream) -> Scanned:
-        """The DataFrame of the next scan."""
+        """The DataFrame of the next scan, in the order in which they are made."""
         self._scans += 1
         metric = self._named(f"scan_{self._scans - 1}")
         return Scanned(self._frame(node), metric, self._is_streaming and self._has_state)
@@ -316,11 +323,11 @@ class _Builder:
 
     @property
     def broadcasts_tables(self) -> bool:
-        """Where rows that become several carry letters, to find the first of each."""
+        """Whether rows that are joined with tables stay in order: the first of several has the letter."""
         return bool(self._multiplied)
 
     def beside(self, node: PhysicalNode) -> tuple[str, ...]:
-        """The columns that rows carry beside their own."""
+        """The columns that rows carry beside their own, time first; none where they are a table's."""
         if not node.scans:
             return ()
         keeps_row = bool(self._letter_types) and not node.has_state
@@ -425,7 +432,14 @@ def _letter_types(physical: PhysicalQuery, frames: Mapping[str, DataFrame]) -> d
     for node in stateful_nodes(physical.root):
         for port, is_stream in zip(node.inputs, node.fed_by_streams, strict=True):
             if is_stream and len(port.scans) > 1:
-                raise _several_letters([scan.stream for scan in port.scans])
+                streams = " and ".join(scan.stream for scan in port.scans)
+                raise UnsupportedError(
+                    "unsupported-late-rows-of-union",
+                    f"late rows of the UNION ALL of {streams} cannot be kept on Spark",
+                    reason="they are kept as they arrived, and rows of different streams have different"
+                    " columns",
+                    hint="set on_late to 'count' or 'fail', or run the query in process",
+                )
     names = {scan.stream for scan in physical.root.scans}
     named = multiplied(physical.root)
     name = StructField(NAME, StringType())
@@ -460,22 +474,3 @@ def _answer(physical: PhysicalQuery) -> list[str]:
         f"CASE {SIGN} {cases} END AS {CHANGE_TYPE}",
         f"{time_sql(TIME, physical.time_type)} AS {EVENT_TIME}",
     ]
-
-
-def _several_letters(streams: list[str]) -> UnsupportedError:
-    return UnsupportedError(
-        "unsupported-late-rows-of-union",
-        f"late rows of the UNION ALL of {' and '.join(streams)} cannot be kept on Spark",
-        reason="they are kept as they arrived, and rows of different streams have different columns",
-        hint="set on_late to 'count' or 'fail', or run the query in process",
-    )
-
-
-def _mixed(kinds: Mapping[str, bool]) -> UnsupportedError:
-    streaming = ", ".join(name for name, is_streaming in kinds.items() if is_streaming)
-    bounded = ", ".join(name for name, is_streaming in kinds.items() if not is_streaming)
-    return UnsupportedError(
-        "mixed-streaming-and-batch",
-        f"{streaming} streaming, {bounded} not: a query takes one kind or the other",
-        hint=f"read {bounded} with spark.readStream too",
-    )
