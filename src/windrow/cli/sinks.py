@@ -10,7 +10,7 @@ import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import pyarrow as pa
 import pyarrow.csv
@@ -26,7 +26,7 @@ from windrow.run.terminal import Terminal
 MOST_ROWS_SHOWN = 20
 
 
-class FolderSink:
+class FolderSink(contextlib.ExitStack):
     """Writes batches as numbered parts into one folder: part-00000.parquet and so on.
 
     To be entered: then the folder is this run's alone. An answer that replaces an older one is seen
@@ -34,17 +34,13 @@ class FolderSink:
     """
 
     def __init__(self, sink: Sink) -> None:
+        super().__init__()
         self._sink = sink
         self.parts = 0
 
     def __enter__(self) -> Self:
-        with contextlib.ExitStack() as stack:
-            self.folder = stack.enter_context(opened(self._sink))
-            self._leave = stack.pop_all()
-        return self
-
-    def __exit__(self, *failure: Any) -> None:
-        self._leave.__exit__(*failure)
+        self.folder = self.enter_context(opened(self._sink))
+        return super().__enter__()
 
     def write(self, table: pa.Table) -> None:
         """Adds one part; a reader never sees half of it."""

@@ -54,7 +54,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from enum import Enum
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 from weakref import WeakSet
 
 import numpy as np
@@ -132,26 +132,11 @@ class Bell:
             return self.changed.wait_for(lambda: self.is_stopped or claim(), timeout_s)
 
 
-class Inlet(Protocol):
-    """Where a query takes the batches of one stream from."""
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether asking brings the stream on."""
-        ...
-
-    @property
-    def is_silent(self) -> bool:
-        """Whether the stream itself has said that there is nothing now."""
-        ...
-
-    def take(self) -> Taken:
-        """The next batch if there is one now; never waits."""
-        ...
-
-
 class InMemory:
-    """The batches of a table or a list."""
+    """The batches of a table or a list, which are ready at any time.
+
+    Silent where the list itself has said that there is nothing now.
+    """
 
     is_ready = True
 
@@ -168,6 +153,8 @@ class InMemory:
 
 class Reader:
     """A thread that asks an iterator for its batches and holds them ready.
+
+    Silent where the iterator itself has said that there is nothing now.
 
     Args:
         stream: its name, for messages.
@@ -242,6 +229,9 @@ class Reader:
             return True
 
 
+Inlet: TypeAlias = InMemory | Reader
+"""Where a query takes the batches of one stream from, without ever waiting."""
+
 _READERS: WeakSet[Reader] = WeakSet()
 
 
@@ -282,17 +272,13 @@ class BatchSplitter:
         self._rows_at_once = rows_at_once
         self._batch: pa.RecordBatch | None = None
         self._most = 0
+        self.whole = 0
         self.taken = 0
-
-    @property
-    def whole(self) -> int:
-        """The rows of the batch."""
-        return 0 if self._batch is None else int(self._batch.num_rows)
 
     @property
     def is_done(self) -> bool:
         """Whether the batch has been taken whole."""
-        return self._batch is None or self.taken >= self._batch.num_rows
+        return self.taken >= self.whole
 
     def begin(self, batch: pa.RecordBatch, time: str | None, taken: int) -> None:
         """Begins a batch, so many rows of which have been taken before the query was stopped.
@@ -303,17 +289,18 @@ class BatchSplitter:
         has_parts = taken > 0 or batch.num_rows > self._most
         if time is not None and has_parts:
             ticks = ticks_of(batch.column(time))
-            if np.any(
-                ticks[1:] < ticks[:-1]
-            ):  # a copy of what is in order would be held for nothing
+            # A copy of what is in order would be held for nothing.
+            if np.any(ticks[1:] < ticks[:-1]):
                 batch = batch.take(pa.array(np.argsort(ticks, kind="stable")))
-        self._batch, self.taken = batch, taken
+        self._batch, self.whole, self.taken = batch, int(batch.num_rows), taken
 
     def next(self) -> pa.RecordBatch:
         """The next part; an empty batch is one."""
         assert self._batch is not None
         part = self._batch.slice(self.taken, self._most)
         self.taken += part.num_rows
+        if self.is_done:
+            self._batch = None
         return part
 
 

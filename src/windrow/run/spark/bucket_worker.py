@@ -39,7 +39,6 @@ from windrow.run.spark.packing import Blob, by_port, set_aside_modules
 from windrow.run.spark.shed_bucket_demand import TOLD, ShedTurn
 from windrow.run.spark.stages import (
     BESIDE,
-    OF_PORT,
     OPERATOR,
     PLAN,
     PORT,
@@ -207,19 +206,19 @@ class BucketWorker:
 
 def produced(results: ChangeBatch) -> pd.DataFrame:
     """A row with a blob of results."""
-    return _row(encode(results), {})
+    return _rows(encode(results), {})
 
 
 def late_at(port: int, late: LateAtPort) -> pd.DataFrame:
     """A row with the late rows of a port."""
     figures = {PORT_LATE: late.rows, PORT_NULL: late.null_time, PORT_GAP: late.gap}
-    return _row(None, {PORT: port, **figures})
+    return _rows(None, {PORT: port, **figures})
 
 
-def _row(blob: bytes | None, figures: Mapping[str, int]) -> pd.DataFrame:
-    known = {**dict.fromkeys(BESIDE, 0), PLAN: NO_PLAN, **figures}
-    blobs = pd.Series([blob], dtype=object)
-    return pd.DataFrame({"blob": blobs, **{name: [known[name]] for name in BESIDE}})
+def _rows(blob: bytes | None, *figures: Mapping[str, int]) -> pd.DataFrame:
+    known = [{**dict.fromkeys(BESIDE, 0), PLAN: NO_PLAN, **own} for own in figures]
+    blobs = pd.Series([blob] * len(known), dtype=object)
+    return pd.DataFrame({"blob": blobs, **{name: [own[name] for own in known] for name in BESIDE}})
 
 
 def counted(
@@ -234,19 +233,16 @@ def counted(
     figures = [
         now.as_dict()
         | {
-            "rows_read": 0,
             "stored_change": now.stored - then.stored,
             "intermediate_change": now.intermediate - then.intermediate,
             "bytes_change": now.state_bytes - then.state_bytes,
-            "plan_changes": int(chosen.is_change) if chosen and not number else 0,
-            PLAN: chosen.plan if chosen and not number else NO_PLAN,
             OPERATOR: number,
-            **dict.fromkeys((PORT, *OF_PORT), 0),
         }
         for number, (now, then) in enumerate(zip(counters, held, strict=True))
     ]
-    blobs = pd.Series([None] * len(figures), dtype=object)
-    return pd.DataFrame({"blob": blobs, **{n: [row[n] for row in figures] for n in BESIDE}})
+    if chosen is not None:
+        figures[0] |= {"plan_changes": int(chosen.is_change), PLAN: chosen.plan}
+    return _rows(None, *figures)
 
 
 def _newest(

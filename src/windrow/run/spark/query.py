@@ -105,7 +105,7 @@ if TYPE_CHECKING:
 STEP_BYTES = 8 << 20
 """Blobs are pushed together up to this size: many small steps would cost more than the rows."""
 
-_PRODUCED = pa.schema([("blob", pa.binary()), *((name, pa.int64()) for name in BESIDE)])
+_PRODUCED = arrow_schema(PRODUCED)
 
 
 def batch_runner(plan: StagePlan) -> Mapper:
@@ -185,10 +185,8 @@ def _packed_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, int, 
 
 
 def _row(blob: bytes | None, figures: dict[str, int]) -> pa.RecordBatch:
-    values = {**dict.fromkeys(BESIDE, 0), PLAN: NO_PLAN, **figures}
-    numbers = (pa.array([values[name]], pa.int64()) for name in BESIDE)
-    arrays = [pa.array([blob], pa.binary()), *numbers]
-    return pa.RecordBatch.from_arrays(arrays, schema=_PRODUCED)
+    row = {"blob": blob, **dict.fromkeys(BESIDE, 0), PLAN: NO_PLAN, **figures}
+    return pa.RecordBatch.from_pylist([row], schema=_PRODUCED)
 
 
 PROVIDER_SETTING = "spark.sql.streaming.stateStore.providerClass"
@@ -375,7 +373,7 @@ class Builder:
 
     def _packed(self, plan: StagePlan, port: int, rows: DataFrame) -> DataFrame:
         packing = packer(plan, port, is_streaming=self._is_streaming)
-        return _plain(plan.packed_schema(port), rows).mapInArrow(packing, PACKED)
+        return _plain(plan.packed_schema(port), rows).mapInArrow(packing, PACKED.ddl())
 
 
 def _sums(plan: StagePlan, operator: int) -> list[Column]:
@@ -411,7 +409,7 @@ def _plain(schema: Schema, rows: DataFrame) -> DataFrame:
 def _counted(plan: StagePlan, demand: ShedDemand, below: list[DataFrame]) -> ShedDemand:
     """What buckets of a join that sheds will be sent: its rows are counted before it runs."""
     counted = [
-        _plain(plan.packed_schema(port), rows).mapInArrow(counter(plan, port), COUNTED)
+        _plain(plan.packed_schema(port), rows).mapInArrow(counter(plan, port), COUNTED.ddl())
         for port, rows in enumerate(below)
     ]
     spans = reduce(lambda left, right: left.unionByName(right), counted)
@@ -452,14 +450,14 @@ def _streaming(plan: StagePlan, packed: DataFrame) -> DataFrame:
     from windrow.run.spark.processor import StageProcessor  # noqa: PLC0415  # loads PySpark's part
 
     return packed.groupBy("bucket").transformWithStateInPandas(
-        StageProcessor(BucketWorker(plan)), PRODUCED, "Append", "EventTime"
+        StageProcessor(BucketWorker(plan)), PRODUCED.ddl(), "Append", "EventTime"
     )
 
 
 def _batch(plan: StagePlan, packed: DataFrame) -> DataFrame:
     spread = packed.repartition(plan.partitions, "bucket")
     return spread.sortWithinPartitions("bucket", "first_tick").mapInArrow(
-        batch_runner(plan), PRODUCED
+        batch_runner(plan), PRODUCED.ddl()
     )
 
 

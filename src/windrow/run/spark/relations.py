@@ -34,6 +34,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
 from windrow.errors import DataError
+from windrow.operators.columns.arrow_types import arrow_schema
 from windrow.operators.feeds.read_ahead import ReadAhead
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.filter_rows import FilterRows
@@ -47,7 +48,7 @@ from windrow.plan.exprs import embedded, quote_spark
 from windrow.run.spark.changelogs import sign_of
 from windrow.run.spark.failures import of_another_query, told_first
 from windrow.run.spark.ticks import lateness_text, ticks_sql, watermark_sql, whole_lateness
-from windrow.schema import END, MAX_TICK, MIN_TICK, SIGN, TIME
+from windrow.schema import END, MAX_TICK, MIN_TICK, SIGN, TIME, Schema
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,16 +67,7 @@ PROMISED = "promised"
 ROWS_AT_ONCE = 1 << 20
 """Times that a task gathers before it looks at them."""
 
-_ARROW_ARRIVED = pa.schema(
-    [
-        ("all", pa.int32()),
-        ("files", pa.int64()),
-        ("reached", pa.int64()),
-        ("first", pa.binary()),
-        ("last", pa.binary()),
-    ]
-)
-_ARRIVED = "all INT, files BIGINT, reached BIGINT, first BINARY, last BINARY"
+_ARRIVED = Schema.of(all="int", files="bigint", reached="bigint", first="binary", last="binary")
 """What a task tells of its times. `all` is the same everywhere, so that those of all tasks meet."""
 
 _REMEMBERED = StructType(
@@ -97,7 +89,7 @@ def promised_ahead(rows: DataFrame, time: str, stream: str, ahead: int) -> DataF
         ahead: how many rows in a row beyond an instant promise that it is complete.
     """
     times = rows.selectExpr(f"{time} AS tick", f"{_file_sql(rows)} AS file")
-    arrived = times.mapInArrow(arrivals(ahead), _ARRIVED)
+    arrived = times.mapInArrow(arrivals(ahead), _ARRIVED.ddl())
     return arrived.groupBy("all").transformWithStateInPandas(
         AheadProcessor(stream, ahead), f"{PROMISED} BIGINT", "Append", "None"
     )
@@ -123,10 +115,8 @@ def arrivals(ahead: int) -> Mapper:
             files |= names
         if arrived.has_times:
             told = (0, len(files), arrived.reached, *map(_to_bytes, (arrived.first, arrived.last)))
-            yield pa.RecordBatch.from_arrays(
-                [pa.array([v], f.type) for v, f in zip(told, _ARROW_ARRIVED, strict=True)],
-                schema=_ARROW_ARRIVED,
-            )
+            row = dict(zip(_ARRIVED.names, told, strict=True))
+            yield pa.RecordBatch.from_pylist([row], schema=arrow_schema(_ARRIVED))
 
     return tell
 

@@ -32,7 +32,7 @@ from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.shedding.limits import Shedding
 from windrow.run.spark.shed_pane_counts import (
-    COUNTED_NAMES,
+    COUNTED,
     Counts,
     SentPanes,
     Span,
@@ -169,7 +169,7 @@ class Beforehand:
 
     def sent(self, node: SheddingJoin, bucket: int) -> SentPanes:
         """What all are sent, pane by pane, as one bucket looks at it."""
-        homes, *spans, rows = (self.counted.column(name).to_numpy() for name in COUNTED_NAMES)
+        homes, *spans, rows = (self.counted.column(name).to_numpy() for name in COUNTED.names)
         is_first = np.ones(len(rows), np.bool_)
         is_first[1:] = np.any([own[1:] != own[:-1] for own in spans], axis=0)
         first = np.flatnonzero(is_first)
