@@ -63,7 +63,9 @@ def __getattr__(name: str) -> object:
         from importlib.metadata import version  # noqa: PLC0415
 
         return version("windrow")
-    return getattr(import_module(_HOMES.get(name, "windrow.errors")), name)
+    found: object = getattr(import_module(_HOMES.get(name, "windrow.errors")), name)
+    globals()[name] = found  # asked for again, it is there
+    return found
 
 
 def __dir__() -> list[str]:

@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from windrow.cli.failures import reported
-from windrow.cli.usage import Commands
+from windrow.cli.failures import Commands, reported
 from windrow.run.terminal import Terminal, telling
 
 app = typer.Typer(

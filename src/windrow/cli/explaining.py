@@ -9,11 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 
 import windrow
-from windrow.cli.ddl import parse_ddl
 from windrow.cli.errors import JobError
 from windrow.cli.files import schema_of
 from windrow.cli.functions import register_functions
-from windrow.cli.job import Source, Table, load_job
+from windrow.cli.job import Source, Table, load_job, parse_ddl
 from windrow.operators.columns.arrow_types import arrow_schema
 
 _STREAM = re.compile(

@@ -38,18 +38,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from windrow.cli.ddl import parse_ddl
 from windrow.cli.errors import JobError
 from windrow.errors import BindError, nearest
+from windrow.operators.columns.arrow_types import arrow_type, spark_type
 from windrow.physical.options import ROWS
 from windrow.plan.units import to_ticks
-from windrow.schema import ON_ARRIVAL, OnArrival, Schema
+from windrow.schema import ON_ARRIVAL, Field, OnArrival, Schema
 
 FORMATS = ("parquet", "csv", "json")
 MODES = ("batch", "streaming")
 RUNNERS = ("spark", "local")
 AVAILABLE_NOW = "available-now"
 ARRIVAL = "on arrival"
+
+_COLUMN = re.compile(
+    r"\s*(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>\w+))\s*:?\s+(?P<type>\S.*?)\s*", re.DOTALL
+)
 
 T = TypeVar("T")
 
@@ -439,3 +443,33 @@ def _settings(table: Mapping[str, Any], prefix: str = "spark") -> Iterator[tuple
             yield from _settings(value, name)
         else:
             yield name, str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def parse_ddl(text: str) -> Schema:
+    """The columns of a text as people write them in Spark: `item STRING, price DECIMAL(10,2)`."""
+    return Schema(tuple(_field(text, part.strip()) for part in _split(text)))
+
+
+def _field(text: str, part: str) -> Field:
+    match = _COLUMN.fullmatch(part)
+    if match is None:
+        raise JobError.bad_schema(text, part, "a column is a name, then a type")
+    try:
+        spelled = spark_type(arrow_type(match["type"]))
+    except BindError as error:
+        raise JobError.bad_schema(text, part, error.sentence) from error
+    return Field(match["plain"] or match["quoted"].replace("``", "`"), spelled)
+
+
+def _split(text: str) -> Iterator[str]:
+    """The parts between commas that stand outside (..) and <..>."""
+    depth = start = 0
+    for place, character in enumerate(text):
+        if character in "(<":
+            depth += 1
+        elif character in ")>":
+            depth -= 1
+        elif character == "," and depth == 0:
+            yield text[start:place]
+            start = place + 1
+    yield text[start:]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from windrow.cli.finding import Found
+from windrow.cli.files import Found
 from windrow.run.progress import Progress
 from windrow.run.terminal import Terminal, visible_line
 

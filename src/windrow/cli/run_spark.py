@@ -16,8 +16,15 @@ import pyarrow as pa
 
 import windrow
 from windrow.cli.errors import JobError
-from windrow.cli.files import check_columns_there, schema_in_files, schema_of
-from windrow.cli.finding import data_files, escaped_for_spark, found_at, streamed
+from windrow.cli.files import (
+    check_columns_there,
+    data_files,
+    escaped_for_spark,
+    found_at,
+    schema_in_files,
+    schema_of,
+    streamed,
+)
 from windrow.cli.functions import register_functions
 from windrow.cli.job import AVAILABLE_NOW, Job, Sink, Source, Table, is_here
 from windrow.cli.notes import Notes
@@ -25,12 +32,13 @@ from windrow.cli.sinks import (
     MOST_ROWS_SHOWN,
     TerminalSink,
     check_columns,
+    foreign,
+    held,
     make_folder,
     opened,
     show_recall,
     write_recall,
 )
-from windrow.cli.swap import foreign, held
 from windrow.errors import PlanError, ResourceError
 from windrow.plan.exprs import quote_spark
 from windrow.run.progress import Progress, Renderer, renderer
@@ -83,8 +91,8 @@ def _look(job: Job, notes: Notes) -> None:
 
 def _run(job: Job, target: str, *, progress: str, stdout: Terminal, debug: bool) -> Progress | None:
     launch = _launcher()
-    from windrow.run.spark.await_query import await_query
     from windrow.run.spark.functions import send_whole
+    from windrow.run.spark.progress import await_query
 
     settings = {**_LISTING, **job.spark}
     spark = launch(job.name, settings, log_level="error" if debug else "fatal")
@@ -149,7 +157,7 @@ def _frame(spark: Spark, source: Source | Table, *, is_streaming: bool) -> Frame
         stream = spark.readStream.format(source.format).options(**how, **found)
         rows = stream.schema(ddl).load(path)
     else:
-        files = escaped_for_spark(data_files(source))
+        files = [escaped_for_spark(file) for file in data_files(source)]
         rows = spark.read.format(source.format).options(**how).schema(ddl).load(files)
     return rows.select([rows[quote_spark(name)] for name in schema_of(source).names])
 

@@ -150,7 +150,7 @@ class DemoRun:
         self, session: windrow.Session, question: Question
     ) -> tuple[pa.Table, list[Progress], float]:
         """Streams the question to its end; gives the answer, its batches, the seconds."""
-        from windrow.run.spark.await_query import await_query
+        from windrow.run.spark.progress import await_query
 
         out = self.scratch / question.name.replace(" ", "-")
         started = time.monotonic()

@@ -3,6 +3,8 @@
 The counters of each operator travel as observed metrics (`windrow_<query>_stage_0@<run>`, .. from
 the bottom of the plan up); Spark reports them per micro-batch, a `Progress` holds totals.
 
+`await_query` follows a streaming query to its end, and shows each record as Spark reports it.
+
 In a batch run they are observed while an action computes the answer, and read afterwards. Spark's
 `Observation` keeps what the first action on a DataFrame finds. Asked earlier it waits, on a classic
 session for ever; so it is asked aside, and given a little time.
@@ -20,7 +22,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pyspark.errors import PySparkException
+from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import Observation
 
 from windrow.errors import PlanError
@@ -28,7 +30,8 @@ from windrow.operators.engine.base import Counters
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.query import PhysicalQuery
 from windrow.run.late_rows import Arrived, StreamCounts
-from windrow.run.progress import Progress, operator_names, progress_of
+from windrow.run.progress import Progress, Renderer, operator_names, progress_of
+from windrow.run.spark.failures import in_our_words
 from windrow.run.spark.fingerprint import metric_name
 from windrow.run.spark.stages import (
     COUNTERS,
@@ -43,12 +46,16 @@ from windrow.schema import MAX_TICK, MIN_TICK
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
 
 STEPS_BY = "steps by "
 """Before the name of a plan: the figure that counts the micro-batches of buckets that ran by it."""
 
 WAIT_S = 10.0
 """How long to wait for figures; Spark hands them on just after an action has ended."""
+
+POLL_S = 1
+"""How long to wait before looking for new reports; Spark keeps the last hundred."""
 
 _LEVELS = {
     "stored": "stored_change",
@@ -158,6 +165,11 @@ class ProgressReader:
             streams=dict(self.streams.figures),
         )
 
+    def warn(self, shown: Renderer, *, is_end: bool) -> None:
+        """Says which streams have brought much of their rows late, each once."""
+        for warning in self.streams.warnings(is_end=is_end):
+            shown.warn(warning)
+
     def _arrived(
         self, of: Callable[[str], Mapping[str, int]], watermark: int
     ) -> dict[str, Arrived]:
@@ -186,6 +198,49 @@ class ProgressReader:
                     gap = figures.get(f"{PORT_GAP}_{port}", 0)
                     found[stream] = found[stream].at_least(late, without, watermark - gap)
         return found
+
+
+def await_query(
+    running: StreamingQuery, reader: ProgressReader, shown: Renderer
+) -> Progress | None:
+    """Waits until the query ends, however it does, and shows each micro-batch.
+
+    Args:
+        running: a query that was started.
+        reader: turns Spark's reports into records.
+        shown: where the records go; closed at the end.
+
+    Returns:
+        The last record; None where Spark reported nothing.
+
+    Raises:
+        PlanError: the checkpoint belongs to a query with other streams or stages.
+        Exception: what else the query failed with.
+    """
+    last: Progress | None = None
+    seen = -1
+    try:
+        has_ended = False
+        while not has_ended:
+            has_ended = bool(running.awaitTermination(POLL_S))
+            for report in running.recentProgress:
+                # A trigger that finds nothing to do reports the last batch again.
+                if report.batchId > seen:
+                    seen = report.batchId
+                    last = reader.read(report)
+                    shown.show(last)
+                    reader.warn(shown, is_end=False)
+        reader.warn(shown, is_end=True)
+    except StreamingQueryException as error:
+        ours = in_our_words(error)
+        if ours is None:
+            raise
+        raise ours from error
+    finally:
+        # Interrupted, say: nobody else would stop it.
+        running.stop()
+        shown.close()
+    return last
 
 
 def batch_progress(query: PhysicalQuery, observed: Mapping[str, Mapping[str, Any]]) -> Progress:
