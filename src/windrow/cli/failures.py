@@ -1,8 +1,5 @@
 """What the shell sees when something goes wrong: a text and an exit code, never a traceback.
 
-Mistakes in a command line are typer's to tell; it prints what was written, so that `Commands` show it
-as it was.
-
 2   the user can mend it: an error of Windrow's, one that Spark carries out of a worker, or a system
     that does not let us read or write
 1   nobody expected it: asks for a report; `--debug` shows the traceback
@@ -16,14 +13,12 @@ import re
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
 from windrow.cli.entry import INTERRUPTED
 from windrow.errors import ResourceError, WindrowError
-from windrow.run.terminal import Terminal, visible_line
+from windrow.run.terminal import Terminal
 
 USER_ERROR = 2
 UNEXPECTED = 1
@@ -56,7 +51,8 @@ def _report(stderr: Terminal, error: Exception) -> int:
     if ours:
         stderr.say(ours)
         return USER_ERROR
-    stderr.say(f"{type(error).__name__}: {_summary(error)}")
+    lines = (line.strip() for line in str(error).splitlines() if line.strip())
+    stderr.say(f"{type(error).__name__}: {next(lines, 'no message')}")
     stderr.say("  Windrow did not expect this; a report with the job would help")
     stderr.say("  hint: --debug shows where it happened")
     return UNEXPECTED
@@ -70,10 +66,6 @@ def _refused_by_system(error: OSError) -> ResourceError:
         reason=error.strerror or str(error),
         hint="make room, or name paths that you may read and write",
     )
-
-
-def _summary(error: Exception) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), "no message")
 
 
 def text_inside(message: str) -> str:
@@ -91,30 +83,3 @@ def text_inside(message: str) -> str:
 
 def _names(kind: type[WindrowError]) -> set[str]:
     return {kind.__name__}.union(*(_names(child) for child in kind.__subclasses__()))
-
-
-_UsageError: type[Exception] = typer.BadParameter.__bases__[0]
-"""What every mistake of a command line is; typer brings it under no name of its own."""
-
-
-class Commands(TyperGroup):
-    """Commands whose messages show what was written as it was: they are printed by typer."""
-
-    def make_context(self, *args: Any, **more: Any) -> Any:
-        """Reads the words before the command."""
-        try:
-            return super().make_context(*args, **more)
-        except _UsageError as error:
-            raise _shown(error) from None
-
-    def invoke(self, ctx: Any) -> Any:
-        """Reads the rest, and does what it says."""
-        try:
-            return super().invoke(ctx)
-        except _UsageError as error:
-            raise _shown(error) from None
-
-
-def _shown(error: Any) -> Any:
-    error.message = visible_line(str(error.message))
-    return error

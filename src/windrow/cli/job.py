@@ -416,9 +416,7 @@ def _check(where: str, table: Mapping[str, Any], known: Mapping[str, Any]) -> No
 def _one_of(where: str, key: str, value: str, known: tuple[str, ...]) -> str:
     if value not in known:
         raise JobError(
-            "wrong-value",
-            f"{key} of {where} is {value!r}",
-            hint=f"one of {nearest(value, known)}",
+            "wrong-value", f"{key} of {where} is {value!r}", hint=f"one of {nearest(value, known)}"
         )
     return value
 

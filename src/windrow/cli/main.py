@@ -8,49 +8,20 @@ from dataclasses import replace
 from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from windrow.cli.cost import cost
 from windrow.cli.entry import main
-from windrow.cli.failures import Commands, reported
-from windrow.extend import COMMANDS
-from windrow.registry import load
+from windrow.cli.failures import reported
+from windrow.cli.usage import AllCommands
 from windrow.run.terminal import Terminal
 
 if TYPE_CHECKING:
     from windrow.session import ProgressStyle
 
 __all__ = ["app", "main"]
-
-
-class AllCommands(Commands):
-    """Windrow's own commands, and those that other packages have added.
-
-    The latter are loaded when a command is asked for that is none of ours, or when all are.
-    """
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of a name; None for none."""
-        if cmd_name not in self.commands:
-            with reported(Terminal(stderr=True), debug=False):
-                self._add_others()
-                COMMANDS.check_installed(cmd_name)
-        return super().get_command(ctx, cmd_name)
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """The names of all commands."""
-        with reported(Terminal(stderr=True), debug=False):
-            self._add_others()
-        return super().list_commands(ctx)
-
-    def _add_others(self) -> None:
-        for name, place in COMMANDS.items():
-            if name not in self.commands:
-                command = typer.main.get_group(load(place))
-                command.name = name
-                self.add_command(command)
 
 
 app = typer.Typer(

@@ -176,11 +176,7 @@ def _write_json(table: pa.Table, file: Path) -> None:
                 lines.write(json.dumps(row, default=show_value, ensure_ascii=False) + "\n")
 
 
-_WRITERS = {
-    "parquet": pa.parquet.write_table,
-    "csv": _write_csv,
-    "json": _write_json,
-}
+_WRITERS = {"parquet": pa.parquet.write_table, "csv": _write_csv, "json": _write_json}
 
 
 class TerminalSink:

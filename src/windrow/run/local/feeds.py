@@ -344,19 +344,17 @@ class Feeds:
         return max((due - self._clocks[0].latest) / TICKS_PER_S, PAUSE_S)
 
     def _turns(self) -> list[Feed]:
-        """The open streams in the order in which to ask them.
+        """The open streams in the order in which to ask them: in step by event time, the stuck last.
 
         Whoever is asked goes to the end of all, and sorting keeps the order of equals.
         """
-        return sorted(self._open(), key=_turn) if self._is_in_step else self._open()
+        feeds = self._open()
+        if self._is_in_step:
+            feeds.sort(key=lambda feed: (feed.in_place >= STUCK_BATCHES, feed.position.newest))
+        return feeds
 
     def _open(self) -> list[Feed]:
         return [feed for feed in self._feeds if not feed.position.has_ended]
-
-
-def _turn(feed: Feed) -> tuple[bool, int]:
-    """What streams are asked by in step: those that are stuck last, the others by event time."""
-    return feed.in_place >= STUCK_BATCHES, feed.position.newest
 
 
 def open_feeds(

@@ -346,7 +346,12 @@ def rows_at_once(root: PhysicalNode, options: Options) -> RowsAtOnce | None:
     if amount.is_tuples:
         return lambda _: part_of(memory, streams)
     beside = max(node.shed_row_bytes for node in root.walk()) or OF_ITS_OWN
-    return lambda batch: part_of(memory / (beside + _column_bytes(batch)), streams)
+
+    def rows_in_memory(batch: pa.RecordBatch) -> int:
+        row_bytes = beside + batch.nbytes / max(1, batch.num_rows)
+        return part_of(memory / row_bytes, streams)
+
+    return rows_in_memory
 
 
 def all_at_once(batch: pa.RecordBatch) -> int:
@@ -368,8 +373,3 @@ def _follows_a_batch(root: PhysicalNode) -> bool:
     tuple has all tuples of a batch in its window before the first of another stream comes.
     """
     return root.takes_back or any(node.follows_a_batch for node in root.walk())
-
-
-def _column_bytes(batch: pa.RecordBatch) -> float:
-    """Bytes of a row, of its columns alone."""
-    return float(batch.nbytes / max(1, batch.num_rows))

@@ -250,14 +250,10 @@ def source_of(name: str, data: Any, schema: pa.Schema | None = None) -> Source:
             f"the schema of {name} is a {type(schema).__name__}, not a schema of Arrow's",
             hint='for instance  pa.schema([("item", pa.string()), ("at", pa.int64())])',
         )
-    if isinstance(data, Iterable) and not _is_no_batches(data):
+    gives_values = isinstance(data, str | bytes | dict) or hasattr(data, "to_frame")
+    if isinstance(data, Iterable) and not gives_values:
         return BatchSource(name, data, schema)
     raise _not_rows(name, data)
-
-
-def _is_no_batches(data: Any) -> bool:
-    """Whether what it gives one by one are values, not batches."""
-    return isinstance(data, str | bytes | dict) or hasattr(data, "to_frame")
 
 
 def _with_own_columns(name: str, data: Any) -> Source | None:

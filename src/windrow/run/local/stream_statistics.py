@@ -162,11 +162,7 @@ class StreamStatistics:
         return max((rows for rows, _ in self._seen[stream].batches), default=0)
 
     def within(
-        self,
-        left: tuple[str, str],
-        right: tuple[str, str],
-        low: float | None,
-        high: float | None,
+        self, left: tuple[str, str], right: tuple[str, str], low: float | None, high: float | None
     ) -> Figure | None:
         """The share of pairs of two columns with low <= left - right <= high, in the last batches."""
         share = share_of_columns(self._last(*left), self._last(*right), low, high)
@@ -224,11 +220,7 @@ class TableStatistics:
         return 0 if source is None else min(source.rows, SLICE_ROWS)
 
     def within(
-        self,
-        left: tuple[str, str],
-        right: tuple[str, str],
-        low: float | None,
-        high: float | None,
+        self, left: tuple[str, str], right: tuple[str, str], low: float | None, high: float | None
     ) -> Figure | None:
         """The share of pairs of two columns with low <= left - right <= high, from samples."""
         lefts, rights = self._numbers(*left), self._numbers(*right)

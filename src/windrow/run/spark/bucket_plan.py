@@ -128,11 +128,7 @@ class BucketStatistics:
         return 0 if rows is None else len(rows)
 
     def within(
-        self,
-        left: tuple[int, str],
-        right: tuple[int, str],
-        low: float | None,
-        high: float | None,
+        self, left: tuple[int, str], right: tuple[int, str], low: float | None, high: float | None
     ) -> Figure | None:
         """The share of pairs of two columns with low <= left - right <= high, by samples."""
         share = share_of_columns(self._values(*left), self._values(*right), low, high)

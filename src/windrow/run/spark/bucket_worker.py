@@ -54,7 +54,6 @@ from windrow.schema import MIN_TICK
 if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
-    from windrow.operators.engine.late_rule import LateAtPort
     from windrow.run.spark.processor import Declared
 
 
@@ -112,7 +111,8 @@ class BucketWorker:
         held = apart(self._state.snapshot(manifest, near)) if manifest is not None else []
         before = manifest.newest if manifest is not None else []
         blobs = list(_blobs(rows))
-        batches, copies = by_port(_of_ports(blobs), plan.ports, watermark)
+        own_blobs = (blob for blob in blobs if blob.port != TOLD)
+        batches, copies = by_port(own_blobs, plan.ports, watermark)
         chosen = chosen_streaming(owner, plan, held[0] if held else None, batches, before)
         shed = self._shed(manifest, blobs, watermark)
         newest = _newest(batches, before, shed.newest if shed is not None else {})
@@ -129,7 +129,7 @@ class BucketWorker:
         needs = shed.follow(lowest.operator, settled) if shed is not None else []
         work = MicroBatch({}, watermark, watermark, handed=batches)
         for results in scheduler.run(work, settled):
-            yield produced(results)
+            yield _rows(encode(results), {})
         letters.write()
         self._save(scheduler, manifest, newest, needs, millis, near)
         near.leave(lowest.operator.leave())
@@ -138,7 +138,8 @@ class BucketWorker:
         counters = [driver.counters for driver in reversed(scheduler.operators)]
         yield counted(counters, manifest, chosen)
         for port, late in lowest.late.at.items():
-            yield late_at(port, late)
+            figures = {PORT_LATE: late.rows, PORT_NULL: late.null_time, PORT_GAP: late.gap}
+            yield _rows(None, {PORT: port, **figures})
 
     def _shed(self, manifest: Manifest | None, blobs: list[Blob], begun: int) -> ShedTurn | None:
         """What map tasks tell of all buckets, where the stage's join sheds."""
@@ -204,18 +205,8 @@ class BucketWorker:
         )
 
 
-def produced(results: ChangeBatch) -> pd.DataFrame:
-    """A row with a blob of results."""
-    return _rows(encode(results), {})
-
-
-def late_at(port: int, late: LateAtPort) -> pd.DataFrame:
-    """A row with the late rows of a port."""
-    figures = {PORT_LATE: late.rows, PORT_NULL: late.null_time, PORT_GAP: late.gap}
-    return _rows(None, {PORT: port, **figures})
-
-
 def _rows(blob: bytes | None, *figures: Mapping[str, int]) -> pd.DataFrame:
+    """A row with a blob of results, or rows with figures."""
     known = [{**dict.fromkeys(BESIDE, 0), PLAN: NO_PLAN, **own} for own in figures]
     blobs = pd.Series([blob] * len(known), dtype=object)
     return pd.DataFrame({"blob": blobs, **{name: [own[name] for own in known] for name in BESIDE}})
@@ -255,10 +246,6 @@ def _newest(
         time if batch is None or not len(batch) else max(time, int(batch.times.max()))
         for time, batch in zip(known, batches, strict=True)
     ]
-
-
-def _of_ports(blobs: list[Blob]) -> list[Blob]:
-    return [blob for blob in blobs if blob.port != TOLD]
 
 
 def _blobs(rows: Iterator[pd.DataFrame]) -> Iterator[Blob]:

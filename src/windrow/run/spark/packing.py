@@ -58,7 +58,9 @@ def packer(plan: StagePlan, port: int, *, is_streaming: bool) -> Mapper:
     """The function that packs the rows of one port of a stage, for `mapInArrow`."""
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        copies = FirstCopies() if _is_named(arrow_schema(plan.packed_schema(port))) else None
+        schema = arrow_schema(plan.packed_schema(port))
+        is_named = LETTER in schema.names and NAME in {f.name for f in schema.field(LETTER).type}
+        copies = FirstCopies() if is_named else None
         with told_first(plan.sql):
             for gathered in _gather(batches):
                 yield _pack(plan, port, gathered, copies, is_streaming=is_streaming)
@@ -143,10 +145,6 @@ def _gather(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]
             gathered, rows, nbytes = [], 0, 0
     if gathered:
         yield gathered
-
-
-def _is_named(schema: pa.Schema) -> bool:
-    return LETTER in schema.names and NAME in {f.name for f in schema.field(LETTER).type}
 
 
 def _with_letters(rows: ChangeBatch, copies: FirstCopies) -> ChangeBatch:

@@ -22,7 +22,7 @@ blob is a watermark: nothing below it follows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import reduce
 from importlib.util import find_spec
@@ -361,19 +361,17 @@ class Builder:
         self._operators += len(nodes)
         if not self._is_streaming and plan.demand is not None:
             plan = replace(plan, demand=_counted(plan, plan.demand, below))
-        packed = reduce(
-            lambda left, right: left.unionByName(right),
-            [self._packed(plan, port, rows) for port, rows in enumerate(below)],
+        packed = _united(
+            _plain(plan.packed_schema(port), rows).mapInArrow(
+                packer(plan, port, is_streaming=self._is_streaming), PACKED.ddl()
+            )
+            for port, rows in enumerate(below)
         )
         produced = _streaming(plan, packed) if self._is_streaming else _batch(plan, packed)
         for operator in range(len(nodes)):
             what = f"stage_{plan.number + operator}"
             produced = self.observe(produced, what, *_sums(plan, operator))
         return produced.select("blob").mapInArrow(unpacker(plan.top), row_schema(plan.top).ddl())
-
-    def _packed(self, plan: StagePlan, port: int, rows: DataFrame) -> DataFrame:
-        packing = packer(plan, port, is_streaming=self._is_streaming)
-        return _plain(plan.packed_schema(port), rows).mapInArrow(packing, PACKED.ddl())
 
 
 def _sums(plan: StagePlan, operator: int) -> list[Column]:
@@ -406,13 +404,16 @@ def _plain(schema: Schema, rows: DataFrame) -> DataFrame:
     return rows.selectExpr(*(f"{quote_spark(n)} AS c{i}" for i, n in enumerate(schema.names)))
 
 
+def _united(frames: Iterable[DataFrame]) -> DataFrame:
+    return reduce(lambda left, right: left.unionByName(right), frames)
+
+
 def _counted(plan: StagePlan, demand: ShedDemand, below: list[DataFrame]) -> ShedDemand:
     """What buckets of a join that sheds will be sent: its rows are counted before it runs."""
-    counted = [
+    spans = _united(
         _plain(plan.packed_schema(port), rows).mapInArrow(counter(plan, port), COUNTED.ddl())
         for port, rows in enumerate(below)
-    ]
-    spans = reduce(lambda left, right: left.unionByName(right), counted)
+    )
     rows = spans.groupBy("bucket", "port", "start", "stop").agg(F.sum("rows").alias("rows"))
     return demand.counted(rows.toArrow())
 

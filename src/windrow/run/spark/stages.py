@@ -169,6 +169,7 @@ def plan_stage(
     node, *above = nodes
     ports = zip(node.inputs, node.fed_by_streams, strict=True)
     partitioning = node.partitioning(spread.buckets)
+    names = planner.names(node) if planner is not None else ()
     return StagePlan(
         sql=query.sql,
         number=number,
@@ -189,17 +190,11 @@ def plan_stage(
             letter_types.get(port.scans[0].stream) if is_stream else None
             for port, is_stream in ports
         ),
-        choice=_choice(node, planner),
+        choice=Choice(planner, names, uuid.uuid4().hex) if planner is not None and names else None,
         above=tuple(above),
         demand=ShedDemand.of(node, partitioning.buckets),
         question=fingerprint(query.root),
     )
-
-
-def _choice(node: PhysicalNode, planner: Planner | None) -> Choice | None:
-    """What of a stage's plan its workers choose."""
-    names = planner.names(node) if planner is not None else ()
-    return Choice(planner, names, uuid.uuid4().hex) if planner is not None and names else None
 
 
 def first_scans(root: PhysicalNode) -> list[bool]:
