@@ -121,7 +121,8 @@ def spark(shared_spark, request):
 
 
 def _settings(partitions: int = 1) -> dict[str, str]:
-    from windrow.run.spark.query import PARTITIONS_SETTING, PROVIDER_SETTING, ROCKSDB
+    from windrow.run.spark.launch import ROCKSDB
+    from windrow.run.spark.query import PARTITIONS_SETTING, PROVIDER_SETTING
 
     return {
         PARTITIONS_SETTING: str(partitions),

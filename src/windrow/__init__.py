@@ -10,6 +10,7 @@ Names are loaded when they are first used: importing windrow costs nothing.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -47,6 +48,14 @@ __all__ = [
 ]
 
 
+_HOMES = {
+    "NOTHING_NOW": "windrow.run.local.sources",
+    "ON_ARRIVAL": "windrow.schema",
+    "Session": "windrow.session",
+}
+"""Where names are that are no errors."""
+
+
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -54,21 +63,9 @@ def __getattr__(name: str) -> object:
         from importlib.metadata import version  # noqa: PLC0415
 
         return version("windrow")
-    if name == "Session":
-        from windrow.session import Session  # noqa: PLC0415
-
-        return Session
-    if name == "ON_ARRIVAL":
-        from windrow.schema import ON_ARRIVAL  # noqa: PLC0415
-
-        return ON_ARRIVAL
-    if name == "NOTHING_NOW":
-        from windrow.run.local.sources import NOTHING_NOW  # noqa: PLC0415
-
-        return NOTHING_NOW
-    from windrow import errors  # noqa: PLC0415
-
-    return getattr(errors, name)
+    found: object = getattr(import_module(_HOMES.get(name, "windrow.errors")), name)
+    globals()[name] = found  # asked for again, it is there
+    return found
 
 
 def __dir__() -> list[str]:

@@ -158,8 +158,7 @@ def nearest(name: str, available: Iterable[str]) -> str:
     """The available names, nearest to `name` first, at most eight, for a hint."""
     names = sorted(set(available))
     ranked = sorted(
-        names,
-        key=lambda other: -difflib.SequenceMatcher(None, name.lower(), other.lower()).ratio(),
+        names, key=lambda other: -difflib.SequenceMatcher(None, name.lower(), other.lower()).ratio()
     )
     shown = ", ".join(ranked[:MOST_ALTERNATIVES])
     return shown + (", ..." if len(names) > MOST_ALTERNATIVES else "")

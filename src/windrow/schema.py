@@ -66,6 +66,11 @@ class Schema:
 
     fields: tuple[Field, ...]
 
+    @classmethod
+    def of(cls, **types: str) -> Schema:
+        """Columns by their names, in that order, and their Spark types."""
+        return cls(tuple(Field(name, type_) for name, type_ in types.items()))
+
     @property
     def names(self) -> tuple[str, ...]:
         """The column names, in order."""

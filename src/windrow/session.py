@@ -7,12 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, Literal, Unpack, cast, overload
 
-from windrow.errors import (
-    BindError,
-    PlanError,
-    UnsupportedError,
-    WindrowError,
-)
+from windrow.errors import BindError, PlanError, UnsupportedError, WindrowError
 from windrow.plan import arguments as kinds
 from windrow.plan.arguments import takes
 from windrow.plan.catalog import Hints, Lateness, Said, StreamInfo, of_changes, stream_info

@@ -20,7 +20,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from spark_runs import Run, Streams, bag, closed, draw, table
 
-from windrow.run.spark.query import PROVIDER_SETTING, ROCKSDB
+from windrow.run.spark.launch import ROCKSDB
+from windrow.run.spark.query import PROVIDER_SETTING
 
 FAMILIES = {
     "join": "SELECT x.ts, y.ts AS yts, x.k FROM x, y WHERE x.k = y.k WINDOW = 3",

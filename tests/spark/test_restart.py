@@ -14,9 +14,9 @@ from spark_runs import FAR, Run, Streams, bag, closed, draw
 from windrow.errors import PlanError
 from windrow.run.progress import renderer
 from windrow.run.spark import bucket_worker
-from windrow.run.spark.await_query import await_query
 from windrow.run.spark.bucket_worker import BucketWorker
 from windrow.run.spark.chunk_cache import ChunkCache
+from windrow.run.spark.progress import await_query
 
 pytestmark = pytest.mark.partitions(2)
 

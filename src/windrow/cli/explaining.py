@@ -9,11 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 
 import windrow
-from windrow.cli.ddl import parse_ddl
 from windrow.cli.errors import JobError
 from windrow.cli.files import schema_of
 from windrow.cli.functions import register_functions
-from windrow.cli.job import Source, Table, load_job
+from windrow.cli.job import Source, Table, load_job, parse_ddl
 from windrow.operators.columns.arrow_types import arrow_schema
 
 _STREAM = re.compile(
@@ -49,7 +48,11 @@ def _is_job_file(text: str) -> bool:
 def _declared(text: str) -> Source:
     match = _STREAM.fullmatch(text)
     if match is None:
-        raise JobError.bad_stream(text)
+        raise JobError(
+            "bad-stream",
+            f"{text!r} does not describe a stream",
+            hint="for instance  --stream 'sales(item STRING, ts TIMESTAMP) time=ts'",
+        )
     lateness = match["lateness"] or "0"
     return Source(
         name=match["name"],

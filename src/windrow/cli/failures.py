@@ -51,7 +51,8 @@ def _report(stderr: Terminal, error: Exception) -> int:
     if ours:
         stderr.say(ours)
         return USER_ERROR
-    stderr.say(f"{type(error).__name__}: {_summary(error)}")
+    lines = (line.strip() for line in str(error).splitlines() if line.strip())
+    stderr.say(f"{type(error).__name__}: {next(lines, 'no message')}")
     stderr.say("  Windrow did not expect this; a report with the job would help")
     stderr.say("  hint: --debug shows where it happened")
     return UNEXPECTED
@@ -65,10 +66,6 @@ def _refused_by_system(error: OSError) -> ResourceError:
         reason=error.strerror or str(error),
         hint="make room, or name paths that you may read and write",
     )
-
-
-def _summary(error: Exception) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), "no message")
 
 
 def text_inside(message: str) -> str:

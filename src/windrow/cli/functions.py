@@ -40,10 +40,19 @@ def _load(function: Function, folder: str) -> tuple[ModuleType, Any]:
             module = importlib.import_module(name)
         return module, getattr(module, attribute)
     except (ImportError, AttributeError, ValueError) as error:
-        raise JobError.no_function(function.name, function.body, str(error)) from error
+        raise JobError(
+            "no-function",
+            f"the function {function.name} is not found at {function.body!r}",
+            reason=str(error),
+            hint="write module:function, the module beside the job file or installed",
+        ) from error
     except Exception as error:
-        problem = f"{type(error).__name__}: {error}"
-        raise JobError.module_fails(function.name, name, problem) from error
+        raise JobError(
+            "function-module",
+            f"the module {name!r} of the function {function.name} cannot be loaded",
+            reason=f"{type(error).__name__}: {error}",
+            hint=f"mend what fails in  python -c 'import {name}'  in the folder of the job file",
+        ) from error
 
 
 @contextmanager

@@ -33,23 +33,29 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from windrow.cli.ddl import parse_ddl
 from windrow.cli.errors import JobError
-from windrow.errors import BindError
+from windrow.errors import BindError, nearest
+from windrow.operators.columns.arrow_types import arrow_type, spark_type
 from windrow.physical.options import ROWS
 from windrow.plan.units import to_ticks
-from windrow.schema import ON_ARRIVAL, OnArrival, Schema
+from windrow.schema import ON_ARRIVAL, Field, OnArrival, Schema
 
 FORMATS = ("parquet", "csv", "json")
 MODES = ("batch", "streaming")
 RUNNERS = ("spark", "local")
 AVAILABLE_NOW = "available-now"
 ARRIVAL = "on arrival"
+
+_COLUMN = re.compile(
+    r"\s*(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>\w+))\s*:?\s+(?P<type>\S.*?)\s*", re.DOTALL
+)
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -82,15 +88,8 @@ class Source:
     @property
     def about(self) -> dict[str, Any]:
         """What a session is told of the stream, beside its rows."""
-        return {
-            "time": self.event_time,
-            "lateness": self.lateness,
-            "rate": self.rate,
-            "distinct": self.distinct,
-            "changes": self.changes,
-            "read_ahead": self.read_ahead,
-            "punctuation": self.punctuation,
-        }
+        told = ("lateness", "rate", "distinct", "changes", "read_ahead", "punctuation")
+        return {"time": self.event_time, **{name: getattr(self, name) for name in told}}
 
 
 @dataclass(frozen=True)
@@ -154,36 +153,33 @@ class Job:
 
 
 _TOP = {
-    "query": str,
-    "query_file": str,
-    "mode": str,
-    "on": str,
-    "trigger": str,
-    "streams": dict,
-    "tables": dict,
-    "functions": dict,
-    "sink": dict,
-    "options": dict,
-    "spark": dict,
-}
-_STREAM = {
-    "path": str,
-    "format": str,
-    "time": str,
-    "lateness": (str, int),
-    "schema": str,
-    "files_per_batch": int,
-    "rate": (str, int, float),
-    "distinct": dict,
-    "changes": str,
-    "read_ahead": int,
-    "punctuation": str,
+    **dict.fromkeys(("query", "query_file", "mode", "on", "trigger"), str),
+    **dict.fromkeys(("streams", "tables", "functions", "sink", "options", "spark"), dict),
 }
 _TABLE = {"path": str, "format": str, "schema": str}
-_FUNCTION = {
-    "body": str, "arguments": list, "returns": str, "vectorized": bool, "partial_order": bool,
+_KEYS: dict[str, dict[str, Any]] = {
+    "streams": {
+        **_TABLE,
+        **dict.fromkeys(("time", "changes", "punctuation"), str),
+        **dict.fromkeys(("files_per_batch", "read_ahead"), int),
+        "lateness": (str, int),
+        "rate": (str, int, float),
+        "distinct": dict,
+    },
+    "tables": _TABLE,
+    "functions": {
+        "body": str, "arguments": list, "returns": str, "vectorized": bool, "partial_order": bool,
+    },
+    "sink": {"path": str, "format": str, "checkpoint": str, "overwrite": bool},
 }  # fmt: skip
-_SINK = {"path": str, "format": str, "checkpoint": str, "overwrite": bool}
+"""What each table of the file may say."""
+_EXAMPLES = {
+    "streams": {"path": 'path = "data/sales"', "time": 'time = "ts"'},
+    "tables": {"path": 'path = "data/favorites.parquet"'},
+    "functions": {"body": 'body = "shapes:similar"'},
+    "sink": {"path": 'path = "out"'},
+}
+"""What it must say, for instance."""
 _NO_OPTIONS = {"self", "query", "resume", "progress"}
 """Arguments of `Session.sql` that are no options of the query."""
 _KINDS = {
@@ -200,19 +196,28 @@ _KINDS = {
 def load_job(file: Path) -> Job:
     """The job of a file, checked."""
     if not file.is_file():
-        raise JobError.no_file(file)
+        raise JobError(
+            "no-job-file",
+            f"there is no job file {str(file)!r}",
+            hint="give the path of a TOML file with [streams.NAME] tables and a query",
+        )
     try:
         raw = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise JobError.not_toml(file, str(error)) from error
+        raise JobError(
+            "not-toml",
+            f"{file.name} is no TOML",
+            reason=str(error),
+            hint='texts stand in quotes, a query over several lines in """ three of them """',
+        ) from error
     _check(file.name, raw, _TOP)
     folder = file.resolve().parent
     # Streams first: a query written below a table lands in it, and that is the thing to say.
-    streams = tuple(_source(folder, *entry) for entry in raw.get("streams", {}).items())
+    streams = _entries(Source, "streams", "a table with path and time", raw, folder)
     if not streams:
         raise JobError.missing_key(file.name, "streams", '[streams.sales]  path = "data/sales"')
-    tables = tuple(_table(folder, *entry) for entry in raw.get("tables", {}).items())
-    sink = _sink(folder, raw["sink"]) if "sink" in raw else None
+    tables = _entries(Table, "tables", "a table with a path", raw, folder)
+    sink = Sink(**_values("sink", "[sink]", raw["sink"], folder)) if "sink" in raw else None
     options = _options(folder, raw.get("options", {}))
     _check_apart(sink, options.get("dead_letters"), (*streams, *tables))
     return Job(
@@ -225,7 +230,7 @@ def load_job(file: Path) -> Job:
         trigger=_trigger(file.name, raw.get("trigger", AVAILABLE_NOW)),
         options=options,
         spark=dict(_settings(raw.get("spark", {}))),
-        functions=tuple(_function(*entry) for entry in raw.get("functions", {}).items()),
+        functions=_entries(Function, "functions", "a table with a body", raw, folder),
         tables=tables,
         folder=str(folder),
     )
@@ -238,13 +243,28 @@ def check_runnable(job: Job) -> None:
         return
     goes_on = job.on == "spark" and job.mode == "streaming"
     if sink.checkpoint is not None and not goes_on:
-        raise JobError.checkpoint_unused(job.on, job.mode)
+        where = "in process" if job.on == "local" else "on Spark"
+        raise JobError(
+            "checkpoint-unused",
+            f"[sink] names a checkpoint, and a {job.mode} job {where} keeps none",
+            reason="it would read everything again, whatever an earlier run has answered",
+            hint="take checkpoint out, or run with --on spark --mode streaming",
+        )
     if sink.overwrite and goes_on:
-        raise JobError.overwrite_of_stream()
+        raise JobError(
+            "overwrite-of-stream",
+            "[sink] says overwrite = true, and a streaming job on Spark goes on where it stopped",
+            hint="take overwrite out; to begin anew, remove the sink's folder and its checkpoint",
+        )
     if job.on == "local" and not is_here(sink.path):
         raise JobError.sink_not_writable(sink.path, "addresses with :// are written on Spark alone")
     if sink.overwrite and not is_here(sink.path):
-        raise JobError.overwrite_elsewhere(sink.path)
+        raise JobError(
+            "overwrite-elsewhere",
+            f"the sink {sink.path!r} is not a folder of this machine, and is not overwritten",
+            reason="Spark would remove the old answer there before it has the new one",
+            hint="give each run a path of its own, or remove the old answer yourself",
+        )
 
 
 def _trigger(where: str, text: str) -> str:
@@ -261,7 +281,11 @@ def _trigger(where: str, text: str) -> str:
 def _query(file: Path, raw: Mapping[str, Any]) -> str:
     written = [key for key in ("query", "query_file") if key in raw]
     if len(written) != 1:
-        raise JobError.no_query(file, written)
+        raise JobError(
+            "one-query",
+            f"{file.name} has {'both query and query_file' if written else 'no query'}",
+            hint="write the SQL as query, or the path of a file with the SQL as query_file",
+        )
     if "query" in raw:
         return str(raw["query"])
     path = file.resolve().parent / str(raw["query_file"])
@@ -272,86 +296,42 @@ def _query(file: Path, raw: Mapping[str, Any]) -> str:
         raise JobError.wrong_type(file.name, "query_file", raw["query_file"], wanted) from error
 
 
-def _source(folder: Path, name: str, table: object) -> Source:
-    where = f"[streams.{name}]"
-    if not isinstance(table, dict):
-        raise JobError.wrong_type("[streams]", name, table, "a table with path and time")
-    _check(where, table, _STREAM)
-    for key, example in (("path", 'path = "data/sales"'), ("time", 'time = "ts"')):
+def _entries(
+    kind: Callable[..., T], section: str, wanted: str, raw: Mapping[str, Any], folder: Path
+) -> tuple[T, ...]:
+    """The tables of one section, each by its name."""
+    found = []
+    for name, table in raw.get(section, {}).items():
+        if not isinstance(table, dict):
+            raise JobError.wrong_type(f"[{section}]", name, table, wanted)
+        found.append(kind(name=name, **_values(section, f"[{section}.{name}]", table, folder)))
+    return tuple(found)
+
+
+def _values(section: str, where: str, table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """What a table says, checked: paths in their places, columns and types as values."""
+    _check(where, table, _KEYS[section])
+    for key, example in _EXAMPLES[section].items():
         if key not in table:
             raise JobError.missing_key(where, key, example)
-    if table.get("files_per_batch", 1) < 1:
-        raise JobError.wrong_type(where, "files_per_batch", table["files_per_batch"], "1 or more")
-    return Source(
-        name=name,
-        path=_resolve(folder, table["path"]),
-        time=table["time"],
-        format=_one_of(where, "format", table.get("format", "parquet"), FORMATS),
-        lateness=table.get("lateness"),
-        schema=parse_ddl(table["schema"]) if "schema" in table else None,
-        files_per_batch=table.get("files_per_batch"),
-        rate=table.get("rate"),
-        distinct=_distinct(where, table.get("distinct", {})),
-        changes=table.get("changes"),
-        read_ahead=table.get("read_ahead"),
-        punctuation=table.get("punctuation"),
-    )
-
-
-def _table(folder: Path, name: str, entry: object) -> Table:
-    where = f"[tables.{name}]"
-    if not isinstance(entry, dict):
-        raise JobError.wrong_type("[tables]", name, entry, "a table with a path")
-    _check(where, entry, _TABLE)
-    if "path" not in entry:
-        raise JobError.missing_key(where, "path", 'path = "data/favorites.parquet"')
-    return Table(
-        name=name,
-        path=_resolve(folder, entry["path"]),
-        format=_one_of(where, "format", entry.get("format", "parquet"), FORMATS),
-        schema=parse_ddl(entry["schema"]) if "schema" in entry else None,
-    )
-
-
-def _distinct(where: str, table: Mapping[str, Any]) -> dict[str, float]:
-    """How many different values columns have; the session knows the columns, and checks them."""
-    for column, number in table.items():
+    values = dict(table)
+    if values.get("files_per_batch", 1) < 1:
+        raise JobError.wrong_type(where, "files_per_batch", values["files_per_batch"], "1 or more")
+    for key in values.keys() & {"path", "checkpoint"}:
+        values[key] = _resolve(folder, values[key])
+    if "format" in values:
+        _one_of(where, "format", values["format"], FORMATS)
+    if "schema" in values:
+        values["schema"] = parse_ddl(values["schema"])
+    # The session knows the columns, and checks them.
+    for column, number in values.get("distinct", {}).items():
         if isinstance(number, bool) or not isinstance(number, int | float):
             raise JobError.wrong_type(where, f"distinct.{column}", number, "a number of values")
-    return dict(table)
-
-
-def _function(name: str, table: object) -> Function:
-    where = f"[functions.{name}]"
-    if not isinstance(table, dict):
-        raise JobError.wrong_type("[functions]", name, table, "a table with a body")
-    _check(where, table, _FUNCTION)
-    if "body" not in table:
-        raise JobError.missing_key(where, "body", 'body = "shapes:similar"')
-    arguments = table.get("arguments")
-    if arguments is not None and not all(isinstance(type_, str) for type_ in arguments):
-        raise JobError.wrong_type(where, "arguments", arguments, "a list of types")
-    return Function(
-        name=name,
-        body=table["body"],
-        arguments=None if arguments is None else tuple(arguments),
-        returns=table.get("returns"),
-        vectorized=table.get("vectorized", True),
-        partial_order=table.get("partial_order", False),
-    )
-
-
-def _sink(folder: Path, table: Mapping[str, Any]) -> Sink:
-    _check("[sink]", table, _SINK)
-    if "path" not in table:
-        raise JobError.missing_key("[sink]", "path", 'path = "out"')
-    checkpoint = table.get("checkpoint")
-    return Sink(
-        path=_resolve(folder, table["path"]),
-        format=_one_of("[sink]", "format", table.get("format", "parquet"), FORMATS),
-        checkpoint=_resolve(folder, checkpoint) if checkpoint is not None else None,
-        overwrite=table.get("overwrite", False),
-    )
+    if "arguments" in values:
+        values["arguments"] = tuple(values["arguments"])
+        if not all(isinstance(type_, str) for type_ in values["arguments"]):
+            raise JobError.wrong_type(where, "arguments", table["arguments"], _KINDS[list])
+    return values
 
 
 def _check_apart(sink: Sink | None, letters: str | None, sources: Iterable[Source | Table]) -> None:
@@ -363,11 +343,22 @@ def _check_apart(sink: Sink | None, letters: str | None, sources: Iterable[Sourc
         own = Path(os.path.realpath(path))  # a link to a folder of data is that folder
         for source in sources:
             if _is_read(own, suffix, source):
-                raise JobError.sink_over_source(title, path, source.title, source.path)
+                written = "the answer" if title == "the sink" else "what is late"
+                raise JobError(
+                    "sink-over-source",
+                    f"{title} {path!r} and {source.title}, which reads {source.path!r}, are not apart",
+                    reason=f"{written} would replace rows that are read, or be read as some of them",
+                    hint=f"give {title} a folder of its own, outside of what is read, behind links too",
+                )
     if len(outputs) > 1:
         first, second = (Path(os.path.realpath(path)) for _, path, _ in outputs)
         if first.is_relative_to(second) or second.is_relative_to(first):
-            raise JobError.letters_in_sink(outputs[1][1], outputs[0][1])
+            raise JobError(
+                "sink-over-source",
+                f"dead_letters {outputs[1][1]!r} and the sink {outputs[0][1]!r} are not apart",
+                reason="who reads the answer would read late rows as some of it, or lose them with it",
+                hint="give dead_letters a folder of its own",
+            )
 
 
 def _is_read(own: Path, suffix: str, source: Source | Table) -> bool:
@@ -401,9 +392,8 @@ def _options(folder: Path, table: Mapping[str, Any]) -> Mapping[str, Any]:
     options = dict(table)
     for key in _NO_OPTIONS & options.keys():
         raise JobError.unknown_key("[options]", key, tuple(ROWS), is_top=key in _TOP)
-    folders = [name for name, row in ROWS.items() if row.is_folder]
-    for name in folders:
-        if isinstance(options.get(name), str):
+    for name, row in ROWS.items():
+        if row.is_folder and isinstance(options.get(name), str):
             options[name] = _resolve(folder, options[name])
     if options.get("on_late") == "keep" and not isinstance(options.get("dead_letters"), str):
         raise JobError.missing_key("[options]", "dead_letters", 'dead_letters = "late"')
@@ -425,7 +415,9 @@ def _check(where: str, table: Mapping[str, Any], known: Mapping[str, Any]) -> No
 
 def _one_of(where: str, key: str, value: str, known: tuple[str, ...]) -> str:
     if value not in known:
-        raise JobError.not_one_of(where, key, value, known)
+        raise JobError(
+            "wrong-value", f"{key} of {where} is {value!r}", hint=f"one of {nearest(value, known)}"
+        )
     return value
 
 
@@ -449,3 +441,33 @@ def _settings(table: Mapping[str, Any], prefix: str = "spark") -> Iterator[tuple
             yield from _settings(value, name)
         else:
             yield name, str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def parse_ddl(text: str) -> Schema:
+    """The columns of a text as people write them in Spark: `item STRING, price DECIMAL(10,2)`."""
+    return Schema(tuple(_field(text, part.strip()) for part in _split(text)))
+
+
+def _field(text: str, part: str) -> Field:
+    match = _COLUMN.fullmatch(part)
+    if match is None:
+        raise JobError.bad_schema(text, part, "a column is a name, then a type")
+    try:
+        spelled = spark_type(arrow_type(match["type"]))
+    except BindError as error:
+        raise JobError.bad_schema(text, part, error.sentence) from error
+    return Field(match["plain"] or match["quoted"].replace("``", "`"), spelled)
+
+
+def _split(text: str) -> Iterator[str]:
+    """The parts between commas that stand outside (..) and <..>."""
+    depth = start = 0
+    for place, character in enumerate(text):
+        if character in "(<":
+            depth += 1
+        elif character in ")>":
+            depth -= 1
+        elif character == "," and depth == 0:
+            yield text[start:place]
+            start = place + 1
+    yield text[start:]

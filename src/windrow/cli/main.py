@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app", "main"]
 
+
 app = typer.Typer(
     name="windrow",
     cls=AllCommands,
@@ -33,35 +34,17 @@ app = typer.Typer(
 )
 
 
-class Mode(StrEnum):
-    """How the streams are read."""
+Mode = StrEnum("Mode", ["batch", "streaming"])
+"""How the streams are read."""
 
-    batch = "batch"
-    streaming = "streaming"
+Runner = StrEnum("Runner", ["spark", "local"])
+"""Where the query runs."""
 
+Shown = StrEnum("Shown", ["auto", "live", "json", "none"])
+"""How progress is shown on stderr."""
 
-class Runner(StrEnum):
-    """Where the query runs."""
-
-    spark = "spark"
-    local = "local"
-
-
-class Shown(StrEnum):
-    """How progress is shown on stderr."""
-
-    auto = "auto"
-    live = "live"
-    json = "json"
-    none = "none"
-
-
-class ExplainFormat(StrEnum):
-    """How EXPLAIN is printed."""
-
-    text = "text"
-    json = "json"
-
+ExplainFormat = StrEnum("ExplainFormat", ["text", "json"])
+"""How EXPLAIN is printed."""
 
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks and Spark's own log.")]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from windrow.cli.finding import Found
+from windrow.cli.files import Found
 from windrow.run.progress import Progress
 from windrow.run.terminal import Terminal, visible_line
 
@@ -15,21 +16,19 @@ MOST_NAMES = 3
 """Names that a note gives before it only counts."""
 
 
+@dataclass(frozen=True)
 class Notes:
     """Texts on a terminal; JSON lines where progress is.
 
-    Args:
-        stderr: where to say it.
-        progress: how progress is shown; with `none` the last line is left out, and no note.
+    With `none` as the way to show progress the last line is left out, and no note.
     """
 
-    def __init__(self, stderr: Terminal, progress: str) -> None:
-        self._stderr = stderr
-        self._progress = progress
+    stderr: Terminal
+    progress: str
 
     def say(self, text: str) -> None:
         """Says one line."""
-        self._stderr.say(json.dumps({"note": text}) if self._progress == "json" else text)
+        self.stderr.say(json.dumps({"note": text}) if self.progress == "json" else text)
 
     def left_out(self, what: str, path: str, found: Found) -> None:
         """Says which files of a folder are not read."""
@@ -47,12 +46,12 @@ class Notes:
 
     def done(self, figures: Progress | None) -> None:
         """Says at the end of a run what has been read, answered and dropped."""
-        if figures is None or self._progress == "none":
+        if figures is None or self.progress == "none":
             return
-        if self._progress == "json":
-            self._stderr.say(json.dumps({"done": True, **figures.totals()}))
+        if self.progress == "json":
+            self.stderr.say(json.dumps({"done": True, **figures.totals()}))
         else:
-            self._stderr.say(closing(figures))
+            self.stderr.say(closing(figures))
 
 
 def closing(figures: Progress) -> str:

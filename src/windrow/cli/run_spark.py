@@ -6,8 +6,9 @@ import contextlib
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,15 @@ import pyarrow as pa
 
 import windrow
 from windrow.cli.errors import JobError
-from windrow.cli.files import check_columns_there, schema_in_files, schema_of
-from windrow.cli.finding import data_files, escaped_for_spark, found_at, streamed
+from windrow.cli.files import (
+    check_columns_there,
+    data_files,
+    escaped_for_spark,
+    found_at,
+    schema_in_files,
+    schema_of,
+    streamed,
+)
 from windrow.cli.functions import register_functions
 from windrow.cli.job import AVAILABLE_NOW, Job, Sink, Source, Table, is_here
 from windrow.cli.notes import Notes
@@ -24,20 +32,24 @@ from windrow.cli.sinks import (
     MOST_ROWS_SHOWN,
     TerminalSink,
     check_columns,
+    foreign,
+    held,
     make_folder,
     opened,
     show_recall,
     write_recall,
 )
-from windrow.cli.swap import foreign, held
 from windrow.errors import PlanError, ResourceError
+from windrow.plan.exprs import quote_spark
 from windrow.run.progress import Progress, Renderer, renderer
 from windrow.run.readable import readable
 from windrow.run.terminal import Terminal
 
 if TYPE_CHECKING:
     from windrow.run.spark.launch import Frame, Running, Spark
-    from windrow.run.spark.progress import ProgressReader
+
+    Follow = Callable[[Running], Progress | None]
+    """Shows a streaming query's progress until it ends."""
 
 
 _AS_TEXT = {
@@ -80,6 +92,7 @@ def _look(job: Job, notes: Notes) -> None:
 def _run(job: Job, target: str, *, progress: str, stdout: Terminal, debug: bool) -> Progress | None:
     launch = _launcher()
     from windrow.run.spark.functions import send_whole
+    from windrow.run.spark.progress import await_query
 
     settings = {**_LISTING, **job.spark}
     spark = launch(job.name, settings, log_level="error" if debug else "fatal")
@@ -101,7 +114,8 @@ def _run(job: Job, target: str, *, progress: str, stdout: Terminal, debug: bool)
             figures = _show_figures(session, answer, shown, time.perf_counter() - started)
         else:
             reader = session.progress_reader(job.query, **job.options)
-            figures = _write_stream(job, answer, _Follower(reader, shown), stdout)
+            follow = partial(await_query, reader=reader, shown=shown)
+            figures = _write_stream(job, answer, follow, stdout)
         _mark(job, target, figures, stdout)
     except Exception as error:
         from windrow.run.spark.failures import in_our_words
@@ -143,18 +157,19 @@ def _frame(spark: Spark, source: Source | Table, *, is_streaming: bool) -> Frame
         stream = spark.readStream.format(source.format).options(**how, **found)
         rows = stream.schema(ddl).load(path)
     else:
-        files = escaped_for_spark(data_files(source))
+        files = [escaped_for_spark(file) for file in data_files(source)]
         rows = spark.read.format(source.format).options(**how).schema(ddl).load(files)
-    return rows.select([rows[_quoted(name)] for name in schema_of(source).names])
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"
+    return rows.select([rows[quote_spark(name)] for name in schema_of(source).names])
 
 
 def _ddl(source: Source | Table, *, is_streaming: bool) -> str:
     if is_streaming and source.format != "parquet" and source.schema is None:
-        raise JobError.needs_schema(source.name, source.format)
+        raise JobError(
+            "schema-needed",
+            f"stream {source.name} reads {source.format} as a stream and has no schema",
+            reason="files that are still to come cannot be looked at for their types",
+            hint='add  schema = "item STRING, price DOUBLE, ts TIMESTAMP"  with your columns',
+        )
     if source.schema is None or not is_streaming:
         check_columns_there(source, data_files(source)[0])  # there must be one
     return schema_in_files(source).ddl()
@@ -170,7 +185,12 @@ def _write_batch(job: Job, answer: Frame, target: str, stdout: Terminal) -> None
     mode = "append" if is_here(target) else "errorifexists"
     answer.write.format(job.sink.format).options(**_AS_TEXT).mode(mode).save(target)
     if is_here(target) and not Path(target).is_dir():
-        raise JobError.sink_not_here(job.sink.path)
+        raise JobError(
+            "sink-not-here",
+            f"Spark has not written the answer to {job.sink.path!r} on this machine",
+            reason="its workers, or its settings, take the path for one on another file system",
+            hint="write the sink's path as an address, such as  hdfs://host/folder",
+        )
 
 
 def _show_figures(
@@ -224,20 +244,7 @@ def checkpoint_of(sink: Sink) -> str:
     return sink.checkpoint or f"{sink.path}/_checkpoint"
 
 
-@dataclass(frozen=True)
-class _Follower:
-    """Shows a streaming query's progress until it ends."""
-
-    reader: ProgressReader
-    shown: Renderer
-
-    def __call__(self, running: Running) -> Progress | None:
-        from windrow.run.spark.await_query import await_query
-
-        return await_query(running, self.reader, self.shown)
-
-
-def _write_stream(job: Job, answer: Frame, follow: _Follower, stdout: Terminal) -> Progress | None:
+def _write_stream(job: Job, answer: Frame, follow: Follow, stdout: Terminal) -> Progress | None:
     writer = answer.writeStream.queryName(job.name).outputMode("append")
     if job.trigger == AVAILABLE_NOW:
         writer = writer.trigger(availableNow=True)

@@ -30,12 +30,8 @@ SIDE_M = 1_000
 class Size:
     """How much data there is, and over how long a time.
 
-    Attributes:
-        sales: tuples of each of the three store streams.
-        items: different items in the stores.
-        readings: tuples of each of the two sensor streams.
-        hours: the time that the streams cover.
-        batches: micro-batches, hence files, of each stream.
+    Sales are the tuples of each of the three store streams, readings of each of the two sensor
+    streams; every stream comes in so many micro-batches, a file each.
     """
 
     sales: int

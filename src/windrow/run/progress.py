@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from windrow.errors import PlanError, nearest
 from windrow.operators.columns.arrow_types import show_instant
@@ -123,21 +123,14 @@ class Progress:
 
     def as_dict(self) -> dict[str, Any]:
         """The figures by name, the watermark as text, ready for JSON."""
-        return {
-            "batch": self.batch,
-            "rows_in": self.rows_in,
-            "rows_out": self.rows_out,
+        known = {name: value for name, value in vars(self).items() if name != "time_type"}
+        return known | {
             "watermark": show_instant(self.watermark, self.time_type),
-            "late": self.late,
-            "null_time": self.null_time,
-            "stored": self.stored,
-            "state_bytes": self.state_bytes,
             "ms": round(self.ms, 3),
             "operators": {name: dict(counters) for name, counters in self.operators.items()},
             "stalled": list(self.stalled),
             "plans": dict(self.plans),
             "plan_steps": {name: dict(steps) for name, steps in self.plan_steps.items()},
-            "plan_changes": self.plan_changes,
             "recall": None if self.recall is None else self.recall.as_dict(),
             "response": None if self.response is None else self.response.as_dict(),
             "streams": {name: figures.as_dict() for name, figures in self.streams.items()},
@@ -171,15 +164,30 @@ class Progress:
         return ", ".join([*parts, f"{self.ms:,.0f} ms"])
 
 
-def recall_of(
-    root: PhysicalNode, figures: Iterable[Counters], *, is_by_bucket: bool = False
-) -> Recall | None:
-    """The recall of a query by the figures of its operators; None where nothing may be shed."""
-    if not root.sheds:
-        return None
+def progress_of(
+    root: PhysicalNode,
+    counters: Mapping[str, Counters],
+    *,
+    is_by_bucket: bool = False,
+    **figures: Any,
+) -> Progress:
+    """A record of figures, with what the counters of its operators, by name, tell together."""
     total = Counters()
-    for counters in figures:
-        total.add(counters)
+    for own in counters.values():
+        total.add(own)
+    return Progress(
+        late=total.late,
+        null_time=total.null_time,
+        stored=total.stored,
+        state_bytes=total.state_bytes,
+        operators={name: own.as_dict() for name, own in counters.items()},
+        recall=_recall(total, is_by_bucket=is_by_bucket) if root.sheds else None,
+        **figures,
+    )
+
+
+def _recall(total: Counters, *, is_by_bucket: bool) -> Recall:
+    """The recall of a query that sheds by the figures of all its operators."""
     if not total.shed_estimated:
         return Recall(is_by_bucket=is_by_bucket)
     found = total.shed_found * THOUSANDTHS
@@ -190,56 +198,39 @@ def recall_of(
     )
 
 
-class Renderer(Protocol):
-    """Shows progress somewhere."""
+def operator_names(nodes: Iterable[PhysicalNode]) -> list[str]:
+    """The names of operators in EXPLAIN, from the bottom of the plan up; equal ones are numbered."""
+    names: list[str] = []
+    for node in nodes:
+        taken = sum(other.split(" #")[0] == node.title for other in names)
+        names.append(f"{node.title} #{taken + 1}" if taken else node.title)
+    return names
+
+
+class Renderer:
+    """Shows progress somewhere; this one nowhere, and others what they add to it."""
 
     def show(self, progress: Progress) -> None:
         """Shows the newest record."""
-        ...
 
     def warn(self, text: str) -> None:
         """Says what the user should look into; without a display, to the logger `windrow`."""
-        ...
-
-    def close(self) -> None:
-        """Ends the display; what was shown last stays."""
-        ...
-
-
-class Silent:
-    """Shows nothing; warnings go to the logger `windrow`."""
-
-    def show(self, progress: Progress) -> None:
-        """Does nothing."""
-
-    def warn(self, text: str) -> None:
-        """Logs the warning."""
         logging.getLogger("windrow").warning("%s", text)
 
     def close(self) -> None:
-        """Does nothing."""
+        """Ends the display; what was shown last stays."""
 
 
-class LogLines:
+class LogLines(Renderer):
     """A line per batch to the logger `windrow`, at level INFO."""
-
-    def __init__(self) -> None:
-        self._logger = logging.getLogger("windrow")
 
     def show(self, progress: Progress) -> None:
         """Logs the record."""
-        self._logger.info("%s", progress.line())
-
-    def warn(self, text: str) -> None:
-        """Logs the warning."""
-        self._logger.warning("%s", text)
-
-    def close(self) -> None:
-        """Does nothing."""
+        logging.getLogger("windrow").info("%s", progress.line())
 
 
-class JsonLines:
-    """A JSON object per batch and line."""
+class JsonLines(Renderer):
+    """A JSON object per batch and line, to a stream that belongs to the caller."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -252,15 +243,12 @@ class JsonLines:
         """Writes the warning."""
         self._write({"warning": text})
 
-    def close(self) -> None:
-        """Does nothing: the stream belongs to the caller."""
-
     def _write(self, record: Mapping[str, Any]) -> None:
         self._out.write(json.dumps(record) + "\n")
         self._out.flush()
 
 
-class LiveLine:
+class LiveLine(Renderer):
     """One line on a terminal, redrawn as the query goes, from half a second on."""
 
     def __init__(self, out: TextIO, clock: Callable[[], float]) -> None:
@@ -335,9 +323,9 @@ def renderer(
     if kind == "json":
         return JsonLines(target)
     if kind == "live":
-        return LiveLine(target, clock) if target.isatty() else Silent()
+        return LiveLine(target, clock) if target.isatty() else Renderer()
     if kind == "none":
-        return Silent()
+        return Renderer()
     raise PlanError(
         "bad-option",
         f"progress = {kind!r} is no way to show progress",

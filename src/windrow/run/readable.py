@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
@@ -24,13 +23,9 @@ def readable(rows: pa.Table, *, total: int | None = None, title: str | None = No
         justify: JustifyMethod = "right" if is_number else "left"
         # What does not fit goes on in the next line: nothing of a value is lost.
         shown.add_column(visible_line(field.name), justify=justify, overflow="fold")
-    for row in _tuples(rows):
-        shown.add_row(*(_cell(value) for value in row))
+    for row in zip(*(column.to_pylist() for column in rows.columns), strict=True):
+        shown.add_row(*map(_cell, row))
     return Group(shown, Text(f"{total:,} rows{more}"))
-
-
-def _tuples(rows: pa.Table) -> Iterable[tuple[Any, ...]]:
-    return zip(*(column.to_pylist() for column in rows.columns), strict=True)
 
 
 def _cell(value: Any) -> str:

@@ -53,10 +53,7 @@ def sampled_numbers(values: pa.Array) -> NDArray[np.float64] | None:
 
 
 def share_within(
-    lefts: NDArray[np.float64],
-    rights: NDArray[np.float64],
-    low: float | None,
-    high: float | None,
+    lefts: NDArray[np.float64], rights: NDArray[np.float64], low: float | None, high: float | None
 ) -> float | None:
     """The share of pairs with low <= left - right <= high; None where there are no pairs."""
     if not len(lefts) or not len(rights):

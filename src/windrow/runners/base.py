@@ -35,14 +35,7 @@ class Registered:
 
 @dataclass(frozen=True)
 class Source:
-    """Data as the runner wants it.
-
-    Attributes:
-        data: the data.
-        columns: its columns.
-        is_streaming: whether it is endless.
-        is_bounded: whether all of it is there when a query begins.
-    """
+    """Data as the runner wants it; bounded where all of it is there when a query begins."""
 
     data: Any
     columns: Schema
@@ -52,15 +45,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Question:
-    """A planned query, and how it was asked.
-
-    Attributes:
-        logical: what is asked.
-        physical: how it is computed.
-        options: those that the user has set by keyword.
-        resume: where an earlier run stopped.
-        progress: how to show it.
-    """
+    """A planned query, and how it was asked; `options` are those that the user has set by keyword."""
 
     logical: Query
     physical: PhysicalQuery
@@ -71,9 +56,7 @@ class Question:
     def planner(self, registered: Registered, tables: Measured[str] | None) -> QueryPlanner:
         """What plans the query again while it runs, by what is known of its streams by then.
 
-        Args:
-            registered: what has been said of the streams.
-            tables: looks numbers up in those that are there as a whole.
+        `tables` looks numbers up in those that are there as a whole.
         """
         from windrow.calibration.stored import this_machine  # noqa: PLC0415
         from windrow.optimize.options import by_keyword  # noqa: PLC0415
@@ -102,13 +85,13 @@ class SessionRunner(ABC):
             BindError: it cannot be read.
         """
 
-    @abstractmethod
-    def stamped(self, data: Any, time: str | OnArrival | None) -> Any:
-        """A stream's data, with the time of arrival where its rows get one here."""
+    def stamped(self, data: Any, time: str | OnArrival | None) -> Any:  # noqa: ARG002
+        """A stream's data, with the time of arrival where its rows get one before a query takes them."""
+        return data
 
-    @abstractmethod
-    def whole(self, name: str, data: Any) -> Any:
-        """A table's data, all of it at hand."""
+    def whole(self, name: str, data: Any) -> Any:  # noqa: ARG002
+        """A table's data, all of it at hand for the runner."""
+        return data
 
     @property
     @abstractmethod
@@ -119,16 +102,14 @@ class SessionRunner(ABC):
         """Whether what evaluates expressions has a function of that name that is not from here."""
         return self.types.has_function(name)
 
-    @abstractmethod
-    def know(self, functions: Mapping[str, UserFunction]) -> None:
+    def know(self, functions: Mapping[str, UserFunction]) -> None:  # noqa: B027  # or it is given their values
         """Has what evaluates expressions know functions of the user's, where that is needed."""
 
-    @abstractmethod
-    def measured(self, registered: Registered) -> Measured[str] | None:
-        """Who looks numbers up in what is registered, for the planner; None where nobody does."""
+    def measured(self, registered: Registered) -> Measured[str] | None:  # noqa: ARG002
+        """Who looks numbers up in what is registered, for the planner; None where data is left alone."""
+        return None
 
-    @abstractmethod
-    def check(self, logical: Query, physical: PhysicalQuery) -> None:
+    def check(self, logical: Query, physical: PhysicalQuery) -> None:  # noqa: B027  # often all works
         """Refuses what works with the other runner alone."""
 
     @abstractmethod

@@ -10,7 +10,7 @@ from windrow.plan.exprs import FEW_LEVELS
 from windrow.runners.base import Question, Registered, SessionRunner, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from datetime import datetime
 
     import pyarrow as pa
@@ -18,15 +18,12 @@ if TYPE_CHECKING:
     from windrow.physical.query import PhysicalQuery, Runner
     from windrow.plan.catalog import StreamInfo
     from windrow.plan.changelogs import Instant
-    from windrow.plan.functions import UserFunction
-    from windrow.plan.nodes.query import Query
     from windrow.plan.statistics import Measured
     from windrow.plan.types import TypeResolver
     from windrow.run.local.execution import Execution
     from windrow.run.local.result import Result
     from windrow.run.progress import Progress
     from windrow.run.spark.progress import ProgressReader
-    from windrow.schema import OnArrival
 
 
 class InProcess(SessionRunner):
@@ -46,10 +43,6 @@ class InProcess(SessionRunner):
         source = source_of(name, data, schema)
         return Source(source, source.schema, is_streaming=False, is_bounded=source.is_bounded)
 
-    def stamped(self, data: Any, time: str | OnArrival | None) -> Any:  # noqa: ARG002
-        """The data as it is: rows get their time when a query takes them."""
-        return data
-
     def whole(self, name: str, data: Any) -> Any:
         """All rows of a table, however they were given."""
         from windrow.run.local.sources import whole  # noqa: PLC0415
@@ -63,17 +56,11 @@ class InProcess(SessionRunner):
 
         return DuckdbTypes()
 
-    def know(self, functions: Mapping[str, UserFunction]) -> None:
-        """Nothing to do: DuckDB is given the values of such functions."""
-
     def measured(self, registered: Registered) -> Measured[str] | None:
         """Numbers counted in the tables and streams that are at hand."""
         from windrow.run.local.stream_statistics import TableStatistics  # noqa: PLC0415
 
         return TableStatistics(registered.catalog, registered.data)
-
-    def check(self, logical: Query, physical: PhysicalQuery) -> None:
-        """In process everything works that Spark does."""
 
     def kind(self, streams: list[StreamInfo]) -> Runner:  # noqa: ARG002
         """In process."""

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from windrow.plan.changelogs import Instant
     from windrow.plan.functions import UserFunction
     from windrow.plan.nodes.query import Query
-    from windrow.plan.statistics import Measured
     from windrow.plan.types import TypeResolver
     from windrow.run.progress import Progress
     from windrow.run.spark.launch import Frame, Spark
@@ -27,11 +26,7 @@ if TYPE_CHECKING:
 
 
 class OnSpark(SessionRunner):
-    """The runner of a session on Spark.
-
-    Args:
-        spark: the SparkSession, classic or Connect.
-    """
+    """The runner of a session on Spark, classic or Connect."""
 
     def __init__(self, spark: Spark) -> None:
         self._spark = spark
@@ -58,10 +53,6 @@ class OnSpark(SessionRunner):
 
         return with_arrival(data, time.column)
 
-    def whole(self, name: str, data: Any) -> Any:  # noqa: ARG002
-        """The DataFrame, which Spark reads."""
-        return data
-
     @cached_property
     def types(self) -> TypeResolver:
         """Spark itself."""
@@ -81,10 +72,6 @@ class OnSpark(SessionRunner):
             from windrow.run.spark.functions import register  # noqa: PLC0415
 
             register(self._spark, functions)
-
-    def measured(self, registered: Registered) -> Measured[str] | None:  # noqa: ARG002
-        """Nobody: DataFrames are left alone."""
-        return None
 
     def check(self, logical: Query, physical: PhysicalQuery) -> None:
         """Refuses options that work in process alone."""

@@ -155,11 +155,10 @@ def _rows(rows: Rows) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
 
 
 def _shown(mark: str, rows: tuple[tuple[Any, ...], ...]) -> list[str]:
-    lines = [f"  {mark} " + " | ".join(map(_text, row)) for row in rows[:MOST_SHOWN]]
+    texts = [
+        ["NULL" if value is None else str(value) for value in row] for row in rows[:MOST_SHOWN]
+    ]
+    lines = [f"  {mark} " + " | ".join(row) for row in texts]
     if len(rows) > MOST_SHOWN:
         lines.append(f"  {mark} ... and {len(rows) - MOST_SHOWN} more")
     return lines
-
-
-def _text(value: Any) -> str:
-    return "NULL" if value is None else str(value)

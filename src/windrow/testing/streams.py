@@ -62,7 +62,8 @@ def stream(text: str) -> pa.Table:
     for place, title in enumerate(header):
         name, _, kind = title.partition(":")
         cells = [row[place] for row in rows]
-        columns[name.strip()] = _column(cells, kind.strip() or _looks_like(cells))
+        target = arrow_type(kind.strip() or _looks_like(cells))
+        columns[name.strip()] = pa.array([_value(cell, target) for cell in cells], target)
     return pa.table(columns)
 
 
@@ -87,11 +88,6 @@ def _lines(text: str) -> Iterator[list[str]]:
     for line in text.splitlines():
         if line.strip() and not _RULE.fullmatch(line):
             yield [cell.strip() for cell in line.split("|")]
-
-
-def _column(cells: list[str], kind: str) -> pa.Array:
-    target = arrow_type(kind)
-    return pa.array([_value(cell, target) for cell in cells], target)
 
 
 def _looks_like(cells: list[str]) -> str:

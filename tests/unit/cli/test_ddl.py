@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.cli.ddl import parse_ddl
 from windrow.cli.errors import JobError
+from windrow.cli.job import parse_ddl
 from windrow.schema import Field
 
 

@@ -10,17 +10,16 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from windrow.cli.ddl import parse_ddl
 from windrow.cli.errors import JobError
 from windrow.cli.files import (
     check_columns_there,
+    data_files,
     read_batches,
     schema_in_files,
     schema_of,
     zoned_times,
 )
-from windrow.cli.finding import data_files
-from windrow.cli.job import Source
+from windrow.cli.job import Source, parse_ddl
 from windrow.schema import Field
 
 DDL = "item STRING, price DOUBLE, ts TIMESTAMP"

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from windrow.cli.errors import JobError
-from windrow.cli.finding import data_files, found_at, streamed
+from windrow.cli.files import data_files, found_at, streamed
 from windrow.cli.job import Source
 from windrow.cli.main import app
 

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from windrow.cli.errors import JobError
 from windrow.cli.job import Sink
-from windrow.cli.sinks import FolderSink, opened
-from windrow.cli.swap import foreign, held, replacing
+from windrow.cli.sinks import FolderSink, foreign, held, opened, replacing
 
 UUID = "0f14d0ab-9605-4a62-a9e4-5ed26688389b"
 OWN = (

@@ -30,20 +30,15 @@ class Checkpoint:
 
     Attributes:
         sql: the query; another one cannot resume from it.
-        positions: how far each stream was read.
-        watermark: the query's watermark, in ticks.
         snapshots: the state of each operator, from the top of the plan down.
         counters: the figures of each operator, in the same order.
         pending: rows of the answer that had been computed and not yet handed out.
-        batch: micro-batches done.
-        rows_in: rows read.
         rows_out: rows of the answer, the pending ones excluded.
         streams: what each stream has brought; None where it was not written down.
         columns: what each alias reads of its stream: time and columns with their types.
         scheduling: how it was scheduled; by negative tuples operators hold other rows.
         clocks: those that had come to each driver; None where all had come to the watermark.
         operators: what each operator computes, of which aliases; none where it was not written down.
-        response: the response times so far.
         version: the layout of the state, and of what is around it here.
 
     Examples:

@@ -15,6 +15,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from typing import NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -38,7 +39,7 @@ from windrow.run.local.inlets import PAUSED, Bell, Pause, broken_off, put_off, r
 from windrow.run.local.sources import NOTHING_NOW, Silence, Source
 from windrow.run.local.stream_statistics import Adapting
 from windrow.run.planner import Planner
-from windrow.run.progress import Progress, Renderer, Silent, recall_of
+from windrow.run.progress import Progress, Renderer, operator_names, progress_of
 from windrow.run.response import NONE_YET
 from windrow.schema import CHANGE_TYPE, EVENT_TIME, MAX_TICK, MIN_TICK
 
@@ -58,11 +59,8 @@ class Execution:
         planner: plans again when rates have changed; None: the plan stays.
 
     Attributes:
-        adapting: changes plans as rates change.
-        scheduler: runs the operators.
-        memory: bounds what they hold; None where nothing does.
+        memory: bounds what operators hold; None where nothing does.
         late: by stream, late rows as they came, where they are kept.
-        progress: how far it has come.
     """
 
     def __init__(
@@ -94,7 +92,7 @@ class Execution:
             self._interrupts.has_come,
         )
         self._output = ChangelogOutput.of(query)
-        self._renderer = renderer or Silent()
+        self._renderer = renderer or Renderer()
         self._clock = clock
         self._pending: deque[pa.RecordBatch] = deque()
         self._batch = self._rows_in = self._rows_out = 0
@@ -196,11 +194,8 @@ class Execution:
                 if isinstance(batch, Silence):
                     self._feeds.wait(self._due, self._interrupts.has_come)
                 batch = self._ask()
-        except BaseException as error:
-            failure = self._failed(error)
-            if failure is error:
-                raise
-            raise failure from error
+        except BaseException as error:  # noqa: BLE001  # it is raised there
+            self._fail(error)
         if isinstance(batch, Silence | Pause):
             return PAUSED
         if batch is None and not self._bell.is_stopped:
@@ -218,26 +213,26 @@ class Execution:
                     self._pending.append(batch)
                 elif self._interrupts.has_come():
                     return PAUSED
-        except BaseException as error:
-            failure = self._failed(error)
-            if failure is error:
-                raise
-            raise failure from error
+        except BaseException as error:  # noqa: BLE001  # it is raised there
+            self._fail(error)
         return self._checkpoint()
 
-    def _failed(self, error: BaseException) -> BaseException:
-        """Ends a run that cannot go on; the error to raise, now and whenever it is asked again."""
+    def _fail(self, error: BaseException) -> NoReturn:
+        """Ends a run that cannot go on, with the error to raise now and whenever it is asked again."""
         self.stop()
+        failure = error
         if isinstance(error, WindrowError):
             error.in_sql(self.query.sql)
         elif isinstance(error, MemoryError):
             held = sum(driver.counters.stored for driver in self.scheduler.operators)
-            error = out_of_memory(error, self._taken, held).in_sql(self.query.sql)
+            failure = out_of_memory(error, self._taken, held).in_sql(self.query.sql)
         was_interrupted = self._interrupts.came > 1
         if was_interrupted and not isinstance(error, KeyboardInterrupt):
-            error = KeyboardInterrupt()  # engines have errors of their own for it
-        self._failure = error if isinstance(error, Exception) else broken_off()
-        return error
+            failure = KeyboardInterrupt()  # engines have errors of their own for it
+        self._failure = failure if isinstance(failure, Exception) else broken_off()
+        if failure is error:
+            raise error
+        raise failure from error
 
     def _check_whole(self) -> None:
         """Refuses to go on where a step has failed."""
@@ -390,39 +385,23 @@ class Execution:
             driver.counters.add(Counters(**{**figures, **levels}))
 
     def _measure(self, ms: float) -> Progress:
-        total = Counters()
-        for driver in self.scheduler.operators:
-            total.add(driver.counters)
-        return Progress(
+        drivers = self.scheduler.operators[::-1]
+        names = operator_names(driver.node for driver in drivers)
+        return progress_of(
+            self.query.root,
+            {name: driver.counters for name, driver in zip(names, drivers, strict=True)},
             batch=self._batch,
             rows_in=self._rows_in,
             rows_out=self._rows_out,
             watermark=self._watermark,
             time_type=self.query.time_type,
-            late=total.late,
-            null_time=total.null_time,
-            stored=total.stored,
-            state_bytes=total.state_bytes,
             ms=ms,
-            operators=self._by_operator(),
             stalled=self._feeds.stalled,
             plans=self.adapting.plans(self.scheduler),
             plan_changes=self.adapting.changes,
-            recall=recall_of(
-                self.query.root, (driver.counters for driver in self.scheduler.operators)
-            ),
             response=self._response if self.query.is_changelog else None,
             streams=dict(self._streams.figures),
         )
-
-    def _by_operator(self) -> dict[str, dict[str, int]]:
-        """The counters by name, from the bottom of the plan up; equal names are numbered."""
-        figures: dict[str, dict[str, int]] = {}
-        for driver in reversed(self.scheduler.operators):
-            name = driver.node.title
-            taken = sum(other.split(" #")[0] == name for other in figures)
-            figures[f"{name} #{taken + 1}" if taken else name] = driver.counters.as_dict()
-        return figures
 
 
 def _table_rows(sources: Mapping[str, Source], scan: ScanTable) -> ChangeBatch:
@@ -438,10 +417,7 @@ def _table_rows(sources: Mapping[str, Source], scan: ScanTable) -> ChangeBatch:
 def out_of_memory(error: MemoryError, taken: tuple[str, int], held: int) -> ResourceError:
     """The error of a step for which there is not enough memory.
 
-    Args:
-        error: what was raised.
-        taken: the stream whose batch is under way, and the rows of that batch.
-        held: the rows that all operators hold.
+    Under way are so many rows of a stream, `taken`; all operators hold so many.
     """
     stream, rows = taken
     what = f"a batch of {rows:,} rows of {stream}" if stream else "a batch"

@@ -157,7 +157,7 @@ class Feed:
     is_stalled: bool = False
     is_awaited: bool = True
     in_place: int = 0
-    cut: BatchSplitter | None = None
+    cut: BatchSplitter = field(default_factory=lambda: BatchSplitter(all_at_once))
     promise: tuple[int, tuple[int, ...]] = (MIN_TICK, ())
 
     @property
@@ -195,16 +195,13 @@ class Feed:
 
     def _take(self) -> Taken:
         """The rest of the batch at hand, or the next one; its first part where batches are cut."""
-        if self.cut is None:
-            return self.inlet.take()
         if self.cut.is_done:
             taken = self.inlet.take()
             if taken is None or taken is NOTHING_NOW:
                 return taken
             self.promise = self._promised_by(taken)
-            self.cut.begin(
-                taken, self.scan.time if self.arrivals is None else None, self.position.part
-            )
+            time = self.scan.time if self.arrivals is None else None
+            self.cut.begin(taken, time, self.position.part)
         return self.cut.next()
 
     def _moved_on(self, batch: pa.RecordBatch | None) -> pa.RecordBatch | None:
@@ -213,16 +210,14 @@ class Feed:
         if batch is None:
             self.position = replace(before, has_ended=True)
             return None
-        now, came = before, batch.num_rows
+        now = before
         if self.arrivals is not None:
             now = replace(before, newest=self.arrivals.now())
             batch = self.arrivals.stamped(batch, self.scan.time)
         elif batch.num_rows:
             batch, now = self._noted(batch)
         self.in_place = self.in_place + 1 if now.newest == before.newest else 0
-        if self.cut is None:
-            self.position = replace(now, rows=before.rows + came)
-        elif self.cut.is_done:
+        if self.cut.is_done:
             self.position = replace(now, rows=before.rows + self.cut.whole, part=0, whole=0)
         else:
             self.position = replace(now, part=self.cut.taken, whole=self.cut.whole)
@@ -232,9 +227,8 @@ class Feed:
         """The rows of a batch, and where the stream is after it."""
         newest = max(self.position.newest, int(ticks_of(batch.column(self.scan.time)).max()))
         now = replace(self.position, newest=newest)
-        if self.cut is None or self.cut.is_done:
-            promised, last = self._promised_by(batch) if self.cut is None else self.promise
-            now = replace(now, promised=promised, last=last)
+        if self.cut.is_done:
+            now = replace(now, promised=self.promise[0], last=self.promise[1])
         if self.scan.punctuation is not None:
             batch, _ = split_punctuations(batch, self.scan.punctuation)
         return batch, now
@@ -350,19 +344,17 @@ class Feeds:
         return max((due - self._clocks[0].latest) / TICKS_PER_S, PAUSE_S)
 
     def _turns(self) -> list[Feed]:
-        """The open streams in the order in which to ask them.
+        """The open streams in the order in which to ask them: in step by event time, the stuck last.
 
         Whoever is asked goes to the end of all, and sorting keeps the order of equals.
         """
-        return sorted(self._open(), key=_turn) if self._is_in_step else self._open()
+        feeds = self._open()
+        if self._is_in_step:
+            feeds.sort(key=lambda feed: (feed.in_place >= STUCK_BATCHES, feed.position.newest))
+        return feeds
 
     def _open(self) -> list[Feed]:
         return [feed for feed in self._feeds if not feed.position.has_ended]
-
-
-def _turn(feed: Feed) -> tuple[bool, int]:
-    """What streams are asked by in step: those that are stuck last, the others by event time."""
-    return feed.in_place >= STUCK_BATCHES, feed.position.newest
 
 
 def open_feeds(
@@ -396,8 +388,7 @@ def open_feeds(
         inlet: Inlet = Reader(name, rows, bell) if source.may_block else InMemory(rows)
         clock = arrivals if node.is_on_arrival else None
         # A batch that was stopped in goes on in the same place, though batches are not cut any more.
-        at_once = all_at_once if rows_at_once is None and position.part else rows_at_once
-        cut = None if at_once is None else BatchSplitter(at_once)
+        cut = BatchSplitter(rows_at_once or all_at_once)
         feeds.append(Feed(node, inlet, position, clock, cut=cut))
     return Feeds(feeds, bell, polling or IN_STEP)
 

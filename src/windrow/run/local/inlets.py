@@ -54,7 +54,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from enum import Enum
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 from weakref import WeakSet
 
 import numpy as np
@@ -132,26 +132,11 @@ class Bell:
             return self.changed.wait_for(lambda: self.is_stopped or claim(), timeout_s)
 
 
-class Inlet(Protocol):
-    """Where a query takes the batches of one stream from."""
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether asking brings the stream on."""
-        ...
-
-    @property
-    def is_silent(self) -> bool:
-        """Whether the stream itself has said that there is nothing now."""
-        ...
-
-    def take(self) -> Taken:
-        """The next batch if there is one now; never waits."""
-        ...
-
-
 class InMemory:
-    """The batches of a table or a list."""
+    """The batches of a table or a list, which are ready at any time.
+
+    Silent where the list itself has said that there is nothing now.
+    """
 
     is_ready = True
 
@@ -168,6 +153,8 @@ class InMemory:
 
 class Reader:
     """A thread that asks an iterator for its batches and holds them ready.
+
+    Silent where the iterator itself has said that there is nothing now.
 
     Args:
         stream: its name, for messages.
@@ -242,6 +229,9 @@ class Reader:
             return True
 
 
+Inlet: TypeAlias = InMemory | Reader
+"""Where a query takes the batches of one stream from, without ever waiting."""
+
 _READERS: WeakSet[Reader] = WeakSet()
 
 
@@ -276,27 +266,19 @@ RowsAtOnce = Callable[[pa.RecordBatch], int]
 
 
 class BatchSplitter:
-    """One batch after the other, in parts.
-
-    Args:
-        rows_at_once: how many rows of a batch are taken at a time.
-    """
+    """One batch after the other, in parts."""
 
     def __init__(self, rows_at_once: RowsAtOnce) -> None:
         self._rows_at_once = rows_at_once
         self._batch: pa.RecordBatch | None = None
         self._most = 0
+        self.whole = 0
         self.taken = 0
-
-    @property
-    def whole(self) -> int:
-        """The rows of the batch."""
-        return 0 if self._batch is None else int(self._batch.num_rows)
 
     @property
     def is_done(self) -> bool:
         """Whether the batch has been taken whole."""
-        return self._batch is None or self.taken >= self._batch.num_rows
+        return self.taken >= self.whole
 
     def begin(self, batch: pa.RecordBatch, time: str | None, taken: int) -> None:
         """Begins a batch, so many rows of which have been taken before the query was stopped.
@@ -307,17 +289,18 @@ class BatchSplitter:
         has_parts = taken > 0 or batch.num_rows > self._most
         if time is not None and has_parts:
             ticks = ticks_of(batch.column(time))
-            if np.any(
-                ticks[1:] < ticks[:-1]
-            ):  # a copy of what is in order would be held for nothing
+            # A copy of what is in order would be held for nothing.
+            if np.any(ticks[1:] < ticks[:-1]):
                 batch = batch.take(pa.array(np.argsort(ticks, kind="stable")))
-        self._batch, self.taken = batch, taken
+        self._batch, self.whole, self.taken = batch, int(batch.num_rows), taken
 
     def next(self) -> pa.RecordBatch:
         """The next part; an empty batch is one."""
         assert self._batch is not None
         part = self._batch.slice(self.taken, self._most)
         self.taken += part.num_rows
+        if self.is_done:
+            self._batch = None
         return part
 
 
@@ -363,7 +346,12 @@ def rows_at_once(root: PhysicalNode, options: Options) -> RowsAtOnce | None:
     if amount.is_tuples:
         return lambda _: part_of(memory, streams)
     beside = max(node.shed_row_bytes for node in root.walk()) or OF_ITS_OWN
-    return lambda batch: part_of(memory / (beside + _column_bytes(batch)), streams)
+
+    def rows_in_memory(batch: pa.RecordBatch) -> int:
+        row_bytes = beside + batch.nbytes / max(1, batch.num_rows)
+        return part_of(memory / row_bytes, streams)
+
+    return rows_in_memory
 
 
 def all_at_once(batch: pa.RecordBatch) -> int:
@@ -385,8 +373,3 @@ def _follows_a_batch(root: PhysicalNode) -> bool:
     tuple has all tuples of a batch in its window before the first of another stream comes.
     """
     return root.takes_back or any(node.follows_a_batch for node in root.walk())
-
-
-def _column_bytes(batch: pa.RecordBatch) -> float:
-    """Bytes of a row, of its columns alone."""
-    return float(batch.nbytes / max(1, batch.num_rows))

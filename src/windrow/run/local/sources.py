@@ -9,11 +9,12 @@ in place of a batch, which says that there is none at the moment and that it is 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import Enum
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +28,6 @@ from windrow.operators.columns.arrow_types import (
     spark_type,
     ticks_of,
 )
-from windrow.schema import Schema
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,33 +53,30 @@ Examples:
 """
 
 
-class Source(Protocol):
-    """Data registered under a name."""
+class Source(ABC):
+    """Data registered under a name.
 
-    @property
-    def schema(self) -> Schema:
-        """The columns, with Spark types."""
-        ...
+    Attributes:
+        schema: the columns, with Spark types.
+        may_block: whether asking for the next batch may take as long as it likes.
+        is_bounded: whether all of it is there, so that a query over it is a batch run.
+        is_spent: whether it could be read once, and has been.
+    """
 
-    @property
-    def may_block(self) -> bool:
-        """Whether asking for the next batch may take as long as it likes."""
-        ...
+    may_block = False
+    is_bounded = False
+    is_spent = False
 
-    @property
-    def is_bounded(self) -> bool:
-        """Whether all of it is there, so that a query over it is a batch run."""
-        ...
+    def __init__(self, name: str, schema: pa.Schema) -> None:
+        self._name = name
+        self._shape = _Shape(name, schema)
+        self.schema = self._shape.schema
 
-    @property
-    def is_spent(self) -> bool:
-        """Whether it could be read once, and has been."""
-        ...
-
-    def reorders(self, time: str | None) -> bool:
+    def reorders(self, time: str | None) -> bool:  # noqa: ARG002
         """Whether rows are read in another order than that in which they were given."""
-        ...
+        return False
 
+    @abstractmethod
     def batches(self, time: str | None, skip: int) -> Iterator[pa.RecordBatch | Silence]:
         """The rows in batches of canonical types, without the first `skip` rows.
 
@@ -88,21 +85,16 @@ class Source(Protocol):
         Raises:
             DataError: there are fewer rows than are to be skipped.
         """
-        ...
 
 
-class TableSource:
+class TableSource(Source):
     """Rows that are all in memory."""
 
-    may_block = False
     is_bounded = True
-    is_spent = False
 
     def __init__(self, name: str, table: pa.Table) -> None:
-        self._name = name
+        super().__init__(name, table.schema)
         self._table = table
-        self._shape = _Shape(name, table.schema)
-        self.schema = self._shape.schema
         self.derived: dict[tuple[str, str], Any] = {}  # what has been counted in it, for planning
 
     def reorders(self, time: str | None) -> bool:
@@ -164,11 +156,11 @@ def _is_in_order(ticks: NDArray[np.int64]) -> bool:
     return bool(np.all(ticks[:-1] <= ticks[1:]))
 
 
-class BatchSource:
-    """Batches that come one by one.
+class BatchSource(Source):
+    """Batches that come one by one, in an order of their own.
 
-    An iterator can be read once; what can be iterated again (a list of batches) is read anew by
-    every query.
+    An iterator or reader can be read once; what can be iterated again (a list of batches) is read
+    anew by every query.
 
     Args:
         name: the stream.
@@ -176,29 +168,20 @@ class BatchSource:
         schema: their columns; None to take them from the first batch, which is then read at once.
     """
 
-    is_bounded = False
-
     def __init__(self, name: str, data: Iterable[Any], schema: pa.Schema | None = None) -> None:
-        self._name = name
         self._data = data
         self._once = isinstance(data, Iterator)
-        self.is_spent = False
         self.may_block = not isinstance(data, list | tuple)
         self._held: list[Any] = []
         if schema is None:
-            opening = self._opening()
+            opening = self._opening(name)
             self._held = [opening] if self._once else []
             schema = opening.schema
-        self._shape = _Shape(name, schema)
-        self.schema = self._shape.schema
-
-    def reorders(self, time: str | None) -> bool:  # noqa: ARG002
-        """No: the order of a stream is its own."""
-        return False
+        super().__init__(name, schema)
 
     def batches(self, time: str | None, skip: int) -> Iterator[pa.RecordBatch | Silence]:
-        """The batches in the order they come; an iterator is closed at the end."""
-        del time  # the order of a stream is its own
+        """The batches in the order they come, whatever their time; an iterator is closed at the end."""
+        del time
         if self.is_spent:
             raise already_read(self._name)
         self.is_spent = self._once
@@ -213,7 +196,7 @@ class BatchSource:
             if self._once and hasattr(self._data, "close"):
                 self._data.close()
 
-    def _opening(self) -> pa.Table:
+    def _opening(self, name: str) -> pa.Table:
         """The first batch, which says what columns there are."""
         try:
             opened = iter(self._data)
@@ -223,45 +206,16 @@ class BatchSource:
         except WindrowError:
             raise
         except Exception as error:
-            raise source_failed(self._name, error) from error
+            raise source_failed(name, error) from error
         if first is None or first is NOTHING_NOW:
             raise BindError(
                 "no-schema",
-                f"the stream {self._name} has no batch to take its columns from",
+                f"the stream {name} has no batch to take its columns from",
                 reason="" if first is None else "it answers that there is nothing now",
                 hint="name them with schema=..., or give a pyarrow.RecordBatchReader, which has a"
                 " schema even when it is empty",
             )
-        return _as_table(self._name, first)
-
-
-class ReaderSource:
-    """A stream that knows its schema before its first batch."""
-
-    may_block = True
-    is_bounded = False
-
-    def __init__(self, name: str, reader: pa.RecordBatchReader) -> None:
-        self._name = name
-        self._reader = reader
-        self.is_spent = False
-        self._shape = _Shape(name, reader.schema)
-        self.schema = self._shape.schema
-
-    def reorders(self, time: str | None) -> bool:  # noqa: ARG002
-        """No: the order of a stream is its own."""
-        return False
-
-    def batches(self, time: str | None, skip: int) -> Iterator[pa.RecordBatch | Silence]:
-        """The batches in the order they come; the reader is closed at the end."""
-        del time  # the order of a stream is its own
-        if self.is_spent:
-            raise already_read(self._name)
-        self.is_spent = True
-        tables = (pa.Table.from_batches([batch]) for batch in self._reader)
-        with self._reader:
-            for rows in _after(self._name, tables, skip):
-                yield self._shape.fit(rows)
+        return _as_table(name, first)
 
 
 def source_of(name: str, data: Any, schema: pa.Schema | None = None) -> Source:
@@ -296,26 +250,23 @@ def source_of(name: str, data: Any, schema: pa.Schema | None = None) -> Source:
             f"the schema of {name} is a {type(schema).__name__}, not a schema of Arrow's",
             hint='for instance  pa.schema([("item", pa.string()), ("at", pa.int64())])',
         )
-    if isinstance(data, Iterable) and not _is_no_batches(data):
+    gives_values = isinstance(data, str | bytes | dict) or hasattr(data, "to_frame")
+    if isinstance(data, Iterable) and not gives_values:
         return BatchSource(name, data, schema)
     raise _not_rows(name, data)
-
-
-def _is_no_batches(data: Any) -> bool:
-    """Whether what it gives one by one are values, not batches."""
-    return isinstance(data, str | bytes | dict) or hasattr(data, "to_frame")
 
 
 def _with_own_columns(name: str, data: Any) -> Source | None:
     """The source of data that knows its columns; None where only its batches know them."""
     if isinstance(data, pa.RecordBatchReader):
-        return ReaderSource(name, data)
+        return BatchSource(name, data, data.schema)
     table = _table_or_none(name, data)
     if table is not None:
         return TableSource(name, table)
     if hasattr(data, "__arrow_c_stream__"):
         with _read_by_arrow(name, data):
-            return ReaderSource(name, pa.RecordBatchReader.from_stream(data))
+            reader = pa.RecordBatchReader.from_stream(data)
+            return BatchSource(name, reader, reader.schema)
     return None
 
 
@@ -410,7 +361,10 @@ class _Shape:
                 raise self._differs(
                     f"has the column {field.name!r} as {found}, registered as {field.type}"
                 )
-            arrays.append(_conformed(column, target.type, f"{self.name}.{field.name}"))
+            title = f"{self.name}.{field.name}"
+            chunks = [conform(chunk, target.type, title) for chunk in column.chunks]
+            chunks = chunks or [pa.array([], target.type)]
+            arrays.append(chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks))
         return pa.RecordBatch.from_arrays(arrays, schema=self.arrow)
 
     def _differs(self, how: str) -> DataError:
@@ -420,13 +374,6 @@ class _Shape:
             reason="every batch of a stream has the columns it was registered with",
             hint="cast or select the columns before you hand the batches over",
         )
-
-
-def _conformed(column: pa.ChunkedArray, target: pa.DataType, name: str) -> pa.Array:
-    chunks = [conform(chunk, target, name) for chunk in column.chunks]
-    if len(chunks) == 1:
-        return chunks[0]
-    return pa.concat_arrays(chunks) if chunks else pa.array([], target)
 
 
 def _table_or_none(name: str, data: Any) -> pa.Table | None:

@@ -162,11 +162,7 @@ class StreamStatistics:
         return max((rows for rows, _ in self._seen[stream].batches), default=0)
 
     def within(
-        self,
-        left: tuple[str, str],
-        right: tuple[str, str],
-        low: float | None,
-        high: float | None,
+        self, left: tuple[str, str], right: tuple[str, str], low: float | None, high: float | None
     ) -> Figure | None:
         """The share of pairs of two columns with low <= left - right <= high, in the last batches."""
         share = share_of_columns(self._last(*left), self._last(*right), low, high)
@@ -195,12 +191,7 @@ T = TypeVar("T")
 
 
 class TableStatistics:
-    """What is known of the tables among registered streams; every other is not looked at.
-
-    Args:
-        catalog: the streams.
-        sources: their data.
-    """
+    """What is known of the tables among registered streams; every other is not looked at."""
 
     is_restored = False
 
@@ -210,38 +201,33 @@ class TableStatistics:
 
     def rate(self, stream: str) -> Figure | None:
         """The rows of a table by the ticks that it spans; None where it spans none."""
-        source, time = self._sources.get(stream), self._catalog[stream].time
-        if not isinstance(source, TableSource) or time is None:
-            return None
-        if self._catalog[stream].is_on_arrival:
+        source, info = self._table(stream), self._catalog[stream]
+        time = info.time
+        if source is None or time is None or info.is_on_arrival:
             return None
         return _once(source, ("rate", time), lambda: _rate(source, time))
 
     def different(self, stream: str, column: str) -> Figure | None:
         """How many different values a column has, estimated from a sample of a large table."""
-        source = self._sources.get(stream)
-        if not isinstance(source, TableSource) or column not in source.schema.names:
+        source = self._table(stream, column)
+        if source is None:
             return None
         return _once(source, ("different", column), lambda: _different(source, column))
 
     def at_once(self, stream: str) -> int:
         """The rows of a slice of a table."""
-        source = self._sources.get(stream)
-        return min(source.rows, SLICE_ROWS) if isinstance(source, TableSource) else 0
+        source = self._table(stream)
+        return 0 if source is None else min(source.rows, SLICE_ROWS)
 
     def within(
-        self,
-        left: tuple[str, str],
-        right: tuple[str, str],
-        low: float | None,
-        high: float | None,
+        self, left: tuple[str, str], right: tuple[str, str], low: float | None, high: float | None
     ) -> Figure | None:
         """The share of pairs of two columns with low <= left - right <= high, from samples."""
-        columns = [self._numbers(*side) for side in (left, right)]
-        if columns[0] is None or columns[1] is None:
+        lefts, rights = self._numbers(*left), self._numbers(*right)
+        if lefts is None or rights is None:
             return None
-        share = share_within(columns[0], columns[1], low, high)
-        rows = sum(len(column) for column in columns if column is not None)
+        share = share_within(lefts, rights, low, high)
+        rows = len(lefts) + len(rights)
         return None if share is None else Figure(share, f"sample of {rows:,} rows")
 
     def passing(
@@ -258,19 +244,28 @@ class TableStatistics:
 
     def _rows(self, stream: str, columns: Mapping[str, str]) -> pa.RecordBatch | None:
         """Some rows of a table, with columns by the names that they are called above."""
-        source = self._sources.get(stream)
-        if not isinstance(source, TableSource):
-            return None
-        if not set(columns.values()) <= set(source.schema.names):
+        source = self._table(stream, *columns.values())
+        if source is None:
             return None
         arrays = [source.sample(own, MOST_TESTED, STRETCHES) for own in columns.values()]
         return pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
     def _numbers(self, stream: str, column: str) -> NDArray[np.float64] | None:
-        source = self._sources.get(stream)
-        if not isinstance(source, TableSource) or column not in source.schema.names:
+        source = self._table(stream, column)
+        if source is None:
             return None
-        return _once(source, ("numbers", column), lambda: _numbers_in(source, column))
+        return _once(
+            source,
+            ("numbers", column),
+            lambda: sampled_numbers(source.sample(column, MOST_ROWS, STRETCHES)),
+        )
+
+    def _table(self, stream: str, *columns: str) -> TableSource | None:
+        """The data of a stream, where that is a table with these columns."""
+        source = self._sources.get(stream)
+        if isinstance(source, TableSource) and set(columns) <= set(source.schema.names):
+            return source
+        return None
 
 
 def _once(source: TableSource, name: tuple[str, str], looked_up: Callable[[], T]) -> T:
@@ -297,17 +292,8 @@ def _different(source: TableSource, column: str) -> Figure | None:
     return Figure(found, f"{seen} {len(sample):,} rows")
 
 
-def _numbers_in(source: TableSource, column: str) -> NDArray[np.float64] | None:
-    return sampled_numbers(source.sample(column, MOST_ROWS, STRETCHES))
-
-
 class Adapting:
-    """Watches the streams of a query, and changes the plans of its joins.
-
-    Args:
-        query: as it was planned first.
-        planner: plans it again; None where plans stay.
-    """
+    """Watches the streams of a query, and changes the plans of its joins where there is a planner."""
 
     def __init__(self, query: PhysicalQuery, planner: Planner | None) -> None:
         self.query = query

@@ -128,11 +128,7 @@ class BucketStatistics:
         return 0 if rows is None else len(rows)
 
     def within(
-        self,
-        left: tuple[int, str],
-        right: tuple[int, str],
-        low: float | None,
-        high: float | None,
+        self, left: tuple[int, str], right: tuple[int, str], low: float | None, high: float | None
     ) -> Figure | None:
         """The share of pairs of two columns with low <= left - right <= high, by samples."""
         share = share_of_columns(self._values(*left), self._values(*right), low, high)
@@ -267,12 +263,8 @@ def chosen_streaming(
 ) -> Chosen:
     """How a bucket goes through one micro-batch of a streaming query.
 
-    Args:
-        bucket: whose turn it is.
-        stage: the stage.
-        snapshot: the bucket's state; None where it has none yet.
-        come: per input, the rows of the micro-batch.
-        newest: per input, the newest time before it; empty where nothing came.
+    `snapshot` is its state, if it has one yet; per input, `come` are the rows of the micro-batch, and
+    `newest` the newest time before it, empty where nothing came.
     """
     if stage.choice is None:
         return Chosen(stage.node)

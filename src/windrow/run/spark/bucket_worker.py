@@ -39,7 +39,6 @@ from windrow.run.spark.packing import Blob, by_port, set_aside_modules
 from windrow.run.spark.shed_bucket_demand import TOLD, ShedTurn
 from windrow.run.spark.stages import (
     BESIDE,
-    OF_PORT,
     OPERATOR,
     PLAN,
     PORT,
@@ -55,17 +54,11 @@ from windrow.schema import MIN_TICK
 if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
-    from windrow.operators.engine.late_rule import LateAtPort
     from windrow.run.spark.processor import Declared
 
 
 class BucketWorker:
-    """Runs the operators of a stage with the state that Spark keeps for each bucket.
-
-    Attributes:
-        plan: the stage.
-        cache: chunks of this worker's buckets.
-    """
+    """Runs the operators of a stage with the state that Spark keeps for each bucket."""
 
     def __init__(self, plan: StagePlan) -> None:
         self.plan = plan
@@ -118,7 +111,8 @@ class BucketWorker:
         held = apart(self._state.snapshot(manifest, near)) if manifest is not None else []
         before = manifest.newest if manifest is not None else []
         blobs = list(_blobs(rows))
-        batches, copies = by_port(_of_ports(blobs), plan.ports, watermark)
+        own_blobs = (blob for blob in blobs if blob.port != TOLD)
+        batches, copies = by_port(own_blobs, plan.ports, watermark)
         chosen = chosen_streaming(owner, plan, held[0] if held else None, batches, before)
         shed = self._shed(manifest, blobs, watermark)
         newest = _newest(batches, before, shed.newest if shed is not None else {})
@@ -135,7 +129,7 @@ class BucketWorker:
         needs = shed.follow(lowest.operator, settled) if shed is not None else []
         work = MicroBatch({}, watermark, watermark, handed=batches)
         for results in scheduler.run(work, settled):
-            yield produced(results)
+            yield _rows(encode(results), {})
         letters.write()
         self._save(scheduler, manifest, newest, needs, millis, near)
         near.leave(lowest.operator.leave())
@@ -144,7 +138,8 @@ class BucketWorker:
         counters = [driver.counters for driver in reversed(scheduler.operators)]
         yield counted(counters, manifest, chosen)
         for port, late in lowest.late.at.items():
-            yield late_at(port, late)
+            figures = {PORT_LATE: late.rows, PORT_NULL: late.null_time, PORT_GAP: late.gap}
+            yield _rows(None, {PORT: port, **figures})
 
     def _shed(self, manifest: Manifest | None, blobs: list[Blob], begun: int) -> ShedTurn | None:
         """What map tasks tell of all buckets, where the stage's join sheds."""
@@ -210,21 +205,11 @@ class BucketWorker:
         )
 
 
-def produced(results: ChangeBatch) -> pd.DataFrame:
-    """A row with a blob of results."""
-    return _row(encode(results), {})
-
-
-def late_at(port: int, late: LateAtPort) -> pd.DataFrame:
-    """A row with the late rows of a port."""
-    figures = {PORT_LATE: late.rows, PORT_NULL: late.null_time, PORT_GAP: late.gap}
-    return _row(None, {PORT: port, **figures})
-
-
-def _row(blob: bytes | None, figures: Mapping[str, int]) -> pd.DataFrame:
-    known = {**dict.fromkeys(BESIDE, 0), PLAN: NO_PLAN, **figures}
-    blobs = pd.Series([blob], dtype=object)
-    return pd.DataFrame({"blob": blobs, **{name: [known[name]] for name in BESIDE}})
+def _rows(blob: bytes | None, *figures: Mapping[str, int]) -> pd.DataFrame:
+    """A row with a blob of results, or rows with figures."""
+    known = [{**dict.fromkeys(BESIDE, 0), PLAN: NO_PLAN, **own} for own in figures]
+    blobs = pd.Series([blob] * len(known), dtype=object)
+    return pd.DataFrame({"blob": blobs, **{name: [own[name] for own in known] for name in BESIDE}})
 
 
 def counted(
@@ -239,19 +224,16 @@ def counted(
     figures = [
         now.as_dict()
         | {
-            "rows_read": 0,
             "stored_change": now.stored - then.stored,
             "intermediate_change": now.intermediate - then.intermediate,
             "bytes_change": now.state_bytes - then.state_bytes,
-            "plan_changes": int(chosen.is_change) if chosen and not number else 0,
-            PLAN: chosen.plan if chosen and not number else NO_PLAN,
             OPERATOR: number,
-            **dict.fromkeys((PORT, *OF_PORT), 0),
         }
         for number, (now, then) in enumerate(zip(counters, held, strict=True))
     ]
-    blobs = pd.Series([None] * len(figures), dtype=object)
-    return pd.DataFrame({"blob": blobs, **{n: [row[n] for row in figures] for n in BESIDE}})
+    if chosen is not None:
+        figures[0] |= {"plan_changes": int(chosen.is_change), PLAN: chosen.plan}
+    return _rows(None, *figures)
 
 
 def _newest(
@@ -264,10 +246,6 @@ def _newest(
         time if batch is None or not len(batch) else max(time, int(batch.times.max()))
         for time, batch in zip(known, batches, strict=True)
     ]
-
-
-def _of_ports(blobs: list[Blob]) -> list[Blob]:
-    return [blob for blob in blobs if blob.port != TOLD]
 
 
 def _blobs(rows: Iterator[pd.DataFrame]) -> Iterator[Blob]:

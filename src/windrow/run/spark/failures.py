@@ -77,15 +77,20 @@ def _too_deep(error: Exception) -> WindrowError | None:
     )
 
 
+def of_another_query(reason: str) -> PlanError:
+    """The error of a query that finds the checkpoint of another one."""
+    return PlanError(
+        "checkpoint-of-another-query",
+        "the checkpoint was made by a different query",
+        reason=reason,
+        hint="give this query a checkpointLocation of its own",
+    )
+
+
 def in_our_words(error: Exception) -> WindrowError | None:
     """The error to raise in place of one of Spark's; None where Spark's is the best there is."""
     if any(mark in str(error) for mark in _ANOTHER_QUERY):
-        return PlanError(
-            "checkpoint-of-another-query",
-            "the checkpoint was made by a different query",
-            reason="that one has another number of streams or of stages",
-            hint="give this query a checkpointLocation of its own",
-        )
+        return of_another_query("that one has another number of streams or of stages")
     unreadable = _UNREADABLE.search(str(error))
     if unreadable is not None:
         return DataError(

@@ -93,7 +93,15 @@ def with_letters(frame: DataFrame, earlier: Sequence[Way], *, is_named: bool) ->
     rows = frame.selectExpr(f"struct(*) AS {_ROW}", letter)
     for way in earlier:
         if any(node.tables for node in way):
-            raise _of_two_aliases(stream_of(way))
+            scan = stream_of(way)
+            raise UnsupportedError(
+                "unsupported-letters",
+                f"late rows of {scan.stream} are to be kept, and it stands in FROM twice, as"
+                f" {scan.alias} joined with a table",
+                reason="on Spark, a late row is kept by the first alias that lets it pass, which a table"
+                " decides only where the rows are",
+                hint="register the stream a second time under another name, or set on_late to 'count'",
+            )
         rows = _without_passing(rows, way)
     return rows.selectExpr(f"{_ROW}.*", LETTER)
 
@@ -135,17 +143,6 @@ class FirstCopies:
         self._last = names[-1].as_py()
         is_first = pc.not_equal(names, before).fill_null(True)
         return pc.if_else(is_first, letters, pa.scalar(None, letters.type))
-
-
-def _of_two_aliases(scan: ScanStream) -> UnsupportedError:
-    return UnsupportedError(
-        "unsupported-letters",
-        f"late rows of {scan.stream} are to be kept, and it stands in FROM twice, as {scan.alias}"
-        " joined with a table",
-        reason="on Spark, a late row is kept by the first alias that lets it pass, which a table"
-        " decides only where the rows are",
-        hint="register the stream a second time under another name, or set on_late to 'count'",
-    )
 
 
 class DeadLetters:

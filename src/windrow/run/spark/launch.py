@@ -22,7 +22,7 @@ Running: TypeAlias = StreamingQuery
 Spark: TypeAlias = SparkSession
 """PySpark's types under names for the rooms above: they hold such things, and name no pyspark."""
 
-STATE_PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 QUIET = "fatal"
 """The log level at which Spark's own output, its workers' included, is kept off the terminal."""
 LOGGING = Path(__file__).with_name("log4j2.properties")
@@ -103,7 +103,7 @@ def _defaults(log_level: str) -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(2 * (cores or 1)),
         # Stateful stages in Python run on no other provider.
-        "spark.sql.streaming.stateStore.providerClass": STATE_PROVIDER,
+        "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
     }
 
 

@@ -32,7 +32,7 @@ from windrow.run.spark.failures import told_first
 from windrow.run.spark.late_row_payload import NAME, FirstCopies
 from windrow.run.spark.shed_bucket_demand import TOLD
 from windrow.run.spark.shed_pane_counts import counted_rows, messages
-from windrow.run.spark.stages import LETTER, StagePlan, row_schema
+from windrow.run.spark.stages import LETTER, PACKED, StagePlan, row_schema
 from windrow.schema import END, MAX_TICK, SIGN
 
 if TYPE_CHECKING:
@@ -51,22 +51,16 @@ tick, advance through time together, and the stage can forget what lies behind."
 OUTPUT_ROWS = 1 << 16
 """Rows of one Arrow batch handed back to Spark."""
 
-_ARROW_PACKED = pa.schema(
-    [
-        ("bucket", pa.int32()),
-        ("port", pa.int32()),
-        ("first_tick", pa.int64()),
-        ("is_copy", pa.bool_()),
-        ("blob", pa.binary()),
-    ]
-)
+_ARROW_PACKED = arrow_schema(PACKED)
 
 
 def packer(plan: StagePlan, port: int, *, is_streaming: bool) -> Mapper:
     """The function that packs the rows of one port of a stage, for `mapInArrow`."""
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        copies = FirstCopies() if _is_named(arrow_schema(plan.packed_schema(port))) else None
+        schema = arrow_schema(plan.packed_schema(port))
+        is_named = LETTER in schema.names and NAME in {f.name for f in schema.field(LETTER).type}
+        copies = FirstCopies() if is_named else None
         with told_first(plan.sql):
             for gathered in _gather(batches):
                 yield _pack(plan, port, gathered, copies, is_streaming=is_streaming)
@@ -153,10 +147,6 @@ def _gather(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]
         yield gathered
 
 
-def _is_named(schema: pa.Schema) -> bool:
-    return LETTER in schema.names and NAME in {f.name for f in schema.field(LETTER).type}
-
-
 def _with_letters(rows: ChangeBatch, copies: FirstCopies) -> ChangeBatch:
     at = rows.columns.schema.get_field_index(LETTER)
     letters = copies.of(rows.columns.column(at))
@@ -175,7 +165,7 @@ def _pack(
     batch, rows, buckets = _routed(plan, port, gathered)
     if copies is not None:
         batch = _with_letters(batch, copies)
-    columns: list[list[object]] = [[], [], [], [], []]
+    packed: list[tuple[object, ...]] = []
     for is_copy, chosen in _homes_and_copies(rows, len(batch)):
         ordered, ids = _by_bucket_and_time(batch, rows[chosen], buckets[chosen])
         edges = np.searchsorted(ids, np.arange(plan.partitioning.buckets + 1))
@@ -185,22 +175,16 @@ def _pack(
             for first in range(start, stop, width):
                 piece = ordered.slice(first, min(first + width, stop))
                 row = (plan.labels[bucket], port, int(piece.times[0]), is_copy, encode(piece))
-                for column, value in zip(columns, row, strict=True):
-                    column.append(value)
+                packed.append(row)
     if is_streaming:
-        beside: list[tuple[object, ...]] = [(GUARD, port, 0, False, None)]
+        packed.append((GUARD, port, 0, False, None))
         demand = plan.demand
         counts = demand.counts(port, batch, rows, buckets) if demand is not None else None
         if counts is not None:
             told = zip(plan.labels, messages(port, counts), strict=True)
-            beside += [(label, TOLD, 0, False, message) for label, message in told]
-        for values in beside:
-            for column, value in zip(columns, values, strict=True):
-                column.append(value)
-    return pa.RecordBatch.from_arrays(
-        [pa.array(c, f.type) for c, f in zip(columns, _ARROW_PACKED, strict=True)],
-        schema=_ARROW_PACKED,
-    )
+            packed += [(label, TOLD, 0, False, message) for label, message in told]
+    rows_of_blobs = [dict(zip(PACKED.names, row, strict=True)) for row in packed]
+    return pa.RecordBatch.from_pylist(rows_of_blobs, schema=_ARROW_PACKED)
 
 
 def _routed(

@@ -3,6 +3,8 @@
 The counters of each operator travel as observed metrics (`windrow_<query>_stage_0@<run>`, .. from
 the bottom of the plan up); Spark reports them per micro-batch, a `Progress` holds totals.
 
+`await_query` follows a streaming query to its end, and shows each record as Spark reports it.
+
 In a batch run they are observed while an action computes the answer, and read afterwards. Spark's
 `Observation` keeps what the first action on a DataFrame finds. Asked earlier it waits, on a classic
 session for ever; so it is asked aside, and given a little time.
@@ -20,7 +22,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pyspark.errors import PySparkException
+from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import Observation
 
 from windrow.errors import PlanError
@@ -28,7 +30,8 @@ from windrow.operators.engine.base import Counters
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.query import PhysicalQuery
 from windrow.run.late_rows import Arrived, StreamCounts
-from windrow.run.progress import Progress, recall_of
+from windrow.run.progress import Progress, Renderer, operator_names, progress_of
+from windrow.run.spark.failures import in_our_words
 from windrow.run.spark.fingerprint import metric_name
 from windrow.run.spark.stages import (
     COUNTERS,
@@ -43,12 +46,16 @@ from windrow.schema import MAX_TICK, MIN_TICK
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
 
 STEPS_BY = "steps by "
 """Before the name of a plan: the figure that counts the micro-batches of buckets that ran by it."""
 
 WAIT_S = 10.0
 """How long to wait for figures; Spark hands them on just after an action has ended."""
+
+POLL_S = 1
+"""How long to wait before looking for new reports; Spark keeps the last hundred."""
 
 _LEVELS = {
     "stored": "stored_change",
@@ -74,9 +81,6 @@ def run_names(query: PhysicalQuery) -> Callable[[str], str]:
 class PlanFigures:
     """Adds up the figures of plans.
 
-    Args:
-        query: the query that runs.
-
     Attributes:
         shown: per window join, how it runs: as planned, until a worker has chosen.
         steps: per window join whose plan workers choose, how often each plan ran.
@@ -84,7 +88,8 @@ class PlanFigures:
     """
 
     def __init__(self, query: PhysicalQuery) -> None:
-        named = zip(operator_names(query), stateful_nodes(query.root), strict=True)
+        nodes = stateful_nodes(query.root)
+        named = zip(operator_names(nodes), nodes, strict=True)
         self.shown = {name: node.plan_name for name, node in named if node.plan_name}
         self.steps: dict[str, dict[str, int]] = {}
         self.changes = 0
@@ -108,29 +113,16 @@ class PlanFigures:
         )
 
 
-def operator_names(query: PhysicalQuery) -> list[str]:
-    """The operators' names from the bottom up; equal names are numbered."""
-    names: list[str] = []
-    for node in stateful_nodes(query.root):
-        name = node.title
-        taken = sum(other.split(" #")[0] == name for other in names)
-        names.append(f"{name} #{taken + 1}" if taken else name)
-    return names
-
-
 class ProgressReader:
     """Adds up what Spark reports, one micro-batch after the other.
 
     A bucket reports what it holds when it has rows, and whenever the watermark moves. A reader that
     joins a query under way (after a restart, say) learns what the others hold with the next move.
-
-    Args:
-        query: the query whose progress it is.
     """
 
     def __init__(self, query: PhysicalQuery) -> None:
         self._time_type = query.time_type
-        self._names = operator_names(query)
+        self._names = operator_names(stateful_nodes(query.root))
         self._root = query.root
         self._totals = {name: Counters() for name in self._names}
         self._plans = PlanFigures(query)
@@ -173,6 +165,11 @@ class ProgressReader:
             streams=dict(self.streams.figures),
         )
 
+    def warn(self, shown: Renderer, *, is_end: bool) -> None:
+        """Says which streams have brought much of their rows late, each once."""
+        for warning in self.streams.warnings(is_end=is_end):
+            shown.warn(warning)
+
     def _arrived(
         self, of: Callable[[str], Mapping[str, int]], watermark: int
     ) -> dict[str, Arrived]:
@@ -203,12 +200,55 @@ class ProgressReader:
         return found
 
 
+def await_query(
+    running: StreamingQuery, reader: ProgressReader, shown: Renderer
+) -> Progress | None:
+    """Waits until the query ends, however it does, and shows each micro-batch.
+
+    Args:
+        running: a query that was started.
+        reader: turns Spark's reports into records.
+        shown: where the records go; closed at the end.
+
+    Returns:
+        The last record; None where Spark reported nothing.
+
+    Raises:
+        PlanError: the checkpoint belongs to a query with other streams or stages.
+        Exception: what else the query failed with.
+    """
+    last: Progress | None = None
+    seen = -1
+    try:
+        has_ended = False
+        while not has_ended:
+            has_ended = bool(running.awaitTermination(POLL_S))
+            for report in running.recentProgress:
+                # A trigger that finds nothing to do reports the last batch again.
+                if report.batchId > seen:
+                    seen = report.batchId
+                    last = reader.read(report)
+                    shown.show(last)
+                    reader.warn(shown, is_end=False)
+        reader.warn(shown, is_end=True)
+    except StreamingQueryException as error:
+        ours = in_our_words(error)
+        if ours is None:
+            raise
+        raise ours from error
+    finally:
+        # Interrupted, say: nobody else would stop it.
+        running.stop()
+        shown.close()
+    return last
+
+
 def batch_progress(query: PhysicalQuery, observed: Mapping[str, Mapping[str, Any]]) -> Progress:
     """The record of a batch run, from the figures of its stages and its answer.
 
     Spark does not read what a WHERE removes, or not always: `rows_in` counts what is left.
     """
-    names = operator_names(query)
+    names = operator_names(stateful_nodes(query.root))
     figures = {name: _figures(observed[f"stage_{i}"]) for i, name in enumerate(names)}
     totals = {name: Counters() for name in names}
     plans = PlanFigures(query)
@@ -245,16 +285,10 @@ def _add(total: Counters, figures: Mapping[str, int], *, tell_all: bool) -> None
 def _record(
     root: PhysicalNode, totals: Mapping[str, Counters], plans: PlanFigures, **figures: Any
 ) -> Progress:
-    whole = Counters()
-    for counters in totals.values():
-        whole.add(counters)
-    return Progress(
-        late=whole.late,
-        null_time=whole.null_time,
-        stored=whole.stored,
-        state_bytes=whole.state_bytes,
-        operators={name: counters.as_dict() for name, counters in totals.items()},
-        recall=recall_of(root, totals.values(), is_by_bucket=True),
+    return progress_of(
+        root,
+        totals,
+        is_by_bucket=True,
         plans=dict(plans.shown),
         plan_steps={name: dict(steps) for name, steps in plans.steps.items()},
         plan_changes=plans.changes,
@@ -286,11 +320,7 @@ def _millis(event_time: Mapping[str, str]) -> int:
 
 
 class BatchFigures:
-    """What one batch run of a query counts.
-
-    Args:
-        query: the query that is run.
-    """
+    """What one batch run of a query counts."""
 
     def __init__(self, query: PhysicalQuery) -> None:
         self._query = query

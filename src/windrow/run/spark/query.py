@@ -22,7 +22,7 @@ blob is a watermark: nothing below it follows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import reduce
 from importlib.util import find_spec
@@ -60,6 +60,7 @@ from windrow.run.spark.late_row_payload import (
     ways,
     with_letters,
 )
+from windrow.run.spark.launch import ROCKSDB
 from windrow.run.spark.packing import (
     Blob,
     by_port,
@@ -104,7 +105,7 @@ if TYPE_CHECKING:
 STEP_BYTES = 8 << 20
 """Blobs are pushed together up to this size: many small steps would cost more than the rows."""
 
-_PRODUCED = pa.schema([("blob", pa.binary()), *((name, pa.int64()) for name in BESIDE)])
+_PRODUCED = arrow_schema(PRODUCED)
 
 
 def batch_runner(plan: StagePlan) -> Mapper:
@@ -184,14 +185,11 @@ def _packed_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, int, 
 
 
 def _row(blob: bytes | None, figures: dict[str, int]) -> pa.RecordBatch:
-    values = {**dict.fromkeys(BESIDE, 0), PLAN: NO_PLAN, **figures}
-    numbers = (pa.array([values[name]], pa.int64()) for name in BESIDE)
-    arrays = [pa.array([blob], pa.binary()), *numbers]
-    return pa.RecordBatch.from_arrays(arrays, schema=_PRODUCED)
+    row = {"blob": blob, **dict.fromkeys(BESIDE, 0), PLAN: NO_PLAN, **figures}
+    return pa.RecordBatch.from_pylist([row], schema=_PRODUCED)
 
 
 PROVIDER_SETTING = "spark.sql.streaming.stateStore.providerClass"
-ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 POLICY_SETTING = "spark.sql.streaming.multipleWatermarkPolicy"
 PARTITIONS_SETTING = "spark.sql.shuffle.partitions"
 WORKER_PACKAGES = {"google.protobuf": "protobuf", "grpc": "grpcio"}
@@ -219,12 +217,19 @@ def dataframe(
     """
     kinds = {scan.stream: frames[scan.stream].isStreaming for scan in physical.root.scans}
     if len(set(kinds.values())) > 1:
-        raise _mixed(kinds)
+        streaming, bounded = (
+            ", ".join(name for name, own in kinds.items() if own is kind) for kind in (True, False)
+        )
+        raise UnsupportedError(
+            "mixed-streaming-and-batch",
+            f"{streaming} streaming, {bounded} not: a query takes one kind or the other",
+            hint=f"read {bounded} with spark.readStream too",
+        )
     is_streaming = any(kinds.values())
     if is_streaming and stateful_nodes(physical.root):
         check_settings(spark)
     counting = None if is_streaming else figures or BatchFigures(physical)
-    builder = _Builder(spark, physical, frames, counting, planner)
+    builder = Builder(spark, physical, frames, counting, planner)
     rows = builder.relation(physical.root)
     if not ChangelogOutput.of(physical).does_nothing:
         schema = row_schema(physical.root)
@@ -268,7 +273,7 @@ def _is_there(module: str) -> bool:
         return False
 
 
-class _Builder:
+class Builder:
     """Turns nodes into DataFrames, numbering scans and operators from the bottom up."""
 
     def __init__(
@@ -305,7 +310,7 @@ class _Builder:
         return rows
 
     def scanned(self, node: ScanStream) -> Scanned:
-        """The DataFrame of the next scan."""
+        """The DataFrame of the next scan, in the order in which they are made."""
         self._scans += 1
         metric = self._named(f"scan_{self._scans - 1}")
         return Scanned(self._frame(node), metric, self._is_streaming and self._has_state)
@@ -316,11 +321,11 @@ class _Builder:
 
     @property
     def broadcasts_tables(self) -> bool:
-        """Where rows that become several carry letters, to find the first of each."""
+        """Whether rows that are joined with tables stay in order: the first of several has the letter."""
         return bool(self._multiplied)
 
     def beside(self, node: PhysicalNode) -> tuple[str, ...]:
-        """The columns that rows carry beside their own."""
+        """The columns that rows carry beside their own, time first; none where they are a table's."""
         if not node.scans:
             return ()
         keeps_row = bool(self._letter_types) and not node.has_state
@@ -356,19 +361,17 @@ class _Builder:
         self._operators += len(nodes)
         if not self._is_streaming and plan.demand is not None:
             plan = replace(plan, demand=_counted(plan, plan.demand, below))
-        packed = reduce(
-            lambda left, right: left.unionByName(right),
-            [self._packed(plan, port, rows) for port, rows in enumerate(below)],
+        packed = _united(
+            _plain(plan.packed_schema(port), rows).mapInArrow(
+                packer(plan, port, is_streaming=self._is_streaming), PACKED.ddl()
+            )
+            for port, rows in enumerate(below)
         )
         produced = _streaming(plan, packed) if self._is_streaming else _batch(plan, packed)
         for operator in range(len(nodes)):
             what = f"stage_{plan.number + operator}"
             produced = self.observe(produced, what, *_sums(plan, operator))
         return produced.select("blob").mapInArrow(unpacker(plan.top), row_schema(plan.top).ddl())
-
-    def _packed(self, plan: StagePlan, port: int, rows: DataFrame) -> DataFrame:
-        packing = packer(plan, port, is_streaming=self._is_streaming)
-        return _plain(plan.packed_schema(port), rows).mapInArrow(packing, PACKED)
 
 
 def _sums(plan: StagePlan, operator: int) -> list[Column]:
@@ -401,13 +404,16 @@ def _plain(schema: Schema, rows: DataFrame) -> DataFrame:
     return rows.selectExpr(*(f"{quote_spark(n)} AS c{i}" for i, n in enumerate(schema.names)))
 
 
+def _united(frames: Iterable[DataFrame]) -> DataFrame:
+    return reduce(lambda left, right: left.unionByName(right), frames)
+
+
 def _counted(plan: StagePlan, demand: ShedDemand, below: list[DataFrame]) -> ShedDemand:
     """What buckets of a join that sheds will be sent: its rows are counted before it runs."""
-    counted = [
-        _plain(plan.packed_schema(port), rows).mapInArrow(counter(plan, port), COUNTED)
+    spans = _united(
+        _plain(plan.packed_schema(port), rows).mapInArrow(counter(plan, port), COUNTED.ddl())
         for port, rows in enumerate(below)
-    ]
-    spans = reduce(lambda left, right: left.unionByName(right), counted)
+    )
     rows = spans.groupBy("bucket", "port", "start", "stop").agg(F.sum("rows").alias("rows"))
     return demand.counted(rows.toArrow())
 
@@ -425,7 +431,14 @@ def _letter_types(physical: PhysicalQuery, frames: Mapping[str, DataFrame]) -> d
     for node in stateful_nodes(physical.root):
         for port, is_stream in zip(node.inputs, node.fed_by_streams, strict=True):
             if is_stream and len(port.scans) > 1:
-                raise _several_letters([scan.stream for scan in port.scans])
+                streams = " and ".join(scan.stream for scan in port.scans)
+                raise UnsupportedError(
+                    "unsupported-late-rows-of-union",
+                    f"late rows of the UNION ALL of {streams} cannot be kept on Spark",
+                    reason="they are kept as they arrived, and rows of different streams have different"
+                    " columns",
+                    hint="set on_late to 'count' or 'fail', or run the query in process",
+                )
     names = {scan.stream for scan in physical.root.scans}
     named = multiplied(physical.root)
     name = StructField(NAME, StringType())
@@ -438,14 +451,14 @@ def _streaming(plan: StagePlan, packed: DataFrame) -> DataFrame:
     from windrow.run.spark.processor import StageProcessor  # noqa: PLC0415  # loads PySpark's part
 
     return packed.groupBy("bucket").transformWithStateInPandas(
-        StageProcessor(BucketWorker(plan)), PRODUCED, "Append", "EventTime"
+        StageProcessor(BucketWorker(plan)), PRODUCED.ddl(), "Append", "EventTime"
     )
 
 
 def _batch(plan: StagePlan, packed: DataFrame) -> DataFrame:
     spread = packed.repartition(plan.partitions, "bucket")
     return spread.sortWithinPartitions("bucket", "first_tick").mapInArrow(
-        batch_runner(plan), PRODUCED
+        batch_runner(plan), PRODUCED.ddl()
     )
 
 
@@ -460,22 +473,3 @@ def _answer(physical: PhysicalQuery) -> list[str]:
         f"CASE {SIGN} {cases} END AS {CHANGE_TYPE}",
         f"{time_sql(TIME, physical.time_type)} AS {EVENT_TIME}",
     ]
-
-
-def _several_letters(streams: list[str]) -> UnsupportedError:
-    return UnsupportedError(
-        "unsupported-late-rows-of-union",
-        f"late rows of the UNION ALL of {' and '.join(streams)} cannot be kept on Spark",
-        reason="they are kept as they arrived, and rows of different streams have different columns",
-        hint="set on_late to 'count' or 'fail', or run the query in process",
-    )
-
-
-def _mixed(kinds: Mapping[str, bool]) -> UnsupportedError:
-    streaming = ", ".join(name for name, is_streaming in kinds.items() if is_streaming)
-    bounded = ", ".join(name for name, is_streaming in kinds.items() if not is_streaming)
-    return UnsupportedError(
-        "mixed-streaming-and-batch",
-        f"{streaming} streaming, {bounded} not: a query takes one kind or the other",
-        hint=f"read {bounded} with spark.readStream too",
-    )

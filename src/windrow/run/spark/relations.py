@@ -22,9 +22,9 @@ to count rows: it is refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +33,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
-from windrow.errors import DataError, PlanError
+from windrow.errors import DataError
+from windrow.operators.columns.arrow_types import arrow_schema
 from windrow.operators.feeds.read_ahead import ReadAhead
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.filter_rows import FilterRows
@@ -45,15 +46,17 @@ from windrow.physical.nodes.table_join_rows import TableJoinRows
 from windrow.physical.nodes.union_rows import UnionRows
 from windrow.plan.exprs import embedded, quote_spark
 from windrow.run.spark.changelogs import sign_of
-from windrow.run.spark.failures import told_first
+from windrow.run.spark.failures import of_another_query, told_first
 from windrow.run.spark.ticks import lateness_text, ticks_sql, watermark_sql, whole_lateness
-from windrow.schema import END, MAX_TICK, MIN_TICK, SIGN, TIME
+from windrow.schema import END, MAX_TICK, MIN_TICK, SIGN, TIME, Schema
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle, TimerValues
+
+    from windrow.run.spark.query import Builder
 
     Mapper = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -64,16 +67,7 @@ PROMISED = "promised"
 ROWS_AT_ONCE = 1 << 20
 """Times that a task gathers before it looks at them."""
 
-_ARROW_ARRIVED = pa.schema(
-    [
-        ("all", pa.int32()),
-        ("files", pa.int64()),
-        ("reached", pa.int64()),
-        ("first", pa.binary()),
-        ("last", pa.binary()),
-    ]
-)
-_ARRIVED = "all INT, files BIGINT, reached BIGINT, first BINARY, last BINARY"
+_ARRIVED = Schema.of(all="int", files="bigint", reached="bigint", first="binary", last="binary")
 """What a task tells of its times. `all` is the same everywhere, so that those of all tasks meet."""
 
 _REMEMBERED = StructType(
@@ -95,7 +89,7 @@ def promised_ahead(rows: DataFrame, time: str, stream: str, ahead: int) -> DataF
         ahead: how many rows in a row beyond an instant promise that it is complete.
     """
     times = rows.selectExpr(f"{time} AS tick", f"{_file_sql(rows)} AS file")
-    arrived = times.mapInArrow(arrivals(ahead), _ARRIVED)
+    arrived = times.mapInArrow(arrivals(ahead), _ARRIVED.ddl())
     return arrived.groupBy("all").transformWithStateInPandas(
         AheadProcessor(stream, ahead), f"{PROMISED} BIGINT", "Append", "None"
     )
@@ -121,10 +115,8 @@ def arrivals(ahead: int) -> Mapper:
             files |= names
         if arrived.has_times:
             told = (0, len(files), arrived.reached, *map(_to_bytes, (arrived.first, arrived.last)))
-            yield pa.RecordBatch.from_arrays(
-                [pa.array([v], f.type) for v, f in zip(told, _ARROW_ARRIVED, strict=True)],
-                schema=_ARROW_ARRIVED,
-            )
+            row = dict(zip(_ARRIVED.names, told, strict=True))
+            yield pa.RecordBatch.from_pylist([row], schema=arrow_schema(_ARRIVED))
 
     return tell
 
@@ -157,7 +149,9 @@ class AheadProcessor(StatefulProcessor):
             now = self._before().then(ReadAhead(told[0].reached, first, last), self._ahead)
         self._remembered.update((self._stream, now.reached, _to_bytes(now.last)))
         if now.reached > MIN_TICK:
-            yield frame_of(now.reached)
+            import pandas as pd  # noqa: PLC0415  # not on the driver
+
+            yield pd.DataFrame({PROMISED: [now.reached]})
 
     def close(self) -> None:
         """Ends the task."""
@@ -169,15 +163,10 @@ class AheadProcessor(StatefulProcessor):
             return ReadAhead()
         stream, reached, last = found
         if stream != self._stream:
-            raise _of_another_stream(stream, self._stream)
+            raise of_another_query(
+                f"it holds the read-ahead of {stream}; this stage has that of {self._stream}"
+            )
         return ReadAhead(reached, last=_from_bytes(last))
-
-
-def frame_of(promised: int) -> pd.DataFrame:
-    """What is promised, as Spark takes it."""
-    import pandas as pd  # noqa: PLC0415  # not on the driver
-
-    return pd.DataFrame({PROMISED: [promised]})
 
 
 def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[NDArray[np.int64], set[str]]]:
@@ -224,15 +213,6 @@ def _unordered(stream: str, how: str, why: tuple[str, str]) -> DataError:
     )
 
 
-def _of_another_stream(found: str, expected: str) -> PlanError:
-    return PlanError(
-        "checkpoint-of-another-query",
-        "the checkpoint was made by a different query",
-        reason=f"it holds the read-ahead of {found}; this stage has that of {expected}",
-        hint="give this query a checkpointLocation of its own",
-    )
-
-
 _WATERMARK = "__watermark"
 _IS_DATA = "__is_data"
 _NOTHING_TOLD = "CAST(NULL AS TIMESTAMP)"
@@ -256,39 +236,17 @@ class Scanned(NamedTuple):
     reads_ahead: bool = False
 
 
-class Building(Protocol):
-    """A query on its way to a DataFrame."""
-
-    @property
-    def broadcasts_tables(self) -> bool:
-        """Whether rows are to stay in order where they are joined with tables."""
-        ...
-
-    def relation(self, node: PhysicalNode) -> DataFrame:
-        """The rows of a node."""
-        ...
-
-    def beside(self, node: PhysicalNode) -> tuple[str, ...]:
-        """The columns that its rows have beside its own, time first; none where it is of a table."""
-        ...
-
-    def scanned(self, node: ScanStream) -> Scanned:
-        """The DataFrame of the next scan, in the order in which they are made."""
-        ...
-
-    def table(self, name: str) -> DataFrame:
-        """The DataFrame of a table."""
-        ...
+def _read(columns: Sequence[str], node: PhysicalNode) -> list[str]:
+    """Columns of data, in SQL, under the names that a scan gives them."""
+    names = zip(columns, node.schema.names, strict=True)
+    return [f"{quote_spark(source)} AS {quote_spark(name)}" for source, name in names]
 
 
-def scan_stream(node: ScanStream, building: Building) -> DataFrame:
+def scan_stream(node: ScanStream, builder: Builder) -> DataFrame:
     """The rows of one stream, with its own watermark where it is streaming."""
-    frame, metric, reads_ahead = building.scanned(node)
-    extra = building.beside(node)[1:]
-    columns = [
-        f"{quote_spark(source)} AS {quote_spark(name)}"
-        for source, name in zip(node.columns, node.schema.names, strict=True)
-    ]
+    frame, metric, reads_ahead = builder.scanned(node)
+    extra = builder.beside(node)[1:]
+    columns = _read(node.columns, node)
     ticks = ticks_sql(quote_spark(node.time), node.time_type)
     is_data = "true"
     if node.punctuation is not None:
@@ -353,23 +311,18 @@ def _told_at(completed: str, node: ScanStream) -> str:
     return watermark_sql(reached, node.time_type, node.stream)
 
 
-def scan_table(node: ScanTable, building: Building) -> DataFrame:
+def scan_table(node: ScanTable, builder: Builder) -> DataFrame:
     """The rows of one table."""
-    return building.table(node.table).selectExpr(
-        *(
-            f"{quote_spark(source)} AS {quote_spark(name)}"
-            for source, name in zip(node.columns, node.schema.names, strict=True)
-        )
-    )
+    return builder.table(node.table).selectExpr(*_read(node.columns, node))
 
 
-def join_table(node: TableJoinRows, building: Building) -> DataFrame:
+def join_table(node: TableJoinRows, builder: Builder) -> DataFrame:
     """The rows joined with a table; what they have beside their columns passes through.
 
     Keys are computed below the join: there Spark evaluates functions of the user's too.
     """
-    rows, table = building.relation(node.input), building.relation(node.table)
-    if building.broadcasts_tables:
+    rows, table = builder.relation(node.input), builder.relation(node.table)
+    if builder.broadcasts_tables:
         table = F.broadcast(table)
     keys = [(f"__key{n}", f"__place{n}", key) for n, key in enumerate(node.keys)]
     rows = rows.selectExpr("*", *(f"{embedded(key.row.spark)} AS {name}" for name, _, key in keys))
@@ -380,45 +333,45 @@ def join_table(node: TableJoinRows, building: Building) -> DataFrame:
     tests += [embedded(predicate.spark) for predicate in node.predicates]
     joined = rows.join(table, F.expr(" AND ".join(tests) or "true"), JOINS[node.kind])
     own = [quote_spark(name) for name in node.schema.names]
-    return joined.selectExpr(*own, *building.beside(node.input))
+    return joined.selectExpr(*own, *builder.beside(node.input))
 
 
-def filter_rows(node: FilterRows, building: Building) -> DataFrame:
+def filter_rows(node: FilterRows, builder: Builder) -> DataFrame:
     """The rows for which every predicate is true."""
-    rows = building.relation(node.input)
+    rows = builder.relation(node.input)
     for predicate in node.predicates:
         rows = rows.filter(F.expr(predicate.spark))
     return rows
 
 
-def project_rows(node: ProjectRows, building: Building) -> DataFrame:
+def project_rows(node: ProjectRows, builder: Builder) -> DataFrame:
     """Computed columns; what rows have beside theirs passes through."""
     computed = [f"{embedded(item.expr.spark)} AS {quote_spark(item.name)}" for item in node.items]
-    return building.relation(node.input).selectExpr(*computed, *building.beside(node.input))
+    return builder.relation(node.input).selectExpr(*computed, *builder.beside(node.input))
 
 
-def range_rows(node: RangeRows, building: Building) -> DataFrame:
+def range_rows(node: RangeRows, builder: Builder) -> DataFrame:
     """Every row alive for the given ticks, or shorter where it already had an end.
 
     Time plus window plus one: the end is the first instant at which the row is gone, or never
     where BIGINT time comes to its own end before.
     """
-    lasts, beside = node.ticks + 1, building.beside(node.input)
+    lasts, beside = node.ticks + 1, builder.beside(node.input)
     end = f"IF({TIME} > {MAX_TICK - lasts}L, {MAX_TICK}L, {TIME} + {lasts}L)"
     if END in beside:
         end = f"least({END}, {end})"
     own = [quote_spark(name) for name in node.schema.names]
     others = [name for name in beside if name not in {TIME, END}]
-    rows = building.relation(node.input)
+    rows = builder.relation(node.input)
     return rows.selectExpr(*own, TIME, f"{end} AS {END}", *others)
 
 
-def union_rows(node: UnionRows, building: Building) -> DataFrame:
+def union_rows(node: UnionRows, builder: Builder) -> DataFrame:
     """The rows of all inputs; where one has no ends, or no signs, its rows never end, or come."""
     own = [quote_spark(name) for name in node.schema.names]
     alike = {END: f"{MAX_TICK}L AS {END}", SIGN: f"CAST(1 AS TINYINT) AS {SIGN}"}
-    below = [building.relation(child) for child in node.inputs]
-    beside = building.beside(node)
+    below = [builder.relation(child) for child in node.inputs]
+    beside = builder.beside(node)
     frames = [
         rows.selectExpr(*own, *(name if name in rows.columns else alike[name] for name in beside))
         for rows in below

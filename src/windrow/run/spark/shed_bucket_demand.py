@@ -32,7 +32,7 @@ from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.shedding.limits import Shedding
 from windrow.run.spark.shed_pane_counts import (
-    COUNTED_NAMES,
+    COUNTED,
     Counts,
     SentPanes,
     Span,
@@ -116,12 +116,7 @@ class Needs:
         return sum(own for _, own, _ in alive), sum(whole for whole, _, _ in alive)
 
     def sent(self, node: SheddingJoin, begun: int) -> SentPanes:
-        """What buckets are sent, pane by pane.
-
-        Args:
-            node: the join.
-            begun: the query's watermark when this micro-batch began.
-        """
+        """What buckets are sent, pane by pane; `begun` is the query's watermark as it began."""
         instant = less_delay(begun, max(child.delay for child in node.inputs))
         return SentPanes(node.pane, self.before, self.come, instant)
 
@@ -174,7 +169,7 @@ class Beforehand:
 
     def sent(self, node: SheddingJoin, bucket: int) -> SentPanes:
         """What all are sent, pane by pane, as one bucket looks at it."""
-        homes, *spans, rows = (self.counted.column(name).to_numpy() for name in COUNTED_NAMES)
+        homes, *spans, rows = (self.counted.column(name).to_numpy() for name in COUNTED.names)
         is_first = np.ones(len(rows), np.bool_)
         is_first[1:] = np.any([own[1:] != own[:-1] for own in spans], axis=0)
         first = np.flatnonzero(is_first)
@@ -213,13 +208,9 @@ class ShedDemand:
         return cls(cast("SheddingJoin", node.in_bucket(buckets)), whole, buckets)
 
     def counts(self, port: int, batch: ChangeBatch, rows: Ints, buckets: Buckets) -> Counts | None:
-        """Counts the rows of a map task; None where none has a time.
+        """Counts the rows that a map task sends from a port; None where none has a time.
 
-        Args:
-            port: the input that they belong to.
-            batch: the rows.
-            rows: which of them are sent, one number per copy.
-            buckets: where each copy goes.
+        `rows` has the number of a row for each copy of it, `buckets` where the copy goes.
         """
         is_counted = can_match(self.join, port, batch)[rows]
         return counts_of(self.join, batch.times[rows], buckets, self.buckets, is_counted)
@@ -229,12 +220,9 @@ class ShedDemand:
         return replace(self, beforehand=Beforehand.of(self.join, counts, self.buckets))
 
     def turn(self, stored: Iterable[Sequence[int]], blobs: Iterable[bytes], begun: int) -> ShedTurn:
-        """One micro-batch of one bucket.
+        """One micro-batch of one bucket: what the one before has left, and what map tasks tell.
 
-        Args:
-            stored: what an earlier micro-batch has left.
-            blobs: what map tasks tell.
-            begun: the query's watermark when it began.
+        `begun` is the query's watermark as it began.
         """
         delay = max(child.delay for child in self.join.inputs)
         return ShedTurn(self, begun, *Needs.told(stored, blobs, less_delay(begun, delay)))
@@ -256,13 +244,10 @@ class ShedDemand:
 
 @dataclass(frozen=True)
 class ShedTurn:
-    """A micro-batch of one bucket of a join that sheds.
+    """A micro-batch of one bucket of a join that sheds, begun with that watermark of the query.
 
-    Attributes:
-        demand: how the join is divided.
-        begun: the query's watermark when the micro-batch began.
-        needs: what buckets would hold with its rows.
-        newest: by port, the newest time that map tasks tell of.
+    `needs` are what buckets would hold with its rows; `newest`, by port, the newest time that map tasks
+    tell of.
     """
 
     demand: ShedDemand

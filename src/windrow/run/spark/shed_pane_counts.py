@@ -24,9 +24,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from windrow.operators.columns.arrow_types import arrow_schema
 from windrow.operators.shedding.tokens import Sent
 from windrow.physical.nodes.shedding_join import SheddingJoin
-from windrow.schema import MAX_TICK, MIN_TICK
+from windrow.schema import MAX_TICK, MIN_TICK, Schema
 
 if TYPE_CHECKING:
     from windrow.operators.routing.shares import Buckets
@@ -37,12 +38,8 @@ Flags = NDArray[np.bool_]
 MOST_SPANS = 256
 """Spans of event time that a task counts rows in; if rows are of more panes, a span has several."""
 
-COUNTED = "bucket INT, port INT, start BIGINT, stop BIGINT, rows BIGINT"
-_ARROW_COUNTED = pa.schema(
-    [("bucket", pa.int32()), ("port", pa.int32()),
-     ("start", pa.int64()), ("stop", pa.int64()), ("rows", pa.int64())]
-)  # fmt: skip
-COUNTED_NAMES = tuple(_ARROW_COUNTED.names)
+COUNTED = Schema.of(bucket="int", port="int", start="bigint", stop="bigint", rows="bigint")
+_ARROW_COUNTED = arrow_schema(COUNTED)
 
 Span = tuple[int, int, int]
 """Port, start and stop of a span of event time."""
@@ -130,7 +127,7 @@ def most_held(node: SheddingJoin, counted: pa.Table, buckets: int) -> tuple[int,
         [ start of its span ........ stop .... + retention )
     """
     bucket, port, start, stop, rows = (
-        counted.column(name).to_numpy().astype(np.int64) for name in COUNTED_NAMES
+        counted.column(name).to_numpy().astype(np.int64) for name in COUNTED.names
     )
     reach = np.array([max(0, node.retention(at)) for at in range(len(node.inputs))])
     until = np.where(stop > MAX_TICK - reach[port], MAX_TICK, stop + reach[port])

@@ -27,7 +27,7 @@ LETTER = "__letter"
 
 COUNTERS = tuple(entry.name for entry in fields(Counters))
 
-PACKED = "bucket INT, port INT, first_tick BIGINT, is_copy BOOLEAN, blob BINARY"
+PACKED = Schema.of(bucket="int", port="int", first_tick="bigint", is_copy="boolean", blob="binary")
 """Rows on their way to a stage: one per bucket, port and slice of time, the payload a blob."""
 
 FIGURES = (
@@ -52,12 +52,10 @@ PORT, PORT_LATE, PORT_NULL, PORT_GAP = "port", "port_late", "port_null_time", "p
 """Beside no other figures, those of one port of the lowest operator: late rows, rows without a time,
 and how far the earliest was below the watermark, in ticks."""
 
-OF_PORT = (PORT_LATE, PORT_NULL, PORT_GAP)
-
-BESIDE = (*FIGURES, PLAN, OPERATOR, PORT, *OF_PORT)
+BESIDE = (*FIGURES, PLAN, OPERATOR, PORT, PORT_LATE, PORT_NULL, PORT_GAP)
 """All the numbers beside a blob, in order."""
 
-PRODUCED = ", ".join(["blob BINARY", *(f"{name} BIGINT" for name in BESIDE)])
+PRODUCED = Schema.of(blob="binary", **dict.fromkeys(BESIDE, "bigint"))
 """Rows on their way out: a blob of results, or figures."""
 
 
@@ -171,6 +169,7 @@ def plan_stage(
     node, *above = nodes
     ports = zip(node.inputs, node.fed_by_streams, strict=True)
     partitioning = node.partitioning(spread.buckets)
+    names = planner.names(node) if planner is not None else ()
     return StagePlan(
         sql=query.sql,
         number=number,
@@ -191,17 +190,11 @@ def plan_stage(
             letter_types.get(port.scans[0].stream) if is_stream else None
             for port, is_stream in ports
         ),
-        choice=_choice(node, planner),
+        choice=Choice(planner, names, uuid.uuid4().hex) if planner is not None and names else None,
         above=tuple(above),
         demand=ShedDemand.of(node, partitioning.buckets),
         question=fingerprint(query.root),
     )
-
-
-def _choice(node: PhysicalNode, planner: Planner | None) -> Choice | None:
-    """What of a stage's plan its workers choose."""
-    names = planner.names(node) if planner is not None else ()
-    return Choice(planner, names, uuid.uuid4().hex) if planner is not None and names else None
 
 
 def first_scans(root: PhysicalNode) -> list[bool]:

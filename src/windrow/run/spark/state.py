@@ -21,6 +21,7 @@ from windrow.errors import InternalError, PlanError
 from windrow.operators.columns.chunks import Chunk, ChunkSlice
 from windrow.operators.engine.base import STATE_VERSION, Counters, Snapshot
 from windrow.run.spark.chunk_cache import BucketChunks, order_of
+from windrow.run.spark.failures import of_another_query
 from windrow.schema import MAX_TICK
 
 if TYPE_CHECKING:
@@ -122,14 +123,28 @@ def manifest_from_json(text: str, expected: Identity) -> Manifest:
     """Reads a manifest, refused when this query, or this Windrow, may not use it."""
     raw = json.loads(text)
     if raw.get("version") != STATE_VERSION:
-        raise _unknown_version(raw.get("version"))
+        raise PlanError(
+            "unknown-state-version",
+            f"the checkpoint holds state of version {raw.get('version')}; "
+            f"this Windrow reads version {STATE_VERSION}",
+            hint="run the Windrow that made it, or start with a new checkpointLocation",
+        )
     found = Identity(**raw["identity"])
     if found.fingerprint != expected.fingerprint:
-        raise _another_query(found, expected)
+        raise of_another_query(
+            f"it holds the state of: {found.about}; this stage is: {expected.about}"
+        )
     if found.question and found.question != expected.question:
-        raise _another_answer()
+        raise of_another_query("this stage is the same, but not what the query makes of its rows")
     if (found.buckets, found.partitions) != (expected.buckets, expected.partitions):
-        raise _other_buckets(found, expected)
+        raise PlanError(
+            "checkpoint-of-other-buckets",
+            f"the checkpoint has {found.buckets} buckets over {found.partitions} shuffle partitions, "
+            f"the query {expected.buckets} over {expected.partitions}",
+            reason="rows would not find the state of their bucket",
+            hint=f"set spark.sql.shuffle.partitions to {found.partitions} and the option buckets to "
+            f"{found.buckets}, or give the query a checkpointLocation of its own",
+        )
     buffers = {
         name: [ChunkEntry(**entry) for entry in entries] for name, entries in raw["buffers"].items()
     }
@@ -235,41 +250,3 @@ def apart(snapshot: Snapshot) -> list[Snapshot]:
 def _own(entries: Mapping[str, Entry], number: int) -> dict[str, Entry]:
     prefix = f"{number}/"
     return {n.removeprefix(prefix): v for n, v in entries.items() if n.startswith(prefix)}
-
-
-def _another_query(found: Identity, expected: Identity) -> PlanError:
-    return PlanError(
-        "checkpoint-of-another-query",
-        "the checkpoint was made by a different query",
-        reason=f"it holds the state of: {found.about}; this stage is: {expected.about}",
-        hint="give this query a checkpointLocation of its own",
-    )
-
-
-def _another_answer() -> PlanError:
-    return PlanError(
-        "checkpoint-of-another-query",
-        "the checkpoint was made by a different query",
-        reason="this stage is the same, but not what the query makes of its rows",
-        hint="give this query a checkpointLocation of its own",
-    )
-
-
-def _other_buckets(found: Identity, expected: Identity) -> PlanError:
-    return PlanError(
-        "checkpoint-of-other-buckets",
-        f"the checkpoint has {found.buckets} buckets over {found.partitions} shuffle partitions, "
-        f"the query {expected.buckets} over {expected.partitions}",
-        reason="rows would not find the state of their bucket",
-        hint=f"set spark.sql.shuffle.partitions to {found.partitions} and the option buckets to "
-        f"{found.buckets}, or give the query a checkpointLocation of its own",
-    )
-
-
-def _unknown_version(version: object) -> PlanError:
-    return PlanError(
-        "unknown-state-version",
-        f"the checkpoint holds state of version {version}; "
-        f"this Windrow reads version {STATE_VERSION}",
-        hint="run the Windrow that made it, or start with a new checkpointLocation",
-    )

@@ -145,7 +145,8 @@ def test_the_watermark_is_as_far_as_the_promise_reaches_after_every_batch(
         told = [row["at"] + 1 for row in seen if row["told"]]
         # Stopped and gone on at every batch.
         feed = feed_of(parts[number:], pickle.loads(pickle.dumps(position)), promises)
-        feed.cut = None if at_once is None else BatchSplitter(lambda _: at_once)
+        if at_once is not None:
+            feed.cut = BatchSplitter(lambda _: at_once)
         before = feed.watermark
         given_on = feed.ask(Bell())
         assert not any(given_on.column("told").to_pylist())
