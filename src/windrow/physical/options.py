@@ -342,6 +342,11 @@ class Options:
         return self.on_service_rate == SHED
 
     @property
+    def limits_joins(self) -> bool:
+        """Whether a window join is told how much it may hold or do: beyond that it sheds, or fails."""
+        return self.sheds_memory or self.service_rate is not None
+
+    @property
     def sheds(self) -> bool:
         """Whether the answer may be a part of the whole one."""
         return self.sheds_memory or self.sheds_probes

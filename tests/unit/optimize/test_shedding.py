@@ -68,8 +68,8 @@ def test_hints_reach_the_join_as_keywords_do():
 
 
 def test_a_query_without_these_options_does_not_shed():
-    assert join_of(planned(JOIN)).shedding is None
-    assert join_of(planned(JOIN, memory="500 tuples", on_memory="spill")).shedding is None
+    assert not join_of(planned(JOIN)).is_limited
+    assert not join_of(planned(JOIN, memory="500 tuples", on_memory="spill")).is_limited
 
 
 def test_memory_may_spill_while_probes_are_shed():

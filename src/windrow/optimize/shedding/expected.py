@@ -48,12 +48,16 @@ _ROUNDS = 20
 """Steps in which windows and what waits agree on who has how much."""
 
 
-def with_expected(node: SheddingJoin, rates: Sequence[float]) -> SheddingJoin:
-    """The join with what it is expected to shed at some rates per tick."""
+def left_workload(node: SheddingJoin, join: Sized) -> tuple[SheddingJoin, Sized]:
+    """The join with what it is expected to shed, and its streams as they are kept and probed with."""
     shedding = node.shedding
-    if shedding is None:
-        return node
-    return replace(node, shedding=replace(shedding, expected=_expected(node, shedding, rates)))
+    expected = _expected(node, shedding, join.widest.rates)
+    ways = tuple(_left_of(way, expected) for way in join.ways)
+    widest = _left_of(join.widest, expected)
+    found = min(sum(map(output, ways)), output(widest))
+    directions = _left_directions(node, expected.rates) if len(node.inputs) == 2 else ()
+    left = replace(join, ways=ways, widest=widest, output=found, directions=directions)
+    return replace(node, shedding=replace(shedding, expected=expected)), left
 
 
 def _expected(node: SheddingJoin, shedding: Shedding, rates: Sequence[float]) -> Expected:
@@ -155,33 +159,22 @@ def _with_least(loads: Sequence[Load], shedding: Shedding, memory: float | None)
     ]
 
 
-def effective(join: Sized, node: SheddingJoin) -> Sized:
-    """The streams as a join keeps them and probes with them; the same where nothing is expected."""
-    expected = node.shedding.expected
-    if expected is None:
-        return join
-    ways = tuple(_left_of(way, expected) for way in join.ways)
-    widest = _left_of(join.widest, expected)
-    found = min(sum(map(output, ways)), output(widest))
-    return replace(join, ways=ways, widest=widest, output=found)
-
-
-def left_directions(node: SheddingJoin) -> list[tuple[Direction, Direction]]:
+def _left_directions(
+    node: SheddingJoin, rates: Sequence[float]
+) -> tuple[tuple[Direction, Direction], ...]:
     """Each window of two streams as it is kept and probed, once for every division to reckon with.
 
     Of streams that are about as fast, the one or the other gets what there is: a join that runs
     keeps to what it has once decided while rates are about the same. So there are three divisions,
     of the rates expected and of those that are just not taken for others.
     """
-    assert node.shedding is not None
-    assert node.shedding.expected is not None
-    rate, other = node.shedding.expected.rates
+    rate, other = rates
     found = []
     for times in (1.0, CLEARLY, 1 / CLEARLY):
         own = _expected(node, node.shedding, (rate * times, other))
         loads = [Load(*load) for load in zip(own.rates, own.windows, strict=True)]
         found.append(effective_directions(loads, Allocation(own.probing, own.kept)))
-    return found
+    return tuple(found)
 
 
 def _left_of(joined: Joined, expected: Expected) -> Joined:

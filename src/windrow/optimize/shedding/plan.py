@@ -109,19 +109,19 @@ LEAST_FOR_TOTALS = Least(0.1, is_share=True)
 
 
 def with_shedding(root: PhysicalNode, options: Options) -> PhysicalNode:
-    """The plan, its window join shedding as the options say; the same where they say nothing.
+    """The plan, its window join shedding as the options say, and aggregates over it estimating.
 
     Raises:
-        UnsupportedError: a join of this kind does not shed.
+        UnsupportedError: a join of this kind does not shed, or something other than showing it is
+            done with an estimate.
         PlanError: what every stream is to get at least is more than there is, or too little for
-            totals.
+            totals; the name of an interval's end is taken.
     """
-    if not options.sheds_memory and options.service_rate is None:
-        return root
     join = _shedding_join(root, options)
     has_totals = options.sheds and any(node.has_totals for node in root.walk())
     shedding = _shedding(join, options, is_estimated=has_totals)
-    return _rewritten(root, shedding)
+    shed = _rewritten(root, shedding)
+    return _with_estimates(shed)[0] if has_totals else shed
 
 
 def _shedding_join(root: PhysicalNode, options: Options) -> MultiJoin:
@@ -245,8 +245,8 @@ def _rewritten(node: PhysicalNode, shedding: Shedding) -> PhysicalNode:
     if isinstance(node, TimeJoin):
         hidden = hidden_fields(len(node.inputs)) if shedding.is_estimated else ()
         return SheddingJoin.of(node, shedding, Schema((*node.schema.fields, *hidden)))
-    inputs = [_rewritten(child, shedding) for child in node.inputs]
-    return node.with_inputs(inputs).over_shed_rows(shedding)
+    own = node.with_inputs([_rewritten(child, shedding) for child in node.inputs])
+    return own.handing_on_draws() if shedding.is_estimated else own
 
 
 LOW, HIGH = "_low", "_high"
@@ -256,21 +256,11 @@ MOST_INPUTS = 5
 """Of a join whose totals are estimated: each set of its inputs takes part in the variance."""
 
 
-def with_estimates(root: PhysicalNode) -> PhysicalNode:
-    """The plan with estimates where an aggregate reads a join that sheds; else the same.
-
-    Raises:
-        UnsupportedError: something other than showing it is done with an estimate.
-        PlanError: the name of an interval's end is taken.
-    """
-    return _with_estimates(root)[0]
-
-
 def _with_estimates(node: PhysicalNode) -> tuple[PhysicalNode, frozenset[str]]:
-    """The node, and which of its columns are estimates."""
+    """The node, and which of its columns are estimates: where an aggregate reads the join."""
     if isinstance(node, SlidingAggregate):
         join = _join_below(node.input)
-        if join is not None and join.shedding is not None and join.shedding.is_estimated:
+        if join is not None:
             return _estimating(node, len(join.inputs))
     if not isinstance(node, FilterRows | ProjectRows | RangeRows):
         return node, frozenset()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from windrow.physical.algorithms import ALGORITHMS, ASYMMETRIC, DEFAULT
 from windrow.physical.estimates import plan_kind, plan_name
@@ -138,6 +138,20 @@ class MultiJoin(Inner):
     @property
     def joins_what_is_alive(self) -> bool:
         """Whether it asks nothing of the times of rows but that they are alive together."""
+        return False
+
+    alternatives: ClassVar[tuple[str, ...]] = ()
+    """The algorithms beside backward evaluation that it may run by, and whose costs are weighed."""
+
+    workload: ClassVar[str] = ""
+    """What tells which part of its inputs is left for it, as `module:function`; "" where all is.
+
+    It is given the join and its numbers at the rates known, and gives both as they are then.
+    """
+
+    @property
+    def is_for_what_is_left(self) -> bool:
+        """Whether it is known what its limits leave, and its plan is chosen for that."""
         return False
 
     @property

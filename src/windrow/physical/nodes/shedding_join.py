@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from windrow.physical.algorithms import ASYMMETRIC
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.shedding.errors import too_little
-from windrow.physical.shedding.facts import shed_emission, shed_facts, shed_state
+from windrow.physical.shedding.facts import shed_emission, shed_facts, shed_probes, shed_state
 from windrow.physical.shedding.limits import Shedding, pane_ticks
 
 if TYPE_CHECKING:
@@ -30,6 +30,9 @@ class SheddingJoin(TimeJoin):
     shedding: Shedding = field(kw_only=True)
 
     identity_later = ("shedding",)
+    alternatives = (ASYMMETRIC,)
+    workload = "windrow.optimize.shedding.expected:left_workload"
+    is_limited = True
 
     @classmethod
     def of(cls, join: TimeJoin, shedding: Shedding, schema: Schema) -> SheddingJoin:
@@ -63,9 +66,14 @@ class SheddingJoin(TimeJoin):
         return self.shedding.sheds
 
     @property
-    def divided(self) -> Shedding:
-        """Memory and service rate are the query's."""
-        return self.shedding
+    def probe_limit(self) -> str:
+        """By its service rate."""
+        return shed_probes(self.shedding, self.time_type)
+
+    @property
+    def is_for_what_is_left(self) -> bool:
+        """Once all rates are known."""
+        return self.shedding.expected is not None
 
     @property
     def shed_row_bytes(self) -> int:

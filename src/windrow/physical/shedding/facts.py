@@ -35,6 +35,16 @@ def shed_facts(node: SheddingJoin, time_type: str) -> list[Fact]:
     ]
 
 
+def shed_probes(shedding: Shedding, time_type: str) -> str:
+    """How many arrivals may probe, where someone has said it."""
+    if not shedding.service_rate:
+        return ""
+    beyond = "a random part does" if shedding.may_skip else "the query fails"
+    return (
+        f"at most {show_rate(shedding.service_rate, time_type)} probe; where more arrive {beyond}"
+    )
+
+
 def shed_state(node: SheddingJoin, time_type: str) -> list[str]:
     """What it holds."""
     shedding = node.shedding

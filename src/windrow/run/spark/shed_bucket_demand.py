@@ -207,10 +207,10 @@ class ShedDemand:
     @classmethod
     def of(cls, node: PhysicalNode, buckets: int) -> ShedDemand | None:
         """How a node is divided among so many buckets; None where there is nothing to divide."""
-        whole = node.divided
-        if whole is None or buckets == 1:
+        if not node.is_limited or buckets == 1:
             return None
-        return cls(cast("SheddingJoin", node.in_bucket(buckets)), whole, buckets)
+        join = cast("SheddingJoin", node)
+        return cls(join.in_bucket(buckets), join.shedding, buckets)
 
     def counts(self, port: int, batch: ChangeBatch, rows: Ints, buckets: Buckets) -> Counts | None:
         """Counts the rows of a map task; None where none has a time.
