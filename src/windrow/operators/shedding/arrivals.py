@@ -28,6 +28,8 @@ from windrow.operators.columns.chunks import ChunkBuffer, ChunkSlice
 from windrow.operators.columns.key_columns import mixed_words
 from windrow.operators.shedding.chances import chance_of
 from windrow.operators.shedding.draws import (
+    KEEP,
+    PROBE,
     Draws,
     Purpose,
     bits,
@@ -37,7 +39,6 @@ from windrow.operators.shedding.draws import (
     row_words,
 )
 from windrow.operators.shedding.marks import Losses
-from windrow.operators.shedding.search import KEEP, PROBE
 from windrow.physical.shedding.limits import room_to_wait
 from windrow.schema import MAX_TICK
 
@@ -64,13 +65,7 @@ class Thinned(NamedTuple):
 
 
 class Arrivals:
-    """The rows of all inputs that wait.
-
-    Args:
-        columns: per input, what tells its rows apart.
-        pane: how many ticks a pane has.
-        seed: of the draws.
-    """
+    """The rows of all inputs that wait; `columns` tell those of each input apart."""
 
     def __init__(self, columns: Sequence[Sequence[str]], pane: int, seed: int) -> None:
         self._columns = columns

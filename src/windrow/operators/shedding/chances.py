@@ -22,12 +22,7 @@ Floats = NDArray[np.float64]
 
 
 class Chances:
-    """The least chance from each pane on, of one stream.
-
-    Args:
-        starts: instants from which on a chance holds, ascending.
-        least: the least chance from there on.
-    """
+    """The least chance of one stream from each of some panes on, by their starts, ascending."""
 
     def __init__(self, starts: list[int] | None = None, least: list[float] | None = None) -> None:
         self.starts = starts or []
@@ -58,9 +53,7 @@ class Chances:
 class Caps:
     """What chances are at most, of panes of which rows were let go before they were decided.
 
-    Args:
-        pane: how many ticks a pane has.
-        chances: by the starts of panes, ascending.
+    They are kept by the starts of panes, ascending.
     """
 
     def __init__(self, pane: int, chances: dict[int, float] | None = None) -> None:
@@ -83,9 +76,8 @@ class Caps:
 
     def forget(self, before: int) -> None:
         """Nobody will ask for an instant before this one."""
-        gone = [start for start in self.chances if start + self._pane <= before]
-        for start in gone:
-            del self.chances[start]
+        alive = before - self._pane
+        self.chances = {start: own for start, own in self.chances.items() if start > alive}
 
 
 def chance_of(draws: Floats, most: float) -> float:

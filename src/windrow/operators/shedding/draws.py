@@ -27,6 +27,12 @@ from windrow.operators.columns.key_columns import key_words, mixed_words
 Words = NDArray[np.uint64]
 Draws = NDArray[np.float64]
 
+KEEP, PROBE = "$keep", "$probe"
+"""The columns of rows held with their draws to be kept and to probe."""
+
+NOT_DRAWN = 1.0
+"""The draw of a row that is not kept, or does not probe: no chance is above it."""
+
 _DIGITS = 53
 """Bits of a float between 0 and 1."""
 
@@ -53,13 +59,9 @@ def row_words(columns: Sequence[pa.Array], times: NDArray[np.int64]) -> Words:
 
 
 def draws_of(words: Words, seed: int, stream: int, purpose: Purpose) -> Draws:
-    """A number from [0, 1) per row.
+    """A number from [0, 1) per row, by the words that `row_words` gives.
 
-    Args:
-        words: of the rows, as `row_words` gives them.
-        seed: the query's.
-        stream: the position of the rows' stream: the same row of two streams is drawn twice.
-        purpose: what they are drawn for.
+    The position of the rows' stream is part of it: the same row of two streams is drawn twice.
     """
     salt = mixed_words(np.array([seed % (1 << 64), stream, purpose], np.uint64))
     mixed = words

@@ -73,14 +73,10 @@ class Totals:
     def shown(
         self, function: str, margins: Margins, place: int, is_known: Flags, in_doubt: Flags
     ) -> list[Answers]:
-        """The estimate and the ends of its interval.
+        """The estimate of a function and the ends of its interval, by the margins of a column's place.
 
-        Args:
-            function: "count", "sum" or "avg".
-            margins: of all columns.
-            place: which of them this one is.
-            is_known: whether nothing of the group was shed.
-            in_doubt: whether something of any group may have been, of which nothing was found.
+        `is_known` says whether nothing of the group was shed, `in_doubt` whether something of any group
+        may have been, of which nothing was found.
         """
         if function == "count":
             return self._count(margins.totals[:, place, COUNT], is_known, in_doubt)

@@ -133,14 +133,7 @@ class MarginKeeper:
     def slide(
         self, versions: Versions, drawn: Drawn, arguments: Arguments, averages: Floats
     ) -> Margins:
-        """Applies the events of the versions.
-
-        Args:
-            versions: which rows come and go.
-            drawn: the rows.
-            arguments: their values.
-            averages: per version and argument, the estimated average.
-        """
+        """Applies the events of the versions; with the estimated averages per version and argument."""
         rows = self._rows(drawn, arguments)
         margins = slide_margins(versions, rows, self._layout, averages, self._sums)
         self._forget(rows.entries)

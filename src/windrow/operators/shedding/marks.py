@@ -36,12 +36,7 @@ def is_mark(columns: pa.RecordBatch) -> Flags:
 
 
 class Losses:
-    """What a join has let go of in a pane.
-
-    Args:
-        schema: of the results.
-        inputs: how many the join has.
-    """
+    """What a join of so many inputs has let go of in a pane."""
 
     def __init__(self, schema: Schema, inputs: int) -> None:
         self._schema = schema

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import mul
+from typing import NamedTuple
 
 from windrow.allocation.loads import (
     Allocation,
@@ -23,7 +24,6 @@ from windrow.allocation.loads import (
     case_of,
     expected_recall,
 )
-from windrow.allocation.strategies import BY_NAME, allocate, allocate_by
 from windrow.optimize.cost.directions import Direction
 from windrow.optimize.cost.joins import Joined, output
 from windrow.optimize.cost.statistics import Sized
@@ -31,10 +31,8 @@ from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.shedding.facts import waiting_ticks
 from windrow.physical.shedding.limits import (
-    BEST,
     CLEARLY,
     Expected,
-    Least,
     Shedding,
     counted_ticks,
     part_of,
@@ -72,23 +70,24 @@ def _expected(node: SheddingJoin, shedding: Shedding, rates: Sequence[float]) ->
     width = expected_width(node)
     waiting = _Waiting.of(node, shedding.most_tuples(width.nbytes), loads)
     ticks = [counted_ticks(own, node.pane) for own in retention]
-    counted = [
-        replace(own, at_hand=load.window * share)
-        for own, load, share in zip(_loads(node, rates, ticks), loads, waiting.shares, strict=True)
+    counted = _loads(node, rates, ticks)
+    asked = [
+        replace(own, at_hand=load.window * share, meets=met)
+        for own, load, share, met in zip(
+            counted, loads, waiting.shares, alike([own.meets for own in counted]), strict=True
+        )
     ]
-    asked = _with_least(counted, shedding, waiting.room)
-    divided = _allocation(shedding, asked, Resources(waiting.room, service_rate))
-    kept = divided.windows
+    divided = shedding.allocated(asked, Resources(waiting.room, service_rate))
     probing = tuple(map(min, divided.rates, map(mul, rates, waiting.shares)))
-    allocation = Allocation(probing, kept)
+    allocation = Allocation(probing, divided.windows)
     case = case_of(loads, Resources(waiting.for_windows, service_rate))
     recall = 1.0 if case is Case.nothing else min(NEARLY_ALL, expected_recall(loads, allocation))
     return Expected(
         case=case.value,
         rates=tuple(rates),
         windows=tuple(load.window for load in loads),
-        probing=allocation.rates,
-        kept=kept,
+        probing=probing,
+        kept=divided.windows,
         recall=recall,
         waiting=waiting.tuples,
         waited=tuple(map(mul, waiting.tuples, waiting.shares)),
@@ -148,17 +147,6 @@ def _loads(node: SheddingJoin, rates: Sequence[float], ticks: Sequence[int]) -> 
     return loads
 
 
-def _with_least(loads: Sequence[Load], shedding: Shedding, memory: float | None) -> list[Load]:
-    """The same streams as they are divided by, with what each gets at least."""
-    least_rates = _least(shedding.least_rates, len(loads), shedding.service_rate)
-    least_windows = _least(shedding.least_windows, len(loads), memory)
-    meets = alike([load.meets for load in loads])
-    return [
-        replace(load, least_rate=rate, least_window=window, meets=share)
-        for load, rate, window, share in zip(loads, least_rates, least_windows, meets, strict=True)
-    ]
-
-
 def _left_directions(
     node: SheddingJoin, rates: Sequence[float]
 ) -> tuple[tuple[Direction, Direction], ...]:
@@ -185,28 +173,12 @@ def _left_of(joined: Joined, expected: Expected) -> Joined:
     return replace(joined, rates=tuple(kept), probing=expected.probing)
 
 
-def _allocation(shedding: Shedding, loads: Sequence[Load], resources: Resources) -> Allocation:
-    if shedding.strategy == BEST:
-        return allocate(loads, resources)
-    strategy = BY_NAME[shedding.strategy]
-    return allocate_by(loads, resources, processor=strategy, memory=strategy)
-
-
-def _least(least: Sequence[Least], inputs: int, whole: float | None) -> list[float]:
-    """What each stream gets at least; in proportion where there is not so much."""
-    if not least or whole is None:
-        return [0.0] * inputs
-    amounts = [own.of(whole) for own in least]
-    scale = min(1.0, whole / sum(amounts)) if sum(amounts) > 0 else 1.0
-    return [amount * scale for amount in amounts]
-
-
 _WIDTHS = {
     "boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "bigint": 8, "float": 4, "double": 8,
-    "date": 4, "timestamp": 8, "timestamp_ntz": 8,
+    "date": 4, "timestamp": 8, "timestamp_ntz": 8, "decimal": 16,
 }  # fmt: skip
+"""Bytes of a value, where that does not depend on the value."""
 
-_DECIMAL = 16
 _NULL = 1
 """Bytes of the mark for NULL, at most."""
 
@@ -214,8 +186,7 @@ ASSUMED = 24
 """Bytes of a text or a nested value: some letters, and where they begin."""
 
 
-@dataclass(frozen=True)
-class Width:
+class Width(NamedTuple):
     """What a tuple takes, with its draws and its place in a structure.
 
     Attributes:
@@ -229,21 +200,13 @@ class Width:
 
 def expected_width(node: MultiJoin) -> Width:
     """What a tuple of the widest input takes, as far as types tell."""
-    found = [_of_input(node, port) for port in range(len(node.inputs))]
-    return Width(max(own.nbytes for own in found), any(own.is_assumed for own in found))
-
-
-def _of_input(node: MultiJoin, port: int) -> Width:
-    types = {field.name: field.type for field in node.inputs[port].schema.fields}
-    widths = [_of_type(types[name]) for name in node.columns_needed(port)]
-    return Width(
-        node.least_row_bytes + sum((own or ASSUMED) + _NULL for own in widths), None in widths
-    )
-
-
-def _of_type(name: str) -> int | None:
-    """Bytes of a value; None where that depends on the value."""
-    return _DECIMAL if name.startswith("decimal") else _WIDTHS.get(name)
+    widest, is_assumed = 0, False
+    for port, child in enumerate(node.inputs):
+        types = {field.name: field.type.partition("(")[0] for field in child.schema.fields}
+        widths = [_WIDTHS.get(types[name]) for name in node.columns_needed(port)]
+        widest = max(widest, sum((own or ASSUMED) + _NULL for own in widths))
+        is_assumed |= None in widths
+    return Width(node.least_row_bytes + widest, is_assumed)
 
 
 def effective_directions(

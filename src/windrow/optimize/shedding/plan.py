@@ -127,36 +127,36 @@ def with_shedding(root: PhysicalNode, options: Options) -> PhysicalNode:
 def _shedding_join(root: PhysicalNode, options: Options) -> MultiJoin:
     """The one window join of a query, if it can shed."""
     found = [node for node in root.walk() if node.is_join]
-    asked = "on_memory = 'shed'" if options.sheds_memory else "service_rate"
+    needs_all = {node.needs_all_rows for node in root.walk()}
     if not found:
-        raise UnsupportedError(
-            "unsupported-shedding",
-            f"{asked} is set, and the query joins no streams by windows",
+        raise _not_shed(
+            options,
+            "the query joins no streams by windows",
             reason="what is shed are tuples of a join's windows, and probes of them",
             hint="leave it out",
         )
     if len(found) > 1:
-        raise UnsupportedError(
-            "unsupported-shedding",
-            f"{asked} is set, and the query has more than one join",
+        raise _not_shed(
+            options,
+            "the query has more than one join",
             reason="what one of them sheds the others could not tell from what never was",
             hint="join all streams in one FROM, or leave it out",
         )
-    beside = _beside(root)
-    if beside:
-        raise UnsupportedError(
-            "unsupported-shedding",
-            f"{asked} is set, and the query has {beside}",
-            reason="what is computed from a part of the rows comes with an interval, which such a"
-            " query would lack",
-            hint="leave one of the two out",
-        )
+    for beside in NEED_ALL_ROWS:
+        if beside in needs_all:
+            raise _not_shed(
+                options,
+                f"the query has {beside}",
+                reason="what is computed from a part of the rows comes with an interval, which such a"
+                " query would lack",
+                hint="leave one of the two out",
+            )
     (join,) = found
     what = join.cannot_shed(options.asked_algorithm)
     if what:
-        raise UnsupportedError(
-            "unsupported-shedding",
-            f"{asked} is set, and {what}",
+        raise _not_shed(
+            options,
+            what,
             reason="inner joins by time windows shed, by the algorithms bew and, of two streams,"
             " asymmetric",
             hint="leave one of the two out"
@@ -166,10 +166,10 @@ def _shedding_join(root: PhysicalNode, options: Options) -> MultiJoin:
     return join.window_joins[0]
 
 
-def _beside(root: PhysicalNode) -> str:
-    """What a query has that cannot be estimated from a part of its rows; "" for nothing."""
-    found = {node.needs_all_rows for node in root.walk()}
-    return next((what for what in NEED_ALL_ROWS if what in found), "")
+def _not_shed(options: Options, what: str, *, reason: str, hint: str) -> UnsupportedError:
+    asked = "on_memory = 'shed'" if options.sheds_memory else "service_rate"
+    said = f"{asked} is set, and {what}"
+    return UnsupportedError("unsupported-shedding", said, reason=reason, hint=hint)
 
 
 def _shedding(join: MultiJoin, options: Options, *, is_estimated: bool) -> Shedding:

@@ -15,13 +15,7 @@ if TYPE_CHECKING:
 
 
 def too_little(join: MultiJoin, shedding: Shedding, buckets: int = 1) -> PlanError | None:
-    """Why what there is, or the part of each of several buckets, is too little; None if it is not.
-
-    Args:
-        join: the join.
-        shedding: what it may hold and do, in one bucket.
-        buckets: among how many that was divided.
-    """
+    """Why what there is for each of several buckets, or for the one, is too little; None if it is not."""
     inputs = len(join.inputs)
     least_bytes = join.least_row_bytes
     if shedding.gives_nothing(inputs, least_bytes):
@@ -40,7 +34,6 @@ def too_little_for_rows(join: MultiJoin, shedding: Shedding, row_bytes: int) -> 
     is_too_little = keeps_nothing or shedding.keeps_too_little(inputs, row_bytes)
     if memory is None or not is_too_little:
         return None
-    where = "" if shedding.parts == 1 else f" in each of {shedding.parts} buckets"
     least = inputs * inputs if shedding.is_estimated else inputs
     shares = [own.amount for own in shedding.least_windows if own.is_share and own.amount > 0]
     least = max(least, math.ceil(1 / min(shares))) if shedding.is_estimated and shares else least
@@ -48,10 +41,9 @@ def too_little_for_rows(join: MultiJoin, shedding: Shedding, row_bytes: int) -> 
     return DataError(
         "too-little-for-rows",
         f"the memory of {show_bytes(int(memory * shedding.parts))} is too little for a tuple of each of"
-        f" {', '.join(join.aliases)}{where}",
+        f" {_streams(join, shedding.parts)}",
         reason=f"a tuple of {show_bytes(row_bytes)} has come, its index included",
-        hint=f"raise memory to {show_bytes(needed)} or more"
-        + ("" if shedding.parts == 1 else ", or set fewer buckets"),
+        hint=f"raise memory to {show_bytes(needed)} or more{_or_fewer(shedding.parts)}",
     )
 
 
@@ -59,9 +51,9 @@ def too_little_for_totals(join: MultiJoin, buckets: int = 1) -> PlanError:
     """Not one tuple of every window is sure to be kept, and totals are to be estimated."""
     return PlanError(
         "too-little-for-totals",
-        f"the memory keeps less than one tuple of some of {', '.join(join.aliases)}{_in(buckets)}",
+        f"the memory keeps less than one tuple of some of {_streams(join, buckets)}",
         reason="totals are estimated from what is kept of every stream",
-        hint="raise memory or shed_least" + ("" if buckets == 1 else ", or set fewer buckets"),
+        hint=f"raise memory or shed_least{_or_fewer(buckets)}",
     )
 
 
@@ -73,10 +65,9 @@ def _too_few_probes_for_totals(join: MultiJoin, shedding: Shedding, buckets: int
         "too-little-for-totals",
         f"the service rate of {show_rate(rate * buckets, time_type)} is less than one probe of each of"
         f" {', '.join(join.aliases)} per {show_ticks(pane_ticks(join.shortest), time_type)}"
-        f"{_in(buckets)}",
+        f"{_each(buckets)}",
         reason="totals are estimated from probes of every stream, eight of each per window or more",
-        hint=f"raise service_rate to about {least}, or widen the windows"
-        + ("" if buckets == 1 else ", or set fewer buckets"),
+        hint=f"raise service_rate to about {least}, or widen the windows{_or_fewer(buckets)}",
     )
 
 
@@ -88,7 +79,7 @@ def _too_little_memory(
     shown = show_bytes if shedding.is_in_bytes else _tuples
     said = (
         f"the memory of {shown(round(memory))} is less than one tuple of each of"
-        f" {', '.join(join.aliases)}{_in(buckets)}"
+        f" {_streams(join, buckets)}"
     )
     if buckets == 1:
         return PlanError(
@@ -106,8 +97,16 @@ def _too_little_memory(
     )
 
 
-def _in(buckets: int) -> str:
+def _streams(join: MultiJoin, buckets: int) -> str:
+    return f"{', '.join(join.aliases)}{_each(buckets)}"
+
+
+def _each(buckets: int) -> str:
     return "" if buckets == 1 else f" in each of {buckets} buckets"
+
+
+def _or_fewer(buckets: int) -> str:
+    return "" if buckets == 1 else ", or set fewer buckets"
 
 
 def _tuples(count: int) -> str:

@@ -29,6 +29,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
+from windrow.allocation.loads import Allocation, Load, Resources
+from windrow.allocation.strategies import BY_NAME, allocate, allocate_by
 from windrow.errors import PlanError
 from windrow.plan.catalog import rate_parts
 from windrow.schema import Field
@@ -192,12 +194,9 @@ def pane_ticks(shortest: int, panes: int = PANES_PER_WINDOW) -> int:
 
 
 def panes_for_totals(shortest: int, probes: float, panes: int) -> int:
-    """Into how many panes a window is cut so that each has enough of so many probes per tick.
+    """Into how many panes the shortest window is cut, so many at most.
 
-    Args:
-        shortest: ticks of the shortest window.
-        probes: of each stream per tick.
-        panes: how many there are at most.
+    Each has enough probes then of every stream, which has so many per tick.
     """
     while panes > 1 and probes * pane_ticks(shortest, panes) < ENOUGH_PROBES:
         panes //= 2
@@ -252,6 +251,15 @@ class Least:
     def share(self, own: int, whole: int) -> Least:
         """For a part of what there is: so many of so many."""
         return self if self.is_share else Least(self.amount * own / whole)
+
+
+def floors(least: Sequence[Least], inputs: int, whole: float | None) -> list[float]:
+    """What each input gets at least, out of so much; in proportion where there is not even that."""
+    if whole is None or not least:
+        return [0.0] * inputs
+    amounts = [own.of(whole) for own in least]
+    scale = min(1.0, whole / sum(amounts)) if sum(amounts) > 0 else 1.0
+    return [amount * scale for amount in amounts]
 
 
 @dataclass(frozen=True)
@@ -352,6 +360,19 @@ class Shedding:
         """
         rate = self.service_rate if self.is_estimated and self.may_skip else None
         return rate is not None and rate * pane_ticks(shortest) < inputs
+
+    def allocated(self, loads: Sequence[Load], resources: Resources) -> Allocation:
+        """What inputs get of what there is, by the strategy, each its minimum before anything else."""
+        least_windows = floors(self.least_windows, len(loads), resources.memory)
+        least_rates = floors(self.least_rates, len(loads), self.service_rate)
+        asked = [
+            replace(load, least_rate=rate, least_window=window)
+            for load, rate, window in zip(loads, least_rates, least_windows, strict=True)
+        ]
+        if self.strategy == BEST:
+            return allocate(asked, resources)
+        strategy = BY_NAME[self.strategy]
+        return allocate_by(asked, resources, processor=strategy, memory=strategy)
 
     def probes_needed(self, there_are: float, inputs: int) -> int:
         """Probes that each input gets at least where there are so many in a pane."""

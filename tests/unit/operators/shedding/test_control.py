@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from windrow.errors import DataError
 from windrow.operators.shedding.control import Control
-from windrow.operators.shedding.meeting import Span
+from windrow.operators.shedding.counted import Span
 from windrow.physical.shedding.limits import (
     STRATEGIES,
     Least,

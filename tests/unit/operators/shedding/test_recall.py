@@ -17,8 +17,8 @@ from windrow.allocation.strategies import allocate
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.engine.base import Counters
 from windrow.operators.shedding.control import Division
+from windrow.operators.shedding.counted import Blocks, Span
 from windrow.operators.shedding.join import ShedJoinOp
-from windrow.operators.shedding.meeting import Blocks, Span
 from windrow.operators.shedding.recall import Recall
 from windrow.physical.shedding.limits import Shedding
 from windrow.schema import MAX_TICK
