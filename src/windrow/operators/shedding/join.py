@@ -61,14 +61,14 @@ from windrow.operators.shedding.draws import (
 from windrow.operators.shedding.marks import Losses
 from windrow.operators.shedding.recall import Recall
 from windrow.physical.nodes.shedding_join import SheddingJoin
-from windrow.physical.shedding.errors import too_little_for_rows
+from windrow.physical.shedding.errors import check_enough_for_rows
 from windrow.physical.shedding.limits import Shedding, hidden_fields
 from windrow.schema import MAX_TICK, MIN_TICK
 
 
 def row_bytes(node: SheddingJoin, rows: pa.RecordBatch) -> int:
     """Bytes of the widest of some rows of an input, with its draws and its place in a structure."""
-    return node.least_row_bytes + sum(map(_width, rows.columns))
+    return node.shed_row_bytes + sum(map(_width, rows.columns))
 
 
 def _width(column: pa.Array) -> int:
@@ -143,9 +143,7 @@ class ShedJoinOp(BewJoinOp):
         """Takes a tuple for as wide as the widest one."""
         if widest > self._row_bytes:
             self._row_bytes = widest
-            error = too_little_for_rows(self._node, self._shedding, widest)
-            if error is not None:
-                raise error
+            check_enough_for_rows(self._node, self._shedding, widest)
 
     def advance(self, watermark: int) -> Iterator[ChangeBatch]:
         """Decides the panes that are over, and joins those drawn."""

@@ -27,7 +27,6 @@ from windrow.allocation.loads import (
 from windrow.optimize.cost.directions import Direction
 from windrow.optimize.cost.joins import Joined, output
 from windrow.optimize.cost.statistics import Sized
-from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.shedding.facts import waiting_ticks
 from windrow.physical.shedding.limits import (
@@ -198,7 +197,7 @@ class Width(NamedTuple):
     is_assumed: bool
 
 
-def expected_width(node: MultiJoin) -> Width:
+def expected_width(node: SheddingJoin) -> Width:
     """What a tuple of the widest input takes, as far as types tell."""
     widest, is_assumed = 0, False
     for port, child in enumerate(node.inputs):
@@ -206,7 +205,7 @@ def expected_width(node: MultiJoin) -> Width:
         widths = [_WIDTHS.get(types[name]) for name in node.columns_needed(port)]
         widest = max(widest, sum((own or ASSUMED) + _NULL for own in widths))
         is_assumed |= None in widths
-    return Width(node.least_row_bytes + widest, is_assumed)
+    return Width(node.shed_row_bytes + widest, is_assumed)
 
 
 def effective_directions(

@@ -28,7 +28,7 @@ from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.options import Options
-from windrow.physical.shedding.errors import too_little
+from windrow.physical.shedding.errors import check_enough
 from windrow.physical.shedding.limits import (
     BEST,
     PANES_PER_WINDOW,
@@ -202,9 +202,6 @@ def _shedding(join: MultiJoin, options: Options, *, is_estimated: bool) -> Shedd
     if is_estimated:
         for name, least in (("shed_least", windows), ("shed_least_rate", rates)):
             _check_totals(join, name, least)
-    error = too_little(join, shedding)
-    if error is not None:
-        raise error
     if is_estimated and service_rate is not None:
         each = service_rate / (len(join.inputs) * (options.buckets or 1))
         return replace(shedding, panes=panes_for_totals(join.shortest, each, shedding.panes))
@@ -244,7 +241,9 @@ def _rewritten(node: PhysicalNode, shedding: Shedding) -> PhysicalNode:
     """The plan with the join's shedding, and its hidden columns up to the aggregate."""
     if isinstance(node, TimeJoin):
         hidden = hidden_fields(len(node.inputs)) if shedding.is_estimated else ()
-        return SheddingJoin.of(node, shedding, Schema((*node.schema.fields, *hidden)))
+        join = SheddingJoin.of(node, shedding, Schema((*node.schema.fields, *hidden)))
+        check_enough(join)
+        return join
     own = node.with_inputs([_rewritten(child, shedding) for child in node.inputs])
     return own.handing_on_draws() if shedding.is_estimated else own
 

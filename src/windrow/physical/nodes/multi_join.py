@@ -22,7 +22,6 @@ from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.shapes import Inner
 from windrow.physical.partitioning.buckets import Slices, hypercube, show_class
 from windrow.physical.probe_orders import path_order
-from windrow.physical.shedding.limits import least_row_bytes
 from windrow.physical.structures import USUAL, PartSizes
 from windrow.plan.statistics import Figure
 from windrow.plan.texts import KIND_NAMES
@@ -231,11 +230,6 @@ class MultiJoin(Inner):
         """Ticks of the shortest window, of those that have any."""
         reaches = [own for own in map(self.retention, range(len(self.inputs))) if own > 0]
         return min(reaches, default=0)
-
-    @property
-    def least_row_bytes(self) -> int:
-        """What a tuple takes beside its columns, where bytes are counted."""
-        return least_row_bytes(len(self.inputs), len(self.classes), len(self.predicates))
 
     def reach(self, last: int, other: int) -> tuple[int, int]:
         """From when to when, seen from the last row of a combination, one of another input may be.

@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING
 
 from windrow.physical.algorithms import ASYMMETRIC
 from windrow.physical.nodes.time_join import TimeJoin
-from windrow.physical.shedding.errors import too_little
+from windrow.physical.shedding.errors import check_enough
 from windrow.physical.shedding.facts import shed_emission, shed_facts, shed_probes, shed_state
-from windrow.physical.shedding.limits import Shedding, pane_ticks
+from windrow.physical.shedding.limits import (
+    OF_A_STRUCTURE,
+    OF_AN_INDEX,
+    OF_ITS_OWN,
+    Shedding,
+    pane_ticks,
+)
 
 if TYPE_CHECKING:
     from windrow.physical.explain.facts import Fact
@@ -68,7 +74,7 @@ class SheddingJoin(TimeJoin):
     @property
     def probe_limit(self) -> str:
         """By its service rate."""
-        return shed_probes(self.shedding, self.time_type)
+        return shed_probes(self)
 
     @property
     def is_for_what_is_left(self) -> bool:
@@ -77,16 +83,19 @@ class SheddingJoin(TimeJoin):
 
     @property
     def shed_row_bytes(self) -> int:
-        """What a tuple takes beside its columns."""
-        return self.least_row_bytes
+        """By its keys and other conditions.
+
+        The windows of two inputs may be kept in structures. Their tuples take as much whether they are
+        or not: how they are looked up decides neither who is drawn nor how many.
+        """
+        indexes = OF_AN_INDEX * (max(1, len(self.classes)) + len(self.predicates))
+        return OF_ITS_OWN + (max(indexes, OF_A_STRUCTURE) if len(self.inputs) == 2 else indexes)
 
     def in_bucket(self, buckets: int) -> SheddingJoin:
         """The same with an equal part of what it may hold and do."""
-        part = self.shedding.part(buckets)
-        error = too_little(self, part, buckets)
-        if error is not None:
-            raise error
-        return replace(self, shedding=part)
+        part = replace(self, shedding=self.shedding.part(buckets))
+        check_enough(part, buckets)
+        return part
 
     @property
     def own_delay(self) -> int:
@@ -101,10 +110,10 @@ class SheddingJoin(TimeJoin):
         return "windrow.operators.shedding.join:ShedJoinOp"
 
     def _own_facts(self, below: int) -> list[Fact]:  # noqa: ARG002
-        return shed_facts(self, self.time_type)
+        return shed_facts(self)
 
     def _own_state(self) -> list[str]:
-        return shed_state(self, self.time_type)
+        return shed_state(self)
 
     def _emission(self) -> str:
-        return shed_emission(self, self.time_type)
+        return shed_emission(self)

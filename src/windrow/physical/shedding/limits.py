@@ -173,16 +173,6 @@ LEAST_PART = 16
 """Tuples of a part at least: smaller ones would cost more than they save."""
 
 
-def least_row_bytes(inputs: int, classes: int, predicates: int) -> int:
-    """What a tuple of a join takes without its columns, by its inputs, keys and other conditions.
-
-    The windows of two inputs may be kept in structures. Their tuples take as much whether they are
-    or not: how they are looked up decides neither who is drawn nor how many.
-    """
-    indexes = OF_AN_INDEX * (max(1, classes) + predicates)
-    return OF_ITS_OWN + (max(indexes, OF_A_STRUCTURE) if inputs == 2 else indexes)
-
-
 def part_of(memory: float, streams: int) -> int:
     """How many tuples of a batch are taken at a time, where so many are held in all."""
     return max(LEAST_PART, int(memory / (PARTS_PER_STREAM * streams)))
