@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal, TypedDict, get_args
 
 from windrow.physical.algorithms import ASYMMETRIC, MATCH_ALGORITHMS
+from windrow.physical.load_shedding.limits import STRATEGIES, ShedStrategy, least_said, rate_said
 from windrow.physical.option import (
     InProcess,
     Option,
@@ -26,7 +27,6 @@ from windrow.physical.option import (
     structure_names,
     whole,
 )
-from windrow.physical.shedding.limits import STRATEGIES, ShedStrategy, least_said, rate_said
 from windrow.physical.structures import LEAST_BUCKET, LEAST_NODE, MOST, USUAL, PartSizes
 from windrow.plan.units import Amount, to_amount
 

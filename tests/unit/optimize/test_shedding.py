@@ -10,16 +10,16 @@ import windrow
 from windrow.errors import WindrowError
 from windrow.operators.engine.driver import build
 from windrow.operators.expressions.evaluate import DuckdbTypes
-from windrow.operators.shedding.structured_join import StructuredShedJoinOp
+from windrow.operators.load_shedding.structured_join import StructuredShedJoinOp
+from windrow.optimize.load_shedding.expected import Width, expected_width
 from windrow.optimize.options import by_keyword
 from windrow.optimize.planner import optimize
-from windrow.optimize.shedding.expected import Width, expected_width
 from windrow.physical.explain.algorithm_facts import algorithm_facts
+from windrow.physical.load_shedding.facts import shed_facts
+from windrow.physical.load_shedding.limits import Least
 from windrow.physical.nodes.project_rows import ProjectRows
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.physical.nodes.time_join import TimeJoin
-from windrow.physical.shedding.facts import shed_facts
-from windrow.physical.shedding.limits import Least
 from windrow.run.spark.stages import Spread, plan_stage
 from windrow.sql.compile import compile_query
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from windrow.physical.load_shedding.limits import chance_column, is_hidden
 from windrow.physical.nodes.shapes import OneInput, PerRow
-from windrow.physical.shedding.limits import chance_column, is_hidden
 from windrow.plan.exprs import quote_duckdb, quote_spark
 from windrow.plan.texts import show_predicates
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from windrow.physical.load_shedding.limits import is_hidden
 from windrow.physical.nodes.shapes import OneInput, PerRow
-from windrow.physical.shedding.limits import is_hidden
 from windrow.plan.exprs import Named, column
 from windrow.plan.texts import show_items
 from windrow.schema import Schema

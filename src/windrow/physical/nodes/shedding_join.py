@@ -6,16 +6,16 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
 from windrow.physical.algorithms import ASYMMETRIC
-from windrow.physical.nodes.time_join import TimeJoin
-from windrow.physical.shedding.errors import check_enough
-from windrow.physical.shedding.facts import shed_emission, shed_facts, shed_probes, shed_state
-from windrow.physical.shedding.limits import (
+from windrow.physical.load_shedding.errors import check_enough
+from windrow.physical.load_shedding.facts import shed_emission, shed_facts, shed_probes, shed_state
+from windrow.physical.load_shedding.limits import (
     OF_A_STRUCTURE,
     OF_AN_INDEX,
     OF_ITS_OWN,
     Shedding,
     pane_ticks,
 )
+from windrow.physical.nodes.time_join import TimeJoin
 
 if TYPE_CHECKING:
     from windrow.physical.explain.facts import Fact
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class SheddingJoin(TimeJoin):
     """An inner join by time of which a random part of tuples is kept, or probes.
 
-    Where totals are estimated from its results, `schema` ends with `physical.shedding.limits.hidden_fields`.
+    Where totals are estimated from its results, `schema` ends with `physical.load_shedding.limits.hidden_fields`.
 
     Attributes:
         shedding: what it may hold and do.
@@ -37,7 +37,7 @@ class SheddingJoin(TimeJoin):
 
     identity_later = ("shedding",)
     alternatives = (ASYMMETRIC,)
-    workload = "windrow.optimize.shedding.expected:left_workload"
+    workload = "windrow.optimize.load_shedding.expected:left_workload"
     is_limited = True
 
     @classmethod
@@ -106,8 +106,8 @@ class SheddingJoin(TimeJoin):
     def operator(self) -> str:
         """By backward evaluation, or by structures that follow what is kept."""
         if self.algorithm == ASYMMETRIC:
-            return "windrow.operators.shedding.structured_join:StructuredShedJoinOp"
-        return "windrow.operators.shedding.join:ShedJoinOp"
+            return "windrow.operators.load_shedding.structured_join:StructuredShedJoinOp"
+        return "windrow.operators.load_shedding.join:ShedJoinOp"
 
     def _own_facts(self, below: int) -> list[Fact]:  # noqa: ARG002
         return shed_facts(self)

@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.operators.shedding.tokens import Sent
+from windrow.operators.load_shedding.tokens import Sent
 from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 

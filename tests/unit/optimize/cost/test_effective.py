@@ -6,7 +6,7 @@ from windrow.allocation.loads import Allocation, Load, Resources
 from windrow.allocation.strategies import allocate
 from windrow.optimize.cost.directions import Direction, cheapest
 from windrow.optimize.cost.structures import PAPER, Sizes, Structure
-from windrow.optimize.shedding.expected import effective_directions
+from windrow.optimize.load_shedding.expected import effective_directions
 
 
 def test_arrivals_that_do_not_probe_are_still_kept():

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.allocation.loads import Allocation, Load, output_rate
-from windrow.operators.shedding.draws import Purpose, draws_of, row_words
+from windrow.operators.load_shedding.draws import Purpose, draws_of, row_words
 from windrow_papers.experiments.charts import Chart, Line, Panel
 from windrow_papers.experiments.claims import Case, Reading
 from windrow_papers.experiments.tables import Table, Value, table

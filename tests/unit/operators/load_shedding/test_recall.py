@@ -16,11 +16,11 @@ from windrow.allocation.loads import Load, Resources, expected_recall
 from windrow.allocation.strategies import allocate
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.engine.base import Counters
-from windrow.operators.shedding.control import Division
-from windrow.operators.shedding.counted import Blocks, Span
-from windrow.operators.shedding.join import ShedJoinOp
-from windrow.operators.shedding.recall import Recall
-from windrow.physical.shedding.limits import Shedding
+from windrow.operators.load_shedding.control import Division
+from windrow.operators.load_shedding.counted import Blocks, Span
+from windrow.operators.load_shedding.join import ShedJoinOp
+from windrow.operators.load_shedding.recall import Recall
+from windrow.physical.load_shedding.limits import Shedding
 from windrow.schema import MAX_TICK
 
 SPAN, PARTS, KEYS, TIMES = 240, 31, 10, 4

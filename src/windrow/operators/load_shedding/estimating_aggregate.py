@@ -38,10 +38,10 @@ from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.columns.chunks import ChunkSlice
 from windrow.operators.columns.key_columns import fixed_values
 from windrow.operators.engine.base import Snapshot
-from windrow.operators.shedding.margins import Arguments, Drawn, MarginKeeper
-from windrow.operators.shedding.marks import Doubt, is_mark
+from windrow.operators.load_shedding.margins import Arguments, Drawn, MarginKeeper
+from windrow.operators.load_shedding.marks import Doubt, is_mark
+from windrow.physical.load_shedding.limits import chance_column, draw_column
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
-from windrow.physical.shedding.limits import chance_column, draw_column
 from windrow.plan.nodes.window_aggregate import Aggregate
 from windrow.schema import MAX_TICK
 

@@ -32,7 +32,7 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from windrow.operators.shedding.draws import bits, number_of
+from windrow.operators.load_shedding.draws import bits, number_of
 
 _ROUNDING = 1e-9
 """An amount that is so little below a whole number is that number."""

@@ -16,7 +16,7 @@ of a combination, by time and then by input, is new when the combination is foun
 the others were kept. After each pane no more is held than there is memory for.
 
 Where totals are estimated above, results carry which draws made them, and by which chances: the
-columns of `physical.shedding.limits.hidden_fields`. Marks among them tell where some may be missing
+columns of `physical.load_shedding.limits.hidden_fields`. Marks among them tell where some may be missing
 (`marks.py`).
 """
 
@@ -43,11 +43,11 @@ from windrow.operators.joins.join_inputs import (
     only_inserts,
 )
 from windrow.operators.joins.join_steps import Route
-from windrow.operators.shedding.arrivals import Arrivals, Waited, column_of
-from windrow.operators.shedding.chances import Caps, Chances, chance_of
-from windrow.operators.shedding.control import Control, Division, SentTo
-from windrow.operators.shedding.counted import Blocks, Span
-from windrow.operators.shedding.draws import (
+from windrow.operators.load_shedding.arrivals import Arrivals, Waited, column_of
+from windrow.operators.load_shedding.chances import Caps, Chances, chance_of
+from windrow.operators.load_shedding.control import Control, Division, SentTo
+from windrow.operators.load_shedding.counted import Blocks, Span
+from windrow.operators.load_shedding.draws import (
     KEEP,
     NOT_DRAWN,
     PROBE,
@@ -58,11 +58,11 @@ from windrow.operators.shedding.draws import (
     number_of,
     numbered,
 )
-from windrow.operators.shedding.marks import Losses
-from windrow.operators.shedding.recall import Recall
+from windrow.operators.load_shedding.marks import Losses
+from windrow.operators.load_shedding.recall import Recall
+from windrow.physical.load_shedding.errors import check_enough_for_rows
+from windrow.physical.load_shedding.limits import Shedding, hidden_fields
 from windrow.physical.nodes.shedding_join import SheddingJoin
-from windrow.physical.shedding.errors import check_enough_for_rows
-from windrow.physical.shedding.limits import Shedding, hidden_fields
 from windrow.schema import MAX_TICK, MIN_TICK
 
 

@@ -70,9 +70,9 @@ from windrow.operators.joins.tuple_at_a_time.structure_words import (
     range_of,
     range_words,
 )
-from windrow.operators.shedding.draws import KEEP, NOT_DRAWN, Draws
-from windrow.operators.shedding.draws import PROBE as PROBE_DRAW
-from windrow.operators.shedding.join import ShedJoinOp
+from windrow.operators.load_shedding.draws import KEEP, NOT_DRAWN, Draws
+from windrow.operators.load_shedding.draws import PROBE as PROBE_DRAW
+from windrow.operators.load_shedding.join import ShedJoinOp
 from windrow.physical.nodes.shedding_join import SheddingJoin
 
 MOST_GONE = 0.25

@@ -36,9 +36,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.operators.engine.base import THOUSANDTHS, Counters
-from windrow.operators.shedding.control import Division
-from windrow.operators.shedding.counted import Blocks, combinations_met
-from windrow.operators.shedding.draws import bits, number_of
+from windrow.operators.load_shedding.control import Division
+from windrow.operators.load_shedding.counted import Blocks, combinations_met
+from windrow.operators.load_shedding.draws import bits, number_of
 from windrow.physical.nodes.shedding_join import SheddingJoin
 
 ENOUGH = 300

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from windrow.errors import DataError, PlanError
 from windrow.physical.explain.cost_facts import show_rate
-from windrow.physical.shedding.limits import Shedding, pane_ticks
+from windrow.physical.load_shedding.limits import Shedding, pane_ticks
 from windrow.plan.units import show_bytes, show_ticks
 
 if TYPE_CHECKING:

@@ -34,9 +34,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.operators.shedding.draws import numbered
+from windrow.operators.load_shedding.draws import numbered
+from windrow.physical.load_shedding.limits import block_panes
 from windrow.physical.nodes.shedding_join import SheddingJoin
-from windrow.physical.shedding.limits import block_panes
 from windrow.schema import MIN_TICK
 
 Floats = NDArray[np.float64]

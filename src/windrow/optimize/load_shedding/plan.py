@@ -1,7 +1,7 @@
 """Where a query sheds: its one window join is told what it may hold and do, or it is refused.
 
 Where an aggregate stands above, the join's results carry which draws made them and by which chances
-(`physical.shedding.limits.hidden_fields`), and what lies between hands those on.
+(`physical.load_shedding.limits.hidden_fields`), and what lies between hands those on.
 
 Aggregates over a join that sheds become estimates, each with the ends of its interval.
 
@@ -19,17 +19,8 @@ from typing import NoReturn
 
 from windrow.allocation.dividing import ROUNDING
 from windrow.errors import PlanError, Span, UnsupportedError, nearest
-from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.nodes.filter_rows import FilterRows
-from windrow.physical.nodes.multi_join import MultiJoin
-from windrow.physical.nodes.project_rows import ProjectRows
-from windrow.physical.nodes.range_rows import RangeRows
-from windrow.physical.nodes.shedding_join import SheddingJoin
-from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
-from windrow.physical.nodes.time_join import TimeJoin
-from windrow.physical.options import Options
-from windrow.physical.shedding.errors import check_enough
-from windrow.physical.shedding.limits import (
+from windrow.physical.load_shedding.errors import check_enough
+from windrow.physical.load_shedding.limits import (
     BEST,
     PANES_PER_WINDOW,
     PANES_WHERE_MEMORY_IS,
@@ -41,6 +32,15 @@ from windrow.physical.shedding.limits import (
     panes_for_totals,
     rate_said,
 )
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.filter_rows import FilterRows
+from windrow.physical.nodes.multi_join import MultiJoin
+from windrow.physical.nodes.project_rows import ProjectRows
+from windrow.physical.nodes.range_rows import RangeRows
+from windrow.physical.nodes.shedding_join import SheddingJoin
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
+from windrow.physical.nodes.time_join import TimeJoin
+from windrow.physical.options import Options
 from windrow.plan.catalog import USUAL_UNIT, ticks_per_unit
 from windrow.plan.exprs import Expr, Named, column
 from windrow.plan.texts import show_aggregate

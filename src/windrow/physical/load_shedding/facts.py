@@ -10,7 +10,7 @@ from windrow.physical.algorithms import ASYMMETRIC
 from windrow.physical.explain.bounds_text import lag_terms
 from windrow.physical.explain.cost_facts import show_count, show_rate
 from windrow.physical.explain.facts import Fact, largest_lateness
-from windrow.physical.shedding.limits import BEST, Expected, Least, Shedding
+from windrow.physical.load_shedding.limits import BEST, Expected, Least, Shedding
 from windrow.plan.units import show_bytes, show_ticks
 
 if TYPE_CHECKING:

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from windrow.operators.columns.changes import ChangeBatch, concat
 from windrow.operators.columns.chunks import ChunkBuffer, ChunkSlice
 from windrow.operators.columns.key_columns import mixed_words
-from windrow.operators.shedding.chances import chance_of
-from windrow.operators.shedding.draws import (
+from windrow.operators.load_shedding.chances import chance_of
+from windrow.operators.load_shedding.draws import (
     KEEP,
     PROBE,
     Draws,
@@ -38,8 +38,8 @@ from windrow.operators.shedding.draws import (
     numbered,
     row_words,
 )
-from windrow.operators.shedding.marks import Losses
-from windrow.physical.shedding.limits import room_to_wait
+from windrow.operators.load_shedding.marks import Losses
+from windrow.physical.load_shedding.limits import room_to_wait
 from windrow.schema import MAX_TICK
 
 

@@ -27,9 +27,8 @@ from windrow.allocation.loads import (
 from windrow.optimize.cost.directions import Direction
 from windrow.optimize.cost.joins import Joined, output
 from windrow.optimize.cost.statistics import Sized
-from windrow.physical.nodes.shedding_join import SheddingJoin
-from windrow.physical.shedding.facts import waiting_ticks
-from windrow.physical.shedding.limits import (
+from windrow.physical.load_shedding.facts import waiting_ticks
+from windrow.physical.load_shedding.limits import (
     CLEARLY,
     Expected,
     Shedding,
@@ -37,6 +36,7 @@ from windrow.physical.shedding.limits import (
     part_of,
     room_to_wait,
 )
+from windrow.physical.nodes.shedding_join import SheddingJoin
 
 NEARLY_ALL = 0.99
 """What is expected at most where all fits but a part of a batch, which may have to wait."""

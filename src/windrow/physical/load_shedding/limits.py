@@ -14,11 +14,11 @@ more per input, after all others: `hidden_fields`.
 tuple in the same part (kept, or probing), different ones for different tuples, and for one tuple in
 different parts. Numbers of different inputs are not to be compared. `$chance_i`, a double in
 (0, 1], is the chance of that draw when the combination was found. With the columns of all inputs a
-batch of rows is what `operators.shedding.margins.Drawn` holds. Neither is ever NULL. Filters and
+batch of rows is what `operators.load_shedding.margins.Drawn` holds. Neither is ever NULL. Filters and
 projections between the join and the aggregate hand them on under the same names.
 
 A row whose chances are 0 is no result but a mark: from its time until the tick in its `$draw_i`
-results may be missing (`operators/shedding/marks.py`). Filters let it pass.
+results may be missing (`operators/load_shedding/marks.py`). Filters let it pass.
 """
 
 from __future__ import annotations
