@@ -26,13 +26,13 @@ from numpy.typing import NDArray
 from windrow.operators.columns.changes import ChangeBatch, concat
 from windrow.operators.columns.chunks import ChunkBuffer, ChunkSlice
 from windrow.operators.columns.key_columns import mixed_words
-from windrow.operators.load_shedding.chances import chance_of
 from windrow.operators.load_shedding.draws import (
     KEEP,
     PROBE,
     Draws,
     Purpose,
     bits,
+    chance_of,
     draws_of,
     number_of,
     numbered,

@@ -105,14 +105,12 @@ class Division(NamedTuple):
         arrived: arrivals of the pane.
         probes: those of them that probe.
         windows: tuples that are held, at most.
-        full: tuples that a full window would hold.
         spans: the first and the last arrival, in ticks from the start of the pane.
     """
 
     arrived: tuple[int, ...]
     probes: tuple[int, ...]
     windows: tuple[int, ...]
-    full: tuple[int, ...]
     spans: tuple[Span, ...]
 
 
@@ -210,7 +208,7 @@ class Control:
             if self._shedding.is_estimated:
                 windows = _one_each(windows, full)
         probes = self._probes(number, there, steady, allocation)
-        return Division(tuple(arrived), probes, windows, full, inside)
+        return Division(tuple(arrived), probes, windows, inside)
 
     def left(self, held: Sequence[int], room: int) -> Sequence[int]:
         """What is left to each input where all hold more than there is room for, between two panes."""

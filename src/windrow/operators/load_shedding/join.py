@@ -44,16 +44,18 @@ from windrow.operators.joins.join_inputs import (
 )
 from windrow.operators.joins.join_steps import Route
 from windrow.operators.load_shedding.arrivals import Arrivals, Waited, column_of
-from windrow.operators.load_shedding.chances import Caps, Chances, chance_of
 from windrow.operators.load_shedding.control import Control, Division, SentTo
 from windrow.operators.load_shedding.counted import Blocks, Span
 from windrow.operators.load_shedding.draws import (
     KEEP,
     NOT_DRAWN,
     PROBE,
+    Caps,
+    Chances,
     Draws,
     Purpose,
     bits,
+    chance_of,
     draw_numbers,
     number_of,
     numbered,

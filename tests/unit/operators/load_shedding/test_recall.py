@@ -196,7 +196,7 @@ def test_panes_that_find_more_by_chance_do_not_count_for_more(matching):
         window = Blocks(np.array([-50.0]), np.array([-40.0]), np.array([[40.0], [40.0], [kept]]))
         found = dice.binomial(probes * kept, matching)
         recall.found(0, np.full((1, found), probes * kept / 800))
-        division = Division((20, 0), (probes, 0), (0, kept), (0, 40), (pane, pane))
+        division = Division((20, 0), (probes, 0), (0, kept), (pane, pane))
         recall.count(counters, division, (True, True), (nothing, window))
         reached += probes * kept
     whole = 2_000 * 20 * 40
