@@ -81,29 +81,24 @@ def least_said(name: str, given: object) -> dict[str, Said]:
         PlanError: the option cannot be read.
     """
     is_rate = name == "shed_least_rate"
-    named = isinstance(given, str) and "=" in given
-    entries = str(given).split(",") if named else [given]
+    entries: list[tuple[str, object]] = [("", given)]
+    is_by_stream = isinstance(given, str) and "=" in given
+    if is_by_stream:
+        parts = (entry.partition("=") for entry in str(given).split(","))
+        entries = [(stream.strip().lower(), text) for stream, _, text in parts]
     found: dict[str, Said] = {}
-    for entry in entries:
-        stream, _, text = (
-            entry.partition("=") if isinstance(entry, str) and named else ("", "", entry)
-        )
+    for stream, text in entries:
         said = _read(text, is_rate=is_rate)
-        key = stream.strip().lower()
-        if said is None or key in found or (named and not key):
-            raise _bad_least(name, given, is_rate=is_rate)
-        found[key] = said
+        if said is None or stream in found or (is_by_stream and not stream):
+            amount = "50 per second" if is_rate else "100 tuples"
+            raise PlanError(
+                "bad-option",
+                f"{name} = {_shown(given)} does not say what each stream gets at least",
+                hint=f"for instance '{amount}', '10%', or for single streams 'a = 10%, b = 5%';"
+                f" numbers up to {MOST:g}",
+            )
+        found[stream] = said
     return found
-
-
-def _bad_least(name: str, given: object, *, is_rate: bool) -> PlanError:
-    amount = "50 per second" if is_rate else "100 tuples"
-    return PlanError(
-        "bad-option",
-        f"{name} = {_shown(given)} does not say what each stream gets at least",
-        hint=f"for instance '{amount}', '10%', or for single streams 'a = 10%, b = 5%';"
-        f" numbers up to {MOST:g}",
-    )
 
 
 def _shown(given: object) -> str:
