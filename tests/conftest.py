@@ -27,7 +27,7 @@ LAWS = (
     "/test_bucket_plan.py",
     "/test_estimates.py",
     "/test_shedding.py",
-    "/tests/unit/operators/shedding/",
+    "/tests/unit/operators/load_shedding/",
     "/tests/unit/operators/pages/",
 )
 """Where tests try many cases each, or compile much: the papers' algorithms, window structures."""

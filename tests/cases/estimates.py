@@ -7,10 +7,10 @@ import pyarrow as pa
 
 from windrow.operators.aggregates.sliding_aggregate import SlidingAggregateOp
 from windrow.operators.columns.changes import ChangeBatch
-from windrow.operators.shedding.estimating_aggregate import EstimatingAggregateOp
+from windrow.operators.load_shedding.estimating_aggregate import EstimatingAggregateOp
+from windrow.physical.load_shedding.limits import chance_column, draw_column
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
-from windrow.physical.shedding.limits import chance_column, draw_column
 from windrow.plan.exprs import column
 from windrow.plan.nodes.window_aggregate import Aggregate
 from windrow.schema import Field, Schema

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.operators.columns.changes import ChangeBatch
+from windrow.physical.load_shedding.limits import Least, Shedding
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.shedding_join import SheddingJoin
-from windrow.physical.shedding.limits import Least, Shedding
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, Field, Schema
 

@@ -24,10 +24,10 @@ from hypothesis import strategies as st
 
 from windrow.operators.engine.driver import build
 from windrow.operators.joins import bew_search
-from windrow.operators.shedding import structured_join
-from windrow.operators.shedding.join import ShedJoinOp
+from windrow.operators.load_shedding import structured_join
+from windrow.operators.load_shedding.join import ShedJoinOp
+from windrow.physical.load_shedding.limits import STRATEGIES, Shedding
 from windrow.physical.nodes.shedding_join import SheddingJoin
-from windrow.physical.shedding.limits import STRATEGIES, Shedding
 from windrow.physical.structures import PartSizes
 from windrow.schema import MAX_TICK
 

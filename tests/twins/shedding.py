@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 import pyarrow as pa
 
-from windrow.operators.shedding.draws import Purpose, draws_of, row_words
+from windrow.operators.load_shedding.draws import Purpose, draws_of, row_words
 
 
 @dataclass(frozen=True)

@@ -126,12 +126,8 @@ _NEGLIGIBLE = 1e-10
 
 def windows_pot(loads: Sequence[Load], memory: float) -> Pot:
     """The tuples that there are to divide."""
-    return pot(
-        "tuples of memory",
-        memory,
-        [one.least_window for one in loads],
-        [one.most_kept for one in loads],
-    )
+    least, most = [one.least_window for one in loads], [one.most_kept for one in loads]
+    return pot("tuples of memory", memory, least, most)
 
 
 def best_windows(divided: Pot, rates: Sequence[float]) -> tuple[float, ...]:
@@ -203,12 +199,8 @@ def _slopes(windows: Sequence[float], rates: Sequence[float]) -> list[float]:
 
 def rates_pot(loads: Sequence[Load], service_rate: float) -> Pot:
     """The probes that there are to divide."""
-    return pot(
-        "probes per unit of time",
-        service_rate,
-        [one.least_rate for one in loads],
-        [one.rate for one in loads],
-    )
+    least, most = [one.least_rate for one in loads], [one.rate for one in loads]
+    return pot("probes per unit of time", service_rate, least, most)
 
 
 def best_rates(divided: Pot, windows: Sequence[float], loads: Sequence[Load]) -> tuple[float, ...]:

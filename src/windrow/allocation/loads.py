@@ -158,12 +158,9 @@ def _is_short(there_is: float | None, asked: Sequence[float]) -> bool:
 def output_rate(
     allocation: Allocation, selectivity: float = 1.0, loads: Sequence[Load] = ()
 ) -> float:
-    """The expected results per unit of time.
+    """The expected results per unit of time, of all combinations of which a share matches.
 
-    Args:
-        allocation: what each stream gets.
-        selectivity: the share of all combinations that match.
-        loads: the streams, which know what a probe meets; none where it meets all.
+    The streams know what a probe meets; without them it meets all.
 
     Examples:
         >>> output_rate(Allocation(rates=(100.0, 0.0), windows=(500.0, 1000.0)), 0.01)

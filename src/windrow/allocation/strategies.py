@@ -5,7 +5,6 @@ than it requires, and what one leaves goes to the others.
 
 | strategy | processor | memory |
 |---|---|---|
-| `favoring(stream)` | MaxA, MaxB of figure 5 | of figures 6 and 7 |
 | `equally` | equal | equal |
 | `by_rates` | in proportion to the arrival rates | in proportion to the rates |
 | `by_windows` | in proportion to the windows | in proportion to the windows |
@@ -108,15 +107,6 @@ def _there(amount: float | None) -> float:
 
 Strategy = Callable[[Pot, Sequence[Load]], tuple[float, ...]]
 """Divides what there is among streams."""
-
-
-def favoring(stream: int) -> Strategy:
-    """As much as possible to one stream, then to the others in their order."""
-
-    def divide(divided: Pot, loads: Sequence[Load]) -> tuple[float, ...]:
-        return in_order(divided, [stream, *(at for at in range(len(loads)) if at != stream)])
-
-    return divide
 
 
 def equally(divided: Pot, loads: Sequence[Load]) -> tuple[float, ...]:

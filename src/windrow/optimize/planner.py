@@ -22,6 +22,7 @@ from windrow.optimize.choose.physical_node import check_match_algorithm, check_o
 from windrow.optimize.choose.plans import REFERENCE_MACHINE, Machine, by_cost, plan_names, planned
 from windrow.optimize.choose.scheduling import scheduled
 from windrow.optimize.cost.statistics import ASSUMED_KEYS, PlanStatistics
+from windrow.optimize.load_shedding.plan import with_shedding
 from windrow.optimize.options import check_updates, with_hints
 from windrow.optimize.rules.columns import (
     compute_below_aggregate,
@@ -36,7 +37,6 @@ from windrow.optimize.rules.filters import (
     push_table_join_below_join,
 )
 from windrow.optimize.rules.push_distinct import push_distinct
-from windrow.optimize.shedding.plan import with_estimates, with_shedding
 from windrow.physical.algorithms import ALGORITHMS, DEFAULT
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.multi_join import MultiJoin
@@ -93,7 +93,9 @@ def optimize(
     check_updates(query, options)
     query.root.verify()
     plan = apply_rules(query.root)
-    root = with_estimates(with_shedding(choose(plan, options), options))
+    root = choose(plan, options)
+    if options.limits_joins:
+        root = with_shedding(root, options)
     said = {stream.name: stream.statistics for stream in plan.streams}
     bounded = frozenset(stream.name for stream in plan.streams if stream.is_bounded)
     root = push_distinct(root, options, PlanStatistics(said, tables, bounded))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal, TypedDict, get_args
 
 from windrow.physical.algorithms import ASYMMETRIC, MATCH_ALGORITHMS
+from windrow.physical.load_shedding.limits import STRATEGIES, ShedStrategy, least_said, rate_said
 from windrow.physical.option import (
     InProcess,
     Option,
@@ -26,7 +27,6 @@ from windrow.physical.option import (
     structure_names,
     whole,
 )
-from windrow.physical.shedding.limits import STRATEGIES, ShedStrategy, least_said, rate_said
 from windrow.physical.structures import LEAST_BUCKET, LEAST_NODE, MOST, USUAL, PartSizes
 from windrow.plan.units import Amount, to_amount
 
@@ -330,6 +330,11 @@ class Options:
     def sheds_probes(self) -> bool:
         """Whether arrivals do not probe when the service rate is short."""
         return self.on_service_rate == SHED
+
+    @property
+    def limits_joins(self) -> bool:
+        """Whether a window join is told how much it may hold or do: beyond that it sheds, or fails."""
+        return self.sheds_memory or self.service_rate is not None
 
     @property
     def sheds(self) -> bool:

@@ -1,69 +1,12 @@
-"""The strategies of figures 5 to 7, and what divides an amount."""
+"""What divides an amount, and a strategy over streams of which one never arrives."""
 
 from __future__ import annotations
 
 import pytest
 
 from windrow.allocation.dividing import in_order, in_proportion, pot
-from windrow.allocation.loads import Load, Resources, output_rate
-from windrow.allocation.strategies import (
-    allocate_by,
-    by_rates,
-    by_windows,
-    equally,
-    favoring,
-    inverse_to_rates,
-)
-
-FIGURE_5 = [Load(800, 100), Load(200, 200)], Resources(service_rate=100)
-FIGURE_6 = [Load(10, 1_000), Load(50, 1_000)], Resources(memory=1_000)
-FIGURE_7 = [Load(10, 100), Load(10, 100)], Resources(memory=100, service_rate=10)
-
-
-@pytest.mark.parametrize(
-    ("strategy", "rates", "output"),
-    [
-        (favoring(0), (100, 0), 200),
-        (favoring(1), (0, 100), 100),
-        (equally, (50, 50), 150),
-        (by_rates, (80, 20), 180),
-        (by_windows, (100 / 3, 200 / 3), 400 / 3),
-    ],
-)
-def test_the_strategies_of_figure_5_divide_the_processor(strategy, rates, output):
-    found = allocate_by(*FIGURE_5, processor=strategy)
-    assert found.rates == pytest.approx(rates)
-    assert found.windows == (100, 200)
-    assert output_rate(found, 0.01) == pytest.approx(output)
-
-
-@pytest.mark.parametrize(
-    ("strategy", "windows", "output"),
-    [
-        (favoring(0), (1_000, 0), 250),
-        (favoring(1), (0, 1_000), 50),
-        (equally, (500, 500), 150),
-        (by_rates, (1_000 / 6, 5_000 / 6), 500 / 6),
-        (inverse_to_rates, (5_000 / 6, 1_000 / 6), 1_300 / 6),
-    ],
-)
-def test_the_strategies_of_figure_6_divide_memory(strategy, windows, output):
-    found = allocate_by(*FIGURE_6, memory=strategy)
-    assert found.windows == pytest.approx(windows)
-    assert output_rate(found, 0.005) == pytest.approx(output)
-
-
-@pytest.mark.parametrize(
-    ("probes", "kept", "output"),
-    [(1, 0, 10), (0, 1, 10), (0, 0, 0), (1, 1, 0)],
-)
-def test_the_strategies_of_figure_7_divide_both(probes, kept, output):
-    found = allocate_by(*FIGURE_7, processor=favoring(probes), memory=favoring(kept))
-    assert output_rate(found, 0.01) == pytest.approx(output)
-
-
-def test_equal_shares_of_both_lie_between():
-    assert output_rate(allocate_by(*FIGURE_7), 0.01) == pytest.approx(5)
+from windrow.allocation.loads import Load, Resources
+from windrow.allocation.strategies import allocate_by, inverse_to_rates
 
 
 def test_a_stream_that_never_arrives_is_the_slowest():

@@ -10,16 +10,16 @@ import windrow
 from windrow.errors import WindrowError
 from windrow.operators.engine.driver import build
 from windrow.operators.expressions.evaluate import DuckdbTypes
-from windrow.operators.shedding.structured_join import StructuredShedJoinOp
+from windrow.operators.load_shedding.structured_join import StructuredShedJoinOp
+from windrow.optimize.load_shedding.expected import Width, expected_width
 from windrow.optimize.options import by_keyword
 from windrow.optimize.planner import optimize
-from windrow.optimize.shedding.expected import Width, expected_width
 from windrow.physical.explain.algorithm_facts import algorithm_facts
+from windrow.physical.load_shedding.facts import shed_facts
+from windrow.physical.load_shedding.limits import Least
 from windrow.physical.nodes.project_rows import ProjectRows
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.physical.nodes.time_join import TimeJoin
-from windrow.physical.shedding.facts import shed_facts
-from windrow.physical.shedding.limits import Least
 from windrow.run.spark.stages import Spread, plan_stage
 from windrow.sql.compile import compile_query
 
@@ -68,8 +68,8 @@ def test_hints_reach_the_join_as_keywords_do():
 
 
 def test_a_query_without_these_options_does_not_shed():
-    assert join_of(planned(JOIN)).shedding is None
-    assert join_of(planned(JOIN, memory="500 tuples", on_memory="spill")).shedding is None
+    assert not join_of(planned(JOIN)).is_limited
+    assert not join_of(planned(JOIN, memory="500 tuples", on_memory="spill")).is_limited
 
 
 def test_memory_may_spill_while_probes_are_shed():
@@ -139,14 +139,12 @@ def test_memory_in_bytes_is_as_many_tuples_as_their_types_tell(sql, row_bytes):
     assert counted.algorithm == "asymmetric"
     assert counted.structures == tuples.structures
     assert counted.estimate == tuples.estimate
-    assert (
-        f"a tuple is taken for {row_bytes} B" in dict(shed_facts(counted, "timestamp"))["expected"]
-    )
+    assert f"a tuple is taken for {row_bytes} B" in dict(shed_facts(counted))["expected"]
 
 
 def test_texts_are_taken_for_as_long_as_they_often_are():
     sql = "SELECT a.y FROM a, b WHERE a.k = b.k WINDOW = INTERVAL 80 SECONDS"
-    join = join_of(planned(sql))
+    join = join_of(planned(sql, **MEMORY))
     assert expected_width(join) == Width(40 + 88 + 5 + 25, is_assumed=True)
 
 
@@ -215,18 +213,18 @@ def test_explain_names_the_structures_that_run():
 def test_a_rate_that_is_bound_to_be_exceeded_is_told_beforehand():
     for memory in ({}, {"memory": "100 tuples", "on_memory": "shed"}):
         join = join_of(planned(FAST, service_rate=500, **memory))
-        assert dict(shed_facts(join, "timestamp"))["expected"] == [
+        assert dict(shed_facts(join))["expected"] == [
             "the query fails: 1,000 per second arrive, more than the service rate of 500 per second "
             "(on_service_rate = fail)"
         ]
     join = join_of(planned(FAST, service_rate=2_000))
-    assert dict(shed_facts(join, "timestamp"))["expected"] == []
+    assert dict(shed_facts(join))["expected"] == []
 
 
 def test_a_recall_of_nearly_all_is_not_shown_as_all():
     memory = {"memory": "11360 tuples", "on_memory": "shed"}  # two of 11,362.5 are missing
     join = join_of(planned(FAST, **memory))
-    assert dict(shed_facts(join, "timestamp"))["expected"][0] == "memory is short: recall 99%"
+    assert dict(shed_facts(join))["expected"][0] == "memory is short: recall 99%"
 
 
 REFUSED = [

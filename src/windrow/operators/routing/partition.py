@@ -17,9 +17,9 @@ from windrow.errors import InternalError
 from windrow.operators.columns.arrow_types import moved
 from windrow.operators.columns.changes import ChangeBatch, counted
 from windrow.operators.columns.key_columns import can_equal, key_words
+from windrow.operators.load_shedding.marks import is_mark
 from windrow.operators.routing.cell_routes import OwnCells, by_cells
 from windrow.operators.routing.shares import Buckets, Flags, Rows, spread, with_strays
-from windrow.operators.shedding.marks import is_mark
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
 from windrow.physical.nodes.multi_join import MultiJoin

@@ -32,7 +32,6 @@ from windrow.optimize.cost.kernels import (
 )
 from windrow.optimize.cost.statistics import PlanStatistics, Sized, sized
 from windrow.optimize.cost.structures import Structure, Weights
-from windrow.optimize.shedding.expected import effective, left_directions, with_expected
 from windrow.physical.algorithms import (
     ALGORITHMS,
     ASYMMETRIC,
@@ -46,12 +45,11 @@ from windrow.physical.estimates import ONE_PLAN, Estimate, PlanCost
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.nodes.set_op import SetOp
-from windrow.physical.nodes.shedding_join import SheddingJoin
-from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.options import Options
 from windrow.physical.probe_orders import pipeline_order, probe_order
 from windrow.physical.structures import BUFFER, NAMES, USUAL, served_range
 from windrow.plan.statistics import Figure
+from windrow.registry import load
 
 
 def structure_costs(
@@ -61,16 +59,15 @@ def structure_costs(
     names = list(NAMES)
     if not node.classes:
         names = [BUFFER] if served_range(node) is None else [n for n in names if n != HASH]
-    cases = _directions(node, join.widest)
+    cases = join.directions or ((_direction(join.widest, 0), _direction(join.widest, 1)),)
     sides = [
         [(name, fmean(direction_cost(Structure[name], case[at], weights, node.sizes) for case in cases))
          for name in names]
         for at in (0, 1)
     ]  # fmt: skip
-    kernel = KERNELS[ASYMMETRIC if node.shedding is None else f"shed-{ASYMMETRIC}"]
-    loops = kernel.us(_matched(join.widest, in_blocks=node.shedding is None)) * machine_factor(
-        weights
-    )
+    kernel = KERNELS[f"shed-{ASYMMETRIC}" if node.is_limited else ASYMMETRIC]
+    matched = _matched(join.widest, in_blocks=not node.is_limited)
+    loops = kernel.us(matched) * machine_factor(weights)
     method = ALGORITHMS[ASYMMETRIC].methods[0 if node.classes else -1]
     return [
         (node.by(ASYMMETRIC, method, structures=(left, right)), loops + cost_left + cost_right)
@@ -79,14 +76,8 @@ def structure_costs(
     ]
 
 
-def _directions(node: MultiJoin, joined: Joined) -> list[tuple[Direction, Direction]]:
-    """Each window, and what happens to it in a tick, in each case that may be."""
-    if isinstance(node, SheddingJoin) and node.shedding.expected is not None:
-        return left_directions(node)
-    return [(_direction(joined, 0), _direction(joined, 1))]
-
-
 def _direction(joined: Joined, at: int) -> Direction:
+    """One of two windows, and what happens to it in a tick."""
     other = 1 - at
     length = joined.upper[at][other] + min(0, joined.upper[other][at])
     return Direction(
@@ -165,9 +156,8 @@ def planned(
     if len(known_rates) < len(rates):
         return replace(node, estimate=_not_estimated(node, rates, numbers))
     join = sized(node, known_rates, numbers)
-    if isinstance(node, SheddingJoin):
-        node = with_expected(node, join.widest.rates)
-        join = effective(join, node)
+    if node.workload:
+        node, join = load(node.workload)(node, join)
     plans = _plans(node, join, machine, is_bounded=numbers.is_bounded(node))
     if numbers.is_restored:
         plans = [_restored(plan, join.widest, machine) for plan in plans]
@@ -196,7 +186,8 @@ def _is_first(plan: Plan, node: MultiJoin, options: Options) -> bool:
     is_asked = (
         options.structure or options.order or options.join_algorithm not in {None, ASYMMETRIC}
     )
-    if node.shedding is None or len(node.inputs) > 2 or is_asked or _is_bound(node, options):
+    is_left = node.is_for_what_is_left and len(node.inputs) == 2
+    if not is_left or is_asked or _is_bound(node, options):
         return plan.node.runs_like(node)
     return plan.node.algorithm == ASYMMETRIC
 
@@ -247,7 +238,7 @@ def _is_bound(node: MultiJoin, options: Options) -> bool:
 
     A join that sheds keeps to its memory by any of its plans, and waits for its rates alone.
     """
-    is_unknown = node.shedding is not None and node.shedding.expected is None
+    is_unknown = node.is_limited and not node.is_for_what_is_left
     return is_unknown or (options.memory is not None and not options.sheds_memory)
 
 
@@ -277,15 +268,16 @@ def _plans(node: MultiJoin, join: Sized, machine: Machine, *, is_bounded: bool) 
     methods = ALGORITHMS[DEFAULT].methods if node.classes else (NESTED_LOOP,)
     for method in methods:
         plans += _backward_plans(node, join, method, machine)
-    is_plain = isinstance(node, TimeJoin)
-    if is_plain and node.shedding is None:
-        note = "" if is_bounded else WAITS
-        plans += [_sweep_plan(node, join, method, machine, note) for method in methods]
-        for name in ("hw", "nlw") if node.classes else ("nlw",):
+    for name in node.alternatives:
+        algorithm = ALGORITHMS[name]
+        if algorithm.kind == SWEEP:
+            note = "" if is_bounded else WAITS
+            plans += [_sweep_plan(node, join, method, machine, note) for method in methods]
+        elif algorithm.kind == PIPELINE and (node.classes or not algorithm.needs_key):
             plans += _pipeline_plans(node, join, name, machine)
-    if is_plain and len(node.inputs) == 2:
-        costs = structure_costs(node, join, machine.weights)
-        plans += [Plan(own, us * US) for own, us in costs]
+        elif name == ASYMMETRIC and len(node.inputs) == 2:
+            costs = structure_costs(node, join, machine.weights)
+            plans += [Plan(own, us * US) for own, us in costs]
     if any(plan.node.runs_like(node) for plan in plans):
         return plans
     return [*plans, _like_another(node, join, machine)]

@@ -12,6 +12,7 @@ from functools import reduce
 from itertools import combinations
 from math import expm1, log1p, prod
 
+from windrow.optimize.cost.directions import Direction
 from windrow.optimize.cost.joins import Condition, Joined, Key, matchless, output
 from windrow.optimize.cost.kernels import CALLED, COMPARED, IN_BLOCKS
 from windrow.physical.nodes.base import PhysicalNode
@@ -186,12 +187,15 @@ class Sized:
             one after the other.
         widest: by windows that all ways lie within, as the other algorithms take them.
         output: rows that come out per tick.
+        directions: of two streams, each window and what happens to it in a tick, in each case to
+            reckon with; () where that follows from `widest`.
     """
 
     known: tuple[tuple[str, Figure], ...]
     ways: tuple[Joined, ...]
     widest: Joined
     output: float
+    directions: tuple[tuple[Direction, Direction], ...] = ()
 
 
 def sized(node: MultiJoin, rates: list[Figure], numbers: PlanStatistics) -> Sized:

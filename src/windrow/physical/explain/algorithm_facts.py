@@ -175,7 +175,7 @@ def _found(node: MultiJoin, name: str) -> str:
 
 def _kept_by(node: MultiJoin, keys: str) -> str:
     if node.classes:
-        is_by_all = len(node.classes) == 1 or node.shedding is not None
+        is_by_all = len(node.classes) == 1 or node.is_limited
         return keys if is_by_all else f"the first of {keys}"
     served = served_range(node)
     if served is None:
@@ -190,7 +190,7 @@ def _why_structures(node: MultiJoin, options: Options) -> list[str]:
         return [f"asked for by {', '.join(filter(None, both))}", *_sizes(options)]
     reason = f"{'/'.join(node.structures)}: {_reason(node)}"
     is_decided = node.estimate is not None and node.estimate.is_decisive
-    if not asked and is_decided and not _is_for_what_is_left(node):
+    if not asked and is_decided and not node.is_for_what_is_left:
         reason = "of all plans that could run it costs least, or within a fifth of that"
     return [*([f"asked for by {asked}"] if asked else []), reason, *_sizes(options)]
 
@@ -202,13 +202,8 @@ def _sizes(options: Options) -> list[str]:
     return [f"sizes asked for by {', '.join(given)}"] if given else []
 
 
-def _is_for_what_is_left(node: MultiJoin) -> bool:
-    """Whether structures were chosen after an allocation, for what it leaves."""
-    return node.shedding is not None and node.shedding.expected is not None
-
-
 def _reason(node: MultiJoin) -> str:
-    if _is_for_what_is_left(node):
+    if node.is_for_what_is_left:
         return "each costs least for the tuples that are kept and the arrivals that probe"
     if node.estimate is not None and node.estimate.is_decisive:
         return "of all pairs of structures they cost least, or within a fifth of that"

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 
 from windrow.physical.algorithms import DEFAULT
 from windrow.physical.estimates import CHANGED
-from windrow.physical.explain.cost_facts import show_rate, total_cost
+from windrow.physical.explain.cost_facts import total_cost
 from windrow.physical.explain.facts import (
     LEAD,
     Fact,
     Show,
     has_lead,
+    said,
     show_promises,
     show_watermarks,
 )
@@ -103,12 +104,7 @@ def memory_line(options: Options) -> str:
 
 def _processor(root: PhysicalNode) -> list[Fact]:
     """How many arrivals may probe, where someone has said it."""
-    for node in root.walk():
-        if node.shedding is not None and node.shedding.service_rate:
-            rate = show_rate(node.shedding.service_rate, node.time_type)
-            beyond = "a random part does" if node.shedding.may_skip else "the query fails"
-            return [("processor", [f"at most {rate} probe; where more arrive {beyond}"])]
-    return []
+    return said(("processor", [node.probe_limit for node in root.walk() if node.probe_limit]))
 
 
 def _stream(source: ScanStream) -> str:
@@ -153,7 +149,7 @@ def choice_facts(node: PhysicalNode, query: PhysicalQuery) -> list[Fact]:
     if query.runner is Runner.process or not isinstance(node, MultiJoin) or not node.has_plans:
         return []
     if not query.options.leaves_plans:
-        is_asked = query.options.asked_algorithm or query.options.order or node.shedding is None
+        is_asked = query.options.asked_algorithm or query.options.order or not node.is_limited
         by = "by the options given" if is_asked else "by the rates known as the query starts"
         return [("chosen", [f"for all buckets, {by}; the state is that of any plan"])]
     anew = f"anew once a rate, or the rows at once, are {CHANGED:g} times as many or as few"

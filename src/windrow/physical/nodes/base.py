@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from windrow.physical.nodes.scan_table import ScanTable
     from windrow.physical.options import Options
     from windrow.physical.partitioning.buckets import Partitioning
-    from windrow.physical.shedding.limits import Shedding
     from windrow.plan.exprs import Expr, Named
     from windrow.plan.statistics import Figure, Rates
     from windrow.schema import Schema
@@ -85,15 +84,11 @@ class PhysicalNode:
             """The type of its event time."""
 
         @property
-        def shedding(self) -> Shedding | None:
-            """What it may hold and do, where that is limited."""
-
-        @property
         def estimated_from(self) -> int:
             """Over a join of how many inputs that sheds it estimates; 0: it does not."""
 
     else:
-        estimate = shedding = None
+        estimate = None
         estimated_from = 0
 
     def with_inputs(self, inputs: Sequence[PhysicalNode]) -> Self:
@@ -247,8 +242,12 @@ class PhysicalNode:
         """Why it, a join by the algorithm that was asked for, cannot shed; "" where it can."""
         return f"the query's join is {self.spoken}"
 
-    def over_shed_rows(self, shedding: Shedding) -> PhysicalNode:  # noqa: ARG002
-        """The same in a query that sheds: over the join, with what its results carry for totals."""
+    def handing_on_draws(self) -> PhysicalNode:
+        """The same over rows of a join that sheds, with the columns that totals are estimated from.
+
+        Raises:
+            UnsupportedError: no total can be estimated through it.
+        """
         return self
 
     @property
@@ -372,15 +371,22 @@ class PhysicalNode:
         """Its columns, where it computes them; None where they are those of its input."""
         return None
 
+    # What depends on shedding is asked here alone; the answers are those of nodes without any limit.
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether it is told how much it may hold, or do: beyond that it sheds, or fails."""
+        return False
+
     @property
     def sheds(self) -> bool:
         """Whether it, or one below it, may give a part of the whole answer."""
         return any(child.sheds for child in self.inputs)
 
     @property
-    def divided(self) -> Shedding | None:
-        """What it may hold and do in all buckets of a stage together; None where that has no limit."""
-        return None
+    def probe_limit(self) -> str:
+        """How many arrivals may probe, and what happens beyond, in words; "" where all do."""
+        return ""
 
     @property
     def shed_row_bytes(self) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from windrow.physical.load_shedding.limits import chance_column, is_hidden
 from windrow.physical.nodes.shapes import OneInput, PerRow, SameColumns
-from windrow.physical.shedding.limits import Shedding, chance_column, is_hidden
 from windrow.plan.exprs import quote_duckdb, quote_spark
 from windrow.plan.texts import show_predicates
 
@@ -38,7 +38,7 @@ class FilterRows(PerRow, SameColumns, OneInput):
         """That of the rows that pass."""
         return rates.passing_rate(self.input, self.predicates)
 
-    def over_shed_rows(self, shedding: Shedding) -> PhysicalNode:  # noqa: ARG002
+    def handing_on_draws(self) -> PhysicalNode:
         """Rows with chances of 0, which tell where results may be missing, pass."""
         if not any(is_hidden(field.name) for field in self.input.schema.fields):
             return self

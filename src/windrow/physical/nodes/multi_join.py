@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from windrow.physical.algorithms import ALGORITHMS, ASYMMETRIC, DEFAULT, PIPELINE
 from windrow.physical.estimates import ORDERED
@@ -22,7 +22,6 @@ from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.shapes import Inner
 from windrow.physical.partitioning.buckets import Slices, hypercube, show_class
 from windrow.physical.probe_orders import path_order
-from windrow.physical.shedding.limits import least_row_bytes
 from windrow.physical.structures import USUAL, PartSizes
 from windrow.plan.statistics import Figure
 from windrow.plan.texts import KIND_NAMES
@@ -126,6 +125,20 @@ class MultiJoin(_OfSomeJoins):
     @property
     def joins_what_is_alive(self) -> bool:
         """Whether it asks nothing of the times of rows but that they are alive together."""
+        return False
+
+    alternatives: ClassVar[tuple[str, ...]] = ()
+    """The algorithms beside backward evaluation that it may run by, and whose costs are weighed."""
+
+    workload: ClassVar[str] = ""
+    """What tells which part of its inputs is left for it, as `module:function`; "" where all is.
+
+    It is given the join and its numbers at the rates known, and gives both as they are then.
+    """
+
+    @property
+    def is_for_what_is_left(self) -> bool:
+        """Whether it is known what its limits leave, and its plan is chosen for that."""
         return False
 
     @property
@@ -242,11 +255,6 @@ class MultiJoin(_OfSomeJoins):
         """Ticks of the shortest window, of those that have any."""
         reaches = [own for own in map(self.retention, range(len(self.inputs))) if own > 0]
         return min(reaches, default=0)
-
-    @property
-    def least_row_bytes(self) -> int:
-        """What a tuple takes beside its columns, where bytes are counted."""
-        return least_row_bytes(len(self.inputs), len(self.classes), len(self.predicates))
 
     def reach(self, last: int, other: int) -> tuple[int, int]:
         """From when to when, seen from the last row of a combination, one of another input may be.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from windrow.physical.load_shedding.limits import is_hidden
 from windrow.physical.nodes.shapes import OneInput, PerRow
-from windrow.physical.shedding.limits import Shedding, is_hidden
 from windrow.plan.exprs import Named, column
 from windrow.plan.texts import show_items
 from windrow.schema import Schema
@@ -61,7 +61,7 @@ class ProjectRows(PerRow, OneInput):
         """That of the input."""
         return rates.rate(self.input)
 
-    def over_shed_rows(self, shedding: Shedding) -> PhysicalNode:  # noqa: ARG002
+    def handing_on_draws(self) -> PhysicalNode:
         """The hidden columns below it are handed on."""
         hidden = [field for field in self.input.schema.fields if is_hidden(field.name)]
         items = (Named(own.name, column(own.name, own.type)) for own in hidden)

@@ -6,10 +6,16 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
 from windrow.physical.algorithms import ASYMMETRIC
+from windrow.physical.load_shedding.errors import check_enough
+from windrow.physical.load_shedding.facts import shed_emission, shed_facts, shed_probes, shed_state
+from windrow.physical.load_shedding.limits import (
+    OF_A_STRUCTURE,
+    OF_AN_INDEX,
+    OF_ITS_OWN,
+    Shedding,
+    pane_ticks,
+)
 from windrow.physical.nodes.time_join import TimeJoin
-from windrow.physical.shedding.errors import too_little
-from windrow.physical.shedding.facts import shed_emission, shed_facts, shed_state
-from windrow.physical.shedding.limits import Shedding, pane_ticks
 
 if TYPE_CHECKING:
     from windrow.physical.explain.facts import Fact
@@ -21,7 +27,7 @@ if TYPE_CHECKING:
 class SheddingJoin(TimeJoin):
     """An inner join by time of which a random part of tuples is kept, or probes.
 
-    Where totals are estimated from its results, `schema` ends with `physical.shedding.limits.hidden_fields`.
+    Where totals are estimated from its results, `schema` ends with `physical.load_shedding.limits.hidden_fields`.
 
     Attributes:
         shedding: what it may hold and do.
@@ -30,6 +36,9 @@ class SheddingJoin(TimeJoin):
     shedding: Shedding = field(kw_only=True)
 
     identity_later = ("shedding",)
+    alternatives = (ASYMMETRIC,)
+    workload = "windrow.optimize.load_shedding.expected:left_workload"
+    is_limited = True
 
     @classmethod
     def of(cls, join: TimeJoin, shedding: Shedding, schema: Schema) -> SheddingJoin:
@@ -63,22 +72,30 @@ class SheddingJoin(TimeJoin):
         return self.shedding.sheds
 
     @property
-    def divided(self) -> Shedding:
-        """Memory and service rate are the query's."""
-        return self.shedding
+    def probe_limit(self) -> str:
+        """By its service rate."""
+        return shed_probes(self)
+
+    @property
+    def is_for_what_is_left(self) -> bool:
+        """Once all rates are known."""
+        return self.shedding.expected is not None
 
     @property
     def shed_row_bytes(self) -> int:
-        """What a tuple takes beside its columns."""
-        return self.least_row_bytes
+        """By its keys and other conditions.
+
+        The windows of two inputs may be kept in structures. Their tuples take as much whether they are
+        or not: how they are looked up decides neither who is drawn nor how many.
+        """
+        indexes = OF_AN_INDEX * (max(1, len(self.classes)) + len(self.predicates))
+        return OF_ITS_OWN + (max(indexes, OF_A_STRUCTURE) if len(self.inputs) == 2 else indexes)
 
     def in_bucket(self, buckets: int) -> SheddingJoin:
         """The same with an equal part of what it may hold and do."""
-        part = self.shedding.part(buckets)
-        error = too_little(self, part, buckets)
-        if error is not None:
-            raise error
-        return replace(self, shedding=part)
+        part = replace(self, shedding=self.shedding.part(buckets))
+        check_enough(part, buckets)
+        return part
 
     @property
     def own_delay(self) -> int:
@@ -89,14 +106,14 @@ class SheddingJoin(TimeJoin):
     def operator(self) -> str:
         """By backward evaluation, or by structures that follow what is kept."""
         if self.algorithm == ASYMMETRIC:
-            return "windrow.operators.shedding.structured_join:StructuredShedJoinOp"
-        return "windrow.operators.shedding.join:ShedJoinOp"
+            return "windrow.operators.load_shedding.structured_join:StructuredShedJoinOp"
+        return "windrow.operators.load_shedding.join:ShedJoinOp"
 
     def _own_facts(self, below: int) -> list[Fact]:  # noqa: ARG002
-        return shed_facts(self, self.time_type)
+        return shed_facts(self)
 
     def _own_state(self) -> list[str]:
-        return shed_state(self, self.time_type)
+        return shed_state(self)
 
     def _emission(self) -> str:
-        return shed_emission(self, self.time_type)
+        return shed_emission(self)

@@ -41,7 +41,7 @@ class SlidingAggregate(MakesChanges, OneInput):
     computes them). Output: keys under their own names, then aggregates.
 
     `estimated_from`: the rows are combinations of a join of so many inputs that sheds, and carry
-    `physical.shedding.limits.hidden_fields`. Each aggregate is then estimated, and gives three columns,
+    `physical.load_shedding.limits.hidden_fields`. Each aggregate is then estimated, and gives three columns,
     the estimate and the ends of its interval. 0: the rows are all there are.
 
     `is_merged`: rows that come and go together were added up before they reach it.
@@ -137,7 +137,7 @@ class SlidingAggregate(MakesChanges, OneInput):
     def operator(self) -> str:
         """One that is exact, or one that estimates."""
         if self.estimated_from:
-            return "windrow.operators.shedding.estimating_aggregate:EstimatingAggregateOp"
+            return "windrow.operators.load_shedding.estimating_aggregate:EstimatingAggregateOp"
         return "windrow.operators.aggregates.sliding_aggregate:SlidingAggregateOp"
 
     def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002

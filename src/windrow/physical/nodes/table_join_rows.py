@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from windrow.physical.explain.facts import Fact, Show
     from windrow.physical.nodes.base import Request
     from windrow.physical.options import Options
-    from windrow.physical.shedding.limits import Shedding
     from windrow.plan.exprs import Expr
     from windrow.plan.nodes.table_join import TableJoin, TableKey
     from windrow.schema import Schema
@@ -79,10 +78,8 @@ class TableJoinRows(PerRow):
         """Those of the input, and its own."""
         return [*self.input.matches, *([f"matches in {self.alias}"] if self.may_multiply else [])]
 
-    def over_shed_rows(self, shedding: Shedding) -> PhysicalNode:
+    def handing_on_draws(self) -> PhysicalNode:
         """Rows may be joined; totals may not be estimated through it."""
-        if not shedding.is_estimated:
-            return self
         raise UnsupportedError(
             "unsupported-estimate",
             f"the table {self.alias} is joined to a join that sheds, and totals are to be estimated",

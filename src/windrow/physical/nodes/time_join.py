@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import ClassVar, Self
 
-from windrow.physical.algorithms import ALGORITHMS, DEFAULT, SWEEP
+from windrow.physical.algorithms import ALGORITHMS, ASYMMETRIC, DEFAULT, SWEEP
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.structures import USUAL, PartSizes
 
@@ -23,6 +23,8 @@ class TimeJoin(MultiJoin):
     algorithm: str = DEFAULT
     structures: tuple[str, ...] = ()
     sizes: PartSizes = USUAL
+
+    alternatives: ClassVar[tuple[str, ...]] = ("few", "hw", "nlw", ASYMMETRIC)
 
     def __post_init__(self) -> None:
         """Has its algorithm with it: a worker need not know of what a driver was told."""

@@ -63,9 +63,9 @@ import pyarrow as pa
 from windrow.errors import ResourceError
 from windrow.kernels.signals import PutOff
 from windrow.operators.columns.arrow_types import ticks_of
+from windrow.physical.load_shedding.limits import OF_ITS_OWN, part_of
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.options import SPILL, Options
-from windrow.physical.shedding.limits import OF_ITS_OWN, part_of
 from windrow.run.local.sources import NOTHING_NOW, Silence, source_failed
 
 

@@ -13,7 +13,7 @@ So nobody is asked, and nobody waits: parts follow from rows alone. A task or a 
 again gives the same ones. Each pane is decided by the parts at its time, and what is held after a
 micro-batch by those at its end; together they are what there is. If all that buckets would hold fits,
 each has room for what it would hold. Probes are divided pane by pane, by what is sent of it
-(`operators/shedding/tokens.py`). In a batch run buckets come to a pane at different times, and all
+(`operators/load_shedding/tokens.py`). In a batch run buckets come to a pane at different times, and all
 rows are counted beforehand; what a bucket would hold is then the most that it ever would.
 """
 
@@ -28,9 +28,9 @@ import pyarrow as pa
 
 from windrow.operators.columns.arrow_types import less_delay
 from windrow.operators.joins.join_inputs import can_match
+from windrow.physical.load_shedding.limits import Shedding
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.shedding_join import SheddingJoin
-from windrow.physical.shedding.limits import Shedding
 from windrow.run.spark.shed_pane_counts import (
     COUNTED,
     Counts,
@@ -45,8 +45,8 @@ from windrow.schema import MAX_TICK, MIN_TICK
 if TYPE_CHECKING:
     from windrow.operators.columns.changes import ChangeBatch
     from windrow.operators.engine.base import Operator
+    from windrow.operators.load_shedding.join import ShedJoinOp
     from windrow.operators.routing.shares import Buckets
-    from windrow.operators.shedding.join import ShedJoinOp
     from windrow.run.spark.shed_pane_counts import Ints
 
 TOLD = -1
@@ -202,10 +202,10 @@ class ShedDemand:
     @classmethod
     def of(cls, node: PhysicalNode, buckets: int) -> ShedDemand | None:
         """How a node is divided among so many buckets; None where there is nothing to divide."""
-        whole = node.divided
-        if whole is None or buckets == 1:
+        if not node.is_limited or buckets == 1:
             return None
-        return cls(cast("SheddingJoin", node.in_bucket(buckets)), whole, buckets)
+        join = cast("SheddingJoin", node)
+        return cls(join.in_bucket(buckets), join.shedding, buckets)
 
     def counts(self, port: int, batch: ChangeBatch, rows: Ints, buckets: Buckets) -> Counts | None:
         """Counts the rows that a map task sends from a port; None where none has a time.

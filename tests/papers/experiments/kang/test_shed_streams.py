@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from windrow.allocation.loads import Allocation, Load, everything
-from windrow.operators.shedding.draws import Purpose, draws_of, row_words
+from windrow.operators.load_shedding.draws import Purpose, draws_of, row_words
 from windrow_papers.experiments.kang.shed_streams import (
     Setting,
     arrived,

@@ -6,7 +6,7 @@ from windrow.allocation.loads import Allocation, Load, Resources
 from windrow.allocation.strategies import allocate
 from windrow.optimize.cost.directions import Direction
 from windrow.optimize.cost.structures import Sizes, Structure
-from windrow.optimize.shedding.expected import effective_directions
+from windrow.optimize.load_shedding.expected import effective_directions
 from windrow_papers.cost.combinations import PAPER, cheapest
 
 

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.operators.columns.changes import ChangeBatch
-from windrow.operators.shedding.join import ShedJoinOp
-from windrow.physical.shedding.limits import Least, Shedding
+from windrow.operators.load_shedding.join import ShedJoinOp
+from windrow.physical.load_shedding.limits import Least, Shedding
 from windrow.run.spark.shed_bucket_demand import Beforehand, Needs, part_of
 from windrow.run.spark.shed_pane_counts import (
     MOST_SPANS,

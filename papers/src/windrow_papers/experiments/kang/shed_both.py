@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from windrow.allocation.loads import Allocation, Load, Resources
-from windrow.allocation.strategies import allocate, allocate_by, equally, favoring
+from windrow.allocation.strategies import allocate, allocate_by, equally
 from windrow_papers.experiments.claims import Case, Claim, Finding, Reading
 from windrow_papers.experiments.experiment import Experiment, Findings, Say, Size
 from windrow_papers.experiments.kang.combinations import PAPER
 from windrow_papers.experiments.kang.shed_streams import (
     Run,
     Setting,
+    favoring,
     output_chart,
     runs_of,
     runs_table,

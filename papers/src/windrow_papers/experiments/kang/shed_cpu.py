@@ -13,7 +13,6 @@ from windrow.allocation.strategies import (
     by_rates,
     by_windows,
     equally,
-    favoring,
 )
 from windrow_papers.experiments.claims import Claim, Finding
 from windrow_papers.experiments.experiment import Experiment, Findings, Say, Size
@@ -21,6 +20,7 @@ from windrow_papers.experiments.kang.combinations import PAPER
 from windrow_papers.experiments.kang.shed_streams import (
     Setting,
     best_of,
+    favoring,
     near_the_equation,
     output_chart,
     runs_of,

@@ -15,7 +15,6 @@ from windrow.allocation.strategies import (
     allocate_by,
     by_rates,
     equally,
-    favoring,
     inverse_to_rates,
 )
 from windrow_papers.experiments.claims import Claim, Finding, Reading
@@ -25,6 +24,7 @@ from windrow_papers.experiments.kang.shed_streams import (
     Run,
     Setting,
     best_of,
+    favoring,
     output_chart,
     runs_of,
     runs_table,

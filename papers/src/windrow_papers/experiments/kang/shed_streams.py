@@ -18,8 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from windrow.allocation.dividing import Pot, in_order
 from windrow.allocation.loads import Allocation, Load, output_rate
-from windrow.operators.shedding.draws import Purpose, draws_of, row_words
+from windrow.allocation.strategies import Strategy
+from windrow.operators.load_shedding.draws import Purpose, draws_of, row_words
 from windrow_papers.experiments.charts import Chart, Line, Panel
 from windrow_papers.experiments.claims import Case, Reading
 from windrow_papers.experiments.tables import Table, Value, table
@@ -159,6 +161,15 @@ def runs_of(setting: Setting, allocations: Mapping[str, Allocation], seed: int) 
         )
         for label, allocation in allocations.items()
     )
+
+
+def favoring(stream: int) -> Strategy:
+    """MaxA and MaxB of figures 5 to 7: all that it can use to one stream, then to the others."""
+
+    def divide(divided: Pot, loads: Sequence[Load]) -> tuple[float, ...]:
+        return in_order(divided, [stream, *(at for at in range(len(loads)) if at != stream)])
+
+    return divide
 
 
 def best_of(runs: Sequence[Run], label: str) -> Reading:

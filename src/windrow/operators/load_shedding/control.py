@@ -5,7 +5,7 @@ changed: a stream that is the slower one for a while by chance must not take the
 whose tuples would not come back.
 
 A stream whose tuples come last of their instants meets more than one whose tuples come first
-(`meeting.py`). How much more is seen of the arrivals, over several panes, and held on to likewise.
+(`counted.py`). How much more is seen of the arrivals, over several panes, and held on to likewise.
 
 Probes come from the query's tokens (`tokens.py`).
 
@@ -29,14 +29,13 @@ import numpy as np
 
 from windrow.allocation.dividing import Pot, best_rates
 from windrow.allocation.loads import Allocation, Load, Resources, alike, products_of_others
-from windrow.allocation.strategies import BY_NAME, allocate, allocate_by
+from windrow.allocation.strategies import BY_NAME
 from windrow.errors import DataError
-from windrow.operators.shedding.counted import Counted
-from windrow.operators.shedding.draws import bits, number_of, numbered
-from windrow.operators.shedding.meeting import Blocks, Meeting, Span
-from windrow.operators.shedding.tokens import Sent, Tokens, whole_part
+from windrow.operators.load_shedding.counted import Blocks, Counted, Span, combinations_met
+from windrow.operators.load_shedding.draws import bits, number_of, numbered
+from windrow.operators.load_shedding.tokens import Sent, Tokens, whole_part
+from windrow.physical.load_shedding.limits import BEST, CLEARLY, PANES_PER_WINDOW, Shedding, floors
 from windrow.physical.nodes.shedding_join import SheddingJoin
-from windrow.physical.shedding.limits import BEST, CLEARLY, PANES_PER_WINDOW, Least, Shedding
 from windrow.plan.catalog import USUAL_UNIT, ticks_per_unit
 from windrow.plan.units import show_ticks
 
@@ -45,14 +44,10 @@ ENOUGH = 1_000
 
 
 class SharesMet:
-    """Sums up what arrivals of each input meet.
-
-    Args:
-        node: the join.
-    """
+    """Sums up what arrivals of each input of a join meet."""
 
     def __init__(self, node: SheddingJoin) -> None:
-        self._meeting = Meeting(node)
+        self._node = node
         self._met = np.zeros(len(node.inputs))
         self._all = np.zeros(len(node.inputs))
 
@@ -61,11 +56,7 @@ class SharesMet:
     ) -> list[float]:
         """The shares, of the largest of them, once a pane has been counted that begins there.
 
-        Args:
-            counted: all arrivals.
-            start: of the pane.
-            arrived: arrivals of each input in the pane.
-            spans: their first and last instants, in ticks from its start.
+        `spans` are the first and last instants of its arrivals, in ticks from its start.
         """
         windows = [
             Blocks(*counted.spans(port, start), counted.arrived(port)[None])
@@ -73,7 +64,7 @@ class SharesMet:
         ]
         left = 1 - min(1 / PANES_PER_WINDOW, sum(arrived) / ENOUGH)
         come = np.array(arrived)
-        met = self._meeting.combinations(windows, spans)[:, 0]
+        met = combinations_met(self._node, windows, spans)[:, 0]
         self._met = left * self._met + come * met
         self._all = left * self._all + come * np.array(products_of_others(counted.full))
         shares = np.divide(self._met, self._all, out=np.ones(len(come)), where=self._all > 0)
@@ -114,24 +105,17 @@ class Division(NamedTuple):
         arrived: arrivals of the pane.
         probes: those of them that probe.
         windows: tuples that are held, at most.
-        full: tuples that a full window would hold.
         spans: the first and the last arrival, in ticks from the start of the pane.
     """
 
     arrived: tuple[int, ...]
     probes: tuple[int, ...]
     windows: tuple[int, ...]
-    full: tuple[int, ...]
     spans: tuple[Span, ...]
 
 
 class Control:
-    """Counts arrivals, and divides what there is.
-
-    Args:
-        node: the join.
-        shedding: what it may hold and do.
-    """
+    """Counts arrivals of a join, and divides what there is."""
 
     def __init__(self, node: SheddingJoin, shedding: Shedding) -> None:
         self._node = node
@@ -212,7 +196,8 @@ class Control:
             steady = tuple(replace(own, at_hand=n) for own, n in zip(steady, at_hand, strict=True))
         memory = self._shedding.most_tuples(row_bytes)
         room = None if memory is None else max(0.0, memory - waiting)
-        allocation = self._allocated(steady, room)
+        resources = Resources(room, self._shedding.service_rate)
+        allocation = self._shedding.allocated(steady, resources)
         windows = full
         # What is counted begins with a block, before what is held: where that fits, all of it stays.
         if room is None or held is None or sum(held) + sum(there) > room:
@@ -223,7 +208,7 @@ class Control:
             if self._shedding.is_estimated:
                 windows = _one_each(windows, full)
         probes = self._probes(number, there, steady, allocation)
-        return Division(tuple(arrived), probes, windows, full, inside)
+        return Division(tuple(arrived), probes, windows, inside)
 
     def left(self, held: Sequence[int], room: int) -> Sequence[int]:
         """What is left to each input where all hold more than there is room for, between two panes."""
@@ -234,23 +219,10 @@ class Control:
             replace(own, window=window, at_hand=here)
             for own, window, here in zip(self._steady, full, held, strict=True)
         ]
-        kept = map(whole_part, self._allocated(loads, room).windows)
+        resources = Resources(room, self._shedding.service_rate)
+        kept = map(whole_part, self._shedding.allocated(loads, resources).windows)
         windows = tuple(map(min, held, kept))
         return _one_each(windows, held) if self._shedding.is_estimated else windows
-
-    def _allocated(self, asked: Sequence[Load], memory: float | None) -> Allocation:
-        service_rate = self._shedding.service_rate
-        least_windows = self._least(self._shedding.least_windows, memory)
-        least_rates = self._least(self._shedding.least_rates, service_rate)
-        loads = [
-            replace(own, least_rate=rate, least_window=window)
-            for own, rate, window in zip(asked, least_rates, least_windows, strict=True)
-        ]
-        resources = Resources(memory, service_rate)
-        if self._shedding.strategy == BEST:
-            return allocate(loads, resources)
-        strategy = BY_NAME[self._shedding.strategy]
-        return allocate_by(loads, resources, processor=strategy, memory=strategy)
 
     def _held_on_to(self, loads: Sequence[Load]) -> tuple[Load, ...]:
         """What to divide by: rates and shares of before, as long as none has clearly changed."""
@@ -260,14 +232,6 @@ class Control:
             replace(before, window=now.window)
             for before, now in zip(self._steady, loads, strict=True)
         )
-
-    def _least(self, asked: Sequence[Least], whole: float | None) -> list[float]:
-        """What each input gets at least; in proportion where there is not even so much."""
-        if whole is None or not asked:
-            return [0.0] * self._inputs
-        amounts = [least.of(whole) for least in asked]
-        scale = min(1.0, whole / sum(amounts)) if sum(amounts) > 0 else 1.0
-        return [amount * scale for amount in amounts]
 
     def _probes(
         self, number: int, arrived: Sequence[int], loads: Sequence[Load], allocation: Allocation
@@ -302,12 +266,13 @@ class Control:
         self, there_is: int, arrived: Sequence[int], loads: Sequence[Load], allocation: Allocation
     ) -> tuple[int, ...]:
         """The tokens, divided as the rates were; every input that totals need gets enough for them."""
-        floors = self._least(self._shedding.least_rates, self._shedding.service_rate)
-        scale = there_is / self._shedding.service_rate if self._shedding.service_rate else 0.0
+        rate = self._shedding.service_rate
+        least = floors(self._shedding.least_rates, self._inputs, rate)
+        scale = there_is / rate if rate else 0.0
         needed = self._shedding.probes_needed(there_is, self._inputs)
         held = [
-            min(max(math.ceil(floor * scale - _ROUNDING), needed), count)
-            for floor, count in zip(floors, arrived, strict=True)
+            min(max(math.ceil(own * scale - _ROUNDING), needed), count)
+            for own, count in zip(least, arrived, strict=True)
         ]
         while sum(held) > there_is:
             held[held.index(max(held))] -= 1

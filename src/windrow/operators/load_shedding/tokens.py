@@ -32,7 +32,7 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from windrow.operators.shedding.draws import bits, number_of
+from windrow.operators.load_shedding.draws import bits, number_of
 
 _ROUNDING = 1e-9
 """An amount that is so little below a whole number is that number."""
@@ -62,13 +62,7 @@ class Sent(NamedTuple):
 
 
 class Tokens:
-    """The tokens of a query, pane by pane.
-
-    Args:
-        rate: how many there are more per tick.
-        pane: how many ticks a pane has.
-        most: how many can be saved up.
-    """
+    """The tokens of a query, pane by pane: `rate` more of them per tick, `most` of them saved up."""
 
     def __init__(self, rate: float, pane: int, most: float) -> None:
         self.rate = rate
@@ -112,10 +106,7 @@ class Tokens:
     def part(self, own: Sent, *, each: int, buckets: int) -> int | None:
         """Uses what a pane takes, and gives this bucket's part of it; None for as many as come.
 
-        Args:
-            own: the rows of the pane.
-            each: what every bucket has for itself beforehand, if that is not enough for all.
-            buckets: how many there are.
+        `each` is what every bucket has for itself beforehand, if there is not enough for all.
         """
         there_is = self._fill_for(own)
         self.use(min(own.whole, there_is))

@@ -14,11 +14,11 @@ more per input, after all others: `hidden_fields`.
 tuple in the same part (kept, or probing), different ones for different tuples, and for one tuple in
 different parts. Numbers of different inputs are not to be compared. `$chance_i`, a double in
 (0, 1], is the chance of that draw when the combination was found. With the columns of all inputs a
-batch of rows is what `operators.shedding.margins.Drawn` holds. Neither is ever NULL. Filters and
+batch of rows is what `operators.load_shedding.margins.Drawn` holds. Neither is ever NULL. Filters and
 projections between the join and the aggregate hand them on under the same names.
 
 A row whose chances are 0 is no result but a mark: from its time until the tick in its `$draw_i`
-results may be missing (`operators/shedding/marks.py`). Filters let it pass.
+results may be missing (`operators/load_shedding/marks.py`). Filters let it pass.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
+from windrow.allocation.loads import Allocation, Load, Resources
+from windrow.allocation.strategies import BY_NAME, allocate, allocate_by
 from windrow.errors import PlanError
 from windrow.plan.catalog import rate_parts
 from windrow.schema import Field
@@ -79,29 +81,24 @@ def least_said(name: str, given: object) -> dict[str, Said]:
         PlanError: the option cannot be read.
     """
     is_rate = name == "shed_least_rate"
-    named = isinstance(given, str) and "=" in given
-    entries = str(given).split(",") if named else [given]
+    entries: list[tuple[str, object]] = [("", given)]
+    is_by_stream = isinstance(given, str) and "=" in given
+    if is_by_stream:
+        parts = (entry.partition("=") for entry in str(given).split(","))
+        entries = [(stream.strip().lower(), text) for stream, _, text in parts]
     found: dict[str, Said] = {}
-    for entry in entries:
-        stream, _, text = (
-            entry.partition("=") if isinstance(entry, str) and named else ("", "", entry)
-        )
+    for stream, text in entries:
         said = _read(text, is_rate=is_rate)
-        key = stream.strip().lower()
-        if said is None or key in found or (named and not key):
-            raise _bad_least(name, given, is_rate=is_rate)
-        found[key] = said
+        if said is None or stream in found or (is_by_stream and not stream):
+            amount = "50 per second" if is_rate else "100 tuples"
+            raise PlanError(
+                "bad-option",
+                f"{name} = {_shown(given)} does not say what each stream gets at least",
+                hint=f"for instance '{amount}', '10%', or for single streams 'a = 10%, b = 5%';"
+                f" numbers up to {MOST:g}",
+            )
+        found[stream] = said
     return found
-
-
-def _bad_least(name: str, given: object, *, is_rate: bool) -> PlanError:
-    amount = "50 per second" if is_rate else "100 tuples"
-    return PlanError(
-        "bad-option",
-        f"{name} = {_shown(given)} does not say what each stream gets at least",
-        hint=f"for instance '{amount}', '10%', or for single streams 'a = 10%, b = 5%';"
-        f" numbers up to {MOST:g}",
-    )
 
 
 def _shown(given: object) -> str:
@@ -171,16 +168,6 @@ LEAST_PART = 16
 """Tuples of a part at least: smaller ones would cost more than they save."""
 
 
-def least_row_bytes(inputs: int, classes: int, predicates: int) -> int:
-    """What a tuple of a join takes without its columns, by its inputs, keys and other conditions.
-
-    The windows of two inputs may be kept in structures. Their tuples take as much whether they are
-    or not: how they are looked up decides neither who is drawn nor how many.
-    """
-    indexes = OF_AN_INDEX * (max(1, classes) + predicates)
-    return OF_ITS_OWN + (max(indexes, OF_A_STRUCTURE) if inputs == 2 else indexes)
-
-
 def part_of(memory: float, streams: int) -> int:
     """How many tuples of a batch are taken at a time, where so many are held in all."""
     return max(LEAST_PART, int(memory / (PARTS_PER_STREAM * streams)))
@@ -192,12 +179,9 @@ def pane_ticks(shortest: int, panes: int = PANES_PER_WINDOW) -> int:
 
 
 def panes_for_totals(shortest: int, probes: float, panes: int) -> int:
-    """Into how many panes a window is cut so that each has enough of so many probes per tick.
+    """Into how many panes the shortest window is cut, so many at most.
 
-    Args:
-        shortest: ticks of the shortest window.
-        probes: of each stream per tick.
-        panes: how many there are at most.
+    Each has enough probes then of every stream, which has so many per tick.
     """
     while panes > 1 and probes * pane_ticks(shortest, panes) < ENOUGH_PROBES:
         panes //= 2
@@ -252,6 +236,15 @@ class Least:
     def share(self, own: int, whole: int) -> Least:
         """For a part of what there is: so many of so many."""
         return self if self.is_share else Least(self.amount * own / whole)
+
+
+def floors(least: Sequence[Least], inputs: int, whole: float | None) -> list[float]:
+    """What each input gets at least, out of so much; in proportion where there is not even that."""
+    if whole is None or not least:
+        return [0.0] * inputs
+    amounts = [own.of(whole) for own in least]
+    scale = min(1.0, whole / sum(amounts)) if sum(amounts) > 0 else 1.0
+    return [amount * scale for amount in amounts]
 
 
 @dataclass(frozen=True)
@@ -352,6 +345,19 @@ class Shedding:
         """
         rate = self.service_rate if self.is_estimated and self.may_skip else None
         return rate is not None and rate * pane_ticks(shortest) < inputs
+
+    def allocated(self, loads: Sequence[Load], resources: Resources) -> Allocation:
+        """What inputs get of what there is, by the strategy, each its minimum before anything else."""
+        least_windows = floors(self.least_windows, len(loads), resources.memory)
+        least_rates = floors(self.least_rates, len(loads), self.service_rate)
+        asked = [
+            replace(load, least_rate=rate, least_window=window)
+            for load, rate, window in zip(loads, least_rates, least_windows, strict=True)
+        ]
+        if self.strategy == BEST:
+            return allocate(asked, resources)
+        strategy = BY_NAME[self.strategy]
+        return allocate_by(asked, resources, processor=strategy, memory=strategy)
 
     def probes_needed(self, there_are: float, inputs: int) -> int:
         """Probes that each input gets at least where there are so many in a pane."""

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.errors import DataError
-from windrow.operators.shedding.control import Control
-from windrow.operators.shedding.meeting import Span
-from windrow.physical.shedding.limits import (
+from windrow.operators.load_shedding.control import Control
+from windrow.operators.load_shedding.counted import Span
+from windrow.physical.load_shedding.limits import (
     STRATEGIES,
     Least,
     Shedding,

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.errors import DataError
-from windrow.operators.shedding.control import Control
-from windrow.operators.shedding.draws import number_of
-from windrow.operators.shedding.tokens import Sent, Tokens
-from windrow.physical.shedding.limits import Least, Shedding
+from windrow.operators.load_shedding.control import Control
+from windrow.operators.load_shedding.draws import number_of
+from windrow.operators.load_shedding.tokens import Sent, Tokens
+from windrow.physical.load_shedding.limits import Least, Shedding
 
 PANE = WINDOW // 8
 ARRIVED = st.tuples(st.integers(0, 12), st.integers(0, 12))

@@ -24,8 +24,8 @@ from cases.shed_joins import (
 from windrow.errors import DataError, PlanError
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.joins.bew_join import BewJoinOp
-from windrow.operators.shedding.join import ShedJoinOp
-from windrow.operators.shedding.structured_join import StructuredShedJoinOp
+from windrow.operators.load_shedding.join import ShedJoinOp
+from windrow.operators.load_shedding.structured_join import StructuredShedJoinOp
 from windrow.physical.structures import PartSizes
 from windrow.schema import MAX_TICK
 

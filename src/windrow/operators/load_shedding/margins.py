@@ -33,7 +33,7 @@ from windrow.kernels.sliding_margins import (
     slide_margins,
 )
 from windrow.kernels.versions import Versions
-from windrow.operators.accumulators.base import resized
+from windrow.operators.accumulators.base import fitted
 from windrow.operators.columns.key_directory import KeyDirectory
 
 Numbers = NDArray[np.int64]
@@ -113,14 +113,7 @@ class MarginKeeper:
 
     def fit(self, slots: int) -> None:
         """Makes room for at least so many groups, or gives room back if much too large."""
-        room = len(self._sums.squares)
-        if room < slots or room > 4 * slots + 64:
-            self._sums = self._sums._replace(
-                squares=resized(self._sums.squares, 2 * slots),
-                draws=resized(self._sums.draws, 2 * slots),
-                out=resized(self._sums.out, 2 * slots),
-                has_shed=resized(self._sums.has_shed, 2 * slots),
-            )
+        self._fit("squares", "draws", "out", "has_shed", rows=slots)
 
     def has_shed(self, slot: int) -> bool:
         """Whether a combination of a group ever had a chance below 1."""
@@ -133,14 +126,7 @@ class MarginKeeper:
     def slide(
         self, versions: Versions, drawn: Drawn, arguments: Arguments, averages: Floats
     ) -> Margins:
-        """Applies the events of the versions.
-
-        Args:
-            versions: which rows come and go.
-            drawn: the rows.
-            arguments: their values.
-            averages: per version and argument, the estimated average.
-        """
+        """Applies the events of the versions; with the estimated averages per version and argument."""
         rows = self._rows(drawn, arguments)
         margins = slide_margins(versions, rows, self._layout, averages, self._sums)
         self._forget(rows.entries)
@@ -175,12 +161,11 @@ class MarginKeeper:
         return Rows(entries, factors, arguments.present, arguments.values, arguments.is_out)
 
     def _fit_entries(self) -> None:
-        count, room = self._directory.slot_count, len(self._sums.rows)
-        if room < count or room > 4 * count + 64:
-            self._sums = self._sums._replace(
-                rows=resized(self._sums.rows, 2 * count),
-                of_entry=resized(self._sums.of_entry, 2 * count),
-            )
+        self._fit("rows", "of_entry", rows=self._directory.slot_count)
+
+    def _fit(self, *names: str, rows: int) -> None:
+        sums = {name: fitted(getattr(self._sums, name), rows) for name in names}
+        self._sums = self._sums._replace(**sums)
 
     def _forget(self, touched: Numbers) -> None:
         """Gives up the entries that no row is part of any more."""

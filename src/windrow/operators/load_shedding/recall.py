@@ -20,7 +20,7 @@ so that what is expected is the model's reach times how many of the combinations
 known. Pane by pane it would be too much: where panes have few tuples, one that happens to find more has
 often kept or probed with more too.
 
-What an arrival meets of its own pane, and of the oldest that its window reaches, `meeting.py` knows.
+What an arrival meets of its own pane, and of the oldest that its window reaches, `counted.py` knows.
 Products of whole windows would count what two inputs have in the newest pane twice, and that is where
 much of what is kept lies: room for new tuples is made by older ones.
 
@@ -36,9 +36,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.operators.engine.base import THOUSANDTHS, Counters
-from windrow.operators.shedding.control import Division
-from windrow.operators.shedding.draws import bits, number_of
-from windrow.operators.shedding.meeting import Blocks, Meeting
+from windrow.operators.load_shedding.control import Division
+from windrow.operators.load_shedding.counted import Blocks, combinations_met
+from windrow.operators.load_shedding.draws import bits, number_of
 from windrow.physical.nodes.shedding_join import SheddingJoin
 
 ENOUGH = 300
@@ -54,18 +54,14 @@ Floats = NDArray[np.float64]
 
 
 class Recall:
-    """Counts what a pane has found, and then what it should have.
-
-    Args:
-        node: the join.
-    """
+    """Counts what a pane of a join has found, and then what it should have."""
 
     def __init__(self, node: SheddingJoin) -> None:
         self._found = np.zeros(len(node.inputs), np.int64)
         self._weights = np.zeros(len(node.inputs))
         self._sums = np.zeros(len(SUMS))
         self._since = [0] * len(COUNTS)
-        self._meeting = Meeting(node)
+        self._node = node
 
     def found(self, start: int, chances: Floats) -> None:
         """Takes combinations that end with an input, and the chances of their draws by input."""
@@ -79,15 +75,11 @@ class Recall:
         could_probe: Sequence[bool],
         windows: Sequence[Blocks],
     ) -> None:
-        """Ends a pane.
+        """Ends a pane, in which inputs got a division, and arrivals of some had a chance to probe.
 
-        Args:
-            counters: what is added to.
-            division: what the inputs got in the pane.
-            could_probe: whether arrivals of each input had a chance to.
-            windows: the tuples of each input: all, those that had a chance to be kept, those kept.
+        Of each input `windows` has all tuples, those that had a chance to be kept, and those kept.
         """
-        all_, possible, reached = self._meeting.combinations(windows, division.spans).T
+        all_, possible, reached = combinations_met(self._node, windows, division.spans).T
         arrived, probes = np.array(division.arrived), np.array(division.probes)
         weights = float(self._weights.sum())
         self._sums += arrived @ all_, (arrived * could_probe) @ possible, probes @ reached, weights

@@ -1,33 +1,63 @@
-"""Arrivals of a join that sheds, counted by blocks of panes.
+"""Arrivals of a join that sheds, counted by blocks of panes, and what an arrival meets of these.
 
-blocks       |      4      |      7      |      2  |
-spans          5 .... 19      30 .. 31     44          the first and the last instant in each
-pane                                         [    )    is decided; blocks end with it
-held               [ start - retention ...........
+    blocks       |      4      |      7      |      2  |
+    spans          5 .... 19      30 .. 31     44          the first and the last instant in each
+    pane                                         [    )    is decided; blocks end with it
+    held               [ start - retention ...........
+
+Blocks have one or more panes, and a window moves on within a pane. So tuples are taken as spread evenly
+between the first and the last instant of their block that has any, and the windows are looked at as
+some arrivals of the pane do, from its first instant to its last:
+
+    blocks       |   oldest   |     ..     |    newest   |
+    tuples         ..........  ............   ........
+    arrivals                                     x  x  x
+    window               [=======================)
+
+An arrival meets none that come after it. Of one instant, the tuples of the input that stands later in
+FROM come last: they meet the others, and these do not meet them.
+
+    instants            5        6        7
+    tuples            a  b     a  b     a  b
+    a of 7, window 1           a [b] .. x               one instant of b
+    b of 7, window 1          [a] b ...[a] x            two instants of a
+
+Where times are dates or whole seconds, and windows a few of these, that is the most of it: with a
+window of 0 those of the last input meet all, and the others nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.operators.shedding.draws import numbered
-from windrow.operators.shedding.meeting import Span
+from windrow.operators.load_shedding.draws import numbered
+from windrow.physical.load_shedding.limits import block_panes
 from windrow.physical.nodes.shedding_join import SheddingJoin
-from windrow.physical.shedding.limits import block_panes
 from windrow.schema import MIN_TICK
 
 Floats = NDArray[np.float64]
 
+ARRIVALS = 8
+"""So many arrivals of a pane look at the windows."""
+
+
+class Span(NamedTuple):
+    """The first and the last instant of some tuples."""
+
+    first: int
+    last: int
+
+    def with_also(self, other: Span) -> Span:
+        """The instants of both."""
+        return Span(min(self.first, other.first), max(self.last, other.last))
+
 
 class Counted:
-    """Per input, the arrivals of each block.
-
-    Args:
-        node: the join.
-    """
+    """Per input of a join, the arrivals of each block."""
 
     def __init__(self, node: SheddingJoin) -> None:
         self._pane = node.pane
@@ -103,3 +133,48 @@ class Counted:
         for port in ports:
             first, last = (numbered(numbers, f"{end}{port} ") for end in ("first", "last"))
             self._spans[port] = {at: Span(first[at], last[at]) for at in first}
+
+
+class Blocks(NamedTuple):
+    """Tuples of one input by blocks of event time.
+
+    Attributes:
+        starts: the first instants of their tuples, in ticks from the start of the pane.
+        stops: the ticks after the last ones.
+        tuples: per amount that is asked for and block, how many.
+    """
+
+    starts: Floats
+    stops: Floats
+    tuples: Floats
+
+
+def combinations_met(
+    node: SheddingJoin, windows: Sequence[Blocks], arrived: Sequence[Span]
+) -> Floats:
+    """Per input and amount, the combinations of others that an arrival meets in the mean.
+
+    Args:
+        node: the join, which knows how far arrivals look back, and how far ahead.
+        windows: the tuples of each input.
+        arrived: the arrivals of each input in the pane, in ticks from its start.
+    """
+    met = []
+    for last, (first, until) in enumerate(arrived):
+        steps = (np.arange(ARRIVALS) + 0.5) / ARRIVALS
+        instants = np.floor(first + steps * (until + 1 - first))
+        product = np.ones((len(windows[last].tuples), ARRIVALS))
+        for other, blocks in enumerate(windows):
+            if other != last:
+                product *= _inside(blocks, instants, node.reach(last, other))
+        met.append(product.mean(axis=1))
+    return np.stack(met)
+
+
+def _inside(blocks: Blocks, instants: Floats, reach: tuple[int, int]) -> Floats:
+    """Tuples of each amount between so far before some instants, and so far after them."""
+    low = np.maximum(blocks.starts[:, None], instants + reach[0])
+    high = np.minimum(blocks.stops[:, None], instants + reach[1] + 1)
+    shares = np.maximum(high - low, 0.0) / (blocks.stops - blocks.starts)[:, None]
+    inside: Floats = blocks.tuples @ shares
+    return inside

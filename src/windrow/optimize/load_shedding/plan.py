@@ -1,7 +1,7 @@
 """Where a query sheds: its one window join is told what it may hold and do, or it is refused.
 
 Where an aggregate stands above, the join's results carry which draws made them and by which chances
-(`physical.shedding.limits.hidden_fields`), and what lies between hands those on.
+(`physical.load_shedding.limits.hidden_fields`), and what lies between hands those on.
 
 Aggregates over a join that sheds become estimates, each with the ends of its interval.
 
@@ -19,17 +19,8 @@ from typing import NoReturn
 
 from windrow.allocation.dividing import ROUNDING
 from windrow.errors import PlanError, Span, UnsupportedError, nearest
-from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.nodes.filter_rows import FilterRows
-from windrow.physical.nodes.multi_join import MultiJoin
-from windrow.physical.nodes.project_rows import ProjectRows
-from windrow.physical.nodes.range_rows import RangeRows
-from windrow.physical.nodes.shedding_join import SheddingJoin
-from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
-from windrow.physical.nodes.time_join import TimeJoin
-from windrow.physical.options import Options
-from windrow.physical.shedding.errors import too_little
-from windrow.physical.shedding.limits import (
+from windrow.physical.load_shedding.errors import check_enough
+from windrow.physical.load_shedding.limits import (
     BEST,
     PANES_PER_WINDOW,
     PANES_WHERE_MEMORY_IS,
@@ -41,6 +32,15 @@ from windrow.physical.shedding.limits import (
     panes_for_totals,
     rate_said,
 )
+from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.filter_rows import FilterRows
+from windrow.physical.nodes.multi_join import MultiJoin
+from windrow.physical.nodes.project_rows import ProjectRows
+from windrow.physical.nodes.range_rows import RangeRows
+from windrow.physical.nodes.shedding_join import SheddingJoin
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
+from windrow.physical.nodes.time_join import TimeJoin
+from windrow.physical.options import Options
 from windrow.plan.catalog import USUAL_UNIT, ticks_per_unit
 from windrow.plan.exprs import Expr, Named, column
 from windrow.plan.texts import show_aggregate
@@ -109,54 +109,54 @@ LEAST_FOR_TOTALS = Least(0.1, is_share=True)
 
 
 def with_shedding(root: PhysicalNode, options: Options) -> PhysicalNode:
-    """The plan, its window join shedding as the options say; the same where they say nothing.
+    """The plan, its window join shedding as the options say, and aggregates over it estimating.
 
     Raises:
-        UnsupportedError: a join of this kind does not shed.
+        UnsupportedError: a join of this kind does not shed, or something other than showing it is
+            done with an estimate.
         PlanError: what every stream is to get at least is more than there is, or too little for
-            totals.
+            totals; the name of an interval's end is taken.
     """
-    if not options.sheds_memory and options.service_rate is None:
-        return root
     join = _shedding_join(root, options)
     has_totals = options.sheds and any(node.has_totals for node in root.walk())
     shedding = _shedding(join, options, is_estimated=has_totals)
-    return _rewritten(root, shedding)
+    shed = _rewritten(root, shedding)
+    return _with_estimates(shed)[0] if has_totals else shed
 
 
 def _shedding_join(root: PhysicalNode, options: Options) -> MultiJoin:
     """The one window join of a query, if it can shed."""
     found = [node for node in root.walk() if node.is_join]
-    asked = "on_memory = 'shed'" if options.sheds_memory else "service_rate"
+    needs_all = {node.needs_all_rows for node in root.walk()}
     if not found:
-        raise UnsupportedError(
-            "unsupported-shedding",
-            f"{asked} is set, and the query joins no streams by windows",
+        raise _not_shed(
+            options,
+            "the query joins no streams by windows",
             reason="what is shed are tuples of a join's windows, and probes of them",
             hint="leave it out",
         )
     if len(found) > 1:
-        raise UnsupportedError(
-            "unsupported-shedding",
-            f"{asked} is set, and the query has more than one join",
+        raise _not_shed(
+            options,
+            "the query has more than one join",
             reason="what one of them sheds the others could not tell from what never was",
             hint="join all streams in one FROM, or leave it out",
         )
-    beside = _beside(root)
-    if beside:
-        raise UnsupportedError(
-            "unsupported-shedding",
-            f"{asked} is set, and the query has {beside}",
-            reason="what is computed from a part of the rows comes with an interval, which such a"
-            " query would lack",
-            hint="leave one of the two out",
-        )
+    for beside in NEED_ALL_ROWS:
+        if beside in needs_all:
+            raise _not_shed(
+                options,
+                f"the query has {beside}",
+                reason="what is computed from a part of the rows comes with an interval, which such a"
+                " query would lack",
+                hint="leave one of the two out",
+            )
     (join,) = found
     what = join.cannot_shed(options.asked_algorithm)
     if what:
-        raise UnsupportedError(
-            "unsupported-shedding",
-            f"{asked} is set, and {what}",
+        raise _not_shed(
+            options,
+            what,
             reason="inner joins by time windows shed, by the algorithms bew and, of two streams,"
             " asymmetric",
             hint="leave one of the two out"
@@ -166,10 +166,10 @@ def _shedding_join(root: PhysicalNode, options: Options) -> MultiJoin:
     return join.window_joins[0]
 
 
-def _beside(root: PhysicalNode) -> str:
-    """What a query has that cannot be estimated from a part of its rows; "" for nothing."""
-    found = {node.needs_all_rows for node in root.walk()}
-    return next((what for what in NEED_ALL_ROWS if what in found), "")
+def _not_shed(options: Options, what: str, *, reason: str, hint: str) -> UnsupportedError:
+    asked = "on_memory = 'shed'" if options.sheds_memory else "service_rate"
+    said = f"{asked} is set, and {what}"
+    return UnsupportedError("unsupported-shedding", said, reason=reason, hint=hint)
 
 
 def _shedding(join: MultiJoin, options: Options, *, is_estimated: bool) -> Shedding:
@@ -202,9 +202,6 @@ def _shedding(join: MultiJoin, options: Options, *, is_estimated: bool) -> Shedd
     if is_estimated:
         for name, least in (("shed_least", windows), ("shed_least_rate", rates)):
             _check_totals(join, name, least)
-    error = too_little(join, shedding)
-    if error is not None:
-        raise error
     if is_estimated and service_rate is not None:
         each = service_rate / (len(join.inputs) * (options.buckets or 1))
         return replace(shedding, panes=panes_for_totals(join.shortest, each, shedding.panes))
@@ -244,9 +241,11 @@ def _rewritten(node: PhysicalNode, shedding: Shedding) -> PhysicalNode:
     """The plan with the join's shedding, and its hidden columns up to the aggregate."""
     if isinstance(node, TimeJoin):
         hidden = hidden_fields(len(node.inputs)) if shedding.is_estimated else ()
-        return SheddingJoin.of(node, shedding, Schema((*node.schema.fields, *hidden)))
-    inputs = [_rewritten(child, shedding) for child in node.inputs]
-    return node.with_inputs(inputs).over_shed_rows(shedding)
+        join = SheddingJoin.of(node, shedding, Schema((*node.schema.fields, *hidden)))
+        check_enough(join)
+        return join
+    own = node.with_inputs([_rewritten(child, shedding) for child in node.inputs])
+    return own.handing_on_draws() if shedding.is_estimated else own
 
 
 LOW, HIGH = "_low", "_high"
@@ -256,21 +255,11 @@ MOST_INPUTS = 5
 """Of a join whose totals are estimated: each set of its inputs takes part in the variance."""
 
 
-def with_estimates(root: PhysicalNode) -> PhysicalNode:
-    """The plan with estimates where an aggregate reads a join that sheds; else the same.
-
-    Raises:
-        UnsupportedError: something other than showing it is done with an estimate.
-        PlanError: the name of an interval's end is taken.
-    """
-    return _with_estimates(root)[0]
-
-
 def _with_estimates(node: PhysicalNode) -> tuple[PhysicalNode, frozenset[str]]:
-    """The node, and which of its columns are estimates."""
+    """The node, and which of its columns are estimates: where an aggregate reads the join."""
     if isinstance(node, SlidingAggregate):
         join = _join_below(node.input)
-        if join is not None and join.shedding is not None and join.shedding.is_estimated:
+        if join is not None:
             return _estimating(node, len(join.inputs))
     if not isinstance(node, FilterRows | ProjectRows | RangeRows):
         return node, frozenset()

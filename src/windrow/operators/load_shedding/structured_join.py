@@ -69,10 +69,9 @@ from windrow.operators.joins.tuple_at_a_time.tuple_words import (
     range_of,
     range_words,
 )
-from windrow.operators.shedding.draws import Draws
-from windrow.operators.shedding.join import ShedJoinOp
-from windrow.operators.shedding.search import KEEP, NOT_DRAWN
-from windrow.operators.shedding.search import PROBE as PROBE_DRAW
+from windrow.operators.load_shedding.draws import KEEP, NOT_DRAWN, Draws
+from windrow.operators.load_shedding.draws import PROBE as PROBE_DRAW
+from windrow.operators.load_shedding.join import ShedJoinOp
 from windrow.physical.nodes.shedding_join import SheddingJoin
 
 MOST_GONE = 0.25
@@ -105,12 +104,7 @@ def sample_of(window: JoinWindow) -> Sample:
 
 
 class StructuredWindow:
-    """The structure of one window.
-
-    Args:
-        name: which, one of `physical.structures.NAMES`.
-        size: of its buckets or nodes.
-    """
+    """The structure of one window, one of `physical.structures.NAMES`, by the size of its parts."""
 
     def __init__(self, name: str, size: int) -> None:
         self._kind, self._size = STRUCTURES[name], size
@@ -135,12 +129,7 @@ class StructuredWindow:
         self._draws: Draws = np.zeros(0)
 
     def follow(self, sample: Sample, keys_of: Callable[[Numbers], Numbers]) -> None:
-        """Holds these rows from now on.
-
-        Args:
-            sample: all rows that are kept.
-            keys_of: the keys of the rows at some places.
-        """
+        """Holds these rows from now on; `keys_of` gives the keys of those at some places."""
         most = int((1 + MOST_GONE) * len(sample.times))
         self._store = self._store or empty_store(self._kind, self._size, most)
         entries = self._entries
@@ -181,8 +170,7 @@ class StructuredWindow:
     def build_anew(self, room: int = 0) -> None:
         """Puts the entries that are not gone into a new structure, as if no others had come.
 
-        Args:
-            room: entries that it is to hold before it must grow; at least for those there are.
+        It holds so many entries, or at least those there are, before it must grow.
         """
         if self._store is None:
             return
@@ -248,12 +236,7 @@ class StructuredShedJoinOp(ShedJoinOp):
 class StructuredSearch(Search):
     """Pairs that start with rows drawn to probe, found in the structure of the other window.
 
-    Args:
-        node: the join.
-        windows: per input, the rows stored and the new ones.
-        counters: where probes and comparisons are counted.
-        predicates: those of the join.
-        structures: per input, what its window is kept in; they are brought up to date.
+    Structures are brought up to date before that.
     """
 
     def __init__(

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from windrow.operators.columns.changes import ChangeBatch
-from windrow.operators.shedding.arrivals import Arrivals
-from windrow.operators.shedding.marks import Losses
+from windrow.operators.load_shedding.arrivals import Arrivals
+from windrow.operators.load_shedding.marks import Losses
 from windrow.schema import Schema
 
 PANE, ROWS, SEEDS = 10, 60, 400

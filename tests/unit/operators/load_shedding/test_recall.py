@@ -16,11 +16,11 @@ from windrow.allocation.loads import Load, Resources, expected_recall
 from windrow.allocation.strategies import allocate
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.engine.base import Counters
-from windrow.operators.shedding.control import Division
-from windrow.operators.shedding.join import ShedJoinOp
-from windrow.operators.shedding.meeting import Blocks, Span
-from windrow.operators.shedding.recall import Recall
-from windrow.physical.shedding.limits import Shedding
+from windrow.operators.load_shedding.control import Division
+from windrow.operators.load_shedding.counted import Blocks, Span
+from windrow.operators.load_shedding.join import ShedJoinOp
+from windrow.operators.load_shedding.recall import Recall
+from windrow.physical.load_shedding.limits import Shedding
 from windrow.schema import MAX_TICK
 
 SPAN, PARTS, KEYS, TIMES = 240, 31, 10, 4
@@ -196,7 +196,7 @@ def test_panes_that_find_more_by_chance_do_not_count_for_more(matching):
         window = Blocks(np.array([-50.0]), np.array([-40.0]), np.array([[40.0], [40.0], [kept]]))
         found = dice.binomial(probes * kept, matching)
         recall.found(0, np.full((1, found), probes * kept / 800))
-        division = Division((20, 0), (probes, 0), (0, kept), (0, 40), (pane, pane))
+        division = Division((20, 0), (probes, 0), (0, kept), (pane, pane))
         recall.count(counters, division, (True, True), (nothing, window))
         reached += probes * kept
     whole = 2_000 * 20 * 40

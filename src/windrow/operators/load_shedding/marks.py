@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from windrow.operators.columns.arrow_types import arrow_schema
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.columns.chunks import ChunkBuffer
-from windrow.operators.shedding.draws import numbered
-from windrow.physical.shedding.limits import chance_column, draw_column
+from windrow.operators.load_shedding.draws import numbered
+from windrow.physical.load_shedding.limits import chance_column, draw_column
 from windrow.schema import MAX_TICK, MIN_TICK, Schema
 
 Flags = NDArray[np.bool_]
@@ -36,12 +36,7 @@ def is_mark(columns: pa.RecordBatch) -> Flags:
 
 
 class Losses:
-    """What a join has let go of in a pane.
-
-    Args:
-        schema: of the results.
-        inputs: how many the join has.
-    """
+    """What a join of so many inputs has let go of in a pane."""
 
     def __init__(self, schema: Schema, inputs: int) -> None:
         self._schema = schema

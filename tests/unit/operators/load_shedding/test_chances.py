@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.operators.shedding.chances import Chances, chance_of
+from windrow.operators.load_shedding.draws import Chances, chance_of
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)

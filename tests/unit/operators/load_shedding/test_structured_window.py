@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from windrow.kernels.bew_period import FILLED, LOOKUPS, PROBE, TOUCHED, Found, no_progress
 from windrow.kernels.structures.sample import Asked
-from windrow.operators.shedding.structured_join import MOST_GONE, Sample, StructuredWindow
+from windrow.operators.load_shedding.structured_join import MOST_GONE, Sample, StructuredWindow
 
 NAMES = ("buffer", "hash", "btree", "ttree")
 KEYS = st.integers(-3, 3)

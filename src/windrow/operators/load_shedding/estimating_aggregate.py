@@ -37,10 +37,10 @@ from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.columns.chunks import ChunkSlice
 from windrow.operators.columns.key_columns import fixed_values
 from windrow.operators.engine.base import Snapshot
-from windrow.operators.shedding.margins import Arguments, Drawn, MarginKeeper
-from windrow.operators.shedding.marks import Doubt, is_mark
+from windrow.operators.load_shedding.margins import Arguments, Drawn, MarginKeeper
+from windrow.operators.load_shedding.marks import Doubt, is_mark
+from windrow.physical.load_shedding.limits import chance_column, draw_column
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
-from windrow.physical.shedding.limits import chance_column, draw_column
 from windrow.plan.nodes.window_aggregate import Aggregate
 from windrow.schema import MAX_TICK
 
@@ -72,14 +72,10 @@ class Totals:
     def shown(
         self, function: str, margins: Margins, place: int, is_known: Flags, in_doubt: Flags
     ) -> list[Answers]:
-        """The estimate and the ends of its interval.
+        """The estimate of a function and the ends of its interval, by the margins of a column's place.
 
-        Args:
-            function: "count", "sum" or "avg".
-            margins: of all columns.
-            place: which of them this one is.
-            is_known: whether nothing of the group was shed.
-            in_doubt: whether something of any group may have been, of which nothing was found.
+        `is_known` says whether nothing of the group was shed, `in_doubt` whether something of any group
+        may have been, of which nothing was found.
         """
         if function == "count":
             return self._count(margins.totals[:, place, COUNT], is_known, in_doubt)

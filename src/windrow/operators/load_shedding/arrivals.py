@@ -26,19 +26,20 @@ from numpy.typing import NDArray
 from windrow.operators.columns.changes import ChangeBatch, concat
 from windrow.operators.columns.chunks import ChunkBuffer, ChunkSlice
 from windrow.operators.columns.key_columns import mixed_words
-from windrow.operators.shedding.chances import chance_of
-from windrow.operators.shedding.draws import (
+from windrow.operators.load_shedding.draws import (
+    KEEP,
+    PROBE,
     Draws,
     Purpose,
     bits,
+    chance_of,
     draws_of,
     number_of,
     numbered,
     row_words,
 )
-from windrow.operators.shedding.marks import Losses
-from windrow.operators.shedding.search import KEEP, PROBE
-from windrow.physical.shedding.limits import room_to_wait
+from windrow.operators.load_shedding.marks import Losses
+from windrow.physical.load_shedding.limits import room_to_wait
 from windrow.schema import MAX_TICK
 
 
@@ -64,13 +65,7 @@ class Thinned(NamedTuple):
 
 
 class Arrivals:
-    """The rows of all inputs that wait.
-
-    Args:
-        columns: per input, what tells its rows apart.
-        pane: how many ticks a pane has.
-        seed: of the draws.
-    """
+    """The rows of all inputs that wait; `columns` tell those of each input apart."""
 
     def __init__(self, columns: Sequence[Sequence[str]], pane: int, seed: int) -> None:
         self._columns = columns

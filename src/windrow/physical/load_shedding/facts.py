@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from windrow.physical.algorithms import ASYMMETRIC
 from windrow.physical.explain.bounds_text import lag_terms
 from windrow.physical.explain.cost_facts import show_count, show_rate
 from windrow.physical.explain.facts import Fact, largest_lateness
-from windrow.physical.shedding.limits import BEST, Expected, Least, Shedding
+from windrow.physical.load_shedding.limits import BEST, Expected, Least, Shedding
 from windrow.plan.units import show_bytes, show_ticks
 
 if TYPE_CHECKING:
@@ -24,21 +26,30 @@ _DIVIDED = {
 }
 
 
-def shed_facts(node: SheddingJoin, time_type: str) -> list[Fact]:
+def shed_facts(node: SheddingJoin) -> list[Fact]:
     """What is shed, by which rule, and what is expected of it."""
-    shedding = node.shedding
     return [
-        ("sheds", _what(node, shedding, time_type)),
-        ("divided", _divided(node, shedding, time_type)),
-        ("expected", _expected(node, shedding, time_type)),
-        ("on Spark", _on_spark(shedding)),
+        ("sheds", _what(node, node.shedding)),
+        ("divided", _divided(node, node.shedding)),
+        ("expected", _expected(node, node.shedding)),
+        ("on Spark", _on_spark(node.shedding)),
     ]
 
 
-def shed_state(node: SheddingJoin, time_type: str) -> list[str]:
+def shed_probes(node: SheddingJoin) -> str:
+    """How many arrivals may probe, where someone has said it."""
+    shedding = node.shedding
+    if not shedding.service_rate:
+        return ""
+    beyond = "a random part does" if shedding.may_skip else "the query fails"
+    rate = show_rate(shedding.service_rate, node.time_type)
+    return f"at most {rate} probe; where more arrive {beyond}"
+
+
+def shed_state(node: SheddingJoin) -> list[str]:
     """What it holds."""
     shedding = node.shedding
-    pane = show_ticks(node.pane, time_type)
+    pane = show_ticks(node.pane, node.time_type)
     lag = " + ".join([pane, *lag_terms(node, max(child.delay for child in node.inputs))])
     waiting = [
         f"arrivals wait until the watermark has passed their {pane}:",
@@ -62,9 +73,9 @@ def waiting_ticks(node: SheddingJoin) -> int:
     return node.pane + below + largest_lateness(node.scans)
 
 
-def shed_emission(node: SheddingJoin, time_type: str) -> str:
+def shed_emission(node: SheddingJoin) -> str:
     """When the results of a join that sheds come."""
-    pane = show_ticks(node.pane, time_type)
+    pane = show_ticks(node.pane, node.time_type)
     return f"each combination once the {pane} of its last tuple are over; adds a delay of {pane}"
 
 
@@ -76,7 +87,7 @@ def show_memory(shedding: Shedding) -> str:
     return f"{int(shedding.memory):,} tuples"
 
 
-def _what(node: SheddingJoin, shedding: Shedding, time_type: str) -> list[str]:
+def _what(node: SheddingJoin, shedding: Shedding) -> list[str]:
     lines = []
     if shedding.memory is not None:
         lines.append(
@@ -84,7 +95,7 @@ def _what(node: SheddingJoin, shedding: Shedding, time_type: str) -> list[str]:
             f" than {show_memory(shedding)}"
         )
     if shedding.service_rate is not None:
-        rate = show_rate(shedding.service_rate, time_type)
+        rate = show_rate(shedding.service_rate, node.time_type)
         beyond = (
             "beyond that a random part of the arrivals probes, and all of them may be kept"
             if shedding.may_skip
@@ -93,7 +104,11 @@ def _what(node: SheddingJoin, shedding: Shedding, time_type: str) -> list[str]:
         lines.append(
             f"probes: at most {rate}, and a window's worth or one per stream in a burst; {beyond}"
         )
-    lines.append(_pane_by_pane(node))
+    lines.append(
+        "pane by pane: what is kept goes into its window's structure, whether it probes or not"
+        if node.algorithm == ASYMMETRIC
+        else "pane by pane, by backward evaluation"
+    )
     if shedding.sheds:
         lines.append(
             f"drawn by a hash of the tuple and of seed {shedding.seed}: the same after a restart, and in"
@@ -103,49 +118,48 @@ def _what(node: SheddingJoin, shedding: Shedding, time_type: str) -> list[str]:
     return lines
 
 
-def _pane_by_pane(node: SheddingJoin) -> str:
-    if node.algorithm != ASYMMETRIC:
-        return "pane by pane, by backward evaluation"
-    return "pane by pane: what is kept goes into its window's structure, whether it probes or not"
-
-
-def _divided(node: SheddingJoin, shedding: Shedding, time_type: str) -> list[str]:
+def _divided(node: SheddingJoin, shedding: Shedding) -> list[str]:
     if not shedding.sheds:
         return []
     lines = [f"{_DIVIDED[shedding.strategy]} (shed_strategy = {shedding.strategy})"]
-    windows = [_show_least(own, "tuples") for own in shedding.least_windows]
-    rates = [_show_least(own, "", show_rate(own.amount, time_type)) for own in shedding.least_rates]
-    if shedding.memory is not None and any(own.amount for own in shedding.least_windows):
-        lines.append(f"kept at least: {_by_alias(node, windows, 'of the memory')}")
-    if shedding.service_rate is not None and any(own.amount for own in shedding.least_rates):
-        lines.append(f"probing at least: {_by_alias(node, rates, 'of the service rate')}")
+    if shedding.memory is not None:
+        kept = _least(node, shedding.least_windows, lambda own: f"{own:g} tuples", "memory")
+        lines += [f"kept at least: {own}" for own in kept]
+    if shedding.service_rate is not None:
+        per_tick = partial(show_rate, time_type=node.time_type)
+        probing = _least(node, shedding.least_rates, per_tick, "service rate")
+        lines += [f"probing at least: {own}" for own in probing]
     return lines
 
 
-def _show_least(least: Least, unit: str, amount: str = "") -> str:
-    if least.is_share:
-        return f"{least.amount:.0%}"
-    return amount or f"{least.amount:g} {unit}"
+def _least(
+    node: SheddingJoin, least: Sequence[Least], show: Callable[[float], str], of_what: str
+) -> list[str]:
+    """What each stream gets at least, in one line; none where that is nothing."""
+    if not any(own.amount for own in least):
+        return []
+    named = [
+        f"{alias} {f'{own.amount:.0%}' if own.is_share else show(own.amount)}"
+        for alias, own in zip(node.aliases, least, strict=True)
+    ]
+    return [", ".join(named) + (f" of the {of_what}" if "%" in named[-1] else "")]
 
 
-def _by_alias(node: SheddingJoin, amounts: list[str], of_what: str) -> str:
-    named = [f"{alias} {own}" for alias, own in zip(node.aliases, amounts, strict=True)]
-    return f"{', '.join(named)}{f' {of_what}' if '%' in amounts[-1] else ''}"
-
-
-def _expected(node: SheddingJoin, shedding: Shedding, time_type: str) -> list[str]:
-    expected = shedding.expected
-    if expected is not None and _is_to_fail(expected, shedding):
-        arrive, allowed = sum(expected.rates), shedding.service_rate or 0.0
+def _expected(node: SheddingJoin, shedding: Shedding) -> list[str]:
+    expected, time_type = shedding.expected, node.time_type
+    allowed = None if shedding.may_skip else shedding.service_rate
+    if expected is not None and allowed is not None and sum(expected.rates) > allowed:
         return [
-            f"the query fails: {show_rate(arrive, time_type)} arrive, more than the service rate of"
-            f" {show_rate(allowed, time_type)} (on_service_rate = fail)"
+            f"the query fails: {show_rate(sum(expected.rates), time_type)} arrive, more than the"
+            f" service rate of {show_rate(allowed, time_type)} (on_service_rate = fail)"
         ]
     if not shedding.sheds:
         return []
     if expected is None:
         return ["not estimated: not all rates are known; the progress tells the recall"]
-    lines = [f"{expected.case}: recall {_show_recall(expected.recall)}"]
+    # Whole only where it is.
+    recall = "100%" if expected.recall == 1 else f"{min(expected.recall, 0.99):.0%}"
+    lines = [f"{expected.case}: recall {recall}"]
     if shedding.is_in_bytes:
         guessed = ", texts and nested values by a guess" if expected.is_width_assumed else ""
         lines.append(f"a tuple is taken for {show_bytes(expected.row_bytes)}{guessed}")
@@ -157,17 +171,6 @@ def _expected(node: SheddingJoin, shedding: Shedding, time_type: str) -> list[st
         if is_decided and node.algorithm != ASYMMETRIC:
             lines.append("look-ups and their order were chosen for these rates and windows")
     return lines
-
-
-def _is_to_fail(expected: Expected, shedding: Shedding) -> bool:
-    """Whether more arrives, at the rates known, than may probe, and none of it may be skipped."""
-    rate = shedding.service_rate
-    return rate is not None and not shedding.may_skip and sum(expected.rates) > rate
-
-
-def _show_recall(recall: float) -> str:
-    """A share as text: whole only where it is."""
-    return "100%" if recall == 1 else f"{min(recall, 0.99):.0%}"
 
 
 def _of_input(expected: Expected, at: int, alias: str, time_type: str) -> str:

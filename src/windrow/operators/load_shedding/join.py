@@ -16,7 +16,7 @@ of a combination, by time and then by input, is new when the combination is foun
 the others were kept. After each pane no more is held than there is memory for.
 
 Where totals are estimated above, results carry which draws made them, and by which chances: the
-columns of `physical.shedding.limits.hidden_fields`. Marks among them tell where some may be missing
+columns of `physical.load_shedding.limits.hidden_fields`. Marks among them tell where some may be missing
 (`marks.py`).
 """
 
@@ -43,30 +43,41 @@ from windrow.operators.joins.join_inputs import (
     only_inserts,
 )
 from windrow.operators.joins.join_steps import Route
-from windrow.operators.shedding.arrivals import Arrivals, Waited, column_of
-from windrow.operators.shedding.chances import Caps, Chances, chance_of
-from windrow.operators.shedding.control import Control, Division, SentTo
-from windrow.operators.shedding.draws import Draws, Purpose, bits, draw_numbers, number_of, numbered
-from windrow.operators.shedding.marks import Losses
-from windrow.operators.shedding.meeting import Blocks, Span
-from windrow.operators.shedding.recall import Recall
-from windrow.operators.shedding.search import KEEP, NOT_DRAWN, PROBE, ShedSearch
+from windrow.operators.load_shedding.arrivals import Arrivals, Waited, column_of
+from windrow.operators.load_shedding.control import Control, Division, SentTo
+from windrow.operators.load_shedding.counted import Blocks, Span
+from windrow.operators.load_shedding.draws import (
+    KEEP,
+    NOT_DRAWN,
+    PROBE,
+    Caps,
+    Chances,
+    Draws,
+    Purpose,
+    bits,
+    chance_of,
+    draw_numbers,
+    number_of,
+    numbered,
+)
+from windrow.operators.load_shedding.marks import Losses
+from windrow.operators.load_shedding.recall import Recall
+from windrow.physical.load_shedding.errors import check_enough_for_rows
+from windrow.physical.load_shedding.limits import Shedding, hidden_fields
 from windrow.physical.nodes.shedding_join import SheddingJoin
-from windrow.physical.shedding.errors import too_little_for_rows
-from windrow.physical.shedding.limits import Shedding, hidden_fields
 from windrow.schema import MAX_TICK, MIN_TICK
 
 
 def row_bytes(node: SheddingJoin, rows: pa.RecordBatch) -> int:
     """Bytes of the widest of some rows of an input, with its draws and its place in a structure."""
-    return node.least_row_bytes + sum(map(_width, rows.columns))
+    return node.shed_row_bytes + sum(map(_width, rows.columns))
 
 
 def _width(column: pa.Array) -> int:
     """Bytes of the widest value of a column, its mark for NULL included."""
     if pa.types.is_boolean(column.type):
         return 2
-    if _is_text(column.type):
+    if column.type in _TEXTS:
         longest = pc.max(pc.binary_length(column)).as_py() or 0
         return int(longest) + 8 + 1
     try:
@@ -76,17 +87,9 @@ def _width(column: pa.Array) -> int:
         return -(-int(column.nbytes) // len(column)) if len(column) else 0
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_string(kind)
-        or pa.types.is_large_string(kind)
-        or pa.types.is_binary(kind)
-        or pa.types.is_large_binary(kind)
-    )
-
+_TEXTS = {pa.string(), pa.large_string(), pa.binary(), pa.large_binary()}
 
 PROBE_CHANCE = "$probe_chance"
-
 
 PartAt = Callable[[int, int], Shedding]
 """What a part of a join may hold and do where panes are decided to an instant; of rows at hand those
@@ -142,9 +145,7 @@ class ShedJoinOp(BewJoinOp):
         """Takes a tuple for as wide as the widest one."""
         if widest > self._row_bytes:
             self._row_bytes = widest
-            error = too_little_for_rows(self._node, self._shedding, widest)
-            if error is not None:
-                raise error
+            check_enough_for_rows(self._node, self._shedding, widest)
 
     def advance(self, watermark: int) -> Iterator[ChangeBatch]:
         """Decides the panes that are over, and joins those drawn."""
@@ -387,6 +388,25 @@ class ShedJoinOp(BewJoinOp):
         super()._count_state()
         self.counters.stored += self._arrivals.rows
         self.counters.state_bytes += sum(own.nbytes for own in self._arrivals.buffers())
+
+
+class ShedSearch(Search):
+    """Combinations that start with rows drawn to probe, of rows that are kept."""
+
+    def _starts(self, route: Route) -> Iterator[Partial]:
+        for block in super()._starts(route):
+            yield from self._drawn(block, route.start, PROBE)
+
+    def _taken(self, partial: Partial, route: Route, at: int, filled: int) -> Iterator[Partial]:
+        for longer in super()._taken(partial, route, at, filled):
+            yield from self._drawn(longer, route.steps[at].input, KEEP)
+
+    def _drawn(self, partial: Partial, port: int, purpose: str) -> Iterator[Partial]:
+        """Those whose latest row, one of an input, is drawn."""
+        (draws,) = self._windows[port].columns([purpose], Places(partial.places[-1]))
+        drawn = np.flatnonzero(draws.to_numpy() < NOT_DRAWN)
+        if len(drawn):
+            yield partial.take(drawn)
 
 
 def _span(times: NDArray[np.int64]) -> Span:

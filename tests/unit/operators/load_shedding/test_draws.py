@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from windrow.operators.shedding.draws import Purpose, draws_of, row_words
+from windrow.operators.load_shedding.draws import Purpose, draws_of, row_words
 
 ROWS = 20_000
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import mul
+from typing import NamedTuple
 
 from windrow.allocation.loads import (
     Allocation,
@@ -23,23 +24,19 @@ from windrow.allocation.loads import (
     case_of,
     expected_recall,
 )
-from windrow.allocation.strategies import BY_NAME, allocate, allocate_by
 from windrow.optimize.cost.directions import Direction
 from windrow.optimize.cost.joins import Joined, output
 from windrow.optimize.cost.statistics import Sized
-from windrow.physical.nodes.multi_join import MultiJoin
-from windrow.physical.nodes.shedding_join import SheddingJoin
-from windrow.physical.shedding.facts import waiting_ticks
-from windrow.physical.shedding.limits import (
-    BEST,
+from windrow.physical.load_shedding.facts import waiting_ticks
+from windrow.physical.load_shedding.limits import (
     CLEARLY,
     Expected,
-    Least,
     Shedding,
     counted_ticks,
     part_of,
     room_to_wait,
 )
+from windrow.physical.nodes.shedding_join import SheddingJoin
 
 NEARLY_ALL = 0.99
 """What is expected at most where all fits but a part of a batch, which may have to wait."""
@@ -48,12 +45,16 @@ _ROUNDS = 20
 """Steps in which windows and what waits agree on who has how much."""
 
 
-def with_expected(node: SheddingJoin, rates: Sequence[float]) -> SheddingJoin:
-    """The join with what it is expected to shed at some rates per tick."""
+def left_workload(node: SheddingJoin, join: Sized) -> tuple[SheddingJoin, Sized]:
+    """The join with what it is expected to shed, and its streams as they are kept and probed with."""
     shedding = node.shedding
-    if shedding is None:
-        return node
-    return replace(node, shedding=replace(shedding, expected=_expected(node, shedding, rates)))
+    expected = _expected(node, shedding, join.widest.rates)
+    ways = tuple(_left_of(way, expected) for way in join.ways)
+    widest = _left_of(join.widest, expected)
+    found = min(sum(map(output, ways)), output(widest))
+    directions = _left_directions(node, expected.rates) if len(node.inputs) == 2 else ()
+    left = replace(join, ways=ways, widest=widest, output=found, directions=directions)
+    return replace(node, shedding=replace(shedding, expected=expected)), left
 
 
 def _expected(node: SheddingJoin, shedding: Shedding, rates: Sequence[float]) -> Expected:
@@ -68,23 +69,24 @@ def _expected(node: SheddingJoin, shedding: Shedding, rates: Sequence[float]) ->
     width = expected_width(node)
     waiting = _Waiting.of(node, shedding.most_tuples(width.nbytes), loads)
     ticks = [counted_ticks(own, node.pane) for own in retention]
-    counted = [
-        replace(own, at_hand=load.window * share)
-        for own, load, share in zip(_loads(node, rates, ticks), loads, waiting.shares, strict=True)
+    counted = _loads(node, rates, ticks)
+    asked = [
+        replace(own, at_hand=load.window * share, meets=met)
+        for own, load, share, met in zip(
+            counted, loads, waiting.shares, alike([own.meets for own in counted]), strict=True
+        )
     ]
-    asked = _with_least(counted, shedding, waiting.room)
-    divided = _allocation(shedding, asked, Resources(waiting.room, service_rate))
-    kept = divided.windows
+    divided = shedding.allocated(asked, Resources(waiting.room, service_rate))
     probing = tuple(map(min, divided.rates, map(mul, rates, waiting.shares)))
-    allocation = Allocation(probing, kept)
+    allocation = Allocation(probing, divided.windows)
     case = case_of(loads, Resources(waiting.for_windows, service_rate))
     recall = 1.0 if case is Case.nothing else min(NEARLY_ALL, expected_recall(loads, allocation))
     return Expected(
         case=case.value,
         rates=tuple(rates),
         windows=tuple(load.window for load in loads),
-        probing=allocation.rates,
-        kept=kept,
+        probing=probing,
+        kept=divided.windows,
         recall=recall,
         waiting=waiting.tuples,
         waited=tuple(map(mul, waiting.tuples, waiting.shares)),
@@ -144,44 +146,22 @@ def _loads(node: SheddingJoin, rates: Sequence[float], ticks: Sequence[int]) -> 
     return loads
 
 
-def _with_least(loads: Sequence[Load], shedding: Shedding, memory: float | None) -> list[Load]:
-    """The same streams as they are divided by, with what each gets at least."""
-    least_rates = _least(shedding.least_rates, len(loads), shedding.service_rate)
-    least_windows = _least(shedding.least_windows, len(loads), memory)
-    meets = alike([load.meets for load in loads])
-    return [
-        replace(load, least_rate=rate, least_window=window, meets=share)
-        for load, rate, window, share in zip(loads, least_rates, least_windows, meets, strict=True)
-    ]
-
-
-def effective(join: Sized, node: SheddingJoin) -> Sized:
-    """The streams as a join keeps them and probes with them; the same where nothing is expected."""
-    expected = node.shedding.expected
-    if expected is None:
-        return join
-    ways = tuple(_left_of(way, expected) for way in join.ways)
-    widest = _left_of(join.widest, expected)
-    found = min(sum(map(output, ways)), output(widest))
-    return replace(join, ways=ways, widest=widest, output=found)
-
-
-def left_directions(node: SheddingJoin) -> list[tuple[Direction, Direction]]:
+def _left_directions(
+    node: SheddingJoin, rates: Sequence[float]
+) -> tuple[tuple[Direction, Direction], ...]:
     """Each window of two streams as it is kept and probed, once for every division to reckon with.
 
     Of streams that are about as fast, the one or the other gets what there is: a join that runs
     keeps to what it has once decided while rates are about the same. So there are three divisions,
     of the rates expected and of those that are just not taken for others.
     """
-    assert node.shedding is not None
-    assert node.shedding.expected is not None
-    rate, other = node.shedding.expected.rates
+    rate, other = rates
     found = []
     for times in (1.0, CLEARLY, 1 / CLEARLY):
         own = _expected(node, node.shedding, (rate * times, other))
         loads = [Load(*load) for load in zip(own.rates, own.windows, strict=True)]
         found.append(effective_directions(loads, Allocation(own.probing, own.kept)))
-    return found
+    return tuple(found)
 
 
 def _left_of(joined: Joined, expected: Expected) -> Joined:
@@ -192,28 +172,12 @@ def _left_of(joined: Joined, expected: Expected) -> Joined:
     return replace(joined, rates=tuple(kept), probing=expected.probing)
 
 
-def _allocation(shedding: Shedding, loads: Sequence[Load], resources: Resources) -> Allocation:
-    if shedding.strategy == BEST:
-        return allocate(loads, resources)
-    strategy = BY_NAME[shedding.strategy]
-    return allocate_by(loads, resources, processor=strategy, memory=strategy)
-
-
-def _least(least: Sequence[Least], inputs: int, whole: float | None) -> list[float]:
-    """What each stream gets at least; in proportion where there is not so much."""
-    if not least or whole is None:
-        return [0.0] * inputs
-    amounts = [own.of(whole) for own in least]
-    scale = min(1.0, whole / sum(amounts)) if sum(amounts) > 0 else 1.0
-    return [amount * scale for amount in amounts]
-
-
 _WIDTHS = {
     "boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "bigint": 8, "float": 4, "double": 8,
-    "date": 4, "timestamp": 8, "timestamp_ntz": 8,
+    "date": 4, "timestamp": 8, "timestamp_ntz": 8, "decimal": 16,
 }  # fmt: skip
+"""Bytes of a value, where that does not depend on the value."""
 
-_DECIMAL = 16
 _NULL = 1
 """Bytes of the mark for NULL, at most."""
 
@@ -221,8 +185,7 @@ ASSUMED = 24
 """Bytes of a text or a nested value: some letters, and where they begin."""
 
 
-@dataclass(frozen=True)
-class Width:
+class Width(NamedTuple):
     """What a tuple takes, with its draws and its place in a structure.
 
     Attributes:
@@ -234,23 +197,15 @@ class Width:
     is_assumed: bool
 
 
-def expected_width(node: MultiJoin) -> Width:
+def expected_width(node: SheddingJoin) -> Width:
     """What a tuple of the widest input takes, as far as types tell."""
-    found = [_of_input(node, port) for port in range(len(node.inputs))]
-    return Width(max(own.nbytes for own in found), any(own.is_assumed for own in found))
-
-
-def _of_input(node: MultiJoin, port: int) -> Width:
-    types = {field.name: field.type for field in node.inputs[port].schema.fields}
-    widths = [_of_type(types[name]) for name in node.columns_needed(port)]
-    return Width(
-        node.least_row_bytes + sum((own or ASSUMED) + _NULL for own in widths), None in widths
-    )
-
-
-def _of_type(name: str) -> int | None:
-    """Bytes of a value; None where that depends on the value."""
-    return _DECIMAL if name.startswith("decimal") else _WIDTHS.get(name)
+    widest, is_assumed = 0, False
+    for port, child in enumerate(node.inputs):
+        types = {field.name: field.type.partition("(")[0] for field in child.schema.fields}
+        widths = [_WIDTHS.get(types[name]) for name in node.columns_needed(port)]
+        widest = max(widest, sum((own or ASSUMED) + _NULL for own in widths))
+        is_assumed |= None in widths
+    return Width(node.shed_row_bytes + widest, is_assumed)
 
 
 def effective_directions(
