@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from random import Random
 from typing import Any
 
@@ -42,14 +41,3 @@ def cut_again(batches: list[pa.RecordBatch], random: Random) -> list[pa.RecordBa
     rows = pa.concat_batches(batches)
     cuts = sorted(random.randrange(rows.num_rows + 1) for _ in range(random.randrange(4)))
     return [rows.slice(a, b - a) for a, b in itertools.pairwise([0, *cuts, rows.num_rows])]
-
-
-def bag(table: pa.Table) -> Counter[tuple[Any, ...]]:
-    """Rows as tuples; a changelog's change type comes first, as the cases have it."""
-    if "_change_type" in table.column_names:
-        names = [name for name in table.column_names if not name.startswith("_")]
-        table = table.select(["_change_type", *names, "_event_time"])
-    return Counter(
-        tuple("NaN" if value != value else value for value in row)  # noqa: PLR0124
-        for row in zip(*(column.to_pylist() for column in table.columns), strict=True)
-    )

@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from bags import bag
 from cases.join_runs import Case, cases, expected, run, same_bag, scan
 from cases.tape import TAPES, drawn
 from hypothesis import given, settings
 from oracle import asked_of_duckdb
+from sessions import session
 
 import windrow
 from windrow.operators.columns.changes import ChangeBatch
@@ -186,7 +188,7 @@ class Asked:
             session.stream(name, parts, time="ts", lateness=100)
         query = f"SELECT a.id AS i, b.id AS j FROM a, b WHERE {self.where} WINDOW = {self.window}"
         found = session.sql(query, **options).to_arrow()
-        return Counter(zip(*(column.to_pylist() for column in found.columns), strict=True))
+        return bag(found)
 
     def by_duckdb(self) -> Counter[tuple[int, ...]]:
         window = f"b.ts - a.ts BETWEEN {-self.window} AND {self.window}"
@@ -282,12 +284,8 @@ def test_a_tree_looks_at_no_tuple_outside_its_range_of_keys():
     }
     apart = np.subtract.outer(numbers["a"], numbers["b"])
     for pair, (where, holds) in itertools.product(["ttree/btree", "btree/ttree"], ranges.items()):
-        session = windrow.Session()
-        for name, table in tables.items():
-            session.stream(name, table, time="ts")
-        result = session.sql(
-            f"SELECT a.x, b.x AS y FROM a, b WHERE {where} WINDOW = 7", structure=pair
-        )
+        w = session(tables, time="ts")
+        result = w.sql(f"SELECT a.x, b.x AS y FROM a, b WHERE {where} WINDOW = 7", structure=pair)
         rows = result.to_arrow().num_rows
         counted = result.progress.operators["WJoin a, b"]
         # All come in one batch, so that no tuple is dropped before it has met all others.
@@ -304,11 +302,9 @@ def test_trees_find_what_lies_at_the_ends_of_64_bits():
         "a.x > b.x": 10,
         "a.x BETWEEN b.x AND b.x": 5,
     }.items():
-        session = windrow.Session()
-        for name in "ab":
-            session.stream(name, table, time="ts")
+        w = session(dict.fromkeys("ab", table), time="ts")
         query = f"SELECT a.x, b.x AS y FROM a, b WHERE {where} WINDOW = 0"
-        assert session.sql(query, structure="ttree/btree").to_arrow().num_rows == wanted
+        assert w.sql(query, structure="ttree/btree").to_arrow().num_rows == wanted
 
 
 @pytest.mark.parametrize("stalls", [False, True])

@@ -12,8 +12,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from bags import bag
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
+from sessions import session
 
 import windrow
 from windrow.errors import DataError
@@ -132,7 +134,7 @@ def outcome(streams, where, window, cut, **options: Any):
         answer = session.sql(query, **options).to_arrow()
     except DataError:
         return FAILS
-    return Counter(zip(*(column.to_pylist() for column in answer.columns), strict=True))
+    return bag(answer)
 
 
 def check(streams, conditions, window, cut, plans, known):
@@ -183,9 +185,7 @@ def test_a_tree_and_a_loop_agree_though_a_condition_fails_outside_the_range_of_k
 
 
 def test_the_error_names_the_condition_that_has_no_value():
-    session = windrow.Session()
-    for name in "ab":
-        session.stream(name, pa.table({"ts": [0, 1], "x": [1, 2], "y": [0, 1]}), time="ts")
+    w = session({name: {"ts": [0, 1], "x": [1, 2], "y": [0, 1]} for name in "ab"}, time="ts")
     query = "SELECT a.x FROM a, b WHERE a.x * b.x > 0 AND 10 / (a.y - b.y) > 0 WINDOW = 1"
     with pytest.raises(DataError, match=r"10 / \(a\.y - b\.y\) > 0 cannot be computed"):
-        session.sql(query).to_arrow()
+        w.sql(query).to_arrow()

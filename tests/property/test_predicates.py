@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from bags import bag
 from cases.tape import drawn
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -116,7 +117,7 @@ class Case:
 
     def answer(self) -> Counter[tuple[int, ...]]:
         found = self.session().sql(self.ours, algorithm=self.algorithm).to_arrow()
-        return Counter(zip(*(column.to_pylist() for column in found.columns), strict=True))
+        return bag(found)
 
 
 Condition = Callable[[Random, list[str]], tuple[str, Any]]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+from bags import bag
 from cases import FAMILIES, Case
-from cases.in_process import bag, session_of
+from cases.in_process import session_of
 from cases.tape import TAPES
 from hypothesis import HealthCheck, given, note, settings
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark_runs import SingleRun, Streams, bag, draw
+from bags import bag
+from spark_runs import SingleRun, Streams, draw
 
 pytestmark = pytest.mark.partitions(2)
 
@@ -19,7 +20,7 @@ def test_a_join_that_keeps_its_tuples_on_disk_gives_the_same_answer(
 ) -> None:
     streams = Streams(tmp_path, {name: draw(seed, 3) for seed, name in enumerate("xy")})
     streams.write_all()
-    expected = bag(streams.in_process().sql(JOIN).to_arrow())
+    expected = bag(streams.in_process().sql(JOIN))
     options = {"memory": 4, "on_memory": "spill"}
     run = SingleRun(tmp_path / "run")
     run.finish(streams.on_spark(spark).sql(JOIN, **options))

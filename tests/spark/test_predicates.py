@@ -5,8 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from bags import bag
 from plans import planned
-from spark_runs import SingleRun, Streams, bag, closed, draw
+from spark_runs import SingleRun, Streams, closed, draw
 
 from windrow.physical.nodes.filter_rows import FilterRows
 from windrow.physical.nodes.time_join import TimeJoin
@@ -44,7 +45,7 @@ def streams(tmp_path_factory) -> Streams:
 def test_predicates_and_functions_give_one_answer_in_process_in_batch_and_streaming(
     spark, streams, tmp_path
 ):
-    expected = bag(register(streams.in_process()).sql(MIXED).to_arrow())
+    expected = bag(register(streams.in_process()).sql(MIXED))
     assert len(expected) > 5
     batch = register(streams.on_spark(spark, is_streaming=False))
     assert bag(batch.sql(MIXED).toArrow()) == expected

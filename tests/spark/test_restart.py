@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bags import bag
 from pyspark.errors import StreamingQueryException
-from spark_runs import FAR, Run, Streams, bag, closed, draw
+from spark_runs import FAR, Run, Streams, closed, draw
 
 from windrow.errors import PlanError
 from windrow.run.progress import renderer
@@ -64,7 +65,7 @@ def growing(folder: Path) -> Streams:
 
 def uninterrupted(streams: Streams, family: str) -> Counter:
     """What the watermark lets a query give that never stops, as one process has it."""
-    whole = bag(streams.in_process().sql(QUERIES[family]).to_arrow())
+    whole = bag(streams.in_process().sql(QUERIES[family]))
     if family == "join":
         return whole
     # What the far rows change, then or later, waits for a watermark that never comes.

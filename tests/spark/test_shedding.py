@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from spark_runs import Run, SingleRun, Streams, bag, closed, draw, table
+from bags import bag
+from spark_runs import Run, SingleRun, Streams, closed, draw, table
 
 from windrow.operators.columns.chunks import decode
 

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from bags import bag
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -98,10 +99,6 @@ def expected(tape: Tape, conditions: Conditions) -> Counter:
             for key in range(keyed.shape[1])
         )
     )
-
-
-def bag(lines) -> Counter:
-    return Counter(map(tuple, lines.tolist()))
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)

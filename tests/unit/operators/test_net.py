@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sessions import session
 
-import windrow
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.engine.driver import build
 from windrow.operators.engine.row_drivers import ChangelogOutput
@@ -98,9 +98,8 @@ def test_an_instant_may_be_cut_anywhere(rows: list[Change], cuts: list[int]) -> 
 
 def test_a_group_that_stays_above_its_threshold_does_not_change() -> None:
     """Counts of 3 and 4 look alike where the answer shows the key alone."""
-    session = windrow.Session()
-    session.stream("a", pa.table({"ts": [0, 0, 0, 1, 2], "k": ["x"] * 5}), time="ts")
-    changes = session.sql("SELECT k FROM a [RANGE 9] GROUP BY k HAVING COUNT(*) > 2").to_arrow()
+    w = session({"a": {"ts": [0, 0, 0, 1, 2], "k": ["x"] * 5}}, time="ts")
+    changes = w.sql("SELECT k FROM a [RANGE 9] GROUP BY k HAVING COUNT(*) > 2").to_arrow()
     assert changes.to_pylist() == [
         {"k": "x", "_change_type": "insert", "_event_time": 0},
         {"k": "x", "_change_type": "delete", "_event_time": 10},

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 from golden.catalog import CATALOG
+from sessions import session
 
-import windrow
 from windrow.operators.expressions.evaluate import DuckdbTypes
 from windrow.optimize.planner import optimize
 from windrow.physical.nodes.base import PhysicalNode
@@ -87,11 +87,13 @@ def test_it_goes_below_for_a_union_all_of_streams_that_it_shrinks():
 @pytest.fixture
 def tables():
     """A session with two tables: five different keys in a thousand rows each."""
-    session = windrow.Session()
-    for step, name in ((7, "a"), (3, "b")):
-        keys = [at * step % 5 for at in range(1_000)]
-        session.stream(name, pa.table({"k": keys, "at": range(1_000)}), time="at")
-    return session
+    return session(
+        {
+            name: {"k": [at * step % 5 for at in range(1_000)], "at": range(1_000)}
+            for step, name in ((7, "a"), (3, "b"))
+        },
+        time="at",
+    )
 
 
 OF_TABLES = "SELECT DISTINCT a.k FROM a [RANGE 200], b [RANGE 100] WHERE a.k = b.k"
@@ -106,11 +108,14 @@ def test_it_goes_below_by_what_tables_show_and_stays_there_when_planned_again(ta
 
 
 def test_it_does_not_go_by_what_the_batches_of_a_stream_show():
-    session = windrow.Session()
-    for name in ("a", "b"):
-        batches = [pa.table({"k": [1] * 100, "at": [at] * 100}) for at in range(50)]
-        session.stream(name, batches, time="at")
-    result = session.sql(OF_TABLES)
+    w = session(
+        {
+            name: [pa.table({"k": [1] * 100, "at": [at] * 100}) for at in range(50)]
+            for name in ("a", "b")
+        },
+        time="at",
+    )
+    result = w.sql(OF_TABLES)
     result.to_arrow()
     assert "for a: rate= and distinct= are not given" in result.explain()
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pyarrow as pa
 import pytest
+from sessions import session
 
 import windrow
 from windrow.run.progress import Progress
@@ -41,9 +42,8 @@ def test_they_are_shown_in_the_units_of_time(time_type, shown):
 
 
 def test_only_a_changelog_has_them():
-    session = windrow.Session()
-    session.stream("a", pa.table({"at": [1, 2]}), time="at")
-    result = session.sql("SELECT p.at FROM a p, a q WINDOW = 1")
+    w = session({"a": {"at": [1, 2]}}, time="at")
+    result = w.sql("SELECT p.at FROM a p, a q WINDOW = 1")
     assert result.to_arrow().num_rows
     assert result.response is None
     assert result.progress.as_dict()["response"] is None

@@ -6,6 +6,7 @@ import sys
 
 import pyarrow as pa
 import pytest
+from sessions import session
 
 import windrow
 from windrow.errors import ParseError, PlanError, WindrowError
@@ -14,9 +15,7 @@ from windrow.sql.grammar.parse import MOST_IN_A_ROW, MOST_LEVELS
 
 
 def asked() -> windrow.Session:
-    found = windrow.Session()
-    found.stream("s", pa.table({"x": [1, 2], "b": [True, False], "t": [0, 5]}), time="t")
-    return found
+    return session({"s": {"x": [1, 2], "b": [True, False], "t": [0, 5]}}, time="t")
 
 
 def nested(levels: int) -> str:

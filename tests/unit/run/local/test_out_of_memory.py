@@ -8,8 +8,9 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pytest
+from sessions import session
 
-from windrow import ResourceError, Session
+from windrow import ResourceError
 from windrow.run.local import execution
 from windrow.run.local.execution import out_of_memory
 
@@ -64,9 +65,8 @@ def test_every_kind_of_memory_error_is_one(kind, monkeypatch):
     def fails(*_: object) -> None:
         raise error
 
-    session = Session()
-    session.stream("s", pa.table({"k": [1], "at": [0]}), time="at")
-    result = session.sql("SELECT k FROM s")
+    w = session({"s": {"k": [1], "at": [0]}}, time="at")
+    result = w.sql("SELECT k FROM s")
     monkeypatch.setattr(execution.Scheduler, "run", fails)
     for _ in range(2):
         with pytest.raises(ResourceError, match="a batch of 1 rows of s") as caught:
