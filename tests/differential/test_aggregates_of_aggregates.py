@@ -11,6 +11,8 @@ import pyarrow as pa
 import pytest
 from sessions import session
 
+pytestmark = pytest.mark.law
+
 WINDOW = 7
 SQL = (
     "SELECT MAX(x.n) AS most, MIN(x.last) AS first, MEDIAN(x.n) AS mid, COUNT(DISTINCT x.n) AS sizes,"

@@ -14,6 +14,8 @@ from sessions import session
 
 import windrow
 
+pytestmark = pytest.mark.law
+
 
 def asked(query: str, **tables: pa.Table) -> Counter[tuple[Any, ...]]:
     database = connection()

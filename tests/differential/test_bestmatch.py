@@ -113,6 +113,7 @@ def within(batch, start, stop):
     return ChangeBatch(batch.take(pa.array(places)), times[places])
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("seed", range(12))
 def test_the_answer_is_that_of_a_join_and_not_exists(seed):
     random = np.random.default_rng(seed)

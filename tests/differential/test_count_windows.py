@@ -15,6 +15,8 @@ from sessions import session
 
 from windrow.testing.changelog import state_at
 
+pytestmark = pytest.mark.law
+
 ROWS, LAST = 700, 250
 NEVER = 1 << 40
 COLUMNS = "x, s, w, k, m, id"

@@ -13,6 +13,8 @@ from sessions import session
 
 from windrow.physical.algorithms import MATCH_ALGORITHMS, PAGED
 
+pytestmark = pytest.mark.law
+
 ROWS = 120
 SCHEMA = pa.schema(
     [

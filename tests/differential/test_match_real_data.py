@@ -10,6 +10,8 @@ import pytest
 from match_oracle import best_pairs, least
 from sessions import session
 
+pytestmark = pytest.mark.law
+
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 

@@ -12,6 +12,8 @@ from sessions import session
 
 import windrow
 
+pytestmark = pytest.mark.law
+
 SCHEMA = pa.schema([("ts", pa.int64()), ("id", pa.int64()), ("k", pa.int64()), ("x", pa.int64())])
 
 MATCH = "FULL OUTER BESTMATCH JOIN c r ON l.x MINDIST r.x WITHIN 2"

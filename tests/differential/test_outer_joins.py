@@ -14,6 +14,8 @@ from sessions import session
 
 from windrow.testing.changelog import state_at
 
+pytestmark = pytest.mark.law
+
 ROWS, LAST = 800, 1_000
 KINDS = {
     "left": "LEFT JOIN",

@@ -9,6 +9,8 @@ from differential.real_data import departures, purchases
 from differential.test_real_data import asked
 from sessions import session
 
+pytestmark = pytest.mark.law
+
 
 @pytest.mark.parametrize("algorithm", ["bew", "bew-nested-loop"])
 def test_longer_flights_that_left_later_but_with_less_delay(algorithm):

@@ -12,6 +12,8 @@ from bags import bag
 from differential.real_data import connection, departures, observations, purchases
 from sessions import session
 
+pytestmark = pytest.mark.law
+
 
 def asked(query: str, **tables: pa.Table) -> Counter[tuple[Any, ...]]:
     database = connection()

@@ -17,6 +17,8 @@ import pytest
 from oracle import asked_of_duckdb
 from sessions import session
 
+pytestmark = pytest.mark.law
+
 ROWS, LAST, WINDOW = 3_000, 2_000, 40
 
 CALLS = {

@@ -72,6 +72,7 @@ def standing_at(changes: list[dict], instant: int) -> dict:
     return {row: n for row, n in standing.items() if n}
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_it_is_right_at_every_instant_however_rows_are_cut(seed):
     table = rows(seed)
@@ -83,6 +84,7 @@ def test_it_is_right_at_every_instant_however_rows_are_cut(seed):
             assert standing_at(changes, instant) == expected_at(table, instant)
 
 
+@pytest.mark.law
 def test_it_goes_on_after_a_restart():
     table = rows(4)
     parts = [table.slice(start, 5) for start in range(0, table.num_rows, 5)]

@@ -35,6 +35,7 @@ def expected(times) -> set[int]:
     return set(shown)
 
 
+@pytest.mark.law
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 60), max_size=30), st.data())
 def test_an_added_operator_answers_whatever_the_order_and_the_cuts(times, data):
@@ -45,6 +46,7 @@ def test_an_added_operator_answers_whatever_the_order_and_the_cuts(times, data):
     assert rows == [(k, t) for k, t in enumerate(times) if t in shown]
 
 
+@pytest.mark.law
 def test_an_added_operator_goes_on_from_a_checkpoint():
     w = cut_stream([0, 3, 6, 9, 12, 15], cuts=range(6))
     result = w.sql(QUIET)

@@ -141,6 +141,7 @@ def test_sequence_of_events(case: dict[str, Any]) -> None:
     assert bag(found) == expected
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("case", BOUNDS["state_retention"], ids=lambda case: case["id"])
 def test_what_is_still_held_after_a_watermark(case: dict[str, Any]) -> None:
     """A row goes no later than theirs; sooner where no partner can come any more."""

@@ -85,6 +85,7 @@ def all_rows(case: dict[str, Any]) -> list[tuple[str, Row]]:
 
 # One test per case: files with many tests begin first, and by the time that this one does, all
 # algorithms are compiled.
+@pytest.mark.law
 @pytest.mark.parametrize("name", CASES)
 def test_every_insert_completes_what_flink_expects_by_every_algorithm(name: str) -> None:
     for algorithm in choices():

@@ -21,6 +21,8 @@ from windrow.run.local.sources import source_of
 from windrow.run.local.stream_statistics import StreamStatistics
 from windrow.sql.compile import compile_query
 
+pytestmark = pytest.mark.law
+
 COLUMNS = ("k", "x", "at")
 ROW = st.tuples(st.integers(0, 2), st.integers(0, 6), st.integers(0, 30))
 STREAM = st.lists(st.lists(ROW, min_size=1, max_size=4), max_size=5)

@@ -60,6 +60,7 @@ def operator(case: Case, pair: tuple[str, str]) -> ArrivalJoinOp:
     return ArrivalJoinOp(replace(case.node, algorithm="asymmetric", structures=own, sizes=SMALL))
 
 
+@pytest.mark.law
 @EVERY
 @EXAMPLES
 @given(case=cases(most_inputs=2))
@@ -67,6 +68,7 @@ def test_every_combination_comes_once_in_the_push_of_its_last_row(pair, case):
     same_bag(run(case, lambda _: operator(case, pair)), expected(case))
 
 
+@pytest.mark.law
 @settings(EXAMPLES, max_examples=100)
 @given(case=cases(most_inputs=2), choices=TAPES)
 def test_any_structures_go_on_from_the_state_of_any_other_algorithm(case, choices):
@@ -240,6 +242,7 @@ def draw_condition(random: Random, p: str, q: str) -> str:
     return random.choice(BANDS).format(p=p, q=q)
 
 
+@pytest.mark.law
 @settings(EXAMPLES, max_examples=100)
 @given(drawn(draw_asked, size=1_024))
 def test_a_band_by_trees_gives_what_a_scan_and_duckdb_give(case):
@@ -254,6 +257,7 @@ def draw_limit(random: Random) -> dict[str, Any]:
     return limit if rate is None else limit | {"service_rate": rate, "on_service_rate": "shed"}
 
 
+@pytest.mark.law
 @settings(EXAMPLES, max_examples=50)
 @given(drawn(draw_asked, size=1_024), drawn(draw_limit))
 def test_a_band_that_sheds_finds_by_structures_what_a_scan_finds(case, limit):
@@ -263,6 +267,7 @@ def test_a_band_that_sheds_finds_by_structures_what_a_scan_finds(case, limit):
     assert case.answer(**limit) == found
 
 
+@pytest.mark.law
 def test_a_tree_looks_at_no_tuple_outside_its_range_of_keys():
     random = np.random.default_rng(23)
     numbers = {name: random.integers(0, 300, 400) for name in "ab"}
@@ -307,6 +312,7 @@ def test_trees_find_what_lies_at_the_ends_of_64_bits():
         assert w.sql(query, structure="ttree/btree").to_arrow().num_rows == wanted
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("stalls", [False, True])
 @pytest.mark.parametrize("pair", [("hash", "ttree"), ("btree", "buffer"), ("ttree", "btree")])
 def test_what_is_held_does_not_grow_while_windows_slide_or_a_stream_stalls(pair, stalls):

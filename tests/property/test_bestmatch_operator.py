@@ -21,6 +21,8 @@ from windrow.operators.engine.base import Snapshot
 from windrow.operators.routing.partition import own_rows, route
 from windrow.schema import MAX_TICK, MIN_TICK
 
+pytestmark = pytest.mark.law
+
 EXAMPLES = settings(max_examples=100, deadline=None, derandomize=True)
 
 

@@ -22,6 +22,8 @@ from windrow.physical.nodes.resolve_changes import ResolveChanges
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.schema import MAX_TICK, Field, Schema
 
+pytestmark = pytest.mark.law
+
 EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
 
 COLUMNS = Schema((Field("f.k", "string"), Field("f.x", "double"), Field("f.t", "bigint")))

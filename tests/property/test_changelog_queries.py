@@ -67,6 +67,7 @@ def check(
     assert not state_at(changes, last)
 
 
+@pytest.mark.law
 @EXAMPLES
 @given(drawn(lambda random: (draw_emit_changes(random), *draw_run(random))))
 def test_emit_changes_gives_every_combination_while_it_is_alive(oracle, case) -> None:
@@ -74,6 +75,7 @@ def test_emit_changes_gives_every_combination_while_it_is_alive(oracle, case) ->
     check(query, oracle, *how)
 
 
+@pytest.mark.law
 @EXAMPLES
 @given(drawn(lambda random: (draw_snapshot_join(random), *draw_run(random))))
 def test_a_join_of_changelogs_is_that_of_their_rows_at_every_instant(oracle, case) -> None:

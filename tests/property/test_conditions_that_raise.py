@@ -147,6 +147,7 @@ def check(streams, conditions, window, cut, plans, known):
         assert outcome(streams, where, window, cut, **options) == wanted, options
 
 
+@pytest.mark.law
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(
     st.lists(STREAM, min_size=2, max_size=2),
@@ -159,6 +160,7 @@ def test_two_streams_fail_under_every_plan_or_none(streams, conditions, window, 
     check(streams, conditions, window, cut, plans, CONDITIONS)
 
 
+@pytest.mark.law
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(
     st.lists(STREAM, min_size=3, max_size=3),
@@ -171,6 +173,7 @@ def test_three_streams_fail_under_every_plan_and_order_or_none(streams, conditio
     check(streams, conditions, window, cut, [*PLANS, *orders], OF_THREE)
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("condition", sorted(SERVED))
 def test_a_tree_and_a_loop_agree_though_a_condition_fails_outside_the_range_of_keys(condition):
     # Without an equality the tree is kept by the columns of the condition itself.

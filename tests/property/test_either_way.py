@@ -31,6 +31,7 @@ def answered(case: Case, algorithm: str) -> Counter[tuple[Any, ...]]:
     return bag(w.sql(case.sql, algorithm=algorithm))
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("algorithm", ["bew-nested-loop", "bew"])
 @EXAMPLES
 @given(random=TAPES)
@@ -40,6 +41,7 @@ def test_the_answer_is_the_brute_force_one(algorithm: str, random: Random) -> No
     assert answered(case, algorithm) == case.answer
 
 
+@pytest.mark.law
 @EXAMPLES
 @given(random=TAPES, algorithm=st.sampled_from(MULTIWAY))
 def test_every_algorithm_gives_the_same_bag(random: Random, algorithm: str) -> None:
@@ -48,6 +50,7 @@ def test_every_algorithm_gives_the_same_bag(random: Random, algorithm: str) -> N
     assert answered(case, algorithm) == case.answer
 
 
+@pytest.mark.law
 @EXAMPLES
 @given(
     times=st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=6), min_size=3, max_size=3),

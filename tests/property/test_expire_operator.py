@@ -20,6 +20,8 @@ from windrow.physical.nodes.expire_rows import ExpireRows
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.schema import MAX_TICK, Field, Schema
 
+pytestmark = pytest.mark.law
+
 COLUMNS = Schema((Field("s.k", "string"), Field("s.x", "bigint")))
 SCAN = ScanStream("s", "s", ("k", "x"), COLUMNS, "t", "bigint", 0)
 

@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from windrow.operators.joins import bew_search
 from windrow.operators.joins.bew_join import BewJoinOp
 
+pytestmark = pytest.mark.law
+
 EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
 
 

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Sequence
 
 import pyarrow as pa
+import pytest
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 from sessions import session
@@ -37,6 +38,7 @@ def answer(sql: str, a: list, b: list, lateness: tuple[int, int]) -> windrow.Res
     return result
 
 
+@pytest.mark.law
 @settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from(sorted(QUERIES)), times, times, st.tuples(st.integers(0, 9), st.integers(0, 9))
@@ -58,6 +60,7 @@ def test_late_rows_are_those_kept_and_the_lateness_named_suffices(
     assert again.progress.late == 0
 
 
+@pytest.mark.law
 @settings(max_examples=20, deadline=None)
 @given(times, st.integers(0, 5))
 def test_one_stream_has_no_late_row_with_the_lateness_named_and_one_with_less(
@@ -96,6 +99,7 @@ def test_a_query_that_goes_on_warns_as_soon_as_there_are_enough_rows(caplog) -> 
     assert len(caplog.records) == 1
 
 
+@pytest.mark.law
 def test_figures_go_on_from_a_checkpoint() -> None:
     def four_batches() -> windrow.Session:
         batches = [table(batch) for batch in ([0, 20], [3, 21], [30], [4, 22])]

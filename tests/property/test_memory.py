@@ -48,6 +48,7 @@ def drawn_streams() -> windrow.Session:
     return session({name: stream(seed) for seed, name in enumerate("ab")}, time="ts")
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("sql", QUERIES.values(), ids=QUERIES)
 def test_what_does_not_fit_goes_to_disk_and_the_answer_stays(sql: str) -> None:
     result = drawn_streams().sql(sql, memory="25 kB", on_memory="spill")
@@ -75,6 +76,7 @@ def test_a_query_that_fits_neither_spills_nor_fails() -> None:
     assert result.execution.memory.spilled_chunks == 0
 
 
+@pytest.mark.law
 def test_spilled_state_goes_into_checkpoints() -> None:
     streams = {name: stream(seed) for seed, name in enumerate("ab")}
     first = session(streams, time="ts")
@@ -121,6 +123,7 @@ def test_groups_cannot_be_spilled() -> None:
     assert "SlidingAggregate" in str(error.value)
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("family", ["join", "bestmatch", "count", "asof"])
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(random=TAPES)

@@ -113,6 +113,7 @@ def widest(node: TimeJoin, left: int, right: int) -> int:
     return max(graph.upper[left][right] for graph in node.ways)
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("algorithm", MULTIWAY)
 @EXAMPLES
 @given(case=cases())
@@ -171,6 +172,7 @@ def streams(rows: int, keys: int, batch: int, seed: int = 0) -> windrow.Session:
 QUERY = "SELECT a.k, b.ts FROM a, b, c WHERE a.k = b.k AND b.k = c.k WINDOW = 60"
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("algorithm", MULTIWAY)
 def test_bytes_are_those_of_the_arrays_that_are_there(algorithm, monkeypatch):
     settle, compared = Memory.settle, []
@@ -187,6 +189,7 @@ def test_bytes_are_those_of_the_arrays_that_are_there(algorithm, monkeypatch):
         assert there - FEW_BYTES <= held <= 1.1 * there + FEW_BYTES
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("algorithm", MULTIWAY)
 def test_a_bound_that_suffices_does_not_fail_and_a_quarter_of_it_does(algorithm, monkeypatch):
     settle, held = Memory.settle, []

@@ -19,6 +19,8 @@ from hypothesis import strategies as st
 
 import windrow
 
+pytestmark = pytest.mark.law
+
 LATENESS = 3
 PAIRS = "SELECT x.k, x.v, y.v AS yv FROM x, y WHERE x.k = y.k"
 QUERIES = {

@@ -22,6 +22,8 @@ from windrow.physical.nodes.resolve_changes import ResolveChanges
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.schema import MAX_TICK, Field, Schema
 
+pytestmark = pytest.mark.law
+
 COLUMNS = Schema((Field("f.k", "string"), Field("f.x", "bigint"), Field("f.t", "bigint")))
 
 

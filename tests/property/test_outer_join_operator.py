@@ -33,6 +33,8 @@ from windrow.plan.exprs import Expr
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 
+pytestmark = pytest.mark.law
+
 KINDS = ("left", "right", "full", "semi", "anti")
 KEYS = {
     "bigint": (pa.int64(), (0, 1)),

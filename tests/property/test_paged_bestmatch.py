@@ -30,6 +30,8 @@ from windrow.operators.engine.memory import Memory
 from windrow.operators.routing.partition import own_rows, route
 from windrow.physical.algorithms import GRID_PAGES, PAGED
 
+pytestmark = pytest.mark.law
+
 EXAMPLES = settings(max_examples=60, deadline=None, derandomize=True)
 BYTES = 4_000
 

@@ -18,6 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sessions import session
 
+pytestmark = pytest.mark.law
+
 EXAMPLES = int(os.environ.get("WINDROW_PASTED", "5"))
 """Drawn per clause; set it higher to search longer."""
 

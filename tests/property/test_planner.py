@@ -28,6 +28,8 @@ from windrow.run.local.sources import source_of
 from windrow.run.local.stream_statistics import TableStatistics
 from windrow.sql.compile import compile_query
 
+pytestmark = pytest.mark.law
+
 ROW = st.tuples(st.integers(0, 3), st.integers(0, 9), st.integers(0, 40))
 STREAM = st.lists(ROW, min_size=2, max_size=14)
 AT_ONCE = 5

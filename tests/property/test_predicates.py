@@ -27,6 +27,8 @@ import windrow
 from windrow.operators.joins import bew_search
 from windrow.physical.algorithms import choices
 
+pytestmark = pytest.mark.law
+
 EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
 SCHEMA = pa.schema(
     [

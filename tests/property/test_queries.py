@@ -11,6 +11,8 @@ from cases.in_process import session_of
 from cases.tape import TAPES
 from hypothesis import HealthCheck, given, note, settings
 
+pytestmark = pytest.mark.law
+
 
 def check(family: str, random: Random) -> None:
     case: Case = FAMILIES[family](random)

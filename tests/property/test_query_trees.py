@@ -7,12 +7,15 @@ from itertools import islice
 from random import Random
 
 import pyarrow as pa
+import pytest
 from bags import bag
 from cases.in_process import session_of
 from cases.query_trees import draw_set_of_join, draw_tree
 from cases.tape import tapes
 from hypothesis import HealthCheck, given, note, settings
 from sessions import session
+
+pytestmark = pytest.mark.law
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])

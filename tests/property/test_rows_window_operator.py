@@ -19,6 +19,8 @@ from windrow.physical.nodes.count_rows import CountRows
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.schema import MAX_TICK, Field, Schema
 
+pytestmark = pytest.mark.law
+
 COLUMNS = Schema((Field("s.k", "string"), Field("s.x", "bigint")))
 
 

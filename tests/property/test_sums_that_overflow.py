@@ -8,6 +8,8 @@ import pyarrow as pa
 import pytest
 from sessions import session
 
+pytestmark = pytest.mark.law
+
 TREES = {"structure": "ttree/btree"}
 LOOP = {"algorithm": "bew-nested-loop"}
 

@@ -29,6 +29,8 @@ from windrow.plan.nodes.table_join import TableKey
 from windrow.schema import Field, Schema
 from windrow.testing.changelog import state_at
 
+pytestmark = pytest.mark.law
+
 KINDS = ("inner", "left", "semi", "anti")
 KEYS = {
     "bigint": (pa.int64(), (0, 1, -1, None)),

@@ -6,11 +6,14 @@ import pickle
 from itertools import islice
 from random import Random
 
+import pytest
 from bags import bag
 from cases import draw_values_by
 from cases.in_process import session_of
 from cases.tape import TAPES
 from hypothesis import HealthCheck, given, note, settings
+
+pytestmark = pytest.mark.law
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])

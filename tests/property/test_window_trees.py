@@ -11,11 +11,14 @@ import pickle
 from itertools import islice
 from random import Random
 
+import pytest
 from bags import bag
 from cases.in_process import session_of
 from cases.tape import tapes
 from cases.window_trees import draw_window_tree
 from hypothesis import HealthCheck, given, note, settings
+
+pytestmark = pytest.mark.law
 
 TREES = int(os.environ.get("WINDROW_TREES", "80"))
 HAS_PASTED = os.environ.get("WINDROW_PASTED_TREES", "") == "1"

@@ -17,7 +17,7 @@ from twins.range_aggregate import Range, around
 
 import windrow
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.law]
 
 LATENESS, SPAN = 4, 60
 SCHEMA = pa.schema(

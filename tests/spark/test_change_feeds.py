@@ -42,6 +42,7 @@ def feed() -> list[pa.Table]:
     ]
 
 
+@pytest.mark.law
 def test_batch_and_a_restarted_stream_give_what_the_process_gives(
     spark: Any, tmp_path: Path
 ) -> None:

@@ -9,6 +9,8 @@ import pytest
 from bags import bag
 from spark_runs import SingleRun, Streams, draw, table
 
+pytestmark = pytest.mark.law
+
 ROWS = 2
 BATCH, TICKS = 60, 10
 QUERIES = {

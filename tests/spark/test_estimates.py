@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from bags import bag
 from spark_runs import Run, Streams, closed, draw, table
+
+pytestmark = pytest.mark.law
 
 TOTALS = (
     "SELECT x.k, COUNT(*) AS n, AVG(y.v) AS m FROM x [RANGE 16], y [RANGE 16]"

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.partitions(2)
 JOIN = "SELECT x.ts, y.ts AS yts FROM x, y WHERE x.k = y.k WINDOW = 12"
 
 
+@pytest.mark.law
 def test_a_join_that_keeps_its_tuples_on_disk_gives_the_same_answer(
     spark: Any, tmp_path: Path
 ) -> None:

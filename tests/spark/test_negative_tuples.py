@@ -10,6 +10,8 @@ import pytest
 from bags import bag
 from spark_runs import FAR, SingleRun, Streams, closed, draw
 
+pytestmark = pytest.mark.law
+
 QUERY = (
     "SELECT x.k, SUM(x.v) AS s FROM x [RANGE 9], (SELECT DISTINCT k FROM y [RANGE 4] WHERE v > 2) d"
     " WHERE x.k = d.k GROUP BY x.k"

@@ -76,6 +76,7 @@ def _is_far(value: Any) -> bool:
     return value == "end" or (isinstance(value, int) and value >= FAR)
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("family", QUERIES)
 def test_neither_a_stop_after_every_batch_nor_a_crash_before_a_commit_changes_anything(
     spark: Any, tmp_path: Path, family: str
@@ -91,6 +92,7 @@ def test_neither_a_stop_after_every_batch_nor_a_crash_before_a_commit_changes_an
     assert expected
 
 
+@pytest.mark.law
 def test_the_algorithm_may_change_and_the_cache_may_be_cold(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

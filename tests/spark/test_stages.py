@@ -45,6 +45,7 @@ SUM = "SELECT k, SUM(v) AS s, COUNT(*) AS n FROM x [RANGE 5] WHERE v > 2 GROUP B
 JOIN = "SELECT x.ts FROM x, y WHERE x.k = y.k WINDOW = 3"
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("sql", QUERIES.values(), ids=QUERIES)
 def test_a_batch_run_agrees_with_the_one_in_process(spark: Any, tmp_path: Path, sql: str) -> None:
     streams = Streams(tmp_path, {name: draw(seed, 3) for seed, name in enumerate("xyz")})
@@ -54,6 +55,7 @@ def test_a_batch_run_agrees_with_the_one_in_process(spark: Any, tmp_path: Path, 
     assert expected
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_streaming_run_agrees_with_the_one_in_process(
     spark: Any, tmp_path: Path, name: str

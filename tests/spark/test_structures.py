@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from bags import bag
 from spark_runs import Run, SingleRun, Streams, draw, table
 
@@ -33,6 +34,7 @@ def test_a_band_by_trees_gives_the_answer_of_the_default_in_process(
     assert bag(run.rows(spark)) == wanted
 
 
+@pytest.mark.law
 def test_a_checkpoint_is_continued_with_other_structures(spark: Any, tmp_path: Path) -> None:
     streams = streams_of(tmp_path)
     run = Run(tmp_path / "run")

@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
 from bags import bag
 from spark_runs import Run, SingleRun, Streams, closed, draw
 
@@ -35,6 +36,7 @@ def test_a_batch_without_rows_gives_what_the_watermark_has_passed(
     assert bag(run.rows(spark)) == whole - Counter({(0, 0, 0): 1})  # the far rows with each other
 
 
+@pytest.mark.law
 def test_an_aggregate_over_a_sweep_agrees_with_the_one_in_process(
     spark: Any, tmp_path: Path
 ) -> None:
@@ -45,6 +47,7 @@ def test_an_aggregate_over_a_sweep_agrees_with_the_one_in_process(
     assert bag(run.rows(spark)) == before_the_end(expected)
 
 
+@pytest.mark.law
 def test_a_sweep_goes_on_from_a_checkpoint_of_another_algorithm_and_back(
     spark: Any, tmp_path: Path
 ) -> None:

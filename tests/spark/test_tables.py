@@ -84,6 +84,7 @@ STREAMED = """
 """
 
 
+@pytest.mark.law
 def test_a_streaming_run_that_is_stopped_after_every_batch_gives_the_same(
     spark: Any, tmp_path: Path
 ) -> None:

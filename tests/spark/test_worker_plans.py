@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from bags import bag
 from sessions import session
 from spark_runs import DDL, Run, SingleRun, Streams, table
@@ -63,6 +64,7 @@ def twin(streams: Streams) -> Counter[tuple[Any, ...]]:
     )
 
 
+@pytest.mark.law
 def test_a_plan_changes_between_micro_batches_and_the_answer_is_the_twin_s(
     spark: Any, tmp_path: Path
 ) -> None:
@@ -82,6 +84,7 @@ def test_a_plan_changes_between_micro_batches_and_the_answer_is_the_twin_s(
     assert "chosen      in the worker" in session.explain(BAND)
 
 
+@pytest.mark.law
 def test_a_query_stopped_under_a_forced_plan_goes_on_by_the_workers_choice(
     spark: Any, tmp_path: Path
 ) -> None:

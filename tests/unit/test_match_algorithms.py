@@ -41,6 +41,7 @@ def memory_for(algorithm: str) -> dict[str, str]:
     return {"memory": "20 kB", "on_memory": "spill"} if algorithm in PAGED else {}
 
 
+@pytest.mark.law
 def test_every_algorithm_gives_the_same_pairs_by_less_work_the_more_it_looks_up(drawn_streams):
     work, answers = {}, []
     for algorithm in MATCH_ALGORITHMS:

@@ -92,6 +92,7 @@ def test_memory_that_is_too_little_for_pages_still_gives_the_answer(drawn_stream
     assert work(result)["page_writes"] == 0
 
 
+@pytest.mark.law
 def test_a_checkpoint_of_one_algorithm_is_continued_by_another(drawn_streams):
     ways = [
         {**SPILL, "algorithm": "matwin-standard-pages"},

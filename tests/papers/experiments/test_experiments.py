@@ -41,7 +41,6 @@ def figures(monkeypatch):
     return made
 
 
-@pytest.mark.laws
 @pytest.mark.parametrize("name", NAMES)
 def test_an_experiment_decides_its_claims_and_writes_its_files(name, tmp_path, figures):
     (experiment,) = chosen([name])
@@ -89,6 +88,7 @@ def test_the_results_that_are_published_agree_in_every_case(file):
     assert_results_agree(table(shown["columns"], shown["rows"]))
 
 
+@pytest.mark.law
 def test_counts_are_the_same_in_every_run():
     (experiment,) = chosen(["gca-vs-lca"])
     first, second = (conduct(experiment, Size.tiny, lambda _: None) for _ in range(2))

@@ -76,6 +76,7 @@ def expected(tape, conditions, comparisons):
     ]
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("method", ["nested-loop", "hash"])
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(case=cases(), room=st.integers(1, 5))

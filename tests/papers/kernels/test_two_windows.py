@@ -26,6 +26,7 @@ def matches_by_lists(windows, sides, keys):
     return found
 
 
+@pytest.mark.law
 @pytest.mark.parametrize(("a", "b"), list(itertools.product(STRUCTURES, repeat=2)))
 def test_every_combination_finds_the_matches_of_plain_lists(a, b):
     dice = np.random.default_rng(11)

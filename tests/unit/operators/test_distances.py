@@ -178,6 +178,7 @@ def test_a_difference_that_rounds_down_to_the_constraint_stays_within_the_span()
 LARGEST = 2**63 - 1
 
 
+@pytest.mark.law
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(
     eps=st.one_of(

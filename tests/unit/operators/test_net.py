@@ -5,6 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sessions import session
@@ -53,12 +54,14 @@ def net_of(rows: list[Change]) -> Counter[Change]:
     )
 
 
+@pytest.mark.law
 @settings(max_examples=200, deadline=None)
 @given(changes)
 def test_only_what_is_left_of_inserts_minus_deletes_stays(rows: list[Change]) -> None:
     assert bag_of([net_changes(batch_of(rows))]) == net_of(rows)
 
 
+@pytest.mark.law
 @settings(max_examples=100, deadline=None)
 @given(changes, st.lists(st.integers(0, 14), max_size=4), st.booleans())
 def test_the_operator_gives_it_once_an_instant_is_over(
@@ -85,6 +88,7 @@ def test_the_operator_gives_it_once_an_instant_is_over(
         assert order == sorted(order)
 
 
+@pytest.mark.law
 @settings(max_examples=200, deadline=None)
 @given(changes, st.lists(st.integers(0, 14), max_size=4))
 def test_an_instant_may_be_cut_anywhere(rows: list[Change], cuts: list[int]) -> None:

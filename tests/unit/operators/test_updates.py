@@ -67,6 +67,7 @@ def told_plainly(rows: list[Change]) -> list[tuple[str, int, str | None, int]]:
     return found
 
 
+@pytest.mark.law
 @settings(max_examples=200, deadline=None)
 @given(drawn(draw_changes, 64))
 def test_pairs_of_one_key_and_instant_are_updates_however_batches_are_cut(case) -> None:

@@ -207,6 +207,7 @@ def joins(draw):
     ).root.input
 
 
+@pytest.mark.law
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(joins())
 def test_the_probe_order_shown_is_the_one_that_the_operator_takes(node):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.errors import WindrowError
+
+pytestmark = pytest.mark.law
 
 QUERIES = (
     "SELECT a . k , lower ( b . name ) AS n FROM a [ RANGE INTERVAL '1' HOUR ] x , b JOIN c ON b . k"

@@ -210,6 +210,7 @@ A = [rows((at, x)) for at, x in [(1, 6), (2, 0), (4, 5), (7, 6), (8, 0), (9, 5),
 B = [rows((at, x)) for at, x in [(1, 5), (3, 6), (8, 7), (15, 6)]]
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("scheduling", [ITA, TPA, NTA])
 @pytest.mark.parametrize("sql", [EXCEPT, NESTED, f"{EXCEPT} UNION ALL SELECT x FROM b [RANGE 3]"])
 def test_a_query_that_is_resumed_goes_on_with_its_clocks(sql: str, scheduling: str) -> None:

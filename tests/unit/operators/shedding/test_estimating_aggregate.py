@@ -51,6 +51,7 @@ def runs_of(whole):
     }
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_intervals_hold_the_truth_and_are_no_wider_than_they_must_be(name):
     whole = population(list(WORKLOADS).index(name) + 1, **WORKLOADS[name])

@@ -111,6 +111,7 @@ def shares(rates, limits, runs=1, times=TIMES):
     return np.mean(found), np.mean(expected)
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("case", CASES)
 def test_the_recall_that_is_expected_comes_about(case):
     found, expected = shares(*CASES[case])

@@ -81,6 +81,7 @@ def test_plans_that_nothing_waits_in_take_batches_whole(kind, monkeypatch) -> No
     assert parts_of(TAKEN_WHOLE[kind], monkeypatch) == [None]
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("query", TAKEN_IN_PARTS.values())
 @pytest.mark.parametrize("rows", [1, 7])
 def test_the_answer_is_the_same_whatever_the_parts(query, rows, monkeypatch) -> None:

@@ -11,6 +11,8 @@ from sessions import session
 
 import windrow
 
+pytestmark = pytest.mark.law
+
 PER_TICK = 10
 """Rows of a tick, which are a batch."""
 

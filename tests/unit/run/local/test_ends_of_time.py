@@ -147,6 +147,7 @@ def is_before_never(change: tuple[Any, ...], place: int) -> bool:
     return ("insert" not in change and "delete" not in change) or place + change[-1] < LAST
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_query_is_the_same_beside_the_ends_of_time(kind):
     random = Random(kind)
@@ -159,6 +160,7 @@ def test_every_kind_of_query_is_the_same_beside_the_ends_of_time(kind):
         assert found == kept, (sql, seed, scheduling, place)
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
 def test_every_algorithm_is_the_same_beside_the_ends_of_time(algorithm):
     sql = "SELECT m.x AS a, n.x AS b FROM m, n WHERE m.k = n.k AND m.x <> n.x WINDOW = {}"

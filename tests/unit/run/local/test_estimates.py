@@ -70,6 +70,7 @@ def exact():
     return standing(drawn_streams(cases=CASES).sql(BY_CASE).to_arrow(), instants_of(TICKS))
 
 
+@pytest.mark.law
 @pytest.mark.parametrize(("tuples", "lateness"), [(240, 0), (500, 200)])
 def test_intervals_hold_the_truth_of_a_real_join(tuples, lateness, exact):
     limit = {**SHORT, "memory": f"{CASES * tuples} tuples"}
@@ -86,6 +87,7 @@ def test_intervals_hold_the_truth_of_a_real_join(tuples, lateness, exact):
         assert errors.std() > 0.01
 
 
+@pytest.mark.law
 def test_intervals_hold_the_truth_where_hardly_any_arrival_probes():
     # Eight probes of each stream per window, of 240 and 120 arrivals: no less is allowed.
     instants = instants_of(6 * TICKS)
@@ -127,6 +129,7 @@ def test_a_pair_that_was_found_for_sure_is_not_all_once_others_may_be_lost(seed)
     assert at_60["n_high"] is None or at_60["n_high"] >= 6
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("query", [TOTALS, BY_KEY])
 def test_where_all_fits_the_answer_is_exact_and_so_are_both_ends(query):
     streams = drawn_streams(300)
@@ -141,6 +144,7 @@ def test_where_all_fits_the_answer_is_exact_and_so_are_both_ends(query):
         assert shed[name].to_pylist() == shed[f"{name}_high"].to_pylist()
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("limit", [SHORT, SLOW], ids=["memory", "processor"])
 def test_the_changelog_is_the_same_stopped_and_resumed(limit):
     table = drawn_streams(300, 40 if limit is SHORT else 900).sql(BY_KEY, **limit).to_arrow()

@@ -101,6 +101,7 @@ def test_the_algorithms_are_those_of_the_papers():
     assert sorted(choices()) == sorted(ISSUED)
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("algorithm", MULTIWAY)
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_every_algorithm_gives_the_same_bag(question, algorithm, answers):
@@ -144,6 +145,7 @@ def test_the_refusal_names_what_to_take_instead():
     )
 
 
+@pytest.mark.law
 def test_one_algorithm_goes_on_where_another_has_stopped(answers):
     # Each of them takes one batch, then hands its state to the next.
     question = QUESTIONS["a path"]

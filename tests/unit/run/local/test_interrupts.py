@@ -54,6 +54,7 @@ def joined(notes: Notes, *, as_iterators: bool = False) -> Any:
     return session.sql(JOIN)
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("as_iterators", [False, True])
 def test_a_loop_goes_on_after_an_interrupt_without_a_row_lost_or_doubled(as_iterators):
     expected = bag(list(joined(Notes())))
@@ -173,7 +174,7 @@ def test_the_second_interrupt_breaks_through_where_it_may():
     assert passed == ["inner", "inner", "outer"]
 
 
-@pytest.mark.laws
+@pytest.mark.law
 @pytest.mark.parametrize("kinds", [list(interrupts.KINDS)[0::2], list(interrupts.KINDS)[1::2]])
 def test_interrupts_at_random_moments_kill_no_process_and_cost_no_row(kinds):
     ran = subprocess.run(

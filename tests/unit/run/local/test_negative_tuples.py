@@ -57,6 +57,7 @@ def by_negatives() -> Watched:
     return Watched(drawn_streams().sql(SUM, scheduling="nta"))
 
 
+@pytest.mark.law
 def test_the_changes_are_the_same(usual, by_negatives):
     assert by_negatives.answer == usual.answer
 
@@ -101,6 +102,7 @@ def test_rows_that_are_counted_alone_need_no_column(plan):
     assert max(result.to_arrow()["n"].to_pylist()) == 5  # three of a, and two values of b
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("plan", PLANS)
 @pytest.mark.parametrize("rows", [1, 100])
 def test_rows_that_never_meet_leave_no_trace_whatever_the_batches(plan, rows):
@@ -115,6 +117,7 @@ def test_rows_that_never_meet_leave_no_trace_whatever_the_batches(plan, rows):
     assert made.sql(sql, scheduling=plan).to_arrow().num_rows == 0
 
 
+@pytest.mark.law
 def test_a_query_by_negative_tuples_is_resumed_as_one():
     first = drawn_streams().sql(SUM, scheduling="nta")
     found = [next(first), next(first)]

@@ -57,7 +57,7 @@ def tapped(**streams: object) -> Session:
     return made
 
 
-@pytest.mark.laws
+@pytest.mark.law
 @pytest.mark.parametrize("polling", ["in step", "round robin"])
 @pytest.mark.parametrize("algorithm", [name for name in ("bew", "nlw", "hw") if name in choices()])
 def test_a_stalled_stream_keeps_no_combination_of_the_others_back(taps, algorithm, polling):
@@ -398,6 +398,7 @@ POLLING = st.sampled_from([None, "round robin"])
 TIMES = st.lists(st.lists(st.integers(0, 12), min_size=1, max_size=3), min_size=1, max_size=5)
 
 
+@pytest.mark.law
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(a=TIMES, b=TIMES, stops=st.integers(0, 4), polling=POLLING, data=st.data())
 def test_iterators_that_stall_and_a_resume_give_every_combination_once(a, b, stops, polling, data):

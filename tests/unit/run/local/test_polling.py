@@ -156,6 +156,7 @@ def test_a_query_asks_as_its_option_or_hint_says_and_the_answer_is_the_same():
     assert answers == [Counter(product([1, 2, 3, 4], [6, 7, 8], [5, 6]))] * 5
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("polling", [IN_STEP, ROUND_ROBIN])
 def test_a_query_that_is_resumed_goes_on_with_the_stream_whose_turn_it_is(polling):
     def drained(feeds: Feeds, most: int = 99) -> list[str]:

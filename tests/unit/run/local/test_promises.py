@@ -105,6 +105,7 @@ def answer(query, streams):
     return Counter(rows)
 
 
+@pytest.mark.law
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(TIMES, TIMES, CUTS, CUTS, st.sampled_from(range(len(QUERIES))))
 def test_every_promise_gives_the_answer_of_the_sorted_streams(a, b, cuts, places, which):
@@ -129,6 +130,7 @@ def feed_of(parts, position, promises):
     return Feed(scan_of("a", **promises), InMemory(arrived), position)
 
 
+@pytest.mark.law
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(TIMES, CUTS, CUTS, st.integers(1, 4), st.sampled_from([None, 1, 3]))
 def test_the_watermark_is_as_far_as_the_promise_reaches_after_every_batch(

@@ -77,7 +77,7 @@ def test_a_window_with_both_ends_on_one_side_includes_them(window, differences):
     assert sorted(rows_of(made.sql(query).to_arrow())) == sorted(expected)
 
 
-@pytest.mark.laws
+@pytest.mark.law
 @pytest.mark.parametrize(("window", "_"), ONE_SIDED)
 @pytest.mark.parametrize("algorithm", ["bew", "few", "nlw"])
 def test_what_is_held_under_a_one_sided_window_stays_within_the_bound_of_explain(
@@ -380,6 +380,7 @@ def run(query: str, inputs: dict[str, list[pa.RecordBatch]], resume: Checkpoint 
     return Result(lambda: Execution(planned(query), sources, resume=resume))
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("query", [JOIN, TOTALS, NESTED, NEAREST])
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(random=TAPES)
@@ -401,6 +402,7 @@ def test_resuming_after_any_batch_equals_never_having_stopped(query, random):
     assert rest.progress.late == whole.progress.late == 0
 
 
+@pytest.mark.law
 def test_the_state_of_a_join_stays_bounded_over_long_streams():
     size, batches = 200, 60
 

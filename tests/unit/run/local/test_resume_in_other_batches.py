@@ -48,6 +48,7 @@ def counted(data: Any, checkpoint: Checkpoint | None = None) -> Any:
     return w.sql(COUNTS, resume=checkpoint)
 
 
+@pytest.mark.law
 def test_a_checkpoint_after_a_batch_of_four_is_resumed_with_batches_of_three():
     times = [0, 1, 2, 3, 4, 5, 6]
     fours = [batch(*times[:4]), batch(*times[4:])]
@@ -62,6 +63,7 @@ def test_a_checkpoint_after_a_batch_of_four_is_resumed_with_batches_of_three():
         assert rest.progress.rows_in == 7
 
 
+@pytest.mark.law
 def test_a_table_is_resumed_by_rows_too():
     table = pa.table({"x": range(7), "at": [6, 2, 4, 0, 1, 5, 3]})
     first = counted(table)
@@ -132,7 +134,7 @@ def drawn(random: Any, promise: str) -> list[pa.RecordBatch]:
     return [pa.RecordBatch.from_pylist(part, schema) for part in parts]
 
 
-@pytest.mark.laws
+@pytest.mark.law
 @pytest.mark.parametrize("promise", PROMISES)
 @settings(max_examples=60, deadline=None)
 @given(random=TAPES, query=st.sampled_from(list(QUERIES)), memory=st.sampled_from([None, 40, 200]))

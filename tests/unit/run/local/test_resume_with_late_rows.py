@@ -5,9 +5,12 @@ from __future__ import annotations
 import pickle
 
 import pyarrow as pa
+import pytest
 from sessions import session
 
 from windrow import Session
+
+pytestmark = pytest.mark.law
 
 JOIN = "SELECT a.at AS a_at, b.at AS b_at FROM a, b WHERE a.k = b.k WINDOW = 100"
 

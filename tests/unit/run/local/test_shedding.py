@@ -60,6 +60,7 @@ def shed(case: str):
     return result.to_arrow(), result
 
 
+@pytest.mark.law
 def test_where_all_fits_the_answer_is_exact(exact):
     plenty = {"memory": "200 tuples", "on_memory": "shed",
               "service_rate": 3, "on_service_rate": "shed"}  # fmt: skip
@@ -85,6 +86,7 @@ def test_what_is_shed_is_marked_in_progress_and_metadata(case, exact):
     assert str(result.recall) in result.progress.line()
 
 
+@pytest.mark.law
 def test_where_nothing_that_waits_has_to_go_no_cut_changes_the_answer(exact):
     case = CASES["processor"]
     by_70 = bag(drawn_streams(70).sql(QUERY, **case))
@@ -93,6 +95,7 @@ def test_where_nothing_that_waits_has_to_go_no_cut_changes_the_answer(exact):
     assert other != by_70
 
 
+@pytest.mark.law
 def test_a_query_that_was_stopped_goes_on_as_if_it_had_not():
     table, whole = shed("both")
     first = drawn_streams().sql(QUERY, **CASES["both"])
@@ -145,6 +148,7 @@ def test_slow_streams_are_joined_whole_though_a_window_brings_no_whole_probe(lim
     assert slow.sql(query, service_rate=0.1, **limit).to_arrow().num_rows == 20
 
 
+@pytest.mark.law
 @pytest.mark.parametrize(
     ("memory", "lateness", "recall"),
     [
@@ -188,6 +192,7 @@ def test_where_tuples_share_their_instants_the_stream_that_comes_last_probes(win
     assert f"recall {min(share, 0.99):.0%}" in streams.explain(query, **options)
 
 
+@pytest.mark.law
 @pytest.mark.parametrize(
     ("lateness", "options"),
     [
@@ -217,6 +222,7 @@ def test_memory_is_never_exceeded_whatever_waits(lateness, options, exact):
     assert result.recall.estimated == pytest.approx(found.total() / exact.total(), abs=0.1)
 
 
+@pytest.mark.law
 def test_a_batch_is_taken_in_parts_and_a_checkpoint_knows_how_much_of_it():
     first = drawn_streams().sql(QUERY, **CASES["memory"])
     got = bag(next(first))
@@ -258,6 +264,7 @@ def test_memory_may_be_counted_in_tuples_whatever_happens_beyond(exact):
     assert bag(spilled) == exact
 
 
+@pytest.mark.law
 def test_a_table_needs_no_more_memory_than_windows_though_it_is_one_batch(exact):
     # Some 120 tuples in the windows, and 250 and 500 of the streams in their only batches.
     query = drawn_streams(2_000).sql(QUERY, memory="180 tuples")

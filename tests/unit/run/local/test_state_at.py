@@ -58,6 +58,7 @@ def draw_changelog(random: Random) -> tuple[pa.Table, list[int]]:
     return pa.concat_tables(parts), [random.randrange(-1, 13) for _ in range(3)]
 
 
+@pytest.mark.law
 @settings(max_examples=200, deadline=None)
 @given(drawn(draw_changelog, 128))
 def test_it_is_what_a_plain_count_of_copies_says(case) -> None:

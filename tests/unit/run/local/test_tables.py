@@ -188,6 +188,7 @@ def test_under_a_count_window_it_stays_above() -> None:
     assert isinstance(physical.root.input, TableJoinRows)
 
 
+@pytest.mark.law
 def test_a_batch_costs_what_it_brings_and_not_what_the_table_holds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

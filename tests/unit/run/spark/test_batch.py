@@ -18,6 +18,8 @@ from windrow.run.spark.packing import packer, unpacker
 from windrow.run.spark.query import batch_runner
 from windrow.run.spark.stages import Spread, plan_stage, stateful_nodes
 
+pytestmark = pytest.mark.law
+
 SCHEMA = pa.schema([("ts", pa.int64()), ("k", pa.int64())])
 JOIN = "SELECT a.ts, b.ts AS bts FROM a, b WHERE a.k = b.k WINDOW = 20"
 
