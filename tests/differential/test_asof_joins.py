@@ -9,19 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from bags import bag
-from differential.real_data import connection, departures, observations
+from differential.real_data import asked, departures, observations
 from sessions import session
 
 import windrow
 
 pytestmark = pytest.mark.law
-
-
-def asked(query: str, **tables: pa.Table) -> Counter[tuple[Any, ...]]:
-    database = connection()
-    for name, table in tables.items():
-        database.register(name, table)
-    return bag(database.sql(query).to_arrow_table())
 
 
 def rows_of(random: np.random.Generator, count: int) -> pa.Table:

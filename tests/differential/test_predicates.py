@@ -5,8 +5,7 @@ from __future__ import annotations
 import pyarrow.compute as pc
 import pytest
 from bags import bag
-from differential.real_data import departures, purchases
-from differential.test_real_data import asked
+from differential.real_data import asked, departures, purchases
 from sessions import session
 
 pytestmark = pytest.mark.law

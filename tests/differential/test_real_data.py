@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from bags import bag
-from differential.real_data import connection, departures, observations, purchases
+from differential.real_data import asked, departures, observations, purchases
 from sessions import session
 
 pytestmark = pytest.mark.law
-
-
-def asked(query: str, **tables: pa.Table) -> Counter[tuple[Any, ...]]:
-    database = connection()
-    for name, table in tables.items():
-        database.register(name, table)
-    return bag(database.sql(query).to_arrow_table())
 
 
 def airports(month: int) -> dict[str, pa.Table]:

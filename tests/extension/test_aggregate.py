@@ -74,7 +74,7 @@ def standing_at(changes: list[dict], instant: int) -> dict:
 
 @pytest.mark.law
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_it_is_right_at_every_instant_however_rows_are_cut(seed):
+def test_an_added_aggregate_is_right_at_every_instant_however_rows_are_cut(seed):
     table = rows(seed)
     parts = [table.slice(start, 7) for start in range(0, table.num_rows, 7)]
     for data in (table, parts):
@@ -85,7 +85,7 @@ def test_it_is_right_at_every_instant_however_rows_are_cut(seed):
 
 
 @pytest.mark.law
-def test_it_goes_on_after_a_restart():
+def test_an_added_aggregate_goes_on_after_a_restart():
     table = rows(4)
     parts = [table.slice(start, 5) for start in range(0, table.num_rows, 5)]
 
@@ -100,7 +100,7 @@ def test_it_goes_on_after_a_restart():
     assert head.to_pylist() + rest == whole
 
 
-def test_it_may_be_called_by_another_name_with_a_filter_in_having_and_beside_rows():
+def test_an_added_aggregate_may_be_called_by_another_name_with_a_filter_in_having_and_beside_rows():
     table = rows(5)
     w = session({"s": table}, time="t")
     sql = f"SELECT g FROM s [RANGE {WINDOW}] GROUP BY g HAVING wavg(x, w) FILTER (WHERE w > 1) > 0"
@@ -122,7 +122,7 @@ def test_explain_says_what_it_keeps():
     assert "the values and weights of the rows alive" in text
 
 
-def test_what_it_does_not_take_is_refused():
+def test_what_an_added_aggregate_does_not_take_is_refused():
     w = session({"s": rows()}, time="t")
     for call, words in {
         "WEIGHTED_MEAN(x)": "it takes 2",
@@ -135,7 +135,7 @@ def test_what_it_does_not_take_is_refused():
 
 @pytest.mark.spark
 @pytest.mark.filterwarnings("ignore:::pyspark")
-def test_workers_on_spark_find_it_by_its_import_path(spark, tmp_path):
+def test_workers_on_spark_find_an_added_aggregate_by_its_import_path(spark, tmp_path):
     spark.sparkContext.addPyFile(str(HERE / "weighted_mean.py"))
     table = rows(6)
     frame = spark.createDataFrame(

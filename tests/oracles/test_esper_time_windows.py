@@ -73,7 +73,7 @@ def without_empty_sums(rows: list[list[Any]] | None) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("case", cases("none", CHANGES))
-def test_every_change(case: dict[str, Any]) -> None:
+def test_every_change_is_the_one_that_esper_tells(case: dict[str, Any]) -> None:
     last = KNOWN["input"]["clock_ticks_ms"][-1]
     expected: dict[int, Counter[tuple[Any, ...]]] = {}
     for step in case["expected"]:
@@ -91,7 +91,7 @@ def test_every_change(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("case", cases("snapshot", SNAPSHOTS))
-def test_the_whole_answer_every_second(case: dict[str, Any]) -> None:
+def test_the_whole_answer_of_every_second_is_that_of_esper(case: dict[str, Any]) -> None:
     asked = market_and_reference()
     changes = asked.sql(sql_of(case, SNAPSHOTS)).to_arrow()
     for step in case["expected"]:

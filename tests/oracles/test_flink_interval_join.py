@@ -85,7 +85,7 @@ def asked(case: dict[str, Any]) -> Any:
 @pytest.mark.parametrize(
     "case", [c for c in SQL_CASES if c not in EMPTY_INTERVALS], ids=lambda case: case["id"]
 )
-def test_sql_case(case: dict[str, Any]) -> None:
+def test_an_interval_join_in_sql_gives_the_rows_of_flink(case: dict[str, Any]) -> None:
     found = bag(asked(case))
     assert found == bag(case["expected_rows_any_order"])
 
@@ -118,7 +118,7 @@ def test_every_combination_of_open_and_closed_bounds(case: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize("case", SEQUENCES, ids=lambda case: case["id"])
-def test_sequence_of_events(case: dict[str, Any]) -> None:
+def test_a_sequence_of_events_gives_the_pairs_of_flink(case: dict[str, Any]) -> None:
     session = windrow.Session()
     for name, side in (("l", "left"), ("r", "right")):
         events = [s for s in case["steps"] if s["op"] == "event" and s["stream"] == side]
@@ -143,7 +143,9 @@ def test_sequence_of_events(case: dict[str, Any]) -> None:
 
 @pytest.mark.law
 @pytest.mark.parametrize("case", BOUNDS["state_retention"], ids=lambda case: case["id"])
-def test_what_is_still_held_after_a_watermark(case: dict[str, Any]) -> None:
+def test_a_row_is_held_after_a_watermark_no_longer_than_flink_holds_it(
+    case: dict[str, Any],
+) -> None:
     """A row goes no later than theirs; sooner where no partner can come any more."""
     low = case["lower"] + (not case["lower_inclusive"])
     high = case["upper"] - (not case["upper_inclusive"])

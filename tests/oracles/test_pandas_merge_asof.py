@@ -90,5 +90,5 @@ def shown(case: dict[str, Any], left: int, right: int | None) -> list[Any]:
     ]
 
 
-def test_there_are_all_cases() -> None:
+def test_all_43_cases_of_pandas_are_there() -> None:
     assert len(CASES) == 43

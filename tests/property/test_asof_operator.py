@@ -12,6 +12,7 @@ import pytest
 from cases.driving import step
 from cases.pair_arrivals import draw_batches, restarted
 from cases.tape import TAPES
+from colliding_words import colliding_words
 from hypothesis import given, note, settings
 from twins.asof import Row, Rules, asof, last_wait
 
@@ -170,15 +171,6 @@ def test_keys_whose_hashes_collide_are_told_apart_by_value(random: Random) -> No
         patch.setattr(keys, "key_words", colliding_words)
         patch.setattr("windrow.operators.columns.key_directory.key_words", colliding_words)
         check(random)
-
-
-def colliding_words(columns: Any, *, nulls_match: bool) -> keys.KeyWords:
-    """Words that are the same for nearly every value."""
-    words = real_key_words(columns, nulls_match=nulls_match)
-    return keys.KeyWords(words.words % np.uint64(2), words.valid, exact=False)
-
-
-real_key_words = keys.key_words
 
 
 @pytest.mark.law

@@ -121,7 +121,7 @@ def test_every_row_comes_at_its_time_and_goes_at_its_end(case: Case) -> None:
 
 @settings(max_examples=50, deadline=None, derandomize=True)
 @given(drawn(draw_case))
-def test_steps_of_any_size_give_the_same(case: Case) -> None:
+def test_expired_rows_are_the_same_in_steps_of_any_size(case: Case) -> None:
     with pytest.MonkeyPatch.context() as patch:
         whole = case.changes()
         patch.setattr(expire, "STEP_ROWS", 2)

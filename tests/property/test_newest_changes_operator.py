@@ -122,7 +122,7 @@ def test_at_every_instant_the_newest_of_the_rows_not_deleted_are_there(case):
 
 @settings(max_examples=50, deadline=None, derandomize=True)
 @given(drawn(draw_case))
-def test_steps_of_any_size_give_the_same(case):
+def test_the_newest_changes_are_the_same_in_steps_of_any_size(case):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(numbered_rows, "STEP_ROWS", 2)
         total = Counter()

@@ -24,7 +24,6 @@ from oracle import asked_of_duckdb
 from twins.theta import compared, either, negated, plus
 
 import windrow
-from windrow.operators.joins import bew_search
 from windrow.physical.algorithms import choices
 
 pytestmark = pytest.mark.law
@@ -253,15 +252,6 @@ def doubles(left: Any, right: Any) -> tuple[Any, Any]:
     if {type(left), type(right)} == {int, float}:
         return float(left), float(right)
     return left, right
-
-
-@pytest.fixture(scope="module")
-def tiny_blocks():
-    """Blocks of two start rows and three candidates, so that every search is cut many times."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bew_search, "START_ROWS", 2)
-        patch.setattr(bew_search, "MOST_FOUND", 3)
-        yield
 
 
 @EXAMPLES

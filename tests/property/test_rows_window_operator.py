@@ -119,7 +119,7 @@ def test_at_every_instant_the_newest_rows_are_there(case):
 
 @settings(max_examples=50, deadline=None, derandomize=True)
 @given(drawn(draw_case))
-def test_steps_of_any_size_give_the_same(case):
+def test_a_count_window_gives_the_same_changes_in_steps_of_any_size(case):
     with pytest.MonkeyPatch.context() as patch:
         whole = Counter(case.changes())
         patch.setattr(numbered_rows, "STEP_ROWS", 2)

@@ -102,7 +102,7 @@ def test_a_lateness_without_a_time_column_is_refused():
     )
 
 
-def test_a_name_is_needed():
+def test_a_stream_without_a_name_is_refused():
     message = refused(BindError, lambda: Session().stream("", TABLE))
     assert message == (
         "BindError[bad-name]: '' is no name for a stream\n  hint: give a text such as 'sales'"

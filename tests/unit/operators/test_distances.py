@@ -168,11 +168,12 @@ def test_a_difference_that_rounds_down_to_the_constraint_stays_within_the_span()
     while left - right > 0.1:
         left = math.nextafter(left, 0)
     candidates = [left, math.nextafter(left, 2), math.nextafter(left, 0)]
-    for value in candidates:
-        if value - right <= 0.1:
-            first, last = of.cell_spans(np.array([value]).view(np.uint64))
-            cell = of.cells(np.array([right]).view(np.uint64))
-            assert first[0] <= cell[0] <= last[0]
+    near = [value for value in candidates if value - right <= 0.1]
+    assert left in near
+    for value in near:
+        first, last = of.cell_spans(np.array([value]).view(np.uint64))
+        cell = of.cells(np.array([right]).view(np.uint64))
+        assert first[0] <= cell[0] <= last[0]
 
 
 LARGEST = 2**63 - 1

@@ -33,7 +33,7 @@ def test_changes_are_counted_from_when_they_became_true():
         ("timestamp", "response time 2us on average, 4us at most"),
     ],
 )
-def test_they_are_shown_in_the_units_of_time(time_type, shown):
+def test_response_times_are_shown_in_the_units_of_time(time_type, shown):
     response = Response(changes=2, total=5, maximum=4)
     progress = Progress(0, 1, 2, 7, time_type, response=response)
     assert shown in progress.line()

@@ -38,13 +38,13 @@ LONG = {
 
 
 @pytest.mark.parametrize("what", LONG)
-def test_long_queries_run(what):
+def test_long_and_deep_queries_are_answered(what):
     query, values = LONG[what]
     assert sorted(asked().sql(query).to_arrow()["v"].to_pylist()) == values
     assert asked().explain(query)
 
 
-def test_they_run_wherever_they_are_called_from():
+def test_long_queries_run_however_deep_their_caller_is():
     def at(depth: int) -> list[int]:
         if depth:
             return at(depth - 1)

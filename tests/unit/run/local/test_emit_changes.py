@@ -86,7 +86,7 @@ def test_an_aggregate_is_a_changelog_with_and_without_it() -> None:
     assert changes(f"{sql} EMIT CHANGES", s=rows) == changes(sql, s=rows)
 
 
-def test_it_is_about_all_selects_of_a_union() -> None:
+def test_emit_changes_is_about_all_selects_of_a_union() -> None:
     sql = "SELECT k FROM s [RANGE 2] UNION ALL SELECT k FROM r [RANGE 0] EMIT CHANGES"
     assert changes(sql, s=[(0, "a")], r=[(3, "a")]) == [(0, "insert", "a"), (4, "delete", "a")]
 

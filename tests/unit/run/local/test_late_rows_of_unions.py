@@ -28,7 +28,7 @@ def streams_with_late_rows() -> windrow.Session:
 
 
 @pytest.mark.parametrize("sql", QUERIES)
-def test_they_are_counted_and_kept_and_not_in_the_answer(sql: str) -> None:
+def test_late_rows_of_a_union_are_counted_and_kept_and_not_in_the_answer(sql: str) -> None:
     result = streams_with_late_rows().sql(sql, on_late="keep")
     assert {(row["k"], row["_event_time"]) for row in result.to_arrow().to_pylist()} == {
         *((1, at) for at in (5, 13)),
@@ -39,6 +39,6 @@ def test_they_are_counted_and_kept_and_not_in_the_answer(sql: str) -> None:
 
 
 @pytest.mark.parametrize("sql", QUERIES)
-def test_they_fail_the_query_that_asks_for_that(sql: str) -> None:
+def test_late_rows_of_a_union_fail_the_query_that_asks_for_that(sql: str) -> None:
     with pytest.raises(windrow.DataError, match="null-time"):
         streams_with_late_rows().sql(sql, on_late="fail").to_arrow()

@@ -74,7 +74,7 @@ def test_every_kind_of_memory_error_is_one(kind, monkeypatch):
         assert caught.value.__cause__ is error
 
 
-def test_the_whole_message():
+def test_the_message_says_what_was_too_large_and_what_to_do():
     assert str(out_of_memory(MemoryError("no room"), ("s", 1_000), 20)) == (
         "ResourceError[out-of-memory]: there is not enough memory for a batch of 1,000 rows of s\n"
         "  the query holds 20 rows, with which it makes up to 20,000 combinations; no room\n"

@@ -61,7 +61,7 @@ def draw_changelog(random: Random) -> tuple[pa.Table, list[int]]:
 @pytest.mark.law
 @settings(max_examples=200, deadline=None)
 @given(drawn(draw_changelog, 128))
-def test_it_is_what_a_plain_count_of_copies_says(case) -> None:
+def test_the_state_at_an_instant_is_what_a_plain_count_of_copies_says(case) -> None:
     table, instants = case
     for instant in instants:
         found = W.state_at(table, instant)
@@ -84,7 +84,7 @@ def test_changes_at_the_instant_count_and_copies_stay_apart() -> None:
     assert states == {0: [], 1: ["a"], 2: ["a", "a", "b"], 3: ["a", "a", "b"], 4: ["a", "b"]}
 
 
-def test_it_takes_whatever_holds_rows() -> None:
+def test_state_at_takes_whatever_holds_rows() -> None:
     table = changelog(ONE)
     ways: list[Callable[[], Any]] = [
         lambda: table.to_batches()[0],
@@ -96,7 +96,7 @@ def test_it_takes_whatever_holds_rows() -> None:
         assert W.state_at(way(), 3).to_pydict() == {"k": ["a", "a", "b"]}
 
 
-def test_it_takes_the_answer_of_a_query() -> None:
+def test_state_at_takes_the_answer_of_a_query() -> None:
     w = session({"s": {"k": ["a", "b", "a"], "at": [0, 2, 5]}}, time="at")
     ask = "SELECT k, COUNT(*) AS n FROM s [RANGE 4] GROUP BY k"
     for options in ({}, {"updates": True}):
