@@ -224,13 +224,13 @@ ASKED = [name for name in choices() if name != "asymmetric"]
 
 
 @pytest.mark.law
-@pytest.mark.parametrize("asked", filter(may_spill, ASKED))
+@pytest.mark.parametrize("asked", list(filter(may_spill, ASKED)))
 def test_what_goes_to_disk_is_in_the_answer(asked):
     answer = streams(200, 5, 20).sql(QUERY, algorithm=asked, memory="40 tuples", on_memory="spill")
     assert answer.to_arrow().num_rows == streams(200, 5, 20).sql(QUERY).to_arrow().num_rows > 0
 
 
-@pytest.mark.parametrize("asked", filterfalse(may_spill, ASKED))
+@pytest.mark.parametrize("asked", list(filterfalse(may_spill, ASKED)))
 def test_what_cannot_go_to_disk_is_refused_before_anything_runs(asked):
     with pytest.raises(PlanError, match="algorithm-cannot-spill") as error:
         streams(200, 5, 20).sql(QUERY, algorithm=asked, memory="40 tuples", on_memory="spill")

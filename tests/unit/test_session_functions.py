@@ -91,7 +91,7 @@ def test_a_function_registered_again_takes_the_place_of_the_old_one(streams_and_
     ]  # fmt: skip
 
 
-@pytest.mark.usefixtures("session")
+@pytest.mark.usefixtures("streams_and_functions")
 def test_two_sessions_have_functions_of_their_own():
     other = session({"a": {"ts": [1], "word": ["x"]}}, time="ts")
     with pytest.raises(BindError, match="unknown-function"):

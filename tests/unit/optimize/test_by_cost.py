@@ -86,10 +86,7 @@ def test_numbers_of_a_table_are_counted_and_say_so():
 def test_a_large_table_is_sampled():
     rng = np.random.default_rng(1)
     w = session(
-        {
-            name: {"k": rng.integers(0, 70, 150_000), "np.arange(150_000)": np.arange(150_000)}
-            for name in "ab"
-        },
+        {name: {"k": rng.integers(0, 70, 150_000), "at": np.arange(150_000)} for name in "ab"},
         time="at",
     )
     assert "keys(a.k) = 70 (sample of 100,000 rows)" in w.explain(KEYED)

@@ -110,7 +110,7 @@ def test_distinct_goes_below_by_what_tables_show_and_stays_there_when_planned_ag
 def test_distinct_does_not_go_by_what_the_batches_of_a_stream_show():
     w = session(
         {
-            name: [pa.table({"k": [1] * 100, "at": [at] * 100}) for at in range(50)]
+            name: [pa.table({"k": [1] * 20, "at": [at] * 20}) for at in range(50)]
             for name in ("a", "b")
         },
         time="at",

@@ -104,7 +104,8 @@ def test_a_changelog_is_joined_row_by_row_and_stays_net() -> None:
     # The count of pens goes from 1 to 2 and back: nothing of it shows.
     pens = [("insert", 0), ("delete", 9)]
     assert bag(answer.select(["customer", "_change_type", "_event_time"])) == Counter(
-        [(c, *change) for c in (1, 2) for change in pens] + [(2, "insert", 25), (2, "delete", 31)]
+        [(kind, customer, at) for customer in (1, 2) for kind, at in pens]
+        + [("insert", 2, 25), ("delete", 2, 31)]
     )
 
 
