@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from bags import bag
+from pyspark.errors import PySparkException
 from spark_runs import SingleRun, Streams, draw
 
 pytestmark = pytest.mark.partitions(2)
@@ -33,7 +34,7 @@ def test_a_join_that_keeps_its_tuples_on_disk_gives_the_same_answer(
 def test_a_join_that_may_hold_too_little_says_so(spark: Any, tmp_path: Path) -> None:
     streams = Streams(tmp_path, {name: draw(seed, 2) for seed, name in enumerate("xy")})
     streams.write_all()
-    with pytest.raises(Exception, match="memory-exceeded") as error:
+    with pytest.raises(PySparkException, match="memory-exceeded") as error:
         SingleRun(tmp_path / "run").finish(streams.on_spark(spark).sql(JOIN, memory="400 B"))
     text = str(error.value)
     assert re.search(r"bucket \d of WJoin x, y holds [\d.]+ k?B of state, more than its part", text)

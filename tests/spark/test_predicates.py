@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 import pytest
 from bags import bag
 from plans import planned
+from pyspark.errors import PySparkException
 from spark_runs import SingleRun, Streams, closed, draw
 
 from windrow.physical.nodes.filter_rows import FilterRows
@@ -72,7 +73,9 @@ def test_a_function_that_fails_in_a_worker_is_named(spark, streams):
         "x.k < y.k AND wrong(x.v, y.v) WINDOW = 4",
         "wrong(x.v, x.v) AND x.k = y.k WINDOW = 4",
     ):
-        with pytest.raises(Exception, match=r"DataError\[function-type\].*the function wrong gave"):
+        with pytest.raises(
+            PySparkException, match=r"DataError\[function-type\].*the function wrong gave"
+        ):
             session.sql(f"SELECT x.v FROM x, y WHERE {where}").toArrow()
 
 
@@ -80,7 +83,7 @@ def test_a_function_that_fails_in_a_join_is_shown_where_the_query_calls_it(spark
     session = streams.on_spark(spark, is_streaming=False)
     session.function("wrong", lambda left, _: left)
     query = "SELECT x.v FROM x, y\nWHERE x.k < y.k AND wrong(x.v, y.v) WINDOW = 4"
-    with pytest.raises(Exception, match=r"DataError\[function-type\]") as caught:
+    with pytest.raises(PySparkException, match=r"DataError\[function-type\]") as caught:
         session.sql(query).toArrow()
     shown = str(caught.value)
     assert "  2 | WHERE x.k < y.k AND wrong(x.v, y.v) WINDOW = 4\n" in shown

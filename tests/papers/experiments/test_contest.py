@@ -36,6 +36,8 @@ from windrow_papers.experiments.wjoin import path, response, throughput
 from windrow_papers.experiments.workloads.streams import SECOND, Streams
 from windrow_papers.experiments.workloads.synthetic import synthetic
 
+pytestmark = pytest.mark.slow
+
 TWO = synthetic([40, 30], values=3, seconds=3, seed=5)
 WINDOW = SECOND // 2
 SWEEPS = (FEW, FEW_HASH, GCA, LCA)

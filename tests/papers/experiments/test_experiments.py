@@ -17,6 +17,8 @@ from windrow_papers.experiments.registry import EXPERIMENTS, chosen
 from windrow_papers.experiments.tables import table
 from windrow_papers.experiments.workloads import transactions
 
+pytestmark = pytest.mark.slow
+
 PUBLISHED = Path(__file__).parents[3] / "docs" / "experiments"
 NAMES = [
     "wjoin-vs-ripple", "wjoin-vs-xjoin", "wjoin-streams-variable", "wjoin-streams-even",

@@ -31,6 +31,8 @@ from windrow_papers.kernels.bew_graph import UNSTATED
 from windrow_papers.kernels.bew_hash import BewHash
 from windrow_papers.kernels.closure import Closure
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = settings(max_examples=100, deadline=None, derandomize=True)
 ALGORITHMS = ["bew", "bew-hash", "bew-graph", "closure", "ripple"]
 

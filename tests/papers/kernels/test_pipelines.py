@@ -38,6 +38,8 @@ from windrow_papers.kernels.runs import (
 )
 from windrow_papers.kernels.xjoin import XJoinLoops
 
+pytestmark = pytest.mark.slow
+
 ALGORITHMS = {"nlw": NlwLoops, "hw": HwLoops, "xjoin": XJoinLoops}
 FAR = 10**9
 

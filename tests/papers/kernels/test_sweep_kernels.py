@@ -45,6 +45,8 @@ from windrow_papers.kernels.runs import (
     turns_in_time_order,
 )
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = settings(max_examples=100, deadline=None, derandomize=True)
 UNSTATED = MOST
 

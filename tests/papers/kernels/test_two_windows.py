@@ -12,6 +12,8 @@ from windrow.kernels.structures.runs import filled_store
 from windrow.kernels.structures.window import STRUCTURES
 from windrow_papers.kernels.two_windows import TwoWindows
 
+pytestmark = pytest.mark.slow
+
 SIZES = {"buffer": 1, "hash": 3, "btree": 4, "ttree": 4}
 """Small parts, so that nodes split and merge within a few tuples."""
 

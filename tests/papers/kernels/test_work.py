@@ -37,6 +37,8 @@ from windrow_papers.kernels.bew import BewNestedLoop
 from windrow_papers.kernels.closure import Closure
 from windrow_papers.kernels.runs import run_few
 
+pytestmark = pytest.mark.slow
+
 CASES = range(12)
 WINDOW = 9
 CLEAN_EVERY = 7

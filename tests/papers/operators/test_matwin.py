@@ -22,6 +22,8 @@ from windrow_papers.operators.matwin.source import (
     Source,
 )
 
+pytestmark = pytest.mark.slow
+
 EPS = 10
 
 

@@ -169,6 +169,7 @@ def cheap_sweeps(monkeypatch):
         monkeypatch.setitem(kernels.KERNELS, name, cost)
 
 
+@pytest.mark.slow  # it compiles few
 @pytest.mark.usefixtures("cheap_sweeps")
 def test_where_all_rows_are_there_few_is_taken_if_it_costs_least():
     w = drawn_streams()

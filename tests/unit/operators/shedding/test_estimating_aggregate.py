@@ -11,6 +11,8 @@ from twins.shedding import population
 
 from windrow.schema import MAX_TICK
 
+pytestmark = pytest.mark.slow
+
 RUNS = 400
 NORMAL_95 = 2 * 1.96
 WORKLOADS = {

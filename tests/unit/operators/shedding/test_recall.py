@@ -23,6 +23,8 @@ from windrow.operators.shedding.recall import Recall
 from windrow.physical.shedding.limits import Shedding
 from windrow.schema import MAX_TICK
 
+pytestmark = pytest.mark.slow
+
 SPAN, PARTS, KEYS, TIMES = 240, 31, 10, 4
 """One run of so many times the tuples tells as much as so many runs, and takes one run's panes."""
 

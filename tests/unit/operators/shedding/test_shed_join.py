@@ -29,6 +29,8 @@ from windrow.operators.shedding.structured_join import StructuredShedJoinOp
 from windrow.physical.structures import PartSizes
 from windrow.schema import MAX_TICK
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.law
 @pytest.mark.parametrize("size", [2, 3])

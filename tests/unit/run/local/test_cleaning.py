@@ -10,6 +10,8 @@ from sessions import session
 
 from windrow import ON_ARRIVAL, Session
 
+pytestmark = pytest.mark.slow
+
 BATCH, WINDOW, KEYS = 50, 10, 5
 CLEANED_AFTER = 10_000
 QUERY = f"SELECT a.ts FROM a, b WHERE a.k = b.k WINDOW = {WINDOW}"

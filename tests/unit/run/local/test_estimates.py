@@ -13,6 +13,8 @@ from sessions import session
 import windrow
 from windrow.errors import WindrowError
 
+pytestmark = pytest.mark.slow
+
 WINDOW, TICKS, CASES, SEEDS = 120, 500, 15, 17
 JOIN = f"FROM a [RANGE {WINDOW}], b [RANGE {WINDOW}] WHERE a.k = b.k"
 TOTALS = f"SELECT COUNT(*) AS n, SUM(a.y * b.y) AS s, AVG(a.y * b.y) AS m {JOIN}"

@@ -15,6 +15,8 @@ from sessions import session
 from windrow import PlanError, Session
 from windrow.physical.algorithms import choices
 
+pytestmark = pytest.mark.slow
+
 NAMES = "abcd"
 ISSUED = (
     "bew", "bew-hash", "bew-nested-loop",

@@ -15,6 +15,8 @@ from sessions import session
 import windrow
 from windrow.errors import DataError, PlanError
 
+pytestmark = pytest.mark.slow
+
 WINDOW, TICKS = 80, 500
 QUERY = f"SELECT a.n, b.n AS m FROM a, b WHERE a.k = b.k WINDOW = {WINDOW}"
 CASES = {

@@ -18,6 +18,8 @@ from windrow.run.spark.bucket_plan import Chosen, Remembered, chosen_in_batch
 from windrow.run.spark.stages import Spread, plan_stage, stateful_nodes
 from windrow.schema import MIN_TICK
 
+pytestmark = pytest.mark.slow
+
 KEYED = "SELECT a.ts, b.ts AS bts FROM a, b WHERE a.k = b.k WINDOW = 5"
 BAND = "SELECT a.ts, b.ts AS bts, a.v, b.v AS bv FROM a, b WHERE abs(a.v - b.v) < 2 WINDOW = 300"
 FORCED = {
