@@ -113,16 +113,15 @@ _NUMBERS = count()
 
 def session_of(spark: Any, case: Case, folder: Path, *, is_streaming: bool) -> windrow.Session:
     """A session over the streams of a case, as files."""
-    session = windrow.Session(spark)
+    frames = {}
     for stream in case.streams:
         files = FileStream(folder / stream.name, stream.schema)
         if not files.folder.exists():
             files.write(*_in_two(stream.tables()))
-        df = files.read(spark, spark_schema(stream.schema).ddl(), is_streaming=is_streaming)
-        session.stream(stream.name, df, time="ts", lateness=case.lateness[stream.name])
-    for name, table in case.tables.items():
-        session.table(name, spark.createDataFrame(table))
-    return session
+        ddl = spark_schema(stream.schema).ddl()
+        frames[stream.name] = files.read(spark, ddl, is_streaming=is_streaming)
+    tables = {name: spark.createDataFrame(table) for name, table in case.tables.items()}
+    return session(frames, time="ts", lateness=case.lateness, tables=tables, spark=spark)
 
 
 def _in_two(tables: list[pa.Table]) -> list[pa.Table]:
